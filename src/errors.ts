@@ -1,0 +1,32 @@
+/**
+ * The errors that a command ends with by its own will. Each message is one line that names the thing, the value and what to do next.
+ */
+export class RingneckError extends Error {
+  /** What the process exits with. */
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode = 1, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+    this.exitCode = exitCode;
+  }
+}
+
+/** Wrong usage or settings: exit 2. */
+export class UsageError extends RingneckError {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, 2, options);
+  }
+}
+
+/** Nothing is wrong, somebody else is busy with it: exit 75, as `EX_TEMPFAIL` of sysexits. */
+export class TryLaterError extends RingneckError {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, 75, options);
+  }
+}
+
+/** The text of anything thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
