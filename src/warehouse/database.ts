@@ -1,0 +1,131 @@
+import { chmodSync, existsSync, realpathSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { type DuckDBConnection, DuckDBDateValue, DuckDBInstance, DuckDBTimestampValue, type DuckDBValue } from '@duckdb/node-api';
+import { messageOf, RingneckError, TryLaterError } from '../errors.ts';
+import type { Value } from './parse-document.ts';
+
+/**
+ * Paths open in this process. DuckDB's lock holds between processes only: a second instance of one file in one process is allowed
+ * and loses rows.
+ */
+const open = new Set<string>();
+
+/** How long a reader's short hold of the file is waited out. */
+const LOCK_PATIENCE_MS = 10_000;
+
+export interface Database {
+  instance: DuckDBInstance;
+  connect(): Promise<DuckDBConnection>;
+  close(): void;
+}
+
+/**
+ * Opens a warehouse file as its only owner.
+ * @throws TryLaterError naming the process that holds the file, after waiting for it
+ */
+export async function openDatabase(
+  path: string,
+  options: { memoryLimit?: string; threads?: number; patienceMs?: number } = {},
+): Promise<Database> {
+  const real = existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path));
+  if (open.has(real)) throw new TryLaterError(`${path} is already open in this process`);
+  open.add(real);
+  try {
+    const instance = await openWaiting(path, options);
+    // DuckDB makes its files by the umask; these hold health data.
+    chmodSync(path, 0o600);
+    const connections: DuckDBConnection[] = [];
+    return {
+      instance,
+      async connect() {
+        const connection = await instance.connect();
+        connections.push(connection);
+        return connection;
+      },
+      close() {
+        for (const connection of connections) connection.closeSync();
+        instance.closeSync();
+        open.delete(real);
+      },
+    };
+  } catch (error) {
+    open.delete(real);
+    throw error;
+  }
+}
+
+async function openWaiting(
+  path: string,
+  { memoryLimit = '256MB', threads = 2, patienceMs = LOCK_PATIENCE_MS }: { memoryLimit?: string; threads?: number; patienceMs?: number },
+): Promise<DuckDBInstance> {
+  const until = Date.now() + patienceMs;
+  for (;;) {
+    try {
+      return await DuckDBInstance.create(path, {
+        memory_limit: memoryLimit,
+        threads: String(threads),
+        wal_autocheckpoint: '64MB',
+        preserve_insertion_order: 'true',
+        autoinstall_known_extensions: 'false',
+      });
+    } catch (error) {
+      const holder = lockHolder(error);
+      if (!holder) throw new RingneckError(`cannot open ${path}: ${firstLine(error)}`, 1, { cause: error });
+      if (Date.now() >= until) {
+        throw new TryLaterError(`${path} is held by ${holder}; stop it, or try again later`, { cause: error });
+      }
+      await setTimeout(100);
+    }
+  }
+}
+
+/** DuckDB names the holder of its lock in the message, on Linux and macOS with its PID. */
+function lockHolder(error: unknown): string | undefined {
+  const message = messageOf(error);
+  if (!/could not set lock|conflicting lock|being used by another process/i.test(message)) return undefined;
+  const pid = /\(PID (\d+)\)/.exec(message)?.[1];
+  return pid ? `another process (PID ${pid})` : 'another process';
+}
+
+export function firstLine(error: unknown): string {
+  return messageOf(error).split('\n', 1)[0]!;
+}
+
+/** After such an error DuckDB refuses every further statement: only a new process can go on. */
+export function isFatal(error: unknown): boolean {
+  return /^(FATAL|INTERNAL) Error|database has been invalidated/i.test(messageOf(error));
+}
+
+/**
+ * Runs `work` in one transaction. `work` may be repeated and does all its reads inside. Rollback is in `finally`: a COMMIT after a
+ * failed statement reports success and stores nothing.
+ */
+export async function withTransaction<T>(connection: DuckDBConnection, work: () => Promise<T>): Promise<T> {
+  await connection.run('BEGIN TRANSACTION');
+  let committed = false;
+  try {
+    const result = await work();
+    await connection.run('COMMIT');
+    committed = true;
+    return result;
+  } finally {
+    // A failed COMMIT has ended the transaction already, and a fatal error the database: the first error is the one to report.
+    if (!committed) await connection.run('ROLLBACK').catch(() => undefined);
+  }
+}
+
+/** A value as the mapping knows it: whole numbers as numbers, instants as microseconds, days as text. */
+export function plainValue(value: DuckDBValue): Value {
+  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
+  if (typeof value === 'bigint') return Number(value);
+  if (value instanceof DuckDBTimestampValue) return Number(value.micros);
+  if (value instanceof DuckDBDateValue) return value.toString();
+  throw new TypeError(`no plain value for ${value?.constructor?.name}`);
+}
+
+/** Rows of a query that is known to be small, as plain values. */
+export async function readRows(connection: DuckDBConnection, sql: string): Promise<Value[][]> {
+  const reader = await connection.runAndReadAll(sql);
+  return reader.getRows().map(row => row.map(plainValue));
+}

@@ -1,0 +1,109 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { RingneckError } from '../errors.ts';
+import { readRows, withTransaction } from './database.ts';
+import type { Column, ColumnType } from './mapping.ts';
+import type { Table } from './tables.ts';
+import { commentOn, createTable, qualified, quoteName } from './tables.ts';
+
+/** How the file is laid out where the tables do not show it. A program refuses a file with a higher number. */
+export const FORMAT = 1;
+
+interface Present {
+  columns: { name: string; type: string; comment: string | null }[];
+  comment: string | null;
+}
+
+/**
+ * Makes the tables that are missing and adds the columns that are missing; comments are brought up to date. Tables and views of
+ * others are left alone.
+ * @returns the columns of each table in the order in which they lie in the file
+ * @throws RingneckError when a table of ours differs in any other way, naming every difference
+ */
+export async function ensureTables(connection: DuckDBConnection, tables: readonly Table[]): Promise<Map<string, Column[]>> {
+  await refuseNewer(connection);
+  const present = await readPresent(connection);
+  const problems = [...(await findStrangers(connection, tables)), ...tables.flatMap(table => differences(table, present.get(table.name)))];
+  if (problems.length) {
+    throw new RingneckError(
+      `the warehouse has tables that Ringneck did not make so: ${problems.join('; ')}. Rename or undo them, or use another data folder`,
+    );
+  }
+  await connection.run('CREATE SCHEMA IF NOT EXISTS sync');
+  for (const table of tables) await ensureTable(connection, table, present.get(table.name));
+  const now = await readPresent(connection);
+  return new Map(
+    tables.map(table => [table.name, now.get(table.name)!.columns.map(({ name }) => table.columns.find(column => column.name === name)!)]),
+  );
+}
+
+async function refuseNewer(connection: DuckDBConnection): Promise<void> {
+  const has = await readRows(
+    connection,
+    `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'sync' AND table_name = 'meta' AND NOT internal`,
+  );
+  if (!has.length) return;
+  const [row] = await readRows(connection, `SELECT value FROM sync.meta WHERE key = 'format'`);
+  if (row && Number(row[0]) > FORMAT) {
+    throw new RingneckError(`the warehouse has format ${row[0]}, this program knows ${FORMAT} at most: update Ringneck`);
+  }
+}
+
+async function readPresent(connection: DuckDBConnection): Promise<Map<string, Present>> {
+  const rows = await readRows(
+    connection,
+    `SELECT t.schema_name, t.table_name, t.comment, c.column_name, c.data_type, c.comment
+     FROM duckdb_tables() t JOIN duckdb_columns() c USING (table_oid, database_oid)
+     WHERE t.database_name = current_database() AND NOT t.internal ORDER BY c.column_index`,
+  );
+  const present = new Map<string, Present>();
+  for (const [schema, table, tableComment, name, type, comment] of rows as (string | null)[][]) {
+    const key = schema === 'main' ? table! : `${schema}.${table}`;
+    const entry = present.get(key) ?? { columns: [], comment: tableComment! };
+    entry.columns.push({ name: name!, type: type!, comment: comment! });
+    present.set(key, entry);
+  }
+  return present;
+}
+
+/** A view under a name of ours, or a key, index or default on a table of ours. */
+async function findStrangers(connection: DuckDBConnection, tables: readonly Table[]): Promise<string[]> {
+  const ours = new Set(tables.map(({ name }) => name));
+  const found = await readRows(
+    connection,
+    `SELECT schema_name, view_name, 'a view has the name ' FROM duckdb_views() WHERE NOT internal AND database_name = current_database()
+     UNION ALL SELECT schema_name, table_name, 'an index lies on ' FROM duckdb_indexes() WHERE database_name = current_database()
+     UNION ALL SELECT schema_name, table_name, 'a constraint lies on ' FROM duckdb_constraints() WHERE database_name = current_database()
+     UNION ALL SELECT schema_name, table_name, 'a default lies on ' FROM duckdb_columns()
+       WHERE NOT internal AND database_name = current_database() AND column_default IS NOT NULL`,
+  );
+  return (found as string[][]).flatMap(([schema, name, what]) => {
+    const key = schema === 'main' ? name! : `${schema}.${name}`;
+    return ours.has(key) ? [`${what}${key}`] : [];
+  });
+}
+
+function differences(table: Table, present: Present | undefined): string[] {
+  if (!present) return [];
+  return present.columns.flatMap(({ name, type }) => {
+    const expected = table.columns.find(column => column.name === name);
+    if (!expected) return [`${table.name}.${name} is no column of ours`];
+    return expected.type === (type as ColumnType) ? [] : [`${table.name}.${name} is ${type}, not ${expected.type}`];
+  });
+}
+
+async function ensureTable(connection: DuckDBConnection, table: Table, present: Present | undefined): Promise<void> {
+  if (!present) {
+    await withTransaction(connection, async () => {
+      for (const statement of createTable(table)) await connection.run(statement);
+    });
+    return;
+  }
+  for (const { name, type } of table.columns) {
+    if (!present.columns.some(column => column.name === name)) {
+      await connection.run(`ALTER TABLE ${qualified(table.name)} ADD COLUMN ${quoteName(name)} ${type}`);
+    }
+  }
+  const current = new Map(present.columns.map(({ name, comment }) => [name, comment]));
+  const stale = present.comment !== table.comment || table.columns.some(({ name, comment }) => current.get(name) !== comment);
+  if (stale) for (const statement of commentOn(table)) await connection.run(statement);
+}

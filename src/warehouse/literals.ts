@@ -1,0 +1,76 @@
+import type { Column } from './mapping.ts';
+import type { Value } from './parse-document.ts';
+import { qualified, quoteName, quoteText } from './tables.ts';
+
+/** A value as SQL text. Deletes and look-ups use literals: DuckDB prunes row groups by them, not by a join or a subquery. */
+export function literal(value: Value, type: Column['type']): string {
+  if (value === null) return 'NULL';
+  switch (type) {
+    case 'TIMESTAMP':
+      return `make_timestamp(${value as number}::BIGINT)`;
+    case 'DATE':
+      return `DATE ${quoteText(value as string)}`;
+    case 'VARCHAR':
+    case 'JSON':
+      return quoteText(value as string);
+    default:
+      return String(value);
+  }
+}
+
+export const textList = (values: Iterable<string>) => [...values].map(quoteText).join(', ');
+
+/**
+ * One row of the ledger, replaced whole in the transaction of the data it speaks of. Without `row` the rows of the key are removed;
+ * without `key` the row is added.
+ */
+export interface LedgerEntry {
+  table: string;
+  key?: Readonly<Record<string, Value>>;
+  row?: Readonly<Record<string, Value>>;
+}
+
+/** The statements that write ledger entries in their order, neighbours of one table together. */
+export function ledgerStatements(entries: readonly LedgerEntry[], columnsOf: (table: string) => readonly Column[]): string[] {
+  const statements: string[] = [];
+  for (let i = 0; i < entries.length; ) {
+    const { table } = entries[i]!;
+    let end = i;
+    while (end < entries.length && entries[end]!.table === table) end++;
+    // Of two entries with one key the later one is meant.
+    const latest = new Map<string | number, LedgerEntry>();
+    for (let n = i; n < end; n++) {
+      const { key } = entries[n]!;
+      const name = key ? JSON.stringify(key) : n;
+      latest.delete(name);
+      latest.set(name, entries[n]!);
+    }
+    statements.push(...tableStatements(table, [...latest.values()], columnsOf(table)));
+    i = end;
+  }
+  return statements;
+}
+
+function tableStatements(table: string, entries: readonly LedgerEntry[], columns: readonly Column[]): string[] {
+  const typeOf = (name: string) => {
+    const found = columns.find(column => column.name === name);
+    if (!found) throw new Error(`${table} has no column ${name}`);
+    return found.type;
+  };
+  const statements = entries
+    .filter(({ key }) => key)
+    .map(({ key }) => {
+      const parts = Object.entries(key!).map(
+        ([name, value]) => `${quoteName(name)} ${value === null ? 'IS NULL' : `= ${literal(value, typeOf(name))}`}`,
+      );
+      return `DELETE FROM ${qualified(table)} WHERE ${parts.join(' AND ')}`;
+    });
+  const rows = entries.filter(({ row }) => row).map(({ key, row }) => ({ ...key, ...row }) as Record<string, Value>);
+  for (const row of rows) for (const name of Object.keys(row)) typeOf(name);
+  if (rows.length) {
+    const names = columns.map(({ name }) => name);
+    const values = rows.map(row => `(${columns.map(({ name, type }) => literal(row[name] ?? null, type)).join(', ')})`);
+    statements.push(`INSERT INTO ${qualified(table)} (${names.map(quoteName).join(', ')}) VALUES ${values.join(', ')}`);
+  }
+  return statements;
+}

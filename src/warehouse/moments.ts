@@ -1,0 +1,50 @@
+/**
+ * The order guard's clock. `fetched_at` is the moment a request was *sent*: an older answer must never overwrite a newer one, also
+ * when it arrives later or the machine's clock was set back.
+ */
+export class Moments {
+  #last: number;
+  readonly #now: () => number;
+  /** Moments of requests under way, and of answers not yet committed, with how many hold each. */
+  readonly #held = new Map<number, number>();
+
+  /**
+   * @param newestStored microseconds; the counter never goes below it
+   * @param now milliseconds since the epoch
+   */
+  constructor(newestStored: number, now: () => number = Date.now) {
+    this.#last = newestStored;
+    this.#now = now;
+  }
+
+  /** A request is sent now: its moment in microseconds, one after every earlier one. Held until `end`. */
+  begin(): number {
+    this.#last = Math.max(Math.floor(this.#now() * 1000), this.#last + 1);
+    this.hold(this.#last);
+    return this.#last;
+  }
+
+  /** The newest moment given out so far, or stored. */
+  latest(): number {
+    return this.#last;
+  }
+
+  /** Keeps a moment under way until one more `end`. */
+  hold(moment: number): void {
+    this.#held.set(moment, (this.#held.get(moment) ?? 0) + 1);
+  }
+
+  end(moment: number): void {
+    const holders = this.#held.get(moment) ?? 0;
+    if (holders > 1) this.#held.set(moment, holders - 1);
+    else this.#held.delete(moment);
+  }
+
+  /** No answer to a request sent before this moment can still arrive. */
+  oldestHeld(): number {
+    // Insertion order is the order of moments, but for a moment held again after its end.
+    let oldest = Number.POSITIVE_INFINITY;
+    for (const moment of this.#held.keys()) if (moment < oldest) oldest = moment;
+    return oldest;
+  }
+}

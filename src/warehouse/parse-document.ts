@@ -1,0 +1,236 @@
+import { createHash } from 'node:crypto';
+import type { Sample } from '../../schema/fields.ts';
+import { findInstant } from '../../schema/instant.ts';
+import type { Field, Mapping } from './mapping.ts';
+import { MAPPING_VERSION } from './mapping.ts';
+
+export type Value = string | number | boolean | null;
+
+/** A run of samples ready to be appended. A null item is NaN, which JSON cannot hold. */
+export interface Run {
+  start: number;
+  offset: number;
+  interval: number;
+  items: Float64Array;
+}
+
+/** Something that a document had and its declaration does not foresee. Never holds a value. */
+export interface Drift {
+  path: string;
+  kind: 'unknown field' | 'unknown value' | 'missing' | 'wrong type' | 'bad format' | 'out of range' | 'disagreement';
+}
+
+export interface ParsedDocument {
+  id: string;
+  day: string | null;
+  /** In the order of `Mapping.columns`. Instants are microseconds, days are text. */
+  values: Value[];
+  /** In the order of `Mapping.series`. */
+  runs: (Run | null)[];
+  /** JSON text, or null. */
+  extra: string | null;
+  hash: string;
+  drift: Drift[];
+  samples: number;
+}
+
+export interface RejectedDocument {
+  /** Empty when the document has no usable id. */
+  id: string;
+  reason: string;
+  /** The whole document as JSON text. */
+  text: string;
+}
+
+export type Parsed = { document: ParsedDocument; rejected?: undefined } | { rejected: RejectedDocument; document?: undefined };
+
+class Unusable extends Error {}
+
+interface Reading {
+  values: Value[];
+  runs: (Run | null)[];
+  drift: Drift[];
+  samples: number;
+}
+
+type Extra = Record<string, unknown>;
+
+/**
+ * Reads a wire document tolerantly: a document is refused only when its `id` or `day` is unusable or a required field has a wrong
+ * type. Whatever else does not fit becomes null in its column, stays as it came in `extra`, and is counted as drift.
+ */
+export function parseDocument(mapping: Mapping, raw: unknown): Parsed {
+  const reading: Reading = { values: new Array(mapping.columns.length).fill(null), runs: [], drift: [], samples: 0 };
+  for (let i = 0; i < mapping.series.length; i++) reading.runs.push(null);
+  const id = isObject(raw) && typeof raw.id === 'string' && storable(raw.id) ? raw.id : '';
+  try {
+    if (!isObject(raw)) throw new Unusable('not an object');
+    if (!id) throw new Unusable('id is missing or no text');
+    const extra = readObject(mapping.root, raw, reading);
+    const dayField = mapping.resource.dated ? mapping.root.known?.get('day') : undefined;
+    const day = dayField ? (reading.values[dayField.column] as string | null) : null;
+    if (dayField && day === null) throw new Unusable('day is missing or not a calendar day');
+    const extraText = extra ? JSON.stringify(sorted(extra)) : null;
+    const hash = contentHash(reading, extraText);
+    return { document: { id, day, extra: extraText, hash, ...reading } };
+  } catch (error) {
+    if (!(error instanceof Unusable)) throw error;
+    return { rejected: { id, reason: error.message, text: JSON.stringify(raw) ?? 'null' } };
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** DuckDB text is UTF-8: a lone surrogate would be replaced; a NUL ends the text in tools written in C. */
+function storable(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\u0000');
+}
+
+function readObject(object: Field, raw: Record<string, unknown>, reading: Reading): Extra | undefined {
+  let extra: Extra | undefined;
+  let found = 0;
+  for (const field of object.fields!) {
+    const value = raw[field.key];
+    if (value !== undefined) found++;
+    const left = readField(field, value, reading);
+    if (left !== undefined) {
+      extra ??= {};
+      extra[field.key] = left;
+    }
+  }
+  const keys = Object.keys(raw);
+  if (keys.length !== found) {
+    for (const key of keys) {
+      // A null says no more than an absent key.
+      if (object.known!.has(key) || raw[key] === null) continue;
+      extra ??= {};
+      setOwn(extra, key, raw[key]);
+      reading.drift.push({ path: [...object.path, key].join('.'), kind: 'unknown field' });
+    }
+  }
+  return extra;
+}
+
+/** Assignment would take the key `__proto__` for something else. */
+function setOwn(target: Extra, key: string, value: unknown): void {
+  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+}
+
+/** Fills the columns of one field; returns what must stay in `extra`, if anything. */
+function readField(field: Field, value: unknown, reading: Reading): unknown {
+  if (value === null || value === undefined) {
+    if (field.required) note(field, 'missing', reading);
+    return undefined;
+  }
+  if (field.fields) {
+    if (isObject(value)) return readObject(field, value, reading);
+    return misfit(field, 'wrong type', value, reading);
+  }
+  const at = field.column;
+  switch (field.about!.kind) {
+    case 'sample':
+      return readSample(field, value, reading);
+    case 'instant': {
+      if (typeof value !== 'string') return misfit(field, 'wrong type', value, reading);
+      const instant = findInstant(value);
+      if (!instant) return misfit(field, 'bad format', value, reading);
+      reading.values[at] = instant.micros;
+      reading.values[at + 1] = instant.offset;
+      return undefined;
+    }
+    case 'text':
+      if (typeof value !== 'string') return misfit(field, 'wrong type', value, reading);
+      if (!storable(value)) return misfit(field, 'bad format', value, reading);
+      if (field.about!.values && !field.about!.values.includes(value)) note(field, 'unknown value', reading);
+      break;
+    case 'day':
+      if (typeof value !== 'string') return misfit(field, 'wrong type', value, reading);
+      if (!field.schema.safeParse(value).success) return misfit(field, 'bad format', value, reading);
+      break;
+    case 'integer':
+      if (!Number.isSafeInteger(value)) return misfit(field, 'wrong type', value, reading);
+      if (!field.schema.safeParse(value).success) note(field, 'out of range', reading);
+      break;
+    case 'number':
+      if (!Number.isFinite(value)) return misfit(field, 'wrong type', value, reading);
+      if (!field.schema.safeParse(value).success) note(field, 'out of range', reading);
+      break;
+    case 'flag':
+      if (typeof value !== 'boolean') return misfit(field, 'wrong type', value, reading);
+      break;
+  }
+  reading.values[at] = value as Value;
+  return undefined;
+}
+
+function note(field: Field, kind: Drift['kind'], reading: Reading): void {
+  reading.drift.push({ path: field.path.join('.'), kind });
+}
+
+/** What does not fit stays in `extra`; a required field of a wrong type makes the document unusable. */
+function misfit(field: Field, kind: 'wrong type' | 'bad format', value: unknown, reading: Reading): unknown {
+  if (kind === 'wrong type' && field.required) throw new Unusable(`${field.path.join('.')} is required and has a wrong type`);
+  note(field, kind, reading);
+  return value;
+}
+
+function readSample(field: Field, value: unknown, reading: Reading): unknown {
+  if (!isObject(value) || !Array.isArray(value.items) || typeof value.timestamp !== 'string') {
+    return misfit(field, 'wrong type', value, reading);
+  }
+  const { interval, items, timestamp } = value as unknown as Sample;
+  const numbers = numbersOf(items);
+  if (!numbers || !Number.isFinite(interval) || interval <= 0) return misfit(field, 'wrong type', value, reading);
+  const instant = findInstant(timestamp);
+  if (!instant) return misfit(field, 'bad format', value, reading);
+  const at = field.column;
+  reading.values[at] = instant.micros;
+  reading.values[at + 1] = instant.offset;
+  reading.values[at + 2] = interval;
+  reading.values[at + 3] = numbers.length;
+  reading.runs[field.series] = { start: instant.micros, offset: instant.offset, interval, items: numbers };
+  reading.samples += numbers.length;
+
+  const keys = Object.keys(value);
+  if (keys.length === 3) return undefined;
+  const extra: Extra = {};
+  for (const key of keys) {
+    if (key === 'interval' || key === 'items' || key === 'timestamp' || value[key] === null) continue;
+    setOwn(extra, key, value[key]);
+    reading.drift.push({ path: `${field.path.join('.')}.${key}`, kind: 'unknown field' });
+  }
+  return Object.keys(extra).length ? extra : undefined;
+}
+
+function numbersOf(items: unknown[]): Float64Array | undefined {
+  const numbers = new Float64Array(items.length);
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i];
+    if (typeof item === 'number' && Number.isFinite(item)) numbers[i] = item;
+    else if (item === null) numbers[i] = Number.NaN;
+    else return undefined;
+  }
+  return numbers;
+}
+
+/** Covers what arrived and the mapping version; the order of keys and null against absent make no difference. */
+function contentHash(reading: Reading, extra: string | null): string {
+  const hash = createHash('sha256');
+  hash.update(`${MAPPING_VERSION}\n${JSON.stringify(reading.values)}\n${extra ?? ''}\n`);
+  for (const run of reading.runs) {
+    if (run) hash.update(new Uint8Array(run.items.buffer, run.items.byteOffset, run.items.byteLength));
+    hash.update('\n');
+  }
+  return hash.digest('base64url').slice(0, 22);
+}
+
+/** The same content in one order of keys. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isObject(value)) return value;
+  const copy: Extra = {};
+  for (const key of Object.keys(value).sort()) setOwn(copy, key, sorted(value[key]));
+  return copy;
+}

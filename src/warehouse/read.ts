@@ -1,0 +1,86 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { formatInstant } from '../../schema/instant.ts';
+import type { WireDocument } from '../../schema/resource.ts';
+import { composeDocument } from './compose-document.ts';
+import { plainValue, readRows } from './database.ts';
+import { textList } from './literals.ts';
+import type { Mapping } from './mapping.ts';
+import type { Value } from './parse-document.ts';
+import { qualified, quoteName, quoteText } from './tables.ts';
+
+export interface StoredDocument {
+  userId: string;
+  sk: number;
+  fetchedAt: number;
+  contentHash: string;
+  document: WireDocument;
+}
+
+/**
+ * Reads stored documents as the wire documents they came from.
+ * @param where a condition over the document table, with what follows it (ORDER BY, LIMIT)
+ */
+export async function readDocuments(connection: DuckDBConnection, mapping: Mapping, where: string): Promise<StoredDocument[]> {
+  const names = mapping.columns.map(({ name }) => quoteName(name)).join(', ');
+  const rows = await readRows(
+    connection,
+    `SELECT user_id, sk, fetched_at, content_hash, extra, ${names} FROM ${qualified(mapping.table)} WHERE ${where}`,
+  );
+  if (!rows.length) return [];
+  const dayColumn = mapping.columns.findIndex(({ name }) => name === 'day');
+  const items = await Promise.all(
+    mapping.series.map(({ table }) => readItems(connection, table, rows, dayColumn < 0 ? undefined : 5 + dayColumn)),
+  );
+  return rows.map(([userId, sk, fetchedAt, contentHash, extra, ...values]) => ({
+    userId: userId as string,
+    sk: sk as number,
+    fetchedAt: fetchedAt as number,
+    contentHash: contentHash as string,
+    document: composeDocument(
+      mapping,
+      values,
+      items.map(bySk => bySk.get(sk as number)),
+      extra as string | null,
+    ),
+  }));
+}
+
+async function readItems(
+  connection: DuckDBConnection,
+  table: string,
+  rows: readonly (readonly Value[])[],
+  dayIndex: number | undefined,
+): Promise<Map<number, Float64Array>> {
+  const users = textList(new Set(rows.map(row => row[0] as string)));
+  const days = dayIndex === undefined ? '' : `AND day IN (${textList(new Set(rows.map(row => row[dayIndex] as string)))})`;
+  const result = await connection.runAndReadAll(
+    `SELECT sk::DOUBLE, coalesce(value, 'nan'::DOUBLE) FROM ${qualified(table)}
+     WHERE user_id IN (${users}) ${days} AND sk IN (${rows.map(row => row[1]).join(', ')}) ORDER BY sk, ts`,
+  );
+  const collected = new Map<number, number[]>();
+  for (const [sk, value] of result.getRows() as [number, number][]) {
+    const list = collected.get(sk);
+    if (list) list.push(value);
+    else collected.set(sk, [value]);
+  }
+  return new Map([...collected].map(([sk, list]) => [sk, Float64Array.from(list)]));
+}
+
+/** Heart-rate rows as on the wire: `from` included, `to` excluded, in microseconds; ascending by (timestamp, source), after `after`. */
+export async function readHeartRate(
+  connection: DuckDBConnection,
+  userId: string,
+  query: { from: number; to: number; after?: { micros: number; source: string }; limit: number },
+): Promise<WireDocument[]> {
+  const { from, to, after, limit } = query;
+  const start = after ? `make_timestamp(${after.micros}::BIGINT)` : undefined;
+  const beyond = after ? `AND ts >= ${start} AND (ts > ${start} OR source > ${quoteText(after.source)})` : '';
+  const result = await connection.runAndReadAll(
+    `SELECT ts, utc_offset, bpm, source FROM heart_rate WHERE user_id = ${quoteText(userId)}
+     AND ts >= make_timestamp(${from}::BIGINT) AND ts < make_timestamp(${to}::BIGINT) ${beyond} ORDER BY ts, source LIMIT ${limit}`,
+  );
+  return result.getRows().map(row => {
+    const [micros, offset, bpm, source] = row.map(plainValue) as [number, number, number, string];
+    return { timestamp: formatInstant({ micros, offset }), timestamp_unix: Math.floor(micros / 1000), bpm, source };
+  });
+}

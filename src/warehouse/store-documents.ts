@@ -1,0 +1,250 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { RowAppender, RunAppender } from './append.ts';
+import { readRows } from './database.ts';
+import type { LedgerEntry } from './literals.ts';
+import { textList } from './literals.ts';
+import type { Column, Mapping } from './mapping.ts';
+import type { ParsedDocument, RejectedDocument, Value } from './parse-document.ts';
+import { qualified } from './tables.ts';
+
+/** The answer to one request for documents of one account, parsed. */
+export interface DocumentPage {
+  userId: string;
+  mapping: Mapping;
+  requestedAt: number;
+  documents: readonly ParsedDocument[];
+  rejected: readonly RejectedDocument[];
+  /** Documents that the answer says are gone. */
+  removed: readonly string[];
+}
+
+export interface Counts {
+  stored: number;
+  unchanged: number;
+  /** Answers to requests older than what is stored. */
+  outdated: number;
+  rejected: number;
+  removed: number;
+  samples: number;
+}
+
+export const noCounts = (): Counts => ({ stored: 0, unchanged: 0, outdated: 0, rejected: 0, removed: 0, samples: 0 });
+
+/** What a store function needs of the writer. */
+export interface Transaction {
+  connection: DuckDBConnection;
+  nextSk(): number;
+  /** The columns of a table in the order in which they lie in the file. */
+  columnsOf(table: string): readonly Column[];
+  /** When the content of this document was last confirmed, where an older answer may still arrive. */
+  confirmedAt(table: string, userId: string, id: string): number | undefined;
+  /** To be remembered once the transaction is committed. */
+  confirm(table: string, userId: string, id: string, moment: number): void;
+}
+
+interface Stored {
+  sk: number;
+  day: string | null;
+  fetchedAt: number;
+  hash: string;
+}
+
+interface Decision {
+  page: DocumentPage;
+  id: string;
+  /** Undefined: the document is removed. */
+  document?: ParsedDocument;
+}
+
+const keyOf = (userId: string, id: string) => `${userId}\n${id}`;
+
+/**
+ * Stores pages of one resource inside the caller's transaction, in the order they are given: replaced versions and their samples
+ * leave, new ones are appended. Returns the counts of each page and the ledger entries (rejected, tombstones) that go with them.
+ */
+export async function storeDocuments(
+  transaction: Transaction,
+  mapping: Mapping,
+  pages: readonly DocumentPage[],
+): Promise<{ counts: Counts[]; ledger: LedgerEntry[]; stored: ParsedDocument[] }> {
+  const { connection } = transaction;
+  const stored = await readStored(connection, mapping, pages);
+  const tombstones = await readMoments(connection, 'sync.tombstones', 'removed_at', mapping, pages);
+  const refused = await readMoments(connection, 'sync.rejected', 'fetched_at', mapping, pages);
+  const decisions = new Map<string, Decision>();
+  const ledger: LedgerEntry[] = [];
+
+  const counts = pages.map(page => {
+    const count = noCounts();
+    const newestOf = (id: string) =>
+      Math.max(
+        stored.get(keyOf(page.userId, id))?.fetchedAt ?? 0,
+        tombstones.get(keyOf(page.userId, id)) ?? 0,
+        decisions.get(keyOf(page.userId, id))?.page.requestedAt ?? 0,
+        transaction.confirmedAt(mapping.table, page.userId, id) ?? 0,
+      );
+    const ledgerKey = (id: string) => ({ user_id: page.userId, collection: mapping.resource.name, id });
+    const forgetRejected = (id: string) => {
+      if ((refused.get(keyOf(page.userId, id)) ?? Number.POSITIVE_INFINITY) <= page.requestedAt) {
+        ledger.push({ table: 'sync.rejected', key: ledgerKey(id) });
+        refused.delete(keyOf(page.userId, id));
+      }
+    };
+
+    for (const document of page.documents) {
+      const key = keyOf(page.userId, document.id);
+      if (page.requestedAt < newestOf(document.id)) {
+        count.outdated++;
+        continue;
+      }
+      const current = decisions.get(key)?.document?.hash ?? (decisions.has(key) ? undefined : stored.get(key)?.hash);
+      if (current === document.hash) {
+        count.unchanged++;
+      } else {
+        if (stored.get(key)?.hash === document.hash) decisions.delete(key);
+        else decisions.set(key, { page, id: document.id, document });
+        count.stored++;
+        count.samples += document.samples;
+      }
+      transaction.confirm(mapping.table, page.userId, document.id, page.requestedAt);
+      if (tombstones.delete(key)) ledger.push({ table: 'sync.tombstones', key: ledgerKey(document.id) });
+      forgetRejected(document.id);
+    }
+
+    for (const id of page.removed) {
+      const key = keyOf(page.userId, id);
+      if (page.requestedAt < newestOf(id)) {
+        count.outdated++;
+        continue;
+      }
+      decisions.set(key, { page, id });
+      count.removed++;
+      tombstones.set(key, page.requestedAt);
+      transaction.confirm(mapping.table, page.userId, id, page.requestedAt);
+      ledger.push({ table: 'sync.tombstones', key: ledgerKey(id), row: { removed_at: page.requestedAt } });
+      forgetRejected(id);
+    }
+
+    for (const { id, reason, text } of page.rejected) {
+      const key = keyOf(page.userId, id);
+      // Several documents of one page without an id share one row: the last is kept, as an example of what came.
+      if (page.requestedAt < Math.max(newestOf(id), refused.get(key) ?? 0)) {
+        count.outdated++;
+        continue;
+      }
+      refused.set(key, page.requestedAt);
+      count.rejected++;
+      ledger.push({
+        table: 'sync.rejected',
+        key: ledgerKey(id),
+        row: { reason, document: text, fetched_at: page.requestedAt },
+      });
+    }
+    return count;
+  });
+
+  const replaced = [...decisions.keys()].flatMap(key => {
+    const old = stored.get(key);
+    return old ? [{ ...old, userId: decisions.get(key)!.page.userId }] : [];
+  });
+  if (replaced.length) await deleteVersions(connection, mapping, replaced);
+  const additions = [...decisions.values()].filter((decision): decision is Required<Decision> => decision.document !== undefined);
+  if (additions.length) await appendVersions(transaction, mapping, additions);
+  return { counts, ledger, stored: additions.map(({ document }) => document) };
+}
+
+async function readStored(connection: DuckDBConnection, mapping: Mapping, pages: readonly DocumentPage[]): Promise<Map<string, Stored>> {
+  const users = new Set<string>();
+  const ids = new Set<string>();
+  for (const { userId, documents, removed } of pages) {
+    users.add(userId);
+    for (const { id } of documents) ids.add(id);
+    for (const id of removed) ids.add(id);
+  }
+  if (!ids.size) return new Map();
+  const day = mapping.resource.dated ? 'day' : 'NULL';
+  const rows = await readRows(
+    connection,
+    `SELECT user_id, id, sk, ${day}, fetched_at, content_hash FROM ${qualified(mapping.table)}
+     WHERE user_id IN (${textList(users)}) AND id IN (${textList(ids)})`,
+  );
+  return new Map(
+    rows.map(([userId, id, sk, storedDay, fetchedAt, hash]) => [
+      keyOf(userId as string, id as string),
+      { sk: sk as number, day: storedDay as string | null, fetchedAt: fetchedAt as number, hash: hash as string },
+    ]),
+  );
+}
+
+/** Both tables are small: a service rarely rejects or removes. */
+async function readMoments(
+  connection: DuckDBConnection,
+  table: string,
+  column: string,
+  mapping: Mapping,
+  pages: readonly DocumentPage[],
+): Promise<Map<string, number>> {
+  const users = textList(new Set(pages.map(({ userId }) => userId)));
+  const rows = await readRows(
+    connection,
+    `SELECT user_id, id, ${column} FROM ${table} WHERE collection = '${mapping.resource.name}' AND user_id IN (${users})`,
+  );
+  return new Map(rows.map(([userId, id, moment]) => [keyOf(userId as string, id as string), moment as number]));
+}
+
+/** With user and day beside the numbers DuckDB skips whole row groups; by `sk` alone it would read them all. */
+async function deleteVersions(
+  connection: DuckDBConnection,
+  mapping: Mapping,
+  versions: readonly { userId: string; day: string | null; sk: number }[],
+): Promise<void> {
+  const users = textList(new Set(versions.map(({ userId }) => userId)));
+  const numbers = versions.map(({ sk }) => sk).join(', ');
+  const days = textList(new Set(versions.flatMap(({ day }) => (day === null ? [] : [day]))));
+  const where = `WHERE user_id IN (${users}) ${mapping.resource.dated ? `AND day IN (${days})` : ''} AND sk IN (${numbers})`;
+  for (const table of [mapping.table, ...mapping.series.map(series => series.table)]) {
+    await connection.run(`DELETE FROM ${qualified(table)} ${where}`);
+  }
+}
+
+async function appendVersions(transaction: Transaction, mapping: Mapping, decisions: readonly Required<Decision>[]): Promise<void> {
+  const columns = transaction.columnsOf(mapping.table);
+  const position = new Map(mapping.columns.map(({ name }, index) => [name, index]));
+  const versions = decisions.map(decision => ({ ...decision, sk: transaction.nextSk() }));
+  const rows = versions.map(({ page, document, sk }) => {
+    const bookkeeping: Record<string, Value> = {
+      user_id: page.userId,
+      extra: document.extra,
+      sk,
+      fetched_at: page.requestedAt,
+      content_hash: document.hash,
+    };
+    return columns.map(({ name }) => {
+      const index = position.get(name);
+      return index === undefined ? bookkeeping[name]! : document.values[index]!;
+    });
+  });
+  const appender = new RowAppender(await transaction.connection.createAppender(mapping.table), columns);
+  await appending(appender, () => appender.append(rows));
+  for (let s = 0; s < mapping.series.length; s++) {
+    const runs = new RunAppender(await transaction.connection.createAppender(mapping.series[s]!.table));
+    await appending(runs, async () => {
+      for (const { page, document, sk } of versions) {
+        const run = document.runs[s];
+        if (run?.items.length) await runs.append({ sk, userId: page.userId, day: document.day, run });
+      }
+    });
+  }
+}
+
+/** Closing flushes: after a failure what was appended must be dropped, or it would enter a later transaction. */
+export async function appending(appender: RowAppender | RunAppender, work: () => Promise<void>): Promise<void> {
+  let done = false;
+  try {
+    await work();
+    done = true;
+  } finally {
+    if (!done) appender.clear();
+    appender.close();
+  }
+}

@@ -1,0 +1,175 @@
+import { heartRate } from '../../schema/heart-rate.ts';
+import type { Column, Mapping } from './mapping.ts';
+import { BOOKKEEPING } from './mapping.ts';
+
+export interface Table {
+  /** As unqualified statements name it: `sleep`, `sync.windows`. */
+  name: string;
+  comment: string;
+  columns: readonly Column[];
+}
+
+const column = (name: string, type: Column['type'], comment: string): Column => ({ name, type, comment });
+
+const USER = BOOKKEEPING[0]!;
+
+function documentTable({ table, resource, columns }: Mapping): Table {
+  const first = columns.filter(({ name }) => name === 'id' || name === 'day');
+  const rest = columns.filter(({ name }) => name !== 'id' && name !== 'day');
+  return {
+    name: table,
+    comment: `${resource.summary} (${resource.paragraph})`,
+    columns: [USER, ...first, ...rest, ...BOOKKEEPING.slice(1)],
+  };
+}
+
+function seriesTables({ series, resource }: Mapping): Table[] {
+  return series.map(({ table, path, comment }) => ({
+    name: table,
+    comment: `${path.join('.')} of ${resource.name}, one row for each sample (2.1)`,
+    columns: [
+      column('sk', 'BIGINT', `The version of the document, sk of ${resource.name}`),
+      USER,
+      column('day', 'DATE', 'The day of the document'),
+      column('ts', 'TIMESTAMP', 'When the sample was taken, UTC'),
+      column('utc_offset', 'INTEGER', 'Local time less UTC when recording started [s]'),
+      column('value', 'DOUBLE', `${comment}; null where the service had no value`),
+    ],
+  }));
+}
+
+const HEART_RATE: Table = {
+  name: heartRate.name,
+  comment: `Heart rate around the clock, one row for each measurement (${heartRate.paragraph})`,
+  columns: [
+    USER,
+    column('ts', 'TIMESTAMP', 'Moment of the measurement, UTC'),
+    column('utc_offset', 'INTEGER', 'Offset the timestamp was written with [s]'),
+    column('bpm', 'BIGINT', 'Heart rate [beats/min]'),
+    column('source', 'VARCHAR', 'What the person was doing'),
+    column('fetched_at', 'TIMESTAMP', 'When the request that brought the row was sent, UTC'),
+  ],
+};
+
+const COLLECTION = column('collection', 'VARCHAR', 'The collection: a table of documents, or heart_rate');
+
+const SYNC: readonly Table[] = [
+  {
+    name: 'sync.runs',
+    comment: 'What one command or schedule started',
+    columns: [
+      column('run_id', 'VARCHAR', 'Identifier of the run'),
+      column('kind', 'VARCHAR', 'backfill, nightly'),
+      column('started_at', 'TIMESTAMP', 'Start, UTC'),
+      column('ended_at', 'TIMESTAMP', 'End, UTC; null while it runs'),
+      column('state', 'VARCHAR', 'running, complete, failed (some windows did), stopped (by its user)'),
+    ],
+  },
+  {
+    name: 'sync.windows',
+    comment: 'A range of one collection of one account that was or is to be read as one job',
+    columns: [
+      column('run_id', 'VARCHAR', 'The run that planned it'),
+      column('user_id', 'VARCHAR', 'The account'),
+      COLLECTION,
+      column('start_at', 'TIMESTAMP', 'First moment of the range; null where a collection has no dates'),
+      column('end_at', 'TIMESTAMP', 'The moment after the range'),
+      column('requested_at', 'TIMESTAMP', 'When its first request was sent, UTC'),
+      column('committed_at', 'TIMESTAMP', 'When its last document was committed, UTC'),
+      column('requests', 'BIGINT', 'Requests it took'),
+      column('documents', 'BIGINT', 'Documents (heart rate: rows) that came'),
+      column('outcome', 'VARCHAR', 'complete, failed, not_offered, not_authorised, suspicious, stopped; null while planned'),
+      column('reason', 'VARCHAR', 'Why, where it is not complete'),
+    ],
+  },
+  {
+    name: 'sync.rejected',
+    comment: 'Documents that could not be stored, whole; removed when a good version comes',
+    columns: [
+      column('user_id', 'VARCHAR', 'The account'),
+      COLLECTION,
+      column('id', 'VARCHAR', 'Identifier of the document; empty when it had none'),
+      column('reason', 'VARCHAR', 'What is wrong with it'),
+      column('document', 'JSON', 'The document as it came'),
+      column('fetched_at', 'TIMESTAMP', 'When the request that brought it was sent, UTC'),
+    ],
+  },
+  {
+    name: 'sync.tombstones',
+    comment: 'Documents that the service no longer has',
+    columns: [
+      column('user_id', 'VARCHAR', 'The account'),
+      COLLECTION,
+      column('id', 'VARCHAR', 'Identifier of the document'),
+      column('removed_at', 'TIMESTAMP', 'When the request that found it gone was sent, UTC'),
+    ],
+  },
+  {
+    name: 'sync.drift',
+    comment: 'What documents had that their declaration does not foresee; paths, never values',
+    columns: [
+      COLLECTION,
+      column('path', 'VARCHAR', 'The field'),
+      column('kind', 'VARCHAR', 'unknown field, unknown value, missing, wrong type, bad format, out of range, disagreement'),
+      column('documents', 'BIGINT', 'In how many stored documents it was seen'),
+      column('first_seen_at', 'TIMESTAMP', 'UTC'),
+      column('last_seen_at', 'TIMESTAMP', 'UTC'),
+    ],
+  },
+  {
+    name: 'sync.routes',
+    comment: 'What the routes of the service answered',
+    columns: [
+      column('route', 'VARCHAR', 'Method and path, with {document_id} for an id'),
+      column('last_status', 'BIGINT', 'The last status code'),
+      column('last_200_at', 'TIMESTAMP', 'When it last answered 200, UTC'),
+    ],
+  },
+  {
+    name: 'sync.accounts',
+    comment: 'The accounts and how they stand; never a token',
+    columns: [
+      column('user_id', 'VARCHAR', 'The name given with `account add`'),
+      column('service_user_id', 'VARCHAR', 'The service’s own id of the person, where known'),
+      column('state', 'VARCHAR', 'active, paused (by its user), parked (by an answer of the service), removed'),
+      column('reason', 'VARCHAR', 'Why it is parked'),
+      column('since', 'TIMESTAMP', 'Since when, UTC'),
+    ],
+  },
+  {
+    name: 'sync.meta',
+    comment: 'Facts about this file',
+    columns: [column('key', 'VARCHAR', 'Name of the fact'), column('value', 'VARCHAR', 'The fact')],
+  },
+];
+
+/** Every table of ours, documents first, in the order of the specification. */
+export function listTables(mappings: readonly Mapping[]): Table[] {
+  return [...mappings.flatMap(mapping => [documentTable(mapping), ...seriesTables(mapping)]), HEART_RATE, ...SYNC];
+}
+
+export const quoteText = (text: string) => `'${text.replaceAll("'", "''")}'`;
+
+export const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`;
+
+export const qualified = (table: string) => table.split('.').map(quoteName).join('.');
+
+/** The statement that makes a table, and those that comment on it and its columns. */
+export function createTable(table: Table): string[] {
+  const width = Math.max(...table.columns.map(({ name }) => name.length));
+  const lines = table.columns.map(({ name, type }) => `  ${name.padEnd(width)} ${type}`);
+  return [`CREATE TABLE ${qualified(table.name)} (\n${lines.join(',\n')}\n)`, ...commentOn(table)];
+}
+
+export function commentOn(table: Table): string[] {
+  return [
+    `COMMENT ON TABLE ${qualified(table.name)} IS ${quoteText(table.comment)}`,
+    ...table.columns.map(({ name, comment }) => `COMMENT ON COLUMN ${qualified(table.name)}.${quoteName(name)} IS ${quoteText(comment)}`),
+  ];
+}
+
+/** The whole warehouse as one script: what `schema/warehouse.sql` holds. */
+export function warehouseScript(mappings: readonly Mapping[]): string {
+  const tables = listTables(mappings).map(table => `${createTable(table).join(';\n')};\n`);
+  return `-- Generated by \`npm run generate\` from the declarations in schema/. Do not edit.\n\nCREATE SCHEMA sync;\n\n${tables.join('\n')}`;
+}

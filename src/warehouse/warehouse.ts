@@ -1,0 +1,270 @@
+import { dirname } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { findFieldAbout } from '../../schema/fields.ts';
+import { heartRate } from '../../schema/heart-rate.ts';
+import type { Resource, WireDocument } from '../../schema/resource.ts';
+import { RingneckError } from '../errors.ts';
+import { ensureFolder } from '../files.ts';
+import { openDatabase, readRows } from './database.ts';
+import { ensureTables, FORMAT } from './ensure.ts';
+import { declarationsHash, learn } from './learn.ts';
+import type { LedgerEntry } from './literals.ts';
+import type { Mapping } from './mapping.ts';
+import { mapResource } from './mapping.ts';
+import { Moments } from './moments.ts';
+import type { Drift, ParsedDocument, RejectedDocument, Value } from './parse-document.ts';
+import { parseDocument } from './parse-document.ts';
+import type { StoredDocument } from './read.ts';
+import { readDocuments, readHeartRate } from './read.ts';
+import { writeSnapshot } from './snapshot.ts';
+import type { Counts } from './store-documents.ts';
+import { parseHeartRate } from './store-heart-rate.ts';
+import { listTables } from './tables.ts';
+import type { Lane } from './writer.ts';
+import { Writer } from './writer.ts';
+
+export type { LedgerEntry } from './literals.ts';
+export type { Value } from './parse-document.ts';
+export type { Counts } from './store-documents.ts';
+export type { Lane } from './writer.ts';
+
+/** Documents parsed between two turns of the event loop. */
+const DOCUMENTS_BETWEEN_YIELDS = 64;
+
+export interface WarehouseOptions {
+  /** The file; it and its folder are made when missing. */
+  path: string;
+  resources: readonly Resource[];
+  memoryLimit?: string;
+  threads?: number;
+  /** How long another holder of the file is waited for. */
+  patienceMs?: number;
+  /** Milliseconds since the epoch. */
+  now?: () => number;
+  /** Called before each group of writes; throws when there is no room on the disk. */
+  beforeGroup?: () => void;
+  /** Called once when DuckDB can serve no further statement in this process. */
+  onFatal?: (error: Error) => void;
+}
+
+export interface WriteOptions {
+  /** Live work goes before bulk work. */
+  lane?: Lane;
+  /** Committed in the same transaction. */
+  ledger?: readonly LedgerEntry[];
+}
+
+/** The warehouse: one file, one owner, one writer. */
+export class Warehouse {
+  readonly path: string;
+  readonly moments: Moments;
+  readonly mappings: readonly Mapping[];
+  readonly #writer: Writer;
+  readonly #connect: () => Promise<DuckDBConnection>;
+  readonly #reader: DuckDBConnection;
+  readonly #close: () => void;
+  #commits = 0;
+  #snapshotting: Promise<unknown> = Promise.resolve();
+
+  private constructor(parts: {
+    path: string;
+    moments: Moments;
+    mappings: readonly Mapping[];
+    writer: Writer;
+    reader: DuckDBConnection;
+    connect: () => Promise<DuckDBConnection>;
+    close: () => void;
+  }) {
+    this.path = parts.path;
+    this.moments = parts.moments;
+    this.mappings = parts.mappings;
+    this.#writer = parts.writer;
+    this.#reader = parts.reader;
+    this.#connect = parts.connect;
+    this.#close = parts.close;
+  }
+
+  /**
+   * Opens the file as its only owner, makes what is missing in it, and reads again what earlier declarations could not place.
+   * @throws TryLaterError naming the process that holds the file
+   * @throws RingneckError when tables of ours differ from their declarations, or a newer program made the file
+   */
+  static async open(options: WarehouseOptions): Promise<Warehouse> {
+    const { path, resources, now, beforeGroup, onFatal, ...limits } = options;
+    ensureFolder(dirname(path));
+    const mappings = resources.map(mapResource);
+    const database = await openDatabase(path, limits);
+    try {
+      const connection = await database.connect();
+      const columns = await ensureTables(connection, listTables(mappings));
+      const newest = await readNewest(connection, mappings);
+      const moments = new Moments(newest.moment, now);
+      const columnsOf = (table: string) => columns.get(table) ?? missing(table);
+      const writer = new Writer({ connection, moments, newestSk: newest.sk, columnsOf, beforeGroup, onFatal });
+      const reader = await database.connect();
+      const warehouse = new Warehouse({
+        path,
+        moments,
+        mappings,
+        writer,
+        reader,
+        connect: () => database.connect(),
+        close: () => database.close(),
+      });
+      await warehouse.#learn();
+      return warehouse;
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  }
+
+  async #learn(): Promise<void> {
+    const hash = declarationsHash(this.mappings);
+    const meta = new Map((await this.read('SELECT key, value FROM sync.meta')).map(([key, value]) => [key, value]));
+    const fact = (key: string, value: string) => ({ table: 'sync.meta', key: { key }, row: { value } });
+    if (!meta.has('format')) await this.record([fact('format', String(FORMAT)), fact('declarations', hash)]);
+    else if (meta.get('declarations') !== hash) {
+      await learn(this.#reader, this.mappings, change => this.#writer.write(change, 'bulk'));
+      await this.record([fact('declarations', hash)]);
+    }
+  }
+
+  /**
+   * Stores the answer to one request for documents. Resolves once it is committed.
+   * @param page.requestedAt the moment the request was sent, from `moments.begin()`
+   * @param page.removed documents that the answer says are gone
+   */
+  async storeDocuments(
+    page: { userId: string; resource: Resource; requestedAt: number; documents: readonly unknown[]; removed?: readonly string[] },
+    { lane = 'bulk', ledger }: WriteOptions = {},
+  ): Promise<Counts> {
+    const mapping = this.mapping(page.resource.name);
+    this.moments.hold(page.requestedAt);
+    try {
+      await this.#writer.room();
+      const documents: ParsedDocument[] = [];
+      const rejected: RejectedDocument[] = [];
+      const drift: Drift[] = [];
+      let samples = 0;
+      for (let i = 0; i < page.documents.length; i++) {
+        const parsed = parseDocument(mapping, page.documents[i]);
+        if (parsed.document) {
+          documents.push(parsed.document);
+          samples += parsed.document.samples;
+          if (parsed.document.drift.length) drift.push(...parsed.document.drift);
+        } else rejected.push(parsed.rejected);
+        if (i % DOCUMENTS_BETWEEN_YIELDS === DOCUMENTS_BETWEEN_YIELDS - 1) await setImmediate();
+      }
+      return await this.#write(
+        {
+          page: { userId: page.userId, mapping, requestedAt: page.requestedAt, documents, rejected, removed: page.removed ?? [] },
+          drift: drift.length ? [{ collection: mapping.resource.name, drift }] : undefined,
+          ledger,
+          samples,
+        },
+        lane,
+      );
+    } finally {
+      this.moments.end(page.requestedAt);
+    }
+  }
+
+  /**
+   * Replaces the heart-rate rows of an account from `from` (included) to `to` (excluded), microseconds, by all that the service has.
+   * @param range.requestedAt when the first of its requests was sent
+   */
+  async storeHeartRate(
+    range: { userId: string; from: number; to: number; requestedAt: number; rows: readonly unknown[] },
+    { lane = 'bulk', ledger }: WriteOptions = {},
+  ): Promise<Counts> {
+    await this.#writer.room();
+    const { rows, rejected, drift } = parseHeartRate(range.rows, findFieldAbout(heartRate.row.shape.source)?.values ?? []);
+    const counts = await this.#write(
+      {
+        heartRate: { ...range, rows, rejected },
+        drift: drift.length ? [{ collection: heartRate.name, drift }] : undefined,
+        ledger,
+        samples: rows.length,
+      },
+      lane,
+    );
+    return { ...counts, rejected: rejected.length };
+  }
+
+  /** Commits entries of the ledger alone, before anything that waits as bulk. */
+  async record(ledger: readonly LedgerEntry[]): Promise<void> {
+    if (ledger.length) await this.#write({ ledger, samples: 0 }, 'live');
+  }
+
+  async #write(change: Parameters<Writer['write']>[0], lane: Lane): Promise<Counts> {
+    const counts = await this.#writer.write(change, lane);
+    this.#commits++;
+    return counts;
+  }
+
+  /** Grows with every committed change: tells whether a copy is still fresh. */
+  get commits(): number {
+    return this.#commits;
+  }
+
+  mapping(name: string): Mapping {
+    return this.mappings.find(({ table }) => table === name) ?? missing(name);
+  }
+
+  /** Rows of a small internal query, as plain values: instants in microseconds, days as text. Never for an analyst's SQL. */
+  read(sql: string): Promise<Value[][]> {
+    return readRows(this.#reader, sql);
+  }
+
+  /** Stored documents as the wire documents they came from; `where` may end in ORDER BY and LIMIT. */
+  readDocuments(name: string, where: string): Promise<StoredDocument[]> {
+    return readDocuments(this.#reader, this.mapping(name), where);
+  }
+
+  readHeartRate(userId: string, query: Parameters<typeof readHeartRate>[2]): Promise<WireDocument[]> {
+    return readHeartRate(this.#reader, userId, query);
+  }
+
+  /** Publishes a copy of the warehouse for readers. Copies never overlap. */
+  snapshot(path: string, mode: number): Promise<void> {
+    const copy = async () => {
+      const connection = await this.#connect();
+      try {
+        await writeSnapshot(connection, listTables(this.mappings), path, mode);
+      } finally {
+        connection.closeSync();
+      }
+    };
+    const done = this.#snapshotting.then(copy);
+    this.#snapshotting = done.catch(() => undefined);
+    return done;
+  }
+
+  /** Commits what waits, then closes the file. */
+  async close(): Promise<void> {
+    await this.#writer.idle();
+    await this.#snapshotting;
+    this.#close();
+  }
+}
+
+function missing(name: string): never {
+  throw new RingneckError(`no such table: ${name}`);
+}
+
+async function readNewest(connection: DuckDBConnection, mappings: readonly Mapping[]): Promise<{ sk: number; moment: number }> {
+  const tables = mappings.map(({ table }) => `SELECT max(sk) AS sk, max(fetched_at) AS moment FROM "${table}"`);
+  const [row] = await readRows(
+    connection,
+    `SELECT max(sk), max(moment) FROM (${[
+      ...tables,
+      'SELECT NULL, max(fetched_at) FROM heart_rate',
+      'SELECT NULL, max(removed_at) FROM sync.tombstones',
+      'SELECT NULL, max(fetched_at) FROM sync.rejected',
+      'SELECT NULL, max(requested_at) FROM sync.windows',
+    ].join(' UNION ALL ')})`,
+  );
+  return { sk: (row?.[0] as number | null) ?? 0, moment: (row?.[1] as number | null) ?? 0 };
+}

@@ -1,0 +1,252 @@
+import { setImmediate } from 'node:timers/promises';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { messageOf, RingneckError } from '../errors.ts';
+import { firstLine, isFatal, withTransaction } from './database.ts';
+import { driftEntries } from './drift.ts';
+import type { LedgerEntry } from './literals.ts';
+import { ledgerStatements } from './literals.ts';
+import type { Column, Mapping } from './mapping.ts';
+import type { Moments } from './moments.ts';
+import type { Drift, RejectedDocument } from './parse-document.ts';
+import type { Counts, DocumentPage, Transaction } from './store-documents.ts';
+import { noCounts, storeDocuments } from './store-documents.ts';
+import type { HeartRateRange } from './store-heart-rate.ts';
+import { rejectedHeartRate, storeHeartRate } from './store-heart-rate.ts';
+
+/** Whole row groups of 122,880 rows go straight to the file; groups of this size cost 0.6 of the CPU of groups a quarter as large. */
+const GROUP_SAMPLES = 500_000;
+/** Live work goes first, but a stream of it must not stop a backfill. */
+const LIVE_GROUPS_IN_A_ROW = 8;
+/** No more changes than this in one group, however few samples they have. */
+const GROUP_CHANGES = 2_000;
+
+export type Lane = 'live' | 'bulk';
+
+/** A parsed change: all of it is committed in one transaction, or none. */
+export interface Change {
+  page?: DocumentPage;
+  heartRate?: HeartRateRange & { rejected: readonly RejectedDocument[] };
+  drift?: readonly { collection: string; drift: readonly Drift[] }[];
+  ledger?: readonly LedgerEntry[];
+  samples: number;
+}
+
+interface Waiting {
+  change: Change;
+  resolve(counts: Counts): void;
+  reject(error: unknown): void;
+}
+
+interface Confirmation {
+  moment: number;
+  from?: number;
+  to?: number;
+}
+
+export interface WriterOptions {
+  connection: DuckDBConnection;
+  moments: Moments;
+  newestSk: number;
+  columnsOf(table: string): readonly Column[];
+  /** Called before each group; throws when there is no room on the disk. */
+  beforeGroup?: () => void;
+  /** Called once when DuckDB can serve no further statement in this process. */
+  onFatal?: (error: Error) => void;
+}
+
+/**
+ * The one writer. It owns its connection and has no timer: when idle it commits at once what waits; what arrives meanwhile is the
+ * next group.
+ */
+export class Writer {
+  readonly #options: WriterOptions;
+  readonly #lanes: Record<Lane, Waiting[]> = { live: [], bulk: [] };
+  /** By table, user and id, or by user for ranges of heart rate. Kept only while an older answer may still arrive. */
+  readonly #confirmed = new Map<string, Confirmation[]>();
+  #sk: number;
+  #bulkSamples = 0;
+  #liveInARow = 0;
+  #running: Promise<void> | undefined;
+  #fatal: Error | undefined;
+  #roomWanted: (() => void)[] = [];
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+    this.#sk = options.newestSk;
+  }
+
+  /** Resolves when less than two groups wait: the back-pressure on whoever reads from the service. */
+  async room(): Promise<void> {
+    while (this.#bulkSamples >= 2 * GROUP_SAMPLES && !this.#fatal) {
+      await new Promise<void>(resolve => this.#roomWanted.push(resolve));
+    }
+  }
+
+  /** Resolves once the change is committed; rejects when it is not, and then nothing of it is stored. */
+  write(change: Change, lane: Lane): Promise<Counts> {
+    if (this.#fatal) return Promise.reject(this.#fatal);
+    for (const moment of momentsOf(change)) this.#options.moments.hold(moment);
+    const committed = new Promise<Counts>((resolve, reject) => this.#lanes[lane].push({ change, resolve, reject }));
+    if (lane === 'bulk') this.#bulkSamples += change.samples;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+    return committed.finally(() => {
+      for (const moment of momentsOf(change)) this.#options.moments.end(moment);
+      this.#prune();
+    });
+  }
+
+  /** Waits until everything given so far is committed. */
+  async idle(): Promise<void> {
+    while (this.#running) await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    // A turn of the loop for those who call in the same moment: they share the first group.
+    await setImmediate();
+    for (let group = this.#nextGroup(); group.length; group = this.#nextGroup()) {
+      await this.#commit(group);
+    }
+  }
+
+  #nextGroup(): Waiting[] {
+    const { live, bulk } = this.#lanes;
+    const lane = live.length && (this.#liveInARow < LIVE_GROUPS_IN_A_ROW || !bulk.length) ? 'live' : 'bulk';
+    this.#liveInARow = lane === 'live' ? this.#liveInARow + 1 : 0;
+    const waiting = this.#lanes[lane];
+    let samples = 0;
+    let count = 0;
+    while (count < waiting.length && count < GROUP_CHANGES && (count === 0 || samples < GROUP_SAMPLES)) {
+      samples += waiting[count++]!.change.samples;
+    }
+    const group = waiting.splice(0, count);
+    if (lane === 'bulk') {
+      this.#bulkSamples -= samples;
+      for (const wanted of this.#roomWanted.splice(0)) wanted();
+    }
+    return group;
+  }
+
+  /** Commits a group; what fails is tried again in halves, so that a lack of memory, or one bad change, takes no neighbour with it. */
+  async #commit(group: readonly Waiting[]): Promise<void> {
+    if (this.#fatal) {
+      for (const { reject } of group) reject(this.#fatal);
+      return;
+    }
+    try {
+      this.#options.beforeGroup?.();
+      const counts = await this.#store(group.map(({ change }) => change));
+      for (let i = 0; i < group.length; i++) group[i]!.resolve(counts[i]!);
+    } catch (error) {
+      if (isFatal(error)) {
+        this.#fatal = new RingneckError(`DuckDB cannot go on: ${firstLine(error)}; start again`, 1, { cause: error });
+        for (const { reject } of group) reject(this.#fatal);
+        for (const wanted of this.#roomWanted.splice(0)) wanted();
+        this.#options.onFatal?.(this.#fatal);
+      } else if (group.length === 1 || error instanceof RingneckError) {
+        const failure = error instanceof RingneckError ? error : new RingneckError(`not stored: ${messageOf(error)}`, 1, { cause: error });
+        for (const { reject } of group) reject(failure);
+      } else {
+        const half = group.length >> 1;
+        await this.#commit(group.slice(0, half));
+        await this.#commit(group.slice(half));
+      }
+    }
+  }
+
+  async #store(changes: readonly Change[]): Promise<Counts[]> {
+    const { connection, columnsOf } = this.#options;
+    const confirmations: (readonly [string, Confirmation])[] = [];
+    const counts = await withTransaction(connection, async () => {
+      confirmations.length = 0;
+      const transaction: Transaction = {
+        connection,
+        nextSk: () => ++this.#sk,
+        columnsOf,
+        confirmedAt: (table, userId, id) => this.#confirmed.get(`${table}\n${userId}\n${id}`)?.[0]?.moment,
+        confirm: (table, userId, id, moment) => confirmations.push([`${table}\n${userId}\n${id}`, { moment }]),
+      };
+      const results = changes.map(() => noCounts());
+      const ledger: LedgerEntry[] = [];
+      for (const [mapping, indexes] of byMapping(changes)) {
+        const done = await storeDocuments(
+          transaction,
+          mapping,
+          indexes.map(i => changes[i]!.page!),
+        );
+        indexes.forEach((i, n) => {
+          results[i] = done.counts[n]!;
+        });
+        ledger.push(...done.ledger);
+      }
+      // Ranges of one group may overlap: each is settled before the next is cut.
+      const settled: (readonly [string, Confirmation])[] = [];
+      for (let i = 0; i < changes.length; i++) {
+        const range = changes[i]!.heartRate;
+        if (!range) continue;
+        const newer = [...(this.#confirmed.get(range.userId) ?? []), ...settled.filter(([key]) => key === range.userId).map(([, c]) => c)];
+        const segments = subtract(range, newer);
+        results[i] = await storeHeartRate(transaction, range, segments);
+        ledger.push(...(await rejectedHeartRate(connection, range, segments)));
+        settled.push([range.userId, { moment: range.requestedAt, from: range.from, to: range.to }]);
+      }
+      confirmations.push(...settled);
+      const observed = changes.flatMap(({ drift }) => drift ?? []);
+      if (observed.length) ledger.push(...(await driftEntries(connection, observed, this.#options.moments.latest())));
+      ledger.push(...changes.flatMap(change => change.ledger ?? []));
+      for (const statement of ledgerStatements(ledger, columnsOf)) await connection.run(statement);
+      return results;
+    });
+    this.#remember(confirmations);
+    return counts;
+  }
+
+  #remember(confirmations: readonly (readonly [string, Confirmation])[]): void {
+    const oldest = this.#options.moments.oldestHeld();
+    for (const [key, confirmation] of confirmations) {
+      if (confirmation.moment <= oldest) continue;
+      if (confirmation.from === undefined) this.#confirmed.set(key, [confirmation]);
+      else this.#confirmed.set(key, [...(this.#confirmed.get(key) ?? []), confirmation]);
+    }
+  }
+
+  #prune(): void {
+    if (!this.#confirmed.size) return;
+    const oldest = this.#options.moments.oldestHeld();
+    for (const [key, confirmations] of this.#confirmed) {
+      const kept = confirmations.filter(({ moment }) => moment > oldest);
+      if (kept.length === confirmations.length) continue;
+      if (kept.length) this.#confirmed.set(key, kept);
+      else this.#confirmed.delete(key);
+    }
+  }
+}
+
+function momentsOf({ page, heartRate }: Change): number[] {
+  return [...(page ? [page.requestedAt] : []), ...(heartRate ? [heartRate.requestedAt] : [])];
+}
+
+function byMapping(changes: readonly Change[]): Map<Mapping, number[]> {
+  const indexes = new Map<Mapping, number[]>();
+  changes.forEach(({ page }, i) => {
+    if (!page) return;
+    const list = indexes.get(page.mapping);
+    if (list) list.push(i);
+    else indexes.set(page.mapping, [i]);
+  });
+  return indexes;
+}
+
+/** The parts of a range that no newer answer has settled. */
+function subtract(range: HeartRateRange, settled: readonly Confirmation[]): (readonly [number, number])[] {
+  let parts: (readonly [number, number])[] = [[range.from, range.to]];
+  for (const { moment, from = 0, to = 0 } of settled) {
+    if (moment <= range.requestedAt) continue;
+    parts = parts.flatMap(([start, end]): (readonly [number, number])[] => {
+      if (to <= start || from >= end) return [[start, end]];
+      return [[start, from] as const, [to, end] as const].filter(([a, b]) => a < b);
+    });
+  }
+  return parts;
+}
