@@ -16,6 +16,8 @@ export interface Declaration {
   specified: readonly ('document' | 'collection')[];
   /** Whether the service counts the last day of a range in: activity, sleep and session leave it out. */
   endDay: 'included' | 'excluded';
+  /** The field of another resource that names documents of this one: how they are found where the collection is not offered. */
+  namedBy?: { resource: string; field: string };
   document: z.ZodObject;
 }
 

@@ -28,6 +28,7 @@ export const ringConfiguration = resource({
   summary: 'A ring that a person wears or wore.',
   specified: ['document'],
   endDay: 'included',
+  namedBy: { resource: 'sleep', field: 'ring_id' },
   document: z.object({
     id: identifier('Identifier of the ring, named by ring_id of a sleep'),
     color: choice(COLORS, 'Colour of the ring').nullish(),

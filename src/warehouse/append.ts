@@ -143,14 +143,21 @@ export interface RunOfDocument {
   run: Run;
 }
 
+type SeriesColumn = 'sk' | 'user_id' | 'day' | 'ts' | 'utc_offset' | 'value';
+
 /** Appends whole runs of samples: what is the same for a run becomes a constant vector. */
 export class RunAppender {
   readonly #appender: DuckDBAppender;
-  readonly #chunk = DuckDBDataChunk.create([BIGINT, VARCHAR, DATE, TIMESTAMP, INTEGER, DOUBLE]);
+  readonly #chunk: DuckDBDataChunk;
+  readonly #at: Record<SeriesColumn, number>;
   #chunks = 0;
 
-  constructor(appender: DuckDBAppender) {
+  /** @param columns in the order in which they lie in the file */
+  constructor(appender: DuckDBAppender, columns: readonly Column[]) {
     this.#appender = appender;
+    this.#chunk = DuckDBDataChunk.create(columns.map(({ type }) => TYPES[type]));
+    const at = (name: string) => columns.findIndex(column => column.name === name);
+    this.#at = { sk: at('sk'), user_id: at('user_id'), day: at('day'), ts: at('ts'), utc_offset: at('utc_offset'), value: at('value') };
   }
 
   async append({ sk, userId, day, run }: RunOfDocument): Promise<void> {
@@ -165,16 +172,16 @@ export class RunAppender {
       const chunk = this.#chunk;
       chunk.reset();
       chunk.rowCount = rows;
-      const vector = (c: number) => bindings.data_chunk_get_vector(chunk.chunk, c);
-      bindings.vector_reference_value(vector(0), skValue);
-      bindings.vector_reference_value(vector(1), userValue);
-      bindings.vector_reference_value(vector(2), dayValue);
+      const vector = (name: SeriesColumn) => bindings.data_chunk_get_vector(chunk.chunk, this.#at[name]);
+      bindings.vector_reference_value(vector('sk'), skValue);
+      bindings.vector_reference_value(vector('user_id'), userValue);
+      bindings.vector_reference_value(vector('day'), dayValue);
       for (let i = 0; i < rows; i++) writeInt64(i, run.start + Math.round((from + i) * step));
-      bindings.copy_data_to_vector(vector(3), 0, scratch.int64.buffer, 0, rows * 8);
-      bindings.vector_reference_value(vector(4), offsetValue);
+      bindings.copy_data_to_vector(vector('ts'), 0, scratch.int64.buffer, 0, rows * 8);
+      bindings.vector_reference_value(vector('utc_offset'), offsetValue);
       const { buffer, byteOffset } = run.items;
-      bindings.copy_data_to_vector(vector(5), 0, buffer as ArrayBuffer, byteOffset + from * 8, rows * 8);
-      if (markNulls(run.items, from, rows)) setValidity(vector(5), rows);
+      bindings.copy_data_to_vector(vector('value'), 0, buffer as ArrayBuffer, byteOffset + from * 8, rows * 8);
+      if (markNulls(run.items, from, rows)) setValidity(vector('value'), rows);
       this.#appender.appendDataChunk(chunk);
       if (++this.#chunks % CHUNKS_BETWEEN_YIELDS === 0) await setImmediate();
     }

@@ -15,22 +15,33 @@ export function composeDocument(
   items: readonly (Float64Array | undefined)[],
   extra: string | null,
 ): WireDocument {
-  const document = composeObject(mapping.root, values, items) ?? {};
-  if (extra) merge(document, JSON.parse(extra) as WireDocument);
+  const kept = extra ? (JSON.parse(extra) as WireDocument) : {};
+  const { document } = composeObject(mapping.root, values, items, kept);
+  merge(document, kept);
   return document;
 }
 
-function composeObject(object: Field, values: readonly Value[], items: readonly (Float64Array | undefined)[]): WireDocument | undefined {
+/** @param kept what `extra` holds in the place of this object */
+function composeObject(
+  object: Field,
+  values: readonly Value[],
+  items: readonly (Float64Array | undefined)[],
+  kept: unknown,
+): { document: WireDocument; empty: boolean } {
   const document: WireDocument = {};
-  let empty = true;
+  let empty = !isRecord(kept);
   for (const field of object.fields!) {
-    const value = field.fields ? composeObject(field, values, items) : composeLeaf(field, values, items);
-    if (value !== null && value !== undefined) {
-      document[field.key] = value;
-      empty = false;
-    } else if (field.promised) document[field.key] = field.fields ? {} : null;
+    if (field.fields) {
+      const inner = composeObject(field, values, items, isRecord(kept) ? kept[field.key] : undefined);
+      if (!inner.empty || field.promised) document[field.key] = inner.document;
+      if (!inner.empty) empty = false;
+      continue;
+    }
+    const value = composeLeaf(field, values, items);
+    if (value !== null || field.promised) document[field.key] = value;
+    if (value !== null) empty = false;
   }
-  return empty && !object.required ? undefined : document;
+  return { document, empty };
 }
 
 function composeLeaf(field: Field, values: readonly Value[], items: readonly (Float64Array | undefined)[]): unknown {

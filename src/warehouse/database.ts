@@ -28,14 +28,20 @@ export async function openDatabase(
   path: string,
   options: { memoryLimit?: string; threads?: number; patienceMs?: number } = {},
 ): Promise<Database> {
-  const real = existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path));
-  if (open.has(real)) throw new TryLaterError(`${path} is already open in this process`);
+  const real = realPath(path);
+  refuseOpen(path);
   open.add(real);
   try {
-    const instance = await openWaiting(path, options);
+    const { memoryLimit = '256MB', threads = 2, patienceMs } = options;
+    const instance = await openWaiting(
+      path,
+      { memory_limit: memoryLimit, threads: String(threads), wal_autocheckpoint: '64MB', preserve_insertion_order: 'true' },
+      patienceMs,
+    );
     // DuckDB makes its files by the umask; these hold health data.
     chmodSync(path, 0o600);
     const connections: DuckDBConnection[] = [];
+    let closed = false;
     return {
       instance,
       async connect() {
@@ -44,6 +50,8 @@ export async function openDatabase(
         return connection;
       },
       close() {
+        if (closed) return;
+        closed = true;
         for (const connection of connections) connection.closeSync();
         instance.closeSync();
         open.delete(real);
@@ -55,20 +63,22 @@ export async function openDatabase(
   }
 }
 
-async function openWaiting(
-  path: string,
-  { memoryLimit = '256MB', threads = 2, patienceMs = LOCK_PATIENCE_MS }: { memoryLimit?: string; threads?: number; patienceMs?: number },
-): Promise<DuckDBInstance> {
+const realPath = (path: string) => (existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path)));
+
+/** @throws TryLaterError when the file is open in this process already */
+export function refuseOpen(path: string): void {
+  if (open.has(realPath(path))) throw new TryLaterError(`${path} is already open in this process`);
+}
+
+/**
+ * Opens a file, waiting while another process holds it.
+ * @throws TryLaterError naming that process
+ */
+export async function openWaiting(path: string, config: Record<string, string>, patienceMs = LOCK_PATIENCE_MS): Promise<DuckDBInstance> {
   const until = Date.now() + patienceMs;
   for (;;) {
     try {
-      return await DuckDBInstance.create(path, {
-        memory_limit: memoryLimit,
-        threads: String(threads),
-        wal_autocheckpoint: '64MB',
-        preserve_insertion_order: 'true',
-        autoinstall_known_extensions: 'false',
-      });
+      return await DuckDBInstance.create(path, { autoinstall_known_extensions: 'false', ...config });
     } catch (error) {
       const holder = lockHolder(error);
       if (!holder) throw new RingneckError(`cannot open ${path}: ${firstLine(error)}`, 1, { cause: error });

@@ -20,28 +20,28 @@ interface Present {
  * @throws RingneckError when a table of ours differs in any other way, naming every difference
  */
 export async function ensureTables(connection: DuckDBConnection, tables: readonly Table[]): Promise<Map<string, Column[]>> {
-  await refuseNewer(connection);
   const present = await readPresent(connection);
+  await refuseNewer(connection, present);
   const problems = [...(await findStrangers(connection, tables)), ...tables.flatMap(table => differences(table, present.get(table.name)))];
   if (problems.length) {
     throw new RingneckError(
       `the warehouse has tables that Ringneck did not make so: ${problems.join('; ')}. Rename or undo them, or use another data folder`,
     );
   }
-  await connection.run('CREATE SCHEMA IF NOT EXISTS sync');
-  for (const table of tables) await ensureTable(connection, table, present.get(table.name));
+  // Together: a commit for each table takes longer than all the rest of a start.
+  await withTransaction(connection, async () => {
+    await connection.run('CREATE SCHEMA IF NOT EXISTS sync');
+    for (const table of tables) await ensureTable(connection, table, present.get(table.name));
+  });
   const now = await readPresent(connection);
   return new Map(
     tables.map(table => [table.name, now.get(table.name)!.columns.map(({ name }) => table.columns.find(column => column.name === name)!)]),
   );
 }
 
-async function refuseNewer(connection: DuckDBConnection): Promise<void> {
-  const has = await readRows(
-    connection,
-    `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'sync' AND table_name = 'meta' AND NOT internal`,
-  );
-  if (!has.length) return;
+async function refuseNewer(connection: DuckDBConnection, present: ReadonlyMap<string, Present>): Promise<void> {
+  const columns = present.get('sync.meta')?.columns.map(({ name }) => name) ?? [];
+  if (!columns.includes('key') || !columns.includes('value')) return;
   const [row] = await readRows(connection, `SELECT value FROM sync.meta WHERE key = 'format'`);
   if (row && Number(row[0]) > FORMAT) {
     throw new RingneckError(`the warehouse has format ${row[0]}, this program knows ${FORMAT} at most: update Ringneck`);
@@ -57,13 +57,16 @@ async function readPresent(connection: DuckDBConnection): Promise<Map<string, Pr
   );
   const present = new Map<string, Present>();
   for (const [schema, table, tableComment, name, type, comment] of rows as (string | null)[][]) {
-    const key = schema === 'main' ? table! : `${schema}.${table}`;
+    const key = nameOf(schema!, table!);
     const entry = present.get(key) ?? { columns: [], comment: tableComment! };
     entry.columns.push({ name: name!, type: type!, comment: comment! });
     present.set(key, entry);
   }
   return present;
 }
+
+/** DuckDB's names are the same in either case. */
+const nameOf = (schema: string, table: string) => (schema === 'main' ? table : `${schema}.${table}`).toLowerCase();
 
 /** A view under a name of ours, or a key, index or default on a table of ours. */
 async function findStrangers(connection: DuckDBConnection, tables: readonly Table[]): Promise<string[]> {
@@ -77,7 +80,7 @@ async function findStrangers(connection: DuckDBConnection, tables: readonly Tabl
        WHERE NOT internal AND database_name = current_database() AND column_default IS NOT NULL`,
   );
   return (found as string[][]).flatMap(([schema, name, what]) => {
-    const key = schema === 'main' ? name! : `${schema}.${name}`;
+    const key = nameOf(schema!, name!);
     return ours.has(key) ? [`${what}${key}`] : [];
   });
 }
@@ -93,9 +96,7 @@ function differences(table: Table, present: Present | undefined): string[] {
 
 async function ensureTable(connection: DuckDBConnection, table: Table, present: Present | undefined): Promise<void> {
   if (!present) {
-    await withTransaction(connection, async () => {
-      for (const statement of createTable(table)) await connection.run(statement);
-    });
+    await connection.run(createTable(table).join(';\n'));
     return;
   }
   for (const { name, type } of table.columns) {
@@ -105,5 +106,5 @@ async function ensureTable(connection: DuckDBConnection, table: Table, present: 
   }
   const current = new Map(present.columns.map(({ name, comment }) => [name, comment]));
   const stale = present.comment !== table.comment || table.columns.some(({ name, comment }) => current.get(name) !== comment);
-  if (stale) for (const statement of commentOn(table)) await connection.run(statement);
+  if (stale) await connection.run(commentOn(table).join(';\n'));
 }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { DuckDBConnection } from '@duckdb/node-api';
+import { version } from '../version.ts';
 import { readRows } from './database.ts';
-import type { Mapping } from './mapping.ts';
+import type { Field, Mapping } from './mapping.ts';
 import { MAPPING_VERSION } from './mapping.ts';
 import { parseDocument } from './parse-document.ts';
 import { readDocuments } from './read.ts';
@@ -12,12 +13,17 @@ import type { Change } from './writer.ts';
 /** Documents in one step: their samples are in memory with them. */
 const STEP = 200;
 
-/** Changes whenever a declaration does. */
+/** Changes whenever a declaration does, or the program that reads by it. */
 export function declarationsHash(mappings: readonly Mapping[]): string {
   return createHash('sha256')
-    .update(`${MAPPING_VERSION}\n${warehouseScript(mappings)}`)
+    .update(JSON.stringify([version, MAPPING_VERSION, warehouseScript(mappings), mappings.map(({ root }) => outline(root))]))
     .digest('base64url')
     .slice(0, 22);
+}
+
+/** What the tables do not show of a declaration: which keys are promised. */
+function outline({ key, promised, about, fields }: Field): unknown[] {
+  return [key, promised, about?.kind, fields?.map(outline)];
 }
 
 /**
@@ -45,15 +51,20 @@ async function* pagesWithExtra(connection: DuckDBConnection, mapping: Mapping): 
   const learnable = keys.map(([key]) => key as string).filter(key => mapping.root.known!.has(key));
   if (!learnable.length) return;
   const has = learnable.map(key => `list_contains(json_keys(extra), ${quoteText(key)})`).join(' OR ');
-  // A rewritten document comes by again under its new number, and is then as it should be.
+  const [[newest] = [-1]] = await readRows(connection, `SELECT max(sk) FROM ${table}`);
   for (let last = -1; ; ) {
-    const documents = await readDocuments(connection, mapping, `extra IS NOT NULL AND (${has}) AND sk > ${last} ORDER BY sk LIMIT ${STEP}`);
+    const documents = await readDocuments(
+      connection,
+      mapping,
+      `extra IS NOT NULL AND (${has}) AND sk > ${last} AND sk <= ${newest} ORDER BY sk LIMIT ${STEP}`,
+    );
     if (!documents.length) return;
     last = documents.at(-1)!.sk;
     yield documents.flatMap(({ userId, fetchedAt, contentHash, document }) => {
       const parsed = parseDocument(mapping, document);
       if (!parsed.document || parsed.document.hash === contentHash) return [];
-      return [{ userId, mapping, requestedAt: fetchedAt, documents: [parsed.document], rejected: [], removed: [] }];
+      // Its drift was counted when it came.
+      return [{ userId, mapping, requestedAt: fetchedAt, documents: [{ ...parsed.document, drift: [] }], rejected: [], removed: [] }];
     });
   }
 }

@@ -12,7 +12,8 @@ export function literal(value: Value, type: Column['type']): string {
       return `DATE ${quoteText(value as string)}`;
     case 'VARCHAR':
     case 'JSON':
-      return quoteText(value as string);
+      // A statement ends at a NUL; what is written here may come from the service.
+      return quoteText((value as string).toWellFormed().replaceAll('\u0000', '\ufffd'));
     default:
       return String(value);
   }
@@ -57,14 +58,22 @@ function tableStatements(table: string, entries: readonly LedgerEntry[], columns
     if (!found) throw new Error(`${table} has no column ${name}`);
     return found.type;
   };
-  const statements = entries
-    .filter(({ key }) => key)
-    .map(({ key }) => {
-      const parts = Object.entries(key!).map(
-        ([name, value]) => `${quoteName(name)} ${value === null ? 'IS NULL' : `= ${literal(value, typeOf(name))}`}`,
-      );
-      return `DELETE FROM ${qualified(table)} WHERE ${parts.join(' AND ')}`;
-    });
+  const equals = (name: string, value: Value) => `${quoteName(name)} ${value === null ? 'IS NULL' : `= ${literal(value, typeOf(name))}`}`;
+  // Keys that differ in their last part only leave by one statement: a page may bring thousands.
+  const last = new Map<string, Set<string>>();
+  for (const { key } of entries) {
+    if (!key) continue;
+    const parts = Object.entries(key);
+    const [name, value] = parts.pop()!;
+    const before = parts.map(part => equals(...part));
+    const condition = value === null ? [...before, equals(name, value)].join(' AND ') : [...before, `${quoteName(name)} IN `].join(' AND ');
+    const values = last.get(condition) ?? new Set();
+    if (value !== null) values.add(literal(value, typeOf(name)));
+    last.set(condition, values);
+  }
+  const statements = [...last].map(
+    ([condition, values]) => `DELETE FROM ${qualified(table)} WHERE ${condition}${values.size ? `(${[...values].join(', ')})` : ''}`,
+  );
   const rows = entries.filter(({ row }) => row).map(({ key, row }) => ({ ...key, ...row }) as Record<string, Value>);
   for (const row of rows) for (const name of Object.keys(row)) typeOf(name);
   if (rows.length) {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Sample } from '../../schema/fields.ts';
-import { findInstant } from '../../schema/instant.ts';
+import { findInstant, type Instant } from '../../schema/instant.ts';
 import type { Field, Mapping } from './mapping.ts';
 import { MAPPING_VERSION } from './mapping.ts';
 
@@ -70,13 +70,24 @@ export function parseDocument(mapping: Mapping, raw: unknown): Parsed {
     const dayField = mapping.resource.dated ? mapping.root.known?.get('day') : undefined;
     const day = dayField ? (reading.values[dayField.column] as string | null) : null;
     if (dayField && day === null) throw new Unusable('day is missing or not a calendar day');
-    const extraText = extra ? JSON.stringify(sorted(extra)) : null;
-    const hash = contentHash(reading, extraText);
+    const extraText = extra ? jsonText(sorted(extra)) : null;
+    const hash = contentHash(mapping, reading, extraText);
     return { document: { id, day, extra: extraText, hash, ...reading } };
   } catch (error) {
-    if (!(error instanceof Unusable)) throw error;
-    return { rejected: { id, reason: error.message, text: JSON.stringify(raw) ?? 'null' } };
+    if (error instanceof Unusable) return { rejected: { id, reason: error.message, text: jsonText(raw) } };
+    // The stack is what a document nested thousands of levels deep exhausts; it cannot be written as text either.
+    if (error instanceof RangeError) return { rejected: { id, reason: 'nested too deeply to be kept', text: 'null' } };
+    throw error;
   }
+}
+
+/**
+ * JSON text as DuckDB takes it. One lone surrogate in one row would make every JSON function fail over the whole table, so it
+ * becomes U+FFFD.
+ */
+export function jsonText(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'null';
+  return text.replace(/\\(\\|ud[89a-f][0-9a-f]{2})/g, (written, what) => (what === '\\' ? written : '\\ufffd'));
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -84,7 +95,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** DuckDB text is UTF-8: a lone surrogate would be replaced; a NUL ends the text in tools written in C. */
-function storable(text: string): boolean {
+export function storable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\u0000');
 }
 
@@ -107,7 +118,7 @@ function readObject(object: Field, raw: Record<string, unknown>, reading: Readin
       if (object.known!.has(key) || raw[key] === null) continue;
       extra ??= {};
       setOwn(extra, key, raw[key]);
-      reading.drift.push({ path: [...object.path, key].join('.'), kind: 'unknown field' });
+      reading.drift.push({ path: driftPath([...object.path, key]), kind: 'unknown field' });
     }
   }
   return extra;
@@ -121,7 +132,8 @@ function setOwn(target: Extra, key: string, value: unknown): void {
 /** Fills the columns of one field; returns what must stay in `extra`, if anything. */
 function readField(field: Field, value: unknown, reading: Reading): unknown {
   if (value === null || value === undefined) {
-    if (field.required) note(field, 'missing', reading);
+    // Promised is within the object around it, and that one is here.
+    if (field.promised) note(field, 'missing', reading);
     return undefined;
   }
   if (field.fields) {
@@ -134,7 +146,7 @@ function readField(field: Field, value: unknown, reading: Reading): unknown {
       return readSample(field, value, reading);
     case 'instant': {
       if (typeof value !== 'string') return misfit(field, 'wrong type', value, reading);
-      const instant = findInstant(value);
+      const instant = findExactInstant(value);
       if (!instant) return misfit(field, 'bad format', value, reading);
       reading.values[at] = instant.micros;
       reading.values[at + 1] = instant.offset;
@@ -170,21 +182,25 @@ function note(field: Field, kind: Drift['kind'], reading: Reading): void {
 }
 
 /** What does not fit stays in `extra`; a required field of a wrong type makes the document unusable. */
-function misfit(field: Field, kind: 'wrong type' | 'bad format', value: unknown, reading: Reading): unknown {
+function misfit(field: Field, kind: Drift['kind'], value: unknown, reading: Reading): unknown {
   if (kind === 'wrong type' && field.required) throw new Unusable(`${field.path.join('.')} is required and has a wrong type`);
   note(field, kind, reading);
   return value;
 }
 
 function readSample(field: Field, value: unknown, reading: Reading): unknown {
-  if (!isObject(value) || !Array.isArray(value.items) || typeof value.timestamp !== 'string') {
-    return misfit(field, 'wrong type', value, reading);
-  }
+  if (!isObject(value)) return misfit(field, 'wrong type', value, reading);
   const { interval, items, timestamp } = value as unknown as Sample;
-  const numbers = numbersOf(items);
-  if (!numbers || !Number.isFinite(interval) || interval <= 0) return misfit(field, 'wrong type', value, reading);
-  const instant = findInstant(timestamp);
+  if (isAbsent(interval) || isAbsent(items) || isAbsent(timestamp)) return misfit(field, 'missing', value, reading);
+  const numbers = Array.isArray(items) ? numbersOf(items) : undefined;
+  if (!numbers || !Number.isFinite(interval) || typeof timestamp !== 'string') return misfit(field, 'wrong type', value, reading);
+  const instant = findExactInstant(timestamp);
   if (!instant) return misfit(field, 'bad format', value, reading);
+  // The samples must have moments of their own, in their order, that DuckDB can hold.
+  const step = interval * 1_000_000;
+  if (step < 1 || !Number.isSafeInteger(Math.ceil(instant.micros + step * numbers.length))) {
+    return misfit(field, 'out of range', value, reading);
+  }
   const at = field.column;
   reading.values[at] = instant.micros;
   reading.values[at + 1] = instant.offset;
@@ -199,10 +215,21 @@ function readSample(field: Field, value: unknown, reading: Reading): unknown {
   for (const key of keys) {
     if (key === 'interval' || key === 'items' || key === 'timestamp' || value[key] === null) continue;
     setOwn(extra, key, value[key]);
-    reading.drift.push({ path: `${field.path.join('.')}.${key}`, kind: 'unknown field' });
+    reading.drift.push({ path: driftPath([...field.path, key]), kind: 'unknown field' });
   }
   return Object.keys(extra).length ? extra : undefined;
 }
+
+const isAbsent = (value: unknown) => value === null || value === undefined;
+
+/** Beyond the year 2255 a number of microseconds is not exact any more. */
+export function findExactInstant(text: string): Instant | undefined {
+  const instant = findInstant(text);
+  return instant && Number.isSafeInteger(instant.micros) ? instant : undefined;
+}
+
+/** A path as text that every database and tool can hold: keys are the service's. */
+export const driftPath = (path: readonly string[]) => path.join('.').toWellFormed().replaceAll('\u0000', '\ufffd');
 
 function numbersOf(items: unknown[]): Float64Array | undefined {
   const numbers = new Float64Array(items.length);
@@ -215,13 +242,20 @@ function numbersOf(items: unknown[]): Float64Array | undefined {
   return numbers;
 }
 
-/** Covers what arrived and the mapping version; the order of keys and null against absent make no difference. */
-function contentHash(reading: Reading, extra: string | null): string {
+/**
+ * Covers what arrived and the mapping version; the order of keys and null against absent make no difference, nor does a field that
+ * our declaration learned and the document does not have.
+ */
+function contentHash(mapping: Mapping, reading: Reading, extra: string | null): string {
   const hash = createHash('sha256');
-  hash.update(`${MAPPING_VERSION}\n${JSON.stringify(reading.values)}\n${extra ?? ''}\n`);
+  const filled: Value[] = [];
+  for (let i = 0; i < reading.values.length; i++) {
+    const value = reading.values[i]!;
+    if (value !== null) filled.push(mapping.columns[i]!.name, value);
+  }
+  hash.update(`${MAPPING_VERSION}\n${JSON.stringify(filled)}\n${extra ?? ''}\n`);
   for (const run of reading.runs) {
     if (run) hash.update(new Uint8Array(run.items.buffer, run.items.byteOffset, run.items.byteLength));
-    hash.update('\n');
   }
   return hash.digest('base64url').slice(0, 22);
 }

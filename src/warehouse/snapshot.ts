@@ -1,5 +1,7 @@
 import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
+import { ensureFolder } from '../files.ts';
 import { withTransaction } from './database.ts';
 import type { Table } from './tables.ts';
 import { commentOn, createTable, qualified, quoteName, quoteText } from './tables.ts';
@@ -11,8 +13,16 @@ const PUBLISHED = new Set(['sync.runs', 'sync.windows', 'sync.accounts', 'sync.d
  * Writes a copy of the warehouse for readers, sorted by user and time, and publishes it by rename: whoever has the old one open
  * keeps it whole. Without tokens (they are never in the warehouse), rejected documents and internals.
  * @param connection its own, beside the writer's
+ * @param beforeTable throws when there is no room on the disk
  */
-export async function writeSnapshot(connection: DuckDBConnection, tables: readonly Table[], path: string, mode: number): Promise<void> {
+export async function writeSnapshot(
+  connection: DuckDBConnection,
+  tables: readonly Table[],
+  path: string,
+  mode: number,
+  beforeTable: () => void = () => undefined,
+): Promise<void> {
+  ensureFolder(dirname(path));
   const temporary = `${path}.new`;
   for (const leftover of [temporary, `${temporary}.wal`]) rmSync(leftover, { force: true });
   const [source] = (await connection.runAndReadAll('SELECT current_database()')).getRows()[0] as [string];
@@ -24,6 +34,7 @@ export async function writeSnapshot(connection: DuckDBConnection, tables: readon
       await connection.run('CREATE SCHEMA snapshot.sync');
       for (const table of tables) {
         if (table.name.startsWith('sync.') && !PUBLISHED.has(table.name)) continue;
+        beforeTable();
         await copyTable(connection, source, table);
       }
     });
@@ -35,6 +46,8 @@ export async function writeSnapshot(connection: DuckDBConnection, tables: readon
   fsyncSync(file);
   closeSync(file);
   chmodSync(temporary, mode);
+  // Of somebody who opened the last one for writing: beside another file DuckDB would refuse both.
+  rmSync(`${path}.wal`, { force: true });
   renameSync(temporary, path);
 }
 

@@ -4,7 +4,7 @@ import { readRows } from './database.ts';
 import type { LedgerEntry } from './literals.ts';
 import { textList } from './literals.ts';
 import type { Column, Mapping } from './mapping.ts';
-import type { ParsedDocument, RejectedDocument, Value } from './parse-document.ts';
+import type { Drift, ParsedDocument, RejectedDocument, Value } from './parse-document.ts';
 import { qualified } from './tables.ts';
 
 /** The answer to one request for documents of one account, parsed. */
@@ -60,18 +60,21 @@ const keyOf = (userId: string, id: string) => `${userId}\n${id}`;
 
 /**
  * Stores pages of one resource inside the caller's transaction, in the order they are given: replaced versions and their samples
- * leave, new ones are appended. Returns the counts of each page and the ledger entries (rejected, tombstones) that go with them.
+ * leave, new ones are appended. Returns the counts of each page, the ledger entries (rejected, tombstones) that go with them, and
+ * the drift of what was stored: an unchanged document was counted before.
  */
 export async function storeDocuments(
   transaction: Transaction,
   mapping: Mapping,
   pages: readonly DocumentPage[],
-): Promise<{ counts: Counts[]; ledger: LedgerEntry[]; stored: ParsedDocument[] }> {
+): Promise<{ counts: Counts[]; ledger: LedgerEntry[]; drift: Drift[] }> {
   const { connection } = transaction;
   const stored = await readStored(connection, mapping, pages);
   const tombstones = await readMoments(connection, 'sync.tombstones', 'removed_at', mapping, pages);
   const refused = await readMoments(connection, 'sync.rejected', 'fetched_at', mapping, pages);
   const decisions = new Map<string, Decision>();
+  /** When this group settled a document: by storing, removing, or finding it unchanged. */
+  const settled = new Map<string, number>();
   const ledger: LedgerEntry[] = [];
 
   const counts = pages.map(page => {
@@ -80,9 +83,13 @@ export async function storeDocuments(
       Math.max(
         stored.get(keyOf(page.userId, id))?.fetchedAt ?? 0,
         tombstones.get(keyOf(page.userId, id)) ?? 0,
-        decisions.get(keyOf(page.userId, id))?.page.requestedAt ?? 0,
+        settled.get(keyOf(page.userId, id)) ?? 0,
         transaction.confirmedAt(mapping.table, page.userId, id) ?? 0,
       );
+    const settle = (id: string) => {
+      settled.set(keyOf(page.userId, id), page.requestedAt);
+      transaction.confirm(mapping.table, page.userId, id, page.requestedAt);
+    };
     const ledgerKey = (id: string) => ({ user_id: page.userId, collection: mapping.resource.name, id });
     const forgetRejected = (id: string) => {
       if ((refused.get(keyOf(page.userId, id)) ?? Number.POSITIVE_INFINITY) <= page.requestedAt) {
@@ -106,7 +113,7 @@ export async function storeDocuments(
         count.stored++;
         count.samples += document.samples;
       }
-      transaction.confirm(mapping.table, page.userId, document.id, page.requestedAt);
+      settle(document.id);
       if (tombstones.delete(key)) ledger.push({ table: 'sync.tombstones', key: ledgerKey(document.id) });
       forgetRejected(document.id);
     }
@@ -120,7 +127,7 @@ export async function storeDocuments(
       decisions.set(key, { page, id });
       count.removed++;
       tombstones.set(key, page.requestedAt);
-      transaction.confirm(mapping.table, page.userId, id, page.requestedAt);
+      settle(id);
       ledger.push({ table: 'sync.tombstones', key: ledgerKey(id), row: { removed_at: page.requestedAt } });
       forgetRejected(id);
     }
@@ -150,15 +157,16 @@ export async function storeDocuments(
   if (replaced.length) await deleteVersions(connection, mapping, replaced);
   const additions = [...decisions.values()].filter((decision): decision is Required<Decision> => decision.document !== undefined);
   if (additions.length) await appendVersions(transaction, mapping, additions);
-  return { counts, ledger, stored: additions.map(({ document }) => document) };
+  return { counts, ledger, drift: additions.flatMap(({ document }) => document.drift) };
 }
 
 async function readStored(connection: DuckDBConnection, mapping: Mapping, pages: readonly DocumentPage[]): Promise<Map<string, Stored>> {
   const users = new Set<string>();
   const ids = new Set<string>();
-  for (const { userId, documents, removed } of pages) {
+  for (const { userId, documents, removed, rejected } of pages) {
     users.add(userId);
     for (const { id } of documents) ids.add(id);
+    for (const { id } of rejected) ids.add(id);
     for (const id of removed) ids.add(id);
   }
   if (!ids.size) return new Map();
@@ -227,7 +235,8 @@ async function appendVersions(transaction: Transaction, mapping: Mapping, decisi
   const appender = new RowAppender(await transaction.connection.createAppender(mapping.table), columns);
   await appending(appender, () => appender.append(rows));
   for (let s = 0; s < mapping.series.length; s++) {
-    const runs = new RunAppender(await transaction.connection.createAppender(mapping.series[s]!.table));
+    const { table } = mapping.series[s]!;
+    const runs = new RunAppender(await transaction.connection.createAppender(table), transaction.columnsOf(table));
     await appending(runs, async () => {
       for (const { page, document, sk } of versions) {
         const run = document.runs[s];
@@ -237,14 +246,17 @@ async function appendVersions(transaction: Transaction, mapping: Mapping, decisi
   }
 }
 
-/** Closing flushes: after a failure what was appended must be dropped, or it would enter a later transaction. */
+/**
+ * Closing flushes, and so does the garbage collector with an appender that was not closed: after a failure what was appended must be
+ * dropped, or it would enter a later transaction.
+ */
 export async function appending(appender: RowAppender | RunAppender, work: () => Promise<void>): Promise<void> {
-  let done = false;
   try {
     await work();
-    done = true;
-  } finally {
-    if (!done) appender.clear();
     appender.close();
+  } catch (error) {
+    appender.clear();
+    appender.close();
+    throw error;
   }
 }

@@ -63,6 +63,7 @@ const SYNC: readonly Table[] = [
       column('started_at', 'TIMESTAMP', 'Start, UTC'),
       column('ended_at', 'TIMESTAMP', 'End, UTC; null while it runs'),
       column('state', 'VARCHAR', 'running, complete, failed (some windows did), stopped (by its user)'),
+      column('request', 'JSON', 'What was asked for: users, collections, days'),
     ],
   },
   {

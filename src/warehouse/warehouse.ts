@@ -13,8 +13,8 @@ import type { LedgerEntry } from './literals.ts';
 import type { Mapping } from './mapping.ts';
 import { mapResource } from './mapping.ts';
 import { Moments } from './moments.ts';
-import type { Drift, ParsedDocument, RejectedDocument, Value } from './parse-document.ts';
-import { parseDocument } from './parse-document.ts';
+import type { ParsedDocument, RejectedDocument, Value } from './parse-document.ts';
+import { parseDocument, storable } from './parse-document.ts';
 import type { StoredDocument } from './read.ts';
 import { readDocuments, readHeartRate } from './read.ts';
 import { writeSnapshot } from './snapshot.ts';
@@ -62,6 +62,7 @@ export class Warehouse {
   readonly mappings: readonly Mapping[];
   readonly #writer: Writer;
   readonly #connect: () => Promise<DuckDBConnection>;
+  readonly #beforeGroup: (() => void) | undefined;
   readonly #reader: DuckDBConnection;
   readonly #close: () => void;
   #commits = 0;
@@ -74,6 +75,7 @@ export class Warehouse {
     writer: Writer;
     reader: DuckDBConnection;
     connect: () => Promise<DuckDBConnection>;
+    beforeGroup: (() => void) | undefined;
     close: () => void;
   }) {
     this.path = parts.path;
@@ -82,6 +84,7 @@ export class Warehouse {
     this.#writer = parts.writer;
     this.#reader = parts.reader;
     this.#connect = parts.connect;
+    this.#beforeGroup = parts.beforeGroup;
     this.#close = parts.close;
   }
 
@@ -95,13 +98,14 @@ export class Warehouse {
     ensureFolder(dirname(path));
     const mappings = resources.map(mapResource);
     const database = await openDatabase(path, limits);
+    let writer: Writer | undefined;
     try {
       const connection = await database.connect();
       const columns = await ensureTables(connection, listTables(mappings));
       const newest = await readNewest(connection, mappings);
       const moments = new Moments(newest.moment, now);
       const columnsOf = (table: string) => columns.get(table) ?? missing(table);
-      const writer = new Writer({ connection, moments, newestSk: newest.sk, columnsOf, beforeGroup, onFatal });
+      writer = new Writer({ connection, moments, newestSk: newest.sk, columnsOf, beforeGroup, onFatal });
       const reader = await database.connect();
       const warehouse = new Warehouse({
         path,
@@ -110,11 +114,13 @@ export class Warehouse {
         writer,
         reader,
         connect: () => database.connect(),
+        beforeGroup,
         close: () => database.close(),
       });
       await warehouse.#learn();
       return warehouse;
     } catch (error) {
+      await writer?.close();
       database.close();
       throw error;
     }
@@ -146,21 +152,20 @@ export class Warehouse {
       await this.#writer.room();
       const documents: ParsedDocument[] = [];
       const rejected: RejectedDocument[] = [];
-      const drift: Drift[] = [];
       let samples = 0;
       for (let i = 0; i < page.documents.length; i++) {
         const parsed = parseDocument(mapping, page.documents[i]);
         if (parsed.document) {
           documents.push(parsed.document);
           samples += parsed.document.samples;
-          if (parsed.document.drift.length) drift.push(...parsed.document.drift);
         } else rejected.push(parsed.rejected);
         if (i % DOCUMENTS_BETWEEN_YIELDS === DOCUMENTS_BETWEEN_YIELDS - 1) await setImmediate();
       }
+      // What cannot be an id of ours is not here to be removed.
+      const removed = (page.removed ?? []).filter(storable);
       return await this.#write(
         {
-          page: { userId: page.userId, mapping, requestedAt: page.requestedAt, documents, rejected, removed: page.removed ?? [] },
-          drift: drift.length ? [{ collection: mapping.resource.name, drift }] : undefined,
+          page: { userId: page.userId, mapping, requestedAt: page.requestedAt, documents, rejected, removed },
           ledger,
           samples,
         },
@@ -179,18 +184,15 @@ export class Warehouse {
     range: { userId: string; from: number; to: number; requestedAt: number; rows: readonly unknown[] },
     { lane = 'bulk', ledger }: WriteOptions = {},
   ): Promise<Counts> {
-    await this.#writer.room();
-    const { rows, rejected, drift } = parseHeartRate(range.rows, findFieldAbout(heartRate.row.shape.source)?.values ?? []);
-    const counts = await this.#write(
-      {
-        heartRate: { ...range, rows, rejected },
-        drift: drift.length ? [{ collection: heartRate.name, drift }] : undefined,
-        ledger,
-        samples: rows.length,
-      },
-      lane,
-    );
-    return { ...counts, rejected: rejected.length };
+    this.moments.hold(range.requestedAt);
+    try {
+      await this.#writer.room();
+      const { rows, rejected } = parseHeartRate(range.rows, findFieldAbout(heartRate.row.shape.source)?.values ?? []);
+      const counts = await this.#write({ heartRate: { ...range, rows, rejected }, ledger, samples: rows.length }, lane);
+      return { ...counts, rejected: rejected.length };
+    } finally {
+      this.moments.end(range.requestedAt);
+    }
   }
 
   /** Commits entries of the ledger alone, before anything that waits as bulk. */
@@ -232,7 +234,7 @@ export class Warehouse {
     const copy = async () => {
       const connection = await this.#connect();
       try {
-        await writeSnapshot(connection, listTables(this.mappings), path, mode);
+        await writeSnapshot(connection, listTables(this.mappings), path, mode, this.#beforeGroup);
       } finally {
         connection.closeSync();
       }
@@ -244,7 +246,7 @@ export class Warehouse {
 
   /** Commits what waits, then closes the file. */
   async close(): Promise<void> {
-    await this.#writer.idle();
+    await this.#writer.close();
     await this.#snapshotting;
     this.#close();
   }

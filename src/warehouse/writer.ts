@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
+import { heartRate } from '../../schema/heart-rate.ts';
 import { messageOf, RingneckError } from '../errors.ts';
 import { firstLine, isFatal, withTransaction } from './database.ts';
 import { driftEntries } from './drift.ts';
@@ -26,7 +27,6 @@ export type Lane = 'live' | 'bulk';
 export interface Change {
   page?: DocumentPage;
   heartRate?: HeartRateRange & { rejected: readonly RejectedDocument[] };
-  drift?: readonly { collection: string; drift: readonly Drift[] }[];
   ledger?: readonly LedgerEntry[];
   samples: number;
 }
@@ -67,6 +67,8 @@ export class Writer {
   #bulkSamples = 0;
   #liveInARow = 0;
   #running: Promise<void> | undefined;
+  /** Why nothing more is taken; what was taken before is committed all the same, unless DuckDB cannot. */
+  #closed: Error | undefined;
   #fatal: Error | undefined;
   #roomWanted: (() => void)[] = [];
 
@@ -77,20 +79,18 @@ export class Writer {
 
   /** Resolves when less than two groups wait: the back-pressure on whoever reads from the service. */
   async room(): Promise<void> {
-    while (this.#bulkSamples >= 2 * GROUP_SAMPLES && !this.#fatal) {
+    while ((this.#bulkSamples >= 2 * GROUP_SAMPLES || this.#lanes.bulk.length >= 2 * GROUP_CHANGES) && !this.#closed) {
       await new Promise<void>(resolve => this.#roomWanted.push(resolve));
     }
   }
 
   /** Resolves once the change is committed; rejects when it is not, and then nothing of it is stored. */
   write(change: Change, lane: Lane): Promise<Counts> {
-    if (this.#fatal) return Promise.reject(this.#fatal);
+    if (this.#closed) return Promise.reject(this.#closed);
     for (const moment of momentsOf(change)) this.#options.moments.hold(moment);
     const committed = new Promise<Counts>((resolve, reject) => this.#lanes[lane].push({ change, resolve, reject }));
     if (lane === 'bulk') this.#bulkSamples += change.samples;
-    this.#running ??= this.#run().finally(() => {
-      this.#running = undefined;
-    });
+    this.#running ??= this.#run();
     return committed.finally(() => {
       for (const moment of momentsOf(change)) this.#options.moments.end(moment);
       this.#prune();
@@ -102,12 +102,21 @@ export class Writer {
     while (this.#running) await this.#running;
   }
 
+  /** Waits until everything given so far is committed, and takes nothing more. */
+  async close(): Promise<void> {
+    this.#closed ??= new RingneckError('the warehouse is closed');
+    for (const wanted of this.#roomWanted.splice(0)) wanted();
+    await this.idle();
+  }
+
   async #run(): Promise<void> {
     // A turn of the loop for those who call in the same moment: they share the first group.
     await setImmediate();
     for (let group = this.#nextGroup(); group.length; group = this.#nextGroup()) {
       await this.#commit(group);
     }
+    // In the same turn in which nothing was found: a change that comes later must start a new run.
+    this.#running = undefined;
   }
 
   #nextGroup(): Waiting[] {
@@ -141,6 +150,7 @@ export class Writer {
     } catch (error) {
       if (isFatal(error)) {
         this.#fatal = new RingneckError(`DuckDB cannot go on: ${firstLine(error)}; start again`, 1, { cause: error });
+        this.#closed = this.#fatal;
         for (const { reject } of group) reject(this.#fatal);
         for (const wanted of this.#roomWanted.splice(0)) wanted();
         this.#options.onFatal?.(this.#fatal);
@@ -169,6 +179,7 @@ export class Writer {
       };
       const results = changes.map(() => noCounts());
       const ledger: LedgerEntry[] = [];
+      const observed: { collection: string; drift: readonly Drift[] }[] = [];
       for (const [mapping, indexes] of byMapping(changes)) {
         const done = await storeDocuments(
           transaction,
@@ -178,7 +189,8 @@ export class Writer {
         indexes.forEach((i, n) => {
           results[i] = done.counts[n]!;
         });
-        ledger.push(...done.ledger);
+        for (const entry of done.ledger) ledger.push(entry);
+        observed.push({ collection: mapping.resource.name, drift: done.drift });
       }
       // Ranges of one group may overlap: each is settled before the next is cut.
       const settled: (readonly [string, Confirmation])[] = [];
@@ -187,13 +199,14 @@ export class Writer {
         if (!range) continue;
         const newer = [...(this.#confirmed.get(range.userId) ?? []), ...settled.filter(([key]) => key === range.userId).map(([, c]) => c)];
         const segments = subtract(range, newer);
-        results[i] = await storeHeartRate(transaction, range, segments);
+        const done = await storeHeartRate(transaction, range, segments);
+        results[i] = done.counts;
+        observed.push({ collection: heartRate.name, drift: done.drift });
         ledger.push(...(await rejectedHeartRate(connection, range, segments)));
         settled.push([range.userId, { moment: range.requestedAt, from: range.from, to: range.to }]);
       }
       confirmations.push(...settled);
-      const observed = changes.flatMap(({ drift }) => drift ?? []);
-      if (observed.length) ledger.push(...(await driftEntries(connection, observed, this.#options.moments.latest())));
+      ledger.push(...(await driftEntries(connection, observed, this.#options.moments.latest())));
       ledger.push(...changes.flatMap(change => change.ledger ?? []));
       for (const statement of ledgerStatements(ledger, columnsOf)) await connection.run(statement);
       return results;

@@ -1,0 +1,97 @@
+import { UsageError } from '../src/errors.ts';
+import type { LedgerEntry, Warehouse } from '../src/warehouse/warehouse.ts';
+
+export type AccountState = 'active' | 'paused' | 'parked' | 'removed';
+
+export interface Account {
+  userId: string;
+  serviceUserId: string | null;
+  state: AccountState;
+  reason: string | null;
+  /** Microseconds since the epoch. */
+  since: number;
+}
+
+/** `user_id` in every table: also a file's name, a metric's label, a word in a shell. */
+export const ACCOUNT_NAME = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** Throws UsageError when a name could not be an account's. */
+export function parseAccountName(name: string): string {
+  if (!ACCOUNT_NAME.test(name)) {
+    throw new UsageError(`${JSON.stringify(name)} cannot name an account: 1 to 64 letters, digits, ".", "_" or "-"`);
+  }
+  return name;
+}
+
+/** The accounts by name; those removed are left out. */
+export async function listAccounts(warehouse: Warehouse): Promise<Account[]> {
+  const rows = await warehouse.read(
+    `SELECT user_id, service_user_id, state, reason, since FROM sync.accounts WHERE state <> 'removed' ORDER BY user_id`,
+  );
+  return rows.map(([userId, serviceUserId, state, reason, since]) => ({
+    userId: userId as string,
+    serviceUserId: serviceUserId as string | null,
+    state: state as AccountState,
+    reason: reason as string | null,
+    since: since as number,
+  }));
+}
+
+export async function findAccount(warehouse: Warehouse, userId: string): Promise<Account | undefined> {
+  return (await listAccounts(warehouse)).find(account => account.userId === userId);
+}
+
+/** @throws UsageError naming the accounts that there are */
+export async function getAccount(warehouse: Warehouse, userId: string): Promise<Account> {
+  const accounts = await listAccounts(warehouse);
+  const account = accounts.find(({ userId: name }) => name === userId);
+  if (account) return account;
+  const names = accounts.map(({ userId: name }) => name).join(', ');
+  throw new UsageError(
+    `no account ${JSON.stringify(userId)}: ${names ? `there ${accounts.length === 1 ? 'is' : 'are'} ${names}` : 'add one with ringneck account add'}`,
+  );
+}
+
+/** The ledger's row of an account. */
+export function accountEntry({ userId, serviceUserId, state, reason, since }: Account): LedgerEntry {
+  return {
+    table: 'sync.accounts',
+    key: { user_id: userId },
+    row: { service_user_id: serviceUserId, state, reason, since },
+  };
+}
+
+/** Commits another state of an account; its windows and rows stay as they are. */
+export async function setAccountState(
+  warehouse: Warehouse,
+  account: Account,
+  state: AccountState,
+  reason: string | null,
+  nowMs: number,
+): Promise<Account> {
+  const changed = { ...account, state, reason, since: nowMs * 1000 };
+  await warehouse.record([accountEntry(changed)]);
+  return changed;
+}
+
+export interface ParkedCollection {
+  userId: string;
+  collection: string;
+  reason: string | null;
+}
+
+/** Collections that the service refused last, of accounts that have not been given a new token or resumed since. */
+export async function listParkedCollections(warehouse: Warehouse): Promise<ParkedCollection[]> {
+  const rows = await warehouse.read(
+    `SELECT w.user_id, w.collection, arg_max(w.reason, w.committed_at)
+     FROM sync.windows w JOIN sync.accounts a USING (user_id)
+     WHERE a.state = 'active' AND w.outcome IS NOT NULL AND w.outcome <> 'stopped'
+     GROUP BY ALL HAVING arg_max(w.outcome, w.committed_at) = 'not_authorised' AND max(w.committed_at) > any_value(a.since)
+     ORDER BY ALL`,
+  );
+  return rows.map(([userId, collection, reason]) => ({
+    userId: userId as string,
+    collection: collection as string,
+    reason: reason as string | null,
+  }));
+}

@@ -1,0 +1,51 @@
+import { addDays, dayOfMicros } from '../schema/instant.ts';
+import { UsageError } from '../src/errors.ts';
+import { getAccount, listAccounts, listParkedCollections } from './accounts.ts';
+import type { Pipeline } from './pipeline.ts';
+import type { RunRequest } from './runs.ts';
+import type { DayRange } from './windows.ts';
+
+/** Something that is not asked, and why: it was parked or paused before. */
+export interface Skipped {
+  user_id: string;
+  /** Null: the whole account. */
+  collection: string | null;
+  state: string;
+  reason: string | null;
+}
+
+/** The days of `--last N`: those that end tomorrow (UTC), because it is tomorrow already somewhere. */
+export function lastDays(count: number, nowMs: number): DayRange {
+  const to = addDays(dayOfMicros(nowMs * 1000), 1);
+  return { from: addDays(to, 1 - count), to };
+}
+
+/**
+ * The request for a run over the accounts that are active, and what it leaves out.
+ * @throws UsageError for an account or a collection that does not exist, naming those that do
+ */
+export async function prepareRequest(
+  { warehouse, collections }: Pick<Pipeline, 'warehouse' | 'collections'>,
+  selection: { users?: readonly string[]; collections?: readonly string[] },
+  rest: DayRange & Pick<RunRequest, 'kind' | 'refresh'>,
+): Promise<{ request: RunRequest; skipped: Skipped[] }> {
+  const accounts = selection.users?.length
+    ? await Promise.all(selection.users.map(name => getAccount(warehouse, name)))
+    : await listAccounts(warehouse);
+  const names = collections.map(({ name }) => name);
+  for (const name of selection.collections ?? []) {
+    if (!names.includes(name)) throw new UsageError(`no resource ${JSON.stringify(name)}: there are ${names.join(', ')}`);
+  }
+  const chosen = selection.collections?.length ? names.filter(name => selection.collections!.includes(name)) : names;
+  const users = accounts.filter(({ state }) => state === 'active').map(({ userId }) => userId);
+  const parked = (await listParkedCollections(warehouse)).filter(
+    ({ userId, collection }) => users.includes(userId) && chosen.includes(collection),
+  );
+  const skipped: Skipped[] = [
+    ...accounts
+      .filter(({ state }) => state !== 'active')
+      .map(({ userId, state, reason }) => ({ user_id: userId, collection: null, state, reason })),
+    ...parked.map(({ userId, collection, reason }) => ({ user_id: userId, collection, state: 'not_authorised', reason })),
+  ];
+  return { request: { kind: rest.kind, from: rest.from, to: rest.to, refresh: rest.refresh, users, collections: chosen }, skipped };
+}

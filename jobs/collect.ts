@@ -1,0 +1,134 @@
+import { DelayedError, type Job } from 'bullmq';
+import { ServiceError } from '../src/client/error.ts';
+import { messageOf } from '../src/errors.ts';
+import type { Account } from './accounts.ts';
+import { findAccount, setAccountState } from './accounts.ts';
+import type { Outcome } from './outcome.ts';
+import { decide } from './outcome.ts';
+import type { Pipeline } from './pipeline.ts';
+import type { PlannedWindow, Run } from './runs.ts';
+import { collectQueue, windowEntry } from './runs.ts';
+
+/** Waiting for answers is the cost of a real network: windows run side by side, each token's requests are bounded by its gate. */
+const CONCURRENCY = 24;
+
+/** Starts working off the windows of all runs. */
+export async function startCollecting(pipeline: Pipeline): Promise<void> {
+  const probing = new Map<string, Promise<void>>();
+  pipeline.queues.worker<PlannedWindow>(
+    await collectQueue(pipeline.warehouse),
+    (job, lock) => collect(pipeline, job as Job<PlannedWindow>, lock, probing),
+    { concurrency: CONCURRENCY },
+  );
+}
+
+/**
+ * Collects one window. May run twice, at any time: what it stores is guarded by the order of requests, and a window settles once.
+ */
+async function collect(
+  pipeline: Pipeline,
+  job: Job<PlannedWindow>,
+  lock: string | undefined,
+  probing: Map<string, Promise<void>>,
+): Promise<void> {
+  const window = job.data;
+  const run = pipeline.runs.find(window.runId);
+  if (!run?.isPending(window.number)) return;
+  const account = await findAccount(pipeline.warehouse, window.userId);
+  const closed =
+    account?.state === 'active'
+      ? undefined
+      : `the account is ${account?.state ?? 'removed'}${account?.reason ? `: ${account.reason}` : ''}`;
+  if (closed || !account) return settle(pipeline, run, window, 'not_authorised', closed);
+  try {
+    await collectWindow(pipeline, run, window);
+  } catch (error) {
+    if (!run.signal.aborted) await resolve(pipeline, run, job, lock, account, error, probing);
+  }
+}
+
+/** Does what an error asks for. Throwing makes BullMQ try again. */
+async function resolve(
+  pipeline: Pipeline,
+  run: Run,
+  job: Job<PlannedWindow>,
+  lock: string | undefined,
+  account: Account,
+  error: unknown,
+  probing: Map<string, Promise<void>>,
+): Promise<void> {
+  const decision = decide(error, job.attemptsMade);
+  switch (decision.do) {
+    case 'wait':
+      run.progress.waits++;
+      await job.moveToDelayed(pipeline.now() + decision.ms, lock);
+      throw new DelayedError();
+    case 'retry':
+      throw error;
+    case 'park':
+      try {
+        await park(pipeline, account, error, probing);
+      } catch (unclear) {
+        // What the refusal means is unknown while the probe has no answer: that is decided as the probe's own error.
+        return resolve(pipeline, run, job, lock, account, unclear, probing);
+      }
+      return settle(pipeline, run, job.data, 'not_authorised', messageOf(error), kindOf(error));
+    case 'settle':
+      return settle(pipeline, run, job.data, decision.outcome, decision.reason, kindOf(error));
+  }
+}
+
+async function collectWindow(pipeline: Pipeline, run: Run, window: PlannedWindow): Promise<void> {
+  const collection = pipeline.collections.find(({ name }) => name === window.collection);
+  const token = pipeline.tokens.find(window.userId);
+  if (!collection) return settle(pipeline, run, window, 'failed', `no collection ${window.collection} in this version`);
+  if (!token) return settle(pipeline, run, window, 'not_authorised', `no token: ringneck account add ${window.userId}`);
+  const result = await collection.collect(window, {
+    pipeline,
+    token,
+    signal: run.signal,
+    onAnswer: () => {
+      run.progress.requests++;
+    },
+    onStored: (counts, documents) => run.count(counts, documents),
+    ledger: ({ outcome, reason, requestedAt, requests, documents }) => [
+      windowEntry(window, { outcome, reason, requestedAt, requests, documents, committedAt: pipeline.now() * 1000 }),
+    ],
+  });
+  if (result.outcome === 'complete') await run.settle(window, 'complete', undefined, 'complete');
+  else await settle(pipeline, run, window, result.outcome, result.reason, result.outcome);
+}
+
+async function settle(
+  pipeline: Pipeline,
+  run: Run,
+  window: PlannedWindow,
+  outcome: Outcome,
+  reason?: string,
+  kind: string = outcome,
+): Promise<void> {
+  await pipeline.warehouse.record([windowEntry(window, { outcome, reason, committedAt: pipeline.now() * 1000 })]);
+  await run.settle(window, outcome, reason, kind);
+}
+
+const kindOf = (error: unknown) => (error instanceof ServiceError ? error.kind : 'not_stored');
+
+/**
+ * A refusal may mean a dead token, a lapsed membership, or one missing permission: one probe of a base collection tells, for all
+ * windows of the account that are refused at the same time. Throws when the probe gets no clear answer.
+ */
+async function park(pipeline: Pipeline, account: Account, refusal: unknown, probing: Map<string, Promise<void>>): Promise<void> {
+  const probe = async () => {
+    try {
+      await pipeline.client.probe(pipeline.tokens.find(account.userId) ?? '');
+      pipeline.log.warn({ account: account.userId, kind: kindOf(refusal) }, 'the service refuses one collection of the account');
+    } catch (error) {
+      if (!(error instanceof ServiceError && (error.kind === 'unauthorized' || error.kind === 'forbidden'))) throw error;
+      await setAccountState(pipeline.warehouse, account, 'parked', `${error.kind}: ${error.message}`, pipeline.now());
+      pipeline.log.warn({ account: account.userId, kind: error.kind }, 'the service refuses the account: parked');
+    }
+  };
+  const running = probing.get(account.userId) ?? probe().finally(() => probing.delete(account.userId));
+  probing.set(account.userId, running);
+  await running;
+}

@@ -1,0 +1,225 @@
+import { heartRate } from '../schema/heart-rate.ts';
+import { addDays } from '../schema/instant.ts';
+import type { Resource } from '../schema/resource.ts';
+import type { Page } from '../src/client/client.ts';
+import { ServiceError } from '../src/client/error.ts';
+import type { Counts, LedgerEntry, Warehouse } from '../src/warehouse/warehouse.ts';
+import type { Pipeline } from './pipeline.ts';
+import type { Window } from './windows.ts';
+import { daysOf } from './windows.ts';
+
+export interface CollectContext {
+  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'now'>;
+  token: string;
+  signal: AbortSignal;
+  /** Called for each answer. */
+  onAnswer(): void;
+  /** Called as each page is stored. */
+  onStored(counts: Counts, documents: number): void;
+  /** The ledger's row of the window, to be committed with the last of its documents. */
+  ledger(result: WindowResult): LedgerEntry[];
+}
+
+export interface WindowResult {
+  outcome: 'complete' | 'not_offered' | 'suspicious';
+  reason?: string;
+  requestedAt: number;
+  requests: number;
+  documents: number;
+}
+
+/** What the pipeline works on: a document type or the heart rate. */
+export interface Collection {
+  name: string;
+  /** Days in one window, about ten requests; undefined where the collection has no dates and is read whole, once in a run. */
+  windowDays: number | undefined;
+  /** SQL for the newest day of a user's rows; undefined where rows belong to no day. */
+  newestDay: string | undefined;
+  /** Reads one window from the service into the warehouse, window row included. Throws ServiceError. */
+  collect(window: Window, context: CollectContext): Promise<WindowResult>;
+}
+
+/**
+ * Ranges of documents are widened on both sides: a service may leave out the last day, or file a night under the next one.
+ * Whatever comes is kept.
+ */
+const WIDENED_DAYS = 2;
+
+export function documentCollection(resource: Resource): Collection {
+  return {
+    name: resource.name,
+    windowDays: resource.dated ? 90 : undefined,
+    newestDay: resource.dated ? 'max(day)::VARCHAR' : undefined,
+    collect: (window, context) =>
+      resource.dated ? collectDocuments(resource, window, context) : collectUndated(resource, window, context),
+  };
+}
+
+export const heartRateCollection: Collection = {
+  name: heartRate.name,
+  windowDays: 7,
+  newestDay: 'max(ts)::DATE::VARCHAR',
+  collect: collectHeartRate,
+};
+
+/** The collections of a list of resources, heart rate last. */
+export function collectionsOf(resources: readonly Resource[]): Collection[] {
+  return [...resources.map(documentCollection), heartRateCollection];
+}
+
+function collectDocuments(resource: Resource, { userId, startAt, endAt }: Window, context: CollectContext): Promise<WindowResult> {
+  const { from, to } = daysOf({ startAt: startAt!, endAt: endAt! });
+  const range = { from: addDays(from, -WIDENED_DAYS), to: addDays(to, WIDENED_DAYS) };
+  return storePages(resource, userId, range, context);
+}
+
+/** Stores each page while the next one is read; the window's row goes with the last. */
+async function storePages(
+  resource: Resource,
+  userId: string,
+  range: { from?: string; to?: string },
+  { pipeline: { client, warehouse }, token, signal, onAnswer, onStored, ledger }: CollectContext,
+): Promise<WindowResult> {
+  const result: WindowResult = { outcome: 'complete', requestedAt: 0, requests: 0, documents: 0 };
+  let storing: Promise<void> | undefined;
+  const store = async (page: Page, entries: LedgerEntry[]) => {
+    const { documents, requestedAt } = page;
+    onStored(await warehouse.storeDocuments({ userId, resource, requestedAt, documents }, { ledger: entries }), documents.length);
+  };
+  try {
+    for await (const page of client.documents(resource, { token, ...range, signal })) {
+      await storing;
+      result.requests++;
+      onAnswer();
+      result.requestedAt ||= page.requestedAt;
+      result.documents += page.documents.length;
+      storing = store(page, page.nextToken === null ? ledger(result) : []);
+      // Awaited before the next page is stored; until then a failure must not count as unhandled.
+      storing.catch(() => undefined);
+    }
+  } finally {
+    await storing;
+  }
+  return result;
+}
+
+/** A collection without dates is read whole. Where it is not offered, the documents that others name are read one by one. */
+async function collectUndated(resource: Resource, { userId }: Window, context: CollectContext): Promise<WindowResult> {
+  try {
+    return await storePages(resource, userId, {}, context);
+  } catch (error) {
+    if (!(error instanceof ServiceError && error.kind === 'not_found') || !resource.namedBy) throw error;
+    return await storeNamed(resource, resource.namedBy, userId, context);
+  }
+}
+
+async function storeNamed(
+  resource: Resource,
+  namedBy: { resource: string; field: string },
+  userId: string,
+  { pipeline: { client, warehouse }, token, signal, onAnswer, onStored, ledger }: CollectContext,
+): Promise<WindowResult> {
+  const result: WindowResult = { outcome: 'complete', requestedAt: 0, requests: 1, documents: 0 };
+  for (const id of await readNamed(warehouse, namedBy, userId)) {
+    try {
+      const answer = await client.document(resource, id, { token, signal });
+      try {
+        result.requests++;
+        onAnswer();
+        result.requestedAt ||= answer.requestedAt;
+        result.documents++;
+        const { requestedAt, document } = answer;
+        onStored(await warehouse.storeDocuments({ userId, resource, requestedAt, documents: [document] }), 1);
+      } finally {
+        answer.done();
+      }
+    } catch (error) {
+      // A document that a night names may be gone: its neighbours are still wanted.
+      if (!(error instanceof ServiceError && error.kind === 'not_found')) throw error;
+      result.requests++;
+    }
+  }
+  if (!result.documents) return { ...result, outcome: 'not_offered', reason: 'the collection answers 404' };
+  await warehouse.record(ledger(result));
+  return result;
+}
+
+async function readNamed(
+  warehouse: Warehouse,
+  { resource, field }: { resource: string; field: string },
+  userId: string,
+): Promise<string[]> {
+  const name = userId.replaceAll("'", "''");
+  const rows = await warehouse.read(
+    `SELECT DISTINCT "${field}" FROM "${resource}" WHERE user_id = '${name}' AND "${field}" IS NOT NULL ORDER BY 1`,
+  );
+  return rows.map(([id]) => id as string);
+}
+
+/** Exact windows, not widened; their rows are replaced once, after the last page. */
+async function collectHeartRate({ userId, startAt, endAt }: Window, context: CollectContext): Promise<WindowResult> {
+  const { warehouse, now } = context.pipeline;
+  const from = startAt!;
+  // What is measured after the request cannot be in its answer, and must not be taken for absent.
+  const to = Math.min(endAt!, now() * 1000);
+  const result: WindowResult = { outcome: 'complete', requestedAt: 0, requests: 0, documents: 0 };
+  if (from >= to) {
+    await warehouse.record(context.ledger(result));
+    return result;
+  }
+  let answer = await readHeartRate(from, to, context);
+  result.requests = answer.requests;
+  try {
+    if (!answer.rows.length && (await countHeartRate(warehouse, userId, from, to)) > 0) {
+      warehouse.moments.end(answer.requestedAt);
+      answer = await readHeartRate(from, to, context);
+      result.requests += answer.requests;
+      if (!answer.rows.length) {
+        return { ...result, outcome: 'suspicious', reason: 'two empty answers over stored rows', requestedAt: answer.requestedAt };
+      }
+    }
+    const { rows, requestedAt } = answer;
+    result.requestedAt = requestedAt;
+    result.documents = rows.length;
+    const counts = await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows }, { ledger: context.ledger(result) });
+    context.onStored(counts, rows.length);
+    return result;
+  } finally {
+    warehouse.moments.end(answer.requestedAt);
+  }
+}
+
+/** All rows of a range. The moment of its first request is held until the caller ends it. */
+async function readHeartRate(
+  from: number,
+  to: number,
+  { pipeline: { client, warehouse }, token, signal, onAnswer }: CollectContext,
+): Promise<{ rows: unknown[]; requestedAt: number; requests: number }> {
+  const iso = (micros: number) => new Date(micros / 1000).toISOString();
+  const rows: unknown[] = [];
+  let requestedAt = 0;
+  let requests = 0;
+  try {
+    for await (const page of client.heartRate({ token, from: iso(from), to: iso(to), signal })) {
+      if (!requestedAt) {
+        requestedAt = page.requestedAt;
+        warehouse.moments.hold(requestedAt);
+      }
+      requests++;
+      onAnswer();
+      for (const row of page.documents) rows.push(row);
+    }
+    return { rows, requestedAt, requests };
+  } catch (error) {
+    if (requestedAt) warehouse.moments.end(requestedAt);
+    throw error;
+  }
+}
+
+async function countHeartRate(warehouse: Warehouse, userId: string, from: number, to: number): Promise<number> {
+  const [row] = await warehouse.read(
+    `SELECT count(*) FROM heart_rate WHERE user_id = '${userId.replaceAll("'", "''")}'
+     AND ts >= make_timestamp(${from}::BIGINT) AND ts < make_timestamp(${to}::BIGINT)`,
+  );
+  return row![0] as number;
+}

@@ -1,0 +1,54 @@
+import { ServiceError, type ServiceErrorKind } from '../src/client/error.ts';
+import { messageOf } from '../src/errors.ts';
+
+export type Outcome = 'complete' | 'failed' | 'not_offered' | 'not_authorised' | 'suspicious' | 'stopped';
+
+/** What a job does about an error. */
+export type Decision =
+  | { do: 'retry' }
+  /** Leaves the worker and comes back, without consuming an attempt. */
+  | { do: 'wait'; ms: number }
+  /** The account or the collection is not to be asked again: which of them, a probe tells. */
+  | { do: 'park' }
+  | { do: 'settle'; outcome: Outcome; reason: string };
+
+/** Attempts of one window, each with the client's own retries inside. */
+export const ATTEMPTS = 3;
+
+const BY_KIND: Record<ServiceErrorKind, Decision['do'] | Outcome> = {
+  unauthorized: 'park',
+  forbidden: 'park',
+  not_found: 'not_offered',
+  rate_limited: 'wait',
+  unavailable: 'retry',
+  malformed: 'retry',
+  invalid_request: 'failed',
+  endless: 'failed',
+  redirected: 'failed',
+  stopped: 'stopped',
+};
+
+const WAIT_MS = 30_000;
+
+/**
+ * Sorts an error by what to do next. Errors of other origin (the warehouse, the disk) are retried too: what could not be stored
+ * must not be taken for read.
+ * @param attemptsMade attempts before this one
+ */
+export function decide(error: unknown, attemptsMade: number): Decision {
+  const known = error instanceof ServiceError ? error : undefined;
+  const what = known ? BY_KIND[known.kind] : 'retry';
+  switch (what) {
+    case 'wait':
+      return { do: 'wait', ms: known?.retryAfterMs ?? WAIT_MS };
+    case 'park':
+      return { do: 'park' };
+    case 'retry':
+      if (attemptsMade + 1 < ATTEMPTS) return { do: 'retry' };
+      return { do: 'settle', outcome: 'failed', reason: messageOf(error) };
+    case 'settle':
+      throw new Error('no kind settles without an outcome');
+    default:
+      return { do: 'settle', outcome: what, reason: messageOf(error) };
+  }
+}

@@ -1,0 +1,27 @@
+import type { Client } from '../src/client/client.ts';
+import type { Log } from '../src/log.ts';
+import type { Queues } from '../src/queue/queues.ts';
+import type { Warehouse } from '../src/warehouse/warehouse.ts';
+import type { Collection } from './collections.ts';
+import type { Runs } from './runs.ts';
+
+/** Where tokens are kept. */
+export interface Tokens {
+  find(userId: string): string | undefined;
+}
+
+/** What a job works with. Opened and closed by the command that owns the data folder. */
+export interface Pipeline {
+  warehouse: Warehouse;
+  client: Client;
+  queues: Queues;
+  tokens: Tokens;
+  collections: readonly Collection[];
+  runs: Runs;
+  settledDays: number;
+  /** Before a window's second attempt; doubled before each further one. */
+  retryDelayMs: number;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  log: Log;
+}

@@ -1,0 +1,79 @@
+import { formatInstant } from '../schema/instant.ts';
+import { listAccounts, listParkedCollections } from './accounts.ts';
+import type { Collection } from './collections.ts';
+import type { Pipeline } from './pipeline.ts';
+
+export interface CollectionStatus {
+  name: string;
+  /** up_to_date, failed, suspicious, not_offered, not_authorised, pending, never_asked. */
+  state: string;
+  reason: string | null;
+  newest_day: string | null;
+  /** ISO 8601, UTC. */
+  last_success: string | null;
+  /** Seconds since the last success. */
+  lag: number | null;
+  /** Windows that failed since the last success. */
+  failures: number;
+}
+
+export interface AccountStatus {
+  user_id: string;
+  service_user_id: string | null;
+  state: string;
+  reason: string | null;
+  since: string;
+  collections: CollectionStatus[];
+}
+
+export const isoOf = (micros: number): string => formatInstant({ micros, offset: 0 }).replace('+00:00', 'Z');
+
+const STATES: Record<string, string> = { complete: 'up_to_date', stopped: 'pending' };
+
+/** How each account and collection stands, from the ledger and the documents. */
+export async function reportAccounts(
+  { warehouse, now }: Pick<Pipeline, 'warehouse' | 'now'>,
+  collections: readonly Collection[],
+): Promise<AccountStatus[]> {
+  const accounts = await listAccounts(warehouse);
+  const parked = await listParkedCollections(warehouse);
+  const newest = new Map<string, string>();
+  for (const { name, newestDay } of collections) {
+    if (!newestDay) continue;
+    for (const [userId, day] of await warehouse.read(`SELECT user_id, ${newestDay} FROM "${name}" GROUP BY user_id`)) {
+      newest.set(`${userId}\n${name}`, day as string);
+    }
+  }
+  const rows = await warehouse.read(
+    `WITH w AS (SELECT *, max(committed_at) FILTER (outcome IN ('complete', 'not_offered')) OVER (PARTITION BY user_id, collection) AS success
+                FROM sync.windows)
+     SELECT user_id, collection, any_value(success),
+            arg_max(outcome, committed_at) FILTER (outcome IS NOT NULL), arg_max(reason, committed_at) FILTER (outcome IS NOT NULL),
+            count(*) FILTER (outcome IN ('failed', 'suspicious', 'not_authorised') AND (success IS NULL OR committed_at > success)),
+            count(*) FILTER (outcome IS NULL)
+     FROM w GROUP BY user_id, collection`,
+  );
+  const known = new Map(rows.map(row => [`${row[0]}\n${row[1]}`, row]));
+  return accounts.map(account => ({
+    user_id: account.userId,
+    service_user_id: account.serviceUserId,
+    state: account.state,
+    reason: account.reason,
+    since: isoOf(account.since),
+    collections: collections.map(({ name }) => {
+      const key = `${account.userId}\n${name}`;
+      const [, , success, outcome, reason, failures, pending] = known.get(key) ?? [null, null, null, null, null, 0, 0];
+      const isParked = parked.some(({ userId, collection }) => userId === account.userId && collection === name);
+      const last = outcome === null ? undefined : (STATES[outcome as string] ?? (outcome as string));
+      return {
+        name,
+        state: isParked ? 'not_authorised' : (pending as number) > 0 ? 'pending' : (last ?? 'never_asked'),
+        reason: outcome === 'complete' ? null : (reason as string | null),
+        newest_day: newest.get(key) ?? null,
+        last_success: success === null ? null : isoOf(success as number),
+        lag: success === null ? null : Math.max(0, Math.round(now() / 1000 - (success as number) / 1_000_000)),
+        failures: failures as number,
+      };
+    }),
+  }));
+}

@@ -1,0 +1,66 @@
+import { findDayNumber, formatDay, MICROS_PER_DAY } from '../schema/instant.ts';
+
+/** A range that one job collects, in microseconds UTC, `endAt` excluded; both null where a collection has no dates. */
+export interface Window {
+  userId: string;
+  collection: string;
+  startAt: number | null;
+  endAt: number | null;
+}
+
+/** Days, both included. */
+export interface DayRange {
+  from: string;
+  to: string;
+}
+
+/** A window that was read completely. */
+export interface Coverage {
+  startAt: number;
+  endAt: number;
+  requestedAt: number;
+}
+
+/**
+ * Cuts a range of days into windows of at most `size` days, leaving out, day by day, what is settled: read completely at least
+ * `settledDays` after the day's end. Also counts the pieces that are left out whole.
+ */
+export function planDays(
+  range: DayRange,
+  size: number,
+  settled: { coverage: readonly Coverage[]; settledDays: number } | undefined,
+): { spans: { startAt: number; endAt: number }[]; skipped: number } {
+  const first = findDayNumber(range.from)!;
+  const last = findDayNumber(range.to)!;
+  const isSettled = (day: number) =>
+    settled?.coverage.some(
+      ({ startAt, endAt, requestedAt }) =>
+        startAt <= day * MICROS_PER_DAY &&
+        endAt >= (day + 1) * MICROS_PER_DAY &&
+        requestedAt >= (day + 1 + settled.settledDays) * MICROS_PER_DAY,
+    ) ?? false;
+  const spans: { startAt: number; endAt: number }[] = [];
+  let skipped = 0;
+  for (let start = first; start <= last; start += size) {
+    const end = Math.min(start + size - 1, last);
+    let open: { startAt: number; endAt: number } | undefined;
+    const before = spans.length;
+    for (let day = start; day <= end; day++) {
+      if (isSettled(day)) {
+        open = undefined;
+      } else if (open) {
+        open.endAt = (day + 1) * MICROS_PER_DAY;
+      } else {
+        open = { startAt: day * MICROS_PER_DAY, endAt: (day + 1) * MICROS_PER_DAY };
+        spans.push(open);
+      }
+    }
+    if (spans.length === before) skipped++;
+  }
+  return { spans, skipped };
+}
+
+/** The days of a window, both included. */
+export function daysOf({ startAt, endAt }: { startAt: number; endAt: number }): DayRange {
+  return { from: formatDay(Math.floor(startAt / MICROS_PER_DAY)), to: formatDay(Math.ceil(endAt / MICROS_PER_DAY) - 1) };
+}

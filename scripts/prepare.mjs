@@ -1,0 +1,14 @@
+// Runs after tsc: what the compiled program reads besides JavaScript.
+import { cpSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../', import.meta.url));
+
+for (const path of readdirSync(join(root, 'schema'), { recursive: true })) {
+  if (/\.(sql|json)$/.test(path)) cpSync(join(root, 'schema', path), join(root, 'dist/schema', path));
+}
+
+// One of an earlier build stays, when it was made with these versions.
+const { storeSnapshotOnce } = await import(new URL('../dist/src/queue/snapshot.js', import.meta.url));
+await storeSnapshotOnce();

@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { addDays, dayOfMicros } from '../../schema/instant.ts';
+import { messageOf, UsageError } from '../errors.ts';
+import { reportRun } from './backfill.ts';
+import type { AccountReport } from './operations.ts';
+import { parseDay, withExample } from './options.ts';
+import { perform } from './perform.ts';
+import { formatTable, printJson, printLine, remark } from './print.ts';
+import { openSession } from './session.ts';
+
+/** A token has at most this many characters; more is a wrong file. */
+const MAX_TOKEN = 8_192;
+
+export function addAccount(program: Command): void {
+  const account = program
+    .command('account')
+    .description('the people whose data is kept: add, list, remove, pause, resume, map, mirror-token');
+
+  withExample(
+    account
+      .command('add <name>')
+      .description('add an account, or give a known one a new token; the token is read from standard input')
+      .option('--token-file <file>', 'read the token from a file')
+      .option('--service-user <id>', 'the service’s own id of the person, as it stands in events')
+      .option('--from <day>', 'backfill from this day on at once', parseDay)
+      .option('--json', 'print the account as JSON'),
+    'printf %s "$TOKEN" | ringneck account add ada',
+    'ringneck account add ada --token-file ada.token',
+  ).action(async (name: string, options: { tokenFile?: string; serviceUser?: string; from?: string; json?: true }) => {
+    const session = openSession();
+    const token = await readToken(options.tokenFile);
+    const added = await perform(session, 'addAccount', {
+      name,
+      token,
+      ...(options.serviceUser ? { serviceUser: options.serviceUser } : {}),
+    });
+    const { warning, ...report } = added;
+    if (warning) remark(`warning: ${warning}`);
+    if (options.json) printJson(report);
+    else printLine(`${report.user_id} ${report.state}${report.reason ? `: ${report.reason}` : ''}`);
+    if (options.from) {
+      const to = addDays(dayOfMicros(Date.now() * 1000), 1);
+      await reportRun(session, 'backfill', { users: [name], from: options.from, to, refresh: false, plan: false }, { json: options.json });
+    }
+  });
+
+  withExample(
+    account.command('list').description('show the accounts and how they stand').option('--json', 'print an array'),
+    'ringneck account list',
+  ).action(async (options: { json?: true }) => {
+    const accounts = await perform(openSession(), 'listAccounts', {});
+    if (options.json) printJson(accounts);
+    else if (!accounts.length) remark('no account yet: ringneck account add NAME');
+    else {
+      const rows = accounts.map(({ user_id, state, since, service_user_id, reason }) => [user_id, state, since, service_user_id, reason]);
+      printLine(formatTable(['account', 'state', 'since', 'service user', 'reason'], rows));
+    }
+  });
+
+  const simple = (name: string, description: string, operation: 'removeAccount' | 'pauseAccount' | 'resumeAccount') => {
+    withExample(
+      account.command(`${name} <name>`).description(description).option('--json', 'print the account as JSON'),
+      `ringneck account ${name} ada`,
+    ).action(async (user: string, options: { json?: true }) =>
+      printAccount(await perform(openSession(), operation, { name: user }), options),
+    );
+  };
+  simple('remove', 'forget an account’s token; its rows stay', 'removeAccount');
+  simple('pause', 'stop asking for an account', 'pauseAccount');
+  simple('resume', 'ask for an account again, also one that was parked', 'resumeAccount');
+
+  withExample(
+    account
+      .command('map <name> <id>')
+      .description('tell the service’s own id of a person, as it stands in events')
+      .option('--json', 'print the account as JSON'),
+    'ringneck account map ada 8f9a5221-639e-4a85-81cb-4065ef23f979',
+  ).action(async (name: string, id: string, options: { json?: true }) => {
+    printAccount(await perform(openSession(), 'mapAccount', { name, serviceUser: id }), options);
+  });
+
+  withExample(
+    account
+      .command('mirror-token <name>')
+      .description('make a token for the mirror; it replaces the former one and is shown once')
+      .option('--json', 'print {user_id, token}'),
+    'ringneck account mirror-token ada',
+  ).action(async (name: string, options: { json?: true }) => {
+    const made = await perform(openSession(), 'mirrorToken', { name });
+    if (options.json) printJson(made);
+    else printLine(made.token);
+  });
+}
+
+function printAccount(report: AccountReport, { json }: { json?: true }): void {
+  if (json) printJson(report);
+  else printLine(`${report.user_id} ${report.state}${report.reason ? `: ${report.reason}` : ''}`);
+}
+
+/** Never from the arguments: those stand in the list of processes and in the shell's history. */
+async function readToken(file: string | undefined): Promise<string> {
+  if (file === undefined && process.stdin.isTTY) remark('Type the token, then Ctrl-D:');
+  const content = file === undefined ? await text(process.stdin) : readTokenFile(file);
+  const token = content.trim();
+  if (!token) throw new UsageError(`no token: ${file ?? 'standard input'} is empty`);
+  if (token.length > MAX_TOKEN || !/^[\x21-\x7e]+$/.test(token)) {
+    throw new UsageError(`${file ?? 'standard input'} holds no token: one word of printable ASCII, at most ${MAX_TOKEN} characters`);
+  }
+  return token;
+}
+
+function readTokenFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new UsageError(`cannot read the token file: ${messageOf(error)}`);
+  }
+}

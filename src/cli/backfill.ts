@@ -1,0 +1,122 @@
+import type { Command } from 'commander';
+import { lastDays } from '../../jobs/backfill.ts';
+import type { DayRange } from '../../jobs/windows.ts';
+import { UsageError } from '../errors.ts';
+import { interruptible } from './interrupt.ts';
+import type { BackfillInput, RunReport } from './operations.ts';
+import { collect, parseDay, wholeNumber, withExample } from './options.ts';
+import { perform } from './perform.ts';
+import { formatCount, formatTable, printJson, printLine, remark } from './print.ts';
+import { showProgress } from './progress.ts';
+import { openSession, type Session } from './session.ts';
+
+interface Options {
+  from?: string;
+  to?: string;
+  last?: number;
+  user?: string[];
+  resource?: string[];
+  refresh?: true;
+  plan?: true;
+  detach?: true;
+  json?: true;
+}
+
+export function addBackfill(program: Command): void {
+  withExample(
+    program
+      .command('backfill')
+      .description('read a range of days of everything from the service into the warehouse; what is covered and settled is skipped')
+      .option('--from <day>', 'first day', parseDay)
+      .option('--to <day>', 'last day', parseDay)
+      .option('--last <n>', 'the n days that end tomorrow (UTC)', wholeNumber(1, 36_500))
+      .option('--user <name>', 'only this account (may be repeated)', collect)
+      .option('--resource <name>', 'only this collection (may be repeated)', collect)
+      .option('--refresh', 'read again what is covered and settled')
+      .option('--plan', 'only say how much would be read')
+      .option('--detach', 'let a running `ringneck up` go on with it when this command ends')
+      .option('--json', 'print the summary as JSON'),
+    'ringneck backfill --from 2025-01-01 --to 2025-12-31',
+    'ringneck backfill --last 30 --user ada --resource sleep',
+  ).action(async (options: Options) => {
+    const range = rangeOf(options);
+    const input: BackfillInput = {
+      ...range,
+      ...(options.user ? { users: options.user } : {}),
+      ...(options.resource ? { collections: options.resource } : {}),
+      refresh: options.refresh ?? false,
+      plan: options.plan ?? false,
+      ...(options.detach ? { detach: true } : {}),
+    };
+    await reportRun(openSession(), 'backfill', input, options);
+  });
+}
+
+/** @throws UsageError where the options name no range */
+export function rangeOf({ from, to, last }: Pick<Options, 'from' | 'to' | 'last'>): DayRange {
+  if (last !== undefined) {
+    if (from || to) throw new UsageError('give --last N, or --from and --to, not both');
+    return lastDays(last, Date.now());
+  }
+  if (!from || !to) throw new UsageError('which days? give --from DAY --to DAY, or --last N');
+  if (from > to) throw new UsageError(`--from ${from} is after --to ${to}`);
+  return { from, to };
+}
+
+/** Runs a backfill or a nightly with its progress on stderr and its summary on stdout; sets the exit code. */
+export async function reportRun(
+  session: Session,
+  operation: 'backfill' | 'nightly',
+  input: BackfillInput | { days: number },
+  { json }: { json?: true | undefined },
+): Promise<RunReport> {
+  const progress = showProgress();
+  const report = await interruptible(async signal => {
+    try {
+      const options = { onEvent: progress.update, signal };
+      return operation === 'backfill'
+        ? await perform(session, 'backfill', input as BackfillInput, options)
+        : await perform(session, 'nightly', input as { days: number }, options);
+    } finally {
+      progress.end();
+    }
+  });
+  if (json) printJson(toJson(report));
+  else printReport(report, 'plan' in input && input.plan);
+  if (report.state === 'stopped') process.exitCode = 130;
+  else if (report.failures.length) process.exitCode = 1;
+  return report;
+}
+
+function toJson({ run, from, to, windows, documents, samples, unchanged, rejected, requests, failures, ...rest }: RunReport): unknown {
+  return { run, from, to, windows, documents, samples, unchanged, rejected, requests, failures, ...rest };
+}
+
+function printReport(report: RunReport, plan: boolean): void {
+  const { windows, documents, samples, unchanged, rejected, requests, failures, not_asked: notAsked, from, to } = report;
+  const skipped = windows.skipped ? `, ${formatCount(windows.skipped)} skipped as settled` : '';
+  if (plan) {
+    printLine(`${from} to ${to}: ${formatCount(windows.planned)} windows to read${skipped}`);
+  } else {
+    const ended = { complete: 'complete', failed: 'ended with failures', stopped: 'stopped; the same command goes on with it' }[
+      report.state
+    ];
+    printLine(`${from} to ${to}: ${ended}`);
+    printLine(`${formatCount(windows.done)} of ${formatCount(windows.planned)} windows${skipped}, ${formatCount(requests)} requests`);
+    const notStored = rejected ? `, ${formatCount(rejected)} rejected (see sync.rejected)` : '';
+    printLine(`${formatCount(documents)} documents, ${formatCount(samples)} samples, ${formatCount(unchanged)} unchanged${notStored}`);
+  }
+  if (report.heart_rate_path?.includes('/sandbox/')) remark(`heart rate was read at ${report.heart_rate_path}: it is generated data`);
+  for (const { user_id, collection, state, reason } of notAsked) {
+    remark(`not asked: ${user_id}${collection ? ` ${collection}` : ''} is ${state}${reason ? ` (${reason})` : ''}`);
+  }
+  if (failures.length) {
+    remark('');
+    remark(
+      formatTable(
+        ['failed', 'collection', 'from', 'to', 'kind', 'why'],
+        failures.map(f => [f.user_id, f.collection, f.from, f.to, f.kind, f.message]),
+      ),
+    );
+  }
+}

@@ -1,0 +1,156 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import type { Command } from 'commander';
+import { addDays, dayOfMicros } from '../../schema/instant.ts';
+import { readSettings, type Settings } from '../config.ts';
+import { findDoor } from '../control/find-door.ts';
+import { openDoor } from '../control/open-door.ts';
+import { messageOf, RingneckError, TryLaterError, UsageError } from '../errors.ts';
+import { ensureFolder } from '../files.ts';
+import { createLog } from '../log.ts';
+import { openReader } from '../warehouse/query.ts';
+import { questions } from './demo-questions.ts';
+import { interruptible } from './interrupt.ts';
+import { operationsOf } from './operations.ts';
+import { withExample } from './options.ts';
+import { Owner } from './owner.ts';
+import { formatCount, printLine } from './print.ts';
+import { showProgress } from './progress.ts';
+import { writeResult } from './result.ts';
+
+const FOLDER = 'data-demo';
+const MARK = '.ringneck-demo';
+const DAYS = 365;
+
+export function addDemo(program: Command): void {
+  withExample(
+    program
+      .command('demo')
+      .description('see it work: a service with generated people, a year of their data, and questions in SQL')
+      .option('--keep', 'leave service and warehouse running at the end, until Ctrl-C')
+      .option('--no-wait', 'do not wait for Enter before each question'),
+    'ringneck demo',
+  ).action((options: { keep?: true; wait: boolean }) => interruptible(signal => demo(options, signal)));
+}
+
+interface Announced {
+  url: string;
+  people: { name: string; user_id: string; token: string }[];
+}
+
+async function demo({ keep, wait }: { keep?: true; wait: boolean }, signal: AbortSignal): Promise<void> {
+  const folder = resolve(FOLDER);
+  await clearFolder(folder);
+  const today = dayOfMicros(Date.now() * 1000);
+  const range = { from: addDays(today, -DAYS), to: addDays(today, -1) };
+
+  printLine(`1. The service, with three generated people and their year from ${range.from} to ${range.to}`);
+  const { child, announced } = await startService(folder, range, signal);
+  const closing: (() => Promise<unknown> | unknown)[] = [() => child.kill()];
+  try {
+    const { url, people } = announced;
+    printLine(`   ${url}  ${people.map(({ name }) => name).join(', ')}; its interface is described at ${url}/docs`);
+
+    printLine('\n2. Backfill over HTTP into DuckDB');
+    const settings = demoSettings(folder, url);
+    const owner = await Owner.open({ settings, log: createLog({ level: 'warn', pretty: process.stderr.isTTY === true }) });
+    closing.push(() => owner.close());
+    const operations = operationsOf(owner);
+    const door = await openDoor({ folder, operations, log: owner.log });
+    closing.push(() => door.close());
+    for (const { name, token } of people) await operations.addAccount({ name, token });
+    const progress = showProgress();
+    const started = performance.now();
+    const report = await operations
+      .backfill({ ...range, refresh: false, plan: false }, { emit: progress.update, signal })
+      .finally(() => progress.end());
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    if (report.state === 'stopped') throw signal.reason;
+    if (report.failures.length) throw new RingneckError(`the backfill failed: ${report.failures[0]!.message}`);
+    printLine(
+      `   ${formatCount(report.documents)} documents and ${formatCount(report.samples)} samples in ${seconds} s, ${formatCount(report.requests)} requests`,
+    );
+
+    printLine('\n3. Questions');
+    const { path } = await operations.snapshot({});
+    await ask(path, wait && process.stdin.isTTY === true, signal);
+
+    const live = relative('.', join(folder, 'warehouse.duckdb'));
+    printLine(`The warehouse is ${live}, a plain DuckDB file. Ask it more:`);
+    printLine(`   RINGNECK_DATA=${FOLDER} npx ringneck sql "SELECT * FROM daily_activity LIMIT 5"`);
+    if (keep) {
+      printLine(`   RINGNECK_DATA=${FOLDER} npx ringneck status`);
+      printLine(`\nService and warehouse go on (${url}); Ctrl-C ends them.`);
+      await new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }));
+    }
+  } finally {
+    for (const close of closing.reverse()) await close();
+  }
+}
+
+/** Starts afresh, but removes nothing that a demo did not make. */
+async function clearFolder(folder: string): Promise<void> {
+  if (existsSync(folder)) {
+    if (!existsSync(join(folder, MARK))) throw new UsageError(`${folder} was not made by a demo: move it away first`);
+    const door = await findDoor(folder);
+    if (door) throw new TryLaterError(`a demo is running (PID ${door.pid}): end it first`);
+    rmSync(folder, { recursive: true });
+  }
+  ensureFolder(folder);
+  writeFileSync(join(folder, MARK), '');
+}
+
+/** The demo has its own settings, whatever the environment says. */
+function demoSettings(folder: string, serviceUrl: string): Settings {
+  return readSettings({ RINGNECK_DATA: folder, RINGNECK_SERVICE_URL: serviceUrl });
+}
+
+/** The service runs as a process of its own, as a real one does; it ends with this process, however that ends. */
+async function startService(
+  folder: string,
+  { from, to }: { from: string; to: string },
+  signal: AbortSignal,
+): Promise<{ child: ChildProcess; announced: Announced }> {
+  const main = new URL('./main.js', import.meta.url);
+  const args = ['service', '--people', '3', '--seed', '7', '--from', from, '--to', to, '--port', '0', '--json'];
+  const child = fork(main, args, {
+    env: { RINGNECK_DATA: folder },
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    // Ctrl-C reaches the whole group: the service must outlive the pipeline's clean stop.
+    detached: true,
+  });
+  const lines = createInterface({ input: child.stdout! });
+  try {
+    const first = await Promise.race([
+      lines[Symbol.asyncIterator]().next(),
+      new Promise<never>((_, reject) => {
+        child.once('exit', code => reject(new RingneckError(`the service ended at its start (exit code ${code})`)));
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      }),
+    ]);
+    return { child, announced: JSON.parse(String(first.value)) as Announced };
+  } catch (error) {
+    child.kill();
+    throw error instanceof RingneckError ? error : new RingneckError(`the service did not start: ${messageOf(error)}`);
+  }
+}
+
+async function ask(path: string, wait: boolean, signal: AbortSignal): Promise<void> {
+  const reader = await openReader(path);
+  const prompt = wait ? createInterface({ input: process.stdin, output: process.stderr }) : undefined;
+  try {
+    for (const { question, sql } of questions) {
+      printLine(`\n-- ${question}`);
+      printLine(sql);
+      await prompt?.question('(Enter) ', { signal });
+      printLine();
+      await writeResult(await reader.query(sql), 'table', process.stdout);
+      printLine();
+    }
+  } finally {
+    prompt?.close();
+    await reader.close();
+  }
+}

@@ -1,0 +1,28 @@
+import { RingneckError } from '../errors.ts';
+
+/** Ended by its user, as shells count it: 128 + SIGINT. */
+export class Interrupted extends RingneckError {
+  constructor() {
+    super('interrupted', 130);
+  }
+}
+
+/**
+ * Runs `work` with a signal that Ctrl-C and SIGTERM abort, so that it can stop cleanly. A second Ctrl-C ends the process at once:
+ * everything committed is safe.
+ */
+export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController();
+  const stop = () => {
+    if (controller.signal.aborted) process.exit(130);
+    controller.abort(new Interrupted());
+  };
+  process.on('SIGINT', stop);
+  process.on('SIGTERM', stop);
+  try {
+    return await work(controller.signal);
+  } finally {
+    process.off('SIGINT', stop);
+    process.off('SIGTERM', stop);
+  }
+}

@@ -1,0 +1,18 @@
+import type { Command } from 'commander';
+import { reportRun } from './backfill.ts';
+import { wholeNumber, withExample } from './options.ts';
+import { openSession } from './session.ts';
+
+export function addNightly(program: Command): void {
+  withExample(
+    program
+      .command('nightly')
+      .description('read the last days of everything again, once; for the system’s cron (`ringneck up` does it by itself)')
+      .option('--days <n>', 'how many days (RINGNECK_NIGHTLY_DAYS)', wholeNumber(1, 36_500))
+      .option('--json', 'print the summary as JSON'),
+    'ringneck nightly',
+  ).action(async (options: { days?: number; json?: true }) => {
+    const session = openSession();
+    await reportRun(session, 'nightly', { days: options.days ?? session.settings.nightlyDays }, options);
+  });
+}

@@ -1,0 +1,255 @@
+import { statSync } from 'node:fs';
+import {
+  type Account,
+  accountEntry,
+  findAccount,
+  getAccount,
+  listAccounts,
+  parseAccountName,
+  setAccountState,
+} from '../../jobs/accounts.ts';
+import { prepareRequest, type Skipped } from '../../jobs/backfill.ts';
+import { collectionsOf } from '../../jobs/collections.ts';
+import { startNightly } from '../../jobs/nightly.ts';
+import { collectQueue, type Progress, type Run, type RunSummary } from '../../jobs/runs.ts';
+import { type AccountStatus, isoOf, reportAccounts } from '../../jobs/status.ts';
+import type { DayRange } from '../../jobs/windows.ts';
+import { ServiceError } from '../client/error.ts';
+import type { OperationContext } from '../control/operations.ts';
+import { messageOf, UsageError } from '../errors.ts';
+import type { Owner } from './owner.ts';
+
+export interface BackfillInput extends DayRange {
+  users?: string[];
+  collections?: string[];
+  refresh: boolean;
+  /** Only counts what would be read. */
+  plan: boolean;
+  /** The run goes on when its caller goes away. */
+  detach?: boolean;
+}
+
+export interface RunReport extends RunSummary {
+  /** What was left out, because it was parked or paused before. */
+  not_asked: Skipped[];
+  /** Where heart rate was read, once known. */
+  heart_rate_path: string | null;
+}
+
+export interface AccountReport {
+  user_id: string;
+  service_user_id: string | null;
+  state: string;
+  reason: string | null;
+  since: string;
+}
+
+export interface StatusReport {
+  accounts: AccountStatus[];
+  queue: { waiting: number; active: number; delayed: number; failed: number };
+  /** Null: not configured. */
+  webhooks: null;
+  snapshot: { at: string | null };
+  heart_rate_path: string | null;
+}
+
+const PROGRESS_MS = 200;
+
+const reportOf = ({ userId, serviceUserId, state, reason, since }: Account): AccountReport => ({
+  user_id: userId,
+  service_user_id: serviceUserId,
+  state,
+  reason,
+  since: isoOf(since),
+});
+
+/**
+ * What the owner of a data folder does, for its own command or for another one through the door. Input, events and results are
+ * plain JSON.
+ */
+export function operationsOf(owner: Owner) {
+  const { warehouse, now } = owner;
+
+  /** Follows a run to its end; a caller who stops ends the run, an owner who closes leaves it to the next start. */
+  async function follow(run: Run, skipped: Skipped[], { emit, signal }: OperationContext<Progress>): Promise<RunReport> {
+    const timer = setInterval(() => emit(run.progress), PROGRESS_MS);
+    const stop = () => {
+      if ((signal.reason as { exitCode?: number } | undefined)?.exitCode === 130) void run.stop();
+    };
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+    try {
+      const summary = await run.done;
+      return { ...summary, not_asked: skipped, heart_rate_path: (await owner.client()).heartRatePath ?? null };
+    } finally {
+      clearInterval(timer);
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  return {
+    async backfill(input: BackfillInput, context: OperationContext<Progress>): Promise<RunReport> {
+      const selected = { warehouse, collections: collectionsOf(warehouse.mappings.map(({ resource }) => resource)) };
+      const selection = {
+        ...(input.users ? { users: input.users } : {}),
+        ...(input.collections ? { collections: input.collections } : {}),
+      };
+      const rest = { kind: 'backfill' as const, from: input.from, to: input.to, refresh: input.refresh };
+      const { request, skipped } = await prepareRequest(selected, selection, rest);
+      if (!request.users.length) throw nobodyToAsk(skipped);
+      const pipeline = await owner.pipeline();
+      if (input.plan) return { ...(await planOnly(pipeline, request)), not_asked: skipped, heart_rate_path: null };
+      return follow(await pipeline.runs.start(request), skipped, context);
+    },
+
+    async nightly({ days }: { days: number }, context: OperationContext<Progress>): Promise<RunReport> {
+      const { run, skipped } = await startNightly(await owner.pipeline(), days);
+      if (!run.request.users.length) {
+        await run.done;
+        throw nobodyToAsk(skipped);
+      }
+      return follow(run, skipped, context);
+    },
+
+    /** Adds an account or gives a known one its new token; asks the service whether it takes the token. */
+    async addAccount(input: { name: string; token: string; serviceUser?: string }): Promise<AccountReport & { warning: string | null }> {
+      const name = parseAccountName(input.name);
+      const before = await findAccount(warehouse, name);
+      owner.secrets.put(name, input.token);
+      const account: Account = {
+        userId: name,
+        serviceUserId: input.serviceUser ?? before?.serviceUserId ?? null,
+        state: 'active',
+        reason: null,
+        since: now() * 1000,
+      };
+      await warehouse.record([accountEntry(account)]);
+      return greet(owner, account, input.token);
+    },
+
+    async mapAccount({ name, serviceUser }: { name: string; serviceUser: string }): Promise<AccountReport> {
+      const account = { ...(await getAccount(warehouse, name)), serviceUserId: serviceUser };
+      const other = (await listAccounts(warehouse)).find(({ serviceUserId, userId }) => serviceUserId === serviceUser && userId !== name);
+      if (other) throw new UsageError(`${serviceUser} is already the service's id of ${other.userId}`);
+      await warehouse.record([accountEntry(account)]);
+      return reportOf(account);
+    },
+
+    async listAccounts(_: Record<string, never>): Promise<AccountReport[]> {
+      return (await listAccounts(warehouse)).map(reportOf);
+    },
+
+    /** Forgets the token; the rows stay. */
+    async removeAccount({ name }: { name: string }): Promise<AccountReport> {
+      const account = await getAccount(warehouse, name);
+      const removed = await setAccountState(warehouse, account, 'removed', null, now());
+      owner.secrets.remove(name);
+      owner.mirrorTokens.remove(name);
+      return reportOf(removed);
+    },
+
+    async pauseAccount({ name }: { name: string }): Promise<AccountReport> {
+      return reportOf(await setAccountState(warehouse, await getAccount(warehouse, name), 'paused', 'paused by command', now()));
+    },
+
+    async resumeAccount({ name }: { name: string }): Promise<AccountReport> {
+      return reportOf(await setAccountState(warehouse, await getAccount(warehouse, name), 'active', null, now()));
+    },
+
+    async mirrorToken({ name }: { name: string }): Promise<{ user_id: string; token: string }> {
+      await getAccount(warehouse, name);
+      return { user_id: name, token: owner.mirrorTokens.create(name) };
+    },
+
+    async status(_: Record<string, never>): Promise<StatusReport> {
+      const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
+      const pipeline = await owner.opened;
+      return {
+        accounts: await reportAccounts({ warehouse, now }, collections),
+        queue: pipeline
+          ? await pipeline.queues.counts(await collectQueue(warehouse))
+          : { waiting: await countPlanned(warehouse), active: 0, delayed: 0, failed: 0 },
+        webhooks: null,
+        snapshot: { at: modifiedAt(owner.settings.snapshot) },
+        heart_rate_path: await readHeartRatePath(warehouse),
+      };
+    },
+
+    async snapshot(_: Record<string, never>): Promise<{ path: string; at: string }> {
+      const { path, at } = await owner.snapshot();
+      return { path, at: isoOf(at * 1000) };
+    },
+
+    async freshSnapshot(_: Record<string, never>): Promise<{ path: string; at: string; stale: boolean }> {
+      const { path, at, stale } = await owner.freshSnapshot();
+      return { path, at: isoOf(at * 1000), stale };
+    },
+  };
+}
+
+export type OwnerOperations = ReturnType<typeof operationsOf>;
+
+function nobodyToAsk(skipped: readonly Skipped[]): Error {
+  const names = skipped.map(({ user_id, state, reason }) => `${user_id} is ${state}${reason ? ` (${reason})` : ''}`);
+  return new NobodyToAsk(names.length ? `nobody can be asked: ${names.join('; ')}` : 'there is no account yet: ringneck account add NAME');
+}
+
+class NobodyToAsk extends UsageError {
+  override readonly exitCode = 1;
+}
+
+async function planOnly(
+  pipeline: Awaited<ReturnType<Owner['pipeline']>>,
+  request: Parameters<Awaited<ReturnType<Owner['pipeline']>>['runs']['plan']>[0],
+): Promise<RunSummary> {
+  const { windows, skipped } = await pipeline.runs.plan(request);
+  const nothing = { documents: 0, samples: 0, unchanged: 0, rejected: 0, requests: 0, waits: 0, failures: [] };
+  const counts = { planned: windows.length, done: 0, skipped, failed: 0 };
+  return { run: '', state: 'complete', from: request.from, to: request.to, windows: counts, ...nothing };
+}
+
+/** Learns the service's own id of the person, and shows a token that the service refuses as parked. */
+async function greet(owner: Owner, account: Account, token: string): Promise<AccountReport & { warning: string | null }> {
+  const { warehouse, now } = owner;
+  if (!owner.settings.serviceUrl) {
+    return { ...reportOf(account), warning: 'RINGNECK_SERVICE_URL is not set: the token was not tried' };
+  }
+  const client = await owner.client();
+  try {
+    await client.probe(token);
+    const info = (await client.personalInfo(token)) as { id?: unknown } | undefined;
+    if (account.serviceUserId || typeof info?.id !== 'string') return { ...reportOf(account), warning: null };
+    const known = { ...account, serviceUserId: info.id };
+    await warehouse.record([accountEntry(known)]);
+    return { ...reportOf(known), warning: null };
+  } catch (error) {
+    if (error instanceof ServiceError && (error.kind === 'unauthorized' || error.kind === 'forbidden')) {
+      const parked = await setAccountState(warehouse, account, 'parked', `${error.kind}: ${error.message}`, now());
+      return { ...reportOf(parked), warning: `the service refuses the token: ${error.message}` };
+    }
+    return { ...reportOf(account), warning: `the token could not be tried: ${messageOf(error)}` };
+  }
+}
+
+async function countPlanned(warehouse: Owner['warehouse']): Promise<number> {
+  const [row] = await warehouse.read(
+    `SELECT count(*) FROM sync.windows JOIN sync.runs USING (run_id) WHERE outcome IS NULL AND state = 'running'`,
+  );
+  return row![0] as number;
+}
+
+/** Which heart-rate path last answered: the sandbox one only where the plain one never did. */
+async function readHeartRatePath(warehouse: Owner['warehouse']): Promise<string | null> {
+  const rows = await warehouse.read(
+    `SELECT route FROM sync.routes WHERE route LIKE '%/heartrate' AND last_200_at IS NOT NULL ORDER BY last_200_at DESC LIMIT 1`,
+  );
+  return rows[0] ? (rows[0][0] as string).replace(/^GET /, '') : null;
+}
+
+function modifiedAt(path: string): string | null {
+  try {
+    return isoOf(Math.floor(statSync(path).mtimeMs * 1000));
+  } catch {
+    return null;
+  }
+}

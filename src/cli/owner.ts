@@ -1,0 +1,163 @@
+import { join } from 'node:path';
+import { startCollecting } from '../../jobs/collect.ts';
+import { collectionsOf } from '../../jobs/collections.ts';
+import type { Pipeline } from '../../jobs/pipeline.ts';
+import { openRouteMemory } from '../../jobs/routes.ts';
+import { Runs } from '../../jobs/runs.ts';
+import { resources } from '../../schema/index.ts';
+import type { Resource } from '../../schema/resource.ts';
+import { type Client, createClient } from '../client/client.ts';
+import type { Settings } from '../config.ts';
+import { ensureDiskReserve } from '../disk.ts';
+import { messageOf, UsageError } from '../errors.ts';
+import { ensureFolder } from '../files.ts';
+import type { Log } from '../log.ts';
+import { type MirrorTokens, openMirrorTokens } from '../mirror-tokens.ts';
+import { openQueues } from '../queue/open.ts';
+import { openSecrets, type Secrets } from '../secrets.ts';
+import { Warehouse } from '../warehouse/warehouse.ts';
+
+export interface OwnerOptions {
+  settings: Settings;
+  log: Log;
+  resources?: readonly Resource[];
+  /** Before a window's second attempt. */
+  retryDelayMs?: number;
+  now?: () => number;
+}
+
+const RETRY_DELAY_MS = 5_000;
+
+/** The process that owns the data folder, with what it has open. Client and queue are opened when first needed. */
+export class Owner {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly warehouse: Warehouse;
+  readonly secrets: Secrets;
+  readonly mirrorTokens: MirrorTokens;
+  readonly now: () => number;
+  readonly #options: OwnerOptions;
+  #client: Promise<Client> | undefined;
+  #pipeline: Promise<Pipeline> | undefined;
+  #copy: { at: number; commits: number; tookMs: number } | undefined;
+
+  private constructor(options: OwnerOptions, warehouse: Warehouse) {
+    this.#options = options;
+    this.settings = options.settings;
+    this.log = options.log;
+    this.now = options.now ?? Date.now;
+    this.warehouse = warehouse;
+    this.secrets = openSecrets({ folder: options.settings.data, key: options.settings.secretKey });
+    this.mirrorTokens = openMirrorTokens(options.settings.data);
+  }
+
+  /** @throws TryLaterError naming the process that holds the warehouse */
+  static async open(options: OwnerOptions): Promise<Owner> {
+    const { settings, log, now } = options;
+    ensureFolder(settings.data);
+    const warehouse = await Warehouse.open({
+      path: join(settings.data, 'warehouse.duckdb'),
+      resources: options.resources ?? resources,
+      ...(now ? { now } : {}),
+      beforeGroup: () => ensureDiskReserve(settings.data),
+      onFatal: error => {
+        // Nothing more can be stored by this process: whoever supervises it starts a new one.
+        log.fatal({ reason: messageOf(error) }, 'the warehouse failed');
+        process.exit(1);
+      },
+    });
+    return new Owner(options, warehouse);
+  }
+
+  client(): Promise<Client> {
+    this.#client ??= this.#openClient();
+    return this.#client;
+  }
+
+  async #openClient(): Promise<Client> {
+    const { settings, warehouse, log, now } = this;
+    if (!settings.serviceUrl) throw new UsageError('RINGNECK_SERVICE_URL is not set: the base address of the service');
+    const onError = (error: unknown) => log.warn({ reason: messageOf(error) }, 'a route’s answer could not be noted');
+    return createClient({
+      baseUrl: settings.serviceUrl,
+      clock: warehouse.moments,
+      requestsPerToken: settings.requestsPerToken,
+      heartRatePath: settings.heartRatePath,
+      routes: await openRouteMemory(warehouse, now, onError),
+      onWait: () => {
+        void this.#pipeline?.then(({ runs }) => {
+          for (const run of runs.active()) run.progress.waits++;
+        });
+      },
+    });
+  }
+
+  /** Opens queue and workers, and takes up the runs that the ledger says are unfinished. */
+  pipeline(): Promise<Pipeline> {
+    this.#pipeline ??= this.#openPipeline();
+    return this.#pipeline;
+  }
+
+  async #openPipeline(): Promise<Pipeline> {
+    const { settings, warehouse, secrets, log, now } = this;
+    const client = await this.client();
+    const queues = await openQueues({
+      ...(settings.queueUrl ? { url: settings.queueUrl } : {}),
+      folder: join(settings.data, 'queue'),
+      prefix: settings.queuePrefix,
+      log,
+    });
+    const pipeline: Pipeline = {
+      warehouse,
+      client,
+      queues,
+      tokens: secrets,
+      collections: collectionsOf(this.#options.resources ?? resources),
+      runs: new Runs(),
+      settledDays: settings.settledDays,
+      retryDelayMs: this.#options.retryDelayMs ?? RETRY_DELAY_MS,
+      now,
+      log,
+    };
+    await pipeline.runs.open(pipeline);
+    await startCollecting(pipeline);
+    return pipeline;
+  }
+
+  /** The pipeline when something has opened it. */
+  get opened(): Promise<Pipeline> | undefined {
+    return this.#pipeline;
+  }
+
+  /** Publishes a copy for readers. */
+  async snapshot(): Promise<{ path: string; at: number }> {
+    const { settings, warehouse, now } = this;
+    const commits = warehouse.commits;
+    const at = now();
+    const start = performance.now();
+    await warehouse.snapshot(settings.snapshot, settings.snapshotMode);
+    this.#copy = { at, commits, tookMs: performance.now() - start };
+    return { path: settings.snapshot, at };
+  }
+
+  /** The last copy, made anew when something was committed since and copying is quick. */
+  async freshSnapshot(): Promise<{ path: string; at: number; stale: boolean }> {
+    if (!this.#copy || (this.#copy.commits !== this.warehouse.commits && this.#copy.tookMs < QUICK_COPY_MS)) await this.snapshot();
+    const { at, commits } = this.#copy!;
+    return { path: this.settings.snapshot, at, stale: commits !== this.warehouse.commits };
+  }
+
+  /** Leaves runs to the next start, commits what waits, and gives the folder back. */
+  async close(): Promise<void> {
+    try {
+      const pipeline = await this.#pipeline?.catch(() => undefined);
+      pipeline?.runs.close();
+      await pipeline?.queues.close();
+      await (await this.#client?.catch(() => undefined))?.close();
+    } finally {
+      await this.warehouse.close();
+    }
+  }
+}
+
+const QUICK_COPY_MS = 2_000;

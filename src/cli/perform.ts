@@ -1,0 +1,35 @@
+import { findDoor } from '../control/find-door.ts';
+import { openDoor } from '../control/open-door.ts';
+import type { EventOf, InputOf, ResultOf } from '../control/operations.ts';
+import { type OwnerOperations, operationsOf } from './operations.ts';
+import { Owner } from './owner.ts';
+import type { Session } from './session.ts';
+
+/**
+ * Has an operation done: by the process that owns the data folder, or, when nobody does, by this one, which opens the folder and
+ * listens at its door meanwhile. Both ways run the same function.
+ */
+export async function perform<Name extends keyof OwnerOperations & string>(
+  session: Session,
+  name: Name,
+  input: InputOf<OwnerOperations[Name]>,
+  options: { onEvent?: (event: EventOf<OwnerOperations[Name]>) => void; signal?: AbortSignal } = {},
+): Promise<ResultOf<OwnerOperations[Name]>> {
+  const { settings, log } = session;
+  const door = await findDoor<OwnerOperations>(settings.data);
+  if (door) return door.call(name, input, options);
+  const owner = await Owner.open({ settings, log });
+  try {
+    const operations = operationsOf(owner);
+    const opened = await openDoor({ folder: settings.data, operations, log });
+    try {
+      const operation = operations[name] as (input: unknown, context: unknown) => Promise<unknown>;
+      const context = { emit: options.onEvent ?? (() => undefined), signal: options.signal ?? new AbortController().signal };
+      return (await operation(input, context)) as ResultOf<OwnerOperations[Name]>;
+    } finally {
+      await opened.close();
+    }
+  } finally {
+    await owner.close();
+  }
+}

@@ -1,0 +1,62 @@
+import type { Command } from 'commander';
+import { scheduleNightly } from '../../jobs/nightly.ts';
+import { openDoor } from '../control/open-door.ts';
+import { openReceiver } from '../receiver/receiver.ts';
+import { interruptible } from './interrupt.ts';
+import { serveMirror } from './mirror.ts';
+import { operationsOf } from './operations.ts';
+import { wholeNumber, withExample } from './options.ts';
+import { Owner } from './owner.ts';
+import { openSession } from './session.ts';
+
+const READY_EVERY_MS = 5_000;
+
+export function addUp(program: Command): void {
+  withExample(
+    program
+      .command('up')
+      .description('own the data folder: work off the queue and the nightly schedule until stopped; other commands work through it')
+      .option('--mirror <port>', 'serve the warehouse by the service’s own interface', wholeNumber(0, 65_535)),
+    'ringneck up',
+    'ringneck up --mirror 4001',
+  ).action(async (options: { mirror?: number }) => {
+    const { settings, log } = openSession();
+    await interruptible(async signal => {
+      const closing: (() => Promise<unknown>)[] = [];
+      try {
+        const owner = await Owner.open({ settings, log });
+        closing.push(() => owner.close());
+        const door = await openDoor({ folder: settings.data, operations: operationsOf(owner), log });
+        closing.push(() => door.close());
+        const pipeline = await owner.pipeline();
+        const { host, port } = settings;
+        const receiver = await openReceiver({ ready: readiness(owner) }, { host, port });
+        closing.push(() => receiver.close());
+        if (options.mirror !== undefined) {
+          const mirror = await serveMirror(owner, { host, port: options.mirror });
+          closing.push(() => mirror.close());
+          log.info({ url: mirror.url }, 'the mirror is served');
+        }
+        await scheduleNightly(pipeline, { pattern: settings.nightly, timeZone: settings.timeZone, days: settings.nightlyDays });
+        log.info({ url: receiver.url, data: settings.data, queue: pipeline.queues.kind, nightly: settings.nightly }, 'up');
+        await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve()));
+        log.info('stopping');
+      } finally {
+        for (const close of closing.reverse()) await close();
+      }
+    });
+  });
+}
+
+/** Ready means that a write succeeds; asked more often, the last answer counts for a while. */
+function readiness(owner: Owner): () => Promise<void> {
+  let last: { at: number; answer: Promise<void> } | undefined;
+  return () => {
+    const now = Date.now();
+    if (!last || now - last.at >= READY_EVERY_MS) {
+      const row = { value: new Date(now).toISOString() };
+      last = { at: now, answer: owner.warehouse.record([{ table: 'sync.meta', key: { key: 'ready_at' }, row }]) };
+    }
+    return last.answer;
+  };
+}

@@ -1,0 +1,198 @@
+import { setTimeout as sleepFor } from 'node:timers/promises';
+import { resources } from '../../schema/index.ts';
+import { formatDay } from '../../schema/instant.ts';
+import type { Resource } from '../../schema/resource.ts';
+import { parseBaseUrl, parsePath } from './base-url.ts';
+import { ServiceError } from './error.ts';
+import { createGates, type Gates } from './gate.ts';
+import { createHeartRateReader } from './heart-rate.ts';
+import { createReadPages, type Page, withQuery } from './pages.ts';
+import { createReads } from './reads.ts';
+import { createAsk, type Good, type RequestClock } from './request.ts';
+import { createRouteMemory, type RouteMemory } from './routes.ts';
+import { createTransport } from './transport.ts';
+
+export type { Page } from './pages.ts';
+export type { RequestClock } from './request.ts';
+export type { RouteMemory } from './routes.ts';
+
+export interface ClientOptions {
+  /** RINGNECK_SERVICE_URL; may have a path. */
+  baseUrl: string;
+  clock: RequestClock;
+  /** Given where several clients ask one service from one process. */
+  gates?: Gates;
+  /** How many requests of one token may be under way; without effect where `gates` are given. */
+  requestsPerToken?: number;
+  /** `auto` or a path. */
+  heartRatePath?: 'auto' | (string & {});
+  /** For one attempt, headers and body. */
+  deadlineMs?: number;
+  maxResponseBytes?: number;
+  /** Attempts after the first. */
+  retries?: number;
+  /** What one request may wait in place, all its waits together, before it throws. */
+  maxWaitMs?: number;
+  maxPages?: number;
+  maxEmptyPages?: number;
+  connections?: number;
+  sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Milliseconds since the Unix epoch; should not jump. */
+  now?: () => number;
+  random?: () => number;
+  /** What is known of the service's routes from earlier runs. */
+  routes?: RouteMemory;
+  /** Before each wait, for a limit or after a fault. */
+  onWait?: (ms: number) => void;
+  /** As each attempt is sent. */
+  onRequest?: () => void;
+}
+
+export interface DocumentAnswer {
+  document: unknown;
+  requestedAt: number;
+  /** To be called once the document is committed or dismissed. */
+  done(): void;
+}
+
+export interface Client {
+  /** Reads a collection to its end; `from` and `to` are days. */
+  documents(
+    resource: Pick<Resource, 'path'>,
+    query: { token: string; from?: string | undefined; to?: string | undefined; signal?: AbortSignal | undefined },
+  ): AsyncGenerator<Page, void, undefined>;
+  document(
+    resource: Pick<Resource, 'path'>,
+    id: string,
+    query: { token: string; signal?: AbortSignal | undefined },
+  ): Promise<DocumentAnswer>;
+  /** Reads heart rate; `from` and `to` are date-times with offset. */
+  heartRate(query: { token: string; from: string; to: string; signal?: AbortSignal | undefined }): AsyncGenerator<Page, void, undefined>;
+  /** Undefined where the service does not offer it. */
+  personalInfo(token: string, signal?: AbortSignal): Promise<unknown>;
+  /** Asks for one day of a base collection and throws what that gives: is the token dead, or does it lack one scope? */
+  probe(token: string, signal?: AbortSignal): Promise<void>;
+  /** How many attempts were sent. */
+  readonly requests: number;
+  /** Where heart rate is read; undefined until it is known. */
+  readonly heartRatePath: string | undefined;
+  /** Stops what is under way and closes the connections. */
+  close(): Promise<void>;
+}
+
+const COLLECTIONS = '/v2/usercollection';
+const probed = resources.find(resource => resource.dated && resource.specified.includes('collection'))!;
+
+/** Makes the client of one service. */
+export function createClient(options: ClientOptions): Client {
+  const { clock, now = steadyNow, heartRatePath = 'auto' } = options;
+  const heartRateSetting = heartRatePath === 'auto' ? 'auto' : parsePath(heartRatePath, 'RINGNECK_HEART_RATE_PATH');
+  const transport = createTransport(parseBaseUrl(options.baseUrl), {
+    deadlineMs: options.deadlineMs ?? 60_000,
+    maxResponseBytes: options.maxResponseBytes ?? 64 * 1024 * 1024,
+    connections: options.connections ?? 128,
+  });
+  const routes = options.routes ?? createRouteMemory();
+  let requests = 0;
+  const ask = createAsk({
+    transport,
+    clock,
+    routes,
+    now,
+    gates: options.gates ?? createGates({ now, ...(options.requestsPerToken && { requestsPerToken: options.requestsPerToken }) }),
+    retries: options.retries ?? 3,
+    maxWaitMs: options.maxWaitMs ?? 60_000,
+    random: options.random ?? Math.random,
+    sleep: options.sleep ?? ((ms, signal) => sleepFor(ms, undefined, { signal })),
+    onWait: options.onWait ?? (() => {}),
+    onRequest() {
+      requests += 1;
+      options.onRequest?.();
+    },
+  });
+  const readPages = createReadPages(ask, clock, { maxPages: options.maxPages ?? 10_000, maxEmptyPages: options.maxEmptyPages ?? 1_000 });
+  const heartRate = createHeartRateReader(heartRateSetting, readPages, routes, now);
+  const reads = createReads();
+
+  async function* stoppable(signal: AbortSignal | undefined, pages: (signal: AbortSignal) => AsyncGenerator<Page, void, undefined>) {
+    const read = reads.open(signal);
+    try {
+      yield* pages(read.signal);
+    } finally {
+      read.leave();
+    }
+  }
+
+  async function askOnce(route: string, path: string, token: string, signal: AbortSignal | undefined): Promise<Good<object>> {
+    const read = reads.open(signal);
+    try {
+      return await ask({ route, path, token, accept: acceptObject }, read.signal);
+    } finally {
+      read.leave();
+    }
+  }
+
+  return {
+    documents(resource, { token, from, to, signal }) {
+      const parameters = { ...(from !== undefined && { start_date: from }), ...(to !== undefined && { end_date: to }) };
+      return stoppable(signal, stop => readPages({ route: `${COLLECTIONS}/${resource.path}`, parameters, token }, stop));
+    },
+    async document(resource, id, { token, signal }) {
+      const route = `${COLLECTIONS}/${resource.path}/{document_id}`;
+      if (id === '' || !id.isWellFormed())
+        throw new ServiceError('invalid_request', route, 'not asked: no document can have this identifier');
+      const { value, requestedAt } = await askOnce(route, `${COLLECTIONS}/${resource.path}/${encodeSegment(id)}`, token, signal);
+      let open = true;
+      return {
+        document: value,
+        requestedAt,
+        done() {
+          if (open) clock.end(requestedAt);
+          open = false;
+        },
+      };
+    },
+    heartRate: query => stoppable(query.signal, stop => heartRate.read(query, stop)),
+    async personalInfo(token, signal) {
+      const route = `${COLLECTIONS}/personal_info`;
+      try {
+        const { value, requestedAt } = await askOnce(route, route, token, signal);
+        clock.end(requestedAt);
+        return value;
+      } catch (error) {
+        if (error instanceof ServiceError && error.kind === 'not_found') return undefined;
+        throw error;
+      }
+    },
+    async probe(token, signal) {
+      const route = `${COLLECTIONS}/${probed.path}`;
+      const today = formatDay(Math.floor(now() / 86_400_000));
+      const { requestedAt } = await askOnce(route, withQuery(route, { start_date: today, end_date: today }), token, signal);
+      clock.end(requestedAt);
+    },
+    get requests() {
+      return requests;
+    },
+    get heartRatePath() {
+      return heartRate.path();
+    },
+    async close() {
+      reads.stopAll();
+      await transport.close();
+    },
+  };
+}
+
+/** The time of day at which the process started, carried on by a clock that nobody sets back. */
+function steadyNow(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+/** Identifiers are data: none may name another path. Dots are unreserved, and `..` alone would climb. */
+function encodeSegment(id: string): string {
+  return id === '.' || id === '..' ? id.replaceAll('.', '%2E') : encodeURIComponent(id);
+}
+
+function acceptObject(value: unknown): object | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+}

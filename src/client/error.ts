@@ -1,0 +1,46 @@
+/** What went wrong, sorted by what the caller does next. */
+export type ServiceErrorKind =
+  /** 401: the token is dead, or lacks the scope of this one collection (`probe` tells them apart). */
+  | 'unauthorized'
+  /** 403: the membership has lapsed, or a permission is missing. */
+  | 'forbidden'
+  /** 404. */
+  | 'not_found'
+  /** 429, for longer than a request may wait in place. */
+  | 'rate_limited'
+  /** Any other 4xx: asking the same again gives the same. */
+  | 'invalid_request'
+  /** 5xx, a connection that is refused or reset, no answer in time. */
+  | 'unavailable'
+  /** An answer that is not what the interface promises: not JSON, cut off, HTML, another envelope, too large. */
+  | 'malformed'
+  /** Pages that repeat a token or never end. */
+  | 'endless'
+  /** 3xx: not followed, so that no token is sent to another address. */
+  | 'redirected'
+  /** Our own signal, or `close()`. */
+  | 'stopped';
+
+export interface ServiceErrorDetails {
+  status?: number | undefined;
+  retryAfterMs?: number | undefined;
+}
+
+/** A request to the service that came to nothing. The text holds no token and no query. */
+export class ServiceError extends Error {
+  readonly kind: ServiceErrorKind;
+  /** The path, with `{document_id}` for an id. */
+  readonly route: string;
+  declare readonly status?: number;
+  /** How long the service wants to be left alone. */
+  declare readonly retryAfterMs?: number;
+
+  constructor(kind: ServiceErrorKind, route: string, message: string, details: ServiceErrorDetails = {}) {
+    super(`GET ${route}: ${message}`);
+    this.name = 'ServiceError';
+    this.kind = kind;
+    this.route = route;
+    if (details.status !== undefined) this.status = details.status;
+    if (details.retryAfterMs !== undefined) this.retryAfterMs = details.retryAfterMs;
+  }
+}

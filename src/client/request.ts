@@ -1,0 +1,130 @@
+import { type Failure, type Question, readAnswer } from './answer.ts';
+import { ServiceError } from './error.ts';
+import type { Gates, Pass } from './gate.ts';
+import type { RouteMemory } from './routes.ts';
+import { type Transport, TransportError } from './transport.ts';
+
+/** The order guard of the warehouse: every moment that began must end. Moments are microseconds. */
+export interface RequestClock {
+  begin(): number;
+  end(moment: number): void;
+}
+
+export interface RequestSettings {
+  transport: Transport;
+  gates: Gates;
+  clock: RequestClock;
+  routes: RouteMemory;
+  /** Attempts after the first. */
+  retries: number;
+  /** What one request may wait in all before it gives way. */
+  maxWaitMs: number;
+  now: () => number;
+  random: () => number;
+  sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  onRequest: () => void;
+  onWait: (ms: number) => void;
+}
+
+/** A good answer. Whoever has it calls `clock.end(requestedAt)` when it has taken effect. */
+export interface Good<T> {
+  value: T;
+  requestedAt: number;
+}
+
+export type Ask = <T>(question: Question<T>, signal: AbortSignal) => Promise<Good<T>>;
+
+const FIRST_BACKOFF_MS = 500;
+
+/** Asks until there is an answer, or a reason to stop asking. */
+export function createAsk(settings: RequestSettings): Ask {
+  const { transport, gates, clock, routes, now, sleep } = settings;
+
+  async function attempt<T>(question: Question<T>, signal: AbortSignal): Promise<Good<T> | Failure> {
+    const { route } = question;
+    const requestedAt = clock.begin();
+    let good = false;
+    try {
+      settings.onRequest();
+      const answer = await transport.get(question.path, question.token, signal);
+      const outcome = readAnswer(question, answer, now());
+      // A 200 that is a proxy's page does not show that the route exists.
+      if ('value' in outcome || outcome.error.kind !== 'malformed') routes.note(`GET ${route}`, answer.status);
+      if (!('value' in outcome)) return outcome;
+      good = true;
+      return { value: outcome.value, requestedAt };
+    } catch (error) {
+      if (!(error instanceof TransportError)) throw error;
+      return { error: new ServiceError(error.kind, route, error.message), again: error.again };
+    } finally {
+      if (!good) clock.end(requestedAt);
+    }
+  }
+
+  async function askBehind<T>(pass: Pass, question: Question<T>, signal: AbortSignal): Promise<Good<T>> {
+    const { route } = question;
+    let waited = 0;
+    let sleptUntil = Number.NEGATIVE_INFINITY;
+    // A timer may fire a moment early; what was slept through is over all the same.
+    const moment = () => Math.max(now(), sleptUntil);
+    const wait = async (ms: number, reason: ServiceError) => {
+      if (waited + ms > settings.maxWaitMs) throw reason;
+      waited += ms;
+      const end = moment() + ms;
+      settings.onWait(ms);
+      try {
+        await sleep(ms, signal);
+      } catch (error) {
+        if (!signal.aborted) throw error;
+      }
+      if (signal.aborted) throw stopped(route);
+      sleptUntil = end;
+    };
+
+    for (let retries = 0; ; ) {
+      const closedMs = pass.closedUntil() - moment();
+      if (closedMs > 0) {
+        const details = { status: 429, retryAfterMs: closedMs };
+        await wait(closedMs, new ServiceError('rate_limited', route, `asked to wait ${Math.ceil(closedMs / 1000)} s`, details));
+        continue;
+      }
+      if (signal.aborted) throw stopped(route);
+      const outcome = await attempt(question, signal);
+      if ('value' in outcome) return outcome;
+      const { error, tier } = outcome;
+      if (tier) {
+        pass.close(tier, moment() + error.retryAfterMs!);
+        continue;
+      }
+      if (!outcome.again) throw error;
+      if (retries === settings.retries) {
+        if (retries > 0) error.message += `, after ${retries + 1} attempts`;
+        throw error;
+      }
+      const backoffMs = FIRST_BACKOFF_MS * 2 ** retries * (0.5 + settings.random() / 2);
+      retries += 1;
+      await wait(Math.max(backoffMs, error.retryAfterMs ?? 0), error);
+    }
+  }
+
+  return async (question, signal) => {
+    if (!/^[\x21-\x7e]+$/.test(question.token)) {
+      throw new ServiceError('unauthorized', question.route, 'not asked: the token is empty or holds characters that no header can carry');
+    }
+    let pass: Pass;
+    try {
+      pass = await gates.enter(question.token, signal);
+    } catch (error) {
+      throw signal.aborted ? stopped(question.route) : error;
+    }
+    try {
+      return await askBehind(pass, question, signal);
+    } finally {
+      pass.leave();
+    }
+  };
+}
+
+function stopped(route: string): ServiceError {
+  return new ServiceError('stopped', route, 'stopped');
+}

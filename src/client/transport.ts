@@ -1,0 +1,130 @@
+import { type Dispatcher, Pool } from 'undici';
+import type { ServiceAddress } from './base-url.ts';
+import type { Headers } from './retry-after.ts';
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  body: string;
+}
+
+/** An attempt that brought no whole answer. */
+export class TransportError extends Error {
+  readonly kind: 'unavailable' | 'malformed' | 'stopped';
+  /** Whether asking again may help. */
+  readonly again: boolean;
+
+  constructor(kind: TransportError['kind'], message: string, again = true) {
+    super(message);
+    this.kind = kind;
+    this.again = again;
+  }
+}
+
+export interface TransportLimits {
+  /** For one attempt, from sending to the last byte: undici's own `bodyTimeout` does not stop a drip feed. */
+  deadlineMs: number;
+  maxResponseBytes: number;
+  connections: number;
+}
+
+export interface Transport {
+  /** Asks once. Redirects are not followed; an answer other than 2xx comes back as it is, its body where that could be read. */
+  get(path: string, token: string, signal: AbortSignal): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+/** The body of an error page is only looked at for a sentence. */
+const MAX_ERROR_BYTES = 65_536;
+
+/** Keep-alive connections to one service. */
+export function createTransport(address: ServiceAddress, limits: TransportLimits): Transport {
+  const pool = new Pool(address.origin, {
+    connections: limits.connections,
+    pipelining: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: Math.min(limits.deadlineMs, 10_000) },
+  });
+
+  return {
+    get: (path, token, signal) =>
+      new Promise((resolve, reject) => {
+        let settled = false;
+        let controller: Dispatcher.DispatchController | undefined;
+        let status = 0;
+        let headers: Headers = {};
+        let size = 0;
+        const chunks: Buffer[] = [];
+
+        const settle = (outcome: () => void) => {
+          if (settled) return;
+          settled = true;
+          clearTimeout(deadline);
+          signal.removeEventListener('abort', stop);
+          outcome();
+        };
+        /** Fails, unless a status other than 2xx is known: that says more than what became of its body. */
+        const fail = (error: TransportError) => {
+          settle(() => (status >= 300 && error.kind !== 'stopped' ? resolve({ status, headers, body: '' }) : reject(error)));
+          controller?.abort(error);
+        };
+        const stop = () => fail(new TransportError('stopped', 'stopped', false));
+        const late = () => fail(new TransportError('unavailable', `no whole answer within ${limits.deadlineMs / 1000} s`));
+        const deadline = setTimeout(late, limits.deadlineMs);
+        signal.addEventListener('abort', stop, { once: true });
+
+        pool.dispatch(
+          {
+            method: 'GET',
+            path: address.path + path,
+            headers: ['authorization', `Bearer ${token}`, 'accept', 'application/json', 'accept-encoding', 'identity'],
+          },
+          {
+            onRequestStart(started) {
+              controller = started;
+              if (settled) started.abort(new TransportError('stopped', 'nobody waits for it any more', false));
+            },
+            onResponseStart(_, code, received) {
+              if (code < 200) return;
+              status = code;
+              headers = received;
+              if (code < 300 && Number(received['content-length']) > limits.maxResponseBytes) fail(tooLarge(limits));
+            },
+            onResponseData(_, chunk) {
+              size += chunk.length;
+              if (size > (status < 300 ? limits.maxResponseBytes : MAX_ERROR_BYTES)) fail(tooLarge(limits));
+              else chunks.push(chunk);
+            },
+            onResponseEnd() {
+              const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size);
+              settle(() => resolve({ status, headers, body: body.toString() }));
+            },
+            onResponseError(_, error) {
+              if (isRefusedByUndici(error)) settle(() => reject(error));
+              else fail(brokenOff(error, status > 0));
+            },
+          },
+        );
+      }),
+    close: () => pool.destroy(),
+  };
+}
+
+function tooLarge(limits: TransportLimits): TransportError {
+  return new TransportError('malformed', `the answer is larger than ${limits.maxResponseBytes} bytes`, false);
+}
+
+/** A mistake of ours, which must not look like trouble of the network. */
+function isRefusedByUndici(error: Error & { code?: unknown }): boolean {
+  return error.code === 'UND_ERR_INVALID_ARG' || error instanceof TypeError;
+}
+
+function brokenOff(error: Error & { code?: unknown }, started: boolean): TransportError {
+  const code = typeof error.code === 'string' ? error.code : error.name;
+  if (started) return new TransportError('malformed', `the answer was cut off (${code})`);
+  if (error.name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW') {
+    return new TransportError('malformed', `the answer is not HTTP (${code})`);
+  }
+  return new TransportError('unavailable', `no answer (${code})`);
+}

@@ -1,0 +1,129 @@
+import { resolve } from 'node:path';
+import { UsageError } from './errors.ts';
+import { findNearest } from './nearest.ts';
+import {
+  count,
+  cronPattern,
+  fileMode,
+  matching,
+  oneOf,
+  optional,
+  path,
+  queueUrl,
+  required,
+  type Setting,
+  serviceUrl,
+  timeZone,
+} from './setting.ts';
+
+/** The environment, here and nowhere else; the command line hands it to `readSettings`. */
+export const environment: NodeJS.ProcessEnv = process.env;
+
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+const declared = {
+  serviceUrl: optional('RINGNECK_SERVICE_URL', 'base address of the service', serviceUrl),
+  data: required('RINGNECK_DATA', './data', 'data folder: warehouse, snapshot, secret key, queue, the service’s state', path),
+  queueUrl: optional('RINGNECK_QUEUE_URL', '`redis://…`; without one the queue runs embedded in the data folder', queueUrl, 'embedded'),
+  queuePrefix: required(
+    'RINGNECK_QUEUE_PREFIX',
+    'ringneck',
+    'what the queue’s keys begin with',
+    matching(/^[A-Za-z0-9_.{}-]{1,64}$/, '1 to 64 of A–Z, a–z, 0–9, “_”, “.”, “-”, “{” and “}”'),
+  ),
+  host: required('RINGNECK_HOST', '127.0.0.1', 'where `up` listens', matching(/^[A-Za-z0-9_.:%-]+$/, 'a host name or an IP address')),
+  port: required('RINGNECK_PORT', '8080', 'where `up` listens; 0 picks a free one', count(0, 65535)),
+  logLevel: required('RINGNECK_LOG_LEVEL', 'info', logLevels.join(', '), oneOf(logLevels)),
+  secretKey: optional(
+    'RINGNECK_SECRET_KEY',
+    'encrypts the accounts’ tokens: any text of at least 16 characters',
+    matching(/^[\s\S]{16,}$/, 'at least 16 characters'),
+    '`<data>/secret.key`',
+  ),
+  nightly: required('RINGNECK_NIGHTLY', '30 3 * * *', 'when the recent days are read again: a cron pattern', cronPattern),
+  nightlyDays: required('RINGNECK_NIGHTLY_DAYS', '14', 'how many days `nightly` reads again', count(1, 3650)),
+  timeZone: required(
+    'RINGNECK_TIME_ZONE',
+    // With TZ set to nonsense there is no zone at all, whatever the type says.
+    Intl.DateTimeFormat().resolvedOptions().timeZone ?? 'UTC',
+    'time zone of the cron pattern',
+    timeZone,
+    'the system’s',
+  ),
+  settledDays: required(
+    'RINGNECK_SETTLED_DAYS',
+    '14',
+    'a day that was read this many days after its end is not read again',
+    count(0, 3650),
+  ),
+  requestsPerToken: required('RINGNECK_REQUESTS_PER_TOKEN', '4', 'requests in flight for one account', count(1, 64)),
+  heartRatePath: required(
+    'RINGNECK_HEART_RATE_PATH',
+    'auto',
+    '`auto`: the plain path, and the path of 4.3 where the service never had that one; or a path',
+    matching(/^(auto|\/[^\s?#]*)$/, '“auto” or a path that begins with “/”'),
+  ),
+  snapshot: optional('RINGNECK_SNAPSHOT', 'where the snapshot for readers is put', path, '`<data>/snapshot.duckdb`'),
+  snapshotMode: required('RINGNECK_SNAPSHOT_MODE', '0600', 'the snapshot’s file mode, octal', fileMode),
+  headerPrefix: required(
+    'RINGNECK_HEADER_PREFIX',
+    'x-service-',
+    'what the service’s own headers begin with',
+    matching(/^[a-z][a-z0-9-]*-$/, 'lower-case letters, digits and “-”, with a “-” at the end'),
+  ),
+} satisfies Record<string, Setting<unknown>>;
+
+type Declared = typeof declared;
+type ValueOf<Item> = Item extends Setting<infer Value> ? Value : never;
+
+export type LogLevel = (typeof logLevels)[number];
+
+/** All settings, validated; paths are absolute. */
+export type Settings = { readonly [Key in keyof Declared]: ValueOf<Declared[Key]> } & {
+  readonly snapshot: string;
+  /** One sentence for each RINGNECK_* variable that is no setting. */
+  readonly unknown: readonly string[];
+};
+
+/** Reads every setting; an empty variable counts as not set. Throws one UsageError that names all wrong ones. */
+export function readSettings(env: NodeJS.ProcessEnv): Settings {
+  const wrong: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [key, setting] of Object.entries<Setting<unknown>>(declared)) {
+    const given = env[setting.variable] || setting.fallback;
+    if (given === undefined) continue;
+    const parsed = setting.value.safeParse(given);
+    if (parsed.success) values[key] = parsed.data;
+    else wrong.push(`${setting.variable}${shownValue(setting.variable, given)}: expected ${parsed.error.issues[0]?.message}`);
+  }
+  if (wrong.length > 0) throw new UsageError(`Wrong ${wrong.length === 1 ? 'setting' : 'settings'}. ${wrong.join('; ')}.`);
+  values.snapshot ??= resolve(String(values.data), 'snapshot.duckdb');
+  // The keys are those of `declared`, each parsed by its own parser: the one step that the compiler cannot follow.
+  return { ...values, unknown: unknownVariables(env) } as unknown as Settings;
+}
+
+/** The settings as the rows of the README's table. */
+export function settingsTable(): string {
+  const rows = Object.values<Setting<unknown>>(declared).map(
+    ({ variable, fallback, shown, meaning }) => `| ${variable} | ${shown ?? `\`${fallback}\``} | ${meaning} |`,
+  );
+  return ['| name | default | meaning |', '|---|---|---|', ...rows].join('\n');
+}
+
+/** The value for an error message: on one line, and without what could be a secret. */
+function shownValue(variable: string, given: string): string {
+  if (variable === 'RINGNECK_SECRET_KEY') return '';
+  const harmless = given.replace(/^([a-z][a-z0-9+.-]*:\/+)?.*@/is, '$1***@').replace(/\?.*/s, '?***');
+  return ` is ${JSON.stringify(harmless.length > 80 ? `${harmless.slice(0, 79)}…` : harmless)}`;
+}
+
+function unknownVariables(env: NodeJS.ProcessEnv): string[] {
+  const known = Object.values<Setting<unknown>>(declared).map(setting => setting.variable);
+  return Object.keys(env)
+    .filter(name => name.startsWith('RINGNECK_') && !known.includes(name))
+    .sort()
+    .map(name => {
+      const nearest = findNearest(name, known);
+      return `${name} is not a setting${nearest ? `: did you mean ${nearest}?` : '.'}`;
+    });
+}

@@ -1,0 +1,70 @@
+import { RingneckError, TryLaterError } from '../errors.ts';
+import { version as packageVersion } from '../version.ts';
+import { findAddress } from './address.ts';
+import { call, type Owner, type Patience } from './call.ts';
+import type { EventOf, InputOf, Operations, ResultOf } from './operations.ts';
+import { send, textOf } from './request.ts';
+
+/** The way to the process that owns a data folder. */
+export interface Door<Own extends Operations> {
+  readonly pid: number;
+  /**
+   * Has the owner do it. An abort stops the operation there and its result is still waited for, some seconds long; without one it is exit code 130.
+   * What the operation throws is thrown here with its message and exit code.
+   */
+  call<Name extends keyof Own & string>(
+    name: Name,
+    input: InputOf<Own[Name]>,
+    options?: { onEvent?: (event: EventOf<Own[Name]>) => void; signal?: AbortSignal | undefined },
+  ): Promise<ResultOf<Own[Name]>>;
+}
+
+// The owner's heartbeat comes every 2 s.
+const usualPatience: Patience = { firstWordMs: 10_000, silenceMs: 30_000, stopMs: 10_000 };
+
+const nobodyThere = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED', 'ENOTSOCK', 'ECONNRESET', 'EPIPE'];
+
+/**
+ * The door of whoever owns the folder; undefined when nobody answers there. An owner that is there and does not answer, or is of another version,
+ * is a TryLaterError. (Version and patience are for tests.)
+ */
+export async function findDoor<Own extends Operations>(
+  folder: string,
+  { version = packageVersion, patience = usualPatience }: { version?: string; patience?: Patience } = {},
+): Promise<Door<Own> | undefined> {
+  const address = findAddress(folder);
+  const owner = address === undefined ? undefined : await findOwner(folder, address, patience.firstWordMs);
+  if (owner === undefined) return undefined;
+  if (owner.version !== version) {
+    throw new TryLaterError(
+      `${folder} is owned by ringneck ${owner.version} (PID ${owner.pid}), and this is ringneck ${version}: restart \`ringneck up\`.`,
+    );
+  }
+  return {
+    pid: owner.pid,
+    async call(name, input, options = {}) {
+      const onEvent = options.onEvent as ((event: unknown) => void) | undefined;
+      const result = await call(owner, { name, input, onEvent, signal: options.signal, patience });
+      // Both sides are of one version, so the result has the type that the operation is declared with.
+      return result as ResultOf<Own[typeof name]>;
+    },
+  };
+}
+
+async function findOwner(folder: string, address: string, patienceMs: number): Promise<(Owner & { version: string }) | undefined> {
+  try {
+    const response = await send(address, { method: 'GET', path: '/version', signal: AbortSignal.timeout(patienceMs) });
+    const { version, pid } = JSON.parse(await textOf(response)) as { version: string; pid: number };
+    return { version, pid, folder, address };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    if (nobodyThere.includes(code)) return undefined;
+    if (code === 'EACCES') throw new RingneckError(`${folder} is owned by a process of another user: its control.sock refuses us.`);
+    throw new TryLaterError(
+      `Another process owns ${folder} and does not answer at its control.sock. Try again later, or end that process.`,
+      {
+        cause: error,
+      },
+    );
+  }
+}

@@ -1,0 +1,45 @@
+import pino, { type DestinationStream, type Logger } from 'pino';
+import { prettyFactory } from 'pino-pretty';
+
+export type Log = Logger;
+
+/** stderr: stdout carries the result of a command and nothing else. */
+const STDERR = 2;
+
+// No secret is ever passed to the log; this is for the day on which a whole request or error is.
+const secretKeys = [
+  'token',
+  'access_token',
+  'accessToken',
+  'refresh_token',
+  'verification_token',
+  'verificationToken',
+  'secret',
+  'secretKey',
+  'client_secret',
+  'clientSecret',
+  'password',
+  'authorization',
+  'Authorization',
+  'cookie',
+  '["set-cookie"]',
+];
+
+const atDepths = (key: string) => ['', '*.', '*.*.', '*.*.*.'].map(above => `${above}${key}`.replace('.[', '['));
+
+/**
+ * The log: JSON lines, or readable ones where a person looks on. Written synchronously, so that no line is lost when the
+ * process ends or is killed; `stream` is for tests.
+ */
+export function createLog({ level, pretty, stream }: { level: string; pretty: boolean; stream?: DestinationStream }): Log {
+  const output = stream ?? pino.destination({ dest: STDERR, sync: true });
+  const options = { level, redact: { paths: secretKeys.flatMap(atDepths), censor: '[redacted]' } };
+  if (!pretty) return pino(options, output);
+  // Not pino-pretty's own stream: it passes lines on a moment later, and a process that exits at once would lose them.
+  const colorize = stream === undefined && process.stderr.isTTY && process.stderr.hasColors();
+  const format = prettyFactory({ colorize, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss' });
+  return pino(options, { write: line => output.write(format(line)) });
+}
+
+/** A log that says nothing, for tests. */
+export const silentLog: Log = pino({ level: 'silent' });

@@ -1,0 +1,14 @@
+import type { BackendFactory, IQueueBackend, WorkerOptions } from 'bullmq';
+
+/** A queue's store with its connection baked in: what `withBackend` of BullMQ is given, the same for Redis and embedded. */
+export interface Backend {
+  kind: 'redis' | 'embedded';
+  factory: BackendFactory<IQueueBackend, unknown>;
+  /** The times that suit it. */
+  worker: Pick<WorkerOptions, 'drainDelay' | 'lockDuration' | 'stalledInterval'>;
+  /** Resolves as soon as a command would be answered, rejects when the signal says so. */
+  ready(signal: AbortSignal): Promise<unknown>;
+  /** Makes the store answer something. */
+  ping(): Promise<void>;
+  end(): Promise<void>;
+}

@@ -1,0 +1,28 @@
+import { createPostgresBackend } from 'bullmq';
+import type { Log } from '../log.ts';
+import type { Backend } from './backend.ts';
+import { openDatabase } from './database.ts';
+import { Pool } from './pool.ts';
+
+/** The queue inside of this process: BullMQ's PostgreSQL backend on PGlite in a folder. */
+export async function openEmbedded(folder: string, log: Log): Promise<Backend> {
+  const database = await openDatabase(folder, log);
+  const pool = new Pool(database);
+  return {
+    kind: 'embedded',
+    factory: (name, options, use) => createPostgresBackend(name, { ...options, connection: pool }, use),
+    worker: {
+      // Seconds. New jobs announce themselves and the next delayed one is known: this is for a clock that jumps and a laptop that slept.
+      drainDelay: 10,
+      // Nobody else could take the job, so a thread that was busy for a while must not lose it.
+      lockDuration: 300_000,
+      stalledInterval: 30_000,
+    },
+    ready: async () => undefined,
+    ping: async () => void (await pool.query('SELECT 1', [])),
+    end: async () => {
+      await pool.end();
+      await database.close();
+    },
+  };
+}

@@ -1,0 +1,105 @@
+import { type Processor, withBackend } from 'bullmq';
+import { messageOf } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { openEmbedded } from './embedded.ts';
+import { type Queue, type QueueEvents, type Queues, QueueUnavailable, type Worker, type WorkerSettings } from './queues.ts';
+import { openRedis } from './redis.ts';
+import { TooLate, withinTime } from './within-time.ts';
+
+const answerMs = 1_500;
+const sliceLength = 200;
+const closeMs = 2_000;
+const repeatedErrorMs = 60_000;
+
+/**
+ * Opens the queues: in Redis when there is a URL, else embedded in the folder, which the caller owns. One factory for both, so that
+ * nobody above knows which one it is.
+ */
+export async function openQueues(options: { url?: string; folder: string; prefix?: string; log: Log }): Promise<Queues> {
+  const { log } = options;
+  const backend = options.url === undefined ? await openEmbedded(options.folder, log) : await openRedis(options.url, log);
+  const bull = withBackend(backend.factory);
+  // The connection is in the factory, but BullMQ asks for one.
+  const base = { connection: {}, prefix: options.prefix ?? 'ringneck' };
+  const queues = new Map<string, Queue>();
+  const workers: Worker[] = [];
+  const readers: QueueEvents[] = [];
+  const errors = new Map<string, number>();
+  let closing: Promise<void> | undefined;
+
+  const report = (error: Error) => {
+    const reason = messageOf(error);
+    if (closing || isOfConnection(reason)) return;
+    if (Date.now() - (errors.get(reason) ?? 0) < repeatedErrorMs) return;
+    if (errors.size > 100) errors.clear();
+    errors.set(reason, Date.now());
+    log.error({ reason }, 'the queue reports an error');
+  };
+
+  const queue = (name: string): Queue => {
+    let found = queues.get(name);
+    if (!found) {
+      found = new bull.Queue(name, { ...base, defaultJobOptions: { removeOnComplete: true, removeOnFail: { count: 1_000 } } }) as Queue;
+      found.on('error', report);
+      queues.set(name, found);
+    }
+    return found;
+  };
+
+  const orUnavailable = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (closing) throw new QueueUnavailable('the queue is closing; try again');
+    const end = Date.now() + answerMs;
+    try {
+      await backend.ready(AbortSignal.timeout(answerMs));
+      return await withinTime(work(), end - Date.now());
+    } catch (error) {
+      if (error instanceof TooLate || isOfConnection(messageOf(error)))
+        throw new QueueUnavailable('the queue gives no answer; try again', { cause: error });
+      throw error;
+    }
+  };
+
+  const closeAll = async (graceMs: number) => {
+    const ended = Promise.all(workers.map(worker => worker.close()));
+    await withinTime(ended, graceMs).catch(() => workers.forEach(worker => void worker.cancelAllJobs('the process ends')));
+    const rest = [...workers.map(worker => worker.disconnect()), ...[...readers, ...queues.values()].map(one => one.close())];
+    await withinTime(Promise.allSettled(rest), closeMs).catch(() => undefined);
+    await backend.end();
+  };
+
+  return {
+    kind: backend.kind,
+    queue,
+    worker: <Data, Result>(name: string, process: Processor<Data, Result>, settings: WorkerSettings) => {
+      const defaults = { ...backend.worker, runRetryDelay: 1_000, maxStalledCount: 10 };
+      const worker = new bull.Worker<Data, Result>(name, process, { ...base, ...defaults, ...settings });
+      worker.on('error', report);
+      workers.push(worker as Worker);
+      return worker;
+    },
+    events: name => {
+      const events = new bull.QueueEvents(name, base);
+      events.on('error', report);
+      readers.push(events);
+      return events;
+    },
+    add: (name, job, data, jobOptions) => orUnavailable(() => queue(name).add(job, data, jobOptions)),
+    addBulk: async (name, jobs) => {
+      for (let i = 0; i < jobs.length; i += sliceLength) await queue(name).addBulk(jobs.slice(i, i + sliceLength));
+    },
+    counts: async name => {
+      const { waiting = 0, prioritized = 0, paused = 0, active = 0, delayed = 0, failed = 0 } = await queue(name).getJobCounts();
+      return { waiting: waiting + prioritized + paused, active, delayed, failed };
+    },
+    ping: () => orUnavailable(() => backend.ping()),
+    close: ({ graceMs = 10_000 } = {}) => {
+      closing ??= closeAll(graceMs);
+      return closing;
+    },
+  };
+}
+
+/** Redis coming and going: said once, by the connection itself. */
+function isOfConnection(reason: string): boolean {
+  return /ECONNREFUSED|ECONNRESET|EPIPE|Connection is closed|operation was aborted/.test(reason);
+}

@@ -1,0 +1,72 @@
+import { EventEmitter } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { PGlite } from '@electric-sql/pglite';
+import type { PgPool, PgPoolClient } from 'bullmq';
+import { type Answer, Session, send } from './session.ts';
+import { tidy } from './tidy.ts';
+
+const tidyAfter = 4_000;
+const failureDelayMs = 300;
+
+/**
+ * PGlite in the shape of a `pg.Pool`, as much of it as BullMQ uses. One statement at a time, in the order they came. BullMQ's queries
+ * are functions that are transactions in themselves; it opens none (only its migrations do, and those run before this exists).
+ */
+export class Pool extends EventEmitter implements PgPool {
+  readonly #database: PGlite;
+  readonly #sessions = new Set<Session>();
+  #tail: Promise<unknown> = Promise.resolve();
+  #queries = 0;
+  #ended = false;
+
+  constructor(database: PGlite) {
+    super();
+    this.#database = database;
+  }
+
+  query(text: string, parameters?: readonly unknown[]): Promise<Answer> {
+    const answer = this.#inTurn(text, parameters);
+    this.#queries += 1;
+    // A failure shows up at whoever comes next; here nobody waits for it.
+    if (this.#queries % tidyAfter === 0) for (const statement of tidy) this.#inTurn(statement).catch(() => undefined);
+    return answer.catch(async error => {
+      // An error that is not of the connection makes a worker ask again at once; BM001 is BullMQ's own, an answer rather than an error.
+      if ((error as { code?: string }).code !== 'BM001') await sleep(failureDelayMs);
+      throw error;
+    });
+  }
+
+  async connect(): Promise<PgPoolClient> {
+    const session = new Session(
+      (text, parameters) => this.query(text, parameters),
+      released => this.#sessions.delete(released),
+    );
+    this.#sessions.add(session);
+    return session;
+  }
+
+  /** Resolves when the last statement is done; later ones are refused. */
+  async end(): Promise<void> {
+    this.#ended = true;
+    await this.#tail.catch(() => undefined);
+  }
+
+  #inTurn(text: string, parameters?: readonly unknown[]): Promise<Answer> {
+    // BullMQ knows this text and keeps still while it closes.
+    if (this.#ended) return Promise.reject(new Error('Cannot use a pool after calling end on the pool'));
+    const answer = this.#tail.then(() => send(this.#database, text, parameters));
+    // PGlite answers without ever leaving JavaScript: without a pause after each statement a busy queue starves sockets and timers.
+    this.#tail = answer.then(
+      () => pause(),
+      () => pause(),
+    );
+    return answer.then(({ notifications, ...rest }) => {
+      for (const session of this.#sessions) for (const notification of notifications) session.notify(notification);
+      return rest;
+    });
+  }
+}
+
+function pause(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve));
+}

@@ -1,0 +1,98 @@
+/** The parts of the OpenAPI document that do not derive from a resource. */
+
+type Json = Record<string, unknown>;
+
+const dateOrMoment = {
+  anyOf: [
+    { type: 'string', format: 'date' },
+    { type: 'string', format: 'date-time' },
+  ],
+};
+
+const query = (name: string, description: string, schema: Json): Json => ({ name, in: 'query', required: false, description, schema });
+
+/** Every parameter, by its name (4.1 to 4.3). */
+export const parameters: Record<string, Json> = {
+  document_id: { name: 'document_id', in: 'path', required: true, description: 'Identifier of the document.', schema: { type: 'string' } },
+  start_date: query('start_date', 'First day; the day before the end when omitted. A date-time counts as its date.', dateOrMoment),
+  end_date: query('end_date', 'Last day; today (UTC) when omitted. A date-time counts as its date.', dateOrMoment),
+  start_datetime: query(
+    'start_datetime',
+    'Start of the range, counted in; a day before the end when omitted. A date is its midnight in UTC. A + must be sent as %2B.',
+    dateOrMoment,
+  ),
+  end_datetime: query(
+    'end_datetime',
+    'End of the range, left out; now when omitted. At most 30 days after the start. A + must be sent as %2B.',
+    dateOrMoment,
+  ),
+  next_token: query('next_token', 'Value of the same name in the answer before, alone or with the same other parameters.', {
+    type: 'string',
+  }),
+  fields: query('fields', 'Comma-separated names of the fields to include beside those that always come; all when omitted.', {
+    type: 'string',
+  }),
+};
+
+/** The bodies of errors. */
+export const errorSchemas: Record<string, Json> = {
+  Problem: { type: 'object', properties: { detail: { type: 'string' } }, required: ['detail'] },
+  HTTPValidationError: {
+    type: 'object',
+    properties: { detail: { type: 'array', items: { $ref: '#/components/schemas/ValidationError' } } },
+    required: ['detail'],
+  },
+  ValidationError: {
+    type: 'object',
+    properties: {
+      loc: { type: 'array', items: { type: ['string', 'integer'] } },
+      msg: { type: 'string' },
+      type: { type: 'string' },
+      input: {},
+      ctx: { type: 'object' },
+    },
+    required: ['loc', 'msg', 'type'],
+  },
+};
+
+const failure = (description: string, headers?: Json, schema = 'Problem'): Json => ({
+  description,
+  ...(headers ? { headers } : {}),
+  content: { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` } } },
+});
+
+const header = (description: string, type: 'integer' | 'string'): Json => ({ description, schema: { type } });
+
+/** The answers that are errors, by status (section 7). */
+export const errorResponses: Record<string, Json> = {
+  400: failure('Client exception: a reversed or too long range, a next_token that does not fit.'),
+  401: failure('Unauthorized: the access token is missing, malformed, unknown, expired or revoked.', {
+    'WWW-Authenticate': header('Bearer', 'string'),
+  }),
+  403: failure('Forbidden: the subscription of the user has expired; data is unavailable.'),
+  404: failure('Not found: the user has no such document.'),
+  422: failure('Validation error.', undefined, 'HTTPValidationError'),
+  429: failure('Rate limit exceeded.', {
+    'Retry-After': header('Whole seconds until requests are taken again.', 'integer'),
+    'X-RateLimit-Limit': header('Requests in a window.', 'integer'),
+    'X-RateLimit-Window': header('Length of the window in seconds.', 'integer'),
+    'X-RateLimit-Reset': header('End of the window, seconds since the epoch.', 'integer'),
+    'X-RateLimit-Tier': header('Which limit was exceeded: token or application.', 'string'),
+  }),
+  500: failure('Internal error.'),
+};
+
+/** Beyond the specification: who the user is. `id` is the user_id of webhook events. */
+export const personalInfo: Json = {
+  description: 'Who the user is.',
+  type: 'object',
+  properties: {
+    id: { type: 'string', minLength: 1, description: 'Identifier of the user, the user_id of webhook events' },
+    age: { type: ['integer', 'null'], description: 'Age [years]' },
+    weight: { type: ['number', 'null'], description: 'Weight [kg]' },
+    height: { type: ['number', 'null'], description: 'Height [m]' },
+    biological_sex: { type: ['string', 'null'], description: 'Biological sex' },
+    email: { type: ['string', 'null'], description: 'Address of the user' },
+  },
+  required: ['id'],
+};

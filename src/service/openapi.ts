@@ -1,0 +1,101 @@
+import { jsonSchema } from '../../schema/fields.ts';
+import { errorResponses, errorSchemas, parameters, personalInfo } from './openapi-parts.ts';
+import type { CollectionRoute, Route, RouteOptions } from './routes.ts';
+import { listRoutes } from './routes.ts';
+
+type Json = Record<string, unknown>;
+
+/** The OpenAPI 3.1 document of the service, derived from the schema. The same arguments give the same document. */
+export function describeService(options: RouteOptions): Json {
+  const { resources, heartRate } = options;
+  const routes = listRoutes(options);
+  const schemas: Json = Object.fromEntries(
+    resources.map(resource => [
+      schemaName(resource.path),
+      { ...schemaOf(resource.document), description: `${resource.summary} (${resource.paragraph})` },
+    ]),
+  );
+  schemas.HeartRateRow = { ...schemaOf(heartRate.row), description: `${heartRate.summary} (${heartRate.paragraph})` };
+  if (routes.some(route => route.kind === 'personal_info')) schemas.PersonalInfo = personalInfo;
+
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Wearable Health Data Service',
+      version: '2',
+      description:
+        'Read-only access to the health and wellness data that a ring records for a user. Operations marked x-extension are not listed in the interface specification.',
+    },
+    servers: [{ url: '/' }],
+    security: [{ accessToken: [] }],
+    paths: Object.fromEntries(routes.map(route => [route.path, { get: describeRoute(route) }])),
+    components: {
+      schemas: { ...schemas, ...errorSchemas },
+      parameters,
+      responses: errorResponses,
+      securitySchemes: { accessToken: { type: 'http', scheme: 'bearer', description: 'The access token of a user (5).' } },
+    },
+  };
+}
+
+/** `daily_sleep` is DailySleep. */
+function schemaName(path: string): string {
+  return path
+    .split('_')
+    .map(word => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('');
+}
+
+function schemaOf(document: Parameters<typeof jsonSchema>[0]): Json {
+  const { $schema: _, ...schema } = jsonSchema(document);
+  return schema;
+}
+
+function describeRoute(route: Route): Json {
+  const errors = [400, 401, 403, ...(route.kind === 'document' || route.kind === 'personal_info' ? [404] : []), 422, 429, 500];
+  return {
+    operationId: `get${route.path.replaceAll(/[^A-Za-z0-9]+(.)/g, (_, letter: string) => letter.toUpperCase()).replace('}', '')}`,
+    tags: [tagOf(route)],
+    ...describeKind(route),
+    responses: {
+      200: { description: 'Found', content: { 'application/json': { schema: answerOf(route) } } },
+      ...Object.fromEntries(errors.map(status => [status, { $ref: `#/components/responses/${status}` }])),
+    },
+    ...(route.extension ? { 'x-extension': true } : {}),
+  };
+}
+
+const tagOf = (route: Route) => ('resource' in route ? route.resource.name : route.kind);
+
+function describeKind(route: Route): Json {
+  const refer = (names: readonly string[]) => names.map(name => ({ $ref: `#/components/parameters/${name}` }));
+  if (route.kind === 'document') return { summary: `One document: ${route.resource.summary}`, parameters: refer(['document_id']) };
+  if (route.kind === 'collection')
+    return { summary: `A range of documents: ${route.resource.summary}`, ...describeEndDay(route), parameters: refer(route.parameters) };
+  if (route.kind === 'personal_info') return { summary: 'Who the user is.' };
+  return { summary: 'Heart rate around the clock.', parameters: refer(['start_datetime', 'end_datetime', 'next_token', 'fields']) };
+}
+
+function describeEndDay({ resource }: CollectionRoute): Json {
+  if (!resource.dated) return { description: 'Belongs to no day and takes no range.' };
+  return { description: `The end day is ${resource.endDay === 'excluded' ? 'left out' : 'counted in'}.` };
+}
+
+function answerOf(route: Route): Json {
+  if (route.kind === 'personal_info') return { $ref: '#/components/schemas/PersonalInfo' };
+  if (route.kind === 'heart_rate') return envelope('HeartRateRow', true);
+  const name = schemaName(route.resource.path);
+  return route.kind === 'document' ? { $ref: `#/components/schemas/${name}` } : envelope(name, route.paged);
+}
+
+/** Section 2.16. Documents narrowed by `fields` lack required keys, so the items are described as they come without it. */
+function envelope(name: string, paged: boolean): Json {
+  return {
+    type: 'object',
+    properties: {
+      data: { type: 'array', items: { $ref: `#/components/schemas/${name}` } },
+      ...(paged ? { next_token: { type: ['string', 'null'], description: 'Continues the answer; null on the last page.' } } : {}),
+    },
+    required: paged ? ['data', 'next_token'] : ['data'],
+  };
+}

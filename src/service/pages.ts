@@ -1,0 +1,99 @@
+import { addDays, findInstant } from '../../schema/instant.ts';
+import type { Resource, WireDocument } from '../../schema/resource.ts';
+import { type PageRequest, parseNextToken, type TokenOwner, writeNextToken } from './next-token.ts';
+import { completeDays, completeMoments, parseDays, parseMoments, type Query } from './query.ts';
+import type { CollectionRoute } from './routes.ts';
+import type { ServiceSettings } from './settings.ts';
+import type { DocumentPosition, DocumentSource, HeartRatePosition } from './source.ts';
+
+/** What pages are made of. */
+export interface PageMaker {
+  source: DocumentSource;
+  settings: ServiceSettings;
+  clock: () => Date;
+  tokenKey: Uint8Array;
+}
+
+/** A collection's envelope (2.16). */
+export interface Envelope {
+  data: WireDocument[];
+  next_token?: string | null;
+}
+
+/** How many documents are asked of the source at once where a collection has no pages. */
+const WHOLE_RANGE_STEP = 1000;
+
+/** Answers a collection request (4.2). */
+export async function readCollection(maker: PageMaker, route: CollectionRoute, userId: string, query: Query): Promise<Envelope> {
+  const { resource } = route;
+  const owner: TokenOwner = { userId, collection: resource.path };
+  const given = parseDays(query, route.parameters);
+  const page: PageRequest<string, DocumentPosition> = given.nextToken
+    ? parseNextToken(maker.tokenKey, owner, given.nextToken, given)
+    : { ...(resource.dated ? completeDays(given, maker.clock()) : {}), fields: given.fields };
+  const from = page.start;
+  const to = page.end && lastDay(resource, page.end, maker.settings);
+  const list = async (after: DocumentPosition | undefined, limit: number): Promise<WireDocument[]> =>
+    from && to && from > to ? [] : maker.source.list(userId, resource, { from, to, after, limit });
+  const choose = chooseFields(page.fields, ['id', 'day']);
+
+  if (!route.paged) {
+    const data: WireDocument[] = [];
+    for (let step = WHOLE_RANGE_STEP; step === WHOLE_RANGE_STEP; ) {
+      const last = data.at(-1);
+      const found = await list(last && positionOf(last), WHOLE_RANGE_STEP);
+      data.push(...found);
+      step = found.length;
+    }
+    return { data: data.map(choose) };
+  }
+  const { data, last } = cut(await list(page.after, maker.settings.pageSize + 1), maker.settings.pageSize);
+  return {
+    data: data.map(choose),
+    next_token: last ? writeNextToken(maker.tokenKey, owner, { ...page, after: positionOf(last) }) : null,
+  };
+}
+
+/** Answers a heart-rate request (4.3). */
+export async function readHeartRate(maker: PageMaker, userId: string, query: Query): Promise<Envelope> {
+  const owner: TokenOwner = { userId, collection: 'heartrate' };
+  const given = parseMoments(query);
+  const page: PageRequest<number, HeartRatePosition> = given.nextToken
+    ? parseNextToken(maker.tokenKey, owner, given.nextToken, given)
+    : { ...completeMoments(given, maker.clock()), fields: given.fields };
+  const size = maker.settings.heartRatePageSize;
+  const { start: from = 0, end: to = 0, after } = page;
+  const { data, last } = cut(await maker.source.heartRate(userId, { from, to, after, limit: size + 1 }), size);
+  return {
+    data: data.map(chooseFields(page.fields, ['timestamp'])),
+    next_token: last ? writeNextToken(maker.tokenKey, owner, { ...page, after: momentOf(last) }) : null,
+  };
+}
+
+/** The last day that counts. Activity, sleep and session leave the end day out, as live services were measured to do. */
+function lastDay(resource: Resource, end: string, settings: ServiceSettings): string {
+  return resource.endDay === 'excluded' && !settings.inclusiveEnd ? addDays(end, -1) : end;
+}
+
+/** One more than a page holds is read, so that the last page is known as such. */
+function cut(found: WireDocument[], size: number): { data: WireDocument[]; last: WireDocument | undefined } {
+  const data = found.slice(0, size);
+  return { data, last: found.length > size ? data.at(-1) : undefined };
+}
+
+function positionOf(document: WireDocument): DocumentPosition {
+  return { day: typeof document.day === 'string' ? document.day : '', id: String(document.id) };
+}
+
+function momentOf(row: WireDocument): HeartRatePosition {
+  const instant = findInstant(String(row.timestamp));
+  if (!instant) throw new Error('the source gave a heart-rate row without a readable timestamp');
+  return { micros: instant.micros, source: String(row.source) };
+}
+
+/** Narrows documents to the fields asked for and those that always come; unknown names are ignored (4.2). */
+function chooseFields(fields: readonly string[] | undefined, always: readonly string[]): (document: WireDocument) => WireDocument {
+  if (!fields) return document => document;
+  const names = new Set([...always, ...fields]);
+  return document => Object.fromEntries(Object.entries(document).filter(([name]) => names.has(name)));
+}

@@ -1,0 +1,87 @@
+import { formatDay } from '../../../../schema/instant.ts';
+import type { WireDocument } from '../../../../schema/resource.ts';
+import type { Diary } from '../diary.ts';
+import { keyOf } from '../person.ts';
+import { Random, round } from '../random.ts';
+import { mainSleep, mean, type SleepReport, totalsOf } from '../reports.ts';
+import { along, score, weigh } from '../scores.ts';
+import { sleepScore } from './daily-sleep.ts';
+import { omitSome } from './optional.ts';
+
+const WEIGHTS = {
+  activity_balance: 10,
+  body_temperature: 10,
+  hrv_balance: 15,
+  previous_day_activity: 8,
+  previous_night: 18,
+  recovery_index: 10,
+  resting_heart_rate: 14,
+  sleep_balance: 10,
+  sleep_regularity: 5,
+};
+
+/** What can be said without last night, too. */
+const LASTING = ['activity_balance', 'previous_day_activity', 'sleep_balance', 'sleep_regularity'] as const;
+
+const days = (day: number, count: number) => Array.from({ length: count }, (_, ago) => day - ago);
+
+/** The readiness that some sleeps of a day give; undefined without a main sleep. */
+export function readinessOf(diary: Diary, day: number, sleeps: readonly SleepReport[]) {
+  const scored = sleepScore(diary.zone, sleeps);
+  const main = mainSleep(sleeps);
+  if (!scored || !main) return undefined;
+  const { person, conditionOf } = diary;
+  const { settling, temperature } = conditionOf(day);
+  const trend = mean(days(day, 3).map(each => conditionOf(each).temperature));
+  const lowest = totalsOf(main).lowestHeartRate ?? person.restingHeartRate;
+  const contributors = {
+    ...lasting(diary, day),
+    body_temperature: along(Math.abs(temperature), [0, 0.25, 0.5, 1], [100, 94, 72, 20]),
+    hrv_balance: along(
+      mean(days(day, 4).map(each => conditionOf(each).hrv)) / person.hrv,
+      [0.65, 0.8, 0.93, 1.03, 1.12],
+      [8, 40, 72, 92, 100],
+    ),
+    previous_night: scored.score,
+    recovery_index: along(settling, [0.2, 0.4, 0.6, 0.95], [100, 88, 60, 12]),
+    resting_heart_rate: along(lowest - person.restingHeartRate, [-3, 0, 2, 5, 9], [100, 92, 74, 40, 8]),
+  };
+  return {
+    contributors,
+    score: weigh(contributors, WEIGHTS),
+    temperature_deviation: round(temperature, 2),
+    temperature_trend_deviation: round(trend, 2),
+  };
+}
+
+function lasting({ zone, planOf, conditionOf, bedTimesOf }: Diary, day: number) {
+  const nights = days(day, 14).map(each => ({ ...bedTimesOf(each).night, midnight: zone.at(each, 0) }));
+  const bedtimes = nights.map(({ start, midnight }) => (start - midnight) / 60);
+  const usual = mean(bedtimes);
+  const scatter = Math.sqrt(mean(bedtimes.map(each => (each - usual) ** 2)));
+  const hours = mean(nights.map(({ start, end }) => end - start)) / 3600;
+  return {
+    activity_balance: along(conditionOf(day).fatigue, [0, 0.5, 1.4, 2.2, 3.5], [88, 97, 90, 72, 40]),
+    previous_day_activity: along(planOf(day - 1).training?.load ?? 0, [0, 0.5, 1.1, 1.9, 3], [82, 96, 86, 62, 40]),
+    sleep_balance: along(hours, [5.4, 6.6, 7.5, 8.2], [15, 58, 85, 98]),
+    sleep_regularity: along(scatter, [12, 30, 50, 90], [100, 88, 66, 25]),
+  };
+}
+
+/** The daily_readiness of a day. After a night without the ring there is often none, else one without a score. */
+export function dailyReadiness(diary: Diary, day: number): WireDocument[] {
+  const random = new Random(keyOf(diary.person, day, 'readiness'));
+  const ready = readinessOf(diary, day, diary.sleepsOf(day));
+  const head = { id: diary.idOf('daily_readiness', day) };
+  const foot = { timestamp: diary.zone.write(diary.zone.at(day, 0)) };
+  if (!ready) {
+    if (random.chance(0.5)) return [];
+    const known = lasting(diary, day);
+    const contributors: Record<string, number | null> = { previous_night: null, hrv_balance: null };
+    for (const key of LASTING) contributors[key] = score(known[key]);
+    return [{ ...head, contributors, day: formatDay(day), score: null, temperature_deviation: null, ...foot }];
+  }
+  const contributors = omitSome(random, { ...ready.contributors }, ['hrv_balance', 'sleep_regularity', 'activity_balance'], 0.02);
+  const document = { ...head, ...ready, contributors, day: formatDay(day), ...foot };
+  return [omitSome(random, document, ['temperature_deviation', 'temperature_trend_deviation'], 0.02)];
+}

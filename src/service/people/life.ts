@@ -1,0 +1,62 @@
+import { type Condition, conditionOf } from './condition.ts';
+import { type Beats, measureBeats } from './heart-rate.ts';
+import { type MeasuredMoment, measureMoments } from './moments.ts';
+import { type Minutes, minutesOf } from './movement.ts';
+import { type Period, periodsOf } from './periods.ts';
+import type { Person } from './person.ts';
+import { type Plan, planDay } from './plan.ts';
+import { remember } from './remember.ts';
+import { type BedTimes, bedTimes } from './schedule.ts';
+import { createZone, overlaps, type Span, type Zone } from './zone.ts';
+
+/**
+ * Somebody's life, day by day and on demand, as the ring measures it. All of it is a pure function of the person and the day;
+ * what is kept is only for speed. No edit changes it.
+ */
+export interface Life {
+  person: Person;
+  zone: Zone;
+  bedTimesOf(day: number): BedTimes;
+  planOf(day: number): Plan;
+  conditionOf(day: number): Condition;
+  /** The sleep periods that count for a day. */
+  periodsOf(day: number): Period[];
+  momentsOf(day: number): MeasuredMoment[];
+  minutesOf(day: number): Minutes;
+  beatsOf(day: number): Beats;
+}
+
+/** Days kept of what is small, and of what is large. */
+const SMALL = 500;
+const LARGE = 12;
+
+export function createLife(person: Person): Life {
+  const zone = createZone(person.zone);
+  const bedTimesOf = remember(SMALL, day => bedTimes(person, zone, day));
+  const planOf = remember(SMALL, day => planDay(person, zone, day, bedTimesOf(day), bedTimesOf(day + 1)));
+  const conditionOfDay = remember(SMALL, day => conditionOf(person, day, planOf));
+  const periodsOfDay = remember(LARGE, day => periodsOf(person, zone, day, { bedTimesOf, planOf, conditionOf: conditionOfDay }));
+  const momentsOf = (day: number) => measureMoments(person, day, planOf(day), conditionOfDay(day));
+  const periodsAround = (day: number) => [...periodsOfDay(day), ...periodsOfDay(day + 1)];
+  const minutesOfDay = remember(LARGE, day => {
+    const unworn = [bedTimesOf(day).unworn, bedTimesOf(day + 1).unworn].filter((span): span is Span => span !== undefined);
+    return minutesOf(person, zone, day, planOf(day), periodsAround(day), unworn);
+  });
+  const beatsOf = remember(LARGE, day => {
+    const minutes = minutesOfDay(day);
+    const periods = periodsAround(day).filter(period => overlaps(period, minutes));
+    const { stress } = planOf(day);
+    return measureBeats(person, zone, day, { minutes, periods, moments: momentsOf(day), condition: conditionOfDay(day), stress });
+  });
+  return {
+    person,
+    zone,
+    bedTimesOf,
+    planOf,
+    conditionOf: conditionOfDay,
+    periodsOf: periodsOfDay,
+    momentsOf,
+    minutesOf: minutesOfDay,
+    beatsOf,
+  };
+}

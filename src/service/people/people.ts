@@ -1,0 +1,151 @@
+import { findDayNumber, formatDay } from '../../../schema/instant.ts';
+import type { WireDocument } from '../../../schema/resource.ts';
+import { createDiary, type Diary } from './diary.ts';
+import { dailyActivity } from './documents/activity.ts';
+import { dailySleep } from './documents/daily-sleep.ts';
+import { dailySpo2, vo2Max } from './documents/oxygen.ts';
+import { dailyReadiness } from './documents/readiness.ts';
+import { session } from './documents/session.ts';
+import { sleep } from './documents/sleep.ts';
+import { sleepTime } from './documents/sleep-time.ts';
+import { dailyResilience, dailyStress } from './documents/stress.ts';
+import type { Edit } from './edits.ts';
+import { SOURCES } from './heart-rate.ts';
+import { findName } from './identity.ts';
+import { createPerson, type Person } from './person.ts';
+import { ringDocument, ringOn } from './rings.ts';
+
+/** A row of the heart-rate series as it travels (specification 2.14). */
+export interface HeartRateRow extends WireDocument {
+  timestamp: string;
+  timestamp_unix: number;
+  bpm: number;
+  source: string;
+}
+
+/** Generated people: everything about them is a function of seed, person and day, and of the edits. */
+export interface People {
+  readonly persons: readonly Person[];
+  /** First and last day of which anything exists. */
+  readonly from: string;
+  readonly to: string;
+  /** The dated documents of one day, by identifier; none for an unknown user, resource or a day outside. */
+  documents(userId: string, resourceName: string, day: string): WireDocument[];
+  /** The day a document belongs to, read from its identifier; undefined when it cannot be one of this user and resource. */
+  findDay(userId: string, resourceName: string, id: string): string | undefined;
+  /** The rings worn between the first day and the last, by identifier. */
+  ringConfigurations(userId: string): WireDocument[];
+  /** Rows from a moment (microseconds since the Unix epoch) to before another, ascending; at most `limit`. */
+  heartRate(userId: string, fromMicros: number, toMicros: number, limit?: number): HeartRateRow[];
+  personalInfo(userId: string): WireDocument | undefined;
+}
+
+const DATED: Record<string, (diary: Diary, day: number) => WireDocument[]> = {
+  daily_readiness: dailyReadiness,
+  daily_sleep: dailySleep,
+  daily_activity: dailyActivity,
+  daily_spo2: dailySpo2,
+  vo2_max: vo2Max,
+  daily_resilience: dailyResilience,
+  sleep_time: sleepTime,
+  daily_stress: dailyStress,
+  sleep,
+  session,
+};
+
+export interface PeopleOptions {
+  seed: number;
+  count: number;
+  /** First and last day of which anything exists. */
+  from: string;
+  to: string;
+  edits?: readonly Edit[];
+}
+
+/** The people of a seed. Throws when the range is none. */
+export function createPeople({ seed, count, from, to, edits = [] }: PeopleOptions): People {
+  const [first, last] = [findDayNumber(from), findDayNumber(to)];
+  if (first === undefined || last === undefined || first > last) throw new RangeError(`no range of days: ${from} to ${to}`);
+  const persons = Array.from({ length: count }, (_, index) => createPerson(seed, index));
+  const diaries = new Map(persons.map(person => [person.userId, createDiary(person, edits)]));
+
+  return {
+    persons,
+    from,
+    to,
+    documents(userId, resourceName, day) {
+      const diary = diaries.get(userId);
+      const number = findDayNumber(day);
+      const write = Object.hasOwn(DATED, resourceName) ? DATED[resourceName] : undefined;
+      if (!diary || !write || number === undefined || number < first || number > last) return [];
+      return write(diary, number).sort(byId);
+    },
+    findDay(userId, resourceName, id) {
+      const name = findName(seed, id);
+      if (!name || name.kind !== resourceName || persons[name.person]?.userId !== userId) return undefined;
+      return name.day < first || name.day > last ? undefined : formatDay(name.day);
+    },
+    ringConfigurations(userId) {
+      const diary = diaries.get(userId);
+      if (!diary) return [];
+      const { person, zone } = diary;
+      // The first night began on the evening before.
+      const [oldest, newest] = [ringOn(person, first - 1), ringOn(person, last)];
+      return Array.from({ length: newest - oldest + 1 }, (_, i) => ringDocument(person, zone, oldest + i)).sort(byId);
+    },
+    heartRate(userId, fromMicros, toMicros, limit = Number.POSITIVE_INFINITY) {
+      const diary = diaries.get(userId);
+      return diary ? heartRateRows(diary, first, last, fromMicros / 1000, toMicros / 1000, limit) : [];
+    },
+    personalInfo(userId) {
+      const person = diaries.get(userId)?.person;
+      if (!person) return undefined;
+      const { age, weightKg: weight, heightM: height, sex, name } = person;
+      return { id: userId, age, weight, height, biological_sex: sex, email: `${name}@example.org` };
+    },
+  };
+}
+
+const byId = (a: WireDocument, b: WireDocument) => ((a.id as string) < (b.id as string) ? -1 : 1);
+
+/** Rows by time in milliseconds, within the local days from `first` to `last`. */
+function heartRateRows({ zone, beatsOf }: Diary, first: number, last: number, from: number, to: number, limit: number): HeartRateRow[] {
+  const rows: HeartRateRow[] = [];
+  const begin = Math.max(from, zone.at(first, 0) * 1000);
+  const end = Math.min(to, zone.at(last + 1, 0) * 1000);
+  if (!(begin < end)) return rows;
+  const write = createWriter();
+  // An activity day begins at 4 a.m.: the night before a day is the end of the day before.
+  for (let day = zone.local(Math.floor(begin / 1000)).day - 1; zone.at(day, 0) * 1000 < end && rows.length < limit; day++) {
+    const { at, bpm, source } = beatsOf(day);
+    for (let i = 0; i < at.length && rows.length < limit; i++) {
+      const moment = at[i]!;
+      if (moment >= end) return rows;
+      if (moment >= begin) rows.push({ timestamp: write(moment), timestamp_unix: moment, bpm: bpm[i]!, source: SOURCES[source[i]!]! });
+    }
+  }
+  return rows;
+}
+
+/** `00:00:` to `23:59:`. Rows are many, and writing them is most of their cost. */
+const CLOCKS = Array.from({ length: 1440 }, (_, minute) => `${pad(Math.floor(minute / 60), 2)}:${pad(minute % 60, 2)}:`);
+
+/** Writes moments in UTC; most share their day with the one before. */
+function createWriter(): (millis: number) => string {
+  let midnight = Number.NaN;
+  let date = '';
+  return millis => {
+    const own = Math.floor(millis / 86_400_000) * 86_400_000;
+    if (own !== midnight) {
+      midnight = own;
+      date = `${formatDay(own / 86_400_000)}T`;
+    }
+    const minute = Math.floor((millis - own) / 60_000);
+    const rest = pad(millis - own - minute * 60_000, 5);
+    return `${date}${CLOCKS[minute]}${rest.slice(0, 2)}.${rest.slice(2)}+00:00`;
+  };
+}
+
+function pad(number: number, digits: number): string {
+  return String(number).padStart(digits, '0');
+}

@@ -1,0 +1,55 @@
+import type { Condition } from './condition.ts';
+import { keyOf, type Person } from './person.ts';
+import type { NapKind, Plan } from './plan.ts';
+import { type Pulse, pulseOf } from './pulse.ts';
+import { clamp, Random } from './random.ts';
+import type { BedTimes } from './schedule.ts';
+import { EPOCH, movements, sleepStages } from './stages.ts';
+import type { Span, Zone } from './zone.ts';
+
+/** A sleep period as the ring saw it, before anybody edited it. */
+export interface Period extends Span {
+  kind: 'long_sleep' | NapKind;
+  /** The local day it counts for. */
+  day: number;
+  /** 0 for the night, then the others of that day in their order. */
+  ordinal: number;
+  stages: Uint8Array;
+  movement: Uint8Array;
+  pulse: Pulse;
+  breathRate: number;
+}
+
+/** Sleep that ends later than this counts for the next day (specification 2.12, late_nap). */
+const SLEEP_DAY_CHANGE = 18 * 3600;
+
+/** The local day that a sleep counts for. */
+export function sleepDay(zone: Zone, end: number): number {
+  const { day, clock } = zone.local(end);
+  return clock > SLEEP_DAY_CHANGE ? day + 1 : day;
+}
+
+interface Surroundings {
+  bedTimesOf(day: number): BedTimes;
+  planOf(day: number): Plan;
+  conditionOf(day: number): Condition;
+}
+
+/** The sleep periods that count for a day: the night, the naps since 6 p.m. of the day before, and what was taken for one. */
+export function periodsOf(person: Person, zone: Zone, day: number, { bedTimesOf, planOf, conditionOf }: Surroundings): Period[] {
+  const { night, unworn } = bedTimesOf(day);
+  const naps = [...planOf(day - 1).naps, ...planOf(day).naps].filter(nap => sleepDay(zone, nap.end) === day);
+  const condition = conditionOf(day);
+  const record = (span: Span, kind: Period['kind'], ordinal: number): Period => {
+    const random = new Random(keyOf(person, day, 'stages', ordinal));
+    const unrest = clamp(0.55 * planOf(day - 1).stress + 0.4 * planOf(day - 1).indulgence + random.normal(0, 0.16), 0, 1);
+    const stages = sleepStages(random, Math.round((span.end - span.start) / EPOCH), unrest);
+    const floor = kind === 'long_sleep' ? 0 : kind === 'rest' ? 9 : 5;
+    const pulse = pulseOf(person, day, ordinal, stages, condition, floor);
+    const breathRate = person.breathRate + 0.6 * planOf(day - 1).indulgence + random.normal(0, 0.25);
+    return { start: span.start, end: span.end, kind, day, ordinal, stages, movement: movements(random, stages), pulse, breathRate };
+  };
+  const periods = naps.map((nap, i) => record(nap, nap.kind, i + 1));
+  if (!unworn) periods.unshift(record(night, 'long_sleep', 0));
+  return periods;
+}

@@ -1,0 +1,117 @@
+import { addedMovement, addedStage, type Edit, reshape, shifts } from './edits.ts';
+import { writeId } from './identity.ts';
+import type { Life } from './life.ts';
+import type { Period } from './periods.ts';
+import { keyOf } from './person.ts';
+import { Random, round } from './random.ts';
+import { AWAKE, DEEP, EPOCH, LIGHT, REM, reanalyse } from './stages.ts';
+
+/** A sleep period as it is reported: what the ring saw, after later analyses and the user's edits. */
+export interface SleepReport extends Omit<Period, 'kind'> {
+  id: string;
+  type: string;
+  reason: string;
+}
+
+/** The sleeps of a day after its edits, in their order. */
+export function sleepReports({ person, periodsOf }: Life, day: number, edits: readonly Edit[]): SleepReport[] {
+  let reports: SleepReport[] = periodsOf(day).map(({ kind, ...period }) => {
+    const random = new Random(keyOf(person, day, 'analysis', period.ordinal));
+    const background = random.chance(0.5) ? 'background_sleep_analysis' : 'background_created_foreground_updated';
+    return {
+      ...period,
+      id: writeId(person.seed, { person: person.index, kind: 'sleep', day, ordinal: period.ordinal }),
+      type: kind,
+      reason: random.chance(0.75) ? 'foreground_sleep_analysis' : background,
+    };
+  });
+  let version = 0;
+  for (const edit of edits) {
+    if (edit.kind === 'reanalyse-day') {
+      version++;
+      reports = reports.map(analyseAgain);
+      continue;
+    }
+    reports = reports.flatMap(report => {
+      if (report.id !== edit.id) return report;
+      if (edit.kind === 'delete-sleep') return [];
+      return edit.kind === 'retype-sleep' ? { ...report, type: edit.type } : moveBedtime(report, edit);
+    });
+  }
+  return reports;
+
+  function analyseAgain(report: SleepReport): SleepReport {
+    const stages = reanalyse(new Random(keyOf(person, day, 'reanalysis', report.ordinal * 1000 + version)), report.stages);
+    return { ...report, stages, reason: 'background_created_foreground_updated' };
+  }
+
+  function moveBedtime(report: SleepReport, edit: { startShift: number; endShift: number }): SleepReport {
+    const { before, after } = shifts(edit, report.stages.length);
+    const random = new Random(keyOf(person, day, 'moved bedtime', report.ordinal));
+    const stages = Uint8Array.from(reshape([...report.stages], before, after, addedStage));
+    const movement = Uint8Array.from(reshape([...report.movement], before, after, addedMovement(random)));
+    const samplesBefore = before / 10;
+    const samplesAfter = Math.ceil(stages.length / 10) - report.pulse.heartRate.length - samplesBefore;
+    const heartRate = reshape(report.pulse.heartRate, samplesBefore, samplesAfter, () => null);
+    const hrv = reshape(report.pulse.hrv, samplesBefore, samplesAfter, () => null);
+    const [start, end] = [report.start - before * EPOCH, report.end + after * EPOCH];
+    return { ...report, start, end, stages, movement, pulse: { heartRate, hrv }, reason: 'bedtime_edit' };
+  }
+}
+
+/** Whether a sleep counts in the scores of its day. */
+export const contributes = ({ type }: SleepReport) => type === 'long_sleep' || type === 'sleep' || type === 'late_nap';
+
+/** The main sleep of a day: the longest that counts without a word from the user. */
+export function mainSleep(reports: readonly SleepReport[]): SleepReport | undefined {
+  const long = reports.filter(report => report.type === 'long_sleep');
+  return long.reduce<SleepReport | undefined>((a, b) => (a && a.end - a.start >= b.end - b.start ? a : b), undefined);
+}
+
+/** What follows from the strings and samples of a sleep, durations in seconds. */
+export interface SleepTotals {
+  deep: number;
+  light: number;
+  rem: number;
+  awake: number;
+  asleep: number;
+  inBed: number;
+  latency: number;
+  /** Percent. */
+  efficiency: number;
+  restlessPeriods: number;
+  averageHeartRate: number | undefined;
+  lowestHeartRate: number | undefined;
+  averageHrv: number | undefined;
+}
+
+export function totalsOf({ stages, movement, pulse }: SleepReport): SleepTotals {
+  const epochs = [0, 0, 0, 0, 0];
+  for (const stage of stages) epochs[stage]!++;
+  const seconds = (stage: number) => epochs[stage]! * EPOCH;
+  const inBed = stages.length * EPOCH;
+  const asleep = inBed - seconds(AWAKE);
+  const first = stages.findIndex(stage => stage !== AWAKE);
+  let restlessPeriods = 0;
+  movement.forEach((digit, i) => {
+    if (digit > 1 && !(movement[i - 1]! > 1)) restlessPeriods++;
+  });
+  const beats = pulse.heartRate.filter(item => item !== null);
+  const hrv = pulse.hrv.filter(item => item !== null);
+  return {
+    deep: seconds(DEEP),
+    light: seconds(LIGHT),
+    rem: seconds(REM),
+    awake: seconds(AWAKE),
+    asleep,
+    inBed,
+    latency: (first < 0 ? stages.length : first) * EPOCH,
+    efficiency: Math.round((100 * asleep) / inBed),
+    restlessPeriods,
+    averageHeartRate: beats.length ? round(mean(beats), 3) : undefined,
+    lowestHeartRate: beats.length ? Math.min(...beats) : undefined,
+    averageHrv: hrv.length ? Math.round(mean(hrv)) : undefined,
+  };
+}
+
+export const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;

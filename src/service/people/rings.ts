@@ -1,0 +1,47 @@
+import type { WireDocument } from '../../../schema/resource.ts';
+import { writeId } from './identity.ts';
+import type { Person } from './person.ts';
+import { Random } from './random.ts';
+import type { Zone } from './zone.ts';
+
+const DESIGNS = ['heritage', 'horizon', 'balance', 'ceramic'] as const;
+const COLORS = ['silver', 'stealth_black', 'glossy_black', 'titanium', 'brushed_silver', 'rose', 'cloud', 'tide', 'midnight'] as const;
+
+/** The first day on which the fourth hardware generation was sold, 2024-10-15. */
+const GEN4 = 20_011;
+
+/** Every third person breaks or loses rings within the year; the others keep one until its battery has aged. */
+function habit({ seed, index }: Person): { life: number; first: number } {
+  const life = index % 3 === 1 ? 240 : 1150;
+  return { life, first: new Random([seed, index, 'rings']).integer(0, life - 1) };
+}
+
+/** The ordinal of the ring that a person wears from the evening of a day. */
+export function ringOn(person: Person, day: number): number {
+  const { life, first } = habit(person);
+  return Math.floor((day - first) / life);
+}
+
+/** The identifier of a ring, as a sleep names it. */
+export function ringId(person: Person, ring: number): string {
+  return writeId(person.seed, { person: person.index, kind: 'ring_configuration', day: ring, ordinal: 0 });
+}
+
+/** The ring_configuration of a ring. */
+export function ringDocument(person: Person, zone: Zone, ring: number): WireDocument {
+  const { life, first } = habit(person);
+  const setUpDay = first + ring * life;
+  const random = new Random([person.seed, person.index, ring, 'ring']);
+  const document: WireDocument = {
+    id: ringId(person, ring),
+    color: random.pick(COLORS),
+    design: random.pick(DESIGNS),
+    firmware_version: `${random.integer(2, 3)}.${random.integer(0, 9)}.${random.integer(0, 30)}`,
+    hardware_type: setUpDay < GEN4 ? 'gen3' : 'gen4',
+    set_up_at: zone.write(zone.at(setUpDay, random.integer(9 * 60, 21 * 60) * 60)),
+    size: new Random([person.seed, person.index, 'ring size']).integer(6, 13),
+  };
+  if (random.chance(0.15)) document.design = null;
+  if (random.chance(0.1)) delete document.color;
+  return document;
+}

@@ -1,0 +1,101 @@
+import { addDays, findDayNumber, findInstant, formatInstant, MICROS_PER_DAY } from '../../schema/instant.ts';
+import { type Issue, Problem } from './problem.ts';
+
+/** A query string as parsed: a repeated parameter is an array. */
+export type Query = Readonly<Record<string, unknown>>;
+
+/** What a request says of its range, before defaults. `fields` without repetitions and in alphabetical order. */
+export interface GivenRange<Bound> {
+  start?: Bound;
+  end?: Bound;
+  fields?: readonly string[];
+  nextToken?: string;
+}
+
+const MAX_HEART_RATE_DAYS = 30;
+
+/** Reads the parameters of a collection that are named in `parameters`. Throws 422 with every parameter that is wrong. */
+export function parseDays(query: Query, parameters: readonly string[]): GivenRange<string> {
+  return parseRange(query, parameters, 'start_date', 'end_date', findDay, {
+    type: 'date_parsing',
+    msg: 'Input should be a date, YYYY-MM-DD, or an ISO 8601 date-time',
+  });
+}
+
+/** Reads the parameters of the heart-rate series. Throws 422 with every parameter that is wrong. */
+export function parseMoments(query: Query): GivenRange<number> {
+  return parseRange(query, ['start_datetime', 'end_datetime', 'fields', 'next_token'], 'start_datetime', 'end_datetime', findMicros, {
+    type: 'datetime_parsing',
+    msg: 'Input should be an ISO 8601 date-time with offset, or a date',
+  });
+}
+
+/** The first and the last day asked for: the end is today (UTC) when omitted, the start the day before the end. Throws 400 when reversed. */
+export function completeDays(given: GivenRange<string>, now: Date): { start: string; end: string } {
+  const end = given.end ?? now.toISOString().slice(0, 10);
+  const start = given.start ?? addDays(end, -1);
+  if (start > end) throw new Problem(400, `Start date ${start} is after end date ${end}.`);
+  return { start, end };
+}
+
+/** The moments asked for: the last 24 hours when omitted. Throws 400 when reversed or longer than 30 days. */
+export function completeMoments(given: GivenRange<number>, now: Date): { start: number; end: number } {
+  const end = given.end ?? now.getTime() * 1000;
+  const start = given.start ?? end - MICROS_PER_DAY;
+  const [first, last] = [formatInstant({ micros: start, offset: 0 }), formatInstant({ micros: end, offset: 0 })];
+  if (start > end) throw new Problem(400, `Start date ${first} is after end date ${last}.`);
+  if (end - start > MAX_HEART_RATE_DAYS * MICROS_PER_DAY)
+    throw new Problem(400, `Range from ${first} to ${last} is longer than ${MAX_HEART_RATE_DAYS} days.`);
+  return { start, end };
+}
+
+function parseRange<Bound>(
+  query: Query,
+  parameters: readonly string[],
+  startName: string,
+  endName: string,
+  find: (text: string) => Bound | undefined,
+  wrong: { type: string; msg: string },
+): GivenRange<Bound> {
+  const issues: Issue[] = [];
+  const read = (name: string): string | undefined => {
+    const input = parameters.includes(name) ? query[name] : undefined;
+    if (input === undefined || typeof input === 'string') return input;
+    issues.push({ loc: ['query', name], msg: 'Input should be given once', type: 'string_type', input });
+    return undefined;
+  };
+  const bound = (name: string): Bound | undefined => {
+    const input = read(name);
+    const found = input === undefined ? undefined : find(input);
+    if (input !== undefined && found === undefined) issues.push({ loc: ['query', name], ...wrong, ...explain(input), input });
+    return found;
+  };
+  const given = { start: bound(startName), end: bound(endName), fields: readFields(read('fields')), nextToken: read('next_token') };
+  if (issues.length > 0) throw new Problem(422, issues);
+  return given;
+}
+
+function readFields(text: string | undefined): string[] | undefined {
+  const names = (text ?? '').split(',').map(name => name.trim());
+  const known = [...new Set(names)].filter(name => name !== '').sort();
+  return known.length > 0 ? known : undefined;
+}
+
+/** A date-time counts as the date it is written with, so here it needs no offset. */
+function findDay(text: string): string | undefined {
+  const dated = findDayNumber(text) !== undefined || findInstant(text) || findInstant(`${text}Z`);
+  return dated ? text.slice(0, 10) : undefined;
+}
+
+function findMicros(text: string): number | undefined {
+  const day = findDayNumber(text);
+  return day === undefined ? findInstant(text)?.micros : day * MICROS_PER_DAY;
+}
+
+/** The usual two mistakes by name: an unescaped `+` arrives as a blank (4.3), and a missing offset. */
+function explain(text: string): { msg: string; type: string } | undefined {
+  if (text.includes(' ') && findInstant(text.replace(' ', '+')))
+    return { type: 'datetime_parsing', msg: 'Input has a blank where the offset begins: a + in a query must be sent as %2B' };
+  if (findInstant(`${text}Z`)) return { type: 'timezone_aware', msg: 'Input should have an offset, such as Z or %2B02:00' };
+  return undefined;
+}

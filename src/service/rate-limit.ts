@@ -1,0 +1,51 @@
+import { Problem } from './problem.ts';
+
+/** So many requests in so many seconds. */
+export interface RateLimit {
+  requests: number;
+  seconds: number;
+}
+
+/** One limit with a window for each key. */
+export interface RateCounter {
+  /** Throws 429 when the window of `key` is used up; counts nothing. */
+  check(key: string): void;
+  count(key: string): void;
+}
+
+/**
+ * Counts in fixed windows that start with their first request. rate-limiter-flexible reads `Date.now` and sets timers of its own, so
+ * it cannot follow the injected clock. A window is kept for each key, so keys must be few: known tokens, never what a stranger sends.
+ */
+export function createRateCounter(limit: RateLimit, tier: 'token' | 'application', clock: () => Date): RateCounter {
+  const windows = new Map<string, { start: number; requests: number }>();
+  const length = limit.seconds * 1000;
+
+  /** A window that starts in the future is one from before the clock was set back. */
+  function currentWindow(key: string): { start: number; requests: number } {
+    const now = clock().getTime();
+    const known = windows.get(key);
+    if (known && known.start <= now && now < known.start + length) return known;
+    const fresh = { start: now, requests: 0 };
+    windows.set(key, fresh);
+    return fresh;
+  }
+
+  return {
+    check(key) {
+      const window = currentWindow(key);
+      if (window.requests < limit.requests) return;
+      const end = window.start + length;
+      throw new Problem(429, `Rate limit exceeded: ${limit.requests} requests in ${limit.seconds} seconds for each ${tier}.`, {
+        'Retry-After': String(Math.max(1, Math.ceil((end - clock().getTime()) / 1000))),
+        'X-RateLimit-Limit': String(limit.requests),
+        'X-RateLimit-Window': String(limit.seconds),
+        'X-RateLimit-Reset': String(Math.ceil(end / 1000)),
+        'X-RateLimit-Tier': tier,
+      });
+    },
+    count(key) {
+      currentWindow(key).requests += 1;
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import type { HeartRate } from '../../schema/heart-rate.ts';
+import type { Resource } from '../../schema/resource.ts';
+
+interface Place {
+  /** As OpenAPI writes it, with `{document_id}`. */
+  path: string;
+  /** Not listed in section 4. */
+  extension: boolean;
+}
+
+export interface DocumentRoute extends Place {
+  kind: 'document';
+  resource: Resource;
+}
+
+export interface CollectionRoute extends Place {
+  kind: 'collection';
+  resource: Resource;
+  /** The query parameters that count; others are ignored. */
+  parameters: readonly string[];
+  /** Whether answers have a `next_token`; the others give the whole range at once. */
+  paged: boolean;
+}
+
+export interface HeartRateRoute extends Place {
+  kind: 'heart_rate';
+}
+
+export interface PersonalInfoRoute extends Place {
+  kind: 'personal_info';
+}
+
+export type Route = DocumentRoute | CollectionRoute | HeartRateRoute | PersonalInfoRoute;
+
+export interface RouteOptions {
+  resources: readonly Resource[];
+  heartRate: HeartRate;
+  specificationOnly?: boolean;
+}
+
+const PLAIN = '/v2/usercollection';
+const SANDBOX = '/v2/sandbox/usercollection';
+
+/** The collections that show only `data` (2.16), and the one of them that shows only dates as parameters (4.2). */
+const UNPAGED = ['daily_resilience', 'daily_stress'];
+const DATES_ONLY = ['daily_resilience'];
+
+/** Every data route of the service, those of section 4 and the extensions. The service serves this list and the OpenAPI document describes it. */
+export function listRoutes({ resources, heartRate, specificationOnly = false }: RouteOptions): Route[] {
+  const routes = [
+    ...resources.flatMap(resource => resourceRoutes(resource, PLAIN, resource.specified, specificationOnly)),
+    { kind: 'heart_rate', path: heartRate.sandboxPath, extension: false } as const,
+    { kind: 'heart_rate', path: heartRate.plainPath, extension: true } as const,
+    { kind: 'personal_info', path: `${PLAIN}/personal_info`, extension: true } as const,
+    ...resources.flatMap(resource => resourceRoutes(resource, SANDBOX, [], specificationOnly)),
+  ];
+  return specificationOnly ? routes.filter(route => !route.extension) : routes;
+}
+
+function resourceRoutes(resource: Resource, prefix: string, specified: Resource['specified'], specificationOnly: boolean): Route[] {
+  const path = `${prefix}/${resource.path}`;
+  const dates = resource.dated ? ['start_date', 'end_date'] : [];
+  const datesOnly = specificationOnly && DATES_ONLY.includes(resource.path);
+  return [
+    {
+      kind: 'collection',
+      path,
+      extension: !specified.includes('collection'),
+      resource,
+      parameters: datesOnly ? dates : [...dates, 'next_token', 'fields'],
+      paged: !(specificationOnly && UNPAGED.includes(resource.path)),
+    },
+    { kind: 'document', path: `${path}/{document_id}`, extension: !specified.includes('document'), resource },
+  ];
+}

@@ -1,0 +1,86 @@
+import Fastify, { type FastifyInstance } from 'fastify';
+import { heartRate } from '../../schema/heart-rate.ts';
+import type { Resource } from '../../schema/resource.ts';
+import { createAdmit } from './admission.ts';
+import { answerBrokenConnection, createAnswerError, createRefuseUnroutable, type ServiceLog } from './answers.ts';
+import { describeService } from './openapi.ts';
+import { type PageMaker, readCollection, readHeartRate } from './pages.ts';
+import { Problem } from './problem.ts';
+import type { Query } from './query.ts';
+import { listRoutes, type Route } from './routes.ts';
+import { defaultSettings, type ServiceSettings } from './settings.ts';
+import type { DocumentSource } from './source.ts';
+import { serveSpecification } from './specification-pages.ts';
+import type { Authenticate } from './tokens.ts';
+
+export interface ServiceOptions {
+  resources: readonly Resource[];
+  source: DocumentSource;
+  authenticate: Authenticate;
+  settings?: Partial<ServiceSettings>;
+  clock: () => Date;
+  /** Signs next_token; the same key after a restart keeps tokens valid. At least 32 random bytes. */
+  tokenKey: Uint8Array;
+  log?: ServiceLog;
+}
+
+/** Of a request line with its headers. Parameters may be as long, so that a long id is an unknown document and no error of the router. */
+const MAX_HEADER_BYTES = 16_384;
+
+/** The service of sections 4.1 to 4.3 and its extensions, over any source of documents. It does not listen yet. */
+export function createService(options: ServiceOptions): FastifyInstance {
+  const { resources, source, clock, tokenKey, log } = options;
+  const settings = { ...defaultSettings, ...options.settings };
+  const { specificationOnly, requestTimeoutMs, answerTimeoutMs } = settings;
+  const described = { resources, heartRate, specificationOnly };
+  const routes = listRoutes(described);
+  const admit = createAdmit(options.authenticate, settings, clock);
+  const maker: PageMaker = { source, settings, clock, tokenKey };
+  const answerError = createAnswerError(log);
+
+  const service = Fastify({
+    logger: false,
+    bodyLimit: settings.bodyLimit,
+    requestTimeout: requestTimeoutMs,
+    handlerTimeout: answerTimeoutMs,
+    connectionTimeout: answerTimeoutMs + 10_000,
+    routerOptions: { maxParamLength: MAX_HEADER_BYTES, caseSensitive: true },
+    http: { maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: Math.min(5_000, requestTimeoutMs) },
+    frameworkErrors: answerError,
+    clientErrorHandler: answerBrokenConnection,
+  });
+  service.setErrorHandler(answerError);
+  service.addHook('onRequest', createRefuseUnroutable(routes, settings.bodyLimit));
+  service.addHook('onResponse', async (request, reply) => {
+    const { method, routeOptions, is404 } = request;
+    const route = is404 ? undefined : routeOptions.url;
+    log?.debug({ method, route, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, 'answered');
+  });
+  service.addHook('preClose', async () => {
+    setTimeout(() => service.server.closeAllConnections(), settings.closeTimeoutMs).unref();
+  });
+  serveSpecification(service, describeService(described));
+
+  for (const route of routes) {
+    service.get<{ Querystring: Query; Params: { document_id?: string } }>(fastifyPath(route.path), async (request, reply) => {
+      const userId = admit(request.headers.authorization);
+      const body = await read(route, userId, request.query, request.params.document_id ?? '');
+      reply.header('Cache-Control', 'no-store').type('application/json; charset=utf-8');
+      return reply.send(JSON.stringify(body));
+    });
+  }
+
+  async function read(route: Route, userId: string, query: Query, id: string): Promise<object> {
+    if (route.kind === 'collection') return readCollection(maker, route, userId, query);
+    if (route.kind === 'heart_rate') return readHeartRate(maker, userId, query);
+    const found = await (route.kind === 'document' ? source.find(userId, route.resource, id) : source.personalInfo(userId));
+    if (!found) throw new Problem(404, 'Document not found.');
+    return found;
+  }
+
+  return service;
+}
+
+function fastifyPath(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1');
+}

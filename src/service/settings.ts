@@ -1,0 +1,35 @@
+import type { RateLimit } from './rate-limit.ts';
+
+export interface ServiceSettings {
+  /** Documents on a page. */
+  pageSize: number;
+  /** Heart-rate rows on a page. */
+  heartRatePageSize: number;
+  /** For each token; none when absent. */
+  rateLimit?: RateLimit;
+  /** For all requests together; none when absent. */
+  appRateLimit?: RateLimit;
+  /** Counts the last day in where the service usually leaves it out. */
+  inclusiveEnd: boolean;
+  /** Serves what section 4 lists and nothing else. */
+  specificationOnly: boolean;
+  /** Bytes of a request's body. No data route reads one. */
+  bodyLimit: number;
+  /** Until a request must have arrived whole. */
+  requestTimeoutMs: number;
+  /** Until an answer must be ready; then 503. */
+  answerTimeoutMs: number;
+  /** How long closing waits for clients that still read their answers. */
+  closeTimeoutMs: number;
+}
+
+export const defaultSettings: ServiceSettings = {
+  pageSize: 50,
+  heartRatePageSize: 1000,
+  inclusiveEnd: false,
+  specificationOnly: false,
+  bodyLimit: 65_536,
+  requestTimeoutMs: 30_000,
+  answerTimeoutMs: 60_000,
+  closeTimeoutMs: 5_000,
+};

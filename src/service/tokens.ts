@@ -1,0 +1,32 @@
+import { createHash, randomBytes } from 'node:crypto';
+
+/** What a known token is worth: expired and revoked are unauthorized (5.1), lapsed is forbidden (5.2). */
+export const TOKEN_STATES = ['active', 'expired', 'revoked', 'lapsed'] as const;
+export type TokenState = (typeof TOKEN_STATES)[number];
+
+/** Who a token speaks for. */
+export interface TokenHolder {
+  userId: string;
+  state: TokenState;
+}
+
+/** The holder of a token; undefined when nobody ever had it. */
+export type Authenticate = (token: string) => TokenHolder | undefined;
+
+/** A new access token of 256 random bits. Shown once; only its hash is kept. */
+export function createToken(): string {
+  return `rn_${randomBytes(32).toString('base64url')}`;
+}
+
+/** What is stored of a token. One SHA-256 is enough: 256 random bits cannot be guessed, so nothing is gained by a slow hash. */
+export function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('base64url');
+}
+
+/**
+ * Looks tokens up by their hash. What the time of a look-up may tell is about hashes, and nobody can choose a token by the beginning
+ * of its hash: it is as good as a comparison in constant time.
+ */
+export function createAuthenticate(holders: ReadonlyMap<string, TokenHolder>): Authenticate {
+  return token => holders.get(hashToken(token));
+}

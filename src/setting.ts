@@ -1,0 +1,101 @@
+import { resolve } from 'node:path';
+import { CronExpressionParser } from 'cron-parser';
+import { z } from 'zod';
+
+/** What one environment variable is: the parser says what is expected in the words of the error message. */
+export interface Setting<Value> {
+  variable: string;
+  /** Read like a given value when the variable is not set; without one the setting may be undefined. */
+  fallback?: string;
+  /** What the table shows as default, where that is not the fallback itself. */
+  shown?: string;
+  meaning: string;
+  value: z.ZodType<Value, string>;
+}
+
+type Defaulted<Value> = Setting<Value> & { fallback: string };
+
+/** A setting that always has a value: its fallback, when the variable is not set. */
+export const required = <Value>(
+  variable: string,
+  fallback: string,
+  meaning: string,
+  value: z.ZodType<Value, string>,
+  shown?: string,
+): Defaulted<Value> => ({
+  variable,
+  fallback,
+  meaning,
+  value,
+  ...(shown === undefined ? {} : { shown }),
+});
+
+/** A setting that may be undefined. */
+export const optional = <Value>(
+  variable: string,
+  meaning: string,
+  value: z.ZodType<Value, string>,
+  shown = '–',
+): Setting<Value | undefined> => ({
+  variable,
+  meaning,
+  value,
+  shown,
+});
+
+/** A parser of text that either reads the value or says what it expected; whatever `read` throws counts as unreadable. */
+function text<Value>(expected: string, read: (given: string) => Value | undefined): z.ZodType<Value, string> {
+  return z.string().transform((given, context) => {
+    let value: Value | undefined;
+    try {
+      value = read(given);
+    } catch {
+      value = undefined;
+    }
+    if (value !== undefined) return value;
+    context.addIssue({ code: 'custom', message: expected });
+    return z.NEVER;
+  });
+}
+
+export const matching = (pattern: RegExp, expected: string) => text(expected, given => (pattern.test(given) ? given : undefined));
+
+export const oneOf = <const Value extends string>(values: readonly Value[]) =>
+  text(`one of ${values.join(', ')}`, given => values.find(value => value === given));
+
+export const count = (least: number, most: number) =>
+  text(`a whole number from ${least} to ${most}`, given => {
+    const value = /^\d{1,9}$/.test(given) ? Number(given) : Number.NaN;
+    return value >= least && value <= most ? value : undefined;
+  });
+
+// A shell expands ~, systemd and Docker do not: the folder would be called "~".
+export const path = text('a path (a ~ is not expanded)', given => (given.startsWith('~') ? undefined : resolve(given)));
+
+export const serviceUrl = text('an http:// or https:// address without user, query or fragment', given => {
+  const url = new URL(given);
+  const plain = /^https?:$/.test(url.protocol) && !url.username && !url.password && !/[?#]/.test(given);
+  return plain ? url.href.replace(/\/+$/, '') : undefined;
+});
+
+export const queueUrl = text('a redis:// or rediss:// address', given => {
+  const url = new URL(given);
+  return /^rediss?:$/.test(url.protocol) && url.hostname !== '' ? given : undefined;
+});
+
+// cron-parser fills missing fields in ("3" is "at any minute of the 3rd"), which is hardly what was meant.
+export const cronPattern = text('a cron pattern of five or six fields, as `30 3 * * *`', given => {
+  if (!/^\S+(\s+\S+){4,5}$|^@[a-z]+$/.test(given.trim())) return undefined;
+  CronExpressionParser.parse(given.trim()).next();
+  return given.trim();
+});
+
+export const timeZone = text('an IANA time zone, as Europe/Zurich', given => {
+  new Intl.DateTimeFormat('en', { timeZone: given });
+  return given;
+});
+
+export const fileMode = text('an octal file mode that lets the owner read and write, as 0600', given => {
+  const mode = /^(0o?)?[0-7]{3}$/.test(given) ? Number.parseInt(given.slice(-3), 8) : 0;
+  return (mode & 0o600) === 0o600 ? mode : undefined;
+});

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { createGates } from '../../src/client/gate.ts';
+
+const never = new AbortController().signal;
+
+test('places are given in the order of asking, and one that is left twice is given once', async () => {
+  const gates = createGates({ requestsPerToken: 1, now: () => 0 });
+  const first = await gates.enter('anna', never);
+  const order: number[] = [];
+  const later = [1, 2, 3].map(n => gates.enter('anna', never).then(pass => ({ pass, n: order.push(n) })));
+  first.leave();
+  first.leave();
+  const { pass } = await later[0]!;
+  await new Promise(resolve => setImmediate(resolve));
+  expect(order).toEqual([1]);
+  pass.leave();
+  (await later[1]!).pass.leave();
+  (await later[2]!).pass.leave();
+  expect(order).toEqual([1, 2, 3]);
+});
+
+test('who gives up in the row leaves no gap', async () => {
+  const gates = createGates({ requestsPerToken: 1, now: () => 0 });
+  const first = await gates.enter('anna', never);
+  const stop = new AbortController();
+  const given = gates.enter('anna', stop.signal);
+  const next = gates.enter('anna', never);
+  stop.abort();
+  await expect(given).rejects.toThrow();
+  first.leave();
+  (await next).leave();
+  await expect(gates.enter('anna', stop.signal)).rejects.toThrow();
+});
+
+test('a gate never opens sooner than it was said to, outlives its users, and is forgotten when it is open again', async () => {
+  let now = 0;
+  const gates = createGates({ now: () => now });
+  const anna = await gates.enter('anna', never);
+  anna.close('token', 100);
+  anna.close('token', 50);
+  anna.leave();
+  const berta = await gates.enter('berta', never);
+  expect(berta.closedUntil()).toBeLessThan(0);
+  expect((await gates.enter('anna', never)).closedUntil()).toBe(100);
+  berta.close('application', 200);
+  expect((await gates.enter('carla', never)).closedUntil()).toBe(200);
+  now = 300;
+  expect((await gates.enter('dora', never)).closedUntil()).toBeLessThanOrEqual(now);
+});

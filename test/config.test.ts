@@ -1,0 +1,143 @@
+import { resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { readSettings, settingsTable } from '../src/config.ts';
+import { UsageError } from '../src/errors.ts';
+
+const refusal = (env: NodeJS.ProcessEnv): string => {
+  try {
+    readSettings(env);
+  } catch (error) {
+    expect(error).toBeInstanceOf(UsageError);
+    return (error as Error).message;
+  }
+  throw new Error('it was not refused');
+};
+
+test('an empty environment gives the defaults', () => {
+  expect(readSettings({ RINGNECK_TIME_ZONE: 'Asia/Kathmandu' })).toEqual({
+    data: resolve('data'),
+    queuePrefix: 'ringneck',
+    host: '127.0.0.1',
+    port: 8080,
+    logLevel: 'info',
+    nightly: '30 3 * * *',
+    nightlyDays: 14,
+    timeZone: 'Asia/Kathmandu',
+    settledDays: 14,
+    requestsPerToken: 4,
+    heartRatePath: 'auto',
+    snapshot: resolve('data', 'snapshot.duckdb'),
+    snapshotMode: 0o600,
+    headerPrefix: 'x-service-',
+    unknown: [],
+  });
+});
+
+test('the system’s time zone is the default', () => {
+  expect(readSettings({}).timeZone).toBe(Intl.DateTimeFormat().resolvedOptions().timeZone);
+});
+
+test('an empty variable is not set', () => {
+  const settings = readSettings({ RINGNECK_PORT: '', RINGNECK_SERVICE_URL: '', RINGNECK_SNAPSHOT: '', RINGNECK_SECRET_KEY: '' });
+  expect(settings.port).toBe(8080);
+  expect(settings.serviceUrl).toBeUndefined();
+  expect(settings.secretKey).toBeUndefined();
+  expect(settings.snapshot).toBe(resolve('data', 'snapshot.duckdb'));
+});
+
+test('values are read into what they mean', () => {
+  const settings = readSettings({
+    RINGNECK_SERVICE_URL: 'http://127.0.0.1:4000/base/',
+    RINGNECK_DATA: '/var/lib/ringneck/',
+    RINGNECK_QUEUE_URL: 'redis://user:word@queue:6379/2',
+    RINGNECK_SNAPSHOT_MODE: '0640',
+    RINGNECK_PORT: '0',
+    RINGNECK_HEART_RATE_PATH: '/v2/sandbox/usercollection/heartrate',
+    RINGNECK_SECRET_KEY: 'sixteen letters!',
+  });
+  expect(settings).toMatchObject({
+    serviceUrl: 'http://127.0.0.1:4000/base',
+    data: '/var/lib/ringneck',
+    snapshot: '/var/lib/ringneck/snapshot.duckdb',
+    queueUrl: 'redis://user:word@queue:6379/2',
+    snapshotMode: 0o640,
+    port: 0,
+    heartRatePath: '/v2/sandbox/usercollection/heartrate',
+    secretKey: 'sixteen letters!',
+  });
+});
+
+test('all wrong ones are named at once, with value and what is expected', () => {
+  expect(refusal({ RINGNECK_PORT: '80a', RINGNECK_TIME_ZONE: 'Europe/Zürich', RINGNECK_LOG_LEVEL: 'loud' })).toBe(
+    'Wrong settings. RINGNECK_PORT is "80a": expected a whole number from 0 to 65535; ' +
+      'RINGNECK_LOG_LEVEL is "loud": expected one of fatal, error, warn, info, debug, trace, silent; ' +
+      'RINGNECK_TIME_ZONE is "Europe/Zürich": expected an IANA time zone, as Europe/Zurich.',
+  );
+});
+
+test('the secret key is never shown, nor a password in an address', () => {
+  expect(refusal({ RINGNECK_SECRET_KEY: 'too-short' })).toBe('Wrong setting. RINGNECK_SECRET_KEY: expected at least 16 characters.');
+  expect(refusal({ RINGNECK_QUEUE_URL: 'http://user:pa@ss?word@queue:6379/?password=word' })).toBe(
+    'Wrong setting. RINGNECK_QUEUE_URL is "http://***@queue:6379/?***": expected a redis:// or rediss:// address.',
+  );
+  for (const address of [
+    'redis:/u:hidden@queue',
+    'u:hidden@queue',
+    ':hidden@queue',
+    'hidden@queue',
+    'redis:hidden@queue',
+    'http://h?token=hidden',
+    'redis://u:hidden\n@q z',
+  ]) {
+    expect(refusal({ RINGNECK_SERVICE_URL: address })).not.toContain('hidden');
+  }
+});
+
+test.each([
+  ['RINGNECK_SERVICE_URL', ['api.example.com', 'ftp://example.com', 'https://u:p@example.com', 'https://example.com/?a=b', 'http://']],
+  ['RINGNECK_DATA', ['~/ringneck']],
+  ['RINGNECK_QUEUE_URL', ['redis:', 'localhost:6379', 'redis://']],
+  ['RINGNECK_QUEUE_PREFIX', ['a:b', 'a b', 'x'.repeat(65)]],
+  ['RINGNECK_HOST', ['a b', 'http://x']],
+  ['RINGNECK_PORT', ['65536', '-1', '8080.5', ' 80', '1e3']],
+  ['RINGNECK_NIGHTLY', ['3', 'nightly', '61 3 * * *', '0 0 30 2 *', '1 2 3 4 5 6 7']],
+  ['RINGNECK_NIGHTLY_DAYS', ['0', '14d']],
+  ['RINGNECK_TIME_ZONE', ['Nowhere', 'Europe']],
+  ['RINGNECK_SETTLED_DAYS', ['-1', 'never']],
+  ['RINGNECK_REQUESTS_PER_TOKEN', ['0', '65']],
+  ['RINGNECK_HEART_RATE_PATH', ['heartrate', '/a b', '/a?b', 'https://x/y']],
+  ['RINGNECK_SNAPSHOT', ['~/x.duckdb']],
+  ['RINGNECK_SNAPSHOT_MODE', ['600 ', '0888', '0440', '6', 'rw-------']],
+  ['RINGNECK_HEADER_PREFIX', ['x-service', 'X-Service-', 'x service-', '-']],
+])('%s refuses what it cannot be', (name, values) => {
+  for (const value of values) expect(refusal({ [name]: value }), value).toContain(`${name} is ${JSON.stringify(value).slice(0, 4)}`);
+});
+
+test('the cron pattern may have seconds, names and aliases', () => {
+  for (const pattern of ['0 30 3 * * *', '@daily', '0 4 * * mon-fri'])
+    expect(readSettings({ RINGNECK_NIGHTLY: pattern }).nightly).toBe(pattern);
+});
+
+test('a variable that is no setting is named, with the nearest that is', () => {
+  expect(
+    readSettings({ RINGNECK_PROT: '1', RINGNECK_NIGHTLYDAYS: '2', RINGNECK_COLOUR: 'x', RINGNEC_PORT: '1', PATH: '' }).unknown,
+  ).toEqual([
+    'RINGNECK_COLOUR is not a setting.',
+    'RINGNECK_NIGHTLYDAYS is not a setting: did you mean RINGNECK_NIGHTLY_DAYS?',
+    'RINGNECK_PROT is not a setting: did you mean RINGNECK_PORT?',
+  ]);
+});
+
+test('the table has a row for each setting, the same on every machine', () => {
+  const rows = settingsTable().split('\n');
+  expect(rows.slice(0, 4)).toEqual([
+    '| name | default | meaning |',
+    '|---|---|---|',
+    '| RINGNECK_SERVICE_URL | – | base address of the service |',
+    '| RINGNECK_DATA | `./data` | data folder: warehouse, snapshot, secret key, queue, the service’s state |',
+  ]);
+  expect(rows).toHaveLength(19);
+  expect(rows.find(row => row.includes('RINGNECK_TIME_ZONE'))).toBe(
+    '| RINGNECK_TIME_ZONE | the system’s | time zone of the cron pattern |',
+  );
+});

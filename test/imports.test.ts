@@ -1,0 +1,232 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { parseAst } from 'vitest/node';
+
+const peers = ['src/client', 'src/warehouse', 'src/service', 'src/receiver', 'src/queue', 'src/control'];
+
+// The architecture (DESIGN, section 2) is these three tables. `src` stands for the files that lie directly in it.
+const mayImport: Record<string, string[]> = {
+  schema: ['schema'],
+  src: ['schema', 'src'],
+  ...Object.fromEntries(peers.map(peer => [peer, ['schema', 'src', peer]])),
+  jobs: ['schema', 'src', ...peers, 'jobs'],
+  'src/cli': ['schema', 'src', ...peers, 'jobs', 'src/cli'],
+};
+const packagesOnlyIn: Record<string, string[]> = {
+  bullmq: ['src/queue', 'jobs', 'src/cli'],
+  '@duckdb/': ['src/warehouse'],
+  fastify: ['src/service', 'src/receiver', 'src/control'],
+  '@fastify/': ['src/service', 'src/receiver', 'src/control'],
+};
+const packagesOf: Record<string, string[]> = { schema: ['zod'] };
+/** The one file that reads process.env, and who may import what it exports of it. */
+const environmentIn = { file: 'src/config.ts', exportedAs: 'environment', onlyFor: 'src/cli' };
+
+interface Node {
+  type: string;
+  [key: string]: unknown;
+}
+
+const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'type' in value;
+
+function* nodesIn(value: unknown): Generator<Node> {
+  if (Array.isArray(value)) for (const item of value) yield* nodesIn(item);
+  else if (isNode(value)) {
+    yield value;
+    for (const child of Object.values(value)) yield* nodesIn(child);
+  }
+}
+
+/** Everything that a node imports: undefined for no import, null for one whose name is computed. */
+function importedBy(node: Node): string | null | undefined {
+  const literal = (value: unknown) => {
+    if (!isNode(value)) return null;
+    if (value.type === 'TemplateLiteral' && (value.expressions as unknown[]).length === 0) {
+      return (value.quasis as { value: { cooked: string } }[])[0]!.value.cooked;
+    }
+    return typeof value.value === 'string' ? value.value : null;
+  };
+  switch (node.type) {
+    case 'ImportDeclaration':
+    case 'ImportExpression':
+    case 'ExportAllDeclaration':
+    case 'TSImportType':
+      return literal(node.source);
+    case 'ExportNamedDeclaration':
+      return node.source ? literal(node.source) : undefined;
+    case 'TSExternalModuleReference':
+      return literal(node.expression);
+    case 'CallExpression':
+      return isNode(node.callee) && node.callee.name === 'require' ? literal((node.arguments as unknown[])[0]) : undefined;
+    default:
+      return undefined;
+  }
+}
+
+const nameOf = (value: unknown): unknown => (isNode(value) ? (value.name ?? value.value) : undefined);
+
+function readsEnvironment(node: Node): boolean {
+  const isProcess = (value: unknown) => isNode(value) && nameOf(value.type === 'MemberExpression' ? value.property : value) === 'process';
+  if (node.type === 'MemberExpression') return isProcess(node.object) && nameOf(node.property) === 'env';
+  // const { env } = process
+  return node.type === 'VariableDeclarator' && isProcess(node.init) && isNode(node.id) && node.id.type === 'ObjectPattern';
+}
+
+/** The row of the table that a file belongs to. */
+function zoneOf(path: string): string | undefined {
+  const [top, second, ...rest] = path.split('/');
+  if (top === undefined || second === undefined) return undefined;
+  const zone = top === 'src' && rest.length > 0 ? `src/${second}` : top;
+  return zone in mayImport ? zone : undefined;
+}
+
+/** What is wrong with one file: a sentence for each, that names the file, the import and the rule. */
+function violations(path: string, source: string): string[] {
+  const zone = zoneOf(path);
+  if (zone === undefined) return [`${path}: the table in test/imports.test.ts has no row for its folder`];
+  const wrong: string[] = [];
+  for (const node of nodesIn(parseAst(source, { lang: 'ts' }))) {
+    if (readsEnvironment(node) && path !== environmentIn.file) wrong.push(`${path} reads process.env: only ${environmentIn.file} may`);
+    const imported = importedBy(node);
+    if (imported === undefined) continue;
+    if (imported === null) wrong.push(`${path} imports a computed name: this test cannot follow that`);
+    else if (imported.startsWith('.')) wrong.push(...wrongFile(path, zone, posix.join(posix.dirname(path), imported), node));
+    else wrong.push(...wrongPackage(path, zone, imported));
+  }
+  return wrong;
+}
+
+function wrongFile(path: string, zone: string, target: string, node: Node): string[] {
+  const targetZone = zoneOf(target);
+  const allowed = mayImport[zone]!;
+  if (targetZone === undefined || !allowed.includes(targetZone))
+    return [`${path} imports ${target}: ${zone} may import only ${allowed.join(', ')}`];
+  const names = Array.isArray(node.specifiers)
+    ? node.specifiers.map((specifier: Node) => nameOf(specifier.imported ?? specifier.local))
+    : [];
+  if (target !== environmentIn.file || zone === environmentIn.onlyFor || !names.includes(environmentIn.exportedAs)) return [];
+  return [`${path} imports ${environmentIn.exportedAs} of ${target}: only ${environmentIn.onlyFor} may`];
+}
+
+function wrongPackage(path: string, zone: string, imported: string): string[] {
+  const own = packagesOf[zone];
+  if (own && !own.includes(imported)) return [`${path} imports ${imported}: of packages ${zone} may import only ${own.join(', ')}`];
+  if (/^(node:)?process$/.test(imported))
+    return [`${path} imports ${imported}: process is there without, and its env is for ${environmentIn.file}`];
+  for (const [name, zones] of Object.entries(packagesOnlyIn)) {
+    const isOfIt = name.endsWith('/') ? imported.startsWith(name) : imported === name || imported.startsWith(`${name}/`);
+    if (isOfIt && !zones.includes(zone)) return [`${path} imports ${imported}: only ${zones.join(', ')} may`];
+  }
+  return [];
+}
+
+test('every file imports only what the architecture allows', () => {
+  const root = fileURLToPath(new URL('..', import.meta.url));
+  const files = ['schema', 'src', 'jobs'].flatMap(top =>
+    readdirSync(join(root, top), { recursive: true, encoding: 'utf8' })
+      .filter(file => file.endsWith('.ts'))
+      .map(file => posix.join(top, file.replaceAll('\\', '/'))),
+  );
+  expect(files.length).toBeGreaterThan(20);
+  expect(files.flatMap(file => violations(file, readFileSync(join(root, file), 'utf8')))).toEqual([]);
+});
+
+test.each([
+  ['schema/sleep.ts', `import { z } from 'zod'; import { sample } from './fields.ts';`],
+  ['src/files.ts', `import { sleep } from '../schema/sleep.ts'; import { x } from './errors.ts'; import fs from 'node:fs';`],
+  ['src/queue/open.ts', `import { Queue } from 'bullmq'; import { redis } from './redis.ts'; import type { Log } from '../log.ts';`],
+  [
+    'src/service/people/night.ts',
+    `import { fastify } from 'fastify'; import { x } from '../random.ts'; import { y } from '../../days.ts';`,
+  ],
+  ['src/warehouse/open.ts', `import { DuckDBInstance } from '@duckdb/node-api';`],
+  ['jobs/collect.ts', `import type { Job } from 'bullmq'; import { pages } from '../src/client/pages.ts';`],
+  ['src/cli/up.ts', `import { collect } from '../../jobs/collect.ts'; import { environment } from '../config.ts';`],
+  ['src/config.ts', `export const environment = process.env;`],
+  [
+    'src/log.ts',
+    `// process.env and import 'bullmq' in a comment\nconst text = "import x from 'bullmq'; process.env"; process.stderr.isTTY;`,
+  ],
+])('%s may say: %s', (path, source) => {
+  expect(violations(path, source)).toEqual([]);
+});
+
+test.each([
+  ['schema/sleep.ts', `import fs from 'node:fs';`, 'schema/sleep.ts imports node:fs: of packages schema may import only zod'],
+  ['schema/views/a.ts', `import '../../src/days.ts';`, 'schema/views/a.ts imports src/days.ts: schema may import only schema'],
+  ['src/days.ts', `import { pages } from './client/pages.ts';`, 'src/days.ts imports src/client/pages.ts: src may import only schema, src'],
+  [
+    'src/client/a.ts',
+    `import type { W } from '../warehouse/w.ts';`,
+    'src/client/a.ts imports src/warehouse/w.ts: src/client may import only schema, src, src/client',
+  ],
+  [
+    'src/client/a.ts',
+    `export { w } from '../queue/w.ts';`,
+    'src/client/a.ts imports src/queue/w.ts: src/client may import only schema, src, src/client',
+  ],
+  [
+    'src/client/a.ts',
+    `export * from '../queue/w.ts';`,
+    'src/client/a.ts imports src/queue/w.ts: src/client may import only schema, src, src/client',
+  ],
+  [
+    'src/client/a.ts',
+    `const w = await import('../queue/w.ts');`,
+    'src/client/a.ts imports src/queue/w.ts: src/client may import only schema, src, src/client',
+  ],
+  [
+    'src/client/a.ts',
+    `let w: import('../queue/w.ts').W;`,
+    'src/client/a.ts imports src/queue/w.ts: src/client may import only schema, src, src/client',
+  ],
+  [
+    'src/client/a.ts',
+    `let w: typeof import('../cli/w.ts');`,
+    'src/client/a.ts imports src/cli/w.ts: src/client may import only schema, src, src/client',
+  ],
+  ['src/client/a.ts', `import w = require('bullmq');`, 'src/client/a.ts imports bullmq: only src/queue, jobs, src/cli may'],
+  ['src/client/a.ts', `const w = require('bullmq');`, 'src/client/a.ts imports bullmq: only src/queue, jobs, src/cli may'],
+  ['src/client/a.ts', 'const w = import(`bullmq`);', 'src/client/a.ts imports bullmq: only src/queue, jobs, src/cli may'],
+  [
+    'src/client/a.ts',
+    `import { x } from '../../test/support/x.ts';`,
+    'src/client/a.ts imports test/support/x.ts: src/client may import only schema, src, src/client',
+  ],
+  ['src/client/a.ts', 'await import(name);', 'src/client/a.ts imports a computed name: this test cannot follow that'],
+  [
+    'jobs/collect.ts',
+    `import { duckdb } from '@duckdb/node-bindings';`,
+    'jobs/collect.ts imports @duckdb/node-bindings: only src/warehouse may',
+  ],
+  [
+    'jobs/collect.ts',
+    `import { print } from '../src/cli/print.ts';`,
+    `jobs/collect.ts imports src/cli/print.ts: jobs may import only ${mayImport.jobs!.join(', ')}`,
+  ],
+  ['src/cli/up.ts', `import fastify from 'fastify';`, 'src/cli/up.ts imports fastify: only src/service, src/receiver, src/control may'],
+  [
+    'src/cli/up.ts',
+    `import ui from '@fastify/swagger-ui';`,
+    'src/cli/up.ts imports @fastify/swagger-ui: only src/service, src/receiver, src/control may',
+  ],
+  ['src/cli/up.ts', 'process.env.HOME;', 'src/cli/up.ts reads process.env: only src/config.ts may'],
+  ['src/cli/up.ts', `process['env'];`, 'src/cli/up.ts reads process.env: only src/config.ts may'],
+  ['src/cli/up.ts', 'globalThis.process.env;', 'src/cli/up.ts reads process.env: only src/config.ts may'],
+  ['src/cli/up.ts', 'const { env } = process;', 'src/cli/up.ts reads process.env: only src/config.ts may'],
+  [
+    'src/cli/up.ts',
+    `import { env } from 'node:process';`,
+    'src/cli/up.ts imports node:process: process is there without, and its env is for src/config.ts',
+  ],
+  [
+    'src/queue/a.ts',
+    `import { environment } from '../config.ts';`,
+    'src/queue/a.ts imports environment of src/config.ts: only src/cli may',
+  ],
+  ['src/helpers/a.ts', '', 'src/helpers/a.ts: the table in test/imports.test.ts has no row for its folder'],
+])('%s is refused: %s', (path, source, message) => {
+  expect(violations(path, source)).toEqual([message]);
+});

@@ -1,0 +1,73 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Whether this machine has a Redis. RINGNECK_DEMAND_TOOLS=1 turns its absence into a failure instead of skipped tests. */
+export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
+if (!hasRedis && process.env.RINGNECK_DEMAND_TOOLS === '1')
+  throw new Error('redis-server is not on the PATH, and RINGNECK_DEMAND_TOOLS=1 demands it');
+
+export interface RedisServer {
+  url: string;
+  port: number;
+  start(): Promise<void>;
+  /** As kill -9 does. */
+  kill(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** A Redis of our own on a free port, as we ask production to run it; `settings` come last and win. */
+export async function startRedis(...settings: string[]): Promise<RedisServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'ringneck-redis-'));
+  const port = await freePort();
+  let child: ChildProcess | undefined;
+  const server: RedisServer = {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    start: async () => {
+      const safe = ['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction', '--save', ''];
+      child = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, ...safe, ...settings], {
+        stdio: 'ignore',
+      });
+      await listening(port);
+    },
+    kill: async () => {
+      if (!child || child.exitCode !== null || child.signalCode !== null) return;
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+    },
+    remove: async () => {
+      await server.kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  await server.start();
+  return server;
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function listening(port: number): Promise<void> {
+  for (let i = 0; i < 200; i++) {
+    const socket = connect(port, '127.0.0.1');
+    const connected = await Promise.race([once(socket, 'connect').then(() => true), once(socket, 'error').then(() => false)]).catch(
+      () => false,
+    );
+    socket.destroy();
+    if (connected) return;
+    await sleep(25);
+  }
+  throw new Error(`redis-server does not listen on ${port}`);
+}

@@ -1,0 +1,132 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { TryLaterError, UsageError } from '../../src/errors.ts';
+import { type Log, silentLog } from '../../src/log.ts';
+import { openQueues } from '../../src/queue/open.ts';
+import { QueueUnavailable } from '../../src/queue/queues.ts';
+import { freePort, hasRedis, type RedisServer, startRedis } from './redis-server.ts';
+import { until } from './until.ts';
+
+const open = (url: string, log: Log = silentLog) => openQueues({ url, folder: '/nowhere', prefix: 'test', log });
+
+/** A log that keeps its lines. */
+function keptLog() {
+  const lines: string[] = [];
+  const keep = (...parts: unknown[]) => void lines.push(JSON.stringify(parts));
+  return { lines, log: { ...silentLog, info: keep, warn: keep, error: keep } as unknown as Log };
+}
+
+test('a Redis that is not there is named without its password, within seconds', async () => {
+  const port = await freePort();
+  const start = Date.now();
+  const error = await open(`redis://ben:s3cret@127.0.0.1:${port}/2`).catch(thrown => thrown);
+  expect(error).toBeInstanceOf(TryLaterError);
+  expect(error.message).toContain(`127.0.0.1:${port}`);
+  expect(error.message).not.toContain('s3cret');
+  expect(Date.now() - start).toBeLessThan(4_000);
+});
+
+test('something that listens and says nothing is given up after 5 s', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  const start = Date.now();
+  await expect(open(`redis://127.0.0.1:${port}`)).rejects.toThrow(TryLaterError);
+  expect(Date.now() - start).toBeLessThan(7_000);
+  server.close();
+});
+
+test.each(['http://localhost', 'localhost:6379', 'redis//x', ''])('%j is not the URL of a Redis', async url => {
+  await expect(open(url)).rejects.toThrow(UsageError);
+});
+
+describe.skipIf(!hasRedis)('a Redis', () => {
+  let redis: RedisServer | undefined;
+  afterEach(async () => {
+    await redis?.remove();
+  });
+
+  test('that may lose jobs is warned about', async () => {
+    redis = await startRedis('--appendonly', 'no', '--maxmemory-policy', 'allkeys-lru');
+    vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+    const { lines, log } = keptLog();
+    await (await open(redis.url, log)).close();
+    expect(lines.join()).toContain('noeviction');
+    expect(lines.join()).toContain('appendonly');
+  });
+
+  test('as it should be is not', async () => {
+    redis = await startRedis();
+    const { lines, log } = keptLog();
+    await (await open(redis.url, log)).close();
+    await sleep(100);
+    expect(lines).toEqual([]);
+  });
+
+  test('that refuses the password is a wrong setting', async () => {
+    redis = await startRedis('--requirepass', 'right');
+    for (const user of ['', ':wr0ng@']) {
+      const error = await open(redis.url.replace('//', `//${user}`)).catch(thrown => thrown);
+      expect(error).toBeInstanceOf(UsageError);
+      expect(error.message).not.toContain('wr0ng');
+    }
+    await (await open(redis.url.replace('//', '//:right@'))).close();
+  });
+
+  test('killed and restarted: adding fails in time and does not come true later, then all goes on', async () => {
+    redis = await startRedis();
+    const { lines, log } = keptLog();
+    const queues = await open(redis.url, log);
+    const seen: unknown[] = [];
+    queues.worker('work', async job => void seen.push(job.data), { concurrency: 2 });
+    await queues.add('work', 'n', 'before');
+    await until('before', () => seen.length === 1);
+    await redis.kill();
+    await sleep(100);
+    const start = Date.now();
+    const failed = await Promise.allSettled(Array.from({ length: 20 }, (_, i) => queues.add('work', 'n', `away ${i}`)));
+    expect(Date.now() - start).toBeLessThan(1_900);
+    for (const one of failed) expect(one.status === 'rejected' && one.reason).toBeInstanceOf(QueueUnavailable);
+    await expect(queues.ping()).rejects.toThrow(QueueUnavailable);
+    const waits = queues.addBulk('work', [{ name: 'n', data: 'waits' }]);
+    await redis.start();
+    await waits;
+    await until('back', () =>
+      queues.add('work', 'n', 'after').then(
+        () => true,
+        () => false,
+      ),
+    );
+    await until('after', () => seen.includes('after'));
+    expect(seen).toContain('waits');
+    expect(seen.filter(data => String(data).startsWith('away'))).toEqual([]);
+    expect(lines.filter(line => line.includes('away'))).toHaveLength(1);
+    expect(lines.filter(line => line.includes('Redis is back'))).toHaveLength(1);
+    await queues.close();
+  });
+
+  test('that is away does not keep us from closing', async () => {
+    redis = await startRedis();
+    const queues = await open(redis.url);
+    queues.worker('work', async () => undefined, { concurrency: 2 });
+    queues.events('work');
+    await queues.add('work', 'n', 1);
+    await sleep(200);
+    await redis.kill();
+    const start = Date.now();
+    await queues.close({ graceMs: 500 });
+    expect(Date.now() - start).toBeLessThan(4_000);
+  });
+
+  test('is shared by two prefixes that do not see each other', async () => {
+    redis = await startRedis();
+    const one = await open(redis.url);
+    const other = await openQueues({ url: redis.url, folder: '/nowhere', prefix: 'service', log: silentLog });
+    await one.add('work', 'n', 1);
+    expect((await one.counts('work')).waiting).toBe(1);
+    expect((await other.counts('work')).waiting).toBe(0);
+    await Promise.all([one.close(), other.close()]);
+  });
+});

@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest';
+import { spo2 } from './documents.ts';
+import { startService } from './literal-service.ts';
+
+const PATH = '/v2/usercollection/daily_spo2';
+const ada = { documents: { daily_spo2: [spo2('2025-03-09')] } };
+const ben = { documents: {} };
+
+test('a missing, malformed, unknown, expired and revoked token are 401, each in its own words', async () => {
+  const { get } = await startService({ ada });
+  const answers = [
+    await get(PATH, null),
+    await get(PATH, null, { headers: { authorization: 'Basic YWRhOnB3' } }),
+    await get(PATH, 'nobody-token'),
+    await get(PATH, 'ada-expired'),
+    await get(PATH, 'ada-revoked'),
+  ];
+  for (const answer of answers) {
+    expect(answer.status).toBe(401);
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+    expect(answer.body).toEqual({ detail: expect.any(String) });
+  }
+  expect(new Set(answers.map(answer => answer.body.detail)).size).toBe(5);
+});
+
+test.each(['ada-token', 'Bearer', 'Bearer ', 'Bearer a b', 'Bearerada-token', 'Bearer "ada-token"', 'Token ada-token', ''])(
+  'the header "%s" is malformed',
+  async authorization => {
+    const { get } = await startService({ ada });
+    const answer = await get(PATH, null, { headers: { authorization } });
+    expect([answer.status, answer.body.detail]).toEqual([401, expect.stringContaining('malformed')]);
+  },
+);
+
+test('the scheme may be written in any case', async () => {
+  const { get } = await startService({ ada });
+  for (const scheme of ['bearer', 'BEARER']) {
+    expect((await get(PATH, null, { headers: { authorization: `${scheme} ada-token` } })).status).toBe(200);
+  }
+});
+
+test('a lapsed subscription is 403', async () => {
+  const { get } = await startService({ ada });
+  const answer = await get(PATH, 'ada-lapsed');
+  expect([answer.status, answer.body]).toEqual([403, { detail: expect.stringContaining('expired') }]);
+});
+
+test('authentication comes before validation and before looking for documents', async () => {
+  const { get } = await startService({ ada });
+  for (const query of ['?start_date=x', '?start_date=2025-03-10&end_date=2025-03-01', '?next_token=garbage', '/none']) {
+    expect((await get(PATH + query, null)).status).toBe(401);
+    expect((await get(PATH + query, 'ada-lapsed')).status).toBe(403);
+  }
+  expect((await get('/v2/sandbox/usercollection/heartrate?start_datetime=x', null)).status).toBe(401);
+  expect((await get('/v2/usercollection/personal_info', null)).status).toBe(401);
+});
+
+test('the limit of a token answers 429 with its headers until the window ends', async () => {
+  let now = new Date('2025-03-10T12:00:00.400Z');
+  const { get } = await startService({ ada, ben }, { rateLimit: { requests: 2, seconds: 60 } }, { clock: () => now });
+  expect((await get(PATH)).status).toBe(200);
+  now = new Date('2025-03-10T12:00:20.000Z');
+  expect((await get(PATH)).status).toBe(200);
+  const refused = await get(PATH);
+  expect([refused.status, refused.body]).toEqual([429, { detail: expect.stringContaining('Rate limit exceeded') }]);
+  expect(Object.fromEntries(refused.headers)).toMatchObject({
+    'retry-after': '41',
+    'x-ratelimit-limit': '2',
+    'x-ratelimit-window': '60',
+    'x-ratelimit-reset': String(Date.parse('2025-03-10T12:01:01Z') / 1000),
+    'x-ratelimit-tier': 'token',
+  });
+  expect((await get(PATH, 'ben-token')).status).toBe(200);
+  now = new Date('2025-03-10T12:01:00.399Z');
+  expect((await get(PATH)).headers.get('retry-after')).toBe('1');
+  now = new Date('2025-03-10T12:01:00.400Z');
+  expect((await get(PATH)).status).toBe(200);
+});
+
+test('the limit of the application counts every request, also those without a valid token', async () => {
+  let now = new Date('2025-03-10T12:00:00Z');
+  const { get } = await startService({ ada, ben }, { appRateLimit: { requests: 4, seconds: 10 } }, { clock: () => now });
+  const statuses = [];
+  for (const token of [null, 'nobody-token', 'ada-token', 'ada-expired']) statuses.push((await get(PATH, token)).status);
+  expect(statuses).toEqual([401, 401, 200, 401]);
+  const refused = await get(PATH, 'ben-token');
+  expect([refused.status, refused.headers.get('x-ratelimit-tier')]).toEqual([429, 'application']);
+  expect((await get(PATH, null)).status).toBe(429);
+  now = new Date('2025-03-10T12:00:10Z');
+  expect((await get(PATH, 'ben-token')).status).toBe(200);
+});
+
+test('what one limit refuses uses up nothing of the other', async () => {
+  const limits = { rateLimit: { requests: 1, seconds: 60 }, appRateLimit: { requests: 2, seconds: 60 } };
+  const { get } = await startService({ ada, ben }, limits);
+  const statuses = [];
+  for (const token of ['ada-token', 'ada-token', 'ada-token', 'ben-token', 'ben-token']) statuses.push((await get(PATH, token)).status);
+  expect(statuses).toEqual([200, 429, 429, 200, 429]);
+});
+
+test('a clock set back starts a new window instead of a long wait', async () => {
+  let now = new Date('2025-03-10T12:00:00Z');
+  const { get } = await startService({ ada }, { rateLimit: { requests: 1, seconds: 60 } }, { clock: () => now });
+  expect((await get(PATH)).status).toBe(200);
+  now = new Date('2025-03-10T11:00:00Z');
+  expect((await get(PATH)).status).toBe(200);
+  expect((await get(PATH)).headers.get('retry-after')).toBe('60');
+});
+
+test('without limits nothing is counted', async () => {
+  const { get } = await startService({ ada });
+  for (let i = 0; i < 30; i++) expect((await get(PATH)).status).toBe(200);
+});

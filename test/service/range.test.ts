@@ -1,0 +1,142 @@
+import { expect, test } from 'vitest';
+import type { WireDocument } from '../../schema/resource.ts';
+import { spo2 } from './documents.ts';
+import { startService } from './literal-service.ts';
+
+const DAYS = ['2025-03-07', '2025-03-08', '2025-03-09', '2025-03-10', '2025-03-11'];
+const ofDays = () => DAYS.map(day => spo2(day));
+const ada = {
+  documents: { daily_spo2: ofDays(), daily_activity: ofDays(), sleep: ofDays(), session: ofDays(), daily_readiness: ofDays() },
+};
+const days = (body: { data: WireDocument[] }) => body.data.map(document => document.day);
+const at = (name: string, query: string) => `/v2/usercollection/${name}?${query}`;
+
+test('a range counts its first and its last day in', async () => {
+  const { get } = await startService({ ada });
+  for (const name of ['daily_spo2', 'daily_readiness'])
+    expect(days((await get(at(name, 'start_date=2025-03-08&end_date=2025-03-10'))).body)).toEqual([
+      '2025-03-08',
+      '2025-03-09',
+      '2025-03-10',
+    ]);
+});
+
+test('activity, sleep and session leave the end day out', async () => {
+  const { get } = await startService({ ada });
+  for (const name of ['daily_activity', 'sleep', 'session']) {
+    expect(days((await get(at(name, 'start_date=2025-03-08&end_date=2025-03-10'))).body)).toEqual(['2025-03-08', '2025-03-09']);
+    expect((await get(at(name, 'start_date=2025-03-08&end_date=2025-03-08'))).body).toEqual({ data: [], next_token: null });
+  }
+});
+
+test('with inclusiveEnd every collection counts the end day in', async () => {
+  const { get } = await startService({ ada }, { inclusiveEnd: true });
+  for (const name of ['daily_activity', 'sleep', 'session', 'daily_spo2'])
+    expect(days((await get(at(name, 'start_date=2025-03-09&end_date=2025-03-10'))).body)).toEqual(['2025-03-09', '2025-03-10']);
+});
+
+test('the end is today (UTC) when omitted, the start the day before the end', async () => {
+  const { get } = await startService({ ada });
+  expect(days((await get(at('daily_spo2', ''))).body)).toEqual(['2025-03-09', '2025-03-10']);
+  expect(days((await get(at('daily_activity', ''))).body)).toEqual(['2025-03-09']);
+  expect(days((await get(at('daily_spo2', 'start_date=2025-03-08'))).body)).toEqual(['2025-03-08', '2025-03-09', '2025-03-10']);
+  expect(days((await get(at('daily_spo2', 'end_date=2025-03-08'))).body)).toEqual(['2025-03-07', '2025-03-08']);
+});
+
+test('a date-time counts as the date it is written with', async () => {
+  const { get } = await startService({ ada });
+  for (const [start, end] of [
+    ['2025-03-08T23:59:59-11:00', '2025-03-09T00:30:00%2B13:00'],
+    ['2025-03-08T00:00:00Z', '2025-03-09T00:00:00.000Z'],
+    ['2025-03-08T22:00', '2025-03-09T01:00:00'],
+  ])
+    expect(days((await get(at('daily_spo2', `start_date=${start}&end_date=${end}`))).body)).toEqual(['2025-03-08', '2025-03-09']);
+});
+
+test('no span is too long for a collection', async () => {
+  const { get } = await startService({ ada });
+  expect(days((await get(at('daily_spo2', 'start_date=0001-01-01&end_date=9999-12-31'))).body)).toEqual(DAYS);
+});
+
+test('a reversed range is 400 and names both dates', async () => {
+  const { get } = await startService({ ada });
+  const answer = await get(at('daily_spo2', 'start_date=2025-03-10&end_date=2025-03-09'));
+  expect([answer.status, answer.body]).toEqual([400, { detail: 'Start date 2025-03-10 is after end date 2025-03-09.' }]);
+  expect((await get(at('daily_spo2', 'start_date=2025-03-11'))).status).toBe(400);
+});
+
+test.each(['yesterday', '2025-02-29', '2025-13-01', '2025-3-1', '20250301', '', '2025-03-01T25:00:00Z', '1741593600', ' 2025-03-01'])(
+  'the start date "%s" is 422 with the body of section 7',
+  async text => {
+    const { get } = await startService({ ada });
+    const answer = await get(at('daily_spo2', `start_date=${encodeURIComponent(text)}`));
+    expect(answer.status).toBe(422);
+    expect(answer.body).toEqual({
+      detail: [
+        {
+          loc: ['query', 'start_date'],
+          msg: 'Input should be a date, YYYY-MM-DD, or an ISO 8601 date-time',
+          type: 'date_parsing',
+          input: text,
+        },
+      ],
+    });
+  },
+);
+
+test('every wrong parameter is named at once', async () => {
+  const { get } = await startService({ ada });
+  const { status, body } = await get(at('daily_spo2', 'start_date=a&end_date=b'));
+  expect([status, body.detail.map((issue: { loc: string[] }) => issue.loc)]).toEqual([
+    422,
+    [
+      ['query', 'start_date'],
+      ['query', 'end_date'],
+    ],
+  ]);
+});
+
+test('a raw + arrives as a blank and is 422 with a hint', async () => {
+  const { get } = await startService({ ada });
+  const { status, body } = await get(at('daily_spo2', 'end_date=2025-03-09T00:00:00+01:00'));
+  expect(status).toBe(422);
+  expect(body.detail[0]).toMatchObject({ loc: ['query', 'end_date'], input: '2025-03-09T00:00:00 01:00' });
+  expect(body.detail[0].msg).toContain('%2B');
+});
+
+test.each(['start_date', 'end_date', 'fields', 'next_token'])('%s given twice is 422', async name => {
+  const { get } = await startService({ ada });
+  const { status, body } = await get(at('daily_spo2', `${name}=2025-03-09&${name}=2025-03-09`));
+  expect(status).toBe(422);
+  expect(body.detail).toEqual([
+    { loc: ['query', name], msg: 'Input should be given once', type: 'string_type', input: ['2025-03-09', '2025-03-09'] },
+  ]);
+});
+
+test('ring_configuration has no dates and ignores them, as unknown parameters are', async () => {
+  const rings = [{ id: 'ring-b' }, { id: 'ring-a', size: 9 }];
+  const { get } = await startService({ ada: { documents: { ring_configuration: rings } } });
+  const answer = await get(at('ring_configuration', 'start_date=nonsense&end_date=1900-01-01&colour=red&__proto__=1'));
+  expect([answer.status, answer.body]).toEqual([200, { data: [{ id: 'ring-a', size: 9 }, { id: 'ring-b' }], next_token: null }]);
+});
+
+test('fields narrows a collection; id and day always come, unknown names are ignored', async () => {
+  const document = { id: 'one', day: '2025-03-09', score: 77, contributors: { sleep_balance: 5 }, temperature_deviation: null };
+  const { get } = await startService({ ada: { documents: { daily_readiness: [document] } } });
+  const read = async (fields: string) => (await get(at('daily_readiness', `fields=${fields}`))).body.data[0];
+  expect(await read('score')).toEqual({ id: 'one', day: '2025-03-09', score: 77 });
+  expect(await read('%20temperature_deviation%20,contributors')).toEqual({
+    id: 'one',
+    day: '2025-03-09',
+    contributors: { sleep_balance: 5 },
+    temperature_deviation: null,
+  });
+  expect(await read('nothing,constructor,__proto__')).toEqual({ id: 'one', day: '2025-03-09' });
+  expect(await read('')).toEqual(document);
+});
+
+test('fields says nothing to a single document', async () => {
+  const document = { id: 'one', day: '2025-03-09', score: 77 };
+  const { get } = await startService({ ada: { documents: { daily_readiness: [document] } } });
+  expect((await get('/v2/usercollection/daily_readiness/one?fields=day')).body).toEqual(document);
+});

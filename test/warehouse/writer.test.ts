@@ -1,0 +1,299 @@
+import { setImmediate } from 'node:timers/promises';
+import { DuckDBAppender, DuckDBConnection } from '@duckdb/node-api';
+import { afterEach, expect, test, vi } from 'vitest';
+import { RingneckError } from '../../src/errors.ts';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { newPath, openWarehouse, resourceNamed, store } from '../support/warehouse.ts';
+import { ACTIVITY, STRESS } from '../support/wire.ts';
+
+const folder = tempFolder();
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+const write = (warehouse: Warehouse, id: string, lane: 'live' | 'bulk' = 'bulk') =>
+  warehouse.storeDocuments(
+    {
+      userId: 'ann',
+      resource: resourceNamed('daily_activity'),
+      requestedAt: warehouse.moments.begin(),
+      documents: [{ ...ACTIVITY, id }],
+    },
+    { lane },
+  );
+
+const ids = async (warehouse: Warehouse) => (await warehouse.read('SELECT id FROM daily_activity ORDER BY sk')).map(([id]) => id);
+
+/** Lets every transaction begin only when `release` is called. */
+function holdTransactions(): { begun: Promise<void>; release: () => void } {
+  const original = DuckDBConnection.prototype.run;
+  let release = () => {};
+  let tell = () => {};
+  const released = new Promise<void>(resolve => {
+    release = resolve;
+  });
+  const begun = new Promise<void>(resolve => {
+    tell = resolve;
+  });
+  vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(async function (this: DuckDBConnection, ...parameters) {
+    if (parameters[0] === 'BEGIN TRANSACTION') {
+      tell();
+      await released;
+    }
+    return original.apply(this, parameters);
+  });
+  return { begun, release };
+}
+
+test('live work goes before bulk work that waited longer', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  const gate = holdTransactions();
+  const done: string[] = [];
+  const track = (id: string, lane: 'live' | 'bulk') => write(warehouse, id, lane).then(() => done.push(id));
+  const running = track('running', 'bulk');
+  await gate.begun;
+  const others = [track('bulk', 'bulk'), track('live', 'live')];
+  await setImmediate();
+  gate.release();
+  await Promise.all([running, ...others]);
+  expect(done).toEqual(['running', 'live', 'bulk']);
+  expect(await ids(warehouse)).toEqual(['running', 'live', 'bulk']);
+  await warehouse.close();
+});
+
+test('a stream of live work does not stop bulk work for ever', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  let bulk = false;
+  let before = 0;
+  const waiting = { bulk: Promise.resolve() as Promise<unknown> };
+  for (let i = 0; i < 30; i++) {
+    const live = write(warehouse, `live-${i}`, 'live');
+    if (i === 0) {
+      waiting.bulk = write(warehouse, 'bulk').then(() => {
+        bulk = true;
+      });
+    }
+    // Always one more live change waits before the last is done.
+    const next = write(warehouse, `more-${i}`, 'live');
+    await live;
+    if (!bulk) before++;
+    await next;
+  }
+  await waiting.bulk;
+  expect(before).toBeLessThan(30);
+  expect(await ids(warehouse)).toHaveLength(61);
+  await warehouse.close();
+});
+
+test('what arrives while a group is written is the next group', async () => {
+  const groups: number[] = [];
+  let size = 0;
+  const warehouse = await openWarehouse(newPath(folder), { beforeGroup: () => groups.push(size) });
+  groups.length = 0;
+  const gate = holdTransactions();
+  const first = write(warehouse, 'first');
+  await gate.begun;
+  const rest = Array.from({ length: 20 }, (_, i) => write(warehouse, `next-${i}`));
+  await setImmediate();
+  size = 20;
+  gate.release();
+  await Promise.all([first, ...rest]);
+  expect(groups).toEqual([0, 20]);
+  await warehouse.close();
+});
+
+test('a change that is given in the very moment the writer runs dry is written', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  // Every number of microtasks after a commit: one of them is when the writer has just found nothing more to do.
+  for (let turns = 0; turns < 40; turns++) {
+    await write(warehouse, `a-${turns}`);
+    for (let turn = 0; turn < turns; turn++) await null;
+    await write(warehouse, `b-${turns}`);
+  }
+  await Promise.all(
+    Array.from({ length: 40 }, async (_, turns) => {
+      await write(warehouse, `c-${turns}`);
+      for (let turn = 0; turn < turns; turn++) await null;
+      await write(warehouse, `d-${turns}`);
+    }),
+  );
+  expect(await ids(warehouse)).toHaveLength(160);
+  await warehouse.close();
+});
+
+test('one change that fails takes no neighbour with it', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  const bad = warehouse.storeDocuments(
+    {
+      userId: 'ann',
+      resource: resourceNamed('daily_activity'),
+      requestedAt: warehouse.moments.begin(),
+      documents: [{ ...ACTIVITY, id: 'bad' }],
+    },
+    { ledger: [{ table: 'sync.meta', key: { key: 'x' }, row: { no_such_column: 1 } }] },
+  );
+  const results = await Promise.allSettled([write(warehouse, 'one'), write(warehouse, 'two'), bad, write(warehouse, 'three')]);
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
+  await expect(bad).rejects.toThrow('not stored: sync.meta has no column no_such_column');
+  expect(await ids(warehouse)).toEqual(['one', 'two', 'three']);
+  await warehouse.close();
+});
+
+test('a group for which there is no memory is written in smaller groups', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  const append = DuckDBAppender.prototype.appendDataChunk;
+  const run = DuckDBConnection.prototype.run;
+  let chunks = 0;
+  let failures = 0;
+  vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(function (this: DuckDBConnection, ...parameters) {
+    if (parameters[0] === 'BEGIN TRANSACTION') chunks = 0;
+    return run.apply(this, parameters);
+  });
+  vi.spyOn(DuckDBAppender.prototype, 'appendDataChunk').mockImplementation(function (this: DuckDBAppender, chunk) {
+    if (++chunks > 3) {
+      failures++;
+      throw new Error('Out of Memory Error: could not allocate block of size 256.0 KiB (255.9 MiB/256.0 MiB used)');
+    }
+    return append.call(this, chunk);
+  });
+  const counts = await Promise.all(Array.from({ length: 8 }, (_, i) => write(warehouse, `a-${i}`)));
+  expect(counts.map(({ stored }) => stored)).toEqual([1, 1, 1, 1, 1, 1, 1, 1]);
+  expect(failures).toBe(3);
+  expect(await warehouse.read('SELECT count(*), count(DISTINCT id) FROM daily_activity')).toEqual([[8, 8]]);
+  expect(await warehouse.read('SELECT count(*), count(DISTINCT sk) FROM daily_activity_met')).toEqual([[32, 8]]);
+  await warehouse.close();
+});
+
+test('in a process of little memory a group that is too large arrives all the same', async () => {
+  const warehouse = await openWarehouse(newPath(folder), { memoryLimit: '48MB', threads: 1 });
+  const items = Array.from({ length: 60_000 }, (_, i) => Math.sin(i));
+  const results = await Promise.all(
+    Array.from({ length: 12 }, (_, i) =>
+      warehouse.storeDocuments({
+        userId: 'ann',
+        resource: resourceNamed('daily_activity'),
+        requestedAt: warehouse.moments.begin(),
+        documents: [{ ...ACTIVITY, id: `a-${i}`, met: { ...ACTIVITY.met, items } }],
+      }),
+    ),
+  );
+  expect(results.map(({ samples }) => samples)).toEqual(Array(12).fill(60_000));
+  expect(await warehouse.read('SELECT count(*) FROM daily_activity_met')).toEqual([[720_000]]);
+  await warehouse.close();
+});
+
+test('while two groups wait a third is not even parsed', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  const gate = holdTransactions();
+  const running = write(warehouse, 'running');
+  await gate.begun;
+  const items = Array.from({ length: 100_000 }, () => 1);
+  const large = warehouse.storeDocuments({
+    userId: 'ann',
+    resource: resourceNamed('daily_activity'),
+    requestedAt: warehouse.moments.begin(),
+    documents: Array.from({ length: 10 }, (_, i) => ({ ...ACTIVITY, id: `large-${i}`, met: { ...ACTIVITY.met, items } })),
+  });
+  for (let turn = 0; turn < 5; turn++) await setImmediate();
+  let parsed = false;
+  const third = warehouse.storeDocuments({
+    userId: 'ann',
+    resource: resourceNamed('daily_stress'),
+    requestedAt: warehouse.moments.begin(),
+    get documents() {
+      parsed = true;
+      return [STRESS];
+    },
+  });
+  for (let turn = 0; turn < 20; turn++) await setImmediate();
+  expect(parsed).toBe(false);
+  gate.release();
+  await Promise.all([running, large, third]);
+  expect(parsed).toBe(true);
+  expect(await warehouse.read('SELECT count(*) FROM daily_activity_met')).toEqual([[1_000_004]]);
+  await warehouse.close();
+});
+
+test('after a fatal error of DuckDB everything waiting is refused, once told', async () => {
+  const told: Error[] = [];
+  const warehouse = await openWarehouse(newPath(folder), { onFatal: error => told.push(error) });
+  const run = DuckDBConnection.prototype.run;
+  vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(function (this: DuckDBConnection, ...parameters) {
+    if (parameters[0] === 'COMMIT')
+      throw new Error('FATAL Error: Failed: database has been invalidated because of a previous fatal error.\nmore');
+    return run.apply(this, parameters);
+  });
+  const message = 'DuckDB cannot go on: FATAL Error: Failed: database has been invalidated because of a previous fatal error.; start again';
+  const results = await Promise.allSettled([write(warehouse, 'a'), write(warehouse, 'b', 'live'), write(warehouse, 'c')]);
+  expect(results.map(result => (result as PromiseRejectedResult).reason.message)).toEqual([message, message, message]);
+  await expect(write(warehouse, 'd')).rejects.toThrow(message);
+  await expect(warehouse.record([{ table: 'sync.meta', key: { key: 'x' }, row: { value: 'y' } }])).rejects.toThrow(message);
+  expect(told.map(error => error.message)).toEqual([message]);
+  await warehouse.close();
+});
+
+test('without room on the disk nothing is written, and with room again all goes on', async () => {
+  let full = false;
+  const warehouse = await openWarehouse(newPath(folder), {
+    beforeGroup: () => {
+      if (full) throw new RingneckError('the disk is almost full');
+    },
+  });
+  full = true;
+  const results = await Promise.allSettled([write(warehouse, 'a'), write(warehouse, 'b')]);
+  expect(results.map(result => (result as PromiseRejectedResult).reason.message)).toEqual([
+    'the disk is almost full',
+    'the disk is almost full',
+  ]);
+  await expect(warehouse.snapshot(`${warehouse.path}.copy`, 0o600)).rejects.toThrow('the disk is almost full');
+  full = false;
+  await write(warehouse, 'c');
+  await warehouse.snapshot(`${warehouse.path}.copy`, 0o600);
+  expect(await ids(warehouse)).toEqual(['c']);
+  await warehouse.close();
+});
+
+test('the ledger is committed with the data it speaks of, keys replaced', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  const key = { run_id: 'r', user_id: 'ann', collection: 'daily_activity', start_at: null };
+  const window = (documents: number) => ({ table: 'sync.windows', key, row: { documents, reason: `it's ${documents}` } });
+  await warehouse.record([window(1), { ...window(2), key: { ...key, start_at: 1_736_899_200_000_000 } }]);
+  await warehouse.record([window(3)]);
+  await warehouse.record([{ table: 'sync.windows', row: { run_id: 'added', documents: 4 } }]);
+  expect(await warehouse.read('SELECT run_id, start_at, documents, reason FROM sync.windows ORDER BY documents')).toEqual([
+    ['r', 1_736_899_200_000_000, 2, `it's 2`],
+    ['r', null, 3, `it's 3`],
+    ['added', null, 4, null],
+  ]);
+  await warehouse.record([{ table: 'sync.windows', key: { run_id: 'r' } }, window(5), window(6)]);
+  expect(await warehouse.read('SELECT run_id, documents FROM sync.windows ORDER BY documents')).toEqual([
+    ['added', 4],
+    ['r', 6],
+  ]);
+  await warehouse.close();
+});
+
+test('text of the ledger that no statement can hold is kept without its NUL', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  await warehouse.record([{ table: 'sync.meta', key: { key: 'odd\u0000key' }, row: { value: 'lone \ud800 and \u0000' } }]);
+  expect(await warehouse.read(`SELECT key, value FROM sync.meta WHERE key LIKE 'odd%'`)).toEqual([
+    ['odd\ufffdkey', 'lone \ufffd and \ufffd'],
+  ]);
+  await warehouse.close();
+});
+
+test('commits are counted; a closed warehouse takes nothing more, and may be closed twice', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  const before = warehouse.commits;
+  await store(warehouse, 'daily_stress', [STRESS]);
+  await warehouse.record([]);
+  expect(warehouse.commits - before).toBe(1);
+  const last = write(warehouse, 'last');
+  await setImmediate();
+  await warehouse.close();
+  expect(await last).toMatchObject({ stored: 1 });
+  await expect(write(warehouse, 'after')).rejects.toThrow('the warehouse is closed');
+  await warehouse.close();
+});
