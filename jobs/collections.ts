@@ -182,7 +182,8 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
     result.requestedAt = requestedAt;
     result.documents = rows.length;
     const counts = await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows }, { ledger: context.ledger(result) });
-    context.onStored(counts, rows.length);
+    // Rows are samples: `documents` counts what has an identifier.
+    context.onStored(counts, 0);
     return result;
   } finally {
     warehouse.moments.end(answer.requestedAt);

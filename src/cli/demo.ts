@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
@@ -48,7 +49,7 @@ async function demo({ keep, wait }: { keep?: true; wait: boolean }, signal: Abor
 
   printLine(`1. The service, with three generated people and their year from ${range.from} to ${range.to}`);
   const { child, announced } = await startService(folder, range, signal);
-  const closing: (() => Promise<unknown> | unknown)[] = [() => child.kill()];
+  const closing: (() => Promise<unknown> | unknown)[] = [() => endService(child)];
   try {
     const { url, people } = announced;
     printLine(`   ${url}  ${people.map(({ name }) => name).join(', ')}; its interface is described at ${url}/docs`);
@@ -135,6 +136,13 @@ async function startService(
     child.kill();
     throw error instanceof RingneckError ? error : new RingneckError(`the service did not start: ${messageOf(error)}`);
   }
+}
+
+async function endService(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill();
+  await ended;
 }
 
 async function ask(path: string, wait: boolean, signal: AbortSignal): Promise<void> {

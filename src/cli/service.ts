@@ -92,6 +92,8 @@ export function addService(program: Command): void {
         await interruptible(signal => untilStopped(signal));
       } finally {
         await service.close();
+        // The channel to the process that forked this one would keep it alive.
+        if (process.connected) process.disconnect();
       }
     } finally {
       state.close();

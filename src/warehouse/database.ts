@@ -112,15 +112,16 @@ export function isFatal(error: unknown): boolean {
  * failed statement reports success and stores nothing.
  */
 export async function withTransaction<T>(connection: DuckDBConnection, work: () => Promise<T>): Promise<T> {
-  await connection.run('BEGIN TRANSACTION');
   let committed = false;
   try {
+    await connection.run('BEGIN TRANSACTION');
     const result = await work();
     await connection.run('COMMIT');
     committed = true;
     return result;
   } finally {
-    // A failed COMMIT has ended the transaction already, and a fatal error the database: the first error is the one to report.
+    // A failed COMMIT has ended the transaction already, and a fatal error the database: the first error is the one to report. A failed
+    // BEGIN may have left one open, or met one: without a rollback no other could ever begin.
     if (!committed) await connection.run('ROLLBACK').catch(() => undefined);
   }
 }

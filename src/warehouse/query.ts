@@ -53,11 +53,11 @@ export async function openReader(
     path,
     {
       access_mode: 'READ_ONLY',
+      // Two processes must not spill into one folder, which is what DuckDB does with readers of one file. Refused once external access is off.
+      temp_directory: `${path}.${process.pid}.tmp`,
       enable_external_access: 'false',
       autoload_known_extensions: 'false',
       memory_limit: memoryLimit,
-      // Two processes must not spill into one folder, which is what DuckDB does with readers of one file.
-      temp_directory: `${path}.${process.pid}.tmp`,
       lock_configuration: 'true',
     },
     patienceMs,

@@ -55,7 +55,7 @@ test('a sample of 5,000 items fills several chunks, nulls in each, in its order'
     await warehouse.read(
       'SELECT count(*), count(value), min(ts), max(ts), sum(value), sum(sk), count(DISTINCT ts) FROM daily_activity_met',
     ),
-  ).toEqual([[5000, 4997, 1_743_300_000_000_000, 1_743_599_940_000_000, 1_561_407.375, 5000, 5000]]);
+  ).toEqual([[5000, 4997, 1_743_300_000_000_000, 1_743_599_940_000_000, 1_561_417.25, 5000, 5000]]);
   const [stored] = await warehouse.readDocuments('daily_activity', 'true');
   expect((stored!.document.met as { items: unknown[] }).items).toEqual(items);
   await warehouse.close();

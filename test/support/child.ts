@@ -1,0 +1,56 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+export interface Child {
+  process: ChildProcess;
+  pid: number;
+  /** The next line of its standard output; rejects when it ends first. */
+  line(): Promise<string>;
+  /** Resolves with what it ended by. */
+  ended: Promise<number | NodeJS.Signals | null>;
+}
+
+/** Runs a script by Node itself, in a process of its own. */
+export function startChild(script: string, ...parameters: string[]): Child {
+  const child = spawn(process.execPath, [script, ...parameters], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return {
+    process: child,
+    pid: child.pid!,
+    async line() {
+      const next = await lines.next();
+      if (next.done) throw new Error(`${script} ended before it said a word`);
+      return next.value;
+    },
+    ended: new Promise(resolve => child.once('close', (code, signal) => resolve(signal ?? code))),
+  };
+}
+
+export const childScript = fileURLToPath(new URL('child.mjs', import.meta.url));
+
+/** Compiles the sources once for each run of the tests: Node 20 runs no TypeScript. Returns the folder. */
+export function compiled(): string {
+  const folder = join(ROOT, 'node_modules/.cache/ringneck-test', String(process.ppid));
+  if (existsSync(folder)) return folder;
+  const parts = `${folder}.${process.pid}`;
+  rmSync(parts, { recursive: true, force: true });
+  mkdirSync(parts, { recursive: true });
+  // The warehouse alone: what others are writing need not compile.
+  const sources = ['src/warehouse/warehouse.ts', 'schema/index.ts'].map(path => join(ROOT, path));
+  const options =
+    '--ignoreConfig --module nodenext --target es2023 --lib es2023,es2024.string --types node --rewriteRelativeImportExtensions --skipLibCheck --noCheck';
+  execFileSync(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...options.split(' '), '--rootDir', ROOT, '--outDir', parts, ...sources]);
+  try {
+    renameSync(parts, folder);
+  } catch (error) {
+    // Another worker was quicker.
+    if (!statSync(folder, { throwIfNoEntry: false })) throw error;
+    rmSync(parts, { recursive: true, force: true });
+  }
+  return folder;
+}

@@ -1,0 +1,157 @@
+import { DuckDBConnection } from '@duckdb/node-api';
+import { afterEach, expect, test, vi } from 'vitest';
+import { tempFolder } from '../support/temp-folder.ts';
+import { newPath, openWarehouse, rows, rowsOf, store, withDuckDB } from '../support/warehouse.ts';
+import { STRESS } from '../support/wire.ts';
+
+const folder = tempFolder();
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+async function newFile(): Promise<string> {
+  const path = newPath(folder);
+  const warehouse = await openWarehouse(path);
+  await store(warehouse, 'daily_stress', [STRESS]);
+  await warehouse.close();
+  return path;
+}
+
+const CATALOGUE = `SELECT schema_name, table_name, comment, NULL AS column_name, NULL AS data_type, NULL AS column_comment FROM duckdb_tables()
+  UNION ALL SELECT schema_name, table_name, NULL, column_name, data_type, comment FROM duckdb_columns() WHERE NOT internal
+  ORDER BY ALL`;
+
+test('opening a second time changes nothing', async () => {
+  const path = await newFile();
+  const statements: string[] = [];
+  const run = DuckDBConnection.prototype.run;
+  vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(function (this: DuckDBConnection, ...parameters) {
+    statements.push(parameters[0]);
+    return run.apply(this, parameters);
+  });
+  const warehouse = await openWarehouse(path);
+  await warehouse.close();
+  expect(statements.filter(statement => !/^SELECT /.test(statement))).toEqual([
+    'BEGIN TRANSACTION',
+    'CREATE SCHEMA IF NOT EXISTS sync',
+    'COMMIT',
+  ]);
+});
+
+test('a table and columns that are missing are added, comments brought up to date, data kept', async () => {
+  const path = await newFile();
+  const before = await withDuckDB(path, connection => rowsOf(connection, CATALOGUE));
+  await withDuckDB(path, async connection => {
+    await connection.run('DROP TABLE sync.drift');
+    await connection.run('ALTER TABLE daily_stress DROP COLUMN stress_high');
+    await connection.run('ALTER TABLE sleep_hrv DROP COLUMN utc_offset');
+    await connection.run(`COMMENT ON COLUMN daily_stress.day_summary IS 'old words'`);
+    await connection.run(`COMMENT ON TABLE sleep IS NULL`);
+  });
+  const warehouse = await openWarehouse(path);
+  expect(await rows(warehouse, 'SELECT id, day_summary, stress_high FROM daily_stress')).toEqual([
+    { id: 't-1', day_summary: 'normal', stress_high: null },
+  ]);
+  // Added columns lie at the end: what is written must find its place all the same.
+  await store(warehouse, 'daily_stress', [{ ...STRESS, stress_high: 7200, recovery_high: 60 }]);
+  await store(warehouse, 'sleep', [
+    { id: 's', day: '2025-01-15', hrv: { interval: 5, items: [40], timestamp: '2025-01-15T00:00:00+01:00' } },
+  ]);
+  expect(await warehouse.read('SELECT recovery_high, stress_high, user_id, sk FROM daily_stress')).toEqual([[60, 7200, 'ann', 2]]);
+  expect(await rows(warehouse, 'SELECT * FROM sleep_hrv')).toEqual([
+    { sk: 3, user_id: 'ann', day: '2025-01-15', ts: '2025-01-14 23:00:00', value: 40, utc_offset: 3600 },
+  ]);
+  await warehouse.close();
+  expect(await withDuckDB(path, connection => rowsOf(connection, CATALOGUE))).toEqual(before);
+});
+
+test.each([
+  ['a column of another type', 'ALTER TABLE sleep ALTER period TYPE DOUBLE', 'sleep.period is DOUBLE, not BIGINT'],
+  ['a column more', 'ALTER TABLE daily_spo2 ADD COLUMN mine INTEGER', 'daily_spo2.mine is no column of ours'],
+  ['a column in other letters', 'ALTER TABLE sleep RENAME period TO "Period"', 'sleep.Period is no column of ours'],
+  ['an index', 'CREATE INDEX quick ON daily_stress (id)', 'an index lies on daily_stress'],
+  ['a constraint', 'ALTER TABLE daily_spo2 ALTER day SET NOT NULL', 'a constraint lies on daily_spo2'],
+  ['a key', 'ALTER TABLE sync.meta ADD PRIMARY KEY (key)', 'a constraint lies on sync.meta'],
+  ['a default', `ALTER TABLE session ALTER type SET DEFAULT 'nap'`, 'a default lies on session'],
+  [
+    'a view with the name of a table of ours',
+    'DROP TABLE sleep_time; CREATE VIEW sleep_time AS SELECT 1 AS one',
+    'a view has the name sleep_time',
+  ],
+  [
+    'a view with such a name in other letters',
+    'DROP TABLE sleep_time; CREATE VIEW "Sleep_Time" AS SELECT 1 AS one',
+    'a view has the name sleep_time',
+  ],
+])('%s in a table of ours is refused, named, and nothing is changed', async (_, statement, problem) => {
+  const path = await newFile();
+  const before = await withDuckDB(path, async connection => {
+    await connection.run(statement);
+    return rowsOf(connection, CATALOGUE);
+  });
+  await expect(openWarehouse(path)).rejects.toThrow(problem);
+  expect(await withDuckDB(path, connection => rowsOf(connection, CATALOGUE))).toEqual(before);
+});
+
+test('a table of somebody else under a name of ours is refused, whatever the letters', async () => {
+  const path = newPath(folder);
+  await (await openWarehouse(path)).close();
+  await withDuckDB(path, connection => connection.run('DROP TABLE sleep; CREATE TABLE "SLEEP" (hours INTEGER)'));
+  await expect(openWarehouse(path)).rejects.toThrow('sleep.hours is no column of ours');
+});
+
+test('every difference is named at once, and what to do', async () => {
+  const path = await newFile();
+  await withDuckDB(path, async connection => {
+    await connection.run('ALTER TABLE sleep ALTER period TYPE DOUBLE');
+    await connection.run('ALTER TABLE sleep ADD COLUMN mine INTEGER');
+    await connection.run('CREATE INDEX quick ON daily_stress (id)');
+  });
+  await expect(openWarehouse(path)).rejects.toThrow(
+    'the warehouse has tables that Ringneck did not make so: an index lies on daily_stress; sleep.period is DOUBLE, not BIGINT; ' +
+      'sleep.mine is no column of ours. Rename or undo them, or use another data folder',
+  );
+});
+
+test('tables, views, macros and schemas of others are left alone', async () => {
+  const path = await newFile();
+  const before = await withDuckDB(path, async connection => {
+    await connection.run('CREATE TABLE mine (id INTEGER PRIMARY KEY, note VARCHAR DEFAULT 3)');
+    await connection.run('CREATE INDEX on_mine ON mine (note)');
+    await connection.run('CREATE VIEW nights AS SELECT * FROM sleep');
+    await connection.run('CREATE SCHEMA lab; CREATE TABLE lab.sleep (x INTEGER NOT NULL); CREATE TABLE sync.notes (n INTEGER)');
+    await connection.run('CREATE MACRO local_time(ts, seconds) AS ts + to_seconds(seconds)');
+    await connection.run('INSERT INTO mine VALUES (1, 2)');
+    return rowsOf(connection, CATALOGUE);
+  });
+  const warehouse = await openWarehouse(path);
+  await store(warehouse, 'daily_stress', [{ ...STRESS, id: 't-2' }]);
+  await warehouse.close();
+  expect(await withDuckDB(path, connection => rowsOf(connection, CATALOGUE))).toEqual(before);
+  expect(await withDuckDB(path, connection => rowsOf(connection, 'SELECT * FROM mine'))).toEqual([{ id: 1, note: '2' }]);
+  expect(await withDuckDB(path, connection => rowsOf(connection, 'SELECT count(*) AS n FROM nights'))).toEqual([{ n: 0 }]);
+});
+
+test('a file of a newer program is refused, before anything else about it', async () => {
+  const path = await newFile();
+  await withDuckDB(path, async connection => {
+    await connection.run(`UPDATE sync.meta SET value = '2' WHERE key = 'format'`);
+    await connection.run('ALTER TABLE sleep ADD COLUMN of_the_future INTEGER');
+  });
+  await expect(openWarehouse(path)).rejects.toThrow('the warehouse has format 2, this program knows 1 at most: update Ringneck');
+});
+
+test('a sync.meta of somebody else is named as a difference', async () => {
+  const path = newPath(folder);
+  await (await openWarehouse(path)).close();
+  await withDuckDB(path, connection => connection.run('DROP TABLE sync.meta; CREATE TABLE sync.meta (x INTEGER)'));
+  await expect(openWarehouse(path)).rejects.toThrow('sync.meta.x is no column of ours');
+});
+
+test('a file that is no database is refused in one line', async () => {
+  const path = await newFile();
+  const { writeFileSync } = await import('node:fs');
+  writeFileSync(path, 'nonsense'.repeat(10_000));
+  await expect(openWarehouse(path)).rejects.toThrow(new RegExp(`^cannot open ${path}: .*[^\\n]$`));
+});

@@ -1,0 +1,245 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { DuckDBAppender, DuckDBConnection } from '@duckdb/node-api';
+import { afterEach, expect, test, vi } from 'vitest';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { newPath, openWarehouse, resourceNamed } from '../support/warehouse.ts';
+import { ACTIVITY } from '../support/wire.ts';
+
+const folder = tempFolder();
+const T = 1_736_899_200;
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+type Faults = { when: 'before' | 'after'; nth: number };
+
+/** Makes the nth call of DuckDB fail, before it does anything or after it has; calls of a rollback are not counted. */
+function inject({ when, nth }: Faults): { reached: () => boolean } {
+  let calls = 0;
+  const fails = (name: string) => {
+    if (name === 'ROLLBACK') return false;
+    calls++;
+    return calls === nth;
+  };
+  const error = () => new Error('IO Error: simulated');
+  for (const method of ['run', 'runAndReadAll', 'createAppender'] as const) {
+    const original = DuckDBConnection.prototype[method] as (...parameters: unknown[]) => Promise<unknown>;
+    vi.spyOn(DuckDBConnection.prototype, method).mockImplementation(async function (this: DuckDBConnection, ...parameters: unknown[]) {
+      const failing = fails(String(parameters[0]));
+      if (failing && when === 'before') throw error();
+      const result = await original.apply(this, parameters);
+      if (failing) throw error();
+      return result as never;
+    });
+  }
+  for (const method of ['appendDataChunk', 'closeSync'] as const) {
+    const original = DuckDBAppender.prototype[method] as (...parameters: unknown[]) => void;
+    vi.spyOn(DuckDBAppender.prototype, method).mockImplementation(function (this: DuckDBAppender, ...parameters: unknown[]) {
+      const failing = fails(method);
+      if (failing && when === 'before') throw error();
+      original.apply(this, parameters);
+      if (failing) throw error();
+    });
+  }
+  return { reached: () => calls >= nth };
+}
+
+const activity = (id: string, steps: unknown, items: number) => ({
+  ...ACTIVITY,
+  id,
+  steps,
+  met: { ...ACTIVITY.met, items: Array(items).fill(1) },
+});
+
+async function begin<T>(warehouse: Warehouse, work: (requestedAt: number) => Promise<T>): Promise<T> {
+  const requestedAt = warehouse.moments.begin();
+  try {
+    return await work(requestedAt);
+  } finally {
+    warehouse.moments.end(requestedAt);
+  }
+}
+
+const documents = (warehouse: Warehouse, userId: string, list: readonly unknown[], removed: string[], value: string) =>
+  begin(warehouse, requestedAt =>
+    warehouse.storeDocuments(
+      { userId, resource: resourceNamed('daily_activity'), requestedAt, documents: list, removed },
+      { ledger: [{ table: 'sync.meta', key: { key: userId }, row: { value } }] },
+    ),
+  );
+
+const pulses = (warehouse: Warehouse, userId: string, bpms: readonly number[]) =>
+  begin(warehouse, requestedAt =>
+    warehouse.storeHeartRate({
+      userId,
+      from: T * 1_000_000,
+      to: (T + 60) * 1_000_000,
+      requestedAt,
+      rows: bpms.map((bpm, i) => ({
+        timestamp: new Date((T + i) * 1000).toISOString(),
+        timestamp_unix: (T + i) * 1000,
+        bpm,
+        source: 'rest',
+      })),
+    }),
+  );
+
+const setUp = async (warehouse: Warehouse, userId: string) => {
+  await documents(warehouse, userId, [activity('kept', 1, 1), activity('replaced', 1, 2), activity('gone', 1, 3)], [], 'old');
+  await documents(warehouse, userId, [activity('bad', 'x', 1)], [], 'old');
+};
+
+const change = (warehouse: Warehouse, userId: string) =>
+  documents(
+    warehouse,
+    userId,
+    [
+      activity('kept', 1, 1),
+      activity('replaced', 2, 4),
+      activity('added', 2, 2500),
+      activity('bad', 3, 5),
+      { ...activity('worse', 'x', 1), [`drift-${userId}`]: 1 },
+    ],
+    ['gone'],
+    'new',
+  );
+
+const BEFORE = {
+  documents: [
+    ['gone', 1, 3, 3],
+    ['kept', 1, 1, 1],
+    ['replaced', 1, 2, 2],
+  ],
+  samples: [[6]],
+  rejected: [['bad']],
+  tombstones: [],
+  meta: [['old']],
+};
+
+const AFTER = {
+  documents: [
+    ['added', 2, 2500, 2500],
+    ['bad', 3, 5, 5],
+    ['kept', 1, 1, 1],
+    ['replaced', 2, 4, 4],
+  ],
+  samples: [[2510]],
+  rejected: [['worse']],
+  tombstones: [['gone']],
+  meta: [['new']],
+};
+
+const state = async (warehouse: Warehouse, userId: string) => ({
+  documents: await warehouse.read(
+    `SELECT id, steps, met_count, (SELECT count(*) FROM daily_activity_met s WHERE s.sk = d.sk) FROM daily_activity d WHERE user_id = '${userId}' ORDER BY id`,
+  ),
+  samples: await warehouse.read(`SELECT count(*) FROM daily_activity_met WHERE user_id = '${userId}'`),
+  rejected: await warehouse.read(`SELECT id FROM sync.rejected WHERE user_id = '${userId}' ORDER BY id`),
+  tombstones: await warehouse.read(`SELECT id FROM sync.tombstones WHERE user_id = '${userId}'`),
+  meta: await warehouse.read(`SELECT value FROM sync.meta WHERE key = '${userId}'`),
+});
+
+test.each(['before', 'after'] as const)(
+  'the nth call of DuckDB fails %s it is done, for every n: all or nothing is stored, and the next try is good',
+  async when => {
+    const warehouse = await openWarehouse(newPath(folder));
+    const outcomes = new Set<string>();
+    let users = 0;
+    for (let nth = 1; ; nth++) {
+      const userId = `u${nth}`;
+      users++;
+      await setUp(warehouse, userId);
+      const { reached } = inject({ when, nth });
+      const outcome = await change(warehouse, userId).then(
+        () => 'stored',
+        (error: Error) => error.message,
+      );
+      vi.restoreAllMocks();
+      if (!reached()) {
+        expect(outcome).toBe('stored');
+        expect(await state(warehouse, userId)).toEqual(AFTER);
+        break;
+      }
+      outcomes.add(outcome);
+      // A commit that was done, and then said that it failed, is the one case in which an error leaves the new state.
+      const found = await state(warehouse, userId);
+      expect(found).toEqual(found.meta[0]?.[0] === 'new' && when === 'after' ? AFTER : BEFORE);
+      collectGarbage();
+      await change(warehouse, userId);
+      expect(await state(warehouse, userId)).toEqual(AFTER);
+    }
+    expect([...outcomes]).toEqual(['not stored: IO Error: simulated']);
+    expect(users).toBeGreaterThan(15);
+    // What an appender left behind would have come up in some later transaction.
+    collectGarbage();
+    await documents(warehouse, 'last', [activity('x', 1, 1)], [], 'old');
+    expect(await warehouse.read('SELECT count(*), count(DISTINCT (user_id, id)) FROM daily_activity')).toEqual([
+      [users * 4 + 1, users * 4 + 1],
+    ]);
+    expect(await warehouse.read('SELECT count(*) FROM daily_activity_met')).toEqual([[users * 2510 + 1]]);
+    expect(await warehouse.read('SELECT count(*) FROM daily_activity_met WHERE sk NOT IN (SELECT sk FROM daily_activity)')).toEqual([[0]]);
+    await warehouse.close();
+  },
+);
+
+test('the nth call fails while a group of several changes is written, for every n: each is stored once all the same', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  for (let nth = 1; ; nth++) {
+    const users = [`a${nth}`, `b${nth}`, `c${nth}`];
+    for (const userId of users) {
+      await setUp(warehouse, userId);
+      await pulses(warehouse, userId, [60, 61, 62]);
+    }
+    const { reached } = inject({ when: 'before', nth });
+    await Promise.all(users.flatMap(userId => [change(warehouse, userId), pulses(warehouse, userId, [60, 71])]));
+    vi.restoreAllMocks();
+    for (const userId of users) {
+      expect(await state(warehouse, userId)).toEqual(AFTER);
+      expect(await warehouse.read(`SELECT bpm FROM heart_rate WHERE user_id = '${userId}' ORDER BY ts`)).toEqual([[60], [71]]);
+    }
+    if (!reached()) break;
+  }
+  await warehouse.close();
+});
+
+test('a range of heart rate of which the nth call fails, for every n, is there as before or as after', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  const stored = (userId: string) => warehouse.read(`SELECT bpm FROM heart_rate WHERE user_id = '${userId}' ORDER BY ts`);
+  for (let nth = 1; ; nth++) {
+    const userId = `u${nth}`;
+    await pulses(warehouse, userId, [60, 61, 62]);
+    const { reached } = inject({ when: 'before', nth });
+    const failed = await pulses(warehouse, userId, [60, 71]).then(
+      () => false,
+      () => true,
+    );
+    vi.restoreAllMocks();
+    expect(await stored(userId)).toEqual(failed ? [[60], [61], [62]] : [[60], [71]]);
+    await pulses(warehouse, userId, [60, 71]);
+    expect(await stored(userId)).toEqual([[60], [71]]);
+    if (!reached()) break;
+  }
+  await warehouse.close();
+});
+
+test('the nth call fails while a file is opened for the first time, for every n: the next start makes it whole', async () => {
+  for (let nth = 1; ; nth += 7) {
+    const path = newPath(folder);
+    const { reached } = inject({ when: 'before', nth });
+    const opened = await openWarehouse(path).catch((error: Error) => error.message);
+    vi.restoreAllMocks();
+    if (typeof opened !== 'string') await opened.close();
+    const warehouse = await openWarehouse(path);
+    expect(await warehouse.read(`SELECT count(*) FROM duckdb_tables() WHERE NOT internal`)).toEqual([[26]]);
+    expect(await warehouse.read(`SELECT count(*) FROM sync.meta`)).toEqual([[2]]);
+    await documents(warehouse, 'ann', [activity('x', 1, 1)], [], 'new');
+    await warehouse.close();
+    if (!reached()) break;
+  }
+});
