@@ -2,7 +2,7 @@ import { addDays, dayOfMicros } from '../schema/instant.ts';
 import { UsageError } from '../src/errors.ts';
 import { getAccount, listAccounts, listParkedCollections } from './accounts.ts';
 import type { Pipeline } from './pipeline.ts';
-import type { RunRequest } from './runs.ts';
+import type { RunRequest } from './run.ts';
 import type { DayRange } from './windows.ts';
 
 /** Something that is not asked, and why: it was parked or paused before. */

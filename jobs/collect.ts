@@ -6,8 +6,8 @@ import { findAccount, setAccountState } from './accounts.ts';
 import type { Outcome } from './outcome.ts';
 import { decide } from './outcome.ts';
 import type { Pipeline } from './pipeline.ts';
-import type { PlannedWindow, Run } from './runs.ts';
-import { collectQueue, windowEntry } from './runs.ts';
+import { type PlannedWindow, type Run, windowEntry } from './run.ts';
+import { collectQueue } from './runs.ts';
 
 /** Waiting for answers is the cost of a real network: windows run side by side, each token's requests are bounded by its gate. */
 const CONCURRENCY = 24;

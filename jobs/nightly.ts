@@ -4,7 +4,7 @@ import { messageOf } from '../src/errors.ts';
 import { listAccounts, setAccountState } from './accounts.ts';
 import { lastDays, prepareRequest, type Skipped } from './backfill.ts';
 import type { Pipeline } from './pipeline.ts';
-import type { Run } from './runs.ts';
+import type { Run } from './run.ts';
 import { scheduleQueue } from './runs.ts';
 
 export interface NightlySettings {

@@ -11,7 +11,8 @@ import {
 import { prepareRequest, type Skipped } from '../../jobs/backfill.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
 import { startNightly } from '../../jobs/nightly.ts';
-import { collectQueue, type Progress, type Run, type RunSummary } from '../../jobs/runs.ts';
+import type { Progress, Run, RunSummary } from '../../jobs/run.ts';
+import { collectQueue } from '../../jobs/runs.ts';
 import { type AccountStatus, isoOf, reportAccounts } from '../../jobs/status.ts';
 import type { DayRange } from '../../jobs/windows.ts';
 import { ServiceError } from '../client/error.ts';

@@ -1,5 +1,5 @@
 import cliProgress from 'cli-progress';
-import type { Progress } from '../../jobs/runs.ts';
+import type { Progress } from '../../jobs/run.ts';
 import { formatCount, remark } from './print.ts';
 
 const LINE_EVERY_MS = 5_000;

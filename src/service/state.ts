@@ -56,7 +56,7 @@ type StateFile = z.infer<typeof stateFile>;
 
 /**
  * Opens, or at the first start makes, the state of a sandbox service in `folder`, and takes the folder for this process. Throws
- * TryLaterError when another process has it, UsageError when it was made for other people, seed or days.
+ * TryLaterError when another process has it, UsageError when it was made for other people, seed or first day.
  */
 export function openServiceState(folder: string, options: ServiceStateOptions): ServiceState {
   const unlock = lockFolder(folder);
@@ -73,6 +73,8 @@ function readServiceState(path: string, options: ServiceStateOptions, unlock: ()
   const stored = findStateFile(path);
   if (stored) checkSame(path, stored, options);
   const state = stored ?? createStateFile(options);
+  // The days may go on: what was served stays as it was.
+  state.to = options.to;
   const clear = people.map(() => (stored && !options.newTokens ? null : createToken()));
   const fresh = clear.flatMap((token, person) => (token === null ? [] : [{ person, hash: hashToken(token), state: 'active' as const }]));
   if (fresh.length > 0) {
@@ -131,13 +133,11 @@ function findStateFile(path: string): StateFile | undefined {
   }
 }
 
-function checkSame(path: string, stored: StateFile, { people, seed, from, to }: ServiceStateOptions): void {
-  const asked = { people: people.length, seed, from, to };
-  for (const name of ['people', 'seed', 'from', 'to'] as const) {
+function checkSame(path: string, stored: StateFile, { people, seed, from }: ServiceStateOptions): void {
+  const asked = { people: people.length, seed, from };
+  for (const name of ['people', 'seed', 'from'] as const) {
     if (stored[name] !== asked[name])
-      throw new UsageError(
-        `--${name} is ${asked[name] ?? 'open'}, but ${path} was made with ${stored[name] ?? 'open'}; use that value or another folder`,
-      );
+      throw new UsageError(`--${name} is ${asked[name]}, but ${path} was made with ${stored[name]}; use that value or another folder`);
   }
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { RingneckError, TryLaterError, UsageError } from '../../src/errors.ts';
-import { openServiceState, type ServiceState, type ServiceStateOptions } from '../../src/service/state.ts';
+import { findServiceOptions, openServiceState, type ServiceState, type ServiceStateOptions } from '../../src/service/state.ts';
 
 const people = [
   { name: 'ada', userId: 'user-of-ada' },
@@ -99,7 +99,6 @@ test.each([
   ['people', { people: people.slice(1) }, '--people is 1', 'made with 2'],
   ['seed', { seed: 8 }, '--seed is 8', 'made with 7'],
   ['from', { from: '2024-01-01' }, '--from is 2024-01-01', 'made with 2025-01-01'],
-  ['to', { to: undefined }, '--to is open', 'made with 2025-12-31'],
 ])('other %s than the stored ones are wrong usage that names both values', (_name, changed, asked, stored) => {
   const folder = makeFolder();
   visit(folder, tokensOf);
@@ -108,6 +107,13 @@ test.each([
   expect(open).toThrow(asked);
   expect(open).toThrow(stored);
   expect(visit(folder, tokensOf)).toEqual([null, null]);
+});
+
+test('another last day is taken, and remembered', () => {
+  const folder = makeFolder();
+  visit(folder, tokensOf);
+  expect(visit(folder, tokensOf, { to: '2026-01-31' })).toEqual([null, null]);
+  expect(findServiceOptions(folder)).toEqual({ people: 2, seed: 7, from: '2025-01-01', to: '2026-01-31' });
 });
 
 test('a folder in use is refused with the holder’s PID', () => {

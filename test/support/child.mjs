@@ -7,7 +7,7 @@ const instance = await DuckDBInstance.create(path, what === 'own' ? {} : { acces
 const connection = await instance.connect();
 console.log('ready');
 
-if (what === 'own') process.stdin.resume();
+if (what === 'own') for await (const _ of process.stdin);
 else if (what === 'hold') await setTimeout(Number(argument));
 else {
   // Reads at each line of its standard input.

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -33,24 +33,17 @@ export function startChild(script: string, ...parameters: string[]): Child {
 
 export const childScript = fileURLToPath(new URL('child.mjs', import.meta.url));
 
-/** Compiles the sources once for each run of the tests: Node 20 runs no TypeScript. Returns the folder. */
-export function compiled(): string {
-  const folder = join(ROOT, 'node_modules/.cache/ringneck-test', String(process.ppid));
-  if (existsSync(folder)) return folder;
-  const parts = `${folder}.${process.pid}`;
-  rmSync(parts, { recursive: true, force: true });
-  mkdirSync(parts, { recursive: true });
-  // The warehouse alone: what others are writing need not compile.
+/** Compiles the warehouse, because Node 20 runs no TypeScript, and returns the folder. To be removed. */
+export function compileWarehouse(): string {
+  const folder = join(ROOT, `node_modules/.cache/ringneck-test-${process.pid}`);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  // Within node_modules no package.json further up counts.
+  writeFileSync(join(folder, 'package.json'), '{"type":"module","version":"0.0.0"}');
   const sources = ['src/warehouse/warehouse.ts', 'schema/index.ts'].map(path => join(ROOT, path));
   const options =
     '--ignoreConfig --module nodenext --target es2023 --lib es2023,es2024.string --types node --rewriteRelativeImportExtensions --skipLibCheck --noCheck';
-  execFileSync(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...options.split(' '), '--rootDir', ROOT, '--outDir', parts, ...sources]);
-  try {
-    renameSync(parts, folder);
-  } catch (error) {
-    // Another worker was quicker.
-    if (!statSync(folder, { throwIfNoEntry: false })) throw error;
-    rmSync(parts, { recursive: true, force: true });
-  }
+  const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
+  execFileSync(process.execPath, [compiler, ...options.split(' '), '--rootDir', ROOT, '--outDir', folder, ...sources]);
   return folder;
 }

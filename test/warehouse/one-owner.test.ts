@@ -1,0 +1,113 @@
+import { existsSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, expect, test } from 'vitest';
+import { TryLaterError } from '../../src/errors.ts';
+import { openReader } from '../../src/warehouse/query.ts';
+import { childScript, compileWarehouse, startChild } from '../support/child.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { newPath, openWarehouse, store } from '../support/warehouse.ts';
+import { STRESS } from '../support/wire.ts';
+
+const folder = tempFolder();
+let compiled: string | undefined;
+afterAll(() => compiled && rmSync(compiled, { recursive: true, force: true }));
+
+async function newFile(): Promise<string> {
+  const path = newPath(folder);
+  const warehouse = await openWarehouse(path);
+  await store(warehouse, 'daily_stress', [STRESS]);
+  await warehouse.close();
+  return path;
+}
+
+test('a file that another process holds is refused with its PID, to be tried later', async () => {
+  const path = await newFile();
+  const child = startChild(childScript, 'own', path);
+  expect(await child.line()).toBe('ready');
+  const refused = openWarehouse(path, { patienceMs: 0 });
+  await expect(refused).rejects.toBeInstanceOf(TryLaterError);
+  await expect(refused).rejects.toMatchObject({
+    message: `${path} is held by another process (PID ${child.pid}); stop it, or try again later`,
+    exitCode: 75,
+  });
+  await expect(openReader(path, { patienceMs: 0 })).rejects.toMatchObject({ exitCode: 75 });
+  child.process.stdin!.end();
+  await child.ended;
+  await (await openWarehouse(path, { patienceMs: 0 })).close();
+});
+
+test('a file that is open in this process is refused, also by another name', async () => {
+  const path = await newFile();
+  const warehouse = await openWarehouse(path);
+  await expect(openWarehouse(path)).rejects.toThrow(`${path} is already open in this process`);
+  const link = join(folder, 'link');
+  symlinkSync(dirname(path), link);
+  const other = join(link, 'warehouse.duckdb');
+  await expect(openWarehouse(other)).rejects.toThrow(`${other} is already open in this process`);
+  await expect(openReader(path)).rejects.toThrow(`${path} is already open in this process`);
+  await warehouse.close();
+  await (await openWarehouse(other)).close();
+});
+
+test('after an open that failed the file is free again', async () => {
+  const path = newPath(folder);
+  const { resources } = await import('../../schema/index.ts');
+  await expect(openWarehouse(path, { resources: [...resources, { ...resources[0]!, name: 'sync.meta' }] })).rejects.toThrow();
+  await (await openWarehouse(path)).close();
+});
+
+test('a reader’s short hold is waited out', async () => {
+  const path = await newFile();
+  const child = startChild(childScript, 'hold', path, '700');
+  expect(await child.line()).toBe('ready');
+  const warehouse = await openWarehouse(path);
+  expect(await warehouse.read('SELECT id FROM daily_stress')).toEqual([['t-1']]);
+  await warehouse.close();
+  expect(await child.ended).toBe(0);
+});
+
+test('the file can be entered by its owner only, and so can the folder that was made for it', async () => {
+  const path = await newFile();
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(statSync(dirname(path)).mode & 0o777).toBe(0o700);
+});
+
+test('a folder that was there keeps its mode', async () => {
+  const path = newPath(folder);
+  mkdirSync(dirname(path), { mode: 0o755 });
+  await (await openWarehouse(path)).close();
+  expect(statSync(dirname(path)).mode & 0o777).toBe(0o755);
+});
+
+test('a process that is killed while it writes leaves whole documents, and all that it said was committed', async () => {
+  compiled = compileWarehouse();
+  const path = newPath(folder);
+  let next = 1;
+  for (const commits of [1, 3, 7, 2, 12, 5]) {
+    const child = startChild(fileURLToPath(new URL('../support/child-writer.mjs', import.meta.url)), compiled, path, String(next));
+    let said = 0;
+    for (let i = 0; i < commits; i++) said = Number(await child.line());
+    child.process.kill('SIGKILL');
+    expect(await child.ended).toBe('SIGKILL');
+    expect(existsSync(`${path}.wal`)).toBe(true);
+
+    const warehouse = await openWarehouse(path);
+    const [[written]] = (await warehouse.read(`SELECT value FROM sync.meta WHERE key = 'n'`)) as [[string]];
+    expect(Number(written)).toBeGreaterThanOrEqual(said);
+    expect(await warehouse.read(`SELECT DISTINCT period FROM sleep`)).toEqual([[Number(written)]]);
+    expect(await warehouse.read('SELECT count(*), count(DISTINCT id) FROM sleep')).toEqual([[12, 12]]);
+    for (const field of ['heart_rate', 'hrv']) {
+      expect(
+        await warehouse.read(
+          `SELECT coalesce(d.sk, s.sk), ${field}_count, n FROM sleep d
+           FULL JOIN (SELECT sk, count(*) AS n FROM sleep_${field} GROUP BY sk) s ON s.sk = d.sk
+           WHERE coalesce(${field}_count, 0) IS DISTINCT FROM coalesce(n, 0)`,
+        ),
+      ).toEqual([]);
+    }
+    expect(await warehouse.read(`SELECT count(*) FROM sleep_heart_rate WHERE value <> ${written}`)).toEqual([[0]]);
+    await warehouse.close();
+    next = Number(written) + 1;
+  }
+});
