@@ -33,7 +33,7 @@ async function collect(
 ): Promise<void> {
   const window = job.data;
   const run = pipeline.runs.find(window.runId);
-  if (!run?.isPending(window.number)) return;
+  if (!run?.isPending(window.number) || run.signal.aborted) return;
   const account = await findAccount(pipeline.warehouse, window.userId);
   const closed =
     account?.state === 'active'
@@ -107,7 +107,13 @@ async function settle(
   reason?: string,
   kind: string = outcome,
 ): Promise<void> {
-  await pipeline.warehouse.record([windowEntry(window, { outcome, reason, committedAt: pipeline.now() * 1000 })]);
+  try {
+    await pipeline.warehouse.record([windowEntry(window, { outcome, reason, committedAt: pipeline.now() * 1000 })]);
+  } catch (error) {
+    // Where not even this can be written (a full disk) the run cannot go on; the ledger has it as unfinished, for the next start.
+    run.suspend(error);
+    return;
+  }
   await run.settle(window, outcome, reason, kind);
 }
 

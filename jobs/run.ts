@@ -191,7 +191,7 @@ export class Run {
   }
 
   /** Stops reading and leaves the ledger as it is: the next start takes the run up. */
-  suspend(reason: Error): void {
+  suspend(reason: unknown): void {
     if (this.signal.aborted) return;
     this.#stopping.abort();
     this.#reject(reason);

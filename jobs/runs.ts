@@ -57,7 +57,7 @@ export class Runs {
    */
   async start(request: RunRequest): Promise<Run> {
     const same = JSON.stringify(request);
-    for (const run of this.#active.values()) if (JSON.stringify(run.request) === same) return run;
+    for (const run of this.#active.values()) if (JSON.stringify(run.request) === same && !run.signal.aborted) return run;
     const since = this.#pipeline.now() * 1000 - MICROS_PER_DAY;
     const [stopped] = (await this.#unfinished(`state = 'stopped' AND started_at >= make_timestamp(${since}::BIGINT)`)).filter(
       run => JSON.stringify(run.request) === same,

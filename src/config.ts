@@ -65,12 +65,6 @@ const declared = {
   ),
   snapshot: optional('RINGNECK_SNAPSHOT', 'where the snapshot for readers is put', path, '`<data>/snapshot.duckdb`'),
   snapshotMode: required('RINGNECK_SNAPSHOT_MODE', '0600', 'the snapshot’s file mode, octal', fileMode),
-  headerPrefix: required(
-    'RINGNECK_HEADER_PREFIX',
-    'x-service-',
-    'what the service’s own headers begin with',
-    matching(/^[a-z][a-z0-9-]*-$/, 'lower-case letters, digits and “-”, with a “-” at the end'),
-  ),
 } satisfies Record<string, Setting<unknown>>;
 
 type Declared = typeof declared;

@@ -28,7 +28,6 @@ test('an empty environment gives the defaults', () => {
     heartRatePath: 'auto',
     snapshot: resolve('data', 'snapshot.duckdb'),
     snapshotMode: 0o600,
-    headerPrefix: 'x-service-',
     unknown: [],
   });
 });
@@ -108,7 +107,6 @@ test.each([
   ['RINGNECK_HEART_RATE_PATH', ['heartrate', '/a b', '/a?b', 'https://x/y']],
   ['RINGNECK_SNAPSHOT', ['~/x.duckdb']],
   ['RINGNECK_SNAPSHOT_MODE', ['600 ', '0888', '0440', '6', 'rw-------']],
-  ['RINGNECK_HEADER_PREFIX', ['x-service', 'X-Service-', 'x service-', '-']],
 ])('%s refuses what it cannot be', (name, values) => {
   for (const value of values) expect(refusal({ [name]: value }), value).toContain(`${name} is ${JSON.stringify(value).slice(0, 4)}`);
 });

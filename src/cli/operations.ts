@@ -74,17 +74,22 @@ export function operationsOf(owner: Owner) {
   /** Follows a run to its end; a caller who stops ends the run, an owner who closes leaves it to the next start. */
   async function follow(run: Run, skipped: Skipped[], { emit, signal }: OperationContext<Progress>): Promise<RunReport> {
     const timer = setInterval(() => emit(run.progress), PROGRESS_MS);
-    const stop = () => {
+    let close: (reason: unknown) => void = () => undefined;
+    const closing = new Promise<never>((_, reject) => {
+      close = reject;
+    });
+    const onAbort = () => {
       if ((signal.reason as { exitCode?: number } | undefined)?.exitCode === 130) void run.stop();
+      else close(signal.reason);
     };
-    signal.addEventListener('abort', stop);
-    if (signal.aborted) stop();
+    signal.addEventListener('abort', onAbort);
+    if (signal.aborted) onAbort();
     try {
-      const summary = await run.done;
+      const summary = await Promise.race([run.done, closing]);
       return { ...summary, not_asked: skipped, heart_rate_path: (await owner.client()).heartRatePath ?? null };
     } finally {
       clearInterval(timer);
-      signal.removeEventListener('abort', stop);
+      signal.removeEventListener('abort', onAbort);
     }
   }
 

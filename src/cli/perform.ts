@@ -1,6 +1,6 @@
 import { findDoor } from '../control/find-door.ts';
 import { openDoor } from '../control/open-door.ts';
-import type { EventOf, InputOf, ResultOf } from '../control/operations.ts';
+import { type EventOf, type InputOf, isDetached, type ResultOf } from '../control/operations.ts';
 import { type OwnerOperations, operationsOf } from './operations.ts';
 import { Owner } from './owner.ts';
 import type { Session } from './session.ts';
@@ -17,7 +17,12 @@ export async function perform<Name extends keyof OwnerOperations & string>(
 ): Promise<ResultOf<OwnerOperations[Name]>> {
   const { settings, log } = session;
   const door = await findDoor<OwnerOperations>(settings.data);
-  if (door) return door.call(name, input, options);
+  if (door) {
+    if (!isDetached(input) || !options.signal) return door.call(name, input, options);
+    // What is detached goes on in the owner: an interruption ends only the watching.
+    const { signal, ...rest } = options;
+    return Promise.race([door.call(name, input, rest), aborted(signal)]);
+  }
   const owner = await Owner.open({ settings, log });
   try {
     const operations = operationsOf(owner);
@@ -32,4 +37,10 @@ export async function perform<Name extends keyof OwnerOperations & string>(
   } finally {
     await owner.close();
   }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
 }

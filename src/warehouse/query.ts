@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import type { DuckDBConnection, DuckDBExtractedStatements, DuckDBResult, DuckDBType, DuckDBValue } from '@duckdb/node-api';
-import { ResultReturnType } from '@duckdb/node-api';
+import type { DuckDBConnection, DuckDBPreparedStatement, DuckDBResult, DuckDBType, DuckDBValue } from '@duckdb/node-api';
+import { ResultReturnType, StatementType } from '@duckdb/node-api';
 import { messageOf, RingneckError } from '../errors.ts';
 import { openWaiting, refuseOpen } from './database.ts';
 import { formatJson, formatText } from './format-value.ts';
@@ -62,48 +62,155 @@ export async function openReader(
     },
     patienceMs,
   );
-  const connection = await instance.connect();
+  const session = new Session(await instance.connect());
   let closed = false;
   return {
-    query: sql => query(connection, sql),
-    interrupt: () => connection.interrupt(),
+    query: sql => session.query(sql),
+    interrupt: () => session.interrupt(),
     close() {
       if (closed) return;
       closed = true;
-      connection.closeSync();
+      session.connection.closeSync();
       instance.closeSync();
     },
   };
 }
 
-async function query(connection: DuckDBConnection, sql: string): Promise<QueryResult> {
-  if (sql.includes('\0')) throw new RingneckError('the SQL holds a NUL character');
-  let last: DuckDBResult | undefined;
-  try {
-    const statements = await extract(connection, sql);
-    for (let i = 0; i < statements.count; i++) {
-      const prepared = await statements.prepare(i);
-      try {
-        if (i < statements.count - 1) await prepared.run();
-        else last = await prepared.stream();
-        // A streamed statement is done only when its result is read.
-        if (last && last.returnType !== ResultReturnType.QUERY_RESULT) await last.fetchAllChunks();
-      } finally {
-        prepared.destroySync();
-      }
-    }
-  } catch (error) {
-    throw queryError(error);
+class Session {
+  readonly connection: DuckDBConnection;
+  #interrupted = false;
+  /** Whether a transaction of ours is open around a streamed result. */
+  #open = false;
+  /** Whether the user has one open. */
+  #theirs = false;
+
+  constructor(connection: DuckDBConnection) {
+    this.connection = connection;
   }
-  if (!last) throw new RingneckError('there is no SQL statement to run');
-  if (last.returnType !== ResultReturnType.QUERY_RESULT) return { columns: [], chunks: noChunks() };
-  const types = last.columnTypes();
-  return { columns: last.columnNames().map((name, i) => describe(name, types[i]!)), chunks: readChunks(last) };
+
+  interrupt(): void {
+    this.#interrupted = true;
+    this.connection.interrupt();
+  }
+
+  async query(sql: string): Promise<QueryResult> {
+    if (sql.includes('\0')) throw new RingneckError('the SQL holds a NUL character');
+    await this.#end();
+    this.#interrupted = false;
+    try {
+      const statements = await extract(this.connection, sql);
+      for (let i = 0; i < statements.count - 1; i++) {
+        await using(await statements.prepare(i), async statement => {
+          await statement.run();
+          this.#note(statement);
+        });
+      }
+      const last = statements.count - 1;
+      const result = await using(await statements.prepare(last), async statement => {
+        if (STREAMED.has(statement.statementType)) await this.#begin();
+        const streamed = await statement.stream();
+        this.#note(statement);
+        return streamed;
+      });
+      if (result.returnType !== ResultReturnType.QUERY_RESULT) {
+        // A streamed statement is done only when its result is read.
+        await result.fetchAllChunks();
+        return { columns: [], chunks: noChunks() };
+      }
+      const types = result.columnTypes();
+      return { columns: result.columnNames().map((name, i) => describe(name, types[i]!)), chunks: this.#read(result, sql) };
+    } catch (error) {
+      await this.#end();
+      throw queryError(error);
+    }
+  }
+
+  async *#read(result: DuckDBResult, sql: string): AsyncGenerator<Cell[][]> {
+    try {
+      for await (const rows of result.yieldRows()) if (rows.length) yield rows;
+      if (await this.#failed()) throw await this.#why(sql);
+    } catch (error) {
+      throw queryError(error);
+    } finally {
+      await this.#end();
+    }
+  }
+
+  /**
+   * Whether the stream ended by an error. DuckDB's fetch ends in the same way after the last row and after an error, and the bindings
+   * show no more; but an error aborts the transaction around it, and that can be seen.
+   */
+  async #failed(): Promise<boolean> {
+    try {
+      await this.connection.run('SELECT 1');
+      return false;
+    } catch (error) {
+      if (/transaction is aborted/i.test(messageOf(error))) return true;
+      throw error;
+    }
+  }
+
+  /** The error that ended a stream: only running it again tells, this time without a stream. */
+  async #why(sql: string): Promise<Error> {
+    if (this.#interrupted) return new RingneckError('INTERRUPT Error: Interrupted!');
+    await this.#end();
+    try {
+      // A statement that was extracted can be prepared once only.
+      const { count, prepare } = await extract(this.connection, sql);
+      if (count === 1) await this.connection.run(`EXPLAIN ANALYZE ${sql}`);
+      else await using(await prepare(count - 1), statement => statement.run());
+    } catch (error) {
+      return queryError(error);
+    }
+    return new RingneckError('the query failed after some of its rows, for a reason that did not come up again');
+  }
+
+  async #begin(): Promise<void> {
+    // In a transaction of the user's own there is no need of ours, and DuckDB would abort theirs.
+    if (this.#theirs) return;
+    await this.connection.run('BEGIN TRANSACTION');
+    this.#open = true;
+  }
+
+  /** A statement of the user about transactions that succeeded was a BEGIN where none was open, and the end of one where one was. */
+  #note({ statementType }: DuckDBPreparedStatement): void {
+    if (statementType === StatementType.TRANSACTION) this.#theirs = !this.#theirs;
+  }
+
+  async #end(): Promise<void> {
+    if (!this.#open) return;
+    const rollback = () => this.connection.run('ROLLBACK');
+    // An interruption that came when nothing ran stops the next statement, which may be this one.
+    await rollback().catch(rollback);
+    this.#open = false;
+  }
 }
 
-async function extract(connection: DuckDBConnection, sql: string): Promise<{ count: number } & Pick<DuckDBExtractedStatements, 'prepare'>> {
+/** What may give many rows. Others, as SET or COMMIT, may not be possible in a transaction. */
+const STREAMED: ReadonlySet<StatementType> = new Set([
+  StatementType.SELECT,
+  StatementType.EXECUTE,
+  StatementType.CALL,
+  StatementType.RELATION,
+]);
+
+async function using<T>(statement: DuckDBPreparedStatement, work: (statement: DuckDBPreparedStatement) => Promise<T>): Promise<T> {
   try {
-    return await connection.extractStatements(sql);
+    return await work(statement);
+  } finally {
+    statement.destroySync();
+  }
+}
+
+interface Statements {
+  count: number;
+  prepare(index: number): Promise<DuckDBPreparedStatement>;
+}
+
+async function extract(connection: DuckDBConnection, sql: string): Promise<Statements> {
+  try {
+    const statements = await connection.extractStatements(sql);
+    return { count: statements.count, prepare: index => statements.prepare(index) };
   } catch (error) {
     // What the bindings say of a text without any statement.
     if (messageOf(error) === 'Error in native callback') throw new RingneckError('there is no SQL statement to run');
@@ -122,14 +229,6 @@ function describe(name: string, type: DuckDBType): ResultColumn {
     json: value => formatJson(value, type),
     text: value => formatText(value, type),
   };
-}
-
-async function* readChunks(result: DuckDBResult): AsyncGenerator<Cell[][]> {
-  try {
-    for await (const rows of result.yieldRows()) if (rows.length) yield rows;
-  } catch (error) {
-    throw queryError(error);
-  }
 }
 
 async function* noChunks(): AsyncGenerator<Cell[][]> {}

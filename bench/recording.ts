@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { resources } from '../schema/index.ts';
+import { addDays, findDayNumber, MICROS_PER_DAY } from '../schema/instant.ts';
+import { createPeople } from '../src/service/people/people.ts';
+
+/** What the sandbox's people did in a year, as JSON on disk: both sides of every comparison read the same bytes. */
+export interface Recording {
+  folder: string;
+  users: string[];
+  from: string;
+  to: string;
+}
+
+/** Documents (or rows) of one person in one collection, in their order, as one text with commas between them. */
+export interface Recorded {
+  /** Days as text; for heart rate milliseconds since the epoch. */
+  keys: string[];
+  json: Buffer;
+  /** Where each begins; one more at the end. Each ends one byte (the comma) before the next begins. */
+  starts: number[];
+}
+
+const SEED = 7;
+const FROM = '2025-01-01';
+const TO = '2025-12-31';
+export const HEART_RATE = 'heart_rate';
+
+/** Records a year of so many people, or finds it in the system's temporary folder. */
+export function ensureRecording(people: number, collections: readonly string[]): Recording {
+  const folder = join(tmpdir(), `ringneck-bench-${generatorHash()}`, `${people}-${createHash('sha256').update(collections.join()).digest('hex').slice(0, 8)}`);
+  const users = Array.from({ length: people }, (_, i) => `user-${String(i + 1).padStart(3, '0')}`);
+  const recording = { folder, users, from: FROM, to: TO };
+  try {
+    if (readdirSync(folder).length === people * collections.length) return recording;
+  } catch {}
+  const unfinished = `${folder}.${process.pid}`;
+  rmSync(unfinished, { recursive: true, force: true });
+  mkdirSync(unfinished, { recursive: true });
+  const generated = createPeople({ seed: SEED, count: people, from: FROM, to: TO });
+  users.forEach((user, i) => {
+    const { userId } = generated.persons[i]!;
+    for (const collection of collections) {
+      const lines: string[] = [];
+      if (collection === HEART_RATE) {
+        const [first, last] = [findDayNumber(FROM)! - 1, findDayNumber(TO)! + 2].map(day => day * MICROS_PER_DAY);
+        for (const row of generated.heartRate(userId, first!, last!)) lines.push(`${row.timestamp_unix}\t${JSON.stringify(row)}`);
+      } else {
+        for (let day = FROM; day <= TO; day = addDays(day, 1)) {
+          for (const document of generated.documents(userId, collection, day)) lines.push(`${document.day}\t${JSON.stringify(document)}`);
+        }
+      }
+      writeFileSync(join(unfinished, fileName(user, collection)), lines.join('\n'));
+    }
+  });
+  rmSync(folder, { recursive: true, force: true });
+  renameSync(unfinished, folder);
+  return recording;
+}
+
+export function readRecorded({ folder }: Recording, user: string, collection: string): Recorded {
+  const lines = readFileSync(join(folder, fileName(user, collection)), 'utf8').split('\n').filter(Boolean);
+  const keys: string[] = [];
+  const starts = [0];
+  const documents = lines.map(line => {
+    const tab = line.indexOf('\t');
+    keys.push(line.slice(0, tab));
+    const document = line.slice(tab + 1);
+    starts.push(starts.at(-1)! + Buffer.byteLength(document) + 1);
+    return document;
+  });
+  return { keys, json: Buffer.from(documents.join(',')), starts };
+}
+
+/** The JSON of some neighbours, without brackets. Shares memory with the recording. */
+export function slice({ json, starts }: Recorded, from: number, to: number): Buffer {
+  return from < to ? json.subarray(starts[from]!, starts[to]! - 1) : Buffer.alloc(0);
+}
+
+/** Whole answers of a collection, as the service would send them one after another. */
+export function answersOf(recorded: Recorded, pageSize: number): Buffer[] {
+  const answers: Buffer[] = [];
+  for (let from = 0; from < recorded.keys.length; from += pageSize) {
+    const to = Math.min(from + pageSize, recorded.keys.length);
+    const tail = to < recorded.keys.length ? `"page-${to}"` : 'null';
+    answers.push(Buffer.concat([Buffer.from('{"data":['), slice(recorded, from, to), Buffer.from(`],"next_token":${tail}}`)]));
+  }
+  return answers;
+}
+
+export function resourceNamed(name: string) {
+  const found = resources.find(resource => resource.name === name);
+  if (!found) throw new Error(`no resource ${name}`);
+  return found;
+}
+
+const fileName = (user: string, collection: string) => `${user}.${collection}.tsv`;
+
+/** The generator will change: a recording of an earlier one is not used. */
+function generatorHash(): string {
+  const folder = fileURLToPath(new URL('../src/service/people/', import.meta.url));
+  const hash = createHash('sha256').update(`${SEED} ${FROM} ${TO}`);
+  for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()) {
+    if (path.endsWith('.js')) hash.update(readFileSync(join(folder, path)));
+  }
+  return hash.digest('hex').slice(0, 8);
+}

@@ -1,0 +1,58 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { resources } from '../schema/index.ts';
+import { createProgram } from '../src/cli/program.ts';
+import { settingsTable } from '../src/config.ts';
+import { mapResource } from '../src/warehouse/mapping.ts';
+import { listTables } from '../src/warehouse/tables.ts';
+
+const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+const choices = readFileSync(new URL('../schema/CHOICES.md', import.meta.url), 'utf8');
+
+test('the README lists the settings as they are', () => {
+  expect(readme).toContain(settingsTable().trim());
+});
+
+test('the README lists every command, and no other', () => {
+  const listed = [...readme.matchAll(/^\| `ringneck ([a-z-]+)` \|/gm)].map(match => match[1]);
+  expect(listed).toEqual(
+    createProgram()
+      .commands.map(command => command.name())
+      .filter(name => name !== 'help'),
+  );
+});
+
+test('the README lists every subcommand of account', () => {
+  const row = readme.split('\n').find(line => line.startsWith('| `ringneck account` |'));
+  const account = createProgram().commands.find(command => command.name() === 'account');
+  expect([...row!.matchAll(/`([a-z-]+)`/g)].map(match => match[1])).toEqual(account!.commands.map(command => command.name()));
+});
+
+test('the README names every option that it uses as the command has it', () => {
+  const known = new Set(
+    createProgram().commands.flatMap(command => [command, ...command.commands].flatMap(one => one.options.map(option => option.long))),
+  );
+  const used = [...readme.matchAll(/(?<=[ `])--[a-z][a-z-]+/g)].map(([option]) => option);
+  expect(used.length).toBeGreaterThan(5);
+  expect(used.filter(option => !known.has(option) && option !== '--help')).toEqual([]);
+});
+
+test('the README names every table', () => {
+  const missing = listTables(resources.map(mapResource))
+    .map(({ name }) => name)
+    .filter(name => !name.startsWith('sync.') && !readme.includes(`\`${name}\``));
+  expect(missing).toEqual([]);
+});
+
+test('every test that CHOICES.md names exists', () => {
+  const folder = new URL('.', import.meta.url);
+  const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.test.ts'))
+    .map(name => readFileSync(new URL(name, folder), 'utf8'))
+    .join('\n');
+  const rows = choices.split('\n').filter(line => line.startsWith('| ') && !line.startsWith('| point'));
+  const named = rows.map(row => /\| "([^|]+)" \|$/.exec(row)?.[1]);
+  expect(rows.length).toBeGreaterThan(25);
+  expect(named.filter(name => name === undefined)).toEqual([]);
+  expect(named.filter(name => !sources.includes(name!))).toEqual([]);
+});

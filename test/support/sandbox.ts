@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto';
+import { resources as allResources } from '../../schema/index.ts';
+import type { Resource } from '../../schema/resource.ts';
+import { createPeople, type People, type PeopleOptions } from '../../src/service/people/people.ts';
+import { peopleSource } from '../../src/service/people/source.ts';
+import { createService } from '../../src/service/service.ts';
+import type { ServiceSettings } from '../../src/service/settings.ts';
+import type { DocumentSource } from '../../src/service/source.ts';
+import type { TokenState } from '../../src/service/tokens.ts';
+
+export interface Sandbox {
+  url: string;
+  people: { name: string; userId: string; token: string }[];
+  source: People;
+  setState(token: string, state: TokenState): void;
+  close(): Promise<void>;
+}
+
+/** The real service over generated people, on a port of its own in this process. */
+export async function startSandbox(
+  options: Pick<PeopleOptions, 'count' | 'from' | 'to'> &
+    Partial<PeopleOptions> & {
+      settings?: Partial<ServiceSettings>;
+      resources?: readonly Resource[];
+      wrap?: (source: DocumentSource) => DocumentSource;
+      now?: () => number;
+    },
+): Promise<Sandbox> {
+  const { settings, resources = allResources, wrap = source => source, now = Date.now, seed = 7, ...rest } = options;
+  const people = createPeople({ seed, ...rest });
+  const list = people.persons.map(({ name, userId }) => ({ name, userId, token: `t-${randomBytes(12).toString('hex')}` }));
+  const states = new Map<string, TokenState>(list.map(({ token }) => [token, 'active']));
+  const service = createService({
+    resources,
+    source: wrap(peopleSource(people)),
+    authenticate: token => {
+      const holder = list.find(person => person.token === token);
+      return holder && { userId: holder.userId, state: states.get(token)! };
+    },
+    tokenKey: randomBytes(32),
+    clock: () => new Date(now()),
+    settings: { closeTimeoutMs: 100, ...settings },
+  });
+  const url = await service.listen({ host: '127.0.0.1', port: 0 });
+  return {
+    url,
+    people: list,
+    source: people,
+    setState: (token, state) => void states.set(token, state),
+    close: () => service.close(),
+  };
+}
