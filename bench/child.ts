@@ -15,7 +15,10 @@ export async function runTask<Result>(name: string, job: unknown): Promise<Resul
 }
 
 /** Starts a task that goes on after its answer, as a server does, until `stop`. */
-export async function startTask<Result>(name: string, job: unknown): Promise<{ child: ChildProcess; result: Result; stop(): Promise<void> }> {
+export async function startTask<Result>(
+  name: string,
+  job: unknown,
+): Promise<{ child: ChildProcess; result: Result; stop(): Promise<void> }> {
   // No setting of whoever runs this reaches the pipeline.
   const { PATH, HOME, TMPDIR } = process.env;
   const child = fork(new URL(`./tasks/${name}.js`, import.meta.url), { env: { PATH, HOME, TMPDIR } });

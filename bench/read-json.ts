@@ -10,6 +10,8 @@ const DOCUMENT = `STRUCT(
   meters_to_target BIGINT, non_wear_time BIGINT, resting_time BIGINT, score BIGINT, sedentary_met_minutes BIGINT, sedentary_time BIGINT,
   steps BIGINT, target_calories BIGINT, target_meters BIGINT, "timestamp" VARCHAR, total_calories BIGINT)`;
 
+const MET = `STRUCT(id VARCHAR, day DATE, met STRUCT("interval" DOUBLE, items DOUBLE[], "timestamp" VARCHAR))`;
+
 const TABLES = [
   `CREATE TABLE daily_activity (
   user_id VARCHAR, id VARCHAR, day DATE, active_calories BIGINT, average_met_minutes DOUBLE, class_5_min VARCHAR,
@@ -28,25 +30,30 @@ const TABLES = [
 const offsetOf = (text: string) =>
   `(CASE ${text}[-6] WHEN '-' THEN -1 ELSE 1 END * (${text}[-5:-4]::INTEGER * 3600 + ${text}[-2:]::INTEGER * 60))`;
 
+/** Microseconds since the epoch: a cast to TIMESTAMP drops the offset. */
+const microsOf = (text: string) => `(epoch_us(${text}[:-7]::TIMESTAMP) - ${offsetOf(text)}::BIGINT * 1000000)`;
+
+const read = (files: string, document: string) =>
+  `(SELECT parse_filename(filename)[:-14] AS user_id, unnest(data) AS d
+    FROM read_json('${files}', columns = {data: '${document.replaceAll(/\s+/g, ' ')}[]'}, format = 'unstructured', filename = true))`;
+
+// The files are read twice: exploding from one table of documents uses one thread, while the other one waits busily in half of all runs.
 const load = (files: string) => [
-  `CREATE TEMP TABLE documents AS
-   SELECT user_id, d, row_number() OVER () AS sk
-   FROM (SELECT parse_filename(filename)[:-13] AS user_id, unnest(data) AS d
-         FROM read_json('${files}', columns = {data: '${DOCUMENT.replaceAll(/\s+/g, ' ')}[]'}, format = 'unstructured', filename = true))`,
   `INSERT INTO daily_activity
    SELECT user_id, d.id, d.day, d.active_calories, d.average_met_minutes, d.class_5_min, d.contributors.meet_daily_targets,
      d.contributors.move_every_hour, d.contributors.recovery_time, d.contributors.stay_active, d.contributors.training_frequency,
      d.contributors.training_volume, d.equivalent_walking_distance, d.high_activity_met_minutes, d.high_activity_time,
      d.inactivity_alerts, d.low_activity_met_minutes, d.low_activity_time, d.medium_activity_met_minutes, d.medium_activity_time,
-     d.met."timestamp"::TIMESTAMP, ${offsetOf('d.met."timestamp"')}, d.met."interval", len(d.met.items), d.meters_to_target,
-     d.non_wear_time, d.resting_time, d.score, d.sedentary_met_minutes, d.sedentary_time, d.steps, d.target_calories, d.target_meters,
-     d."timestamp"::TIMESTAMP, ${offsetOf('d."timestamp"')}, d.total_calories, NULL, sk, now()::TIMESTAMP, NULL
-   FROM documents`,
+     make_timestamp(${microsOf('d.met."timestamp"')}), ${offsetOf('d.met."timestamp"')}, d.met."interval", len(d.met.items),
+     d.meters_to_target, d.non_wear_time, d.resting_time, d.score, d.sedentary_met_minutes, d.sedentary_time, d.steps, d.target_calories,
+     d.target_meters, make_timestamp(${microsOf('d."timestamp"')}), ${offsetOf('d."timestamp"')}, d.total_calories, NULL,
+     row_number() OVER (), now()::TIMESTAMP, NULL
+   FROM ${read(files, DOCUMENT)}`,
   `INSERT INTO daily_activity_met
    SELECT sk, user_id, day, make_timestamp(start + (i - 1) * step), utc_offset, value
-   FROM (SELECT sk, user_id, d.day AS day, epoch_us(d.met."timestamp"::TIMESTAMP) AS start, (d.met."interval" * 1000000)::BIGINT AS step,
+   FROM (SELECT sk, user_id, d.day AS day, ${microsOf('d.met."timestamp"')} AS start, (d.met."interval" * 1000000)::BIGINT AS step,
            ${offsetOf('d.met."timestamp"')} AS utc_offset, unnest(d.met.items) AS value, generate_subscripts(d.met.items, 1) AS i
-         FROM documents)`,
+         FROM ${read(files, MET)} JOIN (SELECT user_id AS owner, id, sk FROM daily_activity) ON owner = user_id AND id = d.id)`,
 ];
 
 /** A new file with the two tables of daily_activity, to be filled by DuckDB's own means. */

@@ -31,7 +31,11 @@ export const HEART_RATE = 'heart_rate';
 
 /** Records a year of so many people, or finds it in the system's temporary folder. */
 export function ensureRecording(people: number, collections: readonly string[]): Recording {
-  const folder = join(tmpdir(), `ringneck-bench-${generatorHash()}`, `${people}-${createHash('sha256').update(collections.join()).digest('hex').slice(0, 8)}`);
+  const folder = join(
+    tmpdir(),
+    `ringneck-bench-${generatorHash()}`,
+    `${people}-${createHash('sha256').update(collections.join()).digest('hex').slice(0, 8)}`,
+  );
   const users = Array.from({ length: people }, (_, i) => `user-${String(i + 1).padStart(3, '0')}`);
   const recording = { folder, users, from: FROM, to: TO };
   try {
@@ -62,7 +66,9 @@ export function ensureRecording(people: number, collections: readonly string[]):
 }
 
 export function readRecorded({ folder }: Recording, user: string, collection: string): Recorded {
-  const lines = readFileSync(join(folder, fileName(user, collection)), 'utf8').split('\n').filter(Boolean);
+  const lines = readFileSync(join(folder, fileName(user, collection)), 'utf8')
+    .split('\n')
+    .filter(Boolean);
   const keys: string[] = [];
   const starts = [0];
   const documents = lines.map(line => {

@@ -67,9 +67,8 @@ export async function setAccountState(
   account: Account,
   state: AccountState,
   reason: string | null,
-  nowMs: number,
 ): Promise<Account> {
-  const changed = { ...account, state, reason, since: nowMs * 1000 };
+  const changed = { ...account, state, reason, since: warehouse.moments.next() };
   await warehouse.record([accountEntry(changed)]);
   return changed;
 }

@@ -30,7 +30,7 @@ export async function prepareRequest(
   rest: DayRange & Pick<RunRequest, 'kind' | 'refresh'>,
 ): Promise<{ request: RunRequest; skipped: Skipped[] }> {
   const accounts = selection.users?.length
-    ? await Promise.all(selection.users.map(name => getAccount(warehouse, name)))
+    ? await Promise.all([...new Set(selection.users)].map(name => getAccount(warehouse, name)))
     : await listAccounts(warehouse);
   const names = collections.map(({ name }) => name);
   for (const name of selection.collections ?? []) {

@@ -1,10 +1,11 @@
 import { DelayedError, type Job } from 'bullmq';
+import { dayOfMicros } from '../schema/instant.ts';
 import { ServiceError } from '../src/client/error.ts';
 import { messageOf } from '../src/errors.ts';
 import type { Account } from './accounts.ts';
 import { findAccount, setAccountState } from './accounts.ts';
 import type { Outcome } from './outcome.ts';
-import { decide } from './outcome.ts';
+import { ATTEMPTS, decide } from './outcome.ts';
 import type { Pipeline } from './pipeline.ts';
 import { type PlannedWindow, type Run, windowEntry } from './run.ts';
 import { collectQueue } from './runs.ts';
@@ -17,9 +18,24 @@ export async function startCollecting(pipeline: Pipeline): Promise<void> {
   const probing = new Map<string, Promise<void>>();
   pipeline.queues.worker<PlannedWindow>(
     await collectQueue(pipeline.warehouse),
-    (job, lock) => collect(pipeline, job as Job<PlannedWindow>, lock, probing),
+    (job, lock) => attempt(pipeline, job as Job<PlannedWindow>, lock, probing),
     { concurrency: CONCURRENCY },
   );
+}
+
+/** A window whose last attempt cannot even be noted in the ledger fails all the same: its run must not wait for it without end. */
+async function attempt(
+  pipeline: Pipeline,
+  job: Job<PlannedWindow>,
+  lock: string | undefined,
+  probing: Map<string, Promise<void>>,
+): Promise<void> {
+  try {
+    await collect(pipeline, job, lock, probing);
+  } catch (error) {
+    if (error instanceof DelayedError || job.attemptsMade + 1 < ATTEMPTS) throw error;
+    await pipeline.runs.find(job.data.runId)?.settle(job.data, 'failed', messageOf(error), kindOf(error));
+  }
 }
 
 /**
@@ -61,7 +77,8 @@ async function resolve(
   switch (decision.do) {
     case 'wait':
       run.progress.waits++;
-      await job.moveToDelayed(pipeline.now() + decision.ms, lock);
+      // The queue's clock is the machine's, in whole milliseconds.
+      await job.moveToDelayed(Date.now() + Math.ceil(decision.ms), lock);
       throw new DelayedError();
     case 'retry':
       throw error;
@@ -92,7 +109,7 @@ async function collectWindow(pipeline: Pipeline, run: Run, window: PlannedWindow
     },
     onStored: (counts, documents) => run.count(counts, documents),
     ledger: ({ outcome, reason, requestedAt, requests, documents }) => [
-      windowEntry(window, { outcome, reason, requestedAt, requests, documents, committedAt: pipeline.now() * 1000 }),
+      windowEntry(window, { outcome, reason, requestedAt, requests, documents, committedAt: pipeline.warehouse.moments.next() }),
     ],
   });
   if (result.outcome === 'complete') await run.settle(window, 'complete', undefined, 'complete');
@@ -108,7 +125,7 @@ async function settle(
   kind: string = outcome,
 ): Promise<void> {
   try {
-    await pipeline.warehouse.record([windowEntry(window, { outcome, reason, committedAt: pipeline.now() * 1000 })]);
+    await pipeline.warehouse.record([windowEntry(window, { outcome, reason, committedAt: pipeline.warehouse.moments.next() })]);
   } catch (error) {
     // Where not even this can be written (a full disk) the run cannot go on; the ledger has it as unfinished, for the next start.
     run.suspend(error);
@@ -126,15 +143,40 @@ const kindOf = (error: unknown) => (error instanceof ServiceError ? error.kind :
 async function park(pipeline: Pipeline, account: Account, refusal: unknown, probing: Map<string, Promise<void>>): Promise<void> {
   const probe = async () => {
     try {
-      await pipeline.client.probe(pipeline.tokens.find(account.userId) ?? '');
+      await probeAccount(pipeline, pipeline.tokens.find(account.userId) ?? '');
       pipeline.log.warn({ account: account.userId, kind: kindOf(refusal) }, 'the service refuses one collection of the account');
     } catch (error) {
-      if (!(error instanceof ServiceError && (error.kind === 'unauthorized' || error.kind === 'forbidden'))) throw error;
-      await setAccountState(pipeline.warehouse, account, 'parked', `${error.kind}: ${error.message}`, pipeline.now());
+      if (!isRefusal(error)) throw error;
+      // Its user may have paused or removed it meanwhile.
+      const current = await findAccount(pipeline.warehouse, account.userId);
+      if (current?.state !== 'active') return;
+      await setAccountState(pipeline.warehouse, current, 'parked', `${error.kind}: ${error.message}`);
       pipeline.log.warn({ account: account.userId, kind: error.kind }, 'the service refuses the account: parked');
     }
   };
   const running = probing.get(account.userId) ?? probe().finally(() => probing.delete(account.userId));
   probing.set(account.userId, running);
   await running;
+}
+
+const isRefusal = (error: unknown): error is ServiceError =>
+  error instanceof ServiceError && (error.kind === 'unauthorized' || error.kind === 'forbidden');
+
+/** Throws the refusal when two collections of different kinds refuse: one alone may be what the permission lacks. */
+async function probeAccount({ client, warehouse }: Pipeline, token: string): Promise<void> {
+  try {
+    await client.probe(token);
+  } catch (refusal) {
+    if (!isRefusal(refusal)) throw refusal;
+    const other = warehouse.mappings
+      .map(({ resource }) => resource)
+      .findLast(({ dated, specified }) => dated && specified.includes('collection'));
+    if (!other) throw refusal;
+    const today = dayOfMicros(Date.now() * 1000);
+    try {
+      for await (const _ of client.documents(other, { token, from: today, to: today })) return;
+    } catch (error) {
+      throw error instanceof ServiceError && error.kind === 'not_found' ? refusal : error;
+    }
+  }
 }

@@ -73,7 +73,7 @@ function collectDocuments(resource: Resource, { userId, startAt, endAt }: Window
   return storePages(resource, userId, range, context);
 }
 
-/** Stores each page while the next one is read; the window's row goes with the last. */
+/** Stores each page before the next one is asked for; the window's row goes with the last. Other windows are read meanwhile. */
 async function storePages(
   resource: Resource,
   userId: string,
@@ -81,24 +81,16 @@ async function storePages(
   { pipeline: { client, warehouse }, token, signal, onAnswer, onStored, ledger }: CollectContext,
 ): Promise<WindowResult> {
   const result: WindowResult = { outcome: 'complete', requestedAt: 0, requests: 0, documents: 0 };
-  let storing: Promise<void> | undefined;
-  const store = async (page: Page, entries: LedgerEntry[]) => {
-    const { documents, requestedAt } = page;
-    onStored(await warehouse.storeDocuments({ userId, resource, requestedAt, documents }, { ledger: entries }), documents.length);
-  };
-  try {
-    for await (const page of client.documents(resource, { token, ...range, signal })) {
-      await storing;
-      result.requests++;
-      onAnswer();
-      result.requestedAt ||= page.requestedAt;
-      result.documents += page.documents.length;
-      storing = store(page, page.nextToken === null ? ledger(result) : []);
-      // Awaited before the next page is stored; until then a failure must not count as unhandled.
-      storing.catch(() => undefined);
-    }
-  } finally {
-    await storing;
+  // The documents are taken out of the page, and no frame that waits for their commit has them: as they came they are large.
+  const store = (page: Page, entries: LedgerEntry[]) =>
+    warehouse.storeDocuments({ userId, resource, requestedAt: page.requestedAt, documents: page.documents.splice(0) }, { ledger: entries });
+  for await (const page of client.documents(resource, { token, ...range, signal })) {
+    result.requests++;
+    onAnswer();
+    result.requestedAt ||= page.requestedAt;
+    result.documents += page.documents.length;
+    const count = page.documents.length;
+    onStored(await store(page, page.nextToken === null ? ledger(result) : []), count);
   }
   return result;
 }

@@ -27,13 +27,13 @@ export async function startNightly(pipeline: Pipeline, days: number): Promise<{ 
   return { run: await pipeline.runs.start(request), skipped };
 }
 
-async function askForbidden({ warehouse, client, tokens, log, now }: Pipeline): Promise<void> {
+async function askForbidden({ warehouse, client, tokens, log }: Pipeline): Promise<void> {
   for (const account of await listAccounts(warehouse)) {
     const token = tokens.find(account.userId);
     if (account.state !== 'parked' || !account.reason?.startsWith('forbidden') || !token) continue;
     try {
       await client.probe(token);
-      await setAccountState(warehouse, account, 'active', null, now());
+      await setAccountState(warehouse, account, 'active', null);
       log.info({ account: account.userId }, 'the service answers for the account again: no longer parked');
     } catch (error) {
       const kind = error instanceof ServiceError ? error.kind : messageOf(error);
@@ -58,13 +58,28 @@ export async function scheduleNightly(pipeline: Pipeline, settings: NightlySetti
   if (await missed(pipeline, settings)) await pipeline.queues.add(name, 'nightly', {}, { removeOnComplete: true, removeOnFail: true });
 }
 
-/** Whether the last time of the schedule went by without a run, although there was an account already. */
+/** Whether the last time of the schedule went by without a run, although there was an account, or a run of one, already. */
 export async function missed({ warehouse, now }: Pick<Pipeline, 'warehouse' | 'now'>, settings: NightlySettings): Promise<boolean> {
-  const options = { currentDate: new Date(now()), ...(settings.timeZone ? { tz: settings.timeZone } : {}) };
-  const due = CronExpressionParser.parse(settings.pattern, options).prev().getTime() * 1000;
+  const due = findLastDue(settings, now()) * 1000;
   const [row] = await warehouse.read(
     `SELECT (SELECT count(*) FROM sync.accounts WHERE state <> 'removed' AND since < make_timestamp(${due}::BIGINT)),
+            (SELECT count(*) FROM sync.runs WHERE started_at < make_timestamp(${due}::BIGINT)),
+            (SELECT count(*) FROM sync.accounts WHERE state <> 'removed'),
             (SELECT count(*) FROM sync.runs WHERE kind = 'nightly' AND started_at >= make_timestamp(${due}::BIGINT))`,
   );
-  return (row![0] as number) > 0 && row![1] === 0;
+  const [before, runsBefore, accounts, nightlies] = row as number[];
+  // An account's `since` is younger than the account once its token was replaced or it was resumed: then an earlier run tells.
+  return (before! > 0 || (runsBefore! > 0 && accounts! > 0)) && nightlies === 0;
+}
+
+/** When the schedule was due last, in milliseconds. */
+function findLastDue({ pattern, timeZone }: NightlySettings, nowMs: number): number {
+  const from = (currentDate: Date) => CronExpressionParser.parse(pattern, { currentDate, ...(timeZone ? { tz: timeZone } : {}) });
+  // The schedule goes forward, and backward the parser finds other times where a clock is changed: a little back, and forward from there.
+  const back = from(new Date(nowMs));
+  for (let i = 0; i < 3; i++) back.prev();
+  const forth = from(back.prev().toDate());
+  let due = forth.next().getTime();
+  for (let next = due; next <= nowMs; next = forth.next().getTime()) due = next;
+  return due;
 }

@@ -83,6 +83,7 @@ export class Run {
   readonly #end: (run: Run) => Promise<void>;
   readonly #nextStage: (windows: PlannedWindow[]) => Promise<void>;
   #later: PlannedWindow[];
+  #ended = false;
   #resolve!: (summary: RunSummary) => void;
   #reject!: (error: unknown) => void;
 
@@ -174,6 +175,8 @@ export class Run {
       await this.#nextStage(next);
       return;
     }
+    if (this.#ended) return;
+    this.#ended = true;
     try {
       await this.#end(this);
       this.#resolve(this.summary());
@@ -193,6 +196,7 @@ export class Run {
   /** Stops reading and leaves the ledger as it is: the next start takes the run up. */
   suspend(reason: unknown): void {
     if (this.signal.aborted) return;
+    this.#ended = true;
     this.#stopping.abort();
     this.#reject(reason);
   }

@@ -22,6 +22,53 @@ async function warehouseId(warehouse: Pipeline['warehouse']): Promise<string> {
   return id;
 }
 
+/** The windows that a request needs, users side by side. Changes nothing. */
+export async function planWindows(
+  { warehouse, collections, settledDays }: Pick<Pipeline, 'warehouse' | 'collections' | 'settledDays'>,
+  request: RunRequest,
+  runId = '',
+): Promise<{ windows: PlannedWindow[]; skipped: number }> {
+  const coverage = request.refresh ? new Map<string, Coverage[]>() : await readCoverage(warehouse);
+  const parked = new Set((await listParkedCollections(warehouse)).map(({ userId, collection }) => `${userId}\n${collection}`));
+  let skipped = 0;
+  const lists = request.users.map(userId => {
+    const windows: Window[] = [];
+    for (const collection of collections) {
+      if (!request.collections.includes(collection.name) || parked.has(`${userId}\n${collection.name}`)) continue;
+      if (collection.windowDays === undefined) {
+        windows.push({ userId, collection: collection.name, startAt: null, endAt: null });
+        continue;
+      }
+      const settled = request.refresh ? undefined : { coverage: coverage.get(`${userId}\n${collection.name}`) ?? [], settledDays };
+      const plan = planDays(request, collection.windowDays, settled);
+      skipped += plan.skipped;
+      for (const span of plan.spans) windows.push({ userId, collection: collection.name, ...span });
+    }
+    return windows;
+  });
+  // One user's wait must not fill the workers: the queue takes a window of each in turn.
+  const windows: PlannedWindow[] = [];
+  for (let i = 0; lists.some(list => i < list.length); i++) {
+    for (const list of lists) if (list[i]) windows.push({ ...list[i]!, runId, number: windows.length });
+  }
+  return { windows, skipped };
+}
+
+async function readCoverage(warehouse: Pipeline['warehouse']): Promise<Map<string, Coverage[]>> {
+  const rows = await warehouse.read(
+    `SELECT user_id, collection, start_at, end_at, requested_at FROM sync.windows
+     WHERE outcome = 'complete' AND start_at IS NOT NULL AND requested_at IS NOT NULL`,
+  );
+  const coverage = new Map<string, Coverage[]>();
+  for (const [userId, collection, startAt, endAt, requestedAt] of rows) {
+    const key = `${userId}\n${collection}`;
+    const list = coverage.get(key) ?? [];
+    list.push({ startAt: startAt as number, endAt: endAt as number, requestedAt: requestedAt as number });
+    coverage.set(key, list);
+  }
+  return coverage;
+}
+
 /** The runs of the process that owns the warehouse. The ledger is the truth, the queue a to-do list that may be lost. */
 export class Runs {
   readonly #active = new Map<string, Run>();
@@ -52,22 +99,24 @@ export class Runs {
   }
 
   /**
-   * Plans a run and starts it; `plan` alone counts what it would read. The same request as that of a run that was stopped or
+   * Plans a run and starts it. The same request as that of a run that was stopped or
    * interrupted less than a day ago goes on with that run.
    */
   async start(request: RunRequest): Promise<Run> {
     const same = JSON.stringify(request);
     for (const run of this.#active.values()) if (JSON.stringify(run.request) === same && !run.signal.aborted) return run;
     const since = this.#pipeline.now() * 1000 - MICROS_PER_DAY;
-    const [stopped] = (await this.#unfinished(`state = 'stopped' AND started_at >= make_timestamp(${since}::BIGINT)`)).filter(
-      run => JSON.stringify(run.request) === same,
+    // One that is running in the ledger and not here could not note its end.
+    const unfinished = await this.#unfinished(
+      `state = 'running' OR (state = 'stopped' AND started_at >= make_timestamp(${since}::BIGINT))`,
     );
+    const stopped = unfinished.find(({ id, request }) => !this.#active.has(id) && JSON.stringify(request) === same);
     if (stopped) {
       await this.#recordRun(stopped.id, request, 'running', stopped.startedAt, null);
       return this.#resume(stopped.id, request);
     }
     const id = randomUUID();
-    const { windows, skipped } = await this.plan(request, id);
+    const { windows, skipped } = await planWindows(this.#pipeline, request, id);
     await this.#pipeline.warehouse.record([
       this.#runEntry(id, request, 'running', this.#pipeline.now() * 1000, null),
       // A new run has no earlier rows to replace.
@@ -77,53 +126,6 @@ export class Runs {
       }),
     ]);
     return this.#begin(id, request, windows, 0, skipped);
-  }
-
-  /** The windows that a request needs, users side by side. */
-  async plan(request: RunRequest, runId = ''): Promise<{ windows: PlannedWindow[]; skipped: number }> {
-    const coverage = request.refresh ? new Map<string, Coverage[]>() : await this.#coverage();
-    const parked = new Set(
-      (await listParkedCollections(this.#pipeline.warehouse)).map(({ userId, collection }) => `${userId}\n${collection}`),
-    );
-    let skipped = 0;
-    const lists = request.users.map(userId => {
-      const windows: Window[] = [];
-      for (const collection of this.#pipeline.collections) {
-        if (!request.collections.includes(collection.name) || parked.has(`${userId}\n${collection.name}`)) continue;
-        if (collection.windowDays === undefined) {
-          windows.push({ userId, collection: collection.name, startAt: null, endAt: null });
-          continue;
-        }
-        const settled = request.refresh
-          ? undefined
-          : { coverage: coverage.get(`${userId}\n${collection.name}`) ?? [], settledDays: this.#pipeline.settledDays };
-        const plan = planDays(request, collection.windowDays, settled);
-        skipped += plan.skipped;
-        for (const span of plan.spans) windows.push({ userId, collection: collection.name, ...span });
-      }
-      return windows;
-    });
-    // One user's wait must not fill the workers: the queue takes a window of each in turn.
-    const windows: PlannedWindow[] = [];
-    for (let i = 0; lists.some(list => i < list.length); i++) {
-      for (const list of lists) if (list[i]) windows.push({ ...list[i]!, runId, number: windows.length });
-    }
-    return { windows, skipped };
-  }
-
-  async #coverage(): Promise<Map<string, Coverage[]>> {
-    const rows = await this.#pipeline.warehouse.read(
-      `SELECT user_id, collection, start_at, end_at, requested_at FROM sync.windows
-       WHERE outcome = 'complete' AND start_at IS NOT NULL AND requested_at IS NOT NULL`,
-    );
-    const coverage = new Map<string, Coverage[]>();
-    for (const [userId, collection, startAt, endAt, requestedAt] of rows) {
-      const key = `${userId}\n${collection}`;
-      const list = coverage.get(key) ?? [];
-      list.push({ startAt: startAt as number, endAt: endAt as number, requestedAt: requestedAt as number });
-      coverage.set(key, list);
-    }
-    return coverage;
   }
 
   async #unfinished(where: string): Promise<{ id: string; request: RunRequest; startedAt: number }[]> {
@@ -141,7 +143,8 @@ export class Runs {
     const rows = await this.#pipeline.warehouse.read(
       `SELECT user_id, collection, start_at, end_at, outcome FROM sync.windows WHERE run_id = '${id}' ORDER BY start_at, user_id`,
     );
-    const open = rows.filter(([, , , , outcome]) => outcome === null || outcome === 'stopped');
+    // What failed before the interruption is tried again: a run that ends as complete has read everything.
+    const open = rows.filter(([, , , , outcome]) => outcome !== 'complete' && outcome !== 'not_offered');
     const windows = open.map(([userId, collection, startAt, endAt], number) => ({
       runId: id,
       number,
@@ -162,10 +165,15 @@ export class Runs {
       alreadyDone,
       skipped,
       enqueue: list => this.#enqueue(list),
-      end: ended => this.#finish(ended),
+      end: ended => this.#finish(ended).finally(() => this.#active.delete(id)),
     });
     this.#active.set(id, run);
-    await run.begin();
+    try {
+      await run.begin();
+    } catch (error) {
+      this.#active.delete(id);
+      throw error;
+    }
     return run;
   }
 
@@ -180,29 +188,29 @@ export class Runs {
 
   async #finish(run: Run): Promise<void> {
     const { warehouse } = this.#pipeline;
-    if (run.state === 'stopped') {
-      const rows = await warehouse.read(
-        `SELECT user_id, collection, start_at, end_at FROM sync.windows WHERE run_id = '${run.id}' AND outcome IS NULL`,
-      );
-      await warehouse.record(
-        rows.map(([userId, collection, startAt, endAt]) =>
-          windowEntry(
-            {
-              runId: run.id,
-              number: 0,
-              userId: userId as string,
-              collection: collection as string,
-              startAt: startAt as number | null,
-              endAt: endAt as number | null,
-            },
-            { outcome: 'stopped' },
-          ),
+    const rows = await warehouse.read(
+      `SELECT user_id, collection, start_at, end_at FROM sync.windows WHERE run_id = '${run.id}' AND outcome IS NULL`,
+    );
+    await warehouse.record(
+      rows.map(([userId, collection, startAt, endAt]) =>
+        windowEntry(
+          {
+            runId: run.id,
+            number: 0,
+            userId: userId as string,
+            collection: collection as string,
+            startAt: startAt as number | null,
+            endAt: endAt as number | null,
+          },
+          // Of a run that came to its end only a window that could not be noted is left.
+          run.state === 'stopped'
+            ? { outcome: 'stopped' }
+            : { outcome: 'failed', reason: 'its outcome could not be noted', committedAt: warehouse.moments.next() },
         ),
-      );
-    }
+      ),
+    );
     const [row] = await warehouse.read(`SELECT started_at FROM sync.runs WHERE run_id = '${run.id}'`);
     await this.#recordRun(run.id, run.request, run.state, row![0] as number, this.#pipeline.now() * 1000);
-    this.#active.delete(run.id);
   }
 
   #runEntry(id: string, request: RunRequest, state: string, startedAt: number, endedAt: number | null): LedgerEntry {

@@ -1,9 +1,14 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { messageOf, RingneckError } from './errors.ts';
 
 /** Makes a folder that only its owner may enter; one that exists is left as it is. */
 export function ensureFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new RingneckError(`cannot make the folder ${path}: ${messageOf(error)}`, 1, { cause: error });
+  }
 }
 
 /** Replaces a file so that a reader, or a crash at any moment, meets the old content or the new, never a part. */

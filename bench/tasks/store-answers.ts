@@ -1,5 +1,5 @@
-import { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { resources } from '../../schema/index.ts';
+import { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { answersOf, type Recording, readRecorded, resourceNamed } from '../recording.ts';
 import { performTask, withCost } from '../task.ts';
 

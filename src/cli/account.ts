@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
+import { parseAccountName } from '../../jobs/accounts.ts';
 import { addDays, dayOfMicros } from '../../schema/instant.ts';
 import { messageOf, UsageError } from '../errors.ts';
 import { reportRun } from './backfill.ts';
+import { Interrupted } from './interrupt.ts';
 import type { AccountReport } from './operations.ts';
 import { parseDay, withExample } from './options.ts';
 import { perform } from './perform.ts';
@@ -14,22 +18,30 @@ import { openSession } from './session.ts';
 const MAX_TOKEN = 8_192;
 
 export function addAccount(program: Command): void {
-  const account = program
-    .command('account')
-    .description('the people whose data is kept: add, list, remove, pause, resume, map, mirror-token');
+  const account = withExample(
+    program.command('account').description('the people whose data is kept: add, list, remove, pause, resume, map, mirror-token'),
+    'printf %s "$TOKEN" | ringneck account add ada',
+    'ringneck account list',
+  );
 
   withExample(
     account
       .command('add <name>')
       .description('add an account, or give a known one a new token; the token is read from standard input')
+      .allowExcessArguments()
       .option('--token-file <file>', 'read the token from a file')
       .option('--service-user <id>', 'the service’s own id of the person, as it stands in events')
       .option('--from <day>', 'backfill from this day on at once', parseDay)
       .option('--json', 'print the account as JSON'),
     'printf %s "$TOKEN" | ringneck account add ada',
     'ringneck account add ada --token-file ada.token',
-  ).action(async (name: string, options: { tokenFile?: string; serviceUser?: string; from?: string; json?: true }) => {
+  ).action(async (given: string, options: { tokenFile?: string; serviceUser?: string; from?: string; json?: true }, command: Command) => {
     const session = openSession();
+    const name = parseAccountName(given);
+    if (command.args.length > 1)
+      throw new UsageError('a token is never an argument, where others can see it: pipe it in, or use --token-file');
+    const to = addDays(dayOfMicros(Date.now() * 1000), 1);
+    if (options.from && options.from > to) throw new UsageError(`--from ${options.from} is in the future`);
     const token = await readToken(options.tokenFile);
     const added = await perform(session, 'addAccount', {
       name,
@@ -41,7 +53,6 @@ export function addAccount(program: Command): void {
     if (options.json) printJson(report);
     else printLine(`${report.user_id} ${report.state}${report.reason ? `: ${report.reason}` : ''}`);
     if (options.from) {
-      const to = addDays(dayOfMicros(Date.now() * 1000), 1);
       await reportRun(session, 'backfill', { users: [name], from: options.from, to, refresh: false, plan: false }, { json: options.json });
     }
   });
@@ -101,14 +112,30 @@ function printAccount(report: AccountReport, { json }: { json?: true }): void {
 
 /** Never from the arguments: those stand in the list of processes and in the shell's history. */
 async function readToken(file: string | undefined): Promise<string> {
-  if (file === undefined && process.stdin.isTTY) remark('Type the token, then Ctrl-D:');
-  const content = file === undefined ? await text(process.stdin) : readTokenFile(file);
+  const content = file === undefined ? await readTokenInput() : readTokenFile(file);
   const token = content.trim();
   if (!token) throw new UsageError(`no token: ${file ?? 'standard input'} is empty`);
   if (token.length > MAX_TOKEN || !/^[\x21-\x7e]+$/.test(token)) {
     throw new UsageError(`${file ?? 'standard input'} holds no token: one word of printable ASCII, at most ${MAX_TOKEN} characters`);
   }
   return token;
+}
+
+/** At a terminal one line, which is not shown. */
+async function readTokenInput(): Promise<string> {
+  if (!process.stdin.isTTY) return text(process.stdin);
+  const prompt = createInterface({ input: process.stdin, output: new Writable({ write: (_, __, done) => done() }), terminal: true });
+  // Only now: what is typed before it would be shown.
+  process.stderr.write('Token (not shown): ');
+  try {
+    return await new Promise<string>((resolve, reject) => {
+      prompt.once('line', resolve).once('close', () => resolve(''));
+      prompt.once('SIGINT', () => reject(new Interrupted()));
+    });
+  } finally {
+    prompt.close();
+    remark('');
+  }
 }
 
 function readTokenFile(file: string): string {

@@ -9,9 +9,12 @@ process.umask(0o077);
 
 // A reader that has seen enough (`| head`) closes our output: no error of ours.
 process.stdout.on('error', error => {
-  if ((error as NodeJS.ErrnoException).code === 'EPIPE') process.exit(0);
-  throw error;
+  if (codeOf(error) === 'EPIPE') process.exit(process.exitCode ?? 0);
+  remark(`ringneck: the result cannot be written: ${messageOf(error)}`);
+  process.exit(1);
 });
+// Nobody reads the remarks any more: the work goes on.
+process.stderr.on('error', () => undefined);
 
 try {
   await createProgram().parseAsync();
@@ -21,7 +24,16 @@ try {
     process.exitCode = error.exitCode === 0 ? 0 : 2;
   } else {
     remark(`ringneck: ${messageOf(error)}`);
-    if (!(error instanceof RingneckError)) remark(String((error as Error)?.stack ?? error));
+    // What the operating system refuses is no bug of ours: its line says it all.
+    if (!(error instanceof RingneckError) && !isOfSystem(error)) remark(String((error as Error)?.stack ?? error));
     process.exitCode = error instanceof RingneckError ? error.exitCode : 1;
   }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
+
+function isOfSystem(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error;
 }

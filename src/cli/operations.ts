@@ -11,8 +11,8 @@ import {
 import { prepareRequest, type Skipped } from '../../jobs/backfill.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
 import { startNightly } from '../../jobs/nightly.ts';
-import type { Progress, Run, RunSummary } from '../../jobs/run.ts';
-import { collectQueue } from '../../jobs/runs.ts';
+import type { Progress, Run, RunRequest, RunSummary } from '../../jobs/run.ts';
+import { collectQueue, planWindows } from '../../jobs/runs.ts';
 import { type AccountStatus, isoOf, reportAccounts } from '../../jobs/status.ts';
 import type { DayRange } from '../../jobs/windows.ts';
 import { ServiceError } from '../client/error.ts';
@@ -86,6 +86,7 @@ export function operationsOf(owner: Owner) {
     if (signal.aborted) onAbort();
     try {
       const summary = await Promise.race([run.done, closing]);
+      emit(run.progress);
       return { ...summary, not_asked: skipped, heart_rate_path: (await owner.client()).heartRatePath ?? null };
     } finally {
       clearInterval(timer);
@@ -103,12 +104,17 @@ export function operationsOf(owner: Owner) {
       const rest = { kind: 'backfill' as const, from: input.from, to: input.to, refresh: input.refresh };
       const { request, skipped } = await prepareRequest(selected, selection, rest);
       if (!request.users.length) throw nobodyToAsk(skipped);
+      // Counting must not take up what an earlier run left open.
+      if (input.plan) {
+        const parts = { ...selected, settledDays: owner.settings.settledDays };
+        return { ...(await planOnly(parts, request)), not_asked: skipped, heart_rate_path: null };
+      }
       const pipeline = await owner.pipeline();
-      if (input.plan) return { ...(await planOnly(pipeline, request)), not_asked: skipped, heart_rate_path: null };
       return follow(await pipeline.runs.start(request), skipped, context);
     },
 
     async nightly({ days }: { days: number }, context: OperationContext<Progress>): Promise<RunReport> {
+      if (!(await listAccounts(warehouse)).length) throw nobodyToAsk([]);
       const { run, skipped } = await startNightly(await owner.pipeline(), days);
       if (!run.request.users.length) {
         await run.done;
@@ -127,7 +133,7 @@ export function operationsOf(owner: Owner) {
         serviceUserId: input.serviceUser ?? before?.serviceUserId ?? null,
         state: 'active',
         reason: null,
-        since: now() * 1000,
+        since: warehouse.moments.next(),
       };
       await warehouse.record([accountEntry(account)]);
       return greet(owner, account, input.token);
@@ -148,18 +154,18 @@ export function operationsOf(owner: Owner) {
     /** Forgets the token; the rows stay. */
     async removeAccount({ name }: { name: string }): Promise<AccountReport> {
       const account = await getAccount(warehouse, name);
-      const removed = await setAccountState(warehouse, account, 'removed', null, now());
+      const removed = await setAccountState(warehouse, account, 'removed', null);
       owner.secrets.remove(name);
       owner.mirrorTokens.remove(name);
       return reportOf(removed);
     },
 
     async pauseAccount({ name }: { name: string }): Promise<AccountReport> {
-      return reportOf(await setAccountState(warehouse, await getAccount(warehouse, name), 'paused', 'paused by command', now()));
+      return reportOf(await setAccountState(warehouse, await getAccount(warehouse, name), 'paused', 'paused by command'));
     },
 
     async resumeAccount({ name }: { name: string }): Promise<AccountReport> {
-      return reportOf(await setAccountState(warehouse, await getAccount(warehouse, name), 'active', null, now()));
+      return reportOf(await setAccountState(warehouse, await getAccount(warehouse, name), 'active', null));
     },
 
     async mirrorToken({ name }: { name: string }): Promise<{ user_id: string; token: string }> {
@@ -204,11 +210,8 @@ class NobodyToAsk extends UsageError {
   override readonly exitCode = 1;
 }
 
-async function planOnly(
-  pipeline: Awaited<ReturnType<Owner['pipeline']>>,
-  request: Parameters<Awaited<ReturnType<Owner['pipeline']>>['runs']['plan']>[0],
-): Promise<RunSummary> {
-  const { windows, skipped } = await pipeline.runs.plan(request);
+async function planOnly(parts: Parameters<typeof planWindows>[0], request: RunRequest): Promise<RunSummary> {
+  const { windows, skipped } = await planWindows(parts, request);
   const nothing = { documents: 0, samples: 0, unchanged: 0, rejected: 0, requests: 0, waits: 0, failures: [] };
   const counts = { planned: windows.length, done: 0, skipped, failed: 0 };
   return { run: '', state: 'complete', from: request.from, to: request.to, windows: counts, ...nothing };
@@ -216,7 +219,7 @@ async function planOnly(
 
 /** Learns the service's own id of the person, and shows a token that the service refuses as parked. */
 async function greet(owner: Owner, account: Account, token: string): Promise<AccountReport & { warning: string | null }> {
-  const { warehouse, now } = owner;
+  const { warehouse } = owner;
   if (!owner.settings.serviceUrl) {
     return { ...reportOf(account), warning: 'RINGNECK_SERVICE_URL is not set: the token was not tried' };
   }
@@ -230,7 +233,7 @@ async function greet(owner: Owner, account: Account, token: string): Promise<Acc
     return { ...reportOf(known), warning: null };
   } catch (error) {
     if (error instanceof ServiceError && (error.kind === 'unauthorized' || error.kind === 'forbidden')) {
-      const parked = await setAccountState(warehouse, account, 'parked', `${error.kind}: ${error.message}`, now());
+      const parked = await setAccountState(warehouse, account, 'parked', `${error.kind}: ${error.message}`);
       return { ...reportOf(parked), warning: `the service refuses the token: ${error.message}` };
     }
     return { ...reportOf(account), warning: `the token could not be tried: ${messageOf(error)}` };

@@ -6,7 +6,7 @@ import { openRouteMemory } from '../../jobs/routes.ts';
 import { Runs } from '../../jobs/runs.ts';
 import { resources } from '../../schema/index.ts';
 import type { Resource } from '../../schema/resource.ts';
-import { type Client, createClient } from '../client/client.ts';
+import { type Client, type ClientOptions, createClient } from '../client/client.ts';
 import type { Settings } from '../config.ts';
 import { ensureDiskReserve } from '../disk.ts';
 import { messageOf, UsageError } from '../errors.ts';
@@ -23,6 +23,8 @@ export interface OwnerOptions {
   resources?: readonly Resource[];
   /** Before a window's second attempt. */
   retryDelayMs?: number;
+  /** How the client waits and gives up. */
+  client?: Pick<ClientOptions, 'sleep' | 'retries' | 'maxWaitMs' | 'deadlineMs'>;
   now?: () => number;
 }
 
@@ -76,9 +78,11 @@ export class Owner {
 
   async #openClient(): Promise<Client> {
     const { settings, warehouse, log, now } = this;
-    if (!settings.serviceUrl) throw new UsageError('RINGNECK_SERVICE_URL is not set: the base address of the service');
+    if (!settings.serviceUrl)
+      throw new UsageError('RINGNECK_SERVICE_URL is not set: the base address of the service, as http://127.0.0.1:4000');
     const onError = (error: unknown) => log.warn({ reason: messageOf(error) }, 'a route’s answer could not be noted');
     return createClient({
+      ...this.#options.client,
       baseUrl: settings.serviceUrl,
       clock: warehouse.moments,
       requestsPerToken: settings.requestsPerToken,

@@ -1,6 +1,7 @@
-import { findDoor } from '../control/find-door.ts';
+import { type Door, findDoor } from '../control/find-door.ts';
 import { openDoor } from '../control/open-door.ts';
 import { type EventOf, type InputOf, isDetached, type ResultOf } from '../control/operations.ts';
+import { TryLaterError } from '../errors.ts';
 import { type OwnerOperations, operationsOf } from './operations.ts';
 import { Owner } from './owner.ts';
 import type { Session } from './session.ts';
@@ -16,14 +17,23 @@ export async function perform<Name extends keyof OwnerOperations & string>(
   options: { onEvent?: (event: EventOf<OwnerOperations[Name]>) => void; signal?: AbortSignal } = {},
 ): Promise<ResultOf<OwnerOperations[Name]>> {
   const { settings, log } = session;
-  const door = await findDoor<OwnerOperations>(settings.data);
-  if (door) {
+  const through = (door: Door<OwnerOperations>) => {
     if (!isDetached(input) || !options.signal) return door.call(name, input, options);
     // What is detached goes on in the owner: an interruption ends only the watching.
     const { signal, ...rest } = options;
     return Promise.race([door.call(name, input, rest), aborted(signal)]);
+  };
+  const door = await findDoor<OwnerOperations>(settings.data);
+  if (door) return through(door);
+  let owner: Owner;
+  try {
+    owner = await Owner.open({ settings, log });
+  } catch (error) {
+    // Who was opening the folder in the same moment has a door by now.
+    const late = error instanceof TryLaterError ? await findDoor<OwnerOperations>(settings.data) : undefined;
+    if (late) return through(late);
+    throw error;
   }
-  const owner = await Owner.open({ settings, log });
   try {
     const operations = operationsOf(owner);
     const opened = await openDoor({ folder: settings.data, operations, log });

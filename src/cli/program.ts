@@ -4,6 +4,7 @@ import { addAccount } from './account.ts';
 import { addBackfill } from './backfill.ts';
 import { addDemo } from './demo.ts';
 import { addNightly } from './nightly.ts';
+import { withExample } from './options.ts';
 import { addService } from './service.ts';
 import { addSnapshot } from './snapshot.ts';
 import { addSql } from './sql.ts';
@@ -21,7 +22,10 @@ export function createProgram(): Command {
     .version(version)
     .showSuggestionAfterError()
     .exitOverride()
-    .addHelpText('after', EXIT_CODES);
+    // As the errors of ours: one line that begins with the program's name.
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'ringneck: ').replace('\n(Did', ' (Did')) })
+    .addHelpText('afterAll', EXIT_CODES);
+  withExample(program, 'ringneck demo', 'ringneck backfill --help');
   for (const add of [addDemo, addService, addAccount, addBackfill, addNightly, addUp, addStatus, addSql, addSnapshot]) add(program);
   return program;
 }

@@ -12,6 +12,7 @@ import type { ServiceSettings } from '../service/settings.ts';
 import type { DocumentSource } from '../service/source.ts';
 import { findServiceOptions, openServiceState } from '../service/state.ts';
 import { interruptible } from './interrupt.ts';
+import { listening } from './listen.ts';
 import { parseDay, wholeNumber, withExample } from './options.ts';
 import { formatTable, printJson, printLine, remark } from './print.ts';
 import { openSession } from './session.ts';
@@ -85,7 +86,8 @@ export function addService(program: Command): void {
         settings: settingsOf(options),
         log,
       });
-      const url = await service.listen({ host: options.host, port: options.port });
+      const { host, port } = options;
+      const url = await listening({ host, port }, '--port', service.listen({ host, port }));
       if (options.json) printJson({ url, people: state.people, client: null, control: null });
       else printPeople(url, state.people);
       try {

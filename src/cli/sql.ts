@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type Command, Option } from 'commander';
 import { findDoor } from '../control/find-door.ts';
-import { UsageError } from '../errors.ts';
+import { RingneckError, UsageError } from '../errors.ts';
 import { openReader } from '../warehouse/query.ts';
 import { interruptible } from './interrupt.ts';
 import type { OwnerOperations } from './operations.ts';
@@ -28,12 +28,29 @@ export function addSql(program: Command): void {
     try {
       await interruptible(async signal => {
         signal.addEventListener('abort', () => reader.interrupt());
-        await writeResult(await reader.query(sql), options.format, process.stdout);
+        try {
+          await writeResult(await reader.query(sql), options.format, process.stdout);
+        } catch (error) {
+          if (signal.aborted) throw signal.reason;
+          throw error instanceof RingneckError ? new RingneckError(oneLine(error.message), error.exitCode, { cause: error }) : error;
+        }
       });
     } finally {
       await reader.close();
     }
   });
+}
+
+/** What DuckDB says in several lines, the place among them shown by a caret, as one. */
+export function oneLine(message: string): string {
+  const lines = message.split('\n');
+  const at = lines.findIndex(line => /^LINE \d+: /.test(line));
+  const caret = lines[at + 1]?.indexOf('^') ?? -1;
+  if (at < 0 || caret < 0) return lines.join(' ');
+  const [, number] = /^LINE (\d+): /.exec(lines[at]!)!;
+  const place = lines[at]!.slice(caret, caret + 40).trim();
+  const rest = [...lines.slice(0, at), ...lines.slice(at + 2)].join(' ').trim();
+  return `${rest} (line ${number}, ${place ? `at ${JSON.stringify(place)}` : 'at its end'})`;
 }
 
 function readQuery(): Promise<string> {

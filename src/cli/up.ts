@@ -1,8 +1,11 @@
 import type { Command } from 'commander';
 import { scheduleNightly } from '../../jobs/nightly.ts';
+import { findDoor } from '../control/find-door.ts';
 import { openDoor } from '../control/open-door.ts';
+import { TryLaterError } from '../errors.ts';
 import { openReceiver } from '../receiver/receiver.ts';
 import { interruptible } from './interrupt.ts';
+import { listening } from './listen.ts';
 import { serveMirror } from './mirror.ts';
 import { operationsOf } from './operations.ts';
 import { wholeNumber, withExample } from './options.ts';
@@ -24,22 +27,26 @@ export function addUp(program: Command): void {
     await interruptible(async signal => {
       const closing: (() => Promise<unknown>)[] = [];
       try {
+        // Another `up` is told at once; a command that is about to end is waited for.
+        const other = await findDoor(settings.data);
+        if (other) throw new TryLaterError(`${settings.data} is owned by a running ringneck (PID ${other.pid}): end it first`);
         const owner = await Owner.open({ settings, log });
         closing.push(() => owner.close());
         const door = await openDoor({ folder: settings.data, operations: operationsOf(owner), log });
         closing.push(() => door.close());
         const pipeline = await owner.pipeline();
         const { host, port } = settings;
-        const receiver = await openReceiver({ ready: readiness(owner) }, { host, port });
+        const receiver = await listening({ host, port }, 'RINGNECK_PORT', openReceiver({ ready: readiness(owner) }, { host, port }));
         closing.push(() => receiver.close());
         if (options.mirror !== undefined) {
-          const mirror = await serveMirror(owner, { host, port: options.mirror });
+          const address = { host, port: options.mirror };
+          const mirror = await listening(address, '--mirror', serveMirror(owner, address));
           closing.push(() => mirror.close());
           log.info({ url: mirror.url }, 'the mirror is served');
         }
         await scheduleNightly(pipeline, { pattern: settings.nightly, timeZone: settings.timeZone, days: settings.nightlyDays });
         log.info({ url: receiver.url, data: settings.data, queue: pipeline.queues.kind, nightly: settings.nightly }, 'up');
-        await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve()));
+        if (!signal.aborted) await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve()));
         log.info('stopping');
       } finally {
         for (const close of closing.reverse()) await close();

@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { isMainThread } from 'node:worker_threads';
 import { type DuckDBConnection, DuckDBDateValue, DuckDBInstance, DuckDBTimestampValue, type DuckDBValue } from '@duckdb/node-api';
 import { messageOf, RingneckError, TryLaterError } from '../errors.ts';
 import type { Value } from './parse-document.ts';
@@ -33,12 +34,14 @@ export async function openDatabase(
   open.add(real);
   try {
     const { memoryLimit = '256MB', threads = 2, patienceMs } = options;
+    // DuckDB makes its files, its log and what it spills as the umask lets it; these hold health data.
+    if (isMainThread) process.umask(process.umask() | 0o077);
     const instance = await openWaiting(
       path,
       { memory_limit: memoryLimit, threads: String(threads), wal_autocheckpoint: '64MB', preserve_insertion_order: 'true' },
       patienceMs,
     );
-    // DuckDB makes its files by the umask; these hold health data.
+    // One that was made by other means.
     chmodSync(path, 0o600);
     const connections: DuckDBConnection[] = [];
     let closed = false;

@@ -19,8 +19,14 @@ export class Moments {
 
   /** A request is sent now: its moment in microseconds, one after every earlier one. Held until `end`. */
   begin(): number {
+    const moment = this.next();
+    this.hold(moment);
+    return moment;
+  }
+
+  /** A moment for the ledger: after every earlier one too, so that what was written last counts as last. */
+  next(): number {
     this.#last = Math.max(Math.floor(this.#now() * 1000), this.#last + 1);
-    this.hold(this.#last);
     return this.#last;
   }
 

@@ -18,7 +18,7 @@ import { parseDocument, storable } from './parse-document.ts';
 import type { StoredDocument } from './read.ts';
 import { readDocuments, readHeartRate } from './read.ts';
 import { writeSnapshot } from './snapshot.ts';
-import type { Counts } from './store-documents.ts';
+import type { Counts, DocumentPage } from './store-documents.ts';
 import { parseHeartRate } from './store-heart-rate.ts';
 import { listTables } from './tables.ts';
 import type { Lane } from './writer.ts';
@@ -146,31 +146,24 @@ export class Warehouse {
     page: { userId: string; resource: Resource; requestedAt: number; documents: readonly unknown[]; removed?: readonly string[] },
     { lane = 'bulk', ledger }: WriteOptions = {},
   ): Promise<Counts> {
+    const { userId, requestedAt } = page;
     const mapping = this.mapping(page.resource.name);
-    this.moments.hold(page.requestedAt);
+    this.moments.hold(requestedAt);
+    // What cannot be an id of ours is not here to be removed.
+    const removed = (page.removed ?? []).filter(storable);
+    // What waits for its commit holds nothing of the documents as they came: they take several times the memory of what is made of them.
+    return this.#storeParsed({ userId, mapping, requestedAt, removed }, parseDocuments(mapping, page.documents), { lane, ledger });
+  }
+
+  async #storeParsed(
+    page: Omit<DocumentPage, 'documents' | 'rejected'>,
+    parsing: ReturnType<typeof parseDocuments>,
+    { lane, ledger }: { lane: Lane; ledger: readonly LedgerEntry[] | undefined },
+  ): Promise<Counts> {
     try {
+      const { documents, rejected, samples } = await parsing;
       await this.#writer.room();
-      const documents: ParsedDocument[] = [];
-      const rejected: RejectedDocument[] = [];
-      let samples = 0;
-      for (let i = 0; i < page.documents.length; i++) {
-        const parsed = parseDocument(mapping, page.documents[i]);
-        if (parsed.document) {
-          documents.push(parsed.document);
-          samples += parsed.document.samples;
-        } else rejected.push(parsed.rejected);
-        if (i % DOCUMENTS_BETWEEN_YIELDS === DOCUMENTS_BETWEEN_YIELDS - 1) await setImmediate();
-      }
-      // What cannot be an id of ours is not here to be removed.
-      const removed = (page.removed ?? []).filter(storable);
-      return await this.#write(
-        {
-          page: { userId: page.userId, mapping, requestedAt: page.requestedAt, documents, rejected, removed },
-          ledger,
-          samples,
-        },
-        lane,
-      );
+      return await this.#write({ page: { ...page, documents, rejected }, ledger, samples }, lane);
     } finally {
       this.moments.end(page.requestedAt);
     }
@@ -252,6 +245,21 @@ export class Warehouse {
   }
 }
 
+async function parseDocuments(mapping: Mapping, raws: readonly unknown[]) {
+  const documents: ParsedDocument[] = [];
+  const rejected: RejectedDocument[] = [];
+  let samples = 0;
+  for (let i = 0; i < raws.length; i++) {
+    const parsed = parseDocument(mapping, raws[i]);
+    if (parsed.document) {
+      documents.push(parsed.document);
+      samples += parsed.document.samples;
+    } else rejected.push(parsed.rejected);
+    if (i % DOCUMENTS_BETWEEN_YIELDS === DOCUMENTS_BETWEEN_YIELDS - 1) await setImmediate();
+  }
+  return { documents, rejected, samples };
+}
+
 function missing(name: string): never {
   throw new RingneckError(`no such table: ${name}`);
 }
@@ -265,7 +273,8 @@ async function readNewest(connection: DuckDBConnection, mappings: readonly Mappi
       'SELECT NULL, max(fetched_at) FROM heart_rate',
       'SELECT NULL, max(removed_at) FROM sync.tombstones',
       'SELECT NULL, max(fetched_at) FROM sync.rejected',
-      'SELECT NULL, max(requested_at) FROM sync.windows',
+      'SELECT NULL, greatest(max(requested_at), max(committed_at)) FROM sync.windows',
+      'SELECT NULL, max(since) FROM sync.accounts',
     ].join(' UNION ALL ')})`,
   );
   return { sk: (row?.[0] as number | null) ?? 0, moment: (row?.[1] as number | null) ?? 0 };

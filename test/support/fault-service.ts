@@ -31,8 +31,9 @@ export interface Asked {
   n: number;
 }
 
-/** What a route answers: always the same, one after the other (the last one for ever), or what a function says. `nth` counts this route's requests from 1. */
-export type Script = Answer | readonly Answer[] | ((asked: Asked, nth: number) => Answer | Promise<Answer>);
+/** What a route answers: always the same, one after the other (the last one for ever), or what a function says (undefined: as if there were no script). `nth`
+ * counts this route's requests from 1. */
+export type Script = Answer | readonly Answer[] | ((asked: Asked, nth: number) => Answer | undefined | Promise<Answer | undefined>);
 
 export interface FaultService {
   url: string;

@@ -1,4 +1,6 @@
 // Reads a service as a stranger would, with plain fetch. Imports nothing of ours on purpose: it judges what our code wrote.
+import { isDeepStrictEqual } from 'node:util';
+import { normalise } from './equal-in-meaning.ts';
 
 /** What section 4 and its extensions offer, by name; heart rate apart. */
 export const COLLECTIONS: Record<string, string> = {
@@ -27,7 +29,12 @@ export async function ask(url: string, path: string, token?: string): Promise<{ 
 }
 
 /** Every document of a collection, following pages; undefined where it is not offered. */
-export async function readCollection(url: string, path: string, token: string, parameters: Record<string, string>): Promise<Json[] | undefined> {
+export async function readCollection(
+  url: string,
+  path: string,
+  token: string,
+  parameters: Record<string, string>,
+): Promise<Json[] | undefined> {
   const documents: Json[] = [];
   let next: string | null = null;
   do {
@@ -42,7 +49,11 @@ export async function readCollection(url: string, path: string, token: string, p
 }
 
 /** Everything that a token may read of the days from `from` to `to`, by collection; what is not offered is left out. */
-export async function readEverything(url: string, token: string, { from, to }: { from: string; to: string }): Promise<Record<string, Json[]>> {
+export async function readEverything(
+  url: string,
+  token: string,
+  { from, to }: { from: string; to: string },
+): Promise<Record<string, Json[]>> {
   const found: Record<string, Json[]> = {};
   for (const [name, path] of Object.entries(COLLECTIONS)) {
     // The end day may be left out: one further is asked for.
@@ -68,4 +79,11 @@ export async function readEverything(url: string, token: string, { from, to }: {
 
 export function shift(day: string, days: number): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
+}
+
+/** The first pair that is not equal in meaning; lists of another length differ. */
+export function findDifference(there: readonly Json[], here: readonly Json[]): { there: unknown; here: unknown } | undefined {
+  if (there.length !== here.length) return { there: `${there.length} documents`, here: `${here.length} documents` };
+  const at = there.findIndex((document, i) => !isDeepStrictEqual(normalise(document), normalise(here[i])));
+  return at < 0 ? undefined : { there: there[at], here: here[at] };
 }

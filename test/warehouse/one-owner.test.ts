@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
@@ -67,15 +67,23 @@ test('a reader’s short hold is waited out', async () => {
   expect(await child.ended).toBe(0);
 });
 
-test('the file can be entered by its owner only, and so can the folder that was made for it', async () => {
-  const path = await newFile();
+test('the file and its log can be read by their owner only, and so can the folder that was made for them', async () => {
+  const before = process.umask(0o022);
+  const path = newPath(folder);
+  const warehouse = await openWarehouse(path);
+  await store(warehouse, 'daily_stress', [STRESS]);
+  expect(readdirSync(dirname(path)).sort()).toEqual(['warehouse.duckdb', 'warehouse.duckdb.wal']);
   expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(statSync(`${path}.wal`).mode & 0o777).toBe(0o600);
   expect(statSync(dirname(path)).mode & 0o777).toBe(0o700);
+  await warehouse.close();
+  process.umask(before);
 });
 
 test('a folder that was there keeps its mode', async () => {
   const path = newPath(folder);
-  mkdirSync(dirname(path), { mode: 0o755 });
+  mkdirSync(dirname(path));
+  chmodSync(dirname(path), 0o755);
   await (await openWarehouse(path)).close();
   expect(statSync(dirname(path)).mode & 0o777).toBe(0o755);
 });

@@ -144,7 +144,7 @@ test('an older answer does not bring back what is gone; a newer one does, and ta
   expect(await tombstones()).toEqual([]);
 });
 
-test('the same after a restart', async () => {
+test('what is gone stays gone for an older answer after a restart', async () => {
   await answer(send(), [version('first')]);
   const older = send();
   await answer(send(), [], ['t-1']);
@@ -180,6 +180,14 @@ test('an older "it is gone" does not remove a newer document', async () => {
 test('an older bad version is not kept as rejected beside a newer good one', async () => {
   const older = send();
   await answer(send(), [version('good')]);
+  expect(await answer(older, [{ ...version('bad'), day: 'x' }])).toMatchObject({ rejected: 0, outdated: 1 });
+  expect(await rejectedIds()).toEqual([]);
+});
+
+test('after a restart an older bad version is not kept as rejected beside a newer good one', async () => {
+  const older = send();
+  await answer(send(), [version('good')]);
+  await restart();
   expect(await answer(older, [{ ...version('bad'), day: 'x' }])).toMatchObject({ rejected: 0, outdated: 1 });
   expect(await rejectedIds()).toEqual([]);
 });
@@ -302,6 +310,17 @@ test('after a restart an older range does not touch rows of a newer one', async 
   await restart();
   await pulse(older, 0, 10, { 0: 50, 2: 52 });
   expect(await pulses()).toEqual({ 0: 60, 1: 61, 2: 52 });
+});
+
+test('after a restart an older range replaces the rows that are older still, and those alone', async () => {
+  await pulse(send(), 0, 10, { 0: 60, 1: 61, 2: 62, 9: 69 });
+  const older = send();
+  await pulse(send(), 1, 3, { 1: 91 });
+  await restart();
+  await pulse(older, 0, 10, { 0: 70, 1: 71, 9: 69 });
+  expect(await pulses()).toEqual({ 0: 70, 1: 91, 9: 69 });
+  await pulse(older, 0, 10, {});
+  expect(await pulses()).toEqual({ 1: 91 });
 });
 
 test('one moment that comes twice in one answer is one row, the last; another source is another row', async () => {

@@ -1,7 +1,10 @@
+import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { DuckDBAppender, DuckDBConnection } from '@duckdb/node-api';
 import { afterEach, expect, test, vi } from 'vitest';
+import type { RowAppender } from '../../src/warehouse/append.ts';
+import { appending } from '../../src/warehouse/store-documents.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, resourceNamed } from '../support/warehouse.ts';
@@ -11,7 +14,15 @@ const folder = tempFolder();
 const T = 1_736_899_200;
 
 setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
+const gc = runInNewContext('gc') as () => void;
+
+/** What is collected is finalised in a later turn. */
+async function collectGarbage(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) {
+    gc();
+    await setImmediate();
+  }
+}
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -170,14 +181,14 @@ test.each(['before', 'after'] as const)(
       // A commit that was done, and then said that it failed, is the one case in which an error leaves the new state.
       const found = await state(warehouse, userId);
       expect(found).toEqual(found.meta[0]?.[0] === 'new' && when === 'after' ? AFTER : BEFORE);
-      collectGarbage();
+      await collectGarbage();
       await change(warehouse, userId);
       expect(await state(warehouse, userId)).toEqual(AFTER);
     }
     expect([...outcomes]).toEqual(['not stored: IO Error: simulated']);
     expect(users).toBeGreaterThan(15);
     // What an appender left behind would have come up in some later transaction.
-    collectGarbage();
+    await collectGarbage();
     await documents(warehouse, 'last', [activity('x', 1, 1)], [], 'old');
     expect(await warehouse.read('SELECT count(*), count(DISTINCT (user_id, id)) FROM daily_activity')).toEqual([
       [users * 4 + 1, users * 4 + 1],
@@ -242,4 +253,17 @@ test('the nth call fails while a file is opened for the first time, for every se
     await warehouse.close();
     if (!reached()) break;
   }
+});
+
+// Measured: an appender that is not closed flushes when it is collected, into whatever transaction is open then, and after a rollback too.
+test('an appender whose flush failed is emptied, and then closed', async () => {
+  const calls: string[] = [];
+  const appender = {
+    clear: () => calls.push('clear'),
+    close: () => {
+      if (calls.push('close') === 1) throw new Error('IO Error: simulated');
+    },
+  } as unknown as RowAppender;
+  await expect(appending(appender, async () => undefined)).rejects.toThrow('IO Error: simulated');
+  expect(calls).toEqual(['close', 'clear', 'close']);
 });

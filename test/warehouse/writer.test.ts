@@ -2,9 +2,11 @@ import { setImmediate } from 'node:timers/promises';
 import { DuckDBAppender, DuckDBConnection } from '@duckdb/node-api';
 import { afterEach, expect, test, vi } from 'vitest';
 import { RingneckError } from '../../src/errors.ts';
+import { Moments } from '../../src/warehouse/moments.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { Writer } from '../../src/warehouse/writer.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { newPath, openWarehouse, resourceNamed, store } from '../support/warehouse.ts';
+import { NOW, newPath, openWarehouse, resourceNamed, store } from '../support/warehouse.ts';
 import { ACTIVITY, STRESS } from '../support/wire.ts';
 
 const folder = tempFolder();
@@ -105,22 +107,29 @@ test('what arrives while a group is written is the next group', async () => {
 });
 
 test('a change that is given in the very moment the writer runs dry is written', async () => {
-  const warehouse = await openWarehouse(newPath(folder));
-  // Every number of microtasks after a commit: one of them is when the writer has just found nothing more to do.
+  // After every number of microtasks since a commit: one of them is when the writer has just found nothing more to do.
   for (let turns = 0; turns < 40; turns++) {
-    await write(warehouse, `a-${turns}`);
-    for (let turn = 0; turn < turns; turn++) await null;
-    await write(warehouse, `b-${turns}`);
+    let second: Promise<unknown> | undefined;
+    const connection = {
+      async run(statement: string) {
+        if (statement !== 'COMMIT' || second) return;
+        const give = (left: number): void => {
+          if (left) void Promise.resolve().then(() => give(left - 1));
+          else second = writer.write({ samples: 0 }, 'live');
+        };
+        give(turns);
+      },
+    } as unknown as DuckDBConnection;
+    const writer = new Writer({ connection, moments: new Moments(0, () => NOW), newestSk: 0, columnsOf: () => [] });
+    await writer.write({ samples: 0 }, 'live');
+    let written = false;
+    for (let turn = 0; turn < 10; turn++) await setImmediate();
+    void second!.then(() => {
+      written = true;
+    });
+    for (let turn = 0; turn < 10; turn++) await setImmediate();
+    expect({ turns, written }).toEqual({ turns, written: true });
   }
-  await Promise.all(
-    Array.from({ length: 40 }, async (_, turns) => {
-      await write(warehouse, `c-${turns}`);
-      for (let turn = 0; turn < turns; turn++) await null;
-      await write(warehouse, `d-${turns}`);
-    }),
-  );
-  expect(await ids(warehouse)).toHaveLength(160);
-  await warehouse.close();
 });
 
 test('one change that fails takes no neighbour with it', async () => {

@@ -1,0 +1,67 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { describeMachine } from './machine.ts';
+import type { Bench, Row } from './row.ts';
+import { measureBackfill } from './rows/backfill.ts';
+import { measureDisk } from './rows/disk.ts';
+import { measureMemory } from './rows/memory.ts';
+import { measureSecondPass } from './rows/second-pass.ts';
+import { measureWaiting } from './rows/waiting.ts';
+import { measureWritePath } from './rows/write-path.ts';
+
+const ROWS: Record<string, (bench: Bench) => Promise<Row[]>> = {
+  'write-path': measureWritePath,
+  backfill: measureBackfill,
+  waiting: measureWaiting,
+  'second-pass': measureSecondPass,
+  memory: measureMemory,
+  disk: measureDisk,
+};
+const FULL = { rounds: 5, years: 20, manyYears: 100, waitingYears: 5 };
+/** To see that everything works. What a start costs weighs more here: ratios are no figures. */
+const QUICK = { rounds: 1, years: 4, manyYears: 20, waitingYears: 2 };
+
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { quick: { type: 'boolean' }, rounds: { type: 'string' } } });
+const unknown = positionals.filter(name => !Object.hasOwn(ROWS, name));
+if (unknown.length) throw new Error(`no row ${unknown.join(', ')}: there are ${Object.keys(ROWS).join(', ')}`);
+
+const scratch = mkdtempSync(join(tmpdir(), 'ringneck-bench-'));
+const bench: Bench = {
+  ...(values.quick ? QUICK : FULL),
+  ...(values.rounds ? { rounds: Number(values.rounds) } : {}),
+  newFolder() {
+    const folder = join(scratch, 'measurement');
+    if (existsSync(folder)) rmSync(folder, { recursive: true });
+    mkdirSync(folder);
+    return folder;
+  },
+  say: text => process.stderr.write(`${text}\n`),
+};
+
+try {
+  const rows: Row[] = [];
+  for (const name of positionals.length ? positionals : Object.keys(ROWS)) rows.push(...(await ROWS[name]!(bench)));
+  print(rows);
+  if (rows.some(({ holds }) => !holds)) process.exitCode = 1;
+} finally {
+  rmSync(scratch, { recursive: true, force: true });
+}
+
+function print(rows: readonly Row[]): void {
+  const command = ['npm run bench', process.argv.length > 2 ? `-- ${process.argv.slice(2).join(' ')}` : ''].join(' ').trim();
+  const lines = [
+    '| what | against | at most | measured | holds |',
+    '|---|---|---|---|---|',
+    ...rows.map(row => `| ${[row.what, row.against, row.limit, row.measured, row.holds ? 'yes' : '**no**'].join(' | ')} |`),
+    '',
+    `\`${command}\` on ${new Date().toISOString().slice(0, 10)}: ${describeMachine()}. Medians of ${bench.rounds} rounds, ours and the limit by turns, each in a fresh`,
+    'process; CPU is that of the process, all its threads. Of the write path it is from the first page to the last COMMIT; of a',
+    'backfill all that the command does once its modules are loaded: opening the folder and the queue (the embedded one makes its',
+    'database first), planning, fetching, storing, closing the file. Not in it: the service and Redis, which are processes of their own.',
+    'The limits have read_json’s columns named, two threads and DuckDB’s own memory limit. A ratio is only printed when both sides’',
+    'tables were equal in every column but sk, fetched_at and content_hash; where nothing is stored, when both read the same things.',
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}

@@ -1,0 +1,58 @@
+import type { Cost } from './task.ts';
+
+/** What every row is measured with. */
+export interface Bench {
+  /** Of both sides, one after the other. */
+  rounds: number;
+  /** User-years of the write path and the backfill. */
+  years: number;
+  /** User-years of the larger of the two sizes of which memory is measured. */
+  manyYears: number;
+  /** User-years where waiting is measured. */
+  waitingYears: number;
+  /** An empty folder for one measurement; the one before it is removed. */
+  newFolder(): string;
+  say(text: string): void;
+}
+
+/** A line of the table. */
+export interface Row {
+  what: string;
+  against: string;
+  limit: string;
+  measured: string;
+  holds: boolean;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+/** Of the medians of one measure over all rounds: ours by the limit's. */
+export function ratioOf<Key extends string>(ours: readonly Record<Key, number>[], limit: readonly Record<Key, number>[], key: Key): number {
+  return median(ours.map(cost => cost[key])) / median(limit.map(cost => cost[key]));
+}
+
+/** Throws when two sides did not do the same. */
+export function ensureEqual(what: string, ours: unknown, limit: unknown): void {
+  if (JSON.stringify(ours) === JSON.stringify(limit)) return;
+  throw new Error(
+    `${what}: the two sides differ, so there is no ratio\nours:  ${JSON.stringify(ours, null, 1)}\nlimit: ${JSON.stringify(limit, null, 1)}`,
+  );
+}
+
+/** Of the medians of one measure over all rounds: ours by the limit's, with both. */
+export function showRatio<Key extends string>(
+  ours: readonly Record<Key, number>[],
+  limit: readonly Record<Key, number>[],
+  key: Key,
+): string {
+  const seconds = (costs: readonly Record<Key, number>[]) => `${median(costs.map(cost => cost[key])).toFixed(2)} s`;
+  return `${ratioOf(ours, limit, key).toFixed(2)}× (${seconds(ours)} / ${seconds(limit)})`;
+}
+
+export const showCost = ({ cpu, wall, peak }: Cost) => `CPU ${cpu.toFixed(2)} s, wall ${wall.toFixed(2)} s, ${inMegabytes(peak)}`;
+
+export const inMegabytes = (bytes: number) => `${Math.round(bytes / 1e6)} MB`;

@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config';
+
+/** Long campaigns, one after the other: `npm run campaign`. RINGNECK_CAMPAIGN_SEED and _ROUNDS choose which and how many. */
+export default defineConfig({
+  root: new URL('../..', import.meta.url).pathname,
+  test: {
+    globalSetup: ['test/support/build.ts'],
+    include: ['test/campaign/**/*.test.ts'],
+    testTimeout: 3_600_000,
+    hookTimeout: 60_000,
+    pool: 'forks',
+    fileParallelism: false,
+  },
+});

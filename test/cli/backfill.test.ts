@@ -1,0 +1,257 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { tempFolder } from '../support/temp-folder.ts';
+import { ringneck, type Sandbox, startRingneck, startSandbox } from './ringneck.ts';
+
+const folder = tempFolder();
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await startSandbox(join(folder, 'service'));
+});
+
+let folders = 0;
+/** A new data folder; its name has a blank. */
+function surroundings(env: Record<string, string> = {}) {
+  const data = join(folder, `data ${++folders}`);
+  return { data, env: { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, ...env } };
+}
+const tokenOf = (name: string) => sandbox.people.find(person => person.name === name)!.token;
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,6}Z$/;
+
+test('from a token to SQL: the shapes of every report', async () => {
+  const { data, env } = surroundings();
+  const [ada, ben] = sandbox.people;
+
+  // A file of Windows ends its line otherwise; standard input is read too.
+  writeFileSync(join(folder, 'ada.token'), `${ada!.token}\r\n`);
+  const added = await ringneck(['account', 'add', 'ada', '--token-file', join(folder, 'ada.token'), '--json'], { env });
+  expect([added.code, added.stderr]).toEqual([0, '']);
+  expect(JSON.parse(added.stdout)).toEqual({
+    user_id: 'ada',
+    service_user_id: ada!.user_id,
+    state: 'active',
+    reason: null,
+    since: expect.stringMatching(MOMENT),
+  });
+  expect(readFileSync(join(data, 'accounts.secret'), 'utf8')).not.toContain(ada!.token);
+
+  const refused = await ringneck(['account', 'add', 'ben'], { env, input: 'no-such-token\n' });
+  expect(refused.code).toBe(0);
+  expect(refused.stdout).toMatch(/^ben parked: unauthorized: .*401.*\n$/);
+  expect(refused.stderr).toMatch(/^warning: the service refuses the token: .*401.*\n$/);
+
+  const plan = await ringneck(['backfill', '--from', '2025-01-01', '--to', '2025-01-10', '--plan'], { env });
+  expect([plan.code, plan.stdout]).toEqual([0, '2025-01-01 to 2025-01-10: 13 windows to read\n']);
+  expect(plan.stderr).toMatch(/^not asked: ben is parked \(unauthorized: .*\)\n$/);
+  expect(existsSync(join(data, 'queue'))).toBe(false);
+
+  const filled = await ringneck(['backfill', '--from', '2025-01-01', '--to', '2025-01-10', '--json'], { env });
+  expect(filled.code).toBe(0);
+  expect(filled.stdout.split('\n')).toHaveLength(2);
+  expect(filled.stderr).toMatch(/^\d+\/13 windows, .* documents, .* samples, \d+ requests/);
+  const report = JSON.parse(filled.stdout);
+  expect(report).toEqual({
+    run: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    from: '2025-01-01',
+    to: '2025-01-10',
+    windows: { planned: 13, done: 13, skipped: 0, failed: 0 },
+    documents: expect.any(Number),
+    samples: expect.any(Number),
+    unchanged: 0,
+    rejected: 0,
+    requests: expect.any(Number),
+    failures: [],
+    state: 'complete',
+    waits: 0,
+    not_asked: [{ user_id: 'ben', collection: null, state: 'parked', reason: expect.stringContaining('unauthorized') }],
+    heart_rate_path: '/v2/usercollection/heartrate',
+  });
+  expect(report.documents).toBeGreaterThan(80);
+  expect(report.samples).toBeGreaterThan(10_000);
+  expect(report.requests).toBeGreaterThanOrEqual(13);
+
+  // Nothing of it is read again but what has no days.
+  const again = await ringneck(['backfill', '--from', '2025-01-01', '--to', '2025-01-10'], { env });
+  expect(again.code).toBe(0);
+  expect(again.stdout).toBe(
+    '2025-01-01 to 2025-01-10: complete\n1 of 1 windows, 12 skipped as settled, 1 requests\n1 documents, 0 samples, 1 unchanged\n',
+  );
+
+  // A known name gets the new token and is asked again.
+  expect(await ringneck(['account', 'add', 'ben'], { env, input: ` ${ben!.token} ` })).toEqual({
+    code: 0,
+    stdout: 'ben active\n',
+    stderr: '',
+  });
+  const one = await ringneck(
+    [
+      'backfill',
+      '--from',
+      '2025-01-05',
+      '--to',
+      '2025-01-05',
+      '--user',
+      'ben',
+      '--resource',
+      'sleep',
+      '--resource',
+      'heart_rate',
+      '--json',
+    ],
+    { env },
+  );
+  expect(JSON.parse(one.stdout)).toMatchObject({ windows: { planned: 2, done: 2 }, not_asked: [] });
+
+  const listed = await ringneck(['account', 'list', '--json'], { env });
+  expect(JSON.parse(listed.stdout)).toEqual([
+    { user_id: 'ada', service_user_id: ada!.user_id, state: 'active', reason: null, since: expect.stringMatching(MOMENT) },
+    { user_id: 'ben', service_user_id: ben!.user_id, state: 'active', reason: null, since: expect.stringMatching(MOMENT) },
+  ]);
+
+  const status = JSON.parse((await ringneck(['status', '--json'], { env })).stdout);
+  expect(Object.keys(status)).toEqual(['accounts', 'queue', 'webhooks', 'snapshot', 'heart_rate_path']);
+  expect(status).toMatchObject({
+    queue: { waiting: 0, active: 0, delayed: 0, failed: 0 },
+    webhooks: null,
+    snapshot: { at: null },
+    heart_rate_path: '/v2/usercollection/heartrate',
+  });
+  expect(status.accounts[1].collections).toHaveLength(12);
+  expect(status.accounts[1].collections.slice(9)).toEqual([
+    {
+      name: 'sleep',
+      state: 'up_to_date',
+      reason: null,
+      newest_day: expect.stringMatching(/^2025-01-0\d$/),
+      last_success: expect.stringMatching(MOMENT),
+      lag: expect.any(Number),
+      failures: 0,
+    },
+    { name: 'session', state: 'never_asked', reason: null, newest_day: null, last_success: null, lag: null, failures: 0 },
+    {
+      name: 'heart_rate',
+      state: 'up_to_date',
+      reason: null,
+      newest_day: '2025-01-05',
+      last_success: expect.stringMatching(MOMENT),
+      lag: expect.any(Number),
+      failures: 0,
+    },
+  ]);
+  const shown = await ringneck(['status'], { env });
+  expect([shown.code, shown.stderr]).toEqual([0, '']);
+  expect(shown.stdout).toMatch(
+    /^ada: active\n {2}collection +state +newest day +read +failures +reason\n {2}daily_readiness +up_to_date +2025-01-1\d +\d+ s ago\n/,
+  );
+
+  const snapshot = await ringneck(['snapshot', '--json'], { env });
+  expect(JSON.parse(snapshot.stdout)).toEqual({ path: join(data, 'snapshot.duckdb'), at: expect.stringMatching(MOMENT) });
+  expect((await ringneck(['snapshot'], { env })).stdout).toBe(`${join(data, 'snapshot.duckdb')}\n`);
+
+  const nights = 'SELECT user_id, count(*) > 0 AS any FROM sleep GROUP BY ALL ORDER BY ALL';
+  expect(await ringneck(['sql', nights, '--format', 'csv'], { env })).toEqual({
+    code: 0,
+    stdout: 'user_id,any\nada,true\nben,true\n',
+    stderr: '',
+  });
+  expect(await ringneck(['sql', '--format', 'json'], { env, input: 'SELECT 42 AS answer;\n' })).toEqual({
+    code: 0,
+    stdout: '[{"answer":42}]\n',
+    stderr: '',
+  });
+});
+
+test('accounts are paused, resumed, mapped, given mirror tokens, removed', async () => {
+  const { data, env } = surroundings();
+  const account = (...args: string[]) => ringneck(['account', ...args], { env });
+  await ringneck(['account', 'add', 'ada', '--service-user', 'told'], { env, input: tokenOf('ada') });
+  expect(await account('pause', 'ada')).toEqual({ code: 0, stdout: 'ada paused: paused by command\n', stderr: '' });
+  expect(await ringneck(['backfill', '--last', '2'], { env })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'ringneck: nobody can be asked: ada is paused (paused by command)\n',
+  });
+  expect(await ringneck(['nightly'], { env })).toMatchObject({ code: 1, stdout: '' });
+  expect(JSON.parse((await account('resume', 'ada', '--json')).stdout)).toEqual({
+    user_id: 'ada',
+    service_user_id: 'told',
+    state: 'active',
+    reason: null,
+    since: expect.stringMatching(MOMENT),
+  });
+  expect(JSON.parse((await account('map', 'ada', 's-1', '--json')).stdout)).toMatchObject({ user_id: 'ada', service_user_id: 's-1' });
+  const token = (await account('mirror-token', 'ada')).stdout.trim();
+  expect(token).toMatch(/^rnm_[\w-]{43}$/);
+  expect(readFileSync(join(data, 'mirror-tokens.json'), 'utf8')).not.toContain(token);
+  expect(JSON.parse((await account('mirror-token', 'ada', '--json')).stdout)).toEqual({
+    user_id: 'ada',
+    token: expect.stringMatching(/^rnm_[\w-]{43}$/),
+  });
+  expect(await account('map', 'zoe', 's-2')).toEqual({ code: 2, stdout: '', stderr: 'ringneck: no account "zoe": there is ada\n' });
+  expect(await account('remove', 'ada')).toEqual({ code: 0, stdout: 'ada removed\n', stderr: '' });
+  expect(readFileSync(join(data, 'accounts.secret'), 'utf8')).not.toContain('"ada"');
+  expect((await account('list', '--json')).stdout).toBe('[]\n');
+  expect((await account('remove', 'ada')).code).toBe(2);
+});
+
+test('a token that cannot be read or is none', async () => {
+  const { env } = surroundings();
+  const add = (input: string, ...more: string[]) => ringneck(['account', 'add', 'ada', ...more], { env, input });
+  expect(await add('two words')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'ringneck: standard input holds no token: one word of printable ASCII, at most 8192 characters\n',
+  });
+  expect((await add('\n\r\n ')).stderr).toBe('ringneck: no token: standard input is empty\n');
+  const missing = join(folder, 'missing.token');
+  expect(await add('', '--token-file', missing)).toMatchObject({ code: 2, stderr: expect.stringContaining(`open '${missing}'`) });
+});
+
+test('what failed is named, and the exit code is 1', async () => {
+  const { env } = surroundings();
+  await ringneck(['account', 'add', 'ada'], { env, input: tokenOf('ada') });
+  // Nobody listens there any more; the client's own patience is short against that.
+  const away = { ...env, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_HEART_RATE_PATH: '/v2/nowhere' };
+  const ended = await ringneck(['backfill', '--from', '2025-01-01', '--to', '2025-01-02', '--resource', 'heart_rate', '--json'], {
+    env: away,
+  });
+  const report = JSON.parse(ended.stdout);
+  // A route that is not there is no failure: the collection is not offered.
+  expect([ended.code, report.windows, report.failures]).toEqual([0, { planned: 1, done: 1, skipped: 0, failed: 0 }, []]);
+  const status = JSON.parse((await ringneck(['status', '--json'], { env: away })).stdout);
+  expect(status.accounts[0].collections[11]).toMatchObject({ name: 'heart_rate', state: 'not_offered' });
+});
+
+test('Ctrl-C stops with 130, and the same command goes on with the run', async () => {
+  const slow = await startSandbox(join(folder, 'slow'), '--rate-limit', '20/2');
+  const { env } = surroundings({ RINGNECK_SERVICE_URL: slow.url });
+  await ringneck(['account', 'add', 'ada'], { env, input: slow.people[0]!.token });
+  const args = ['backfill', '--from', '2025-01-01', '--to', '2025-01-31', '--json'];
+  const first = await startRingneck(args, { env });
+  await first.said('windows');
+  first.kill('SIGINT');
+  const stopped = await first.end();
+  expect(stopped.code).toBe(130);
+  const report = JSON.parse(stopped.stdout);
+  expect(report).toMatchObject({ state: 'stopped', failures: [] });
+  expect(report.windows.done).toBeLessThan(report.windows.planned);
+  const status = JSON.parse((await ringneck(['status', '--json'], { env })).stdout);
+  expect(status.queue.waiting).toBe(0);
+
+  const second = await ringneck(args, { env });
+  expect(second.code).toBe(0);
+  expect(JSON.parse(second.stdout)).toMatchObject({
+    run: report.run,
+    state: 'complete',
+    windows: { planned: report.windows.planned, done: report.windows.planned },
+  });
+});
+
+test('a key of other content is refused in one line', async () => {
+  const { data, env } = surroundings();
+  await ringneck(['account', 'add', 'ada'], { env, input: tokenOf('ada') });
+  rmSync(join(data, 'secret.key'));
+  const { code, stderr } = await ringneck(['backfill', '--last', '1'], { env });
+  expect([code, stderr.trim().split('\n').at(-1)]).toEqual([1, expect.stringContaining('secret.key')]);
+});

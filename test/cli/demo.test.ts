@@ -1,0 +1,102 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { tempFolder } from '../support/temp-folder.ts';
+import { ringneck, startRingneck } from './ringneck.ts';
+
+/** Processes whose command line or environment names this, on Linux. */
+function processesOf(mark: string): string[] {
+  if (!existsSync('/proc/self/environ')) return [];
+  return readdirSync('/proc').filter(pid => {
+    try {
+      if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return false;
+      if (/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))) return false;
+      return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(mark);
+    } catch {
+      return false;
+    }
+  });
+}
+
+const SECTIONS =
+  /^1\. The service, .*\n {3}http:\/\/127\.0\.0\.1:\d+ {2}ada, ben, .*\n\n2\. Backfill .*\n {3}[\d,]+ documents and [\d,]+ samples in [\d.]+ s, [\d,]+ requests\n\n3\. Questions\n/;
+
+test('it runs in an empty folder whatever the settings, answers its questions, and leaves a warehouse and no process', async () => {
+  const cwd = tempFolder();
+  const env = {
+    RINGNECK_SERVICE_URL: 'http://127.0.0.1:9',
+    RINGNECK_DATA: '/nowhere',
+    RINGNECK_PORT: 'x',
+    RINGNECK_QUEUE_URL: 'redis://127.0.0.1:9',
+  };
+  const { code, stdout, stderr } = await ringneck(['demo', '--no-wait'], { cwd, env });
+  expect([code, stderr.match(/rror/)]).toEqual([0, null]);
+  expect(stdout).toMatch(SECTIONS);
+  expect(stdout).toContain('The warehouse is data-demo/warehouse.duckdb, a plain DuckDB file.');
+  expect(stdout.match(/^-- /gm)!.length).toBeGreaterThanOrEqual(3);
+  expect(processesOf(cwd)).toEqual([]);
+
+  // As it says at its end.
+  const asked = await ringneck(['sql', 'SELECT count(DISTINCT user_id) AS people FROM daily_activity', '--format', 'csv'], {
+    cwd,
+    env: { RINGNECK_DATA: 'data-demo' },
+  });
+  expect(asked.stdout).toBe('people\n3\n');
+
+  // A second one starts afresh, and stays when told to.
+  writeFileSync(join(cwd, 'data-demo', 'stray'), '');
+  const second = await startRingneck(['demo', '--no-wait', '--keep'], { cwd });
+  let line = '';
+  while (!line.includes('Ctrl-C ends them')) line = await second.line();
+  expect(existsSync(join(cwd, 'data-demo', 'stray'))).toBe(false);
+  const url = /\((http:\S+)\)/.exec(line)![1]!;
+  expect((await fetch(`${url}/openapi.json`)).status).toBe(200);
+  const status = await ringneck(['status', '--json'], { cwd, env: { RINGNECK_DATA: 'data-demo' } });
+  expect(JSON.parse(status.stdout).accounts).toHaveLength(3);
+  const third = await ringneck(['demo', '--no-wait'], { cwd });
+  expect([third.code, third.stderr]).toEqual([75, expect.stringContaining(`a demo is running (PID ${second.process.pid})`)]);
+  second.kill('SIGINT');
+  expect((await second.end()).code).toBe(0);
+  expect(processesOf(cwd)).toEqual([]);
+  await expect(fetch(`${url}/openapi.json`)).rejects.toThrow();
+}, 240_000);
+
+test('a folder of that name which no demo made is left alone', async () => {
+  const cwd = tempFolder();
+  mkdirSync(join(cwd, 'data-demo'));
+  writeFileSync(join(cwd, 'data-demo', 'precious'), '');
+  expect(await ringneck(['demo'], { cwd })).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `ringneck: ${join(cwd, 'data-demo')} was not made by a demo: move it away first\n`,
+  });
+  expect(readdirSync(join(cwd, 'data-demo'))).toEqual(['precious']);
+});
+
+test('Ctrl-C in the middle ends it with 130, and its service too', async () => {
+  const cwd = tempFolder();
+  const demo = await startRingneck(['demo', '--no-wait'], { cwd });
+  await demo.said('windows');
+  demo.kill('SIGINT');
+  expect((await demo.end()).code).toBe(130);
+  expect(processesOf(cwd)).toEqual([]);
+}, 120_000);
+
+// The registry (or npm's cache) is asked, and it takes minutes: only where told to.
+test.runIf(process.env.RINGNECK_DEMO_TOOLS === '1')(
+  'the packed package, installed elsewhere, runs it',
+  () => {
+    const root = fileURLToPath(new URL('../..', import.meta.url));
+    const cwd = tempFolder();
+    const packed = execFileSync('npm', ['pack', '--silent', '--pack-destination', cwd], { cwd: root, encoding: 'utf8' }).trim();
+    writeFileSync(join(cwd, 'package.json'), '{"private":true}');
+    execFileSync('npm', ['install', '--no-audit', '--no-fund', `./${packed}`], { cwd, stdio: 'ignore' });
+    const demo = spawnSync('npx', ['ringneck', 'demo', '--no-wait'], { cwd, encoding: 'utf8' });
+    expect(demo.status).toBe(0);
+    expect(demo.stdout).toMatch(SECTIONS);
+    rmSync(join(cwd, 'node_modules'), { recursive: true });
+  },
+  600_000,
+);

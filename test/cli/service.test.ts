@@ -1,0 +1,105 @@
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { tempFolder } from '../support/temp-folder.ts';
+import { ringneck, startRingneck } from './ringneck.ts';
+
+const folder = tempFolder();
+let folders = 0;
+const newEnv = () => ({ RINGNECK_DATA: join(folder, `d${++folders}`), RINGNECK_LOG_LEVEL: 'warn' });
+const OPTIONS = ['--people', '2', '--seed', '7', '--from', '2025-01-01', '--to', '2025-01-10', '--port', '0'];
+
+/** Starts it, reads its first line, and ends it. */
+async function visit(env: Record<string, string>, args: readonly string[]) {
+  const service = await startRingneck(['service', ...args], { env });
+  const first = await service.line();
+  return {
+    first,
+    service,
+    async end() {
+      service.kill('SIGTERM');
+      return service.end();
+    },
+  };
+}
+
+const status = async (url: string, token: string) =>
+  (
+    await fetch(`${url}/v2/usercollection/daily_sleep?start_date=2025-01-02&end_date=2025-01-03`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+  ).status;
+
+test('one line of JSON, the tokens at the first start only, and new ones when asked for', async () => {
+  const env = newEnv();
+  const first = await visit(env, [...OPTIONS, '--json']);
+  const made = JSON.parse(first.first);
+  expect(Object.keys(made)).toEqual(['url', 'people', 'client', 'control']);
+  expect(made.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  expect(made.people).toEqual([
+    { name: 'ada', user_id: expect.stringMatching(/^[0-9a-f-]{36}$/), token: expect.stringMatching(/^rn_[\w-]{43}$/) },
+    { name: 'ben', user_id: expect.stringMatching(/^[0-9a-f-]{36}$/), token: expect.stringMatching(/^rn_[\w-]{43}$/) },
+  ]);
+  const token = made.people[0].token;
+  expect(await status(made.url, token)).toBe(200);
+  expect(await first.end()).toEqual({ code: 0, stdout: `${first.first}\n`, stderr: '' });
+
+  const second = await visit(env, ['--port', '0', '--json']);
+  const again = JSON.parse(second.first);
+  expect(again.people).toEqual(made.people.map((person: object) => ({ ...person, token: null })));
+  expect(await status(again.url, token)).toBe(200);
+  await second.end();
+
+  const third = await visit(env, [...OPTIONS, '--json', '--new-tokens']);
+  const renewed = JSON.parse(third.first);
+  expect(renewed.people[0].token).toMatch(/^rn_/);
+  expect(await status(renewed.url, token)).toBe(401);
+  expect(await status(renewed.url, renewed.people[0].token)).toBe(200);
+  await third.end();
+
+  for (const [option, value, stored] of [
+    ['--people', '3', '2'],
+    ['--seed', '8', '7'],
+    ['--from', '2024-12-01', '2025-01-01'],
+  ] as const) {
+    const other = await ringneck(['service', ...OPTIONS, option, value], { env });
+    expect([other.code, other.stdout]).toEqual([2, '']);
+    expect(other.stderr).toMatch(new RegExp(`^ringneck: ${option} is ${value}, but .*state\\.json was made with ${stored}; .*\n$`));
+  }
+});
+
+test('for people the tokens are a table, and a second service in the folder is told who has it', async () => {
+  const env = newEnv();
+  const { first, service, end } = await visit(env, OPTIONS);
+  expect(first).toMatch(/^name +user_id +token$/);
+  while (!service.stdout.includes('serving at')) await service.line();
+  expect(service.stdout).toMatch(
+    /^name .*\nada +[0-9a-f-]{36} +rn_\S+\nben +\S+ +rn_\S+\n\nserving at http:\/\/127\.0\.0\.1:\d+, described at http:\S+\/docs\n$/,
+  );
+  expect(await ringneck(['service', ...OPTIONS], { env })).toMatchObject({
+    code: 75,
+    stdout: '',
+    stderr: expect.stringContaining(`is in use by the service with PID ${service.process.pid}`),
+  });
+  expect((await end()).code).toBe(0);
+  const again = await visit(env, OPTIONS);
+  while (!again.service.stdout.includes('serving at')) await again.service.line();
+  await again.service.said('--new-tokens replaces them');
+  expect(again.service.stdout).toMatch(/\nada +\S+ +\(as before\)\n/);
+  await again.end();
+});
+
+test('a port that is in use is one line, and leaves the folder free', async () => {
+  const env = newEnv();
+  const server = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await new Promise(resolve => server.once('listening', resolve));
+  const { port } = server.address() as { port: number };
+  const refused = {
+    code: 1,
+    stdout: '',
+    stderr: `ringneck: cannot listen at 127.0.0.1:${port} (the port is in use); --port chooses another place\n`,
+  };
+  expect(await ringneck(['service', ...OPTIONS.slice(0, -1), String(port)], { env })).toEqual(refused);
+  expect(await ringneck(['service', ...OPTIONS.slice(0, -1), String(port)], { env })).toEqual(refused);
+});

@@ -1,0 +1,199 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { CommanderError } from 'commander';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { createProgram } from '../../src/cli/program.ts';
+import { RingneckError } from '../../src/errors.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { type Ended, ringneck } from './ringneck.ts';
+
+const folder = tempFolder();
+let folders = 0;
+const env = (changes: Record<string, string> = {}) => ({ RINGNECK_DATA: join(folder, `d${++folders}`), ...changes });
+
+/** What the program says of a command line that it need not do anything for, in this process: a process for each takes long. */
+async function parse(args: readonly string[]): Promise<Ended> {
+  let stdout = '';
+  let stderr = '';
+  const out = vi.spyOn(process.stdout, 'write').mockImplementation(text => {
+    stdout += text;
+    return true;
+  });
+  const err = vi.spyOn(process.stderr, 'write').mockImplementation(text => {
+    stderr += text;
+    return true;
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  try {
+    await createProgram().parseAsync(['node', 'ringneck', ...args]);
+    throw new Error('it was done');
+  } catch (error) {
+    if (error instanceof CommanderError) return { code: error.exitCode === 0 ? 0 : 2, stdout, stderr };
+    if (error instanceof RingneckError) return { code: error.exitCode, stdout, stderr: `${stderr}ringneck: ${error.message}\n` };
+    throw error;
+  } finally {
+    out.mockRestore();
+    err.mockRestore();
+  }
+}
+
+/** Wrong usage: exit 2, one line on stderr, nothing on stdout. */
+function refused(ended: Ended, line: string) {
+  expect(ended).toEqual({ code: 2, stdout: '', stderr: `ringneck: ${line}\n` });
+}
+
+test.each([
+  [],
+  ['demo'],
+  ['service'],
+  ['account'],
+  ['account', 'add'],
+  ['account', 'list'],
+  ['account', 'remove'],
+  ['account', 'pause'],
+  ['account', 'resume'],
+  ['account', 'map'],
+  ['account', 'mirror-token'],
+  ['backfill'],
+  ['nightly'],
+  ['up'],
+  ['status'],
+  ['sql'],
+  ['snapshot'],
+])('the help of %s %s has an example and the exit codes', async (...command) => {
+  const { code, stdout, stderr } = await parse([...command, '--help']);
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toMatch(/^Usage: ringneck /);
+  expect(stdout).toMatch(/\nExample:\n {2}(printf .* \| )?ringneck /);
+  expect(stdout).toContain('\nExit codes: 0 all well, 1 something failed, 2 wrong usage or settings, 75 try later, 130 interrupted.\n');
+});
+
+test('the version is that of the package', async () => {
+  expect(await ringneck(['--version'])).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
+});
+
+test('without a command the help goes to stderr, with exit code 2', async () => {
+  const { code, stdout, stderr } = await ringneck([]);
+  expect([code, stdout]).toEqual([2, '']);
+  expect(stderr).toMatch(/^Usage: ringneck /);
+});
+
+test.each<[string[], string]>([
+  [['bakfill'], "unknown command 'bakfill' (Did you mean backfill?)"],
+  [['account', 'ad'], "unknown command 'ad' (Did you mean add?)"],
+  [['backfill', '--lats', '3'], "unknown option '--lats' (Did you mean --last?)"],
+  [
+    ['backfill', '--from', '2025-02-30', '--to', '2025-03-01'],
+    "option '--from <day>' argument '2025-02-30' is invalid. expected a day, YYYY-MM-DD",
+  ],
+  [
+    ['backfill', '--from', '2025-3-1', '--to', '2025-03-01'],
+    "option '--from <day>' argument '2025-3-1' is invalid. expected a day, YYYY-MM-DD",
+  ],
+  [['backfill', '--last', '0'], "option '--last <n>' argument '0' is invalid. expected a whole number from 1 to 36500"],
+  [['backfill', '--last', '1.5'], "option '--last <n>' argument '1.5' is invalid. expected a whole number from 1 to 36500"],
+  [['backfill', '--last', '-3'], "option '--last <n>' argument '-3' is invalid. expected a whole number from 1 to 36500"],
+  [['backfill'], 'which days? give --from DAY --to DAY, or --last N'],
+  [['backfill', '--from', '2025-01-01'], 'which days? give --from DAY --to DAY, or --last N'],
+  [['backfill', '--to', '2025-01-01'], 'which days? give --from DAY --to DAY, or --last N'],
+  [['backfill', '--last', '3', '--from', '2025-01-01'], 'give --last N, or --from and --to, not both'],
+  [['backfill', '--last', '3', '--to', '2025-01-01'], 'give --last N, or --from and --to, not both'],
+  [['backfill', '--from', '2025-02-01', '--to', '2025-01-01'], '--from 2025-02-01 is after --to 2025-01-01'],
+  [['account', 'add'], "missing required argument 'name'"],
+  [['account', 'add', 'a b'], '"a b" cannot name an account: 1 to 64 letters, digits, ".", "_" or "-"'],
+  [['account', 'add', 'ada', 'my-token'], 'a token is never an argument, where others can see it: pipe it in, or use --token-file'],
+  [['account', 'add', 'ada', '--from', '2999-01-01'], '--from 2999-01-01 is in the future'],
+  [
+    ['sql', '--format', 'xml', 'SELECT 1'],
+    "option '--format <format>' argument 'xml' is invalid. Allowed choices are table, json, csv, ndjson.",
+  ],
+  [['sql', ' '], 'no query: give one as an argument or on standard input'],
+  [['service', '--rate-limit', '5'], "option '--rate-limit <n/seconds>' argument '5' is invalid. expected requests/seconds, like 300/60"],
+  [['service', '--port', '70000'], "option '--port <port>' argument '70000' is invalid. expected a whole number from 0 to 65535"],
+  [['service', '--from', '2025-02-01', '--to', '2025-01-01'], '--from 2025-02-01 is after --to 2025-01-01'],
+])('%j is wrong usage', async (args, line) => {
+  refused(await parse(args), line);
+});
+
+test.each<[string[], string]>([
+  [['bakfill'], "unknown command 'bakfill' (Did you mean backfill?)"],
+  [['backfill'], 'which days? give --from DAY --to DAY, or --last N'],
+  [['account', 'add', 'ada'], 'no token: standard input is empty'],
+  [['account', 'pause', 'zoe'], 'no account "zoe": add one with ringneck account add'],
+  [['sql'], 'no query: give one as an argument or on standard input'],
+])('%j is wrong usage, as a script meets it', async (args, line) => {
+  refused(await ringneck(args, { env: env() }), line);
+});
+
+test('help is a result', async () => {
+  const { code, stdout, stderr } = await ringneck(['backfill', '--help']);
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toContain('\nExample:\n  ringneck backfill --from 2025-01-01 --to 2025-12-31\n');
+});
+
+test('wrong usage makes no data folder', async () => {
+  const cwd = tempFolder();
+  await ringneck(['backfill'], { cwd });
+  await ringneck(['account', 'add', 'a b'], { cwd });
+  await ringneck(['sql', 'SELECT 1'], { cwd });
+  expect(existsSync(join(cwd, 'data'))).toBe(false);
+});
+
+test('all wrong settings are named at once', async () => {
+  const wrong = { RINGNECK_PORT: 'x', RINGNECK_NIGHTLY: 'foo', RINGNECK_SERVICE_URL: 'ftp://x', RINGNECK_SNAPSHOT_MODE: '0900' };
+  const { code, stdout, stderr } = await ringneck(['account', 'list'], { env: env(wrong) });
+  expect([code, stdout]).toEqual([2, '']);
+  expect(stderr.split('\n')).toHaveLength(2);
+  for (const [name, value] of Object.entries(wrong)) expect(stderr).toContain(`${name} is "${value}": expected `);
+});
+
+test('a variable that is no setting is remarked on, not refused', async () => {
+  const { code, stderr } = await ringneck(['account', 'list'], { env: env({ RINGNECK_SERVCE_URL: 'http://x' }) });
+  expect(code).toBe(0);
+  expect(stderr).toContain('RINGNECK_SERVCE_URL is not a setting: did you mean RINGNECK_SERVICE_URL?');
+});
+
+test('where there is no account, nobody can be asked', async () => {
+  const service = { RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' };
+  const nobody = { code: 1, stdout: '', stderr: 'ringneck: there is no account yet: ringneck account add NAME\n' };
+  expect(await ringneck(['backfill', '--last', '3'], { env: env(service) })).toEqual(nobody);
+  expect(await ringneck(['backfill', '--last', '3', '--json'], { env: env(service) })).toEqual(nobody);
+  expect(await ringneck(['nightly'], { env: env(service) })).toEqual(nobody);
+  expect(await ringneck(['account', 'list'], { env: env() })).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: 'no account yet: ringneck account add NAME\n',
+  });
+  expect(await ringneck(['account', 'list', '--json'], { env: env() })).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
+});
+
+test('without an address of the service there is nothing to ask', async () => {
+  const data = env();
+  const line = 'RINGNECK_SERVICE_URL is not set: the base address of the service, as http://127.0.0.1:4000';
+  refused(await ringneck(['up'], { env: data }), line);
+  expect(await ringneck(['account', 'add', 'ada'], { env: data, input: 'token' })).toEqual({
+    code: 0,
+    stdout: 'ada active\n',
+    stderr: 'warning: RINGNECK_SERVICE_URL is not set: the token was not tried\n',
+  });
+  refused(await ringneck(['backfill', '--last', '3'], { env: data }), line);
+  refused(await ringneck(['nightly'], { env: data }), line);
+});
+
+test('status of an empty folder', async () => {
+  expect(await ringneck(['status', '--json'], { env: env() })).toEqual({
+    code: 0,
+    stdout:
+      '{"accounts":[],"queue":{"waiting":0,"active":0,"delayed":0,"failed":0},"webhooks":null,"snapshot":{"at":null},"heart_rate_path":null}\n',
+    stderr: '',
+  });
+});
+
+test('sql before there is a warehouse', async () => {
+  const data = env();
+  expect(await ringneck(['sql', 'SELECT 1'], { env: data })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `ringneck: there is no file ${data.RINGNECK_DATA}/warehouse.duckdb yet: run a backfill first\n`,
+  });
+});

@@ -1,0 +1,246 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { OwnerOperations } from '../../src/cli/operations.ts';
+import { perform } from '../../src/cli/perform.ts';
+import type { Session } from '../../src/cli/session.ts';
+import { readSettings } from '../../src/config.ts';
+import type { RingneckError } from '../../src/errors.ts';
+import { silentLog } from '../../src/log.ts';
+import { childScript, startChild } from '../support/child.ts';
+import { type Ended, runCli, startCli } from '../support/cli.ts';
+import { type FaultService, startFaultService } from '../support/fault-service.ts';
+import { type Sandbox, startSandbox } from '../support/sandbox.ts';
+import { inspectFile } from '../support/table-hash.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { withDuckDB } from '../support/warehouse.ts';
+import { ask, COLLECTIONS, findDifference, readEverything } from '../support/wire-reader.ts';
+
+const folder = tempFolder();
+const days = { from: '2025-03-04', to: '2025-03-07' };
+const range = ['--from', days.from, '--to', days.to];
+
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ count: 2, ...days, settings: { pageSize: 3 } });
+});
+
+afterAll(() => sandbox.close());
+
+const settingsFor = (data: string, url = sandbox.url) => ({
+  RINGNECK_DATA: data,
+  RINGNECK_SERVICE_URL: url,
+  RINGNECK_PORT: '0',
+  // Far from now, so that no night begins meanwhile.
+  RINGNECK_NIGHTLY: '0 0 29 2 *',
+});
+
+async function startUp(settings: Record<string, string>, ...parameters: string[]) {
+  const up = startCli(['up', ...parameters], settings);
+  const line = (message: string) => new RegExp(`^(\\{.*"msg":"${message}".*\\})$`, 'm');
+  const { url } = JSON.parse((await up.says(line('up')))[1]!) as { url: string };
+  const mirror = parameters.length ? (JSON.parse((await up.says(line('the mirror is served')))[1]!) as { url: string }).url : '';
+  return { up, url, mirror };
+}
+
+/** A service that holds back every answer until it is let go. */
+async function heldService(): Promise<{ service: FaultService; release(): void }> {
+  const service = await startFaultService({}, { upstream: sandbox.url });
+  onTestFinished(() => service.close());
+  let release = () => {};
+  const released = new Promise<void>(resolve => {
+    release = resolve;
+  });
+  service.on('/v2/usercollection/*', async (_, nth) => {
+    if (nth > 8) await released;
+    return undefined;
+  });
+  return { service, release };
+}
+
+/** A command of this process: like one of the command line, it goes through the door where there is one. */
+const sessionOf = (settings: Record<string, string>): Session => ({ settings: readSettings(settings), log: silentLog });
+
+const addAda = (settings: Record<string, string>) =>
+  perform(sessionOf(settings), 'addAccount', { name: 'ada', token: sandbox.people[0]!.token });
+
+/** What differs between any two runs. */
+const timeless = (text: string, data: string) =>
+  text
+    .replaceAll(data, '<data>')
+    .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z/g, '<time>')
+    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<id>')
+    .replace(/"lag":\d+/g, '"lag":0')
+    .replace(/rnm_[\w-]+/g, '<token>');
+
+/** What a command says to a folder that is held by a process without a door. */
+async function refusedByHolder(): Promise<{ ended: Ended; pid: number }> {
+  const settings = settingsFor(join(folder, 'held'));
+  await perform(sessionOf(settings), 'listAccounts', {});
+  const holder = startChild(childScript, 'own', join(folder, 'held', 'warehouse.duckdb'));
+  onTestFinished(() => void holder.process.kill('SIGKILL'));
+  expect(await holder.line()).toBe('ready');
+  return { ended: await runCli(['status'], settings), pid: holder.pid };
+}
+
+test('every command gives the same through the door of a running `up` as without one, and a folder that has no door is refused', async () => {
+  const [ada, ben] = sandbox.people;
+  const backfill = { ...days, refresh: false, plan: false };
+  const operations: [keyof OwnerOperations, object][] = [
+    ['addAccount', { name: 'ada', token: ada!.token }],
+    ['addAccount', { name: 'ben', token: ben!.token }],
+    ['addAccount', { name: 'eve', token: 'no-such-token' }],
+    ['addAccount', { name: 'no name', token: 'x' }],
+    ['listAccounts', {}],
+    ['backfill', { ...backfill, plan: true }],
+    ['backfill', backfill],
+    ['pauseAccount', { name: 'ben' }],
+    ['backfill', { ...backfill, users: ['ben'] }],
+    ['backfill', { ...backfill, users: ['nobody'] }],
+    ['resumeAccount', { name: 'ben' }],
+    ['mapAccount', { name: 'ben', serviceUser: 's-2' }],
+    ['nightly', { days: 2 }],
+    ['removeAccount', { name: 'eve' }],
+    ['mirrorToken', { name: 'ada' }],
+    ['snapshot', {}],
+    ['status', {}],
+  ];
+  // Takes ten seconds, for it waits: meanwhile the rest is done.
+  const refusal = refusedByHolder();
+  const ways = ['alone', 'door'] as const;
+  const outputs: Record<string, { name: string; result?: string; message?: string; exitCode?: number }[]> = {};
+  for (const way of ways) {
+    const data = join(folder, way);
+    const settings = settingsFor(data);
+    const running = way === 'door' ? await startUp(settings) : undefined;
+    outputs[way] = [];
+    for (const [name, input] of operations) {
+      try {
+        const result = await perform(sessionOf(settings), name, input as never);
+        outputs[way].push({ name, result: timeless(JSON.stringify(result), data) });
+      } catch (error) {
+        const { message, exitCode } = error as RingneckError;
+        outputs[way].push({ name, message: timeless(message, data), exitCode });
+      }
+    }
+    const question = 'SELECT user_id, count(*) AS n, sum(steps) AS steps FROM daily_activity GROUP BY ALL ORDER BY ALL';
+    const { code, stdout } = await runCli(['sql', question, '--format', 'json'], settings);
+    outputs[way].push({ name: 'sql', result: stdout, exitCode: code! });
+    running?.up.process.kill('SIGTERM');
+    if (running) expect(await running.up.ended).toMatchObject({ code: 0, stdout: '' });
+  }
+  const { ended, pid } = await refusal;
+  expect(ended).toMatchObject({ code: 75, stdout: '', stderr: expect.stringContaining(`PID ${pid}`) });
+  expect(outputs.door).toEqual(outputs.alone);
+  expect(outputs.alone!.flatMap(({ name, exitCode }) => (exitCode === undefined ? [] : [[name, exitCode]]))).toEqual([
+    ['addAccount', 2],
+    ['backfill', 1],
+    ['backfill', 2],
+    ['sql', 0],
+  ]);
+  const parsed = (at: number) => JSON.parse(outputs.alone!.at(at)!.result!);
+  expect(parsed(2)).toMatchObject({ state: 'parked', warning: expect.stringContaining('refuses') });
+  expect(parsed(6)).toMatchObject({ state: 'complete', failures: [], not_asked: [{ user_id: 'eve', state: 'parked' }] });
+  expect(parsed(-1)).toHaveLength(2);
+  const [alone, door] = await Promise.all(ways.map(way => inspectFile(join(folder, way))));
+  expect(door).toEqual(alone);
+  expect(alone!.rows).toBeGreaterThan(0);
+  for (const name of ['warehouse.duckdb', 'snapshot.duckdb', 'accounts.secret', 'secret.key', 'mirror-tokens.json']) {
+    expect((statSync(join(folder, 'door', name)).mode & 0o777).toString(8), name).toBe('600');
+  }
+});
+
+test('`up` owns the folder, shows that it lives and can write, serves the mirror to its own tokens, and ends well on SIGTERM', async () => {
+  const data = join(folder, 'up');
+  const settings = settingsFor(data);
+  const { up, url, mirror } = await startUp(settings, '--mirror', '0');
+  expect(await ask(url, '/health')).toEqual({ status: 200, body: { status: 'ok' } });
+  expect(await ask(url, '/ready')).toEqual({ status: 200, body: { status: 'ready' } });
+
+  const second = runCli(['up'], settings);
+  const [ada] = sandbox.people;
+  expect(await runCli(['account', 'add', 'ada', '--json'], settings, `${ada!.token}\n`)).toMatchObject({ code: 0 });
+  expect(await runCli(['backfill', ...range], settings)).toMatchObject({ code: 0, stdout: expect.stringContaining('complete') });
+  const token = (await runCli(['account', 'mirror-token', 'ada'], settings)).stdout.trim();
+  const there = await readEverything(sandbox.url, ada!.token, days);
+  const here = await readEverything(mirror, token, days);
+  for (const [name, documents] of Object.entries(there)) expect(findDifference(documents, here[name]!), name).toBeUndefined();
+  for (const stranger of [undefined, ada!.token, 'x']) expect((await ask(mirror, COLLECTIONS.sleep!, stranger)).status).toBe(401);
+  expect(await second).toMatchObject({ code: 75, stdout: '', stderr: expect.stringContaining(`PID ${up.process.pid}`) });
+
+  up.process.kill('SIGTERM');
+  expect(await up.ended).toMatchObject({ code: 0, stdout: '' });
+  const [row] = await withDuckDB(join(data, 'warehouse.duckdb'), async connection =>
+    (await connection.runAndReadAll(`SELECT value FROM sync.meta WHERE key = 'ready_at'`)).getRows(),
+  );
+  expect(Date.now() - Date.parse(String(row![0]))).toBeLessThan(60_000);
+});
+
+test('SIGTERM of `up` in the middle of a run leaves it to the next start, which completes it; who waited is told to try later', async () => {
+  const data = join(folder, 'resumed');
+  const { service, release } = await heldService();
+  const settings = settingsFor(data, service.url);
+  const first = await startUp(settings);
+  await addAda(settings);
+  const waiting = startCli(['backfill', ...range, '--json'], settings);
+  while (service.asked.length < 12) await sleep(5);
+  const began = Date.now();
+  first.up.process.kill('SIGTERM');
+  expect(await first.up.ended).toMatchObject({ code: 0 });
+  expect(Date.now() - began).toBeLessThan(8_000);
+  expect(await waiting.ended).toMatchObject({ code: 75, stdout: '' });
+
+  release();
+  const next = await startUp(settings);
+  const unread = async () => {
+    const [account] = (await perform(sessionOf(settings), 'status', {})).accounts;
+    return account!.collections.filter(({ state }) => state !== 'up_to_date');
+  };
+  while ((await unread()).length) await sleep(50);
+  next.up.process.kill('SIGTERM');
+  expect(await next.up.ended).toMatchObject({ code: 0 });
+  const runs = await withDuckDB(join(data, 'warehouse.duckdb'), async connection =>
+    (await connection.runAndReadAll(`SELECT state, ended_at IS NULL FROM sync.runs`)).getRows(),
+  );
+  expect(runs).toEqual([['complete', false]]);
+});
+
+test('Ctrl-C ends a backfill with 130 and marks what is not read; the same command goes on and completes', async () => {
+  const data = join(folder, 'interrupted');
+  const { service, release } = await heldService();
+  const settings = settingsFor(data, service.url);
+  await addAda(settings);
+  const command = ['backfill', ...range, '--json'];
+  const backfill = startCli(command, settings);
+  while (service.asked.length < 12) await sleep(5);
+  backfill.process.kill('SIGINT');
+  const ended = await backfill.ended;
+  expect(ended, ended.stderr).toMatchObject({ code: 130 });
+  const { run, windows } = JSON.parse(ended.stdout);
+  expect(windows.done).toBeLessThan(windows.planned);
+  const states = await withDuckDB(join(data, 'warehouse.duckdb'), async connection =>
+    (await connection.runAndReadAll(`SELECT DISTINCT outcome FROM sync.windows WHERE outcome IS DISTINCT FROM 'complete'`)).getRows(),
+  );
+  expect(states).toEqual([['stopped']]);
+
+  release();
+  const again = await runCli(command, settings);
+  expect(again, again.stderr).toMatchObject({ code: 0 });
+  expect(JSON.parse(again.stdout)).toMatchObject({ run, state: 'complete', failures: [] });
+  const { hashes, broken } = await inspectFile(data);
+  expect(broken).toEqual([]);
+  const undisturbed = join(folder, 'uninterrupted');
+  await addAda(settingsFor(undisturbed));
+  await perform(sessionOf(settingsFor(undisturbed)), 'backfill', { ...days, refresh: false, plan: false });
+  expect((await inspectFile(undisturbed)).hashes).toEqual(hashes);
+});
+
+test('two commands that come at once are both served, or told to try later', async () => {
+  const settings = settingsFor(join(folder, 'at-once'));
+  const both = await Promise.all(sandbox.people.map(({ name, token }) => runCli(['account', 'add', name, '--json'], settings, token)));
+  // Whose owner ends in the very moment of the call is told to try later; nobody fails otherwise, and nothing is half done.
+  for (const { code, stderr } of both) expect([0, 75], stderr).toContain(code);
+  expect(await perform(sessionOf(settings), 'listAccounts', {})).toHaveLength(both.filter(({ code }) => code === 0).length);
+});

@@ -1,0 +1,73 @@
+import { afterAll } from 'vitest';
+import type { Account } from '../../jobs/accounts.ts';
+import { accountEntry } from '../../jobs/accounts.ts';
+import type { Collection } from '../../jobs/collections.ts';
+import { collectionsOf } from '../../jobs/collections.ts';
+import type { Pipeline } from '../../jobs/pipeline.ts';
+import { Runs } from '../../jobs/runs.ts';
+import { resources } from '../../schema/index.ts';
+import { silentLog } from '../../src/log.ts';
+import type { NewJob } from '../../src/queue/queues.ts';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { newPath, openWarehouse } from '../support/warehouse.ts';
+
+/** Microseconds of a moment. */
+export const at = (text: string) => Date.parse(text) * 1000;
+
+export const account = (userId: string, changes: Partial<Account> = {}): Account => ({
+  userId,
+  serviceUserId: null,
+  state: 'active',
+  reason: null,
+  since: at('2025-01-01T00:00:00Z'),
+  ...changes,
+});
+
+/** A new warehouse with these accounts, open until the tests of the file have ended. */
+export async function warehouseWith(folder: string, accounts: readonly Account[]): Promise<Warehouse> {
+  const warehouse = await openWarehouse(newPath(folder));
+  afterAll(() => warehouse.close());
+  await warehouse.record(accounts.map(accountEntry));
+  return warehouse;
+}
+
+export const collections: Collection[] = collectionsOf(resources);
+
+export interface LiteralPipeline extends Pipeline {
+  /** Set by the test. */
+  clock: { ms: number };
+  /** What was enqueued, oldest first. */
+  jobs: NewJob[];
+}
+
+/** A pipeline whose queue only remembers: the test settles the windows. */
+export async function pipelineOf(
+  warehouse: Warehouse,
+  ms: number,
+  names: readonly string[] = ['sleep', 'heart_rate'],
+): Promise<LiteralPipeline> {
+  const clock = { ms };
+  const jobs: NewJob[] = [];
+  const queues = {
+    queue: () => ({ obliterate: async () => {} }),
+    addBulk: async (_: string, added: readonly NewJob[]) => {
+      jobs.push(...added);
+    },
+  };
+  const pipeline = {
+    warehouse,
+    client: undefined,
+    queues,
+    tokens: { find: () => undefined },
+    collections: collections.filter(({ name }) => names.includes(name)),
+    runs: new Runs(),
+    settledDays: 14,
+    retryDelayMs: 1,
+    now: () => clock.ms,
+    log: silentLog,
+    clock,
+    jobs,
+  } as unknown as LiteralPipeline;
+  await pipeline.runs.open(pipeline);
+  return pipeline;
+}

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { ATTEMPTS, decide } from '../../jobs/outcome.ts';
+import { ServiceError, type ServiceErrorKind } from '../../src/client/error.ts';
+
+const error = (kind: ServiceErrorKind, details = {}) => new ServiceError(kind, '/v2/usercollection/sleep', 'answered so', details);
+const reason = 'GET /v2/usercollection/sleep: answered so';
+
+/** What is done at the first attempt, and at the last. */
+const table: [ServiceErrorKind, object, object][] = [
+  ['unauthorized', { do: 'park' }, { do: 'park' }],
+  ['forbidden', { do: 'park' }, { do: 'park' }],
+  ['not_found', { do: 'settle', outcome: 'not_offered', reason }, { do: 'settle', outcome: 'not_offered', reason }],
+  ['rate_limited', { do: 'wait', ms: 30_000 }, { do: 'wait', ms: 30_000 }],
+  ['unavailable', { do: 'retry' }, { do: 'settle', outcome: 'failed', reason }],
+  ['malformed', { do: 'retry' }, { do: 'settle', outcome: 'failed', reason }],
+  ['invalid_request', { do: 'settle', outcome: 'failed', reason }, { do: 'settle', outcome: 'failed', reason }],
+  ['endless', { do: 'settle', outcome: 'failed', reason }, { do: 'settle', outcome: 'failed', reason }],
+  ['redirected', { do: 'settle', outcome: 'failed', reason }, { do: 'settle', outcome: 'failed', reason }],
+  ['stopped', { do: 'settle', outcome: 'stopped', reason }, { do: 'settle', outcome: 'stopped', reason }],
+];
+
+test.each(table)('%s', (kind, first, last) => {
+  expect(decide(error(kind), 0)).toEqual(first);
+  expect(decide(error(kind), 2)).toEqual(last);
+});
+
+test('the table knows every kind', () => {
+  const kinds: Record<ServiceErrorKind, true> = {
+    unauthorized: true,
+    forbidden: true,
+    not_found: true,
+    rate_limited: true,
+    unavailable: true,
+    malformed: true,
+    invalid_request: true,
+    endless: true,
+    redirected: true,
+    stopped: true,
+  };
+  expect(table.map(([kind]) => kind).sort()).toEqual(Object.keys(kinds).sort());
+});
+
+test('a limit is waited for as long as the service says, however often', () => {
+  expect(decide(error('rate_limited', { retryAfterMs: 61_000 }), 0)).toEqual({ do: 'wait', ms: 61_000 });
+  expect(decide(error('rate_limited', { retryAfterMs: 0 }), 99)).toEqual({ do: 'wait', ms: 0 });
+});
+
+test('there are three attempts', () => {
+  expect(ATTEMPTS).toBe(3);
+  expect([0, 1, 2, 3].map(made => decide(error('unavailable'), made).do)).toEqual(['retry', 'retry', 'settle', 'settle']);
+});
+
+test('an error of our own, as of the disk or the warehouse, is tried again and then failed with its text', () => {
+  expect(decide(new Error('no space'), 0)).toEqual({ do: 'retry' });
+  expect(decide(new Error('no space'), 2)).toEqual({ do: 'settle', outcome: 'failed', reason: 'no space' });
+  expect(decide('thrown text', 2)).toEqual({ do: 'settle', outcome: 'failed', reason: 'thrown text' });
+});

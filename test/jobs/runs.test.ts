@@ -1,0 +1,348 @@
+import { expect, test } from 'vitest';
+import type { PlannedWindow, Run, RunRequest } from '../../jobs/run.ts';
+import { windowEntry } from '../../jobs/run.ts';
+import { planWindows } from '../../jobs/runs.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { rows } from '../support/warehouse.ts';
+import { account, at, type LiteralPipeline, pipelineOf, warehouseWith } from './literal-pipeline.ts';
+
+const folder = tempFolder();
+const START = Date.parse('2025-03-10T12:00:00Z');
+const DAY = 86_400_000;
+
+const request = (changes: Partial<RunRequest> = {}): RunRequest => ({
+  kind: 'backfill',
+  from: '2025-01-01',
+  to: '2025-01-10',
+  users: ['ada'],
+  collections: ['sleep', 'heart_rate'],
+  refresh: false,
+  ...changes,
+});
+
+async function setUp(users: readonly string[] = ['ada'], names?: readonly string[]) {
+  const warehouse = await warehouseWith(
+    folder,
+    users.map(user => account(user)),
+  );
+  return { warehouse, pipeline: await pipelineOf(warehouse, START, names) };
+}
+
+const windowsOf = ({ jobs }: LiteralPipeline) => jobs.map(({ data }) => data as PlannedWindow);
+
+/** Takes what was enqueued last, as after a restart only that is left. */
+const take = (pipeline: LiteralPipeline) => pipeline.jobs.splice(0).map(({ data }) => data as PlannedWindow);
+
+/** Does what a job does at its end. */
+async function settle(
+  { warehouse }: LiteralPipeline,
+  run: Run,
+  window: PlannedWindow,
+  outcome: 'complete' | 'failed' | 'not_offered' | 'not_authorised',
+  kind: string = outcome,
+  reason?: string,
+): Promise<void> {
+  const requestedAt = at('2025-03-10T12:00:01Z');
+  const committedAt = at('2025-03-10T12:00:02Z');
+  await warehouse.record([
+    windowEntry(window, { outcome, ...(reason ? { reason } : {}), requestedAt, committedAt, requests: 2, documents: 9 }),
+  ]);
+  await run.settle(window, outcome, reason, kind);
+}
+
+const describe = ({ userId, collection, startAt, endAt }: PlannedWindow) =>
+  `${userId} ${collection} ${startAt === null ? '-' : new Date(startAt / 1000).toISOString().slice(0, 10)} ${
+    endAt === null ? '-' : new Date(endAt / 1000).toISOString().slice(0, 10)
+  }`;
+
+test('the rows of the ledger, from the plan to the end', async () => {
+  const { warehouse, pipeline } = await setUp();
+  const run = await pipeline.runs.start(request({ collections: ['heart_rate'] }));
+  const planned = {
+    run_id: run.id,
+    user_id: 'ada',
+    collection: 'heart_rate',
+    requested_at: null,
+    committed_at: null,
+    requests: null,
+    documents: null,
+    outcome: null,
+    reason: null,
+  };
+  expect(await rows(warehouse, 'SELECT * EXCLUDE request, request::VARCHAR AS request FROM sync.runs')).toEqual([
+    {
+      run_id: run.id,
+      kind: 'backfill',
+      started_at: '2025-03-10 12:00:00',
+      ended_at: null,
+      state: 'running',
+      request: '{"kind":"backfill","from":"2025-01-01","to":"2025-01-10","users":["ada"],"collections":["heart_rate"],"refresh":false}',
+    },
+  ]);
+  expect(await rows(warehouse, 'SELECT * FROM sync.windows ORDER BY start_at')).toEqual([
+    { ...planned, start_at: '2025-01-01 00:00:00', end_at: '2025-01-08 00:00:00' },
+    { ...planned, start_at: '2025-01-08 00:00:00', end_at: '2025-01-11 00:00:00' },
+  ]);
+
+  const [first, second] = windowsOf(pipeline);
+  await settle(pipeline, run, first!, 'complete');
+  pipeline.clock.ms += 5_000;
+  await settle(pipeline, run, second!, 'failed', 'unavailable', 'GET /v2/usercollection/heartrate: answered 500');
+  const read = { requested_at: '2025-03-10 12:00:01', committed_at: '2025-03-10 12:00:02', requests: 2, documents: 9 };
+  expect(await rows(warehouse, 'SELECT * FROM sync.windows ORDER BY start_at')).toEqual([
+    { ...planned, ...read, start_at: '2025-01-01 00:00:00', end_at: '2025-01-08 00:00:00', outcome: 'complete' },
+    {
+      ...planned,
+      ...read,
+      start_at: '2025-01-08 00:00:00',
+      end_at: '2025-01-11 00:00:00',
+      outcome: 'failed',
+      reason: 'GET /v2/usercollection/heartrate: answered 500',
+    },
+  ]);
+  expect(await rows(warehouse, 'SELECT run_id, state, started_at, ended_at FROM sync.runs')).toEqual([
+    { run_id: run.id, state: 'failed', started_at: '2025-03-10 12:00:00', ended_at: '2025-03-10 12:00:05' },
+  ]);
+  expect(await run.done).toEqual({
+    run: run.id,
+    state: 'failed',
+    from: '2025-01-01',
+    to: '2025-01-10',
+    windows: { planned: 2, done: 1, skipped: 0, failed: 1 },
+    documents: 0,
+    samples: 0,
+    unchanged: 0,
+    rejected: 0,
+    requests: 0,
+    waits: 0,
+    failures: [
+      {
+        user_id: 'ada',
+        collection: 'heart_rate',
+        from: '2025-01-08',
+        to: '2025-01-10',
+        kind: 'unavailable',
+        message: 'GET /v2/usercollection/heartrate: answered 500',
+      },
+    ],
+  });
+});
+
+test('users take turns; a collection without dates waits until all others are settled', async () => {
+  const { pipeline } = await setUp(['ada', 'ben'], ['ring_configuration', 'sleep', 'heart_rate']);
+  const run = await pipeline.runs.start(request({ users: ['ada', 'ben'], collections: ['ring_configuration', 'sleep', 'heart_rate'] }));
+  const dated = take(pipeline);
+  expect(dated.map(describe)).toEqual([
+    'ada sleep 2025-01-01 2025-01-11',
+    'ben sleep 2025-01-01 2025-01-11',
+    'ada heart_rate 2025-01-01 2025-01-08',
+    'ben heart_rate 2025-01-01 2025-01-08',
+    'ada heart_rate 2025-01-08 2025-01-11',
+    'ben heart_rate 2025-01-08 2025-01-11',
+  ]);
+  for (const window of dated.slice(0, -1)) await settle(pipeline, run, window, 'complete');
+  expect(take(pipeline)).toEqual([]);
+  await settle(pipeline, run, dated.at(-1)!, 'failed', 'unavailable', 'away');
+  const undated = take(pipeline);
+  expect(undated.map(describe)).toEqual(['ada ring_configuration - -', 'ben ring_configuration - -']);
+  for (const window of undated) await settle(pipeline, run, window, 'not_offered');
+  expect(await run.done).toMatchObject({ state: 'failed', windows: { planned: 8, done: 7, failed: 1 } });
+});
+
+test('what is covered and settled is skipped, and read again with refresh', async () => {
+  const { warehouse, pipeline } = await setUp();
+  const run = await pipeline.runs.start(request());
+  for (const window of take(pipeline)) await settle(pipeline, run, window, 'complete');
+  const parts = { warehouse, collections: pipeline.collections, settledDays: 14 };
+  expect(await planWindows(parts, request())).toEqual({ windows: [], skipped: 3 });
+  expect((await planWindows(parts, request({ to: '2025-01-12' }))).windows.map(describe)).toEqual([
+    'ada sleep 2025-01-11 2025-01-13',
+    'ada heart_rate 2025-01-11 2025-01-13',
+  ]);
+  expect((await planWindows(parts, request({ refresh: true }))).windows).toHaveLength(3);
+  const none = await pipeline.runs.start(request());
+  expect(await none.done).toMatchObject({ state: 'complete', windows: { planned: 0, done: 0, skipped: 3, failed: 0 } });
+});
+
+test('a collection that was refused before is not planned', async () => {
+  const { warehouse, pipeline } = await setUp(['ada', 'ben']);
+  const run = await pipeline.runs.start(request());
+  for (const window of take(pipeline))
+    await settle(pipeline, run, window, window.collection === 'sleep' ? 'not_authorised' : 'complete', 'unauthorized', 'no scope');
+  const { windows } = await planWindows(
+    { warehouse, collections: pipeline.collections, settledDays: 14 },
+    request({ users: ['ada', 'ben'], refresh: true }),
+  );
+  expect(windows.map(describe)).toEqual([
+    'ada heart_rate 2025-01-01 2025-01-08',
+    'ben sleep 2025-01-01 2025-01-11',
+    'ada heart_rate 2025-01-08 2025-01-11',
+    'ben heart_rate 2025-01-01 2025-01-08',
+    'ben heart_rate 2025-01-08 2025-01-11',
+  ]);
+});
+
+test('failures of one collection for one reason are one, over their whole range', async () => {
+  const { pipeline } = await setUp();
+  const run = await pipeline.runs.start(request({ collections: ['heart_rate'], to: '2025-01-28' }));
+  const [a, b, c, d] = take(pipeline);
+  await settle(pipeline, run, c!, 'failed', 'unavailable', 'away');
+  await settle(pipeline, run, a!, 'failed', 'unavailable', 'away');
+  await settle(pipeline, run, b!, 'failed', 'malformed', 'not JSON');
+  await settle(pipeline, run, d!, 'complete');
+  expect((await run.done).failures).toEqual([
+    { user_id: 'ada', collection: 'heart_rate', from: '2025-01-01', to: '2025-01-21', kind: 'unavailable', message: 'away' },
+    { user_id: 'ada', collection: 'heart_rate', from: '2025-01-08', to: '2025-01-14', kind: 'malformed', message: 'not JSON' },
+  ]);
+});
+
+test('a window that is settled twice counts once', async () => {
+  const { pipeline } = await setUp();
+  const run = await pipeline.runs.start(request());
+  const [first, ...rest] = take(pipeline);
+  await settle(pipeline, run, first!, 'complete');
+  await settle(pipeline, run, first!, 'failed', 'unavailable', 'away');
+  for (const window of rest) await settle(pipeline, run, window, 'complete');
+  expect(await run.done).toMatchObject({ state: 'complete', windows: { planned: 3, done: 3, failed: 0 }, failures: [] });
+});
+
+test('the same request while its run goes on joins that run', async () => {
+  const { pipeline } = await setUp();
+  const run = await pipeline.runs.start(request());
+  expect(await pipeline.runs.start(request())).toBe(run);
+  expect(await pipeline.runs.start(request({ to: '2025-01-11' }))).not.toBe(run);
+});
+
+test('a stopped run goes on when the same is asked for within a day, and only what is left is read', async () => {
+  const { warehouse, pipeline } = await setUp();
+  const run = await pipeline.runs.start(request());
+  const [first] = take(pipeline);
+  await settle(pipeline, run, first!, 'complete');
+  await run.stop();
+  expect(await run.done).toMatchObject({ state: 'stopped', windows: { planned: 3, done: 1, failed: 0 } });
+  expect(await rows(warehouse, 'SELECT outcome, count(*) AS n FROM sync.windows GROUP BY ALL ORDER BY ALL')).toEqual([
+    { outcome: 'complete', n: 1 },
+    { outcome: 'stopped', n: 2 },
+  ]);
+  expect(await rows(warehouse, 'SELECT state FROM sync.runs')).toEqual([{ state: 'stopped' }]);
+
+  pipeline.clock.ms += DAY;
+  const again = await pipeline.runs.start(request());
+  expect(again.id).toBe(run.id);
+  expect(await rows(warehouse, 'SELECT state, started_at, ended_at FROM sync.runs')).toEqual([
+    { state: 'running', started_at: '2025-03-10 12:00:00', ended_at: null },
+  ]);
+  const left = take(pipeline);
+  expect(left.map(describe)).toEqual(['ada heart_rate 2025-01-01 2025-01-08', 'ada heart_rate 2025-01-08 2025-01-11']);
+  for (const window of left) await settle(pipeline, again, window, 'complete');
+  expect(await again.done).toMatchObject({ run: run.id, state: 'complete', windows: { planned: 3, done: 3, failed: 0 } });
+  expect(await rows(warehouse, 'SELECT count(*) AS n FROM sync.windows')).toEqual([{ n: 3 }]);
+});
+
+test('after more than a day, or asked for something else, it is a new run', async () => {
+  const { pipeline } = await setUp();
+  const run = await pipeline.runs.start(request());
+  await run.stop();
+  expect((await pipeline.runs.start(request({ refresh: true }))).id).not.toBe(run.id);
+  pipeline.clock.ms += DAY + 1;
+  expect((await pipeline.runs.start(request())).id).not.toBe(run.id);
+});
+
+test('what failed before a run was stopped is read again when it goes on: complete means everything', async () => {
+  const { pipeline } = await setUp();
+  const run = await pipeline.runs.start(request());
+  const [first] = take(pipeline);
+  await settle(pipeline, run, first!, 'failed', 'unavailable', 'away');
+  await run.stop();
+  const again = await pipeline.runs.start(request());
+  expect(again.id).toBe(run.id);
+  const left = take(pipeline);
+  expect(left.map(describe).sort()).toEqual([
+    'ada heart_rate 2025-01-01 2025-01-08',
+    'ada heart_rate 2025-01-08 2025-01-11',
+    'ada sleep 2025-01-01 2025-01-11',
+  ]);
+  for (const window of left) await settle(pipeline, again, window, 'complete');
+  expect(await again.done).toMatchObject({ state: 'complete', windows: { planned: 3, done: 3, failed: 0 }, failures: [] });
+});
+
+test('after a crash the run is taken up with the windows that are not in the ledger', async () => {
+  const { warehouse, pipeline } = await setUp(['ada'], ['ring_configuration', 'sleep', 'heart_rate']);
+  const asked = request({ collections: ['ring_configuration', 'sleep', 'heart_rate'] });
+  const run = await pipeline.runs.start(asked);
+  const [first] = take(pipeline);
+  await settle(pipeline, run, first!, 'complete');
+
+  const next = await pipelineOf(warehouse, START + 60_000, ['ring_configuration', 'sleep', 'heart_rate']);
+  const taken = next.runs.find(run.id)!;
+  expect(taken.progress.windows).toEqual({ planned: 4, done: 1, skipped: 0, failed: 0 });
+  const left = take(next);
+  expect(left.map(describe)).toEqual(['ada heart_rate 2025-01-01 2025-01-08', 'ada heart_rate 2025-01-08 2025-01-11']);
+  expect(await next.runs.start(asked)).toBe(taken);
+  for (const window of left) await settle(next, taken, window, 'complete');
+  const [ring] = take(next);
+  expect(describe(ring!)).toBe('ada ring_configuration - -');
+  await settle(next, taken, ring!, 'complete');
+  expect(await taken.done).toMatchObject({ run: run.id, state: 'complete', windows: { planned: 4, done: 4 } });
+  expect(next.runs.active()).toEqual([]);
+  expect(await rows(warehouse, 'SELECT state, started_at, ended_at FROM sync.runs')).toEqual([
+    { state: 'complete', started_at: '2025-03-10 12:00:00', ended_at: '2025-03-10 12:01:00' },
+  ]);
+});
+
+test('a crash between the last window and the end of the run leaves nothing to read, and the run ends at the next start', async () => {
+  const { warehouse, pipeline } = await setUp();
+  const run = await pipeline.runs.start(request({ collections: ['sleep'] }));
+  const [only] = take(pipeline);
+  const committedAt = at('2025-03-10T12:00:02Z');
+  await warehouse.record([windowEntry(only!, { outcome: 'complete', committedAt })]);
+  const next = await pipelineOf(warehouse, START + 1000);
+  expect(take(next)).toEqual([]);
+  expect(next.runs.find(run.id)).toBeUndefined();
+  expect(await rows(warehouse, 'SELECT state, ended_at FROM sync.runs')).toEqual([{ state: 'complete', ended_at: '2025-03-10 12:00:01' }]);
+});
+
+test('a process that ends leaves its runs to the next start', async () => {
+  const { warehouse, pipeline } = await setUp();
+  const run = await pipeline.runs.start(request());
+  pipeline.runs.close();
+  await expect(run.done).rejects.toMatchObject({ exitCode: 75 });
+  expect(run.signal.aborted).toBe(true);
+  expect(await rows(warehouse, 'SELECT state FROM sync.runs')).toEqual([{ state: 'running' }]);
+  const next = await pipelineOf(warehouse, START);
+  expect(take(next)).toHaveLength(3);
+});
+
+test('a run that was stopped is not taken up at the next start', async () => {
+  const { warehouse, pipeline } = await setUp();
+  const run = await pipeline.runs.start(request());
+  await run.stop();
+  const next = await pipelineOf(warehouse, START);
+  expect(take(next)).toEqual([]);
+  expect(next.runs.active()).toEqual([]);
+});
+
+test('jobs are named by run and number, with three attempts', async () => {
+  const { pipeline } = await setUp();
+  const run = await pipeline.runs.start(request({ collections: ['sleep'] }));
+  expect(pipeline.jobs).toEqual([
+    {
+      name: 'sleep',
+      data: {
+        runId: run.id,
+        number: 0,
+        userId: 'ada',
+        collection: 'sleep',
+        startAt: 1_735_689_600_000_000,
+        endAt: 1_736_553_600_000_000,
+      },
+      opts: {
+        attempts: 3,
+        backoff: { type: 'exponential', delay: 1 },
+        removeOnComplete: true,
+        removeOnFail: true,
+        jobId: `${run.id}-0`,
+      },
+    },
+  ]);
+});

@@ -1,0 +1,172 @@
+import { expect, test } from 'vitest';
+import type { Outcome } from '../../jobs/outcome.ts';
+import { windowEntry } from '../../jobs/run.ts';
+import { isoOf, reportAccounts } from '../../jobs/status.ts';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { resourceNamed } from '../support/warehouse.ts';
+import { ACTIVITY, STRESS } from '../support/wire.ts';
+import { account, at, collections, warehouseWith } from './literal-pipeline.ts';
+
+const folder = tempFolder();
+const NOW = Date.parse('2025-03-10T12:00:00Z');
+let runs = 0;
+
+async function note(
+  warehouse: Warehouse,
+  collection: string,
+  outcome: Outcome | null,
+  committed?: string,
+  reason?: string,
+  userId = 'ada',
+): Promise<void> {
+  const window = { runId: `r${++runs}`, number: 0, userId, collection, startAt: 0, endAt: 1 };
+  const result = { outcome, ...(reason ? { reason } : {}), ...(committed ? { committedAt: at(committed) } : {}) };
+  await warehouse.record([windowEntry(window, result)]);
+}
+
+const report = (warehouse: Warehouse, names: readonly string[]) =>
+  reportAccounts(
+    { warehouse, now: () => NOW },
+    collections.filter(({ name }) => names.includes(name)),
+  );
+
+const only = async (warehouse: Warehouse, name: string) => (await report(warehouse, [name]))[0]!.collections[0];
+
+test('moments are ISO 8601 in UTC', () => {
+  expect(isoOf(1_741_608_000_000_000)).toBe('2025-03-10T12:00:00.000Z');
+  expect(isoOf(1_741_608_000_000_001)).toBe('2025-03-10T12:00:00.000001Z');
+});
+
+test('the whole report of an account, its keys and their order', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada', { serviceUserId: 's-1' })]);
+  const store = (name: string, documents: object[]) =>
+    warehouse.storeDocuments({ userId: 'ada', resource: resourceNamed(name), requestedAt: warehouse.moments.begin(), documents });
+  await store('daily_activity', [ACTIVITY, { ...ACTIVITY, id: 'a-2', day: '2025-03-28' }]);
+  const row = (timestamp: string) => ({ timestamp, timestamp_unix: Date.parse(timestamp), bpm: 60, source: 'awake' });
+  await warehouse.storeHeartRate({
+    userId: 'ada',
+    from: 0,
+    to: at('2025-04-01T00:00:00Z'),
+    requestedAt: warehouse.moments.begin(),
+    rows: [row('2025-03-09T23:59:00.000+00:00'), row('2025-03-08T10:00:00.000+00:00')],
+  });
+  await note(warehouse, 'daily_activity', 'complete', '2025-03-10T11:58:30Z');
+  await note(warehouse, 'heart_rate', 'complete', '2025-03-10T11:00:00Z');
+  await note(warehouse, 'heart_rate', 'failed', '2025-03-10T11:30:00Z', 'GET /v2/usercollection/heartrate: answered 500');
+  await note(warehouse, 'heart_rate', 'failed', '2025-03-10T11:31:00Z', 'GET /v2/usercollection/heartrate: answered 502');
+  expect(await report(warehouse, ['daily_activity', 'ring_configuration', 'heart_rate'])).toEqual([
+    {
+      user_id: 'ada',
+      service_user_id: 's-1',
+      state: 'active',
+      reason: null,
+      since: '2025-01-01T00:00:00.000Z',
+      collections: [
+        {
+          name: 'daily_activity',
+          state: 'up_to_date',
+          reason: null,
+          newest_day: '2025-03-30',
+          last_success: '2025-03-10T11:58:30.000Z',
+          lag: 90,
+          failures: 0,
+        },
+        {
+          name: 'ring_configuration',
+          state: 'never_asked',
+          reason: null,
+          newest_day: null,
+          last_success: null,
+          lag: null,
+          failures: 0,
+        },
+        {
+          name: 'heart_rate',
+          state: 'failed',
+          reason: 'GET /v2/usercollection/heartrate: answered 502',
+          newest_day: '2025-03-09',
+          last_success: '2025-03-10T11:00:00.000Z',
+          lag: 3600,
+          failures: 2,
+        },
+      ],
+    },
+  ]);
+});
+
+test.each<[string, [Outcome | null, string?, string?][], object]>([
+  ['nothing', [], { state: 'never_asked', last_success: null, failures: 0 }],
+  ['a window that is planned', [[null]], { state: 'pending', last_success: null, failures: 0 }],
+  [
+    'a planned one after a complete one',
+    [['complete', '2025-03-09T12:00:00Z'], [null]],
+    { state: 'pending', last_success: '2025-03-09T12:00:00.000Z', lag: 86_400, failures: 0 },
+  ],
+  [
+    'a complete one after a failure',
+    [
+      ['failed', '2025-03-08T12:00:00Z', 'no'],
+      ['complete', '2025-03-09T12:00:00Z'],
+    ],
+    { state: 'up_to_date', reason: null, failures: 0 },
+  ],
+  [
+    'a failure after a complete one',
+    [
+      ['complete', '2025-03-09T12:00:00Z'],
+      ['failed', '2025-03-10T11:00:00Z', 'no'],
+    ],
+    { state: 'failed', reason: 'no', last_success: '2025-03-09T12:00:00.000Z', failures: 1 },
+  ],
+  [
+    'an answer that cannot be',
+    [['suspicious', '2025-03-09T12:00:00Z', 'two empty answers over stored rows']],
+    { state: 'suspicious', reason: 'two empty answers over stored rows', last_success: null, failures: 1 },
+  ],
+  [
+    'a collection that is not offered, which is no failure',
+    [['not_offered', '2025-03-09T12:00:00Z', 'answers 404']],
+    { state: 'not_offered', reason: 'answers 404', last_success: '2025-03-09T12:00:00.000Z', failures: 0 },
+  ],
+  [
+    'a collection that is refused',
+    [['not_authorised', '2025-03-09T12:00:00Z', 'no scope']],
+    { state: 'not_authorised', reason: 'no scope', last_success: null, failures: 1 },
+  ],
+  [
+    'a run that was stopped after a complete one',
+    [['complete', '2025-03-09T12:00:00Z'], ['stopped']],
+    { state: 'up_to_date', failures: 0 },
+  ],
+])('%s', async (_, windows, expected) => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  for (const [outcome, committed, reason] of windows) await note(warehouse, 'sleep', outcome, committed, reason);
+  expect(await only(warehouse, 'sleep')).toMatchObject(expected);
+});
+
+test('each account has its own windows and days; one that was removed is not shown', async () => {
+  const warehouse = await warehouseWith(folder, [
+    account('ben', { state: 'parked', reason: 'forbidden: lapsed' }),
+    account('ada'),
+    account('dee', { state: 'removed' }),
+  ]);
+  const requestedAt = warehouse.moments.begin();
+  await warehouse.storeDocuments({ userId: 'ben', resource: resourceNamed('daily_stress'), requestedAt, documents: [STRESS] });
+  await note(warehouse, 'daily_stress', 'complete', '2025-03-10T11:59:59Z', undefined, 'ben');
+  const accounts = await report(warehouse, ['daily_stress']);
+  expect(accounts.map(({ user_id, state, reason }) => [user_id, state, reason])).toEqual([
+    ['ada', 'active', null],
+    ['ben', 'parked', 'forbidden: lapsed'],
+  ]);
+  expect(accounts.map(({ collections: [first] }) => [first!.state, first!.newest_day, first!.lag])).toEqual([
+    ['never_asked', null, null],
+    ['up_to_date', '2025-01-15', 1],
+  ]);
+});
+
+test('a clock that was set back shows no negative lag', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await note(warehouse, 'sleep', 'complete', '2025-03-10T13:00:00Z');
+  expect(await only(warehouse, 'sleep')).toMatchObject({ lag: 0 });
+});

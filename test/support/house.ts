@@ -1,0 +1,54 @@
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { Resource } from '../../schema/resource.ts';
+import { type BackfillInput, type OwnerOperations, operationsOf, type RunReport } from '../../src/cli/operations.ts';
+import { Owner, type OwnerOptions } from '../../src/cli/owner.ts';
+import { readSettings, type Settings } from '../../src/config.ts';
+import { silentLog } from '../../src/log.ts';
+import type { Value } from '../../src/warehouse/warehouse.ts';
+import { hashTables } from './table-hash.ts';
+
+export interface House {
+  owner: Owner;
+  operations: OwnerOperations;
+  read(sql: string): Promise<Value[][]>;
+  /** Runs a backfill to its end. */
+  backfill(input: { from: string; to: string } & Partial<BackfillInput>, signal?: AbortSignal): Promise<RunReport>;
+  nightly(days: number): Promise<RunReport>;
+  add(people: readonly { name: string; token: string }[]): Promise<void>;
+  /** All that an account has, but for sk and fetched_at. */
+  hash(userId?: string): Promise<Record<string, string>>;
+  close(): Promise<void>;
+}
+
+/** A data folder with its owner open in this process, as `up` and every command open it; the client waits for nobody unless told. */
+export async function openHouse(
+  folder: string,
+  serviceUrl: string,
+  options: Partial<Omit<OwnerOptions, 'settings'>> & { settings?: Partial<Settings>; resources?: readonly Resource[] } = {},
+): Promise<House> {
+  const settings = { ...readSettings({ RINGNECK_DATA: join(folder), RINGNECK_SERVICE_URL: serviceUrl }), ...options.settings };
+  const client = { sleep: async () => {}, ...options.client };
+  const owner = await Owner.open({ log: silentLog, retryDelayMs: 1, ...options, client, settings });
+  const operations = operationsOf(owner);
+  const read = (sql: string) => owner.warehouse.read(sql);
+  let closing: Promise<void> | undefined;
+  const house: House = {
+    owner,
+    operations,
+    read,
+    backfill: (input, signal = new AbortController().signal) =>
+      operations.backfill({ refresh: false, plan: false, ...input }, { emit: () => {}, signal }),
+    nightly: days => operations.nightly({ days }, { emit: () => {}, signal: new AbortController().signal }),
+    add: async people => {
+      for (const { name, token } of people) await operations.addAccount({ name, token });
+    },
+    hash: userId => hashTables(read, userId),
+    close: () => {
+      closing ??= owner.close();
+      return closing;
+    },
+  };
+  onTestFinished(() => house.close());
+  return house;
+}
