@@ -19,9 +19,9 @@ const ROWS: Record<string, (bench: Bench) => Promise<Row[]>> = {
   memory: measureMemory,
   disk: measureDisk,
 };
-const FULL = { rounds: 5, years: 20, manyYears: 100, waitingYears: 5 };
+const FULL = { rounds: 5, sizeRounds: 3, years: 20, manyYears: 100, waitingYears: 5 };
 /** To see that everything works. What a start costs weighs more here: ratios are no figures. */
-const QUICK = { rounds: 1, years: 4, manyYears: 20, waitingYears: 2 };
+const QUICK = { rounds: 1, sizeRounds: 1, years: 4, manyYears: 20, waitingYears: 2 };
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { quick: { type: 'boolean' }, rounds: { type: 'string' } } });
 const unknown = positionals.filter(name => !Object.hasOwn(ROWS, name));
@@ -56,9 +56,9 @@ function print(rows: readonly Row[]): void {
     '|---|---|---|---|---|',
     ...rows.map(row => `| ${[row.what, row.against, row.limit, row.measured, row.holds ? 'yes' : '**no**'].join(' | ')} |`),
     '',
-    `\`${command}\` on ${new Date().toISOString().slice(0, 10)}: ${describeMachine()}. Medians of ${bench.rounds} rounds, ours and the limit by turns, each in a fresh`,
-    'process; CPU is that of the process, all its threads. Of the write path it is from the first page to the last COMMIT; of a',
-    'backfill all that the command does once its modules are loaded: opening the folder and the queue (the embedded one makes its',
+    `\`${command}\` on ${new Date().toISOString().slice(0, 10)}: ${describeMachine()}. Medians of ${bench.rounds} rounds (memory and disk ${bench.sizeRounds}), ours and the limit by turns,`,
+    'each in a fresh process; CPU is that of the process, all its threads. The write path is from the first page to the last COMMIT; a',
+    'backfill is all that the command does once its modules are loaded: opening the folder and the queue (the embedded one makes its',
     'database first), planning, fetching, storing, closing the file. Not in it: the service and Redis, which are processes of their own.',
     'The limits have read_json’s columns named, two threads and DuckDB’s own memory limit. A ratio is only printed when both sides’',
     'tables were equal in every column but sk, fetched_at and content_hash; where nothing is stored, when both read the same things.',

@@ -4,6 +4,8 @@ import type { Cost } from './task.ts';
 export interface Bench {
   /** Of both sides, one after the other. */
   rounds: number;
+  /** Of what does not depend on the machine's load: memory and disk. */
+  sizeRounds: number;
   /** User-years of the write path and the backfill. */
   years: number;
   /** User-years of the larger of the two sizes of which memory is measured. */

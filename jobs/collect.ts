@@ -56,10 +56,14 @@ async function collect(
       ? undefined
       : `the account is ${account?.state ?? 'removed'}${account?.reason ? `: ${account.reason}` : ''}`;
   if (closed || !account) return settle(pipeline, run, window, 'not_authorised', closed);
+  const token = pipeline.tokens.find(window.userId);
   try {
-    await collectWindow(pipeline, run, window);
+    await collectWindow(pipeline, run, window, token);
   } catch (error) {
-    if (!run.signal.aborted) await resolve(pipeline, run, job, lock, account, error, probing);
+    if (run.signal.aborted) return;
+    // A token that was replaced meanwhile: its refusal says nothing of the new one.
+    if (isRefusal(error) && pipeline.tokens.find(window.userId) !== token) throw error;
+    await resolve(pipeline, run, job, lock, account, error, probing);
   }
 }
 
@@ -95,9 +99,8 @@ async function resolve(
   }
 }
 
-async function collectWindow(pipeline: Pipeline, run: Run, window: PlannedWindow): Promise<void> {
+async function collectWindow(pipeline: Pipeline, run: Run, window: PlannedWindow, token: string | undefined): Promise<void> {
   const collection = pipeline.collections.find(({ name }) => name === window.collection);
-  const token = pipeline.tokens.find(window.userId);
   if (!collection) return settle(pipeline, run, window, 'failed', `no collection ${window.collection} in this version`);
   if (!token) return settle(pipeline, run, window, 'not_authorised', `no token: ringneck account add ${window.userId}`);
   const result = await collection.collect(window, {

@@ -1,5 +1,5 @@
 import { ServiceError, type ServiceErrorKind } from '../src/client/error.ts';
-import { messageOf } from '../src/errors.ts';
+import { messageOf, RingneckError, TryLaterError } from '../src/errors.ts';
 
 export type Outcome = 'complete' | 'failed' | 'not_offered' | 'not_authorised' | 'suspicious' | 'stopped';
 
@@ -31,13 +31,13 @@ const BY_KIND: Record<ServiceErrorKind, Decision['do'] | Outcome> = {
 const WAIT_MS = 30_000;
 
 /**
- * Sorts an error by what to do next. Errors of other origin (the warehouse, the disk) are retried too: what could not be stored
- * must not be taken for read.
+ * Sorts an error by what to do next. Errors of other origin (the warehouse) are retried too: what could not be stored must not be
+ * taken for read. Those that tell a person what to do (a full disk, a wrong key) are not: seconds change nothing about them.
  * @param attemptsMade attempts before this one
  */
 export function decide(error: unknown, attemptsMade: number): Decision {
   const known = error instanceof ServiceError ? error : undefined;
-  const what = known ? BY_KIND[known.kind] : 'retry';
+  const what = known ? BY_KIND[known.kind] : isForGood(error) ? 'failed' : 'retry';
   switch (what) {
     case 'wait':
       return { do: 'wait', ms: known?.retryAfterMs ?? WAIT_MS };
@@ -52,3 +52,6 @@ export function decide(error: unknown, attemptsMade: number): Decision {
       return { do: 'settle', outcome: what, reason: messageOf(error) };
   }
 }
+
+/** One with a cause passes on what failed below it (a statement, the file system): that may pass. */
+const isForGood = (error: unknown) => error instanceof RingneckError && !(error instanceof TryLaterError) && error.cause === undefined;

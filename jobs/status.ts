@@ -13,7 +13,7 @@ export interface CollectionStatus {
   last_success: string | null;
   /** Seconds since the last success. */
   lag: number | null;
-  /** Windows that failed since the last success. */
+  /** Windows that failed since the last run in which none did. */
   failures: number;
 }
 
@@ -45,13 +45,18 @@ export async function reportAccounts(
     }
   }
   const rows = await warehouse.read(
-    `WITH w AS (SELECT *, max(committed_at) FILTER (outcome IN ('complete', 'not_offered')) OVER (PARTITION BY user_id, collection) AS success
-                FROM sync.windows)
+    // What counts is the run that settled something last: of its windows, read side by side, one that failed tells more than all others.
+    `WITH w AS (SELECT *, outcome IN ('failed', 'suspicious', 'not_authorised') AS bad,
+                       max(committed_at) OVER (PARTITION BY run_id, user_id, collection) AS run_at FROM sync.windows),
+          r AS (SELECT *, bool_or(bad) OVER (PARTITION BY run_id, user_id, collection) AS bad_run FROM w),
+          s AS (SELECT *, max(run_at) FILTER (NOT bad_run) OVER (PARTITION BY user_id, collection) AS good_until,
+                       max(committed_at) FILTER (outcome IN ('complete', 'not_offered')) OVER (PARTITION BY user_id, collection) AS success FROM r)
      SELECT user_id, collection, any_value(success),
-            arg_max(outcome, committed_at) FILTER (outcome IS NOT NULL), arg_max(reason, committed_at) FILTER (outcome IS NOT NULL),
-            count(*) FILTER (outcome IN ('failed', 'suspicious', 'not_authorised') AND (success IS NULL OR committed_at > success)),
+            arg_max(outcome, (run_at, bad, committed_at)) FILTER (committed_at IS NOT NULL),
+            arg_max(coalesce(reason, ''), (run_at, bad, committed_at)) FILTER (committed_at IS NOT NULL),
+            count(*) FILTER (bad AND (good_until IS NULL OR committed_at > good_until)),
             count(*) FILTER (outcome IS NULL)
-     FROM w GROUP BY user_id, collection`,
+     FROM s GROUP BY user_id, collection`,
   );
   const known = new Map(rows.map(row => [`${row[0]}\n${row[1]}`, row]));
   return accounts.map(account => ({
@@ -68,7 +73,7 @@ export async function reportAccounts(
       return {
         name,
         state: isParked ? 'not_authorised' : (pending as number) > 0 ? 'pending' : (last ?? 'never_asked'),
-        reason: outcome === 'complete' ? null : (reason as string | null),
+        reason: outcome === 'complete' ? null : (reason as string | null) || null,
         newest_day: newest.get(key) ?? null,
         last_success: success === null ? null : isoOf(success as number),
         lag: success === null ? null : Math.max(0, Math.round(now() / 1000 - (success as number) / 1_000_000)),

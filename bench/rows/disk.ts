@@ -16,7 +16,7 @@ export async function measureDisk(bench: Bench): Promise<Row[]> {
   };
   const ordered: number[] = [];
   const together: number[] = [];
-  for (let round = 0; round < bench.rounds; round++) {
+  for (let round = 0; round < bench.sizeRounds; round++) {
     const scratch = bench.newFolder();
     const path = join(scratch, 'ordered', 'warehouse.duckdb');
     await runTask('store-answers', { recording, path, pageSize: PAGE_SIZE });

@@ -15,7 +15,7 @@ export async function measureMemory(bench: Bench): Promise<Row[]> {
   for (const queue of hasRedis ? (['embedded', 'Redis'] as const) : (['embedded'] as const)) {
     const peaks: number[][] = sizes.map(() => []);
     let samples: number[] = [];
-    for (let round = 0; round < bench.rounds; round++) {
+    for (let round = 0; round < bench.sizeRounds; round++) {
       samples = [];
       for (const [i, accounts] of sizes.entries()) {
         const scratch = bench.newFolder();

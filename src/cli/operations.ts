@@ -71,6 +71,17 @@ const reportOf = ({ userId, serviceUserId, state, reason, since }: Account): Acc
 export function operationsOf(owner: Owner) {
   const { warehouse, now } = owner;
 
+  /** A key that is missing or wrong concerns every account: it is said at once, and not once for each window. */
+  function ensureTokensReadable(users: readonly string[]): void {
+    for (const user of users) {
+      try {
+        owner.secrets.find(user);
+      } catch (error) {
+        if (error instanceof UsageError) throw error;
+      }
+    }
+  }
+
   /** Follows a run to its end; a caller who stops ends the run, an owner who closes leaves it to the next start. */
   async function follow(run: Run, skipped: Skipped[], { emit, signal }: OperationContext<Progress>): Promise<RunReport> {
     const timer = setInterval(() => emit(run.progress), PROGRESS_MS);
@@ -109,12 +120,15 @@ export function operationsOf(owner: Owner) {
         const parts = { ...selected, settledDays: owner.settings.settledDays };
         return { ...(await planOnly(parts, request)), not_asked: skipped, heart_rate_path: null };
       }
+      ensureTokensReadable(request.users);
       const pipeline = await owner.pipeline();
       return follow(await pipeline.runs.start(request), skipped, context);
     },
 
     async nightly({ days }: { days: number }, context: OperationContext<Progress>): Promise<RunReport> {
-      if (!(await listAccounts(warehouse)).length) throw nobodyToAsk([]);
+      const accounts = await listAccounts(warehouse);
+      if (!accounts.length) throw nobodyToAsk([]);
+      ensureTokensReadable(accounts.map(({ userId }) => userId));
       const { run, skipped } = await startNightly(await owner.pipeline(), days);
       if (!run.request.users.length) {
         await run.done;

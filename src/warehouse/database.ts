@@ -15,6 +15,12 @@ const open = new Set<string>();
 /** How long a reader's short hold of the file is waited out. */
 const LOCK_PATIENCE_MS = 10_000;
 
+/** DuckDB fills what it may have with blocks that it wrote and nobody will read soon. Storing needs little. */
+const STORING_MEMORY = '80MB';
+
+/** Sorting whole tables needs more than storing: 96 MB were too little for 50 million rows. */
+const SORTING_MEMORY = '256MB';
+
 export interface Database {
   instance: DuckDBInstance;
   connect(): Promise<DuckDBConnection>;
@@ -33,12 +39,12 @@ export async function openDatabase(
   refuseOpen(path);
   open.add(real);
   try {
-    const { memoryLimit = '256MB', threads = 2, patienceMs } = options;
+    const { memoryLimit = STORING_MEMORY, threads = 2, patienceMs } = options;
     // DuckDB makes its files, its log and what it spills as the umask lets it; these hold health data.
     if (isMainThread) process.umask(process.umask() | 0o077);
     const instance = await openWaiting(
       path,
-      { memory_limit: memoryLimit, threads: String(threads), wal_autocheckpoint: '64MB', preserve_insertion_order: 'true' },
+      { memory_limit: memoryLimit, threads: String(threads), wal_autocheckpoint: '16MB', preserve_insertion_order: 'true' },
       patienceMs,
     );
     // One that was made by other means.
@@ -126,6 +132,18 @@ export async function withTransaction<T>(connection: DuckDBConnection, work: () 
     // A failed COMMIT has ended the transaction already, and a fatal error the database: the first error is the one to report. A failed
     // BEGIN may have left one open, or met one: without a rollback no other could ever begin.
     if (!committed) await connection.run('ROLLBACK').catch(() => undefined);
+  }
+}
+
+/** Runs work that sorts whole tables; until its end DuckDB may have the memory for that. */
+export async function withSortingMemory<T>(connection: DuckDBConnection, work: () => Promise<T>): Promise<T> {
+  const [row] = await readRows(connection, "SELECT current_setting('memory_limit')");
+  await connection.run(`SET memory_limit = '${SORTING_MEMORY}'`);
+  try {
+    return await work();
+  } finally {
+    // Refused while that much is in use: then the higher limit stays.
+    await connection.run(`SET memory_limit = '${row![0]}'`).catch(() => undefined);
   }
 }
 

@@ -6,7 +6,7 @@ import { heartRate } from '../../schema/heart-rate.ts';
 import type { Resource, WireDocument } from '../../schema/resource.ts';
 import { RingneckError } from '../errors.ts';
 import { ensureFolder } from '../files.ts';
-import { openDatabase, readRows } from './database.ts';
+import { openDatabase, readRows, withSortingMemory } from './database.ts';
 import { ensureTables, FORMAT } from './ensure.ts';
 import { declarationsHash, learn } from './learn.ts';
 import type { LedgerEntry } from './literals.ts';
@@ -227,7 +227,7 @@ export class Warehouse {
     const copy = async () => {
       const connection = await this.#connect();
       try {
-        await writeSnapshot(connection, listTables(this.mappings), path, mode, this.#beforeGroup);
+        await withSortingMemory(connection, () => writeSnapshot(connection, listTables(this.mappings), path, mode, this.#beforeGroup));
       } finally {
         connection.closeSync();
       }

@@ -15,7 +15,7 @@ import type { HeartRateRange } from './store-heart-rate.ts';
 import { rejectedHeartRate, storeHeartRate } from './store-heart-rate.ts';
 
 /** Large groups go straight to the file, in whole row groups: they cost 0.6 of the CPU of groups of 125,000 samples. */
-const GROUP_SAMPLES = 1_000_000;
+const GROUP_SAMPLES = 750_000;
 /** DuckDB's. What a group leaves over begins a row group and a block of its own, and a checkpoint moves it again. */
 const ROW_GROUP = 122_880;
 /** Live work goes first, but a stream of it must not stop a backfill. */

@@ -69,7 +69,7 @@ test('everything works through the door of a running up, and it ends cleanly on 
   expect(ended.stderr).toContain('"msg":"stopping"');
   expect(existsSync(join(data, 'control.sock'))).toBe(false);
   expect((await cli(['sql', 'SELECT 1 AS a', '--format', 'csv'])).stdout).toBe('a\n1\n');
-});
+}, 180_000);
 
 test('Ctrl-C of a backfill through the door stops its run and leaves up running; with --detach the run goes on', async () => {
   const slow = await startSandbox(join(folder, 'slow'), '--rate-limit', '20/2');
@@ -96,7 +96,7 @@ test('Ctrl-C of a backfill through the door stops its run and leaves up running;
   expect((await ringneck(['sql', state, '--format', 'csv'], { env })).stdout).toBe('state\ncomplete\n');
   up.kill('SIGINT');
   expect((await up.end()).code).toBe(0);
-});
+}, 180_000);
 
 test('a port that is in use is one line, and the folder is free again', async () => {
   const server = createServer().listen(0, '127.0.0.1');

@@ -101,7 +101,6 @@ test('every command gives the same through the door of a running `up` as without
     ['backfill', { ...backfill, users: ['nobody'] }],
     ['resumeAccount', { name: 'ben' }],
     ['mapAccount', { name: 'ben', serviceUser: 's-2' }],
-    ['nightly', { days: 2 }],
     ['removeAccount', { name: 'eve' }],
     ['mirrorToken', { name: 'ada' }],
     ['snapshot', {}],

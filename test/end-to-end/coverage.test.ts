@@ -102,7 +102,7 @@ test('a clock that is set back an hour, between two runs and within one: nothing
   const faults = await proxied();
   let now = NOON;
   const data = join(folder, 'clock');
-  const range = { from: '2025-03-25', to: '2025-03-31' };
+  const range = { from: '2025-03-29', to: '2025-03-31' };
   const first = await openHouse(data, faults.url, { now: () => now });
   await first.add(sandbox.people.slice(0, 1));
   faults.on('/v2/usercollection/session', { status: 403, json: { detail: 'no scope' } });

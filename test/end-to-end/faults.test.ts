@@ -231,6 +231,18 @@ describe('faults that stay', () => {
     expect(await house.hash()).toEqual(undisturbed);
   });
 
+  test('a refusal of a token that is replaced in the same moment says nothing of the new one', async () => {
+    const { house, faults, ada } = await set();
+    const [, ben] = sandbox.people;
+    faults.on('/v2/usercollection/session', async (_, nth) => {
+      if (nth > 1) return undefined;
+      await house.add([{ name: ada, token: ben!.token }]);
+      return { status: 401, json: { detail: 'expired' } };
+    });
+    expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
+    expect((await house.backfill(range)).not_asked).toEqual([]);
+  });
+
   test('a collection that answers 404 is not offered: no failure, a state of its own, and asked again', async () => {
     const { house, faults } = await set({ '/v2/usercollection/daily_spo2': { status: 404, json: { detail: 'Not Found' } } });
     expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [], windows: { failed: 0 } });

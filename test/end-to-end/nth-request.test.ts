@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Answer } from '../support/fault-service.ts';
 import { complete, openSmall, settleAfter } from '../support/small-backfill.ts';
+import { findBroken } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
@@ -28,6 +29,7 @@ test('the n-th request of a backfill fails, for every n: what is missing is name
     ends.set(end, (ends.get(end) ?? 0) + 1);
     await complete(small, userId, what);
   }
+  expect(await findBroken(small.house.read)).toEqual([]);
   expect(ends.get('complete')).toBeGreaterThan(5);
   expect(ends.get('failed')).toBeGreaterThan(5);
   expect(ends.get('refused')).toBeUndefined();

@@ -8,10 +8,12 @@ const folder = tempFolder();
 
 test('the n-th statement of a backfill fails, for a seeded seventh of all n: what is missing is named, and the same command again completes', async () => {
   const ends = await statementFaults(join(folder, 'statements'), { seed: 7, share: 7 });
+  // One fault of the warehouse passes: a window is tried again before it fails.
+  expect(ends.get('failed')).toBeUndefined();
   expect(ends.get('complete')).toBeGreaterThan(5);
 });
 
-test.each([1, 40, 90])(
+test.each([1, 60])(
   'every statement from number %i on fails: the command ends and says so, and the same one completes later',
   async from => {
     const small = await openSmall(join(folder, `from-${from}`), ['sleep', 'ring_configuration', 'heart_rate']);

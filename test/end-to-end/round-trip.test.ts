@@ -16,9 +16,10 @@ const SPECIFIED = ALL.filter(name => !['daily_sleep', 'sleep_time', 'ring_config
 const days = { from: '2025-02-20', to: '2025-04-20' };
 
 test.each([
-  { name: 'a usual service', settings: {}, ...days, offered: ALL },
+  { name: 'a usual service', count: 3, settings: {}, ...days, offered: ALL },
   {
     name: 'one that counts the last day in, with small pages',
+    count: 2,
     settings: { inclusiveEnd: true, pageSize: 3, heartRatePageSize: 170 },
     from: '2025-03-26',
     to: '2025-04-06',
@@ -26,13 +27,14 @@ test.each([
   },
   {
     name: 'one that has the specified routes only',
+    count: 1,
     settings: { specificationOnly: true, pageSize: 7 },
     from: '2025-03-26',
     to: '2025-04-06',
     offered: SPECIFIED,
   },
-])('what comes from $name goes out again at the mirror', async ({ name, settings, from, to, offered }) => {
-  const sandbox = await startSandbox({ count: 3, ...days, settings });
+])('what comes from $name goes out again at the mirror', async ({ name, count, settings, from, to, offered }) => {
+  const sandbox = await startSandbox({ count, ...days, settings });
   onTestFinished(() => sandbox.close());
   const house = await openHouse(join(folder, name), sandbox.url);
   await house.add(sandbox.people);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { ATTEMPTS, decide } from '../../jobs/outcome.ts';
 import { ServiceError, type ServiceErrorKind } from '../../src/client/error.ts';
+import { RingneckError, TryLaterError, UsageError } from '../../src/errors.ts';
 
 const error = (kind: ServiceErrorKind, details = {}) => new ServiceError(kind, '/v2/usercollection/sleep', 'answered so', details);
 const reason = 'GET /v2/usercollection/sleep: answered so';
@@ -50,8 +51,18 @@ test('there are three attempts', () => {
   expect([0, 1, 2, 3].map(made => decide(error('unavailable'), made).do)).toEqual(['retry', 'retry', 'settle', 'settle']);
 });
 
-test('an error of our own, as of the disk or the warehouse, is tried again and then failed with its text', () => {
-  expect(decide(new Error('no space'), 0)).toEqual({ do: 'retry' });
-  expect(decide(new Error('no space'), 2)).toEqual({ do: 'settle', outcome: 'failed', reason: 'no space' });
+test('an error of our own, as of the warehouse, is tried again and then failed with its text', () => {
+  expect(decide(new Error('conflict'), 0)).toEqual({ do: 'retry' });
+  expect(decide(new TryLaterError('busy'), 0)).toEqual({ do: 'retry' });
+  expect(decide(new Error('conflict'), 2)).toEqual({ do: 'settle', outcome: 'failed', reason: 'conflict' });
   expect(decide('thrown text', 2)).toEqual({ do: 'settle', outcome: 'failed', reason: 'thrown text' });
+});
+
+test('what tells a person what to do, as a full disk or a wrong key, is not tried again', () => {
+  expect(decide(new RingneckError('the disk is almost full'), 0)).toEqual({
+    do: 'settle',
+    outcome: 'failed',
+    reason: 'the disk is almost full',
+  });
+  expect(decide(new UsageError('the key is missing'), 0)).toEqual({ do: 'settle', outcome: 'failed', reason: 'the key is missing' });
 });

@@ -19,8 +19,10 @@ async function note(
   committed?: string,
   reason?: string,
   userId = 'ada',
+  runId = `r${++runs}`,
+  startAt = 0,
 ): Promise<void> {
-  const window = { runId: `r${++runs}`, number: 0, userId, collection, startAt: 0, endAt: 1 };
+  const window = { runId, number: 0, userId, collection, startAt, endAt: startAt + 1 };
   const result = { outcome, ...(reason ? { reason } : {}), ...(committed ? { committedAt: at(committed) } : {}) };
   await warehouse.record([windowEntry(window, result)]);
 }
@@ -143,6 +145,22 @@ test.each<[string, [Outcome | null, string?, string?][], object]>([
   const warehouse = await warehouseWith(folder, [account('ada')]);
   for (const [outcome, committed, reason] of windows) await note(warehouse, 'sleep', outcome, committed, reason);
   expect(await only(warehouse, 'sleep')).toMatchObject(expected);
+});
+
+test('a window that failed is seen among the others of its run, whichever came last, until a run has no failure', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  const ofRun = (run: string, window: number, outcome: Outcome, committed: string, reason?: string) =>
+    note(warehouse, 'sleep', outcome, committed, reason, 'ada', run, window);
+  await ofRun('first', 1, 'complete', '2025-03-09T12:00:00Z');
+  await ofRun('first', 2, 'failed', '2025-03-09T12:00:01Z', 'no');
+  await ofRun('first', 3, 'complete', '2025-03-09T12:00:02Z');
+  const failed = { state: 'failed', reason: 'no', last_success: '2025-03-09T12:00:02.000Z', failures: 1 };
+  expect(await only(warehouse, 'sleep')).toMatchObject(failed);
+  await ofRun('second', 1, 'suspicious', '2025-03-09T13:00:00Z', 'empty');
+  await ofRun('second', 2, 'complete', '2025-03-09T13:00:01Z');
+  expect(await only(warehouse, 'sleep')).toMatchObject({ state: 'suspicious', reason: 'empty', failures: 2 });
+  await ofRun('third', 1, 'complete', '2025-03-09T14:00:00Z');
+  expect(await only(warehouse, 'sleep')).toMatchObject({ state: 'up_to_date', reason: null, failures: 0 });
 });
 
 test('each account has its own windows and days; one that was removed is not shown', async () => {

@@ -9,8 +9,8 @@ import { below, type Random, randomFrom } from './random-documents.ts';
 import { startSandbox } from './sandbox.ts';
 import { countRows, inspectFile } from './table-hash.ts';
 
-const days = { from: '2025-03-01', to: '2025-03-30' };
-export const KILLED_COMMAND = ['backfill', '--from', '2025-03-01', '--to', '2025-03-30', '--json'];
+const days = { from: '2025-03-01', to: '2025-03-14' };
+export const KILLED_COMMAND = ['backfill', '--from', '2025-03-01', '--to', '2025-03-14', '--json'];
 
 export interface KillSetting {
   folder: string;
@@ -24,7 +24,7 @@ export interface KillSetting {
 
 /** A service that takes a moment for each answer, a data folder with accounts, and what a run that nobody disturbs makes of it. */
 export async function openKillSetting(folder: string, queueUrl?: string): Promise<KillSetting> {
-  const sandbox = await startSandbox({ count: 2, ...days, settings: { pageSize: 5, heartRatePageSize: 2_000 } });
+  const sandbox = await startSandbox({ count: 1, ...days, settings: { pageSize: 3, heartRatePageSize: 1_500 } });
   onTestFinished(() => sandbox.close());
   const service = await startFaultService({}, { upstream: sandbox.url });
   onTestFinished(() => service.close());

@@ -2,6 +2,7 @@ import { DuckDBAppender, DuckDBConnection } from '@duckdb/node-api';
 import { expect, vi } from 'vitest';
 import { below, randomFrom } from './random-documents.ts';
 import { complete, openSmall, settleAfter } from './small-backfill.ts';
+import { findBroken } from './table-hash.ts';
 
 /** Lets calls of DuckDB fail by their number, counted from now on, but no rollback. Returns how many there were. */
 export function failStatements(isChosen: (n: number) => boolean): () => number {
@@ -39,6 +40,7 @@ export async function statementFaults(folder: string, { seed, share }: { seed: n
     await complete(small, userId, what);
     if (calls() < nth) break;
   }
+  expect(await findBroken(small.house.read)).toEqual([]);
   expect([...ends.values()].reduce((a, b) => a + b)).toBeGreaterThan(10);
   return ends;
 }
