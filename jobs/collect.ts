@@ -1,5 +1,4 @@
 import { DelayedError, type Job } from 'bullmq';
-import { dayOfMicros } from '../schema/instant.ts';
 import { ServiceError } from '../src/client/error.ts';
 import { messageOf } from '../src/errors.ts';
 import type { Account } from './accounts.ts';
@@ -7,18 +6,22 @@ import { findAccount, setAccountState } from './accounts.ts';
 import type { Outcome } from './outcome.ts';
 import { ATTEMPTS, decide } from './outcome.ts';
 import type { Pipeline } from './pipeline.ts';
-import { type PlannedWindow, type Run, windowEntry } from './run.ts';
+import { isRefusal, probeAccount } from './probe.ts';
+import { type Run, type WindowJob, windowEntry } from './run.ts';
 import { collectQueue } from './runs.ts';
 
 /** Waiting for answers is the cost of a real network: windows run side by side, each token's requests are bounded by its gate. */
 const CONCURRENCY = 24;
 
+/** How long a window waits for the place that another one of its account has. */
+const PLACE_MS = 1_000;
+
 /** Starts working off the windows of all runs. */
 export async function startCollecting(pipeline: Pipeline): Promise<void> {
   const probing = new Map<string, Promise<void>>();
-  pipeline.queues.worker<PlannedWindow>(
+  pipeline.queues.worker<WindowJob>(
     await collectQueue(pipeline.warehouse),
-    (job, lock) => attempt(pipeline, job as Job<PlannedWindow>, lock, probing),
+    (job, lock) => attempt(pipeline, job as Job<WindowJob>, lock, probing),
     { concurrency: CONCURRENCY },
   );
 }
@@ -26,7 +29,7 @@ export async function startCollecting(pipeline: Pipeline): Promise<void> {
 /** A window whose last attempt cannot even be noted in the ledger fails all the same: its run must not wait for it without end. */
 async function attempt(
   pipeline: Pipeline,
-  job: Job<PlannedWindow>,
+  job: Job<WindowJob>,
   lock: string | undefined,
   probing: Map<string, Promise<void>>,
 ): Promise<void> {
@@ -43,13 +46,29 @@ async function attempt(
  */
 async function collect(
   pipeline: Pipeline,
-  job: Job<PlannedWindow>,
+  job: Job<WindowJob>,
   lock: string | undefined,
   probing: Map<string, Promise<void>>,
 ): Promise<void> {
   const window = job.data;
   const run = pipeline.runs.find(window.runId);
-  if (!run?.isPending(window.number) || run.signal.aborted) return;
+  if (!run?.isPending(window) || run.signal.aborted) return;
+  if (!run.enter(window.userId)) return delay(job, lock, PLACE_MS);
+  try {
+    await collectInPlace(pipeline, run, job, lock, probing);
+  } finally {
+    run.leave(window.userId);
+  }
+}
+
+async function collectInPlace(
+  pipeline: Pipeline,
+  run: Run,
+  job: Job<WindowJob>,
+  lock: string | undefined,
+  probing: Map<string, Promise<void>>,
+): Promise<void> {
+  const window = job.data;
   const account = await findAccount(pipeline.warehouse, window.userId);
   const closed =
     account?.state === 'active'
@@ -67,11 +86,18 @@ async function collect(
   }
 }
 
+/** Leaves the worker, to come back later without having used an attempt. */
+async function delay(job: Job, lock: string | undefined, ms: number): Promise<never> {
+  // The queue's clock is the machine's, in whole milliseconds.
+  await job.moveToDelayed(Date.now() + Math.ceil(ms), lock);
+  throw new DelayedError();
+}
+
 /** Does what an error asks for. Throwing makes BullMQ try again. */
 async function resolve(
   pipeline: Pipeline,
   run: Run,
-  job: Job<PlannedWindow>,
+  job: Job<WindowJob>,
   lock: string | undefined,
   account: Account,
   error: unknown,
@@ -81,9 +107,8 @@ async function resolve(
   switch (decision.do) {
     case 'wait':
       run.progress.waits++;
-      // The queue's clock is the machine's, in whole milliseconds.
-      await job.moveToDelayed(Date.now() + Math.ceil(decision.ms), lock);
-      throw new DelayedError();
+      run.slowDown(job.data.userId);
+      return delay(job, lock, decision.ms);
     case 'retry':
       throw error;
     case 'park':
@@ -99,7 +124,7 @@ async function resolve(
   }
 }
 
-async function collectWindow(pipeline: Pipeline, run: Run, window: PlannedWindow, token: string | undefined): Promise<void> {
+async function collectWindow(pipeline: Pipeline, run: Run, window: WindowJob, token: string | undefined): Promise<void> {
   const collection = pipeline.collections.find(({ name }) => name === window.collection);
   if (!collection) return settle(pipeline, run, window, 'failed', `no collection ${window.collection} in this version`);
   if (!token) return settle(pipeline, run, window, 'not_authorised', `no token: ringneck account add ${window.userId}`);
@@ -122,7 +147,7 @@ async function collectWindow(pipeline: Pipeline, run: Run, window: PlannedWindow
 async function settle(
   pipeline: Pipeline,
   run: Run,
-  window: PlannedWindow,
+  window: WindowJob,
   outcome: Outcome,
   reason?: string,
   kind: string = outcome,
@@ -160,26 +185,4 @@ async function park(pipeline: Pipeline, account: Account, refusal: unknown, prob
   const running = probing.get(account.userId) ?? probe().finally(() => probing.delete(account.userId));
   probing.set(account.userId, running);
   await running;
-}
-
-const isRefusal = (error: unknown): error is ServiceError =>
-  error instanceof ServiceError && (error.kind === 'unauthorized' || error.kind === 'forbidden');
-
-/** Throws the refusal when two collections of different kinds refuse: one alone may be what the permission lacks. */
-async function probeAccount({ client, warehouse }: Pipeline, token: string): Promise<void> {
-  try {
-    await client.probe(token);
-  } catch (refusal) {
-    if (!isRefusal(refusal)) throw refusal;
-    const other = warehouse.mappings
-      .map(({ resource }) => resource)
-      .findLast(({ dated, specified }) => dated && specified.includes('collection'));
-    if (!other) throw refusal;
-    const today = dayOfMicros(Date.now() * 1000);
-    try {
-      for await (const _ of client.documents(other, { token, from: today, to: today })) return;
-    } catch (error) {
-      throw error instanceof ServiceError && error.kind === 'not_found' ? refusal : error;
-    }
-  }
 }

@@ -3,6 +3,7 @@ import { addDays } from '../schema/instant.ts';
 import type { Resource } from '../schema/resource.ts';
 import type { Page } from '../src/client/client.ts';
 import { ServiceError } from '../src/client/error.ts';
+import { quoteText } from '../src/warehouse/tables.ts';
 import type { Counts, LedgerEntry, Warehouse } from '../src/warehouse/warehouse.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { Window } from './windows.ts';
@@ -141,9 +142,8 @@ async function readNamed(
   { resource, field }: { resource: string; field: string },
   userId: string,
 ): Promise<string[]> {
-  const name = userId.replaceAll("'", "''");
   const rows = await warehouse.read(
-    `SELECT DISTINCT "${field}" FROM "${resource}" WHERE user_id = '${name}' AND "${field}" IS NOT NULL ORDER BY 1`,
+    `SELECT DISTINCT "${field}" FROM "${resource}" WHERE user_id = ${quoteText(userId)} AND "${field}" IS NOT NULL ORDER BY 1`,
   );
   return rows.map(([id]) => id as string);
 }
@@ -211,7 +211,7 @@ async function readHeartRate(
 
 async function countHeartRate(warehouse: Warehouse, userId: string, from: number, to: number): Promise<number> {
   const [row] = await warehouse.read(
-    `SELECT count(*) FROM heart_rate WHERE user_id = '${userId.replaceAll("'", "''")}'
+    `SELECT count(*) FROM heart_rate WHERE user_id = ${quoteText(userId)}
      AND ts >= make_timestamp(${from}::BIGINT) AND ts < make_timestamp(${to}::BIGINT)`,
   );
   return row![0] as number;

@@ -4,6 +4,7 @@ import { messageOf } from '../src/errors.ts';
 import { listAccounts, setAccountState } from './accounts.ts';
 import { lastDays, prepareRequest, type Skipped } from './backfill.ts';
 import type { Pipeline } from './pipeline.ts';
+import { probeAccount } from './probe.ts';
 import type { Run } from './run.ts';
 import { scheduleQueue } from './runs.ts';
 
@@ -32,7 +33,7 @@ async function askForbidden({ warehouse, client, tokens, log }: Pipeline): Promi
     const token = tokens.find(account.userId);
     if (account.state !== 'parked' || !account.reason?.startsWith('forbidden') || !token) continue;
     try {
-      await client.probe(token);
+      await probeAccount({ client, warehouse }, token);
       await setAccountState(warehouse, account, 'active', null);
       log.info({ account: account.userId }, 'the service answers for the account again: no longer parked');
     } catch (error) {
@@ -47,6 +48,7 @@ export async function scheduleNightly(pipeline: Pipeline, settings: NightlySetti
   const name = await scheduleQueue(pipeline.warehouse);
   const run = async () => {
     const { run } = await startNightly(pipeline, settings.days);
+    run.claim();
     const { state, documents, failures } = await run.done;
     pipeline.log.info({ run: run.id, state, documents, failures: failures.length }, 'nightly run ended');
   };

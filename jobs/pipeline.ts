@@ -19,6 +19,8 @@ export interface Pipeline {
   collections: readonly Collection[];
   runs: Runs;
   settledDays: number;
+  /** Requests in flight for one account. */
+  requestsPerToken: number;
   /** Before a window's second attempt; doubled before each further one. */
   retryDelayMs: number;
   /** Milliseconds since the epoch. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { formatDay, MICROS_PER_DAY } from '../schema/instant.ts';
 import type { Counts, LedgerEntry, Value } from '../src/warehouse/warehouse.ts';
 import type { Outcome } from './outcome.ts';
@@ -71,6 +72,27 @@ export function windowEntry(
   };
 }
 
+/** What a job of the queue holds. */
+export interface WindowJob extends PlannedWindow {
+  part: string;
+}
+
+interface RunParts {
+  id: string;
+  request: RunRequest;
+  windows: readonly PlannedWindow[];
+  /** Those that need what the others bring: begun when all others are settled. */
+  later: readonly PlannedWindow[];
+  alreadyDone: number;
+  skipped: number;
+  windowsPerAccount: number;
+  enqueue(windows: WindowJob[]): Promise<void>;
+  /** Notes the end in the ledger. */
+  end(run: Run): Promise<void>;
+  /** The run is not worked on any more, ended or not. */
+  leave(run: Run): void;
+}
+
 /** One run under way in this process. */
 export class Run {
   readonly id: string;
@@ -78,32 +100,31 @@ export class Run {
   readonly progress: Progress;
   readonly failures: Failure[] = [];
   readonly done: Promise<RunSummary>;
+  /** Tells the jobs of this run from those that an earlier part of it, before a stop, may have left in the queue. */
+  readonly part = randomUUID().slice(0, 8);
+  /** Windows without an outcome, in the queue or not. */
   readonly #pending = new Map<number, PlannedWindow>();
+  /** Windows that are not in the queue yet, by account. */
+  readonly #waiting = new Map<string, PlannedWindow[]>();
+  /** How many windows of an account are in the queue, and how many are worked on. */
+  readonly #queued = new Map<string, number>();
+  readonly #working = new Map<string, number>();
+  /** Accounts whose windows go one at a time. */
+  readonly #slow = new Set<string>();
   readonly #stopping = new AbortController();
-  readonly #end: (run: Run) => Promise<void>;
-  readonly #nextStage: (windows: PlannedWindow[]) => Promise<void>;
-  #later: PlannedWindow[];
+  readonly #parts: RunParts;
+  #later: readonly PlannedWindow[];
   #ended = false;
+  #claimed = false;
   #resolve!: (summary: RunSummary) => void;
   #reject!: (error: unknown) => void;
 
-  constructor(parts: {
-    id: string;
-    request: RunRequest;
-    windows: readonly PlannedWindow[];
-    /** Those that need what the others bring: enqueued when all others are settled. */
-    later: readonly PlannedWindow[];
-    alreadyDone: number;
-    skipped: number;
-    enqueue: (windows: PlannedWindow[]) => Promise<void>;
-    end: (run: Run) => Promise<void>;
-  }) {
+  constructor(parts: RunParts) {
     this.id = parts.id;
     this.request = parts.request;
-    this.#end = parts.end;
-    this.#nextStage = parts.enqueue;
-    this.#later = [...parts.later];
-    for (const window of parts.windows) this.#pending.set(window.number, window);
+    this.#parts = parts;
+    this.#later = parts.later;
+    this.#wait(parts.windows);
     const planned = parts.windows.length + parts.later.length + parts.alreadyDone;
     this.progress = {
       windows: { planned, done: parts.alreadyDone, skipped: parts.skipped, failed: 0 },
@@ -126,14 +147,72 @@ export class Run {
     return this.#stopping.signal;
   }
 
-  isPending(number: number): boolean {
-    return this.#pending.has(number);
+  /** Whether this window, as a job of this part of the run, is still without an outcome. */
+  isPending({ part, number }: Pick<WindowJob, 'part' | 'number'>): boolean {
+    return part === this.part && this.#pending.has(number);
+  }
+
+  /** True for the first who asks: whoever started a run may end it, those who join it later may not. */
+  claim(): boolean {
+    const first = !this.#claimed;
+    this.#claimed = true;
+    return first;
   }
 
   /** Starts working the windows off. */
   async begin(): Promise<void> {
-    await this.#nextStage([...this.#pending.values()]);
+    await this.#feed(this.#waiting.keys());
     await this.#advance();
+  }
+
+  /**
+   * Takes a place for working on a window of an account; false when there is none. After a long wait for a limit an account's
+   * windows go one at a time: together they would use up the next allowance without any of them coming to its end.
+   */
+  enter(userId: string): boolean {
+    const working = this.#working.get(userId) ?? 0;
+    if (working >= this.#places(userId)) return false;
+    this.#working.set(userId, working + 1);
+    return true;
+  }
+
+  leave(userId: string): void {
+    this.#working.set(userId, (this.#working.get(userId) ?? 1) - 1);
+  }
+
+  slowDown(userId: string): void {
+    this.#slow.add(userId);
+  }
+
+  #places(userId: string): number {
+    return this.#slow.has(userId) ? 1 : this.#parts.windowsPerAccount;
+  }
+
+  #wait(windows: readonly PlannedWindow[]): void {
+    for (const window of windows) {
+      this.#pending.set(window.number, window);
+      const list = this.#waiting.get(window.userId);
+      if (list) list.push(window);
+      else this.#waiting.set(window.userId, [window]);
+    }
+  }
+
+  /** Puts windows of these accounts into the queue, the accounts in turn: one account's wait must not fill the workers. */
+  async #feed(userIds: Iterable<string>): Promise<void> {
+    const next: PlannedWindow[] = [];
+    const users = [...userIds];
+    for (let found = true; found; ) {
+      found = false;
+      for (const userId of users) {
+        const queued = this.#queued.get(userId) ?? 0;
+        const window = queued < this.#places(userId) ? this.#waiting.get(userId)?.shift() : undefined;
+        if (!window) continue;
+        this.#queued.set(userId, queued + 1);
+        next.push(window);
+        found = true;
+      }
+    }
+    if (next.length) await this.#parts.enqueue(next.map(window => ({ ...window, part: this.part })));
   }
 
   count(counts: Counts, documents: number): void {
@@ -144,14 +223,16 @@ export class Run {
   }
 
   /** A window has its outcome, which is in the ledger. A job that ran twice settles once. */
-  async settle(window: PlannedWindow, outcome: Outcome, reason: string | undefined, kind: string): Promise<void> {
-    if (!this.#pending.delete(window.number)) return;
+  async settle(window: WindowJob, outcome: Outcome, reason: string | undefined, kind: string): Promise<void> {
+    if (!this.isPending(window)) return;
+    this.#pending.delete(window.number);
+    this.#queued.set(window.userId, (this.#queued.get(window.userId) ?? 1) - 1);
     if (outcome === 'complete' || outcome === 'not_offered') this.progress.windows.done++;
     else if (outcome !== 'stopped') {
       this.progress.windows.failed++;
       this.#addFailure(window, kind, reason ?? outcome);
     }
-    await this.#advance();
+    await this.#advance(window.userId);
   }
 
   /** Failures of one collection for one reason are one failure over their whole range. */
@@ -166,22 +247,34 @@ export class Run {
     }
   }
 
-  async #advance(): Promise<void> {
-    if (this.#pending.size) return;
-    if (this.#later.length && !this.signal.aborted) {
-      const next = this.#later;
-      this.#later = [];
-      for (const window of next) this.#pending.set(window.number, window);
-      await this.#nextStage(next);
+  /** Goes on after a window of an account was settled: with its next one, with the later stage, or to the end. */
+  async #advance(userId?: string): Promise<void> {
+    if (this.#ended) return;
+    try {
+      if (this.#pending.size) {
+        if (userId !== undefined) await this.#feed([userId]);
+        return;
+      }
+      if (this.#later.length && !this.signal.aborted) {
+        const next = this.#later;
+        this.#later = [];
+        this.#wait(next);
+        await this.#feed(this.#waiting.keys());
+        return;
+      }
+    } catch (error) {
+      // What cannot be enqueued is read by nobody: the ledger has it, for the next start.
+      this.suspend(error);
       return;
     }
-    if (this.#ended) return;
     this.#ended = true;
     try {
-      await this.#end(this);
+      await this.#parts.end(this);
       this.#resolve(this.summary());
     } catch (error) {
       this.#reject(error);
+    } finally {
+      this.#parts.leave(this);
     }
   }
 
@@ -199,6 +292,7 @@ export class Run {
     this.#ended = true;
     this.#stopping.abort();
     this.#reject(reason);
+    this.#parts.leave(this);
   }
 
   get state(): RunSummary['state'] {

@@ -5,7 +5,7 @@ import type { LedgerEntry } from '../src/warehouse/warehouse.ts';
 import { listParkedCollections } from './accounts.ts';
 import { ATTEMPTS } from './outcome.ts';
 import type { Pipeline } from './pipeline.ts';
-import { type PlannedWindow, Run, type RunRequest, windowEntry } from './run.ts';
+import { type PlannedWindow, Run, type RunRequest, type WindowJob, windowEntry } from './run.ts';
 import type { Coverage, Window } from './windows.ts';
 import { planDays } from './windows.ts';
 
@@ -69,11 +69,15 @@ async function readCoverage(warehouse: Pipeline['warehouse']): Promise<Map<strin
   return coverage;
 }
 
+/** Windows of one account in the queue for each of its requests in flight: while one stores its page another asks for its own. */
+const WINDOWS_PER_REQUEST = 2;
+
 /** The runs of the process that owns the warehouse. The ledger is the truth, the queue a to-do list that may be lost. */
 export class Runs {
   readonly #active = new Map<string, Run>();
   #pipeline!: Pipeline;
   #queue!: string;
+  #starting: Promise<unknown> = Promise.resolve();
 
   /** Empties the queue (its jobs may be half done, their locks held by the dead) and takes up what the ledger says is unfinished. */
   async open(pipeline: Pipeline): Promise<void> {
@@ -99,12 +103,21 @@ export class Runs {
   }
 
   /**
-   * Plans a run and starts it. The same request as that of a run that was stopped or
-   * interrupted less than a day ago goes on with that run.
+   * Plans a run and starts it. The same request as that of a run that was stopped or interrupted less than a day ago goes on with
+   * that run; that of one under way joins it.
    */
-  async start(request: RunRequest): Promise<Run> {
+  start(request: RunRequest): Promise<Run> {
+    // One after the other: two equal requests in one moment are one run.
+    const started = this.#starting.then(() => this.#start(request));
+    this.#starting = started.catch(() => undefined);
+    return started;
+  }
+
+  async #start(request: RunRequest): Promise<Run> {
     const same = JSON.stringify(request);
-    for (const run of this.#active.values()) if (JSON.stringify(run.request) === same && !run.signal.aborted) return run;
+    for (const run of this.#active.values()) {
+      if (JSON.stringify(run.request) === same && !run.signal.aborted) return run;
+    }
     const since = this.#pipeline.now() * 1000 - MICROS_PER_DAY;
     // One that is running in the ledger and not here could not note its end.
     const unfinished = await this.#unfinished(
@@ -164,25 +177,29 @@ export class Runs {
       later: windows.filter(({ startAt }) => startAt === null),
       alreadyDone,
       skipped,
-      enqueue: list => this.#enqueue(list),
-      end: ended => this.#finish(ended).finally(() => this.#active.delete(id)),
+      windowsPerAccount: WINDOWS_PER_REQUEST * this.#pipeline.requestsPerToken,
+      enqueue: jobs => this.#enqueue(jobs),
+      end: ended => this.#finish(ended),
+      leave: ended => {
+        if (this.#active.get(ended.id) === ended) this.#active.delete(ended.id);
+      },
     });
     this.#active.set(id, run);
     try {
       await run.begin();
     } catch (error) {
-      this.#active.delete(id);
+      run.suspend(error);
       throw error;
     }
     return run;
   }
 
-  #enqueue(windows: readonly PlannedWindow[]): Promise<void> {
+  #enqueue(jobs: readonly WindowJob[]): Promise<void> {
     const backoff = { type: 'exponential', delay: this.#pipeline.retryDelayMs };
     const options = { attempts: ATTEMPTS, backoff, removeOnComplete: true, removeOnFail: true };
     return this.#pipeline.queues.addBulk(
       this.#queue,
-      windows.map(window => ({ name: window.collection, data: window, opts: { ...options, jobId: `${window.runId}-${window.number}` } })),
+      jobs.map(data => ({ name: data.collection, data, opts: { ...options, jobId: `${data.runId}-${data.part}-${data.number}` } })),
     );
   }
 

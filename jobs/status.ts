@@ -50,7 +50,8 @@ export async function reportAccounts(
                        max(committed_at) OVER (PARTITION BY run_id, user_id, collection) AS run_at FROM sync.windows),
           r AS (SELECT *, bool_or(bad) OVER (PARTITION BY run_id, user_id, collection) AS bad_run FROM w),
           s AS (SELECT *, max(run_at) FILTER (NOT bad_run) OVER (PARTITION BY user_id, collection) AS good_until,
-                       max(committed_at) FILTER (outcome IN ('complete', 'not_offered')) OVER (PARTITION BY user_id, collection) AS success FROM r)
+                       max(committed_at) FILTER (requested_at IS NOT NULL AND outcome = 'complete' OR outcome = 'not_offered')
+                         OVER (PARTITION BY user_id, collection) AS success FROM r)
      SELECT user_id, collection, any_value(success),
             arg_max(outcome, (run_at, bad, committed_at)) FILTER (committed_at IS NOT NULL),
             arg_max(coalesce(reason, ''), (run_at, bad, committed_at)) FILTER (committed_at IS NOT NULL),

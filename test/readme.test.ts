@@ -44,6 +44,10 @@ test('the README names every table', () => {
   expect(missing).toEqual([]);
 });
 
+test('the README shows the figures of a run', () => {
+  expect(readme.split('\n').filter(line => /^\| .+ \| .*× .*\| (yes|\*\*no\*\*) \|$/.test(line)).length).toBeGreaterThanOrEqual(5);
+});
+
 test('every test that CHOICES.md names exists', () => {
   const folder = new URL('.', import.meta.url);
   const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })

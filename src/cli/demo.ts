@@ -13,7 +13,7 @@ import { ensureFolder } from '../files.ts';
 import { createLog } from '../log.ts';
 import { openReader } from '../warehouse/query.ts';
 import { questions } from './demo-questions.ts';
-import { interruptible } from './interrupt.ts';
+import { closeAll, Interrupted, interruptible } from './interrupt.ts';
 import { operationsOf } from './operations.ts';
 import { withExample } from './options.ts';
 import { Owner } from './owner.ts';
@@ -87,7 +87,7 @@ async function demo({ keep, wait }: { keep?: true; wait: boolean }, signal: Abor
       await new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }));
     }
   } finally {
-    for (const close of closing.reverse()) await close();
+    await closeAll(closing);
   }
 }
 
@@ -152,7 +152,9 @@ async function ask(path: string, wait: boolean, signal: AbortSignal): Promise<vo
     for (const { question, sql } of questions) {
       printLine(`\n-- ${question}`);
       printLine(sql);
-      await prompt?.question('(Enter) ', { signal });
+      await prompt?.question('(Enter) ', { signal }).catch(() => {
+        throw new Interrupted();
+      });
       printLine();
       await writeResult(await reader.query(sql), 'table', process.stdout);
       printLine();

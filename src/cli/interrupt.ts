@@ -26,3 +26,16 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
     process.off('SIGTERM', stop);
   }
 }
+
+/** Closes everything, the last opened first, also when one of them fails; then throws the first failure. */
+export async function closeAll(closing: (() => unknown)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const close of closing.toReversed()) {
+    try {
+      await close();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length) throw failures[0];
+}

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander';
 import { messageOf, RingneckError } from '../errors.ts';
+import { Interrupted } from './interrupt.ts';
 import { remark } from './print.ts';
 import { createProgram } from './program.ts';
 
@@ -27,6 +28,8 @@ try {
     // What the operating system refuses is no bug of ours: its line says it all.
     if (!(error instanceof RingneckError) && !isOfSystem(error)) remark(String((error as Error)?.stack ?? error));
     process.exitCode = error instanceof RingneckError ? error.exitCode : 1;
+    // What was detached goes on elsewhere; its connection must not keep this process.
+    if (error instanceof Interrupted) process.exit();
   }
 }
 

@@ -1,26 +1,28 @@
 import { randomBytes } from 'node:crypto';
 import { createService } from '../service/service.ts';
 import type { DocumentSource } from '../service/source.ts';
+import { quoteText } from '../warehouse/tables.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import type { Owner } from './owner.ts';
-
-const quote = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
 /** A warehouse as a source of documents: what came from a service, served again by the same interface. */
 export function warehouseSource(warehouse: Warehouse): DocumentSource {
   return {
     async list(userId, resource, { from, to, after, limit }) {
       const order = resource.dated ? 'day, id' : 'id';
-      const parts = [`user_id = ${quote(userId)}`];
-      if (resource.dated && from) parts.push(`day >= ${quote(from)}`);
-      if (resource.dated && to) parts.push(`day <= ${quote(to)}`);
-      if (after && resource.dated) parts.push(`(day > ${quote(after.day)} OR (day = ${quote(after.day)} AND id > ${quote(after.id)}))`);
-      else if (after) parts.push(`id > ${quote(after.id)}`);
+      const parts = [`user_id = ${quoteText(userId)}`];
+      if (resource.dated && from) parts.push(`day >= ${quoteText(from)}`);
+      if (resource.dated && to) parts.push(`day <= ${quoteText(to)}`);
+      if (after && resource.dated)
+        parts.push(`(day > ${quoteText(after.day)} OR (day = ${quoteText(after.day)} AND id > ${quoteText(after.id)}))`);
+      else if (after) parts.push(`id > ${quoteText(after.id)}`);
       const rows = await warehouse.readDocuments(resource.name, `${parts.join(' AND ')} ORDER BY ${order} LIMIT ${limit}`);
       return rows.map(({ document }) => document);
     },
     async find(userId, resource, id) {
-      const [row] = await warehouse.readDocuments(resource.name, `user_id = ${quote(userId)} AND id = ${quote(id)}`);
+      // No statement can hold a NUL, and no document has one in its id.
+      if (id.includes('\0')) return undefined;
+      const [row] = await warehouse.readDocuments(resource.name, `user_id = ${quoteText(userId)} AND id = ${quoteText(id)}`);
       return row?.document;
     },
     heartRate: (userId, query) => warehouse.readHeartRate(userId, query),

@@ -11,6 +11,8 @@ import {
 import { prepareRequest, type Skipped } from '../../jobs/backfill.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
 import { startNightly } from '../../jobs/nightly.ts';
+import type { Pipeline } from '../../jobs/pipeline.ts';
+import { probeAccount } from '../../jobs/probe.ts';
 import type { Progress, Run, RunRequest, RunSummary } from '../../jobs/run.ts';
 import { collectQueue, planWindows } from '../../jobs/runs.ts';
 import { type AccountStatus, isoOf, reportAccounts } from '../../jobs/status.ts';
@@ -84,13 +86,14 @@ export function operationsOf(owner: Owner) {
 
   /** Follows a run to its end; a caller who stops ends the run, an owner who closes leaves it to the next start. */
   async function follow(run: Run, skipped: Skipped[], { emit, signal }: OperationContext<Progress>): Promise<RunReport> {
+    const mine = run.claim();
     const timer = setInterval(() => emit(run.progress), PROGRESS_MS);
     let close: (reason: unknown) => void = () => undefined;
     const closing = new Promise<never>((_, reject) => {
       close = reject;
     });
     const onAbort = () => {
-      if ((signal.reason as { exitCode?: number } | undefined)?.exitCode === 130) void run.stop();
+      if ((signal.reason as { exitCode?: number } | undefined)?.exitCode === 130 && mine) void run.stop();
       else close(signal.reason);
     };
     signal.addEventListener('abort', onAbort);
@@ -192,9 +195,7 @@ export function operationsOf(owner: Owner) {
       const pipeline = await owner.opened;
       return {
         accounts: await reportAccounts({ warehouse, now }, collections),
-        queue: pipeline
-          ? await pipeline.queues.counts(await collectQueue(warehouse))
-          : { waiting: await countPlanned(warehouse), active: 0, delayed: 0, failed: 0 },
+        queue: (pipeline && (await countJobs(pipeline))) ?? { waiting: await countPlanned(warehouse), active: 0, delayed: 0, failed: 0 },
         webhooks: null,
         snapshot: { at: modifiedAt(owner.settings.snapshot) },
         heart_rate_path: await readHeartRatePath(warehouse),
@@ -239,7 +240,7 @@ async function greet(owner: Owner, account: Account, token: string): Promise<Acc
   }
   const client = await owner.client();
   try {
-    await client.probe(token);
+    await probeAccount({ client, warehouse }, token);
     const info = (await client.personalInfo(token)) as { id?: unknown } | undefined;
     if (account.serviceUserId || typeof info?.id !== 'string') return { ...reportOf(account), warning: null };
     const known = { ...account, serviceUserId: info.id };
@@ -251,6 +252,16 @@ async function greet(owner: Owner, account: Account, token: string): Promise<Acc
       return { ...reportOf(parked), warning: `the service refuses the token: ${error.message}` };
     }
     return { ...reportOf(account), warning: `the token could not be tried: ${messageOf(error)}` };
+  }
+}
+
+/** Undefined while the queue is away: then the ledger tells what is planned. */
+async function countJobs({ queues, warehouse, log }: Pipeline): Promise<StatusReport['queue'] | undefined> {
+  try {
+    return await queues.counts(await collectQueue(warehouse));
+  } catch (error) {
+    log.warn({ reason: messageOf(error) }, 'the queue does not answer');
+    return undefined;
   }
 }
 

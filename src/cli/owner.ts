@@ -1,4 +1,5 @@
-import { join } from 'node:path';
+import { statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { startCollecting } from '../../jobs/collect.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
@@ -8,8 +9,8 @@ import { resources } from '../../schema/index.ts';
 import type { Resource } from '../../schema/resource.ts';
 import { type Client, type ClientOptions, createClient } from '../client/client.ts';
 import type { Settings } from '../config.ts';
-import { ensureDiskReserve } from '../disk.ts';
-import { messageOf, UsageError } from '../errors.ts';
+import { diskReserveBytes, ensureDiskReserve } from '../disk.ts';
+import { messageOf, RingneckError, UsageError } from '../errors.ts';
 import { ensureFolder } from '../files.ts';
 import type { Log } from '../log.ts';
 import { type MirrorTokens, openMirrorTokens } from '../mirror-tokens.ts';
@@ -119,13 +120,21 @@ export class Owner {
       collections: collectionsOf(this.#options.resources ?? resources),
       runs: new Runs(),
       settledDays: settings.settledDays,
+      requestsPerToken: settings.requestsPerToken,
       retryDelayMs: this.#options.retryDelayMs ?? RETRY_DELAY_MS,
       now,
       log,
     };
-    await pipeline.runs.open(pipeline);
-    await startCollecting(pipeline);
-    return pipeline;
+    try {
+      await pipeline.runs.open(pipeline);
+      await startCollecting(pipeline);
+      return pipeline;
+    } catch (error) {
+      await queues.close({ graceMs: 0 });
+      throw error instanceof RingneckError
+        ? error
+        : new RingneckError(`the queue cannot be used: ${messageOf(error)}`, 1, { cause: error });
+    }
   }
 
   /** The pipeline when something has opened it. */
@@ -136,6 +145,9 @@ export class Owner {
   /** Publishes a copy for readers. */
   async snapshot(): Promise<{ path: string; at: number }> {
     const { settings, warehouse, now } = this;
+    ensureFolder(dirname(settings.snapshot));
+    // At most as large as the warehouse, for it leaves out and sorts.
+    ensureDiskReserve(dirname(settings.snapshot), diskReserveBytes + statSync(warehouse.path).size);
     const commits = warehouse.commits;
     const at = now();
     const start = performance.now();

@@ -63,6 +63,6 @@ async function findSource({ settings }: Session): Promise<string> {
   const door = await findDoor<OwnerOperations>(settings.data);
   if (!door) return join(settings.data, 'warehouse.duckdb');
   const { path, at, stale } = await door.call('freshSnapshot', {});
-  if (stale) remark(`the warehouse is being written: this is its state of ${at}`);
+  if (stale) remark(`this is the snapshot of ${at}: the warehouse has changed since, and copying it takes a while (ringneck snapshot)`);
   return path;
 }

@@ -4,7 +4,7 @@ import { findDoor } from '../control/find-door.ts';
 import { openDoor } from '../control/open-door.ts';
 import { TryLaterError } from '../errors.ts';
 import { openReceiver } from '../receiver/receiver.ts';
-import { interruptible } from './interrupt.ts';
+import { closeAll, interruptible } from './interrupt.ts';
 import { listening } from './listen.ts';
 import { serveMirror } from './mirror.ts';
 import { operationsOf } from './operations.ts';
@@ -49,7 +49,7 @@ export function addUp(program: Command): void {
         if (!signal.aborted) await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve()));
         log.info('stopping');
       } finally {
-        for (const close of closing.reverse()) await close();
+        await closeAll(closing);
       }
     });
   });

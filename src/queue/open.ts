@@ -88,7 +88,8 @@ export async function openQueues(options: { url?: string; folder: string; prefix
       for (let i = 0; i < jobs.length; i += sliceLength) await queue(name).addBulk(jobs.slice(i, i + sliceLength));
     },
     counts: async name => {
-      const { waiting = 0, prioritized = 0, paused = 0, active = 0, delayed = 0, failed = 0 } = await queue(name).getJobCounts();
+      const counts = await orUnavailable(() => queue(name).getJobCounts());
+      const { waiting = 0, prioritized = 0, paused = 0, active = 0, delayed = 0, failed = 0 } = counts;
       return { waiting: waiting + prioritized + paused, active, delayed, failed };
     },
     ping: () => orUnavailable(() => backend.ping()),

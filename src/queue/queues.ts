@@ -50,6 +50,7 @@ export interface Queues {
   add(queue: string, name: string, data: unknown, options?: JobsOptions): Promise<Job>;
   /** Adds many, each slice of 200 at once. Waits for a Redis that is away. */
   addBulk(queue: string, jobs: readonly NewJob[]): Promise<void>;
+  /** Rejects with QueueUnavailable like `add`. */
   counts(queue: string): Promise<QueueCounts>;
   /** Rejects with QueueUnavailable when the store gives no answer in 1.5 s. */
   ping(): Promise<void>;

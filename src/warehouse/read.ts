@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { formatInstant } from '../../schema/instant.ts';
 import type { WireDocument } from '../../schema/resource.ts';
+import { RingneckError } from '../errors.ts';
 import { composeDocument } from './compose-document.ts';
 import { plainValue, readRows } from './database.ts';
 import { textList } from './literals.ts';
@@ -16,11 +17,19 @@ export interface StoredDocument {
   document: WireDocument;
 }
 
+/** Where the mapped columns begin in the rows read here. */
+const VALUES = 5;
+
 /**
  * Reads stored documents as the wire documents they came from.
  * @param where a condition over the document table, with what follows it (ORDER BY, LIMIT)
  */
-export async function readDocuments(connection: DuckDBConnection, mapping: Mapping, where: string): Promise<StoredDocument[]> {
+export async function readDocuments(
+  connection: DuckDBConnection,
+  mapping: Mapping,
+  where: string,
+  attempts = 5,
+): Promise<StoredDocument[]> {
   const names = mapping.columns.map(({ name }) => quoteName(name)).join(', ');
   const rows = await readRows(
     connection,
@@ -29,8 +38,16 @@ export async function readDocuments(connection: DuckDBConnection, mapping: Mappi
   if (!rows.length) return [];
   const dayColumn = mapping.columns.findIndex(({ name }) => name === 'day');
   const items = await Promise.all(
-    mapping.series.map(({ table }) => readItems(connection, table, rows, dayColumn < 0 ? undefined : 5 + dayColumn)),
+    mapping.series.map(({ table }) => readItems(connection, table, rows, dayColumn < 0 ? undefined : VALUES + dayColumn)),
   );
+  // A version that was replaced between the two reads has lost its samples: then both are read again.
+  const torn = rows.some(row =>
+    mapping.series.some(({ column }, s) => (row[VALUES + column + 3] ?? 0) !== (items[s]!.get(row[1] as number)?.length ?? 0)),
+  );
+  if (torn) {
+    if (attempts > 1) return readDocuments(connection, mapping, where, attempts - 1);
+    throw new RingneckError(`the samples of a document in ${mapping.table} are not as many as it says`);
+  }
   return rows.map(([userId, sk, fetchedAt, contentHash, extra, ...values]) => ({
     userId: userId as string,
     sk: sk as number,

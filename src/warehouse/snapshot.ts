@@ -7,7 +7,7 @@ import type { Table } from './tables.ts';
 import { commentOn, createTable, qualified, quoteName, quoteText } from './tables.ts';
 
 /** Of our own ledger, what analysts need. */
-const PUBLISHED = new Set(['sync.runs', 'sync.windows', 'sync.accounts', 'sync.drift']);
+export const PUBLISHED: ReadonlySet<string> = new Set(['sync.runs', 'sync.windows', 'sync.accounts', 'sync.drift']);
 
 /**
  * Writes a copy of the warehouse for readers, sorted by user and time, and publishes it by rename: whoever has the old one open
@@ -24,7 +24,10 @@ export async function writeSnapshot(
 ): Promise<void> {
   ensureFolder(dirname(path));
   const temporary = `${path}.new`;
-  for (const leftover of [temporary, `${temporary}.wal`]) rmSync(leftover, { force: true });
+  const removeTemporary = () => {
+    for (const leftover of [temporary, `${temporary}.wal`]) rmSync(leftover, { force: true });
+  };
+  removeTemporary();
   const [source] = (await connection.runAndReadAll('SELECT current_database()')).getRows()[0] as [string];
   await connection.run(`ATTACH ${quoteText(temporary)} AS snapshot`);
   try {
@@ -38,9 +41,13 @@ export async function writeSnapshot(
         await copyTable(connection, source, table);
       }
     });
-  } finally {
-    await connection.run('DETACH snapshot');
+  } catch (error) {
+    // What was copied so far may be what fills the disk.
+    await connection.run('DETACH snapshot').catch(() => undefined);
+    removeTemporary();
+    throw error;
   }
+  await connection.run('DETACH snapshot');
   // Its content must be on the disk before its name is, or a power loss could publish an empty file.
   const file = openSync(temporary, 'r+');
   fsyncSync(file);

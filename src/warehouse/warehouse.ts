@@ -17,7 +17,7 @@ import type { ParsedDocument, RejectedDocument, Value } from './parse-document.t
 import { parseDocument, storable } from './parse-document.ts';
 import type { StoredDocument } from './read.ts';
 import { readDocuments, readHeartRate } from './read.ts';
-import { writeSnapshot } from './snapshot.ts';
+import { PUBLISHED, writeSnapshot } from './snapshot.ts';
 import type { Counts, DocumentPage } from './store-documents.ts';
 import { parseHeartRate } from './store-heart-rate.ts';
 import { listTables } from './tables.ts';
@@ -151,8 +151,9 @@ export class Warehouse {
     this.moments.hold(requestedAt);
     // What cannot be an id of ours is not here to be removed.
     const removed = (page.removed ?? []).filter(storable);
+    const parsing = this.#writer.room().then(() => parseDocuments(mapping, page.documents));
     // What waits for its commit holds nothing of the documents as they came: they take several times the memory of what is made of them.
-    return this.#storeParsed({ userId, mapping, requestedAt, removed }, parseDocuments(mapping, page.documents), { lane, ledger });
+    return this.#storeParsed({ userId, mapping, requestedAt, removed }, parsing, { lane, ledger });
   }
 
   async #storeParsed(
@@ -162,7 +163,6 @@ export class Warehouse {
   ): Promise<Counts> {
     try {
       const { documents, rejected, samples } = await parsing;
-      await this.#writer.room();
       return await this.#write({ page: { ...page, documents, rejected }, ledger, samples }, lane);
     } finally {
       this.moments.end(page.requestedAt);
@@ -195,11 +195,11 @@ export class Warehouse {
 
   async #write(change: Parameters<Writer['write']>[0], lane: Lane): Promise<Counts> {
     const counts = await this.#writer.write(change, lane);
-    this.#commits++;
+    if (change.page || change.heartRate || change.ledger?.some(({ table }) => PUBLISHED.has(table))) this.#commits++;
     return counts;
   }
 
-  /** Grows with every committed change: tells whether a copy is still fresh. */
+  /** Grows with every committed change of what a snapshot holds: tells whether a copy is still fresh. */
   get commits(): number {
     return this.#commits;
   }

@@ -85,7 +85,7 @@ test('Ctrl-C in the middle ends it with 130, and its service too', async () => {
 }, 120_000);
 
 // The registry (or npm's cache) is asked, and it takes minutes: only where told to.
-test.runIf(process.env.RINGNECK_DEMO_TOOLS === '1')(
+test.runIf(process.env.RINGNECK_DEMAND_TOOLS === '1')(
   'the packed package, installed elsewhere, runs it',
   () => {
     const root = fileURLToPath(new URL('../..', import.meta.url));

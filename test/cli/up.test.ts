@@ -89,6 +89,9 @@ test('Ctrl-C of a backfill through the door stops its run and leaves up running;
   await detached.said('windows');
   detached.kill('SIGINT');
   expect((await detached.end()).code).toBe(130);
+  // The command ended before its run did.
+  const running = await ringneck(['status', '--json'], { env });
+  expect(JSON.parse(running.stdout).accounts[0].collections.map(({ state }: { state: string }) => state)).toContain('pending');
   const last = await ringneck(args, { env });
   expect(JSON.parse(last.stdout)).toMatchObject({ state: 'complete', failures: [] });
   // It went on with the run that was stopped.

@@ -62,6 +62,8 @@ export async function pipelineOf(
     collections: collections.filter(({ name }) => names.includes(name)),
     runs: new Runs(),
     settledDays: 14,
+    // Every window is in the queue at once, for the tests to look at.
+    requestsPerToken: 1_000,
     retryDelayMs: 1,
     now: () => clock.ms,
     log: silentLog,

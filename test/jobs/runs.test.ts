@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PlannedWindow, Run, RunRequest } from '../../jobs/run.ts';
+import type { PlannedWindow, Run, RunRequest, WindowJob } from '../../jobs/run.ts';
 import { windowEntry } from '../../jobs/run.ts';
 import { planWindows } from '../../jobs/runs.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -28,16 +28,16 @@ async function setUp(users: readonly string[] = ['ada'], names?: readonly string
   return { warehouse, pipeline: await pipelineOf(warehouse, START, names) };
 }
 
-const windowsOf = ({ jobs }: LiteralPipeline) => jobs.map(({ data }) => data as PlannedWindow);
+const windowsOf = ({ jobs }: LiteralPipeline) => jobs.map(({ data }) => data as WindowJob);
 
 /** Takes what was enqueued last, as after a restart only that is left. */
-const take = (pipeline: LiteralPipeline) => pipeline.jobs.splice(0).map(({ data }) => data as PlannedWindow);
+const take = (pipeline: LiteralPipeline) => pipeline.jobs.splice(0).map(({ data }) => data as WindowJob);
 
 /** Does what a job does at its end. */
 async function settle(
   { warehouse }: LiteralPipeline,
   run: Run,
-  window: PlannedWindow,
+  window: WindowJob,
   outcome: 'complete' | 'failed' | 'not_offered' | 'not_authorised',
   kind: string = outcome,
   reason?: string,
@@ -322,7 +322,50 @@ test('a run that was stopped is not taken up at the next start', async () => {
   expect(next.runs.active()).toEqual([]);
 });
 
-test('jobs are named by run and number, with three attempts', async () => {
+test('a stopped run that goes on is another part of itself: a job that the first part left in the queue settles nothing', async () => {
+  const { pipeline } = await setUp();
+  const first = await pipeline.runs.start(request({ collections: ['heart_rate'] }));
+  const [left] = windowsOf(pipeline);
+  await first.stop();
+  await first.done;
+  const second = await pipeline.runs.start(request({ collections: ['heart_rate'] }));
+  expect(second.id).toBe(first.id);
+  expect(second.isPending(left!)).toBe(false);
+  const before = second.progress.windows.done;
+  await second.settle(left!, 'complete', undefined, 'complete');
+  expect(second.progress.windows.done).toBe(before);
+  expect(new Set(pipeline.jobs.map(({ opts }) => opts?.jobId)).size).toBe(pipeline.jobs.length);
+});
+
+test('two equal requests in one moment are one run, and only the first may end it', async () => {
+  const { pipeline } = await setUp();
+  const [one, other] = await Promise.all([
+    pipeline.runs.start(request({ collections: ['sleep'] })),
+    pipeline.runs.start(request({ collections: ['sleep'] })),
+  ]);
+  expect(other).toBe(one);
+  expect([one.claim(), other.claim()]).toEqual([true, false]);
+});
+
+test('an account has few windows in the queue, after a long wait for a limit one, and the next follows when one is settled', async () => {
+  const { pipeline } = await setUp();
+  Object.assign(pipeline, { requestsPerToken: 1 });
+  const run = await pipeline.runs.start(request({ collections: ['heart_rate'], from: '2025-01-01', to: '2025-02-28' }));
+  const [first, second] = windowsOf(pipeline);
+  expect(pipeline.jobs).toHaveLength(2);
+  await settle(pipeline, run, first!, 'complete');
+  expect(pipeline.jobs).toHaveLength(3);
+  run.slowDown('ada');
+  await settle(pipeline, run, second!, 'complete');
+  expect(pipeline.jobs).toHaveLength(3);
+  await settle(pipeline, run, windowsOf(pipeline)[2]!, 'complete');
+  expect(pipeline.jobs).toHaveLength(4);
+  expect([run.enter('ada'), run.enter('ada')]).toEqual([true, false]);
+  run.leave('ada');
+  expect(run.enter('ada')).toBe(true);
+});
+
+test('jobs are named by run, part and number, with three attempts', async () => {
   const { pipeline } = await setUp();
   const run = await pipeline.runs.start(request({ collections: ['sleep'] }));
   expect(pipeline.jobs).toEqual([
@@ -330,6 +373,7 @@ test('jobs are named by run and number, with three attempts', async () => {
       name: 'sleep',
       data: {
         runId: run.id,
+        part: run.part,
         number: 0,
         userId: 'ada',
         collection: 'sleep',
@@ -341,7 +385,7 @@ test('jobs are named by run and number, with three attempts', async () => {
         backoff: { type: 'exponential', delay: 1 },
         removeOnComplete: true,
         removeOnFail: true,
-        jobId: `${run.id}-0`,
+        jobId: `${run.id}-${run.part}-0`,
       },
     },
   ]);

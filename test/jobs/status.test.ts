@@ -23,7 +23,11 @@ async function note(
   startAt = 0,
 ): Promise<void> {
   const window = { runId, number: 0, userId, collection, startAt, endAt: startAt + 1 };
-  const result = { outcome, ...(reason ? { reason } : {}), ...(committed ? { committedAt: at(committed) } : {}) };
+  const result = {
+    outcome,
+    ...(reason ? { reason } : {}),
+    ...(committed ? { requestedAt: at(committed), committedAt: at(committed) } : {}),
+  };
   await warehouse.record([windowEntry(window, result)]);
 }
 

@@ -203,7 +203,7 @@ test('while two groups wait a third is not even parsed', async () => {
     userId: 'ann',
     resource: resourceNamed('daily_activity'),
     requestedAt: warehouse.moments.begin(),
-    documents: Array.from({ length: 10 }, (_, i) => ({ ...ACTIVITY, id: `large-${i}`, met: { ...ACTIVITY.met, items } })),
+    documents: Array.from({ length: 15 }, (_, i) => ({ ...ACTIVITY, id: `large-${i}`, met: { ...ACTIVITY.met, items } })),
   });
   for (let turn = 0; turn < 5; turn++) await setImmediate();
   let parsed = false;
@@ -221,7 +221,7 @@ test('while two groups wait a third is not even parsed', async () => {
   gate.release();
   await Promise.all([running, large, third]);
   expect(parsed).toBe(true);
-  expect(await warehouse.read('SELECT count(*) FROM daily_activity_met')).toEqual([[1_000_004]]);
+  expect(await warehouse.read('SELECT count(*) FROM daily_activity_met')).toEqual([[1_500_004]]);
   await warehouse.close();
 });
 
