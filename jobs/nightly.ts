@@ -4,7 +4,6 @@ import { messageOf } from '../src/errors.ts';
 import { listAccounts, setAccountState } from './accounts.ts';
 import { lastDays, prepareRequest, type Skipped } from './backfill.ts';
 import type { Pipeline } from './pipeline.ts';
-import { probeAccount } from './probe.ts';
 import type { Run } from './run.ts';
 import { scheduleQueue } from './runs.ts';
 
@@ -33,7 +32,7 @@ async function askForbidden({ warehouse, client, tokens, log }: Pipeline): Promi
     const token = tokens.find(account.userId);
     if (account.state !== 'parked' || !account.reason?.startsWith('forbidden') || !token) continue;
     try {
-      await probeAccount({ client, warehouse }, token);
+      await client.probe(token);
       await setAccountState(warehouse, account, 'active', null);
       log.info({ account: account.userId }, 'the service answers for the account again: no longer parked');
     } catch (error) {

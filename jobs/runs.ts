@@ -166,6 +166,10 @@ export class Runs {
       startAt: startAt as number | null,
       endAt: endAt as number | null,
     }));
+    // In the ledger they are planned again, whatever became of them before.
+    await this.#pipeline.warehouse.record(
+      windows.filter((_, i) => open[i]![4] !== null).map(window => windowEntry(window, { outcome: null })),
+    );
     return this.#begin(id, request, windows, rows.length - open.length, 0);
   }
 

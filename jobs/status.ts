@@ -56,7 +56,7 @@ export async function reportAccounts(
             arg_max(outcome, (run_at, bad, committed_at)) FILTER (committed_at IS NOT NULL),
             arg_max(coalesce(reason, ''), (run_at, bad, committed_at)) FILTER (committed_at IS NOT NULL),
             count(*) FILTER (bad AND (good_until IS NULL OR committed_at > good_until)),
-            count(*) FILTER (outcome IS NULL)
+            count(*) FILTER (outcome IS NULL), count(*) FILTER (outcome = 'stopped')
      FROM s GROUP BY user_id, collection`,
   );
   const known = new Map(rows.map(row => [`${row[0]}\n${row[1]}`, row]));
@@ -68,12 +68,12 @@ export async function reportAccounts(
     since: isoOf(account.since),
     collections: collections.map(({ name }) => {
       const key = `${account.userId}\n${name}`;
-      const [, , success, outcome, reason, failures, pending] = known.get(key) ?? [null, null, null, null, null, 0, 0];
+      const [, , success, outcome, reason, failures, pending, stopped] = known.get(key) ?? [null, null, null, null, null, 0, 0, 0];
       const isParked = parked.some(({ userId, collection }) => userId === account.userId && collection === name);
       const last = outcome === null ? undefined : (STATES[outcome as string] ?? (outcome as string));
       return {
         name,
-        state: isParked ? 'not_authorised' : (pending as number) > 0 ? 'pending' : (last ?? 'never_asked'),
+        state: isParked ? 'not_authorised' : (pending as number) > 0 ? 'pending' : (last ?? (stopped ? 'pending' : 'never_asked')),
         reason: outcome === 'complete' ? null : (reason as string | null) || null,
         newest_day: newest.get(key) ?? null,
         last_success: success === null ? null : isoOf(success as number),

@@ -72,7 +72,7 @@ test('everything works through the door of a running up, and it ends cleanly on 
 }, 180_000);
 
 test('Ctrl-C of a backfill through the door stops its run and leaves up running; with --detach the run goes on', async () => {
-  const slow = await startSandbox(join(folder, 'slow'), '--rate-limit', '20/2');
+  const slow = await startSandbox(join(folder, 'slow'), '--rate-limit', '8/2');
   const { env } = surroundings({ RINGNECK_SERVICE_URL: slow.url });
   const up = await startRingneck(['up'], { env });
   await up.said('"msg":"up"');
