@@ -15,7 +15,7 @@ import { openReader } from '../warehouse/query.ts';
 import { questions } from './demo-questions.ts';
 import { closeAll, Interrupted, interruptible } from './interrupt.ts';
 import { operationsOf } from './operations.ts';
-import { withExample } from './options.ts';
+import { wholeNumber, withExample } from './options.ts';
 import { Owner } from './owner.ts';
 import { formatCount, printLine } from './print.ts';
 import { showProgress } from './progress.ts';
@@ -30,10 +30,17 @@ export function addDemo(program: Command): void {
     program
       .command('demo')
       .description('see it work: a service with generated people, a year of their data, and questions in SQL')
+      .option('--days <n>', 'how many days of their data', wholeNumber(1, 3_650), DAYS)
       .option('--keep', 'leave service and warehouse running at the end, until Ctrl-C')
       .option('--no-wait', 'do not wait for Enter before each question'),
     'ringneck demo',
-  ).action((options: { keep?: true; wait: boolean }) => interruptible(signal => demo(options, signal)));
+  ).action((options: Options) => interruptible(signal => demo(options, signal)));
+}
+
+interface Options {
+  days: number;
+  keep?: true;
+  wait: boolean;
 }
 
 interface Announced {
@@ -41,13 +48,13 @@ interface Announced {
   people: { name: string; user_id: string; token: string }[];
 }
 
-async function demo({ keep, wait }: { keep?: true; wait: boolean }, signal: AbortSignal): Promise<void> {
+async function demo({ days, keep, wait }: Options, signal: AbortSignal): Promise<void> {
   const folder = resolve(FOLDER);
   await clearFolder(folder);
   const today = dayOfMicros(Date.now() * 1000);
-  const range = { from: addDays(today, -DAYS), to: addDays(today, -1) };
+  const range = { from: addDays(today, -days), to: addDays(today, -1) };
 
-  printLine(`1. The service, with three generated people and their year from ${range.from} to ${range.to}`);
+  printLine(`1. The service, with three generated people and their data from ${range.from} to ${range.to}`);
   const { child, announced } = await startService(folder, range, signal);
   const closing: (() => Promise<unknown> | unknown)[] = [() => endService(child)];
   try {

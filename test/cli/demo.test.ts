@@ -31,7 +31,7 @@ test('it runs in an empty folder whatever the settings, answers its questions, a
     RINGNECK_PORT: 'x',
     RINGNECK_QUEUE_URL: 'redis://127.0.0.1:9',
   };
-  const { code, stdout, stderr } = await ringneck(['demo', '--no-wait'], { cwd, env });
+  const { code, stdout, stderr } = await ringneck(['demo', '--no-wait', '--days', '40'], { cwd, env });
   expect([code, stderr.match(/rror/)]).toEqual([0, null]);
   expect(stdout).toMatch(SECTIONS);
   expect(stdout).toContain('The warehouse is data-demo/warehouse.duckdb, a plain DuckDB file.');
@@ -47,7 +47,7 @@ test('it runs in an empty folder whatever the settings, answers its questions, a
 
   // A second one starts afresh, and stays when told to.
   writeFileSync(join(cwd, 'data-demo', 'stray'), '');
-  const second = await startRingneck(['demo', '--no-wait', '--keep'], { cwd });
+  const second = await startRingneck(['demo', '--no-wait', '--days', '10', '--keep'], { cwd });
   let line = '';
   while (!line.includes('Ctrl-C ends them')) line = await second.line();
   expect(existsSync(join(cwd, 'data-demo', 'stray'))).toBe(false);
@@ -85,7 +85,7 @@ test('Ctrl-C in the middle ends it with 130, and its service too', async () => {
 }, 120_000);
 
 // The registry (or npm's cache) is asked, and it takes minutes: only where told to.
-test.runIf(process.env.RINGNECK_DEMAND_TOOLS === '1')(
+test.runIf(process.env.DEMAND_TOOLS === '1')(
   'the packed package, installed elsewhere, runs it',
   () => {
     const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -93,7 +93,7 @@ test.runIf(process.env.RINGNECK_DEMAND_TOOLS === '1')(
     const packed = execFileSync('npm', ['pack', '--silent', '--pack-destination', cwd], { cwd: root, encoding: 'utf8' }).trim();
     writeFileSync(join(cwd, 'package.json'), '{"private":true}');
     execFileSync('npm', ['install', '--no-audit', '--no-fund', `./${packed}`], { cwd, stdio: 'ignore' });
-    const demo = spawnSync('npx', ['ringneck', 'demo', '--no-wait'], { cwd, encoding: 'utf8' });
+    const demo = spawnSync('npx', ['ringneck', 'demo', '--no-wait', '--days', '10'], { cwd, encoding: 'utf8' });
     expect(demo.status).toBe(0);
     expect(demo.stdout).toMatch(SECTIONS);
     rmSync(join(cwd, 'node_modules'), { recursive: true });

@@ -6,10 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Whether this machine has a Redis. RINGNECK_DEMAND_TOOLS=1 turns its absence into a failure instead of skipped tests. */
+/** Whether this machine has a Redis. DEMAND_TOOLS=1 turns its absence into a failure instead of skipped tests. */
 export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
-if (!hasRedis && process.env.RINGNECK_DEMAND_TOOLS === '1')
-  throw new Error('redis-server is not on the PATH, and RINGNECK_DEMAND_TOOLS=1 demands it');
+if (!hasRedis && process.env.DEMAND_TOOLS === '1') throw new Error('redis-server is not on the PATH, and DEMAND_TOOLS=1 demands it');
 
 export interface RedisServer {
   url: string;
