@@ -10,5 +10,7 @@ export interface Backend {
   ready(signal: AbortSignal): Promise<unknown>;
   /** Makes the store answer something. */
   ping(): Promise<void>;
+  /** From now on a connection that is lost is one that we close. */
+  closing?(): void;
   end(): Promise<void>;
 }

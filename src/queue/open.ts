@@ -60,6 +60,7 @@ export async function openQueues(options: { url?: string; folder: string; prefix
   };
 
   const closeAll = async (graceMs: number) => {
+    backend.closing?.();
     const ended = Promise.all(workers.map(worker => worker.close()));
     await withinTime(ended, graceMs).catch(() => workers.forEach(worker => void worker.cancelAllJobs('the process ends')));
     const rest = [...workers.map(worker => worker.disconnect()), ...[...readers, ...queues.values()].map(one => one.close())];

@@ -58,10 +58,10 @@ export async function openRedis(url: string, log: Log): Promise<Backend> {
     // A command given now would wait in memory, and come true long after we said that it failed.
     ready: async signal => redis.status === 'ready' || once(back, 'ready', { signal }),
     ping: async () => void (await redis.ping()),
-    end: async () => {
+    closing: () => {
       opened = false;
-      redis.disconnect();
     },
+    end: async () => redis.disconnect(),
   };
 }
 
