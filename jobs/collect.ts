@@ -7,8 +7,9 @@ import type { Outcome } from './outcome.ts';
 import { ATTEMPTS, decide } from './outcome.ts';
 import type { Pipeline } from './pipeline.ts';
 import { isRefusal, probeAccount } from './probe.ts';
-import { type Run, type WindowJob, windowEntry } from './run.ts';
+import type { Run } from './run.ts';
 import { collectQueue } from './runs.ts';
+import { type WindowJob, windowEntry } from './windows.ts';
 
 /** Waiting for answers is the cost of a real network: windows run side by side, each token's requests are bounded by its gate. */
 const CONCURRENCY = 24;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { formatDay, MICROS_PER_DAY } from '../schema/instant.ts';
-import type { Counts, LedgerEntry, Value } from '../src/warehouse/warehouse.ts';
+import type { Counts } from '../src/warehouse/warehouse.ts';
 import type { Outcome } from './outcome.ts';
-import type { DayRange, Window } from './windows.ts';
+import type { DayRange, PlannedWindow, WindowJob } from './windows.ts';
 
 export interface RunRequest extends DayRange {
   kind: 'backfill' | 'nightly';
@@ -37,44 +37,6 @@ export interface RunSummary extends Progress {
   from: string;
   to: string;
   failures: Failure[];
-}
-
-/** A window of a run, with the number that names its job. */
-export interface PlannedWindow extends Window {
-  runId: string;
-  number: number;
-}
-
-const windowKey = ({ runId, userId, collection, startAt }: PlannedWindow): Readonly<Record<string, Value>> => ({
-  run_id: runId,
-  user_id: userId,
-  collection,
-  start_at: startAt,
-});
-
-/** The ledger's row of a window. */
-export function windowEntry(
-  window: PlannedWindow,
-  result: { outcome: Outcome | null; reason?: string; requestedAt?: number; requests?: number; documents?: number; committedAt?: number },
-): LedgerEntry {
-  return {
-    table: 'sync.windows',
-    key: windowKey(window),
-    row: {
-      end_at: window.endAt,
-      requested_at: result.requestedAt || null,
-      committed_at: result.committedAt ?? null,
-      requests: result.requests ?? null,
-      documents: result.documents ?? null,
-      outcome: result.outcome,
-      reason: result.reason ?? null,
-    },
-  };
-}
-
-/** What a job of the queue holds. */
-export interface WindowJob extends PlannedWindow {
-  part: string;
 }
 
 interface RunParts {

@@ -5,9 +5,8 @@ import type { LedgerEntry } from '../src/warehouse/warehouse.ts';
 import { listParkedCollections } from './accounts.ts';
 import { ATTEMPTS } from './outcome.ts';
 import type { Pipeline } from './pipeline.ts';
-import { type PlannedWindow, Run, type RunRequest, type WindowJob, windowEntry } from './run.ts';
-import type { Coverage, Window } from './windows.ts';
-import { planDays } from './windows.ts';
+import { Run, type RunRequest } from './run.ts';
+import { type Coverage, type PlannedWindow, planDays, type Window, type WindowJob, windowEntry } from './windows.ts';
 
 /** The queue of windows to collect belongs to one warehouse: two of them may share a Redis. */
 export const collectQueue = async (warehouse: Pipeline['warehouse']): Promise<string> => `collect-${await warehouseId(warehouse)}`;

@@ -1,4 +1,6 @@
 import { findDayNumber, formatDay, MICROS_PER_DAY } from '../schema/instant.ts';
+import type { LedgerEntry, Value } from '../src/warehouse/warehouse.ts';
+import type { Outcome } from './outcome.ts';
 
 /** A range that one job collects, in microseconds UTC, `endAt` excluded; both null where a collection has no dates. */
 export interface Window {
@@ -63,4 +65,43 @@ export function planDays(
 /** The days of a window, both included. */
 export function daysOf({ startAt, endAt }: { startAt: number; endAt: number }): DayRange {
   return { from: formatDay(Math.floor(startAt / MICROS_PER_DAY)), to: formatDay(Math.ceil(endAt / MICROS_PER_DAY) - 1) };
+}
+
+/** A window of a run, with the number that names its job. */
+export interface PlannedWindow extends Window {
+  runId: string;
+  number: number;
+}
+
+/** What a job of the queue holds. */
+export interface WindowJob extends PlannedWindow {
+  /** The part of the run that enqueued it. */
+  part: string;
+}
+
+const windowKey = ({ runId, userId, collection, startAt }: PlannedWindow): Readonly<Record<string, Value>> => ({
+  run_id: runId,
+  user_id: userId,
+  collection,
+  start_at: startAt,
+});
+
+/** The ledger's row of a window. */
+export function windowEntry(
+  window: PlannedWindow,
+  result: { outcome: Outcome | null; reason?: string; requestedAt?: number; requests?: number; documents?: number; committedAt?: number },
+): LedgerEntry {
+  return {
+    table: 'sync.windows',
+    key: windowKey(window),
+    row: {
+      end_at: window.endAt,
+      requested_at: result.requestedAt || null,
+      committed_at: result.committedAt ?? null,
+      requests: result.requests ?? null,
+      documents: result.documents ?? null,
+      outcome: result.outcome,
+      reason: result.reason ?? null,
+    },
+  };
 }

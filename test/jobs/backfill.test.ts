@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { lastDays, prepareRequest } from '../../jobs/backfill.ts';
-import { windowEntry } from '../../jobs/run.ts';
+import { windowEntry } from '../../jobs/windows.ts';
 import { UsageError } from '../../src/errors.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { account, at, collections, warehouseWith } from './literal-pipeline.ts';

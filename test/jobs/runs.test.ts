@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { PlannedWindow, Run, RunRequest, WindowJob } from '../../jobs/run.ts';
-import { windowEntry } from '../../jobs/run.ts';
+import type { Run, RunRequest } from '../../jobs/run.ts';
 import { planWindows } from '../../jobs/runs.ts';
+import { type PlannedWindow, type WindowJob, windowEntry } from '../../jobs/windows.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { rows } from '../support/warehouse.ts';
 import { account, at, type LiteralPipeline, pipelineOf, warehouseWith } from './literal-pipeline.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Outcome } from '../../jobs/outcome.ts';
-import { windowEntry } from '../../jobs/run.ts';
 import { isoOf, reportAccounts } from '../../jobs/status.ts';
+import { windowEntry } from '../../jobs/windows.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { resourceNamed } from '../support/warehouse.ts';
