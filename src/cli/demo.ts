@@ -7,16 +7,12 @@ import type { Command } from 'commander';
 import { addDays, dayOfMicros } from '../../schema/instant.ts';
 import { readSettings, type Settings } from '../config.ts';
 import { findDoor } from '../control/find-door.ts';
-import { openDoor } from '../control/open-door.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../errors.ts';
 import { ensureFolder } from '../files.ts';
 import { createLog } from '../log.ts';
-import { openReader } from '../warehouse/query.ts';
 import { questions } from './demo-questions.ts';
 import { closeAll, Interrupted, interruptible } from './interrupt.ts';
-import { operationsOf } from './operations.ts';
 import { wholeNumber, withExample } from './options.ts';
-import { Owner } from './owner.ts';
 import { formatCount, printLine } from './print.ts';
 import { showProgress } from './progress.ts';
 import { writeResult } from './result.ts';
@@ -63,6 +59,11 @@ async function demo({ days, keep, wait }: Options, signal: AbortSignal): Promise
 
     printLine('\n2. Backfill over HTTP into DuckDB');
     const settings = demoSettings(folder, url);
+    const [{ Owner }, { operationsOf }, { openDoor }] = await Promise.all([
+      import('./owner.ts'),
+      import('./operations.ts'),
+      import('../control/open-door.ts'),
+    ]);
     const owner = await Owner.open({ settings, log: createLog({ level: 'warn', pretty: process.stderr.isTTY === true }) });
     closing.push(() => owner.close());
     const operations = operationsOf(owner);
@@ -153,6 +154,7 @@ async function endService(child: ChildProcess): Promise<void> {
 }
 
 async function ask(path: string, wait: boolean, signal: AbortSignal): Promise<void> {
+  const { openReader } = await import('../warehouse/query.ts');
   const reader = await openReader(path);
   const prompt = wait ? createInterface({ input: process.stdin, output: process.stderr }) : undefined;
   try {

@@ -1,9 +1,8 @@
 import { type Door, findDoor } from '../control/find-door.ts';
-import { openDoor } from '../control/open-door.ts';
 import { type EventOf, type InputOf, isDetached, type ResultOf } from '../control/operations.ts';
 import { TryLaterError } from '../errors.ts';
-import { type OwnerOperations, operationsOf } from './operations.ts';
-import { Owner } from './owner.ts';
+import type { OwnerOperations } from './operations.ts';
+import type { Owner } from './owner.ts';
 import type { Session } from './session.ts';
 
 /**
@@ -25,6 +24,12 @@ export async function perform<Name extends keyof OwnerOperations & string>(
   };
   const door = await findDoor<OwnerOperations>(settings.data);
   if (door) return through(door);
+  // Loaded only by whoever becomes the owner: the database and the queue take longer to load than most commands to run.
+  const [{ Owner }, { operationsOf }, { openDoor }] = await Promise.all([
+    import('./owner.ts'),
+    import('./operations.ts'),
+    import('../control/open-door.ts'),
+  ]);
   let owner: Owner;
   try {
     owner = await Owner.open({ settings, log });

@@ -7,7 +7,6 @@ import { ensureFolder } from '../files.ts';
 import type { Edit } from '../service/people/edits.ts';
 import { createPeople } from '../service/people/people.ts';
 import { peopleSource } from '../service/people/source.ts';
-import { createService } from '../service/service.ts';
 import type { ServiceSettings } from '../service/settings.ts';
 import type { DocumentSource } from '../service/source.ts';
 import { findServiceOptions, openServiceState } from '../service/state.ts';
@@ -77,6 +76,7 @@ export function addService(program: Command): void {
         () => to ?? dayOfMicros(Date.now() * 1000),
         last => peopleSource(createPeople({ seed, count: people, from, to: last, edits: state.edits as readonly Edit[] })),
       );
+      const { createService } = await import('../service/service.ts');
       const service = createService({
         resources,
         source,

@@ -3,7 +3,6 @@ import { text } from 'node:stream/consumers';
 import { type Command, Option } from 'commander';
 import { findDoor } from '../control/find-door.ts';
 import { RingneckError, UsageError } from '../errors.ts';
-import { openReader } from '../warehouse/query.ts';
 import { interruptible } from './interrupt.ts';
 import type { OwnerOperations } from './operations.ts';
 import { withExample } from './options.ts';
@@ -24,6 +23,7 @@ export function addSql(program: Command): void {
     const sql = query ?? (await readQuery());
     if (!sql.trim()) throw new UsageError('no query: give one as an argument or on standard input');
     const path = await findSource(session);
+    const { openReader } = await import('../warehouse/query.ts');
     const reader = await openReader(path);
     try {
       await interruptible(async signal => {

@@ -1,15 +1,10 @@
 import type { Command } from 'commander';
-import { scheduleNightly } from '../../jobs/nightly.ts';
 import { findDoor } from '../control/find-door.ts';
-import { openDoor } from '../control/open-door.ts';
 import { TryLaterError } from '../errors.ts';
-import { openReceiver } from '../receiver/receiver.ts';
 import { closeAll, interruptible } from './interrupt.ts';
 import { listening } from './listen.ts';
-import { serveMirror } from './mirror.ts';
-import { operationsOf } from './operations.ts';
 import { wholeNumber, withExample } from './options.ts';
-import { Owner } from './owner.ts';
+import type { Owner } from './owner.ts';
 import { openSession } from './session.ts';
 
 const READY_EVERY_MS = 5_000;
@@ -24,6 +19,13 @@ export function addUp(program: Command): void {
     'ringneck up --mirror 4001',
   ).action(async (options: { mirror?: number }) => {
     const { settings, log } = openSession();
+    const [{ Owner }, { operationsOf }, { openDoor }, { openReceiver }, { scheduleNightly }] = await Promise.all([
+      import('./owner.ts'),
+      import('./operations.ts'),
+      import('../control/open-door.ts'),
+      import('../receiver/receiver.ts'),
+      import('../../jobs/nightly.ts'),
+    ]);
     await interruptible(async signal => {
       const closing: (() => Promise<unknown>)[] = [];
       try {
@@ -39,6 +41,7 @@ export function addUp(program: Command): void {
         const receiver = await listening({ host, port }, 'RINGNECK_PORT', openReceiver({ ready: readiness(owner) }, { host, port }));
         closing.push(() => receiver.close());
         if (options.mirror !== undefined) {
+          const { serveMirror } = await import('./mirror.ts');
           const address = { host, port: options.mirror };
           const mirror = await listening(address, '--mirror', serveMirror(owner, address));
           closing.push(() => mirror.close());
