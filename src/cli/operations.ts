@@ -192,10 +192,9 @@ export function operationsOf(owner: Owner) {
 
     async status(_: Record<string, never>): Promise<StatusReport> {
       const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
-      const pipeline = await owner.opened;
       return {
         accounts: await reportAccounts({ warehouse, now }, collections),
-        queue: (pipeline && (await countJobs(pipeline))) ?? { waiting: await countPlanned(warehouse), active: 0, delayed: 0, failed: 0 },
+        queue: await countQueue(warehouse, await owner.opened, owner.log),
         webhooks: null,
         snapshot: { at: modifiedAt(owner.settings.snapshot) },
         heart_rate_path: await readHeartRatePath(warehouse),
@@ -255,15 +254,23 @@ async function greet(owner: Owner, account: Account, token: string): Promise<Acc
   }
 }
 
-/** Undefined while the queue is away: then the ledger tells what is planned. */
-async function countJobs({ queues, warehouse, log }: Pipeline): Promise<StatusReport['queue'] | undefined> {
+/** What is planned waits, in the queue or not yet: the ledger knows of it, also while the queue is away. */
+async function countQueue(
+  warehouse: Owner['warehouse'],
+  pipeline: Pipeline | undefined,
+  log: Owner['log'],
+): Promise<StatusReport['queue']> {
+  const planned = await countPlanned(warehouse);
   try {
-    return await queues.counts(await collectQueue(warehouse));
+    const { active, delayed, failed } = (await pipeline?.queues.counts(await collectQueue(warehouse))) ?? NO_JOBS;
+    return { waiting: Math.max(0, planned - active - delayed), active, delayed, failed };
   } catch (error) {
     log.warn({ reason: messageOf(error) }, 'the queue does not answer');
-    return undefined;
+    return { ...NO_JOBS, waiting: planned };
   }
 }
+
+const NO_JOBS = { waiting: 0, active: 0, delayed: 0, failed: 0 };
 
 async function countPlanned(warehouse: Owner['warehouse']): Promise<number> {
   const [row] = await warehouse.read(
