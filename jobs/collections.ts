@@ -1,11 +1,11 @@
 import { heartRate } from '../schema/heart-rate.ts';
 import { addDays } from '../schema/instant.ts';
 import type { Resource } from '../schema/resource.ts';
-import type { Page } from '../src/client/client.ts';
 import { ServiceError } from '../src/client/error.ts';
 import { quoteText } from '../src/warehouse/tables.ts';
 import type { Counts, LedgerEntry, Warehouse } from '../src/warehouse/warehouse.ts';
 import type { Pipeline } from './pipeline.ts';
+import { storePages } from './store-pages.ts';
 import type { Window } from './windows.ts';
 import { daysOf } from './windows.ts';
 
@@ -71,35 +71,33 @@ export function collectionsOf(resources: readonly Resource[]): Collection[] {
 function collectDocuments(resource: Resource, { userId, startAt, endAt }: Window, context: CollectContext): Promise<WindowResult> {
   const { from, to } = daysOf({ startAt: startAt!, endAt: endAt! });
   const range = { from: addDays(from, -WIDENED_DAYS), to: addDays(to, WIDENED_DAYS) };
-  return storePages(resource, userId, range, context);
+  return collectPages(resource, userId, range, context);
 }
 
-/** Stores each page before the next one is asked for; the window's row goes with the last. Other windows are read meanwhile. */
-async function storePages(
+async function collectPages(
   resource: Resource,
   userId: string,
   range: { from?: string; to?: string },
-  { pipeline: { client, warehouse }, token, signal, onAnswer, onStored, ledger }: CollectContext,
+  { pipeline, token, signal, onAnswer, onStored, ledger }: CollectContext,
 ): Promise<WindowResult> {
-  const result: WindowResult = { outcome: 'complete', requestedAt: 0, requests: 0, documents: 0 };
-  // The documents are taken out of the page, and no frame that waits for their commit has them: as they came they are large.
-  const store = (page: Page, entries: LedgerEntry[]) =>
-    warehouse.storeDocuments({ userId, resource, requestedAt: page.requestedAt, documents: page.documents.splice(0) }, { ledger: entries });
-  for await (const page of client.documents(resource, { token, ...range, signal })) {
-    result.requests++;
-    onAnswer();
-    result.requestedAt ||= page.requestedAt;
-    result.documents += page.documents.length;
-    const count = page.documents.length;
-    onStored(await store(page, page.nextToken === null ? ledger(result) : []), count);
-  }
-  return result;
+  const outcome = 'complete';
+  const { requestedAt, requests, documents } = await storePages(resource, userId, range, {
+    pipeline,
+    token,
+    signal,
+    onAnswer,
+    onStored,
+    finish: async read => ({
+      ledger: ledger({ outcome, requestedAt: read.requestedAt, requests: read.requests, documents: read.documents }),
+    }),
+  });
+  return { outcome, requestedAt, requests, documents };
 }
 
 /** A collection without dates is read whole. Where it is not offered, the documents that others name are read one by one. */
 async function collectUndated(resource: Resource, { userId }: Window, context: CollectContext): Promise<WindowResult> {
   try {
-    return await storePages(resource, userId, {}, context);
+    return await collectPages(resource, userId, {}, context);
   } catch (error) {
     if (!(error instanceof ServiceError && error.kind === 'not_found') || !resource.namedBy) throw error;
     return await storeNamed(resource, resource.namedBy, userId, context);

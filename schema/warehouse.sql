@@ -616,7 +616,7 @@ CREATE TABLE "sync"."runs" (
 );
 COMMENT ON TABLE "sync"."runs" IS 'What one command or schedule started';
 COMMENT ON COLUMN "sync"."runs"."run_id" IS 'Identifier of the run';
-COMMENT ON COLUMN "sync"."runs"."kind" IS 'backfill, nightly';
+COMMENT ON COLUMN "sync"."runs"."kind" IS 'backfill, nightly, sweep';
 COMMENT ON COLUMN "sync"."runs"."started_at" IS 'Start, UTC';
 COMMENT ON COLUMN "sync"."runs"."ended_at" IS 'End, UTC; null while it runs';
 COMMENT ON COLUMN "sync"."runs"."state" IS 'running, complete, failed (some windows did), stopped (by its user)';
@@ -647,6 +647,70 @@ COMMENT ON COLUMN "sync"."windows"."requests" IS 'Requests it took';
 COMMENT ON COLUMN "sync"."windows"."documents" IS 'Documents (heart rate: rows) that came';
 COMMENT ON COLUMN "sync"."windows"."outcome" IS 'complete, failed, not_offered, not_authorised, suspicious, stopped; null while planned';
 COMMENT ON COLUMN "sync"."windows"."reason" IS 'Why, where it is not complete';
+
+CREATE TABLE "sync"."events" (
+  received_at     TIMESTAMP,
+  event_time      TIMESTAMP,
+  event_type      VARCHAR,
+  data_type       VARCHAR,
+  object_id       VARCHAR,
+  service_user_id VARCHAR,
+  user_id         VARCHAR,
+  outcome         VARCHAR,
+  reason          VARCHAR,
+  committed_at    TIMESTAMP
+);
+COMMENT ON TABLE "sync"."events" IS 'The webhook events that were accepted, and what became of each (2.17)';
+COMMENT ON COLUMN "sync"."events"."received_at" IS 'When it was accepted, UTC; no two events share it';
+COMMENT ON COLUMN "sync"."events"."event_time" IS 'When the change happened, as the service says, UTC; null where that is unreadable';
+COMMENT ON COLUMN "sync"."events"."event_type" IS 'create, update, delete';
+COMMENT ON COLUMN "sync"."events"."data_type" IS 'The kind of data, as it came';
+COMMENT ON COLUMN "sync"."events"."object_id" IS 'Identifier of the document';
+COMMENT ON COLUMN "sync"."events"."service_user_id" IS 'The service’s own id of the person';
+COMMENT ON COLUMN "sync"."events"."user_id" IS 'The account, where known';
+COMMENT ON COLUMN "sync"."events"."outcome" IS 'stored, unchanged, removed, parked, unknown_user, unknown_type';
+COMMENT ON COLUMN "sync"."events"."reason" IS 'Why, where nothing was stored';
+COMMENT ON COLUMN "sync"."events"."committed_at" IS 'When its outcome was committed, UTC';
+
+CREATE TABLE "sync"."missed_events" (
+  found_at       TIMESTAMP,
+  read_before_at TIMESTAMP,
+  user_id        VARCHAR,
+  collection     VARCHAR,
+  id             VARCHAR,
+  event_type     VARCHAR,
+  missed_at      TIMESTAMP
+);
+COMMENT ON TABLE "sync"."missed_events" IS 'Changes that a sweep found and that no event had announced';
+COMMENT ON COLUMN "sync"."missed_events"."found_at" IS 'When the request that found the change was sent, UTC';
+COMMENT ON COLUMN "sync"."missed_events"."read_before_at" IS 'The last reading before it, UTC: the change lies between';
+COMMENT ON COLUMN "sync"."missed_events"."user_id" IS 'The account';
+COMMENT ON COLUMN "sync"."missed_events"."collection" IS 'The collection: a table of documents, or heart_rate';
+COMMENT ON COLUMN "sync"."missed_events"."id" IS 'Identifier of the document';
+COMMENT ON COLUMN "sync"."missed_events"."event_type" IS 'The event that should have come: create, update, delete';
+COMMENT ON COLUMN "sync"."missed_events"."missed_at" IS 'When it was given up, UTC; null while it may still come';
+
+CREATE TABLE "sync"."subscriptions" (
+  event_type      VARCHAR,
+  data_type       VARCHAR,
+  id              VARCHAR,
+  callback_url    VARCHAR,
+  state           VARCHAR,
+  reason          VARCHAR,
+  since           TIMESTAMP,
+  renewed_at      TIMESTAMP,
+  expiration_time TIMESTAMP
+);
+COMMENT ON TABLE "sync"."subscriptions" IS 'Our subscriptions at the service, as last seen (2.15)';
+COMMENT ON COLUMN "sync"."subscriptions"."event_type" IS 'create, update, delete';
+COMMENT ON COLUMN "sync"."subscriptions"."data_type" IS 'The kind of data';
+COMMENT ON COLUMN "sync"."subscriptions"."id" IS 'The service’s id of it; null where there is none';
+COMMENT ON COLUMN "sync"."subscriptions"."callback_url" IS 'Where its events go';
+COMMENT ON COLUMN "sync"."subscriptions"."state" IS 'active, not_offered (the service does not know this kind), refused, lost, removed';
+COMMENT ON COLUMN "sync"."subscriptions"."reason" IS 'Why it is not active';
+COMMENT ON COLUMN "sync"."subscriptions"."since" IS 'Since when it is in this state without a break, UTC';
+COMMENT ON COLUMN "sync"."subscriptions"."renewed_at" IS 'When it was created or renewed last, UTC';
+COMMENT ON COLUMN "sync"."subscriptions"."expiration_time" IS 'When it ends unless it is renewed, UTC';
 
 CREATE TABLE "sync"."rejected" (
   user_id    VARCHAR,

@@ -2,9 +2,11 @@ import { resolve } from 'node:path';
 import { UsageError } from './errors.ts';
 import { findNearest } from './nearest.ts';
 import {
+  callbackUrl,
   count,
   cronPattern,
   fileMode,
+  headerValue,
   matching,
   oneOf,
   optional,
@@ -50,6 +52,9 @@ const declared = {
     timeZone,
     'the system’s',
   ),
+  sweepHours: required('RINGNECK_SWEEP_HOURS', '6', 'how often the last days are read again', count(1, 168)),
+  sweepDays: required('RINGNECK_SWEEP_DAYS', '3', 'how many days a sweep reads again', count(1, 365)),
+  heartRateMinutes: required('RINGNECK_HEART_RATE_MINUTES', '15', 'how often heart rate is read: it has no events', count(1, 1440)),
   settledDays: required(
     'RINGNECK_SETTLED_DAYS',
     '14',
@@ -63,6 +68,32 @@ const declared = {
     '`auto`: the plain path, and the path of 4.3 where the service never had that one; or a path',
     matching(/^(auto|\/[^\s?#]*)$/, '“auto” or a path that begins with “/”'),
   ),
+  callbackUrl: optional('RINGNECK_CALLBACK_URL', 'webhooks: where the service reaches `/webhook` of `up`, the whole address', callbackUrl),
+  clientId: optional('RINGNECK_CLIENT_ID', 'webhooks: the client’s id at the service', headerValue),
+  clientSecret: optional('RINGNECK_CLIENT_SECRET', 'webhooks: the client’s secret; it signs the events', headerValue),
+  clientSecretOld: optional('RINGNECK_CLIENT_SECRET_OLD', 'webhooks: the secret before, accepted while it is being replaced', headerValue),
+  verificationToken: optional(
+    'RINGNECK_VERIFICATION_TOKEN',
+    'webhooks: a word of ours by which we know the service’s verification',
+    headerValue,
+  ),
+  signatureWindow: required(
+    'RINGNECK_SIGNATURE_WINDOW',
+    '300',
+    'how many seconds an event’s timestamp may differ from our clock, both ways; 0 = not checked',
+    count(0, 86_400),
+  ),
+  headerPrefix: required(
+    'RINGNECK_HEADER_PREFIX',
+    'x-service-',
+    'what the names of the headers `timestamp` and `signature` begin with',
+    matching(/^[A-Za-z0-9-]{1,64}$/, '1 to 64 of A–Z, a–z, 0–9 and “-”'),
+  ),
+  onFailure: optional(
+    'RINGNECK_ON_FAILURE',
+    'a command, run without a shell when an account is parked, a run fails or events were missed; gets RINGNECK_REASON, RINGNECK_USER, RINGNECK_COLLECTION, RINGNECK_MESSAGE',
+    matching(/\S/, 'a command'),
+  ),
   snapshot: optional('RINGNECK_SNAPSHOT', 'where the snapshot for readers is put', path, '`<data>/snapshot.duckdb`'),
   snapshotMode: required('RINGNECK_SNAPSHOT_MODE', '0600', 'the snapshot’s file mode, octal', fileMode),
 } satisfies Record<string, Setting<unknown>>;
@@ -72,9 +103,21 @@ type ValueOf<Item> = Item extends Setting<infer Value> ? Value : never;
 
 export type LogLevel = (typeof logLevels)[number];
 
+/** What webhooks need, all together. */
+export interface WebhookSettings {
+  callbackUrl: string;
+  clientId: string;
+  clientSecret: string;
+  /** That of before too, while it is being replaced. */
+  secrets: readonly string[];
+  verificationToken: string;
+}
+
 /** All settings, validated; paths are absolute. */
 export type Settings = { readonly [Key in keyof Declared]: ValueOf<Declared[Key]> } & {
   readonly snapshot: string;
+  /** Null: webhooks are not configured. */
+  readonly webhooks: WebhookSettings | null;
   /** One sentence for each RINGNECK_* variable that is no setting. */
   readonly unknown: readonly string[];
 };
@@ -90,10 +133,28 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     if (parsed.success) values[key] = parsed.data;
     else wrong.push(`${setting.variable}${shownValue(setting.variable, given)}: expected ${parsed.error.issues[0]?.message}`);
   }
+  const webhooks = readWebhooks(values, wrong);
   if (wrong.length > 0) throw new UsageError(`Wrong ${wrong.length === 1 ? 'setting' : 'settings'}. ${wrong.join('; ')}.`);
   values.snapshot ??= resolve(String(values.data), 'snapshot.duckdb');
   // The keys are those of `declared`, each parsed by its own parser: the one step that the compiler cannot follow.
-  return { ...values, unknown: unknownVariables(env) } as unknown as Settings;
+  return { ...values, webhooks, unknown: unknownVariables(env) } as unknown as Settings;
+}
+
+/** Webhooks need four settings together; without any of them they are off. */
+function readWebhooks(values: Record<string, unknown>, wrong: string[]): WebhookSettings | null {
+  const keys = ['callbackUrl', 'clientId', 'clientSecret', 'verificationToken'] as const;
+  const missing = keys.filter(key => values[key] === undefined);
+  const given = keys.filter(key => values[key] !== undefined);
+  if (given.length && missing.length) {
+    const name = (key: (typeof keys)[number]) => declared[key].variable;
+    wrong.push(
+      `${missing.map(name).join(', ')}: not set, but ${given.map(name).join(', ')} ${given.length === 1 ? 'is' : 'are'}; webhooks need all four`,
+    );
+  }
+  if (missing.length) return null;
+  const { callbackUrl, clientId, clientSecret, clientSecretOld, verificationToken } = values as Record<string, string>;
+  const secrets = [clientSecret!, ...(clientSecretOld === undefined ? [] : [clientSecretOld])];
+  return { callbackUrl: callbackUrl!, clientId: clientId!, clientSecret: clientSecret!, secrets, verificationToken: verificationToken! };
 }
 
 /** The settings as the rows of the README's table. */
@@ -106,7 +167,7 @@ export function settingsTable(): string {
 
 /** The value for an error message: on one line, and without what could be a secret. */
 function shownValue(variable: string, given: string): string {
-  if (variable === 'RINGNECK_SECRET_KEY') return '';
+  if (/SECRET|VERIFICATION_TOKEN|CLIENT_ID/.test(variable)) return '';
   const harmless = given.replace(/^([a-z][a-z0-9+.-]*:\/+)?.*@/is, '$1***@').replace(/\?.*/s, '?***');
   return ` is ${JSON.stringify(harmless.length > 80 ? `${harmless.slice(0, 79)}…` : harmless)}`;
 }

@@ -78,6 +78,14 @@ export const serviceUrl = text('an http:// or https:// address without user, que
   return plain ? url.href.replace(/\/+$/, '') : undefined;
 });
 
+/** May have a query: the service adds its own parameters to it. */
+export const callbackUrl = text('an http:// or https:// address without user or fragment', given => {
+  const url = new URL(given);
+  return /^https?:$/.test(url.protocol) && !url.username && !url.password && !given.includes('#') ? url.href : undefined;
+});
+
+export const headerValue = matching(/^[\x21-\x7e]{1,512}$/, 'one word of printable ASCII, at most 512 characters');
+
 export const queueUrl = text('a redis:// or rediss:// address', given => {
   const url = new URL(given);
   return /^rediss?:$/.test(url.protocol) && url.hostname !== '' ? given : undefined;

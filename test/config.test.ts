@@ -23,11 +23,17 @@ test('an empty environment gives the defaults', () => {
     nightly: '30 3 * * *',
     nightlyDays: 14,
     timeZone: 'Asia/Kathmandu',
+    sweepHours: 6,
+    sweepDays: 3,
+    heartRateMinutes: 15,
     settledDays: 14,
     requestsPerToken: 4,
     heartRatePath: 'auto',
+    signatureWindow: 300,
+    headerPrefix: 'x-service-',
     snapshot: resolve('data', 'snapshot.duckdb'),
     snapshotMode: 0o600,
+    webhooks: null,
     unknown: [],
   });
 });
@@ -134,8 +140,37 @@ test('the table has a row for each setting, the same on every machine', () => {
     '| RINGNECK_SERVICE_URL | – | base address of the service |',
     '| RINGNECK_DATA | `./data` | data folder: warehouse, snapshot, secret key, queue, the service’s state |',
   ]);
-  expect(rows).toHaveLength(18);
+  expect(rows).toHaveLength(29);
   expect(rows.find(row => row.includes('RINGNECK_TIME_ZONE'))).toBe(
     '| RINGNECK_TIME_ZONE | the system’s | time zone of the cron pattern |',
+  );
+});
+
+const webhooks = {
+  RINGNECK_CALLBACK_URL: 'https://ringneck.example/webhook',
+  RINGNECK_CLIENT_ID: 'client-1',
+  RINGNECK_CLIENT_SECRET: 'secret-new',
+  RINGNECK_VERIFICATION_TOKEN: 'known-to-us',
+};
+
+test('webhooks are four settings together, and the secret before beside the new one while it is being replaced', () => {
+  expect(readSettings(webhooks).webhooks).toEqual({
+    callbackUrl: 'https://ringneck.example/webhook',
+    clientId: 'client-1',
+    clientSecret: 'secret-new',
+    secrets: ['secret-new'],
+    verificationToken: 'known-to-us',
+  });
+  expect(readSettings({ ...webhooks, RINGNECK_CLIENT_SECRET_OLD: 'secret-old' }).webhooks?.secrets).toEqual(['secret-new', 'secret-old']);
+});
+
+test('some of the four and not all are refused, and no secret is shown', () => {
+  const { RINGNECK_VERIFICATION_TOKEN: _, ...three } = webhooks;
+  expect(refusal(three)).toBe(
+    'Wrong setting. RINGNECK_VERIFICATION_TOKEN: not set, but RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET are; webhooks need all four.',
+  );
+  expect(refusal({ ...webhooks, RINGNECK_CLIENT_SECRET: 'two words' })).not.toContain('two words');
+  expect(refusal({ ...webhooks, RINGNECK_CALLBACK_URL: 'https://u:p@ringneck.example/webhook' })).toContain(
+    'RINGNECK_CALLBACK_URL is "https://***@ringneck.example/webhook": expected an http:// or https:// address without user or fragment',
   );
 });

@@ -1,5 +1,5 @@
 import { ServiceError, type ServiceErrorKind } from './error.ts';
-import type { Tier } from './gate.ts';
+import type { RequestLane, Tier } from './gate.ts';
 import { findHeader, findRetryAfterMs, parseRateLimitMs } from './retry-after.ts';
 import type { Answer } from './transport.ts';
 
@@ -10,6 +10,8 @@ export interface Question<T> {
   /** The path and query that is sent. */
   path: string;
   token: string;
+  /** Bulk unless said otherwise. */
+  lane?: RequestLane | undefined;
   /** Texts besides the token that no error may repeat. */
   secrets?: string[];
   /** Takes the parsed body, or undefined when it is not what this route promises. */
@@ -62,7 +64,13 @@ function readStatus(question: Question<unknown>, answer: Answer, now: number): F
   }
   const retryAfterMs = kind === 'unavailable' ? findRetryAfterMs(headers, now) : undefined;
   return {
-    error: new ServiceError(kind, question.route, message, { status, retryAfterMs }),
+    // A proxy's 404 is a page: only the service says in JSON why.
+    error: new ServiceError(kind, question.route, message, {
+      status,
+      retryAfterMs,
+      ofService: detail !== undefined,
+      field: findField(answer.body),
+    }),
     again: kind === 'unavailable' && status !== 501,
   };
 }
@@ -83,6 +91,17 @@ function kindOf(status: number): ServiceErrorKind {
   }
   if (status < 400) return 'redirected';
   return status < 500 ? 'invalid_request' : 'unavailable';
+}
+
+/** What the first entry of a validation error speaks of. */
+function findField(body: string): string | undefined {
+  let field: unknown;
+  try {
+    field = (JSON.parse(body) as { detail?: { loc?: unknown[] }[] } | null)?.detail?.[0]?.loc?.at(-1);
+  } catch {
+    return undefined;
+  }
+  return typeof field === 'string' ? field.slice(0, 64) : undefined;
 }
 
 /** The service's own sentence, in one short line: `detail` as text, or the first entry of a validation error. */

@@ -4,7 +4,7 @@ import { formatDay } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
 import { parseBaseUrl, parsePath } from './base-url.ts';
 import { ServiceError } from './error.ts';
-import { createGates, type Gates } from './gate.ts';
+import { createGates, type Gates, type RequestLane } from './gate.ts';
 import { createHeartRateReader } from './heart-rate.ts';
 import { createReadPages, type Page, withQuery } from './pages.ts';
 import { createReads } from './reads.ts';
@@ -12,6 +12,7 @@ import { createAsk, type Good, type RequestClock } from './request.ts';
 import { createRouteMemory, type RouteMemory } from './routes.ts';
 import { createTransport } from './transport.ts';
 
+export type { RequestLane } from './gate.ts';
 export type { Page } from './pages.ts';
 export type { RequestClock } from './request.ts';
 export type { RouteMemory } from './routes.ts';
@@ -22,8 +23,9 @@ export interface ClientOptions {
   clock: RequestClock;
   /** Given where several clients ask one service from one process. */
   gates?: Gates;
-  /** How many requests of one token may be under way; without effect where `gates` are given. */
+  /** How many requests of one token may be under way, and how many of these places are kept for live ones; without effect where `gates` are given. */
   requestsPerToken?: number;
+  reservedForLive?: number;
   /** `auto` or a path. */
   heartRatePath?: 'auto' | (string & {});
   /** For one attempt, headers and body. */
@@ -59,12 +61,18 @@ export interface Client {
   /** Reads a collection to its end; `from` and `to` are days. */
   documents(
     resource: Pick<Resource, 'path'>,
-    query: { token: string; from?: string | undefined; to?: string | undefined; signal?: AbortSignal | undefined },
+    query: {
+      token: string;
+      from?: string | undefined;
+      to?: string | undefined;
+      lane?: RequestLane | undefined;
+      signal?: AbortSignal | undefined;
+    },
   ): AsyncGenerator<Page, void, undefined>;
   document(
     resource: Pick<Resource, 'path'>,
     id: string,
-    query: { token: string; signal?: AbortSignal | undefined },
+    query: { token: string; lane?: RequestLane | undefined; signal?: AbortSignal | undefined },
   ): Promise<DocumentAnswer>;
   /** Reads heart rate; `from` and `to` are date-times with offset. */
   heartRate(query: { token: string; from: string; to: string; signal?: AbortSignal | undefined }): AsyncGenerator<Page, void, undefined>;
@@ -99,7 +107,13 @@ export function createClient(options: ClientOptions): Client {
     clock,
     routes,
     now,
-    gates: options.gates ?? createGates({ now, ...(options.requestsPerToken && { requestsPerToken: options.requestsPerToken }) }),
+    gates:
+      options.gates ??
+      createGates({
+        now,
+        ...(options.requestsPerToken && { requestsPerToken: options.requestsPerToken }),
+        ...(options.reservedForLive && { reservedForLive: options.reservedForLive }),
+      }),
     retries: options.retries ?? 3,
     maxWaitMs: options.maxWaitMs ?? 60_000,
     random: options.random ?? Math.random,
@@ -123,25 +137,31 @@ export function createClient(options: ClientOptions): Client {
     }
   }
 
-  async function askOnce(route: string, path: string, token: string, signal: AbortSignal | undefined): Promise<Good<object>> {
+  async function askOnce(
+    question: { route: string; path: string; token: string; lane?: RequestLane | undefined },
+    signal: AbortSignal | undefined,
+  ): Promise<Good<object>> {
     const read = reads.open(signal);
     try {
-      return await ask({ route, path, token, accept: acceptObject }, read.signal);
+      return await ask({ ...question, accept: acceptObject }, read.signal);
     } finally {
       read.leave();
     }
   }
 
   return {
-    documents(resource, { token, from, to, signal }) {
+    documents(resource, { token, from, to, lane, signal }) {
       const parameters = { ...(from !== undefined && { start_date: from }), ...(to !== undefined && { end_date: to }) };
-      return stoppable(signal, stop => readPages({ route: `${COLLECTIONS}/${resource.path}`, parameters, token }, stop));
+      return stoppable(signal, stop => readPages({ route: `${COLLECTIONS}/${resource.path}`, parameters, token, lane }, stop));
     },
-    async document(resource, id, { token, signal }) {
+    async document(resource, id, { token, lane, signal }) {
       const route = `${COLLECTIONS}/${resource.path}/{document_id}`;
       if (id === '' || !id.isWellFormed())
         throw new ServiceError('invalid_request', route, 'not asked: no document can have this identifier');
-      const { value, requestedAt } = await askOnce(route, `${COLLECTIONS}/${resource.path}/${encodeSegment(id)}`, token, signal);
+      const { value, requestedAt } = await askOnce(
+        { route, path: `${COLLECTIONS}/${resource.path}/${encodeSegment(id)}`, token, lane },
+        signal,
+      );
       let open = true;
       return {
         document: value,
@@ -156,7 +176,7 @@ export function createClient(options: ClientOptions): Client {
     async personalInfo(token, signal) {
       const route = `${COLLECTIONS}/personal_info`;
       try {
-        const { value, requestedAt } = await askOnce(route, route, token, signal);
+        const { value, requestedAt } = await askOnce({ route, path: route, token }, signal);
         clock.end(requestedAt);
         return value;
       } catch (error) {
@@ -167,7 +187,7 @@ export function createClient(options: ClientOptions): Client {
     async probe(token, signal) {
       const route = `${COLLECTIONS}/${probed.path}`;
       const today = formatDay(Math.floor(now() / 86_400_000));
-      const { requestedAt } = await askOnce(route, withQuery(route, { start_date: today, end_date: today }), token, signal);
+      const { requestedAt } = await askOnce({ route, path: withQuery(route, { start_date: today, end_date: today }), token }, signal);
       clock.end(requestedAt);
     },
     get requests() {

@@ -24,23 +24,31 @@ export type ServiceErrorKind =
 export interface ServiceErrorDetails {
   status?: number | undefined;
   retryAfterMs?: number | undefined;
+  ofService?: boolean | undefined;
+  field?: string | undefined;
 }
 
 /** A request to the service that came to nothing. The text holds no token and no query. */
 export class ServiceError extends Error {
   readonly kind: ServiceErrorKind;
-  /** The path, with `{document_id}` for an id. */
+  /** The path, with `{document_id}` for an id; before it the method, where that is not GET. */
   readonly route: string;
   declare readonly status?: number;
   /** How long the service wants to be left alone. */
   declare readonly retryAfterMs?: number;
+  /** Whether the answer was one of the service (`{detail}`), not that of something on the way. */
+  readonly ofService: boolean;
+  /** The part of the request that a validation error speaks of: the last of its `loc`. */
+  declare readonly field?: string;
 
   constructor(kind: ServiceErrorKind, route: string, message: string, details: ServiceErrorDetails = {}) {
-    super(`GET ${route}: ${message}`);
+    super(`${route.startsWith('/') ? 'GET ' : ''}${route}: ${message}`);
     this.name = 'ServiceError';
     this.kind = kind;
     this.route = route;
+    this.ofService = details.ofService ?? false;
     if (details.status !== undefined) this.status = details.status;
+    if (details.field !== undefined) this.field = details.field;
     if (details.retryAfterMs !== undefined) this.retryAfterMs = details.retryAfterMs;
   }
 }

@@ -1,4 +1,5 @@
 import { ServiceError } from './error.ts';
+import type { RequestLane } from './gate.ts';
 import type { Ask, Good, RequestClock } from './request.ts';
 
 /** One answer of a collection. */
@@ -15,6 +16,7 @@ export interface Reading {
   route: string;
   parameters: Record<string, string>;
   token: string;
+  lane?: RequestLane | undefined;
 }
 
 export interface PageLimits {
@@ -41,6 +43,7 @@ export function createReadPages(ask: Ask, clock: RequestClock, limits: PageLimit
         route: reading.route,
         path: withQuery(reading.route, nextToken === null ? parameters : { ...parameters, next_token: nextToken }),
         token: reading.token,
+        lane: reading.lane,
         secrets: nextToken === null ? [] : [nextToken],
         accept: acceptEnvelope,
       },

@@ -113,7 +113,7 @@ export function createAsk(settings: RequestSettings): Ask {
     }
     let pass: Pass;
     try {
-      pass = await gates.enter(question.token, signal);
+      pass = await gates.enter(question.token, signal, question.lane);
     } catch (error) {
       throw signal.aborted ? stopped(question.route) : error;
     }

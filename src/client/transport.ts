@@ -31,6 +31,8 @@ export interface TransportLimits {
 export interface Transport {
   /** Asks once. Redirects are not followed; an answer other than 2xx comes back as it is, its body where that could be read. */
   get(path: string, token: string, signal: AbortSignal): Promise<Answer>;
+  /** Like `get`, with any method, headers (names and values in turn) and body. */
+  send(request: { method: Dispatcher.HttpMethod; path: string; headers: string[]; body?: string }, signal: AbortSignal): Promise<Answer>;
   close(): Promise<void>;
 }
 
@@ -48,7 +50,10 @@ export function createTransport(address: ServiceAddress, limits: TransportLimits
   });
 
   return {
-    get: (path, token, signal) =>
+    get(path, token, signal) {
+      return this.send({ method: 'GET', path, headers: ['authorization', `Bearer ${token}`] }, signal);
+    },
+    send: ({ method, path, headers: own, body }, signal) =>
       new Promise((resolve, reject) => {
         let settled = false;
         let controller: Dispatcher.DispatchController | undefined;
@@ -76,9 +81,10 @@ export function createTransport(address: ServiceAddress, limits: TransportLimits
 
         pool.dispatch(
           {
-            method: 'GET',
+            method,
             path: address.path + path,
-            headers: ['authorization', `Bearer ${token}`, 'accept', 'application/json', 'accept-encoding', 'identity'],
+            headers: [...own, 'accept', 'application/json', 'accept-encoding', 'identity'],
+            ...(body === undefined ? {} : { body }),
           },
           {
             onRequestStart(started) {

@@ -1,4 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
+import type { Operation } from '../../schema/webhook.ts';
 import { RowAppender, RunAppender } from './append.ts';
 import { readRows } from './database.ts';
 import type { LedgerEntry } from './literals.ts';
@@ -18,6 +19,12 @@ export interface DocumentPage {
   removed: readonly string[];
 }
 
+/** What storing an answer changed in the warehouse. */
+export interface DocumentChange {
+  id: string;
+  operation: Operation;
+}
+
 export interface Counts {
   stored: number;
   unchanged: number;
@@ -26,9 +33,11 @@ export interface Counts {
   rejected: number;
   removed: number;
   samples: number;
+  /** Each document that became another one, or was not there before, or went away. */
+  changes: DocumentChange[];
 }
 
-export const noCounts = (): Counts => ({ stored: 0, unchanged: 0, outdated: 0, rejected: 0, removed: 0, samples: 0 });
+export const noCounts = (): Counts => ({ stored: 0, unchanged: 0, outdated: 0, rejected: 0, removed: 0, samples: 0, changes: [] });
 
 /** What a store function needs of the writer. */
 export interface Transaction {
@@ -76,6 +85,7 @@ export async function storeDocuments(
   /** When this group settled a document: by storing, removing, or finding it unchanged. */
   const settled = new Map<string, number>();
   const ledger: LedgerEntry[] = [];
+  const isStored = (key: string) => (decisions.has(key) ? decisions.get(key)!.document !== undefined : stored.has(key));
 
   const counts = pages.map(page => {
     const count = noCounts();
@@ -108,6 +118,7 @@ export async function storeDocuments(
       if (current === document.hash) {
         count.unchanged++;
       } else {
+        count.changes.push({ id: document.id, operation: isStored(key) ? 'update' : 'create' });
         if (stored.get(key)?.hash === document.hash) decisions.delete(key);
         else decisions.set(key, { page, id: document.id, document });
         count.stored++;
@@ -124,6 +135,7 @@ export async function storeDocuments(
         count.outdated++;
         continue;
       }
+      if (isStored(key)) count.changes.push({ id, operation: 'delete' });
       decisions.set(key, { page, id });
       count.removed++;
       tombstones.set(key, page.requestedAt);

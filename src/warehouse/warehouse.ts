@@ -26,7 +26,7 @@ import { Writer } from './writer.ts';
 
 export type { LedgerEntry } from './literals.ts';
 export type { Value } from './parse-document.ts';
-export type { Counts } from './store-documents.ts';
+export type { Counts, DocumentChange } from './store-documents.ts';
 export type { Lane } from './writer.ts';
 
 /** Documents parsed between two turns of the event loop. */
@@ -275,6 +275,7 @@ async function readNewest(connection: DuckDBConnection, mappings: readonly Mappi
       'SELECT NULL, max(fetched_at) FROM sync.rejected',
       'SELECT NULL, greatest(max(requested_at), max(committed_at)) FROM sync.windows',
       'SELECT NULL, max(since) FROM sync.accounts',
+      'SELECT NULL, greatest(max(received_at), max(committed_at)) FROM sync.events',
     ].join(' UNION ALL ')})`,
   );
   return { sk: (row?.[0] as number | null) ?? 0, moment: (row?.[1] as number | null) ?? 0 };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createGates } from '../../src/client/gate.ts';
+import { createGates, type Pass } from '../../src/client/gate.ts';
 
 const never = new AbortController().signal;
 
@@ -46,4 +46,29 @@ test('a gate never opens sooner than it was said to, outlives its users, and is 
   expect((await gates.enter('carla', never)).closedUntil()).toBe(200);
   now = 300;
   expect((await gates.enter('dora', never)).closedUntil()).toBeLessThanOrEqual(now);
+});
+
+test('bulk requests leave a place free for live ones, which go first', async () => {
+  const gates = createGates({ requestsPerToken: 3, reservedForLive: 1, now: () => 0 });
+  const bulk = [await gates.enter('anna', never, 'bulk'), await gates.enter('anna', never, 'bulk')];
+  const order: string[] = [];
+  const note = (name: string) => (pass: Pass) => {
+    order.push(name);
+    return pass;
+  };
+  const third = gates.enter('anna', never, 'bulk').then(note('bulk'));
+  const live = await gates.enter('anna', never, 'live');
+  const waiting = gates.enter('anna', never, 'live').then(note('live'));
+  bulk[0]!.leave();
+  (await waiting).leave();
+  (await third).leave();
+  expect(order).toEqual(['live', 'bulk']);
+  live.leave();
+  bulk[1]!.leave();
+});
+
+test('with one place only, bulk requests have it too', async () => {
+  const gates = createGates({ requestsPerToken: 1, reservedForLive: 1, now: () => 0 });
+  (await gates.enter('anna', never, 'bulk')).leave();
+  (await gates.enter('anna', never, 'live')).leave();
 });

@@ -22,6 +22,7 @@ describe.each(['UTC', 'America/New_York', 'Asia/Kathmandu'])('in the time zone %
       rejected: 0,
       removed: 0,
       samples: 4,
+      changes: [{ id: 'a-1', operation: 'create' }],
     });
     expect(await rows(warehouse, 'SELECT * EXCLUDE (content_hash) FROM daily_activity')).toEqual([
       {
@@ -209,7 +210,7 @@ describe.each(['UTC', 'America/New_York', 'Asia/Kathmandu'])('in the time zone %
       ],
     });
     warehouse.moments.end(requestedAt);
-    expect(counts).toEqual({ stored: 2, unchanged: 0, outdated: 0, rejected: 0, removed: 0, samples: 2 });
+    expect(counts).toMatchObject({ stored: 2, unchanged: 0, outdated: 0, rejected: 0, removed: 0, samples: 2 });
     expect(await rows(warehouse, 'SELECT * FROM heart_rate ORDER BY ts')).toEqual([
       { user_id: 'ann', ts: '2025-01-15 00:00:01.25', utc_offset: 0, bpm: 58, source: 'sleep', fetched_at: '2025-06-01 00:00:00' },
       { user_id: 'ann', ts: '2025-01-15 17:30:00', utc_offset: -18000, bpm: 71, source: 'awake', fetched_at: '2025-06-01 00:00:00' },

@@ -247,7 +247,7 @@ test('the nth call fails while a file is opened for the first time, for every se
     vi.restoreAllMocks();
     if (typeof opened !== 'string') await opened.close();
     const warehouse = await openWarehouse(path);
-    expect(await warehouse.read(`SELECT count(*) FROM duckdb_tables() WHERE NOT internal`)).toEqual([[26]]);
+    expect(await warehouse.read(`SELECT count(*) FROM duckdb_tables() WHERE NOT internal`)).toEqual([[29]]);
     expect(await warehouse.read(`SELECT count(*) FROM sync.meta`)).toEqual([[2]]);
     await documents(warehouse, 'ann', [activity('x', 1, 1)], [], 'new');
     await warehouse.close();

@@ -1,0 +1,81 @@
+import type { Resource } from '../schema/resource.ts';
+import type { Page, RequestLane } from '../src/client/client.ts';
+import type { Counts, DocumentChange, LedgerEntry } from '../src/warehouse/warehouse.ts';
+import type { Pipeline } from './pipeline.ts';
+
+/** What reads documents from the service into the warehouse. */
+export interface PageReading {
+  pipeline: Pick<Pipeline, 'client' | 'warehouse'>;
+  token: string;
+  signal?: AbortSignal | undefined;
+  lane?: RequestLane;
+  /** Called for each answer. */
+  onAnswer?(): void;
+  /** Called as each page is stored. */
+  onStored?(counts: Counts, documents: number): void;
+  /** What is committed with the last of the pages: documents that are gone, entries of the ledger. Called once it has come. */
+  finish?(read: CompleteRead): Promise<{ removed?: readonly string[]; ledger?: readonly LedgerEntry[] }>;
+}
+
+/** A range that was read to its end. */
+export interface CompleteRead {
+  /** When the first of its requests was sent: what is absent was so then. */
+  requestedAt: number;
+  requests: number;
+  documents: number;
+  /** The identifiers of all its documents. */
+  ids: ReadonlySet<string>;
+}
+
+/**
+ * Reads a collection to its end and stores each page before the next one is asked for. Documents that `finish` says are gone count
+ * as absent at the moment of the first request, which is held until they are committed.
+ * @throws ServiceError; the pages that came before it are stored
+ */
+export async function storePages(
+  resource: Resource,
+  userId: string,
+  range: { from?: string; to?: string },
+  { pipeline: { client, warehouse }, token, signal, lane = 'bulk', onAnswer, onStored, finish }: PageReading,
+): Promise<CompleteRead & { changes: DocumentChange[] }> {
+  const ids = new Set<string>();
+  const read = { requestedAt: 0, requests: 0, documents: 0, ids };
+  const changes: DocumentChange[] = [];
+  // The documents are taken out of the page, and no frame that waits for their commit has them: as they came they are large.
+  const store = (page: Page, end: Awaited<ReturnType<NonNullable<typeof finish>>>) =>
+    warehouse.storeDocuments(
+      { userId, resource, requestedAt: page.requestedAt, documents: page.documents.splice(0) },
+      { lane, ...(end.ledger && !end.removed?.length ? { ledger: end.ledger } : {}) },
+    );
+  try {
+    for await (const page of client.documents(resource, { token, ...range, lane, signal })) {
+      if (!read.requestedAt) {
+        read.requestedAt = page.requestedAt;
+        warehouse.moments.hold(page.requestedAt);
+      }
+      read.requests++;
+      onAnswer?.();
+      const count = page.documents.length;
+      read.documents += count;
+      for (const document of page.documents) {
+        if (hasId(document)) ids.add(document.id);
+      }
+      const end = page.nextToken === null && finish ? await finish(read) : {};
+      const counts = await store(page, end);
+      changes.push(...counts.changes);
+      onStored?.(counts, count);
+      if (end.removed?.length) {
+        const gone = { userId, resource, requestedAt: read.requestedAt, documents: [], removed: end.removed };
+        const removal = await warehouse.storeDocuments(gone, { lane, ...(end.ledger ? { ledger: end.ledger } : {}) });
+        changes.push(...removal.changes);
+        onStored?.(removal, 0);
+      }
+    }
+    return { ...read, changes };
+  } finally {
+    if (read.requestedAt) warehouse.moments.end(read.requestedAt);
+  }
+}
+
+const hasId = (document: unknown): document is { id: string } =>
+  typeof document === 'object' && document !== null && 'id' in document && typeof document.id === 'string';
