@@ -67,20 +67,60 @@ interface Decision {
 
 const keyOf = (userId: string, id: string) => `${userId}\n${id}`;
 
+/** What is known of the documents of one resource before a group is stored, by user and id. */
+interface Before {
+  stored: Map<string, Stored>;
+  /** When each was found gone. */
+  tombstones: Map<string, number>;
+  /** When each was last refused. */
+  refused: Map<string, number>;
+}
+
+/** What is to be done for one resource. */
+interface Plan {
+  counts: Counts[];
+  /** Rejected documents and tombstones. */
+  ledger: LedgerEntry[];
+  replaced: { userId: string; day: string | null; sk: number }[];
+  additions: Required<Decision>[];
+}
+
+export interface StoredPages {
+  counts: Counts[];
+  ledger: LedgerEntry[];
+  /** Of what was stored: an unchanged document was counted before. */
+  drift: Drift[];
+}
+
 /**
- * Stores pages of one resource inside the caller's transaction, in the order they are given: replaced versions and their samples
- * leave, new ones are appended. Returns the counts of each page, the ledger entries (rejected, tombstones) that go with them, and
- * the drift of what was stored: an unchanged document was counted before.
+ * Stores pages inside the caller's transaction, those of each resource in the order they are given: replaced versions and their
+ * samples leave, new ones are appended. What is there is read by one statement and what is replaced leaves by one: a group of many
+ * small answers waits for statements more than for anything else.
  */
 export async function storeDocuments(
   transaction: Transaction,
+  groups: ReadonlyMap<Mapping, readonly DocumentPage[]>,
+): Promise<Map<Mapping, StoredPages>> {
+  const before = await readBefore(transaction.connection, groups);
+  const plans = new Map(
+    [...groups].map(([mapping, pages]) => [mapping, planPages(transaction, mapping, pages, before.get(mapping.table)!)]),
+  );
+  const deletions = [...plans].flatMap(([mapping, { replaced }]) => (replaced.length ? deleteVersions(mapping, replaced) : []));
+  if (deletions.length) await transaction.connection.run(deletions.join(';\n'));
+  const results = new Map<Mapping, StoredPages>();
+  for (const [mapping, { counts, ledger, additions }] of plans) {
+    if (additions.length) await appendVersions(transaction, mapping, additions);
+    results.set(mapping, { counts, ledger, drift: additions.flatMap(({ document }) => document.drift) });
+  }
+  return results;
+}
+
+function planPages(
+  transaction: Transaction,
   mapping: Mapping,
   pages: readonly DocumentPage[],
-): Promise<{ counts: Counts[]; ledger: LedgerEntry[]; drift: Drift[] }> {
-  const { connection } = transaction;
-  const stored = await readStored(connection, mapping, pages);
-  const tombstones = await readMoments(connection, 'sync.tombstones', 'removed_at', mapping, pages);
-  const refused = await readMoments(connection, 'sync.rejected', 'fetched_at', mapping, pages);
+  { stored, tombstones, refused }: Before,
+): Plan {
   const decisions = new Map<string, Decision>();
   /** When this group settled a document: by storing, removing, or finding it unchanged. */
   const settled = new Map<string, number>();
@@ -166,65 +206,58 @@ export async function storeDocuments(
     const old = stored.get(key);
     return old ? [{ ...old, userId: decisions.get(key)!.page.userId }] : [];
   });
-  if (replaced.length) await deleteVersions(connection, mapping, replaced);
   const additions = [...decisions.values()].filter((decision): decision is Required<Decision> => decision.document !== undefined);
-  if (additions.length) await appendVersions(transaction, mapping, additions);
-  return { counts, ledger, drift: additions.flatMap(({ document }) => document.drift) };
+  return { counts, ledger, replaced, additions };
 }
 
-async function readStored(connection: DuckDBConnection, mapping: Mapping, pages: readonly DocumentPage[]): Promise<Map<string, Stored>> {
-  const users = new Set<string>();
-  const ids = new Set<string>();
-  for (const { userId, documents, removed, rejected } of pages) {
-    users.add(userId);
-    for (const { id } of documents) ids.add(id);
-    for (const { id } of rejected) ids.add(id);
-    for (const id of removed) ids.add(id);
-  }
-  if (!ids.size) return new Map();
-  const day = mapping.resource.dated ? 'day' : 'NULL';
-  const rows = await readRows(
-    connection,
-    `SELECT user_id, id, sk, ${day}, fetched_at, content_hash FROM ${qualified(mapping.table)}
-     WHERE user_id IN (${textList(users)}) AND id IN (${textList(ids)})`,
-  );
-  return new Map(
-    rows.map(([userId, id, sk, storedDay, fetchedAt, hash]) => [
-      keyOf(userId as string, id as string),
-      { sk: sk as number, day: storedDay as string | null, fetchedAt: fetchedAt as number, hash: hash as string },
-    ]),
-  );
-}
-
-/** Both tables are small: a service rarely rejects or removes. */
-async function readMoments(
+/** By table. */
+async function readBefore(
   connection: DuckDBConnection,
-  table: string,
-  column: string,
-  mapping: Mapping,
-  pages: readonly DocumentPage[],
-): Promise<Map<string, number>> {
-  const users = textList(new Set(pages.map(({ userId }) => userId)));
-  const rows = await readRows(
-    connection,
-    `SELECT user_id, id, ${column} FROM ${table} WHERE collection = '${mapping.resource.name}' AND user_id IN (${users})`,
-  );
-  return new Map(rows.map(([userId, id, moment]) => [keyOf(userId as string, id as string), moment as number]));
+  groups: ReadonlyMap<Mapping, readonly DocumentPage[]>,
+): Promise<Map<string, Before>> {
+  const before = new Map<string, Before>();
+  const selects: string[] = [];
+  const [allUsers, allIds] = [new Set<string>(), new Set<string>()];
+  for (const [{ table, resource }, pages] of groups) {
+    before.set(table, { stored: new Map(), tombstones: new Map(), refused: new Map() });
+    const users = new Set(pages.map(({ userId }) => userId));
+    const ids = new Set<string>();
+    for (const { documents, removed, rejected } of pages) {
+      for (const { id } of documents) ids.add(id);
+      for (const { id } of rejected) ids.add(id);
+      for (const id of removed) ids.add(id);
+    }
+    if (!ids.size) continue;
+    for (const user of users) allUsers.add(user);
+    for (const id of ids) allIds.add(id);
+    selects.push(
+      `SELECT 'stored', '${table}', user_id, id, sk, ${resource.dated ? 'day' : 'NULL'}, fetched_at, content_hash
+       FROM ${qualified(table)} WHERE user_id IN (${textList(users)}) AND id IN (${textList(ids)})`,
+    );
+  }
+  if (!selects.length) return before;
+  // Both are small: a service rarely removes or sends what cannot be stored.
+  const moments = (table: string, column: string) =>
+    `SELECT '${table}', collection, user_id, id, NULL, NULL, ${column}, NULL
+     FROM sync.${table} WHERE user_id IN (${textList(allUsers)}) AND id IN (${textList(allIds)})`;
+  selects.push(moments('tombstones', 'removed_at'), moments('rejected', 'fetched_at'));
+  for (const [kind, table, userId, id, sk, day, moment, hash] of await readRows(connection, selects.join(' UNION ALL '))) {
+    const known = before.get(table as string);
+    const key = keyOf(userId as string, id as string);
+    if (kind === 'stored') {
+      known?.stored.set(key, { sk: sk as number, day: day as string | null, fetchedAt: moment as number, hash: hash as string });
+    } else known?.[kind === 'tombstones' ? 'tombstones' : 'refused'].set(key, moment as number);
+  }
+  return before;
 }
 
 /** With user and day beside the numbers DuckDB skips whole row groups; by `sk` alone it would read them all. */
-async function deleteVersions(
-  connection: DuckDBConnection,
-  mapping: Mapping,
-  versions: readonly { userId: string; day: string | null; sk: number }[],
-): Promise<void> {
+function deleteVersions(mapping: Mapping, versions: readonly { userId: string; day: string | null; sk: number }[]): string[] {
   const users = textList(new Set(versions.map(({ userId }) => userId)));
   const numbers = versions.map(({ sk }) => sk).join(', ');
   const days = textList(new Set(versions.flatMap(({ day }) => (day === null ? [] : [day]))));
   const where = `WHERE user_id IN (${users}) ${mapping.resource.dated ? `AND day IN (${days})` : ''} AND sk IN (${numbers})`;
-  for (const table of [mapping.table, ...mapping.series.map(series => series.table)]) {
-    await connection.run(`DELETE FROM ${qualified(table)} ${where}`);
-  }
+  return [mapping.table, ...mapping.series.map(series => series.table)].map(table => `DELETE FROM ${qualified(table)} ${where}`);
 }
 
 async function appendVersions(transaction: Transaction, mapping: Mapping, decisions: readonly Required<Decision>[]): Promise<void> {

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
@@ -21,13 +22,13 @@ import { PUBLISHED, writeSnapshot } from './snapshot.ts';
 import type { Counts, DocumentPage } from './store-documents.ts';
 import { parseHeartRate } from './store-heart-rate.ts';
 import { listTables } from './tables.ts';
-import type { Lane } from './writer.ts';
+import type { Lane, Ledger } from './writer.ts';
 import { Writer } from './writer.ts';
 
 export type { LedgerEntry } from './literals.ts';
 export type { Value } from './parse-document.ts';
 export type { Counts, DocumentChange } from './store-documents.ts';
-export type { Lane } from './writer.ts';
+export type { Lane, Ledger } from './writer.ts';
 
 /** Documents parsed between two turns of the event loop. */
 const DOCUMENTS_BETWEEN_YIELDS = 64;
@@ -52,7 +53,7 @@ export interface WriteOptions {
   /** Live work goes before bulk work. */
   lane?: Lane;
   /** Committed in the same transaction. */
-  ledger?: readonly LedgerEntry[];
+  ledger?: Ledger;
 }
 
 /** The warehouse: one file, one owner, one writer. */
@@ -66,6 +67,7 @@ export class Warehouse {
   readonly #reader: DuckDBConnection;
   readonly #close: () => void;
   #commits = 0;
+  #accountCommits = 0;
   #snapshotting: Promise<unknown> = Promise.resolve();
 
   private constructor(parts: {
@@ -105,7 +107,15 @@ export class Warehouse {
       const newest = await readNewest(connection, mappings);
       const moments = new Moments(newest.moment, now);
       const columnsOf = (table: string) => columns.get(table) ?? missing(table);
-      writer = new Writer({ connection, moments, newestSk: newest.sk, columnsOf, beforeGroup, onFatal });
+      writer = new Writer({
+        connection,
+        moments,
+        newestSk: newest.sk,
+        columnsOf,
+        logSize: () => statSync(`${path}.wal`, { throwIfNoEntry: false })?.size ?? 0,
+        beforeGroup,
+        onFatal,
+      });
       const reader = await database.connect();
       const warehouse = new Warehouse({
         path,
@@ -159,7 +169,7 @@ export class Warehouse {
   async #storeParsed(
     page: Omit<DocumentPage, 'documents' | 'rejected'>,
     parsing: ReturnType<typeof parseDocuments>,
-    { lane, ledger }: { lane: Lane; ledger: readonly LedgerEntry[] | undefined },
+    { lane, ledger }: { lane: Lane; ledger: Ledger | undefined },
   ): Promise<Counts> {
     try {
       const { documents, rejected, samples } = await parsing;
@@ -195,13 +205,20 @@ export class Warehouse {
 
   async #write(change: Parameters<Writer['write']>[0], lane: Lane): Promise<Counts> {
     const counts = await this.#writer.write(change, lane);
-    if (change.page || change.heartRate || change.ledger?.some(({ table }) => PUBLISHED.has(table))) this.#commits++;
+    const entries = Array.isArray(change.ledger) ? change.ledger : [];
+    if (change.page || change.heartRate || entries.some(({ table }) => PUBLISHED.has(table))) this.#commits++;
+    if (entries.some(({ table }) => table === 'sync.accounts')) this.#accountCommits++;
     return counts;
   }
 
   /** Grows with every committed change of what a snapshot holds: tells whether a copy is still fresh. */
   get commits(): number {
     return this.#commits;
+  }
+
+  /** Grows with every committed change of an account: tells whether what was read of them still holds. */
+  get accountCommits(): number {
+    return this.#accountCommits;
   }
 
   mapping(name: string): Mapping {

@@ -18,6 +18,19 @@ import { rejectedHeartRate, storeHeartRate } from './store-heart-rate.ts';
 const GROUP_SAMPLES = 750_000;
 /** DuckDB's. What a group leaves over begins a row group and a block of its own, and a checkpoint moves it again. */
 const ROW_GROUP = 122_880;
+/**
+ * A bulk group while live work comes: a live change waits for the group before it, and one of 750,000 samples takes seconds. It costs the
+ * backfill more CPU for as long as events arrive.
+ */
+const GROUP_SAMPLES_BESIDE_LIVE = 40_000;
+/** So long after a live change others are expected. */
+const LIVE_FOR_MS = 10_000;
+/**
+ * DuckDB decides by the tables that a commit touches, more than by what it wrote, and would checkpoint after nearly every small commit
+ * over many tables: 60 ms instead of 4. While live work comes we say when, by the size of the log.
+ */
+const CHECKPOINT_BYTES = { bulk: 16 * 1024 * 1024, live: 32 * 1024 * 1024 };
+const NEVER_BYTES = 1024 ** 4;
 /** Live work goes first, but a stream of it must not stop a backfill. */
 const LIVE_GROUPS_IN_A_ROW = 8;
 /** No more changes than this in one group, however few samples they have. */
@@ -29,9 +42,12 @@ export type Lane = 'live' | 'bulk';
 export interface Change {
   page?: DocumentPage;
   heartRate?: HeartRateRange & { rejected: readonly RejectedDocument[] };
-  ledger?: readonly LedgerEntry[];
+  ledger?: Ledger;
   samples: number;
 }
+
+/** Entries to be committed with a change; as a function, of what storing it did. It may be called again when the transaction is. */
+export type Ledger = readonly LedgerEntry[] | ((counts: Counts) => readonly LedgerEntry[]);
 
 interface Waiting {
   change: Change;
@@ -50,6 +66,8 @@ export interface WriterOptions {
   moments: Moments;
   newestSk: number;
   columnsOf(table: string): readonly Column[];
+  /** Bytes of the write-ahead log. */
+  logSize(): number;
   /** Called before each group; throws when there is no room on the disk. */
   beforeGroup?: () => void;
   /** Called once when DuckDB can serve no further statement in this process. */
@@ -68,6 +86,8 @@ export class Writer {
   #sk: number;
   #bulkSamples = 0;
   #liveInARow = 0;
+  #liveUntil = Number.NEGATIVE_INFINITY;
+  #checkpointsByUs = false;
   #running: Promise<void> | undefined;
   /** Why nothing more is taken; what was taken before is committed all the same, unless DuckDB cannot. */
   #closed: Error | undefined;
@@ -92,6 +112,8 @@ export class Writer {
     for (const moment of momentsOf(change)) this.#options.moments.hold(moment);
     const committed = new Promise<Counts>((resolve, reject) => this.#lanes[lane].push({ change, resolve, reject }));
     if (lane === 'bulk') this.#bulkSamples += change.samples;
+    // The ledger's own entries come with a backfill too.
+    else if (change.page || change.heartRate) this.#liveUntil = performance.now() + LIVE_FOR_MS;
     this.#running ??= this.#run();
     return committed.finally(() => {
       for (const moment of momentsOf(change)) this.#options.moments.end(moment);
@@ -116,6 +138,7 @@ export class Writer {
     await setImmediate();
     for (let group = this.#nextGroup(); group.length; group = this.#nextGroup()) {
       await this.#commit(group);
+      await this.#checkpoint();
     }
     // In the same turn in which nothing was found: a change that comes later must start a new run.
     this.#running = undefined;
@@ -126,12 +149,30 @@ export class Writer {
     const lane = live.length && (this.#liveInARow < LIVE_GROUPS_IN_A_ROW || !bulk.length) ? 'live' : 'bulk';
     this.#liveInARow = lane === 'live' ? this.#liveInARow + 1 : 0;
     const waiting = this.#lanes[lane];
-    const group = waiting.splice(0, groupLength(waiting));
+    const group = waiting.splice(0, groupLength(waiting, this.#isLive() ? GROUP_SAMPLES_BESIDE_LIVE : GROUP_SAMPLES));
     if (lane === 'bulk') {
       for (const { change } of group) this.#bulkSamples -= change.samples;
       for (const wanted of this.#roomWanted.splice(0)) wanted();
     }
     return group;
+  }
+
+  #isLive(): boolean {
+    return performance.now() < this.#liveUntil;
+  }
+
+  /** Says who decides on checkpoints, and makes one when it is ours and due. */
+  async #checkpoint(): Promise<void> {
+    const { connection, logSize } = this.#options;
+    try {
+      if (this.#checkpointsByUs !== this.#isLive()) {
+        this.#checkpointsByUs = !this.#checkpointsByUs;
+        await connection.run(`SET wal_autocheckpoint = '${this.#checkpointsByUs ? NEVER_BYTES : CHECKPOINT_BYTES.bulk}B'`);
+      }
+      if (this.#checkpointsByUs && logSize() > CHECKPOINT_BYTES.live) await connection.run('CHECKPOINT');
+    } catch {
+      // A checkpoint gives way to another transaction and comes after the next group; what else is wrong, that one meets and tells.
+    }
   }
 
   /** Commits a group; what fails is tried again in halves, so that a lack of memory, or one bad change, takes no neighbour with it. */
@@ -177,13 +218,10 @@ export class Writer {
       const results = changes.map(() => noCounts());
       const ledger: LedgerEntry[] = [];
       const observed: { collection: string; drift: readonly Drift[] }[] = [];
-      for (const [mapping, indexes] of byMapping(changes)) {
-        const done = await storeDocuments(
-          transaction,
-          mapping,
-          indexes.map(i => changes[i]!.page!),
-        );
-        indexes.forEach((i, n) => {
+      const indexes = byMapping(changes);
+      const pages = new Map([...indexes].map(([mapping, of]) => [mapping, of.map(i => changes[i]!.page!)]));
+      for (const [mapping, done] of await storeDocuments(transaction, pages)) {
+        indexes.get(mapping)!.forEach((i, n) => {
           results[i] = done.counts[n]!;
         });
         for (const entry of done.ledger) ledger.push(entry);
@@ -204,7 +242,7 @@ export class Writer {
       }
       confirmations.push(...settled);
       ledger.push(...(await driftEntries(connection, observed, this.#options.moments.latest())));
-      ledger.push(...changes.flatMap(change => change.ledger ?? []));
+      ledger.push(...changes.flatMap(({ ledger = [] }, i) => (typeof ledger === 'function' ? ledger(results[i]!) : ledger)));
       for (const statement of ledgerStatements(ledger, columnsOf)) await connection.run(statement);
       return results;
     });
@@ -234,14 +272,14 @@ export class Writer {
 }
 
 /** How many of the changes that wait go into the next group: of more than half of one as many as fill their last row group best, else all. */
-function groupLength(waiting: readonly Waiting[]): number {
+function groupLength(waiting: readonly Waiting[], most: number): number {
   let samples = 0;
   let length = 0;
   let best = { length: 0, unused: Number.POSITIVE_INFINITY };
-  while (length < waiting.length && length < GROUP_CHANGES && (length === 0 || samples < GROUP_SAMPLES)) {
+  while (length < waiting.length && length < GROUP_CHANGES && (length === 0 || samples < most)) {
     samples += waiting[length++]!.change.samples;
     const unused = (ROW_GROUP - (samples % ROW_GROUP)) % ROW_GROUP;
-    if (samples >= GROUP_SAMPLES / 2 && unused <= best.unused) best = { length, unused };
+    if (samples >= most / 2 && unused <= best.unused) best = { length, unused };
   }
   return best.length || length;
 }
