@@ -29,10 +29,16 @@ export const DATA_TYPES = [
 ] as const;
 
 /** The specification's example (2.15) says `activity` where live services say `daily_activity`: both are taken. */
-const ALIASES: Readonly<Record<string, string>> = { activity: 'daily_activity' };
+const ALIASES: ReadonlyMap<string, string> = new Map([['activity', 'daily_activity']]);
 
 /** The one name of a kind of data. */
-export const dataTypeOf = (name: string): string => ALIASES[name] ?? name;
+export const dataTypeOf = (name: string): string => ALIASES.get(name) ?? name;
+
+/** All names of a kind of data, the usual one first. */
+export const namesOf = (dataType: string): string[] => [
+  dataType,
+  ...[...ALIASES].flatMap(([name, meant]) => (meant === dataType ? [name] : [])),
+];
 
 /** The body of an event (2.17). Keys beyond these five are ignored. */
 export const webhookEvent = z.object({

@@ -10,7 +10,7 @@ import { remark } from './print.ts';
 /** What derives from the declarations and is committed: run by `npm run generate`; with `--check` it only compares. */
 const generated: Record<string, () => string> = {
   'schema/warehouse.sql': () => warehouseScript(resources.map(mapResource)),
-  'schema/openapi.json': () => `${JSON.stringify(describeService({ resources, heartRate }), null, 2)}\n`,
+  'schema/openapi.json': () => `${JSON.stringify(describeService({ resources, heartRate, webhooks: true }), null, 2)}\n`,
 };
 
 const check = process.argv.includes('--check');

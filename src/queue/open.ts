@@ -1,10 +1,10 @@
 import { type Processor, withBackend } from 'bullmq';
 import { messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { TooLate, withinTime } from '../within-time.ts';
 import { openEmbedded } from './embedded.ts';
 import { type Queue, type QueueEvents, type Queues, QueueUnavailable, type Worker, type WorkerSettings } from './queues.ts';
 import { openRedis } from './redis.ts';
-import { TooLate, withinTime } from './within-time.ts';
 
 const answerMs = 1_500;
 const sliceLength = 200;
@@ -55,6 +55,8 @@ export async function openQueues(options: { url?: string; folder: string; prefix
     } catch (error) {
       if (error instanceof TooLate || isOfConnection(messageOf(error)))
         throw new QueueUnavailable('the queue gives no answer; try again', { cause: error });
+      const refusal = refusalOfRedis(messageOf(error));
+      if (refusal) throw new QueueUnavailable(`Redis refuses (${refusal}); see its own log, then try again`, { cause: error });
       throw error;
     }
   };
@@ -85,6 +87,9 @@ export async function openQueues(options: { url?: string; folder: string; prefix
       return events;
     },
     add: (name, job, data, jobOptions) => orUnavailable(() => queue(name).add(job, data, jobOptions)),
+    addAll: async (name, jobs) => {
+      for (let i = 0; i < jobs.length; i += sliceLength) await orUnavailable(() => queue(name).addBulk(jobs.slice(i, i + sliceLength)));
+    },
     addBulk: async (name, jobs) => {
       for (let i = 0; i < jobs.length; i += sliceLength) await queue(name).addBulk(jobs.slice(i, i + sliceLength));
     },
@@ -104,4 +109,9 @@ export async function openQueues(options: { url?: string; folder: string; prefix
 /** Redis coming and going: said once, by the connection itself. */
 function isOfConnection(reason: string): boolean {
   return /ECONNREFUSED|ECONNRESET|EPIPE|Connection is closed|operation was aborted/.test(reason);
+}
+
+/** Its memory or disk is full, or it is not the one that writes: the first word of what it says. */
+function refusalOfRedis(reason: string): string | undefined {
+  return /\b(OOM|MISCONF|READONLY|LOADING|NOREPLICAS|CLUSTERDOWN|MASTERDOWN)\b/.exec(reason)?.[1];
 }

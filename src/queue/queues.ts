@@ -48,6 +48,11 @@ export interface Queues {
   events(name: string): QueueEvents;
   /** Adds a job durably. Rejects with QueueUnavailable after 1.5 s: BullMQ alone would wait for Redis without end. */
   add(queue: string, name: string, data: unknown, options?: JobsOptions): Promise<Job>;
+  /**
+   * Adds many durably, each slice of 200 at once. Rejects with QueueUnavailable when a slice gets no answer in 1.5 s; some of the jobs may
+   * be in the queue then.
+   */
+  addAll(queue: string, jobs: readonly NewJob[]): Promise<void>;
   /** Adds many, each slice of 200 at once. Waits for a Redis that is away. */
   addBulk(queue: string, jobs: readonly NewJob[]): Promise<void>;
   /** Rejects with QueueUnavailable like `add`. */

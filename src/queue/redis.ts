@@ -3,8 +3,8 @@ import { type ConnectionOptions, createRedisBackend, type QueueBaseOptions } fro
 import { Redis } from 'ioredis';
 import { messageOf, TryLaterError, UsageError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { withinTime } from '../within-time.ts';
 import type { Backend } from './backend.ts';
-import { withinTime } from './within-time.ts';
 
 const openTimeoutMs = 5_000;
 const reconnectMs = { first: 50, most: 2_000 };
@@ -66,7 +66,7 @@ export async function openRedis(url: string, log: Log): Promise<Backend> {
 }
 
 /** Host and port, without user and password. */
-function addressOf(url: string): string {
+export function addressOf(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed?.protocol !== 'redis:' && parsed?.protocol !== 'rediss:') {
     throw new UsageError('RINGNECK_QUEUE_URL must be like redis://host:6379 or rediss://user:password@host:6379');

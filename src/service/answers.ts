@@ -2,7 +2,6 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from './problem.ts';
-import type { Route } from './routes.ts';
 
 /** Where the service writes what it does. Neither tokens nor health data nor query strings are ever given to it. */
 export interface ServiceLog {
@@ -25,15 +24,19 @@ export function createAnswerError(log: ServiceLog | undefined) {
 }
 
 /** Refuses what no route takes before anything is read of its body: unknown routes, other methods, large bodies. */
-export function createRefuseUnroutable(routes: readonly Route[], bodyLimit: number) {
-  const known = routes.map(route => new RegExp(`^${route.path.replace(/\{\w+\}/g, '[^/]*')}$`));
+export function createRefuseUnroutable(routes: readonly { method: string; path: string }[], bodyLimit: number) {
+  const known = [...new Set(routes.map(({ path }) => path))].map(path => ({
+    pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]*')}$`),
+    allow: routes.flatMap(route => (route.path !== path ? [] : route.method === 'get' ? ['GET', 'HEAD'] : [route.method.toUpperCase()])),
+  }));
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { 'content-length': length = 0, 'transfer-encoding': encoding } = request.headers;
     // An unread body would keep the connection busy until it has arrived.
     if (Number(length) > 0 || encoding) reply.header('Connection', 'close');
     if (request.is404) {
       const path = request.url.split('?', 1)[0] ?? '';
-      if (known.some(pattern => pattern.test(path))) throw new Problem(405, 'Method Not Allowed', { Allow: 'GET, HEAD' });
+      const place = known.find(({ pattern }) => pattern.test(path));
+      if (place) throw new Problem(405, 'Method Not Allowed', { Allow: place.allow.join(', ') });
       throw new Problem(404, 'Not Found');
     }
     if (Number(length) > bodyLimit) throw new Problem(413, 'Payload Too Large');

@@ -2,12 +2,13 @@ import { jsonSchema } from '../../schema/fields.ts';
 import { errorResponses, errorSchemas, parameters, personalInfo } from './openapi-parts.ts';
 import type { CollectionRoute, Route, RouteOptions } from './routes.ts';
 import { listRoutes } from './routes.ts';
+import { describeEvent, describeSubscriptions, subscriptionSchemas, subscriptionSecurity } from './webhooks/describe-subscriptions.ts';
 
 type Json = Record<string, unknown>;
 
 /** The OpenAPI 3.1 document of the service, derived from the schema. The same arguments give the same document. */
-export function describeService(options: RouteOptions): Json {
-  const { resources, heartRate } = options;
+export function describeService(options: RouteOptions & { webhooks?: boolean }): Json {
+  const { resources, heartRate, specificationOnly = false, webhooks = false } = options;
   const routes = listRoutes(options);
   const schemas: Json = Object.fromEntries(
     resources.map(resource => [
@@ -28,12 +29,19 @@ export function describeService(options: RouteOptions): Json {
     },
     servers: [{ url: '/' }],
     security: [{ accessToken: [] }],
-    paths: Object.fromEntries(routes.map(route => [route.path, { get: describeRoute(route) }])),
+    paths: {
+      ...Object.fromEntries(routes.map(route => [route.path, { get: describeRoute(route) }])),
+      ...(webhooks ? describeSubscriptions(specificationOnly) : {}),
+    },
+    ...(webhooks ? { webhooks: { event: describeEvent } } : {}),
     components: {
-      schemas: { ...schemas, ...errorSchemas },
+      schemas: { ...schemas, ...(webhooks ? subscriptionSchemas : {}), ...errorSchemas },
       parameters,
       responses: errorResponses,
-      securitySchemes: { accessToken: { type: 'http', scheme: 'bearer', description: 'The access token of a user (5).' } },
+      securitySchemes: {
+        accessToken: { type: 'http', scheme: 'bearer', description: 'The access token of a user (5).' },
+        ...(webhooks ? subscriptionSecurity : {}),
+      },
     },
   };
 }

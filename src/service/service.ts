@@ -12,6 +12,8 @@ import { defaultSettings, type ServiceSettings } from './settings.ts';
 import type { DocumentSource } from './source.ts';
 import { serveSpecification } from './specification-pages.ts';
 import type { Authenticate } from './tokens.ts';
+import { listSubscriptionRoutes, serveSubscriptions } from './webhooks/subscription-routes.ts';
+import type { Webhooks } from './webhooks/webhooks.ts';
 
 export interface ServiceOptions {
   resources: readonly Resource[];
@@ -22,18 +24,21 @@ export interface ServiceOptions {
   /** Signs next_token; the same key after a restart keeps tokens valid. At least 32 random bytes. */
   tokenKey: Uint8Array;
   log?: ServiceLog;
+  /** Serves section 4.4 too. */
+  webhooks?: Webhooks;
 }
 
 /** Of a request line with its headers. Parameters may be as long, so that a long id is an unknown document and no error of the router. */
 const MAX_HEADER_BYTES = 16_384;
 
-/** The service of sections 4.1 to 4.3 and its extensions, over any source of documents. It does not listen yet. */
+/** The service of section 4 and its extensions, over any source of documents. It does not listen yet. */
 export function createService(options: ServiceOptions): FastifyInstance {
-  const { resources, source, clock, tokenKey, log } = options;
+  const { resources, source, clock, tokenKey, log, webhooks } = options;
   const settings = { ...defaultSettings, ...options.settings };
   const { specificationOnly, requestTimeoutMs, answerTimeoutMs } = settings;
-  const described = { resources, heartRate, specificationOnly };
+  const described = { resources, heartRate, specificationOnly, webhooks: webhooks !== undefined };
   const routes = listRoutes(described);
+  const subscriptionRoutes = webhooks ? listSubscriptionRoutes(specificationOnly) : [];
   const admit = createAdmit(options.authenticate, settings, clock);
   const maker: PageMaker = { source, settings, clock, tokenKey };
   const answerError = createAnswerError(log);
@@ -50,7 +55,10 @@ export function createService(options: ServiceOptions): FastifyInstance {
     clientErrorHandler: answerBrokenConnection,
   });
   service.setErrorHandler(answerError);
-  service.addHook('onRequest', createRefuseUnroutable(routes, settings.bodyLimit));
+  service.addHook(
+    'onRequest',
+    createRefuseUnroutable([...routes.map(({ path }) => ({ method: 'get', path })), ...subscriptionRoutes], settings.bodyLimit),
+  );
   service.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions, is404 } = request;
     const route = is404 ? undefined : routeOptions.url;
@@ -61,6 +69,7 @@ export function createService(options: ServiceOptions): FastifyInstance {
   });
   serveSpecification(service, describeService(described));
 
+  if (webhooks) serveSubscriptions(service, webhooks, subscriptionRoutes);
   for (const route of routes) {
     service.get<{ Querystring: Query; Params: { document_id?: string } }>(fastifyPath(route.path), async (request, reply) => {
       const userId = admit(request.headers.authorization);

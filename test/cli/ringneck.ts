@@ -96,6 +96,8 @@ export async function startRingneck(args: readonly string[], surroundings: Surro
 export interface Sandbox {
   url: string;
   people: { name: string; user_id: string; token: string }[];
+  client: { id: string; secret: string };
+  control: { url: string; secret: string };
 }
 
 /** A sandbox service in a process of its own, until the tests of the file have ended. */

@@ -40,6 +40,11 @@ test('one line of JSON, the tokens at the first start only, and new ones when as
     { name: 'ada', user_id: expect.stringMatching(/^[0-9a-f-]{36}$/), token: expect.stringMatching(/^rn_[\w-]{43}$/) },
     { name: 'ben', user_id: expect.stringMatching(/^[0-9a-f-]{36}$/), token: expect.stringMatching(/^rn_[\w-]{43}$/) },
   ]);
+  expect(made.client).toEqual({ id: expect.stringMatching(/^[0-9a-f-]{36}$/), secret: expect.any(String) });
+  expect(made.control).toEqual({
+    url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/control$/),
+    secret: expect.stringMatching(/^rc_[\w-]{43}$/),
+  });
   const token = made.people[0].token;
   expect(await status(made.url, token)).toBe(200);
   expect(await first.end()).toEqual({ code: 0, stdout: `${first.first}\n`, stderr: '' });
@@ -47,12 +52,15 @@ test('one line of JSON, the tokens at the first start only, and new ones when as
   const second = await visit(env, ['--port', '0', '--json']);
   const again = JSON.parse(second.first);
   expect(again.people).toEqual(made.people.map((person: object) => ({ ...person, token: null })));
+  expect([again.client.secret, again.control.secret]).toEqual([null, null]);
   expect(await status(again.url, token)).toBe(200);
   await second.end();
 
   const third = await visit(env, [...OPTIONS, '--json', '--new-tokens']);
   const renewed = JSON.parse(third.first);
   expect(renewed.people[0].token).toMatch(/^rn_/);
+  expect(renewed.control.secret).toMatch(/^rc_/);
+  expect(renewed.control.secret).not.toBe(made.control.secret);
   expect(await status(renewed.url, token)).toBe(401);
   expect(await status(renewed.url, renewed.people[0].token)).toBe(200);
   await third.end();
@@ -74,7 +82,7 @@ test('for people the tokens are a table, and a second service in the folder is t
   expect(first).toMatch(/^name +user_id +token$/);
   while (!service.stdout.includes('serving at')) await service.line();
   expect(service.stdout).toMatch(
-    /^name .*\nada +[0-9a-f-]{36} +rn_\S+\nben +\S+ +rn_\S+\n\nserving at http:\/\/127\.0\.0\.1:\d+, described at http:\S+\/docs\n$/,
+    /^name .*\nada +[0-9a-f-]{36} +rn_\S+\nben +\S+ +rn_\S+\n\nclient [0-9a-f-]{36}, secret \S+\ncontrol http:\/\/127\.0\.0\.1:\d+\/control, secret rc_\S+\nserving at http:\/\/127\.0\.0\.1:\d+, described at http:\S+\/docs\n\nTo follow it from another terminal \(`ringneck up` listens there\):\n {2}export RINGNECK_SERVICE_URL=http:\S+\n {2}export RINGNECK_CLIENT_ID=\S+\n {2}export RINGNECK_CLIENT_SECRET=\S+\n {2}export RINGNECK_CALLBACK_URL=http:\/\/127\.0\.0\.1:8080\/webhook\n {2}export RINGNECK_VERIFICATION_TOKEN=\S+\n$/,
   );
   expect(await ringneck(['service', ...OPTIONS], { env })).toMatchObject({
     code: 75,
@@ -86,6 +94,7 @@ test('for people the tokens are a table, and a second service in the folder is t
   while (!again.service.stdout.includes('serving at')) await again.service.line();
   await again.service.said('--new-tokens replaces them');
   expect(again.service.stdout).toMatch(/\nada +\S+ +\(as before\)\n/);
+  expect(again.service.stdout).toMatch(/\ncontrol http:\S+, secret \(as before\)\n/);
   await again.end();
 });
 
@@ -103,3 +112,51 @@ test('a port that is in use is one line, and leaves the folder free', async () =
   expect(await ringneck(['service', ...OPTIONS.slice(0, -1), String(port)], { env })).toEqual(refused);
   expect(await ringneck(['service', ...OPTIONS.slice(0, -1), String(port)], { env })).toEqual(refused);
 });
+
+test('its people live: the clock moves, data appear over HTTP, faults go on and off, and a restart goes on from there', async () => {
+  const env = newEnv();
+  const first = await visit(env, [...OPTIONS, '--json', '--fault', 'status=503']);
+  const { url, people, control } = JSON.parse(first.first);
+  const headers = { authorization: `Bearer ${control.secret}`, 'content-type': 'application/json' };
+  interface Report {
+    clock: { now: string; speed: number };
+    faults: object;
+  }
+  const ask = async (place: string, body?: object) => {
+    const answer = await fetch(place, { headers, ...(body && { method: 'POST', body: JSON.stringify(body) }) });
+    return (await answer.json()) as Report;
+  };
+  const nights = async () => {
+    const query = 'start_date=2025-01-11&end_date=2025-01-14';
+    const answer = await fetch(`${url}/v2/usercollection/sleep?${query}`, { headers: { authorization: `Bearer ${people[0].token}` } });
+    return answer.ok ? ((await answer.json()) as { data: { day: string }[] }).data.map(({ day }) => day) : [answer.status];
+  };
+
+  expect(await nights()).toEqual([503]);
+  expect((await ask(`${control.url}/faults`, { status: null })).faults).toEqual({});
+  // The last day has ended for everybody when it is 4 a.m. for ben, in New York.
+  expect((await ask(control.url)).clock).toEqual({ now: '2025-01-11T09:00:00.000Z', speed: 0 });
+  expect(await nights()).toEqual([]);
+  expect((await ask(`${control.url}/clock`, { advance: 2 * 86_400 })).clock.now).toBe('2025-01-13T09:00:00.000Z');
+  // ada's ring has not synced yet on the 13th.
+  expect([...new Set<unknown>(await nights())]).toEqual(['2025-01-11', '2025-01-12']);
+  expect((await first.end()).code).toBe(0);
+
+  const second = await visit(env, ['--port', '0', '--json', '--clock-speed', '3600']);
+  const again = JSON.parse(second.first);
+  const { now, speed } = (await ask(again.control.url)).clock;
+  expect(speed).toBe(3600);
+  expect(now >= '2025-01-13T09:00:00.000Z' && now < '2025-01-15').toBe(true);
+  expect((await ask(again.control.url)).clock.now > now).toBe(true);
+  expect(await second.end()).toMatchObject({ code: 0, stderr: '' });
+
+  for (const [option, value, message] of [
+    ['--fault', 'sulk', 'no fault is called "sulk"; there are status=CODE[/RATE], slow=MS'],
+    ['--fault', 'slow', 'slow is no fault: expected slow=MS'],
+    ['--clock-speed', '-1', 'expected a whole number from 0 to 10000'],
+  ] as const) {
+    const refused = await ringneck(['service', ...OPTIONS, option, value], { env: newEnv() });
+    expect([refused.code, refused.stdout]).toEqual([2, '']);
+    expect(refused.stderr).toContain(message);
+  }
+}, 60_000);

@@ -72,6 +72,17 @@ describe.each(['embedded', 'redis'] as const)('queues, %s', kind => {
       expect([...seen].sort((a, b) => Number(a) - Number(b))).toEqual(numbers(1_000));
     });
 
+    test('many that are added for good are there when the addition resolves, in their order', async () => {
+      await queues.addAll(
+        'work',
+        numbers(450).map(i => ({ name: 'n', data: i })),
+      );
+      expect((await queues.counts('work')).waiting).toBe(450);
+      queues.worker('work', note, { concurrency: 1 });
+      await until('all', () => seen.length === 450);
+      expect(seen).toEqual(numbers(450));
+    });
+
     test('live work overtakes bulk work', async () => {
       await queues.addBulk(
         'work',
@@ -296,6 +307,7 @@ describe.each(['embedded', 'redis'] as const)('queues, %s', kind => {
       await until('two run', async () => (await queues.counts('work')).active === 2);
       await Promise.all([queues.close(), queues.close()]);
       await expect(queues.add('work', 'n', 'late')).rejects.toThrow('try again');
+      await expect(queues.addAll('work', [{ name: 'n', data: 'late' }])).rejects.toThrow('try again');
       expect(seen).toHaveLength(2);
       queues = await open();
       expect(await queues.counts('work')).toMatchObject({ waiting: 8, active: 0 });

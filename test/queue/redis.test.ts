@@ -107,6 +107,38 @@ describe.skipIf(!hasRedis)('a Redis', () => {
     await queues.close();
   });
 
+  test('that is away does not keep an addition of many waiting, nor does it come true later', async () => {
+    redis = await startRedis();
+    const queues = await open(redis.url);
+    await redis.kill();
+    await sleep(100);
+    const start = Date.now();
+    const many = Array.from({ length: 450 }, (_, i) => ({ name: 'n', data: i }));
+    await expect(queues.addAll('work', many)).rejects.toThrow(QueueUnavailable);
+    expect(Date.now() - start).toBeLessThan(1_900);
+    await redis.start();
+    await until('it answers again', () =>
+      queues.ping().then(
+        () => true,
+        () => false,
+      ),
+    );
+    expect((await queues.counts('work')).waiting).toBe(0);
+    await queues.addAll('work', many);
+    expect((await queues.counts('work')).waiting).toBe(450);
+    await queues.close();
+  });
+
+  test('whose memory is full is unavailable, and says so', async () => {
+    redis = await startRedis('--maxmemory', '1mb');
+    const queues = await open(redis.url);
+    const error = await queues.addAll('work', [{ name: 'n', data: 'one' }]).catch(thrown => thrown);
+    expect(error).toBeInstanceOf(QueueUnavailable);
+    expect(error.message).toContain('OOM');
+    await expect(queues.add('work', 'n', 'one')).rejects.toThrow(QueueUnavailable);
+    await queues.close();
+  });
+
   test('that is away does not keep us from closing', async () => {
     redis = await startRedis();
     const queues = await open(redis.url);

@@ -1,29 +1,65 @@
 import { findDayNumber } from '../../../schema/instant.ts';
 import type { Edit } from './edits.ts';
 import { writeId } from './identity.ts';
-import { createLife, type Life } from './life.ts';
-import type { Person } from './person.ts';
+import type { Life } from './life.ts';
+import type { Minutes } from './movement.ts';
 import { remember } from './remember.ts';
 import { type SleepReport, sleepReports } from './reports.ts';
+import type { View } from './view.ts';
 
-/** A life with its edits: what documents are written from. */
+/**
+ * A life with its edits, as far as it has reached the service: what documents are written from. `momentsOf` and `minutesOf` give
+ * what is there of a day; the rest of the life is known whole, whatever was synced.
+ */
 export interface Diary extends Life {
+  view: View;
   sleepsOf(day: number): SleepReport[];
+  /** Whether what the ring recorded up to a moment of a day is there. */
+  hasSynced(day: number, moment: number): boolean;
+  /** Whether the ring has synced since the night that ends on a day was over, worn or not. */
+  knowsMorning(day: number): boolean;
+  /** Up to which moment of a day activity and stress are there. */
+  uploadedOf(day: number): number;
+  /** The last day of which anything can be there. */
+  lastDay: number;
   /** The identifier of a document of a kind and a day. */
   idOf(kind: string, day: number, ordinal?: number): string;
 }
 
-export function createDiary(person: Person, edits: readonly Edit[]): Diary {
-  const life = createLife(person);
+/** The diary of a life under a view. Edits of other people are left out. */
+export function createDiary(life: Life, edits: readonly Edit[], view: View): Diary {
+  const { person, zone, bedTimesOf } = life;
   const byDay = new Map<number | undefined, Edit[]>();
   for (const edit of edits) {
     if (edit.userId !== person.userId) continue;
     const day = findDayNumber(edit.day);
     byDay.set(day, [...(byDay.get(day) ?? []), edit]);
   }
+  const hasSynced = (day: number, moment: number) => day <= view.wholeTo || moment <= view.synced;
+  const uploadedOf = (day: number) => (day <= view.wholeTo ? Number.POSITIVE_INFINITY : view.uploaded);
+  const latest = Math.max(view.synced, view.uploaded);
   return {
     ...life,
-    sleepsOf: remember(8, day => sleepReports(life, day, byDay.get(day) ?? [])),
+    view,
+    hasSynced,
+    uploadedOf,
+    // An evening nap counts for the day after.
+    lastDay: Math.max(view.wholeTo, latest > 0 ? zone.local(latest).day + 1 : view.wholeTo),
+    sleepsOf: remember(8, day => sleepReports(life, day, byDay.get(day) ?? [], ({ end }) => hasSynced(day, end))),
+    momentsOf: day => life.momentsOf(day).filter(({ end }) => hasSynced(day, end)),
+    minutesOf: day => cutMinutes(life.minutesOf(day), uploadedOf(day)),
+    knowsMorning(day) {
+      const { night, unworn } = bedTimesOf(day);
+      return hasSynced(day, (unworn ?? night).end);
+    },
     idOf: (kind, day, ordinal = 0) => writeId(person.seed, { person: person.index, kind, day, ordinal }),
   };
+}
+
+/** The minutes before a moment, in whole 5 minutes as activity classes are. */
+function cutMinutes(minutes: Minutes, moment: number): Minutes {
+  if (moment >= minutes.end) return minutes;
+  const count = Math.max(0, Math.floor((moment - minutes.start) / 300) * 5);
+  const [met, state, steps] = [minutes.met, minutes.state, minutes.steps];
+  return { ...minutes, met: met.subarray(0, count), state: state.subarray(0, count), steps: steps.subarray(0, count) };
 }

@@ -16,7 +16,9 @@ export type Edit =
   /** The user moves bedtime or waking by so many seconds; a start moves in steps of 300, as its samples do, an end in steps of 30. */
   | (About & { kind: 'edit-bedtime'; id: string; startShift: number; endShift: number })
   /** All sleeps of a day are analysed anew. */
-  | (About & { kind: 'reanalyse-day' });
+  | (About & { kind: 'reanalyse-day' })
+  /** A nap between two moments, in seconds, that is in nobody's plans. The heart-rate series and activity do not know of it. */
+  | (About & { kind: 'record-nap'; start: number; end: number });
 
 /** A shorter sleep is none (specification 2.12). */
 const SHORTEST = (15 * 60) / EPOCH;

@@ -35,7 +35,7 @@ export function createLife(person: Person): Life {
   const bedTimesOf = remember(SMALL, day => bedTimes(person, zone, day));
   const planOf = remember(SMALL, day => planDay(person, zone, day, bedTimesOf(day), bedTimesOf(day + 1)));
   const conditionOfDay = remember(SMALL, day => conditionOf(person, day, planOf));
-  const periodsOfDay = remember(LARGE, day => periodsOf(person, zone, day, { bedTimesOf, planOf, conditionOf: conditionOfDay }));
+  const periodsOfDay = remember(LARGE, day => periodsOf(zone, day, bedTimesOf(day), { person, planOf, conditionOf: conditionOfDay }));
   const momentsOf = (day: number) => measureMoments(person, day, planOf(day), conditionOfDay(day));
   const periodsAround = (day: number) => [...periodsOfDay(day), ...periodsOfDay(day + 1)];
   const minutesOfDay = remember(LARGE, day => {

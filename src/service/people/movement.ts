@@ -10,7 +10,7 @@ export const State = { awake: 0, lying: 1, asleep: 2, training: 3, moment: 4, un
 /** MET of a minute of which nothing is known. */
 export const UNKNOWN = 255;
 /** What a ring on a table measures, in tenths of a MET. */
-const UNWORN = 1;
+export const UNWORN = 1;
 
 /** The minutes of an activity day, 4 a.m. to 4 a.m. local time: 1,440 of them but for the days on which the clocks change. */
 export interface Minutes extends Span {

@@ -12,8 +12,10 @@ import { dailyResilience, dailyStress } from './documents/stress.ts';
 import type { Edit } from './edits.ts';
 import { SOURCES } from './heart-rate.ts';
 import { findName } from './identity.ts';
+import { createLife, type Life } from './life.ts';
 import { createPerson, type Person } from './person.ts';
 import { ringDocument, ringOn } from './rings.ts';
+import { wholeView } from './view.ts';
 
 /** A row of the heart-rate series as it travels (specification 2.14). */
 export interface HeartRateRow extends WireDocument {
@@ -40,6 +42,7 @@ export interface People {
   personalInfo(userId: string): WireDocument | undefined;
 }
 
+/** What writes the dated documents of each resource. */
 const DATED: Record<string, (diary: Diary, day: number) => WireDocument[]> = {
   daily_readiness: dailyReadiness,
   daily_sleep: dailySleep,
@@ -66,36 +69,54 @@ export interface PeopleOptions {
 export function createPeople({ seed, count, from, to, edits = [] }: PeopleOptions): People {
   const [first, last] = [findDayNumber(from), findDayNumber(to)];
   if (first === undefined || last === undefined || first > last) throw new RangeError(`no range of days: ${from} to ${to}`);
-  const persons = Array.from({ length: count }, (_, index) => createPerson(seed, index));
-  const diaries = new Map(persons.map(person => [person.userId, createDiary(person, edits)]));
+  const lives = createLives(seed, count);
+  return showPeople(seed, from, new Map(lives.map(life => [life.person.userId, createDiary(life, edits, wholeView(last))])));
+}
+
+/** The lives of the people of a seed. */
+export function createLives(seed: number, count: number): Life[] {
+  return Array.from({ length: count }, (_, index) => createLife(createPerson(seed, index)));
+}
+
+/** People as their diaries tell of them from a first day on; in the order of their indexes, by user. */
+export function showPeople(seed: number, from: string, diaries: ReadonlyMap<string, Diary>): People {
+  const first = findDayNumber(from);
+  if (first === undefined) throw new RangeError(`no day: ${from}`);
+  const persons = [...diaries.values()].map(({ person }) => person);
 
   return {
     persons,
     from,
-    to,
+    get to() {
+      let last = first;
+      for (const { lastDay } of diaries.values()) last = Math.max(last, lastDay);
+      return formatDay(last);
+    },
     documents(userId, resourceName, day) {
       const diary = diaries.get(userId);
       const number = findDayNumber(day);
       const write = Object.hasOwn(DATED, resourceName) ? DATED[resourceName] : undefined;
-      if (!diary || !write || number === undefined || number < first || number > last) return [];
+      if (!diary || !write || number === undefined || number < first || number > diary.lastDay) return [];
       return write(diary, number).sort(byId);
     },
     findDay(userId, resourceName, id) {
       const name = findName(seed, id);
-      if (!name || name.kind !== resourceName || persons[name.person]?.userId !== userId) return undefined;
-      return name.day < first || name.day > last ? undefined : formatDay(name.day);
+      const diary = diaries.get(userId);
+      if (!name || !diary || name.kind !== resourceName || name.person !== diary.person.index) return undefined;
+      return name.day < first || name.day > diary.lastDay ? undefined : formatDay(name.day);
     },
     ringConfigurations(userId) {
       const diary = diaries.get(userId);
       if (!diary) return [];
-      const { person, zone } = diary;
-      // The first night began on the evening before.
-      const [oldest, newest] = [ringOn(person, first - 1), ringOn(person, last)];
+      const { person, zone, view } = diary;
+      // The first night began on the evening before. A new ring is known from the first sync on the day after it was set up.
+      const oldest = ringOn(person, first - 1);
+      const newest = Math.max(oldest, ringOn(person, Math.max(view.wholeTo, zone.local(view.synced).day - 1)));
       return Array.from({ length: newest - oldest + 1 }, (_, i) => ringDocument(person, zone, oldest + i)).sort(byId);
     },
     heartRate(userId, fromMicros, toMicros, limit = Number.POSITIVE_INFINITY) {
       const diary = diaries.get(userId);
-      return diary ? heartRateRows(diary, first, last, fromMicros / 1000, toMicros / 1000, limit) : [];
+      return diary ? heartRateRows(diary, first, fromMicros / 1000, toMicros / 1000, limit) : [];
     },
     personalInfo(userId) {
       const person = diaries.get(userId)?.person;
@@ -108,11 +129,11 @@ export function createPeople({ seed, count, from, to, edits = [] }: PeopleOption
 
 const byId = (a: WireDocument, b: WireDocument) => ((a.id as string) < (b.id as string) ? -1 : 1);
 
-/** Rows by time in milliseconds, within the local days from `first` to `last`. */
-function heartRateRows({ zone, beatsOf }: Diary, first: number, last: number, from: number, to: number, limit: number): HeartRateRow[] {
+/** Rows by time in milliseconds, from the local day `first` to the last moment that is there. */
+function heartRateRows({ zone, beatsOf, view }: Diary, first: number, from: number, to: number, limit: number): HeartRateRow[] {
   const rows: HeartRateRow[] = [];
   const begin = Math.max(from, zone.at(first, 0) * 1000);
-  const end = Math.min(to, zone.at(last + 1, 0) * 1000);
+  const end = Math.min(to, Math.max(zone.at(view.wholeTo + 1, 0), view.synced, view.uploaded) * 1000);
   if (!(begin < end)) return rows;
   const write = createWriter();
   // An activity day begins at 4 a.m.: the night before a day is the end of the day before.

@@ -30,26 +30,31 @@ export function sleepDay(zone: Zone, end: number): number {
 }
 
 interface Surroundings {
-  bedTimesOf(day: number): BedTimes;
+  person: Person;
   planOf(day: number): Plan;
   conditionOf(day: number): Condition;
 }
 
+/** A sleep as the ring sees it. */
+export function recordPeriod(
+  { person, planOf, conditionOf }: Surroundings,
+  { start, end }: Span,
+  { kind, day, ordinal }: Pick<Period, 'kind' | 'day' | 'ordinal'>,
+): Period {
+  const random = new Random(keyOf(person, day, 'stages', ordinal));
+  const unrest = clamp(0.55 * planOf(day - 1).stress + 0.4 * planOf(day - 1).indulgence + random.normal(0, 0.16), 0, 1);
+  const stages = sleepStages(random, Math.round((end - start) / EPOCH), unrest);
+  const floor = kind === 'long_sleep' ? 0 : kind === 'rest' ? 9 : 5;
+  const pulse = pulseOf(person, day, ordinal, stages, conditionOf(day), floor);
+  const breathRate = person.breathRate + 0.6 * planOf(day - 1).indulgence + random.normal(0, 0.25);
+  return { start, end, kind, day, ordinal, stages, movement: movements(random, stages), pulse, breathRate };
+}
+
 /** The sleep periods that count for a day: the night, the naps since 6 p.m. of the day before, and what was taken for one. */
-export function periodsOf(person: Person, zone: Zone, day: number, { bedTimesOf, planOf, conditionOf }: Surroundings): Period[] {
-  const { night, unworn } = bedTimesOf(day);
+export function periodsOf(zone: Zone, day: number, { night, unworn }: BedTimes, surroundings: Surroundings): Period[] {
+  const { planOf } = surroundings;
   const naps = [...planOf(day - 1).naps, ...planOf(day).naps].filter(nap => sleepDay(zone, nap.end) === day);
-  const condition = conditionOf(day);
-  const record = (span: Span, kind: Period['kind'], ordinal: number): Period => {
-    const random = new Random(keyOf(person, day, 'stages', ordinal));
-    const unrest = clamp(0.55 * planOf(day - 1).stress + 0.4 * planOf(day - 1).indulgence + random.normal(0, 0.16), 0, 1);
-    const stages = sleepStages(random, Math.round((span.end - span.start) / EPOCH), unrest);
-    const floor = kind === 'long_sleep' ? 0 : kind === 'rest' ? 9 : 5;
-    const pulse = pulseOf(person, day, ordinal, stages, condition, floor);
-    const breathRate = person.breathRate + 0.6 * planOf(day - 1).indulgence + random.normal(0, 0.25);
-    return { start: span.start, end: span.end, kind, day, ordinal, stages, movement: movements(random, stages), pulse, breathRate };
-  };
-  const periods = naps.map((nap, i) => record(nap, nap.kind, i + 1));
-  if (!unworn) periods.unshift(record(night, 'long_sleep', 0));
+  const periods = naps.map((nap, i) => recordPeriod(surroundings, nap, { kind: nap.kind, day, ordinal: i + 1 }));
+  if (!unworn) periods.unshift(recordPeriod(surroundings, night, { kind: 'long_sleep', day, ordinal: 0 }));
   return periods;
 }

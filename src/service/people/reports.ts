@@ -1,7 +1,7 @@
 import { addedMovement, addedStage, type Edit, reshape, shifts } from './edits.ts';
 import { writeId } from './identity.ts';
 import type { Life } from './life.ts';
-import type { Period } from './periods.ts';
+import { type Period, recordPeriod } from './periods.ts';
 import { keyOf } from './person.ts';
 import { Random, round } from './random.ts';
 import { AWAKE, DEEP, EPOCH, LIGHT, REM, reanalyse } from './stages.ts';
@@ -13,23 +13,24 @@ export interface SleepReport extends Omit<Period, 'kind'> {
   reason: string;
 }
 
-/** The sleeps of a day after its edits, in their order. */
-export function sleepReports({ person, periodsOf }: Life, day: number, edits: readonly Edit[]): SleepReport[] {
-  let reports: SleepReport[] = periodsOf(day).map(({ kind, ...period }) => {
-    const random = new Random(keyOf(person, day, 'analysis', period.ordinal));
-    const background = random.chance(0.5) ? 'background_sleep_analysis' : 'background_created_foreground_updated';
-    return {
-      ...period,
-      id: writeId(person.seed, { person: person.index, kind: 'sleep', day, ordinal: period.ordinal }),
-      type: kind,
-      reason: random.chance(0.75) ? 'foreground_sleep_analysis' : background,
-    };
-  });
+/** Ordinals of naps that were recorded besides; those of the plan are far below. */
+const FIRST_RECORDED = 128;
+
+/** The sleeps of a day that have reached the service, after its edits, in their order. */
+export function sleepReports(life: Life, day: number, edits: readonly Edit[], isThere: (period: Period) => boolean): SleepReport[] {
+  const { person } = life;
+  let reports = life.periodsOf(day).filter(isThere).map(report);
   let version = 0;
+  let napsRecorded = 0;
   for (const edit of edits) {
     if (edit.kind === 'reanalyse-day') {
       version++;
       reports = reports.map(analyseAgain);
+      continue;
+    }
+    if (edit.kind === 'record-nap') {
+      const kind = life.zone.local(edit.end).day === day ? 'sleep' : 'late_nap';
+      reports = [...reports, report(recordPeriod(life, edit, { kind, day, ordinal: FIRST_RECORDED + napsRecorded++ }))];
       continue;
     }
     reports = reports.flatMap(report => {
@@ -39,6 +40,17 @@ export function sleepReports({ person, periodsOf }: Life, day: number, edits: re
     });
   }
   return reports;
+
+  function report({ kind, ...period }: Period): SleepReport {
+    const random = new Random(keyOf(person, day, 'analysis', period.ordinal));
+    const background = random.chance(0.5) ? 'background_sleep_analysis' : 'background_created_foreground_updated';
+    return {
+      ...period,
+      id: writeId(person.seed, { person: person.index, kind: 'sleep', day, ordinal: period.ordinal }),
+      type: kind,
+      reason: random.chance(0.75) ? 'foreground_sleep_analysis' : background,
+    };
+  }
 
   function analyseAgain(report: SleepReport): SleepReport {
     const stages = reanalyse(new Random(keyOf(person, day, 'reanalysis', report.ordinal * 1000 + version)), report.stages);

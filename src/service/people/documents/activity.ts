@@ -1,7 +1,7 @@
 import { formatDay } from '../../../../schema/instant.ts';
 import type { WireDocument } from '../../../../schema/resource.ts';
 import type { Diary } from '../diary.ts';
-import { UNKNOWN } from '../movement.ts';
+import { UNKNOWN, UNWORN } from '../movement.ts';
 import { keyOf, type Person } from '../person.ts';
 import { Random, round } from '../random.ts';
 import { along, weigh } from '../scores.ts';
@@ -29,6 +29,8 @@ interface Sums {
   /** MET minutes above rest while moving: what active calories and the distance are made of. */
   effort: number;
   average: number;
+  /** MET minutes with the minutes without the ring counted as rest: what total calories are made of. */
+  spent: number;
   steps: number;
 }
 
@@ -39,11 +41,12 @@ function sumUp(met: Uint8Array, tenthSteps: Uint16Array): Sums {
   const classes = new Uint8Array(met.length / 5);
   const seconds = [0, 0, 0, 0, 0, 0];
   const metMinutes = [0, 0, 0, 0, 0, 0];
-  let [effort, total, known, steps] = [0, 0, 0, 0];
+  let [effort, total, known, spent, steps] = [0, 0, 0, 0, 0];
   for (let block = 0; block < classes.length; block++) {
     let sum = 0;
     for (let i = block * 5; i < block * 5 + 5; i++) {
       const value = met[i]!;
+      spent += value === UNKNOWN || value === UNWORN ? 10 : value;
       if (value === UNKNOWN) continue;
       sum += value;
       known++;
@@ -56,16 +59,18 @@ function sumUp(met: Uint8Array, tenthSteps: Uint16Array): Sums {
     metMinutes[kind]! += sum;
     total += sum;
   }
-  return { classes, seconds, metMinutes, effort: effort / 10, average: known ? total / known / 10 : 0, steps: Math.round(steps / 10) };
+  const average = known ? total / known / 10 : 0;
+  return { classes, seconds, metMinutes, effort: effort / 10, average, spent: spent / 10, steps: Math.round(steps / 10) };
 }
 
 /** Kilocalories of a minute at 1 MET: one per kilogram and hour. */
 const kcalPerMinute = ({ weightKg }: Person) => weightKg / 60;
 
-/** The daily_activity of a day. */
+/** The daily_activity of a day, or of the part of it that is there; none before the first 5 minutes. */
 export function dailyActivity(diary: Diary, day: number): WireDocument[] {
   const { person, zone, planOf, minutesOf } = diary;
   const { start, met, steps } = minutesOf(day);
+  if (met.length === 0) return [];
   const sums = sumUp(met, steps);
   const random = new Random(keyOf(person, day, 'activity document'));
   const minutes = (kind: number) => Math.round(sums.metMinutes[kind]! / 10);
@@ -75,8 +80,7 @@ export function dailyActivity(diary: Diary, day: number): WireDocument[] {
   const targetEffort = (350 + 160 * person.fitness) * (planOf(day - 1).training && planOf(day - 2).training ? 0.85 : 1);
   const targetMeters = Math.round((targetEffort * METERS_PER_EFFORT) / 500) * 500;
   const alerts = inactivityAlerts(sums.classes);
-  const scored = scoreOf(diary, day, sums, alerts, walked / targetMeters);
-  const unknown = met.reduce((count, value) => count + (value === UNKNOWN || value === 1 ? 1 : 0), 0);
+  const scored = scoreOf(diary, day, sums, alerts, walked / targetMeters, start + met.length * 60);
   const timestamp = zone.write(start);
   const document: WireDocument = {
     id: diary.idOf('daily_activity', day),
@@ -104,7 +108,7 @@ export function dailyActivity(diary: Diary, day: number): WireDocument[] {
     target_calories: Math.round((targetEffort * kcalPerMinute(person)) / 50) * 50,
     target_meters: targetMeters,
     timestamp,
-    total_calories: Math.round((sums.average * (met.length - unknown) + unknown) * kcalPerMinute(person)),
+    total_calories: Math.round(sums.spent * kcalPerMinute(person)),
   };
   return [omitSome(random, document, ['class_5_min', 'score'], 0.008)];
 }
@@ -139,8 +143,12 @@ const WEIGHTS = {
   training_volume: 15,
 };
 
-function scoreOf({ planOf }: Diary, day: number, { seconds }: Sums, alerts: number, reached: number) {
-  const week = Array.from({ length: 7 }, (_, ago) => planOf(day - ago).training?.load ?? 0);
+function scoreOf({ planOf }: Diary, day: number, { seconds }: Sums, alerts: number, reached: number, end: number) {
+  const week = Array.from({ length: 7 }, (_, ago) => {
+    const { training } = planOf(day - ago);
+    // Of today's training nothing is known before it is over.
+    return training && training.end <= end ? training.load : 0;
+  });
   const trained = week.filter(load => load > 0.2).length;
   const easy = week.findIndex(load => load < 0.2);
   const contributors = {

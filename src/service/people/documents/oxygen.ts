@@ -29,11 +29,13 @@ export function vo2Max(diary: Diary, day: number): WireDocument[] {
   const form = drift([person.seed, person.index, 'form'], day / 45);
   const best = (person.sex === 'female' ? 28 : 32) + 22 * person.fitness - 0.22 * (person.age - 25);
   const estimate = Math.round(clamp(best + 1.5 * form + random.normal(0, 0.5), 20, 70));
+  const moment = zone.at(day, random.integer(9 * 3600, 21 * 3600));
+  if (!diary.hasSynced(day, moment)) return [];
   return [
     {
       id: diary.idOf('vo2_max', day),
       day: formatDay(day),
-      timestamp: zone.write(zone.at(day, random.integer(9 * 3600, 21 * 3600))),
+      timestamp: zone.write(moment),
       vo2_max: estimate,
     },
   ];

@@ -70,6 +70,7 @@ function lasting({ zone, planOf, conditionOf, bedTimesOf }: Diary, day: number) 
 
 /** The daily_readiness of a day. After a night without the ring there is often none, else one without a score. */
 export function dailyReadiness(diary: Diary, day: number): WireDocument[] {
+  if (!diary.knowsMorning(day)) return [];
   const random = new Random(keyOf(diary.person, day, 'readiness'));
   const ready = readinessOf(diary, day, diary.sleepsOf(day));
   const head = { id: diary.idOf('daily_readiness', day) };

@@ -9,6 +9,7 @@ const QUARTER = 900;
 
 /** The sleep_time of a day, the bedtime suggested for its evening; on some days there is none. */
 export function sleepTime(diary: Diary, day: number): WireDocument[] {
+  if (!diary.knowsMorning(day)) return [];
   const { person, zone, bedTimesOf } = diary;
   const random = new Random(keyOf(person, day, 'sleep time'));
   if (random.chance(0.08)) return [];

@@ -1,0 +1,164 @@
+import type { Job } from 'bullmq';
+import type { WebhookEvent } from '../schema/webhook.ts';
+import { messageOf } from '../src/errors.ts';
+import type { Log } from '../src/log.ts';
+import type { Queues } from '../src/queue/queues.ts';
+import type { Posted } from '../src/service/webhooks/post-event.ts';
+import type { Webhooks } from '../src/service/webhooks/webhooks.ts';
+import { withinTime } from '../src/within-time.ts';
+import { delay } from './delay.ts';
+import { type Failures, planRetry } from './delivery-schedule.ts';
+import { createDestinations, type Destinations } from './destinations.ts';
+
+/** Something that happened to a document, to be told to whoever subscribed to it. */
+export interface Change {
+  /** Names the change for good: announced twice, it makes no second delivery while the first is queued. 1 to 100 of A–Z, a–z, 0–9, “_”, “.” and “-”. */
+  eventId: string;
+  event: WebhookEvent;
+  /** Beyond the usual delay. */
+  delayMs?: number;
+}
+
+export interface Deliveries {
+  /** Queues one delivery for each active subscription of each change. Resolves when all are kept durably. */
+  announce(changes: readonly Change[]): Promise<void>;
+  /** Takes up nothing more and ends what is still under way after `graceMs` (2 s); that is made again at the next start. */
+  close(options?: { graceMs?: number }): Promise<void>;
+}
+
+export interface DeliveryOptions {
+  queues: Queues;
+  webhooks: Pick<Webhooks, 'client' | 'subscriptions' | 'post'>;
+  /** From a change to its first delivery (6.1). */
+  delayMs: number;
+  /** Divides the delays of retries. */
+  timeScale: number;
+  log: Log;
+  random?: () => number;
+}
+
+interface DeliveryJob {
+  subscriptionId: string;
+  event: WebhookEvent;
+  failures: Failures;
+}
+
+/** Deliveries are waits for answers. */
+const CONCURRENCY = 64;
+
+/** A delivery is remembered this long: who announces again after a crash makes no second one. */
+const REMEMBERED_MS = 600_000;
+const FORGETTING_MS = 60_000;
+
+const CLOSING_MS = 2_000;
+
+/** For errors of our own, as a full disk; a callback's failures are counted apart and do not use these up. */
+const OWN_ATTEMPTS = { attempts: 20, backoff: { type: 'exponential', delay: 1_000, jitter: 0.5 } };
+
+/** Delivers events to callbacks (6.1), beginning with what an earlier process left in the queue. Close it before the queues. */
+export function openDeliveries(options: DeliveryOptions): Deliveries {
+  const { queues, webhooks, delayMs, log } = options;
+  // Services that share a Redis have queues of their own.
+  const queue = `deliver-${webhooks.client.id}`;
+  const destinations = createDestinations(() => performance.now());
+  const ending = new AbortController();
+  const worker = queues.worker<DeliveryJob>(
+    queue,
+    (job, lock) => deliver(options, destinations, job as Job<DeliveryJob>, lock, ending.signal),
+    { concurrency: CONCURRENCY },
+  );
+  const forgetting = setInterval(() => {
+    forgetDelivered(queues, queue, REMEMBERED_MS).catch(error =>
+      log.warn({ reason: messageOf(error) }, 'delivered events are kept in the queue'),
+    );
+  }, FORGETTING_MS);
+
+  return {
+    async announce(changes) {
+      const jobs = changes.flatMap(({ eventId, event, delayMs: moreMs = 0 }) => {
+        if (!/^[A-Za-z0-9_.-]{1,100}$/.test(eventId)) throw new Error(`no id of an event: ${JSON.stringify(eventId)}`);
+        return webhooks.subscriptions.listFor(event).map(({ id }) => ({
+          name: 'deliver',
+          data: { subscriptionId: id, event, failures: {} } satisfies DeliveryJob,
+          opts: { jobId: `${eventId}-${id}`, delay: Math.ceil(delayMs + moreMs), removeOnComplete: false, ...OWN_ATTEMPTS },
+        }));
+      });
+      await queues.addBulk(queue, jobs);
+    },
+    async close({ graceMs = 2_000 } = {}) {
+      clearInterval(forgetting);
+      const end = setTimeout(() => ending.abort(), graceMs);
+      // While Redis is away a worker cannot be closed; closing the queues gives it up.
+      await withinTime(worker.close(), graceMs + CLOSING_MS).catch(() => undefined);
+      clearTimeout(end);
+    },
+  };
+}
+
+/** Removes what was delivered longer ago. BullMQ's own removal, after every single job, doubles what a delivery costs an embedded queue. */
+export async function forgetDelivered(queues: Queues, queue: string, ageMs: number): Promise<void> {
+  await queues.queue(queue).clean(ageMs, 10_000, 'completed');
+}
+
+async function deliver(
+  options: DeliveryOptions,
+  destinations: Destinations,
+  job: Job<DeliveryJob>,
+  lock: string | undefined,
+  ending: AbortSignal,
+): Promise<void> {
+  const { subscriptions, post } = options.webhooks;
+  const { subscriptionId, event } = job.data;
+  destinations.comeBack(job.id!);
+  // None when it was cancelled, has expired, or was changed to something else: nobody asks for this event any more.
+  const findSubscription = () => subscriptions.listFor(event).find(({ id }) => id === subscriptionId);
+  const asked = findSubscription();
+  if (!asked) return;
+  const destination = new URL(asked.callback_url).origin;
+  const stayAwayMs = await destinations.enter(destination, job.id!);
+  if (stayAwayMs !== undefined) return delay(job, lock, stayAwayMs);
+  let posted: Posted;
+  try {
+    // A 410 may have come while this one waited for its place.
+    const subscription = findSubscription();
+    if (!subscription) return;
+    posted = await post(subscription, event, ending);
+  } catch (error) {
+    if (!ending.aborted) throw error;
+    return delay(job, lock, 0);
+  } finally {
+    destinations.leave(destination, job.id!);
+  }
+  return resolve(options, job, lock, posted);
+}
+
+/** Does what the outcome of an attempt asks for. */
+async function resolve(
+  { webhooks, timeScale, log, random = Math.random }: DeliveryOptions,
+  job: Job<DeliveryJob>,
+  lock: string | undefined,
+  { outcome, reason }: Posted,
+): Promise<void> {
+  const { subscriptionId, event, failures } = job.data;
+  const facts = { subscription: subscriptionId, event_type: event.event_type, data_type: event.data_type, reason };
+  switch (outcome) {
+    case 'delivered':
+      log.debug(facts, 'delivered an event');
+      return;
+    case 'gone':
+      webhooks.subscriptions.noteGone(subscriptionId);
+      log.info(facts, 'a callback has cancelled its subscription');
+      return;
+    default: {
+      const retry = planRetry(failures, outcome, random());
+      if (!retry) {
+        log.warn({ ...facts, failures }, 'gave an event up after its last retry');
+        return;
+      }
+      const delayMs = retry.delayMs / timeScale;
+      log.info({ ...facts, failures: retry.failures, retryInMs: Math.round(delayMs) }, 'an event was not taken: trying again later');
+      await job.updateData({ ...job.data, failures: retry.failures });
+      return delay(job, lock, delayMs);
+    }
+  }
+}
