@@ -24,10 +24,11 @@ export function parseAccountName(name: string): string {
 }
 
 /** The accounts by name; those removed are left out. */
-export async function listAccounts(warehouse: Warehouse): Promise<Account[]> {
-  const rows = await warehouse.read(
-    `SELECT user_id, service_user_id, state, reason, since FROM sync.accounts WHERE state <> 'removed' ORDER BY user_id`,
-  );
+export const listAccounts = (warehouse: Warehouse): Promise<Account[]> =>
+  readAccounts(warehouse, `WHERE state <> 'removed' ORDER BY user_id`);
+
+async function readAccounts(warehouse: Warehouse, which: string): Promise<Account[]> {
+  const rows = await warehouse.read(`SELECT user_id, service_user_id, state, reason, since FROM sync.accounts ${which}`);
   return rows.map(([userId, serviceUserId, state, reason, since]) => ({
     userId: userId as string,
     serviceUserId: serviceUserId as string | null,
@@ -35,6 +36,30 @@ export async function listAccounts(warehouse: Warehouse): Promise<Account[]> {
     reason: reason as string | null,
     since: since as number,
   }));
+}
+
+/**
+ * Finds accounts, those removed too, by the service's own id of the person. They are kept in memory, and read again once one was
+ * changed. Of several accounts of one person it finds one that is active, if any is.
+ */
+export function createAccountFinder(warehouse: Warehouse): (serviceUserId: string) => Promise<Account | undefined> {
+  const read = async () => {
+    // The last of those with one id is the one that stays.
+    const order = `WHERE service_user_id IS NOT NULL ORDER BY state = 'active', state <> 'removed', user_id DESC`;
+    return new Map((await readAccounts(warehouse, order)).map(account => [account.serviceUserId, account]));
+  };
+  let known: { commits: number; accounts: ReturnType<typeof read> } | undefined;
+  return async serviceUserId => {
+    const commits = warehouse.accountCommits;
+    if (known?.commits !== commits) known = { commits, accounts: read() };
+    const { accounts } = known;
+    try {
+      return (await accounts).get(serviceUserId);
+    } catch (error) {
+      if (known?.accounts === accounts) known = undefined;
+      throw error;
+    }
+  };
 }
 
 export async function findAccount(warehouse: Warehouse, userId: string): Promise<Account | undefined> {

@@ -27,7 +27,7 @@ export function lastDays(count: number, nowMs: number): DayRange {
 export async function prepareRequest(
   { warehouse, collections }: Pick<Pipeline, 'warehouse' | 'collections'>,
   selection: { users?: readonly string[]; collections?: readonly string[] },
-  rest: DayRange & Pick<RunRequest, 'kind' | 'refresh'>,
+  rest: DayRange & Pick<RunRequest, 'kind' | 'refresh' | 'acceptDeletions'>,
 ): Promise<{ request: RunRequest; skipped: Skipped[] }> {
   const accounts = selection.users?.length
     ? await Promise.all([...new Set(selection.users)].map(name => getAccount(warehouse, name)))
@@ -47,5 +47,6 @@ export async function prepareRequest(
       .map(({ userId, state, reason }) => ({ user_id: userId, collection: null, state, reason })),
     ...parked.map(({ userId, collection, reason }) => ({ user_id: userId, collection, state: 'not_authorised', reason })),
   ];
-  return { request: { kind: rest.kind, from: rest.from, to: rest.to, refresh: rest.refresh, users, collections: chosen }, skipped };
+  const request: RunRequest = { kind: rest.kind, from: rest.from, to: rest.to, refresh: rest.refresh, users, collections: chosen };
+  return { request: rest.acceptDeletions ? { ...request, acceptDeletions: true } : request, skipped };
 }

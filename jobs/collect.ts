@@ -1,12 +1,13 @@
 import { DelayedError, type Job } from 'bullmq';
-import { ServiceError } from '../src/client/error.ts';
 import { messageOf } from '../src/errors.ts';
 import type { Account } from './accounts.ts';
-import { findAccount, setAccountState } from './accounts.ts';
+import { findAccount } from './accounts.ts';
+import { delay } from './delay.ts';
 import type { Outcome } from './outcome.ts';
 import { ATTEMPTS, decide } from './outcome.ts';
+import { kindOf, park } from './park.ts';
 import type { Pipeline } from './pipeline.ts';
-import { isRefusal, probeAccount } from './probe.ts';
+import { isRefusal } from './probe.ts';
 import type { Run } from './run.ts';
 import { collectQueue } from './runs.ts';
 import { type WindowJob, windowEntry } from './windows.ts';
@@ -87,13 +88,6 @@ async function collectInPlace(
   }
 }
 
-/** Leaves the worker, to come back later without having used an attempt. */
-async function delay(job: Job, lock: string | undefined, ms: number): Promise<never> {
-  // The queue's clock is the machine's, in whole milliseconds.
-  await job.moveToDelayed(Date.now() + Math.ceil(ms), lock);
-  throw new DelayedError();
-}
-
 /** Does what an error asks for. Throwing makes BullMQ try again. */
 async function resolve(
   pipeline: Pipeline,
@@ -133,6 +127,8 @@ async function collectWindow(pipeline: Pipeline, run: Run, window: WindowJob, to
     pipeline,
     token,
     signal: run.signal,
+    acceptDeletions: run.request.acceptDeletions ?? false,
+    expectsEvents: run.request.kind !== 'backfill',
     onAnswer: () => {
       run.progress.requests++;
     },
@@ -161,29 +157,4 @@ async function settle(
     return;
   }
   await run.settle(window, outcome, reason, kind);
-}
-
-const kindOf = (error: unknown) => (error instanceof ServiceError ? error.kind : 'not_stored');
-
-/**
- * A refusal may mean a dead token, a lapsed membership, or one missing permission: one probe of a base collection tells, for all
- * windows of the account that are refused at the same time. Throws when the probe gets no clear answer.
- */
-async function park(pipeline: Pipeline, account: Account, refusal: unknown, probing: Map<string, Promise<void>>): Promise<void> {
-  const probe = async () => {
-    try {
-      await probeAccount(pipeline, pipeline.tokens.find(account.userId) ?? '');
-      pipeline.log.warn({ account: account.userId, kind: kindOf(refusal) }, 'the service refuses one collection of the account');
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-      // Its user may have paused or removed it meanwhile.
-      const current = await findAccount(pipeline.warehouse, account.userId);
-      if (current?.state !== 'active') return;
-      await setAccountState(pipeline.warehouse, current, 'parked', `${error.kind}: ${error.message}`);
-      pipeline.log.warn({ account: account.userId, kind: error.kind }, 'the service refuses the account: parked');
-    }
-  };
-  const running = probing.get(account.userId) ?? probe().finally(() => probing.delete(account.userId));
-  probing.set(account.userId, running);
-  await running;
 }

@@ -3,16 +3,22 @@ import { addDays } from '../schema/instant.ts';
 import type { Resource } from '../schema/resource.ts';
 import { ServiceError } from '../src/client/error.ts';
 import { quoteText } from '../src/warehouse/tables.ts';
-import type { Counts, LedgerEntry, Warehouse } from '../src/warehouse/warehouse.ts';
+import type { Counts, DocumentChange, LedgerEntry, Warehouse } from '../src/warehouse/warehouse.ts';
+import { noteUnannounced } from './missed-events.ts';
 import type { Pipeline } from './pipeline.ts';
+import { findRemoved, type StoredDocument } from './removals.ts';
 import { storePages } from './store-pages.ts';
-import type { Window } from './windows.ts';
+import type { DayRange, Window } from './windows.ts';
 import { daysOf } from './windows.ts';
 
 export interface CollectContext {
-  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'now'>;
+  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'now' | 'log'>;
   token: string;
   signal: AbortSignal;
+  /** Removes what is missing, however much it is. */
+  acceptDeletions: boolean;
+  /** Whether what has changed should have been announced by an event. */
+  expectsEvents: boolean;
   /** Called for each answer. */
   onAnswer(): void;
   /** Called as each page is stored. */
@@ -36,6 +42,8 @@ export interface Collection {
   windowDays: number | undefined;
   /** SQL for the newest day of a user's rows; undefined where rows belong to no day. */
   newestDay: string | undefined;
+  /** The name in events; undefined where there are none. */
+  dataType: string | undefined;
   /** Reads one window from the service into the warehouse, window row included. Throws ServiceError. */
   collect(window: Window, context: CollectContext): Promise<WindowResult>;
 }
@@ -51,6 +59,7 @@ export function documentCollection(resource: Resource): Collection {
     name: resource.name,
     windowDays: resource.dated ? 90 : undefined,
     newestDay: resource.dated ? 'max(day)::VARCHAR' : undefined,
+    dataType: resource.dataType,
     collect: (window, context) =>
       resource.dated ? collectDocuments(resource, window, context) : collectUndated(resource, window, context),
   };
@@ -60,6 +69,7 @@ export const heartRateCollection: Collection = {
   name: heartRate.name,
   windowDays: 7,
   newestDay: 'max(ts)::DATE::VARCHAR',
+  dataType: undefined,
   collect: collectHeartRate,
 };
 
@@ -69,35 +79,72 @@ export function collectionsOf(resources: readonly Resource[]): Collection[] {
 }
 
 function collectDocuments(resource: Resource, { userId, startAt, endAt }: Window, context: CollectContext): Promise<WindowResult> {
-  const { from, to } = daysOf({ startAt: startAt!, endAt: endAt! });
-  const range = { from: addDays(from, -WIDENED_DAYS), to: addDays(to, WIDENED_DAYS) };
-  return collectPages(resource, userId, range, context);
+  const days = daysOf({ startAt: startAt!, endAt: endAt! });
+  return collectPages(resource, userId, days, context);
 }
 
+/** @param days the window's own; undefined where documents belong to no day */
 async function collectPages(
   resource: Resource,
   userId: string,
-  range: { from?: string; to?: string },
-  { pipeline, token, signal, onAnswer, onStored, ledger }: CollectContext,
+  days: DayRange | undefined,
+  { pipeline, token, signal, acceptDeletions, expectsEvents, onAnswer, onStored: count, ledger }: CollectContext,
 ): Promise<WindowResult> {
-  const outcome = 'complete';
-  const { requestedAt, requests, documents } = await storePages(resource, userId, range, {
-    pipeline,
-    token,
-    signal,
-    onAnswer,
-    onStored,
-    finish: async read => ({
-      ledger: ledger({ outcome, requestedAt: read.requestedAt, requests: read.requests, documents: read.documents }),
-    }),
-  });
-  return { outcome, requestedAt, requests, documents };
+  const range = days ? { from: addDays(days.from, -WIDENED_DAYS), to: addDays(days.to, WIDENED_DAYS) } : {};
+  const changes: DocumentChange[] = [];
+  const removed: StoredDocument[] = [];
+  const onStored = (counts: Counts, documents: number) => {
+    if (expectsEvents) changes.push(...counts.changes);
+    count(counts, documents);
+  };
+  let outcome: 'complete' | 'suspicious' = 'complete';
+  let reason: string | undefined;
+  const foundAt = pipeline.warehouse.moments.next();
+  try {
+    const { requestedAt, requests, documents } = await storePages(resource, userId, range, {
+      pipeline,
+      token,
+      signal,
+      onAnswer,
+      onStored,
+      finish: async read => {
+        const verdict = await findRemoved({
+          pipeline,
+          resource,
+          userId,
+          token,
+          signal,
+          days,
+          range,
+          read,
+          acceptDeletions,
+          onAnswer,
+          onStored,
+        });
+        if (verdict.suspicious !== undefined) {
+          outcome = 'suspicious';
+          reason = verdict.suspicious;
+          return {};
+        }
+        removed.push(...verdict.removed);
+        return {
+          removed: removed.map(({ id }) => id),
+          ledger: ledger({ outcome, requestedAt: read.requestedAt, requests: read.requests, documents: read.documents }),
+        };
+      },
+    });
+    if (reason) pipeline.log.warn({ account: userId, collection: resource.name, reason }, 'stored documents are missing at the service');
+    return { outcome, ...(reason ? { reason } : {}), requestedAt, requests, documents };
+  } finally {
+    // Also of a range that was read in part: what is stored is no news to the next attempt.
+    if (changes.length) await noteUnannounced(pipeline, { resource, userId, foundAt, changes, removed });
+  }
 }
 
 /** A collection without dates is read whole. Where it is not offered, the documents that others name are read one by one. */
 async function collectUndated(resource: Resource, { userId }: Window, context: CollectContext): Promise<WindowResult> {
   try {
-    return await collectPages(resource, userId, {}, context);
+    return await collectPages(resource, userId, undefined, context);
   } catch (error) {
     if (!(error instanceof ServiceError && error.kind === 'not_found') || !resource.namedBy) throw error;
     return await storeNamed(resource, resource.namedBy, userId, context);
@@ -146,6 +193,8 @@ async function readNamed(
   return rows.map(([id]) => id as string);
 }
 
+const TWO_EMPTY = 'two empty answers over stored rows; if they are gone, backfill --refresh --accept-deletions removes them';
+
 /** Exact windows, not widened; their rows are replaced once, after the last page. */
 async function collectHeartRate({ userId, startAt, endAt }: Window, context: CollectContext): Promise<WindowResult> {
   const { warehouse, now } = context.pipeline;
@@ -164,16 +213,16 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
       warehouse.moments.end(answer.requestedAt);
       answer = await readHeartRate(from, to, context);
       result.requests += answer.requests;
-      if (!answer.rows.length) {
-        return { ...result, outcome: 'suspicious', reason: 'two empty answers over stored rows', requestedAt: answer.requestedAt };
+      if (!answer.rows.length && !context.acceptDeletions) {
+        return { ...result, outcome: 'suspicious', reason: TWO_EMPTY, requestedAt: answer.requestedAt };
       }
     }
     const { rows, requestedAt } = answer;
     result.requestedAt = requestedAt;
     result.documents = rows.length;
     const counts = await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows }, { ledger: context.ledger(result) });
-    // Rows are samples: `documents` counts what has an identifier.
-    context.onStored(counts, 0);
+    // Rows are samples: documents are what has an identifier.
+    context.onStored({ ...counts, removed: 0 }, 0);
     return result;
   } finally {
     warehouse.moments.end(answer.requestedAt);

@@ -1,11 +1,11 @@
 import { CronExpressionParser } from 'cron-parser';
+import { MICROS_PER_DAY } from '../schema/instant.ts';
 import { ServiceError } from '../src/client/error.ts';
 import { messageOf } from '../src/errors.ts';
 import { listAccounts, setAccountState } from './accounts.ts';
-import { lastDays, prepareRequest, type Skipped } from './backfill.ts';
 import type { Pipeline } from './pipeline.ts';
-import type { Run } from './run.ts';
-import { scheduleQueue } from './runs.ts';
+import type { Schedule } from './schedules.ts';
+import { finishSweep, type Sweep, startSweep } from './sweep.ts';
 
 export interface NightlySettings {
   /** A cron pattern. */
@@ -17,14 +17,13 @@ export interface NightlySettings {
 }
 
 /**
- * Reads the last days of everything again for every account. First each account that was parked by 403 is asked with one request:
- * a membership that was renewed un-parks it.
+ * Reads the last days of everything again for every account: a longer sweep. First each account that was parked by 403 is asked with one
+ * request: a membership that was renewed un-parks it.
  */
-export async function startNightly(pipeline: Pipeline, days: number): Promise<{ run: Run; skipped: Skipped[] }> {
+export async function startNightly(pipeline: Pipeline, days: number, acceptDeletions = false): Promise<Sweep> {
   await askForbidden(pipeline);
-  const range = lastDays(days, pipeline.now());
-  const { request, skipped } = await prepareRequest(pipeline, {}, { ...range, kind: 'nightly', refresh: true });
-  return { run: await pipeline.runs.start(request), skipped };
+  await forgetSweeps(pipeline);
+  return startSweep(pipeline, { kind: 'nightly', days, acceptDeletions });
 }
 
 async function askForbidden({ warehouse, client, tokens, log }: Pipeline): Promise<void> {
@@ -42,21 +41,31 @@ async function askForbidden({ warehouse, client, tokens, log }: Pipeline): Promi
   }
 }
 
-/** Keeps the schedule in the queue, and runs at once what was missed while nobody was there. */
-export async function scheduleNightly(pipeline: Pipeline, settings: NightlySettings): Promise<void> {
-  const name = await scheduleQueue(pipeline.warehouse);
-  const run = async () => {
-    const { run } = await startNightly(pipeline, settings.days);
-    run.claim();
-    const { state, documents, failures } = await run.done;
-    pipeline.log.info({ run: run.id, state, documents, failures: failures.length }, 'nightly run ended');
+const SWEEPS_KEPT_DAYS = 7;
+
+/**
+ * Takes sweeps that were complete out of the ledger after a week: heart rate alone makes a hundred a day. One that settled a day, because
+ * it read far back, stays: a backfill would read that day again.
+ */
+export async function forgetSweeps({ warehouse, now, settledDays }: Pick<Pipeline, 'warehouse' | 'now' | 'settledDays'>): Promise<void> {
+  const before = now() * 1000 - SWEEPS_KEPT_DAYS * MICROS_PER_DAY;
+  const rows = await warehouse.read(
+    `SELECT run_id FROM sync.runs r WHERE kind = 'sweep' AND state = 'complete' AND ended_at < make_timestamp(${before}::BIGINT)
+     AND NOT EXISTS (SELECT 1 FROM sync.windows w WHERE w.run_id = r.run_id
+                     AND w.requested_at >= w.start_at + INTERVAL ${settledDays + 1} DAY)`,
+  );
+  const keys = rows.map(([runId]) => ({ run_id: runId as string }));
+  await warehouse.record(['sync.windows', 'sync.runs'].flatMap(table => keys.map(key => ({ table, key }))));
+}
+
+/** Reads the last days at a time of the night; where it was missed, at once. */
+export function nightlySchedule(pipeline: Pipeline, settings: NightlySettings): Schedule {
+  return {
+    name: 'nightly',
+    repeat: async () => settings,
+    missed: () => missed(pipeline, settings),
+    run: async () => finishSweep(pipeline, (await startNightly(pipeline, settings.days)).run),
   };
-  // The schedule is made anew from the settings; an iteration that a dead process had begun is covered by `missed`.
-  await pipeline.queues.queue(name).obliterate({ force: true });
-  pipeline.queues.worker(name, run, { concurrency: 1 });
-  const repeat = settings.timeZone ? { pattern: settings.pattern, tz: settings.timeZone } : { pattern: settings.pattern };
-  await pipeline.queues.queue(name).upsertJobScheduler('nightly', repeat, { name: 'nightly' });
-  if (await missed(pipeline, settings)) await pipeline.queues.add(name, 'nightly', {}, { removeOnComplete: true, removeOnFail: true });
 }
 
 /** Whether the last time of the schedule went by without a run, although there was an account, or a run of one, already. */

@@ -1,5 +1,6 @@
 import type { Client } from '../src/client/client.ts';
 import type { Log } from '../src/log.ts';
+import type { OnFailure } from '../src/on-failure.ts';
 import type { Queues } from '../src/queue/queues.ts';
 import type { Warehouse } from '../src/warehouse/warehouse.ts';
 import type { Collection } from './collections.ts';
@@ -26,4 +27,6 @@ export interface Pipeline {
   /** Milliseconds since the epoch. */
   now: () => number;
   log: Log;
+  /** Has somebody told who does not read the log. */
+  onFailure: OnFailure;
 }

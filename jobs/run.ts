@@ -5,11 +5,13 @@ import type { Outcome } from './outcome.ts';
 import type { DayRange, PlannedWindow, WindowJob } from './windows.ts';
 
 export interface RunRequest extends DayRange {
-  kind: 'backfill' | 'nightly';
+  kind: 'backfill' | 'nightly' | 'sweep';
   users: readonly string[];
   collections: readonly string[];
   /** Reads again what is covered and settled. */
   refresh: boolean;
+  /** Removes what the service no longer has, however much it is. */
+  acceptDeletions?: true;
 }
 
 export interface Failure {
@@ -27,6 +29,8 @@ export interface Progress {
   samples: number;
   unchanged: number;
   rejected: number;
+  /** Documents that the service no longer has. */
+  removed: number;
   requests: number;
   waits: number;
 }
@@ -94,6 +98,7 @@ export class Run {
       samples: 0,
       unchanged: 0,
       rejected: 0,
+      removed: 0,
       requests: 0,
       waits: 0,
     };
@@ -182,6 +187,7 @@ export class Run {
     this.progress.samples += counts.samples;
     this.progress.unchanged += counts.unchanged;
     this.progress.rejected += counts.rejected;
+    this.progress.removed += counts.removed;
   }
 
   /** A window has its outcome, which is in the ledger. A job that ran twice settles once. */

@@ -13,7 +13,8 @@ export const collectQueue = async (warehouse: Pipeline['warehouse']): Promise<st
 
 export const scheduleQueue = async (warehouse: Pipeline['warehouse']): Promise<string> => `schedule-${await warehouseId(warehouse)}`;
 
-async function warehouseId(warehouse: Pipeline['warehouse']): Promise<string> {
+/** What tells the queues of two warehouses in one Redis apart. */
+export async function warehouseId(warehouse: Pipeline['warehouse']): Promise<string> {
   const [row] = await warehouse.read(`SELECT value FROM sync.meta WHERE key = 'id'`);
   if (row) return row[0] as string;
   const id = randomUUID().slice(0, 8);
@@ -181,7 +182,7 @@ export class Runs {
       alreadyDone,
       skipped,
       windowsPerAccount: WINDOWS_PER_REQUEST * this.#pipeline.requestsPerToken,
-      enqueue: jobs => this.#enqueue(jobs),
+      enqueue: jobs => this.#enqueue(jobs, request.kind !== 'backfill'),
       end: ended => this.#finish(ended),
       leave: ended => {
         if (this.#active.get(ended.id) === ended) this.#active.delete(ended.id);
@@ -197,9 +198,10 @@ export class Runs {
     return run;
   }
 
-  #enqueue(jobs: readonly WindowJob[]): Promise<void> {
+  /** @param first before what waits already: recent days must not wait for a long backfill */
+  #enqueue(jobs: readonly WindowJob[], first: boolean): Promise<void> {
     const backoff = { type: 'exponential', delay: this.#pipeline.retryDelayMs };
-    const options = { attempts: ATTEMPTS, backoff, removeOnComplete: true, removeOnFail: true };
+    const options = { attempts: ATTEMPTS, backoff, removeOnComplete: true, removeOnFail: true, ...(first ? { lifo: true } : {}) };
     return this.#pipeline.queues.addBulk(
       this.#queue,
       jobs.map(data => ({ name: data.collection, data, opts: { ...options, jobId: `${data.runId}-${data.part}-${data.number}` } })),
@@ -231,6 +233,15 @@ export class Runs {
     );
     const [row] = await warehouse.read(`SELECT started_at FROM sync.runs WHERE run_id = '${run.id}'`);
     await this.#recordRun(run.id, run.request, run.state, row![0] as number, this.#pipeline.now() * 1000);
+    if (run.state === 'failed') this.#tell(run);
+  }
+
+  #tell({ request, failures }: Run): void {
+    const [first] = failures;
+    if (!first) return;
+    const more = failures.length > 1 ? ` (and ${failures.length - 1} more)` : '';
+    const message = `${request.kind} ${request.from} to ${request.to}: ${first.message}${more}`;
+    this.#pipeline.onFailure({ reason: 'run_failed', user: first.user_id, collection: first.collection, message });
   }
 
   #runEntry(id: string, request: RunRequest, state: string, startedAt: number, endedAt: number | null): LedgerEntry {

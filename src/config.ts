@@ -3,6 +3,7 @@ import { UsageError } from './errors.ts';
 import { findNearest } from './nearest.ts';
 import {
   callbackUrl,
+  commandLine,
   count,
   cronPattern,
   fileMode,
@@ -92,7 +93,7 @@ const declared = {
   onFailure: optional(
     'RINGNECK_ON_FAILURE',
     'a command, run without a shell when an account is parked, a run fails or events were missed; gets RINGNECK_REASON, RINGNECK_USER, RINGNECK_COLLECTION, RINGNECK_MESSAGE',
-    matching(/\S/, 'a command'),
+    commandLine,
   ),
   snapshot: optional('RINGNECK_SNAPSHOT', 'where the snapshot for readers is put', path, '`<data>/snapshot.duckdb`'),
   snapshotMode: required('RINGNECK_SNAPSHOT_MODE', '0600', 'the snapshot’s file mode, octal', fileMode),

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { CronExpressionParser } from 'cron-parser';
 import { z } from 'zod';
+import { splitWords } from './on-failure.ts';
 
 /** What one environment variable is: the parser says what is expected in the words of the error message. */
 export interface Setting<Value> {
@@ -85,6 +86,8 @@ export const callbackUrl = text('an http:// or https:// address without user or 
 });
 
 export const headerValue = matching(/^[\x21-\x7e]{1,512}$/, 'one word of printable ASCII, at most 512 characters');
+
+export const commandLine = text('a command, its quotes closed', given => (splitWords(given).length ? given : undefined));
 
 export const queueUrl = text('a redis:// or rediss:// address', given => {
   const url = new URL(given);

@@ -3,7 +3,7 @@ import { lastDays } from '../../jobs/backfill.ts';
 import type { DayRange } from '../../jobs/windows.ts';
 import { UsageError } from '../errors.ts';
 import { interruptible } from './interrupt.ts';
-import type { BackfillInput, RunReport } from './operations.ts';
+import type { BackfillInput, NightlyInput, RunReport } from './operations.ts';
 import { collect, parseDay, wholeNumber, withExample } from './options.ts';
 import { perform } from './perform.ts';
 import { formatCount, formatTable, printJson, printLine, remark } from './print.ts';
@@ -17,6 +17,7 @@ interface Options {
   user?: string[];
   resource?: string[];
   refresh?: true;
+  acceptDeletions?: true;
   plan?: true;
   detach?: true;
   json?: true;
@@ -33,6 +34,7 @@ export function addBackfill(program: Command): void {
       .option('--user <name>', 'only this account (may be repeated)', collect)
       .option('--resource <name>', 'only this collection (may be repeated)', collect)
       .option('--refresh', 'read again what is covered and settled')
+      .option('--accept-deletions', 'remove what the service no longer has, however much it is')
       .option('--plan', 'only say how much would be read')
       .option('--detach', 'let a running `ringneck up` go on with it when this command ends')
       .option('--json', 'print the summary as JSON'),
@@ -45,6 +47,7 @@ export function addBackfill(program: Command): void {
       ...(options.user ? { users: options.user } : {}),
       ...(options.resource ? { collections: options.resource } : {}),
       refresh: options.refresh ?? false,
+      acceptDeletions: options.acceptDeletions ?? false,
       plan: options.plan ?? false,
       ...(options.detach ? { detach: true } : {}),
     };
@@ -67,7 +70,7 @@ export function rangeOf({ from, to, last }: Pick<Options, 'from' | 'to' | 'last'
 export async function reportRun(
   session: Session,
   operation: 'backfill' | 'nightly',
-  input: BackfillInput | { days: number },
+  input: BackfillInput | NightlyInput,
   { json }: { json?: true | undefined },
 ): Promise<RunReport> {
   const progress = showProgress();
@@ -76,7 +79,7 @@ export async function reportRun(
       const options = { onEvent: progress.update, signal };
       return operation === 'backfill'
         ? await perform(session, 'backfill', input as BackfillInput, options)
-        : await perform(session, 'nightly', input as { days: number }, options);
+        : await perform(session, 'nightly', input as NightlyInput, options);
     } finally {
       progress.end();
     }
@@ -93,7 +96,7 @@ function toJson({ run, from, to, windows, documents, samples, unchanged, rejecte
 }
 
 function printReport(report: RunReport, plan: boolean): void {
-  const { windows, documents, samples, unchanged, rejected, requests, failures, not_asked: notAsked, from, to } = report;
+  const { windows, documents, samples, unchanged, rejected, removed, requests, failures, not_asked: notAsked, from, to } = report;
   const skipped = windows.skipped ? `, ${formatCount(windows.skipped)} skipped as settled` : '';
   if (plan) {
     printLine(`${from} to ${to}: ${formatCount(windows.planned)} windows to read${skipped}`);
@@ -104,7 +107,10 @@ function printReport(report: RunReport, plan: boolean): void {
     printLine(`${from} to ${to}: ${ended}`);
     printLine(`${formatCount(windows.done)} of ${formatCount(windows.planned)} windows${skipped}, ${formatCount(requests)} requests`);
     const notStored = rejected ? `, ${formatCount(rejected)} rejected (see sync.rejected)` : '';
-    printLine(`${formatCount(documents)} documents, ${formatCount(samples)} samples, ${formatCount(unchanged)} unchanged${notStored}`);
+    const gone = removed ? `, ${formatCount(removed)} removed` : '';
+    printLine(
+      `${formatCount(documents)} documents, ${formatCount(samples)} samples, ${formatCount(unchanged)} unchanged${gone}${notStored}`,
+    );
   }
   if (report.heart_rate_path?.includes('/sandbox/')) remark(`heart rate was read at ${report.heart_rate_path}: it is generated data`);
   for (const { user_id, collection, state, reason } of notAsked) {

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join, relative, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
@@ -10,6 +11,7 @@ import { findDoor } from '../control/find-door.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../errors.ts';
 import { ensureFolder } from '../files.ts';
 import { createLog } from '../log.ts';
+import { type Announced, createLines, demoWebhooks, openDemoReceiver, showLife } from './demo-life.ts';
 import { questions } from './demo-questions.ts';
 import { closeAll, Interrupted, interruptible } from './interrupt.ts';
 import { wholeNumber, withExample } from './options.ts';
@@ -25,7 +27,7 @@ export function addDemo(program: Command): void {
   withExample(
     program
       .command('demo')
-      .description('see it work: a service with generated people, a year of their data, and questions in SQL')
+      .description('see it work: a service with generated people, a year of their data, questions in SQL, and a minute of life')
       .option('--days <n>', 'how many days of their data', wholeNumber(1, 3_650), DAYS)
       .option('--keep', 'leave service and warehouse running at the end, until Ctrl-C')
       .option('--no-wait', 'do not wait for Enter before each question'),
@@ -39,11 +41,6 @@ interface Options {
   wait: boolean;
 }
 
-interface Announced {
-  url: string;
-  people: { name: string; user_id: string; token: string }[];
-}
-
 async function demo({ days, keep, wait }: Options, signal: AbortSignal): Promise<void> {
   const folder = resolve(FOLDER);
   await clearFolder(folder);
@@ -54,15 +51,17 @@ async function demo({ days, keep, wait }: Options, signal: AbortSignal): Promise
   const { child, announced } = await startService(folder, range, signal);
   const closing: (() => Promise<unknown> | unknown)[] = [() => endService(child)];
   try {
-    const { url, people } = announced;
+    const { url, people, client } = announced;
     printLine(`   ${url}  ${people.map(({ name }) => name).join(', ')}; its interface is described at ${url}/docs`);
 
     printLine('\n2. Backfill over HTTP into DuckDB');
-    const settings = demoSettings(folder, url);
-    const [{ Owner }, { operationsOf }, { openDoor }] = await Promise.all([
+    const port = await findFreePort();
+    const settings = { ...demoSettings(folder, url), webhooks: demoWebhooks(port, client) };
+    const [{ Owner }, { operationsOf }, { openDoor }, { followEvents }] = await Promise.all([
       import('./owner.ts'),
       import('./operations.ts'),
       import('../control/open-door.ts'),
+      import('./follow-events.ts'),
     ]);
     const owner = await Owner.open({ settings, log: createLog({ level: 'warn', pretty: process.stderr.isTTY === true }) });
     closing.push(() => owner.close());
@@ -85,6 +84,15 @@ async function demo({ days, keep, wait }: Options, signal: AbortSignal): Promise
     printLine('\n3. Questions');
     const { path } = await operations.snapshot({});
     await ask(path, wait && process.stdin.isTTY === true, signal);
+
+    printLine('4. A minute of life: rings sync, the service announces what changed, and it is fetched at once');
+    const lines = createLines();
+    // Before us the service ends, or it would not be told that we have gone.
+    closing.push(await openDemoReceiver(await followEvents(owner), port, lines.show), () => endService(child));
+    const { active } = await operations.subscriptionsEnsure({});
+    printLine(`   ${active} subscriptions, one for each kind of data and of change`);
+    await showLife(owner, announced, { wait, signal, lines });
+    await operations.snapshot({});
 
     const live = relative('.', join(folder, 'warehouse.duckdb'));
     printLine(`The warehouse is ${live}, a plain DuckDB file. Ask it more:`);
@@ -123,7 +131,8 @@ async function startService(
   signal: AbortSignal,
 ): Promise<{ child: ChildProcess; announced: Announced }> {
   const main = new URL('./main.js', import.meta.url);
-  const args = ['service', '--people', '3', '--seed', '7', '--from', from, '--to', to, '--port', '0', '--json'];
+  const life = ['--delivery-delay', '1', '--allow-callback', '127.0.0.0/8'];
+  const args = ['service', '--people', '3', '--seed', '7', '--from', from, '--to', to, '--port', '0', '--json', ...life];
   const child = fork(main, args, {
     env: { RINGNECK_DATA: folder },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
@@ -144,6 +153,16 @@ async function startService(
     child.kill();
     throw error instanceof RingneckError ? error : new RingneckError(`the service did not start: ${messageOf(error)}`);
   }
+}
+
+/** The service verifies the callback's address before it is known what listens there. */
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
 }
 
 async function endService(child: ChildProcess): Promise<void> {

@@ -9,10 +9,12 @@ export function addNightly(program: Command): void {
       .command('nightly')
       .description('read the last days of everything again, once; for the system’s cron (`ringneck up` does it by itself)')
       .option('--days <n>', 'how many days (RINGNECK_NIGHTLY_DAYS)', wholeNumber(1, 36_500))
+      .option('--accept-deletions', 'remove what the service no longer has, however much it is')
       .option('--json', 'print the summary as JSON'),
     'ringneck nightly',
-  ).action(async (options: { days?: number; json?: true }) => {
+  ).action(async (options: { days?: number; acceptDeletions?: true; json?: true }) => {
     const session = openSession();
-    await reportRun(session, 'nightly', { days: options.days ?? session.settings.nightlyDays }, options);
+    const input = { days: options.days ?? session.settings.nightlyDays, acceptDeletions: options.acceptDeletions ?? false };
+    await reportRun(session, 'nightly', input, options);
   });
 }

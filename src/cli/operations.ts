@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { eventQueue } from '../../jobs/accept-event.ts';
 import {
   type Account,
   accountEntry,
@@ -16,20 +17,30 @@ import { probeAccount } from '../../jobs/probe.ts';
 import type { Progress, Run, RunRequest, RunSummary } from '../../jobs/run.ts';
 import { collectQueue, planWindows } from '../../jobs/runs.ts';
 import { type AccountStatus, isoOf, reportAccounts } from '../../jobs/status.ts';
+import { reportWebhooks, type WebhookStatus } from '../../jobs/webhook-status.ts';
 import type { DayRange } from '../../jobs/windows.ts';
 import { ServiceError } from '../client/error.ts';
 import type { OperationContext } from '../control/operations.ts';
 import { messageOf, UsageError } from '../errors.ts';
+import { doctorOperations } from './doctor/examine.ts';
 import type { Owner } from './owner.ts';
+import { subscriptionOperations } from './subscription-operations.ts';
 
 export interface BackfillInput extends DayRange {
   users?: string[];
   collections?: string[];
   refresh: boolean;
+  /** Removes what the service no longer has, however much it is. */
+  acceptDeletions?: boolean;
   /** Only counts what would be read. */
   plan: boolean;
   /** The run goes on when its caller goes away. */
   detach?: boolean;
+}
+
+export interface NightlyInput {
+  days: number;
+  acceptDeletions?: boolean;
 }
 
 export interface RunReport extends RunSummary {
@@ -51,7 +62,7 @@ export interface StatusReport {
   accounts: AccountStatus[];
   queue: { waiting: number; active: number; delayed: number; failed: number };
   /** Null: not configured. */
-  webhooks: null;
+  webhooks: WebhookStatus | null;
   snapshot: { at: string | null };
   heart_rate_path: string | null;
 }
@@ -109,13 +120,17 @@ export function operationsOf(owner: Owner) {
   }
 
   return {
+    ...subscriptionOperations(owner),
+    ...doctorOperations(owner),
+
     async backfill(input: BackfillInput, context: OperationContext<Progress>): Promise<RunReport> {
       const selected = { warehouse, collections: collectionsOf(warehouse.mappings.map(({ resource }) => resource)) };
       const selection = {
         ...(input.users ? { users: input.users } : {}),
         ...(input.collections ? { collections: input.collections } : {}),
       };
-      const rest = { kind: 'backfill' as const, from: input.from, to: input.to, refresh: input.refresh };
+      const accepted = input.acceptDeletions ? { acceptDeletions: true as const } : {};
+      const rest = { kind: 'backfill' as const, from: input.from, to: input.to, refresh: input.refresh, ...accepted };
       const { request, skipped } = await prepareRequest(selected, selection, rest);
       if (!request.users.length) throw nobodyToAsk(skipped);
       // Counting must not take up what an earlier run left open.
@@ -128,11 +143,11 @@ export function operationsOf(owner: Owner) {
       return follow(await pipeline.runs.start(request), skipped, context);
     },
 
-    async nightly({ days }: { days: number }, context: OperationContext<Progress>): Promise<RunReport> {
+    async nightly({ days, acceptDeletions }: NightlyInput, context: OperationContext<Progress>): Promise<RunReport> {
       const accounts = await listAccounts(warehouse);
       if (!accounts.length) throw nobodyToAsk([]);
       ensureTokensReadable(accounts.map(({ userId }) => userId));
-      const { run, skipped } = await startNightly(await owner.pipeline(), days);
+      const { run, skipped } = await startNightly(await owner.pipeline(), days, acceptDeletions);
       if (!run.request.users.length) {
         await run.done;
         throw nobodyToAsk(skipped);
@@ -195,7 +210,10 @@ export function operationsOf(owner: Owner) {
       return {
         accounts: await reportAccounts({ warehouse, now }, collections),
         queue: await countQueue(warehouse, await owner.opened, owner.log),
-        webhooks: null,
+        webhooks: await reportWebhooks(warehouse, owner.settings, now, {
+          refused: owner.refusals(),
+          waiting: await countWaitingEvents(warehouse, await owner.opened, owner.log),
+        }),
         snapshot: { at: modifiedAt(owner.settings.snapshot) },
         heart_rate_path: await readHeartRatePath(warehouse),
       };
@@ -226,7 +244,7 @@ class NobodyToAsk extends UsageError {
 
 async function planOnly(parts: Parameters<typeof planWindows>[0], request: RunRequest): Promise<RunSummary> {
   const { windows, skipped } = await planWindows(parts, request);
-  const nothing = { documents: 0, samples: 0, unchanged: 0, rejected: 0, requests: 0, waits: 0, failures: [] };
+  const nothing = { documents: 0, samples: 0, unchanged: 0, rejected: 0, removed: 0, requests: 0, waits: 0, failures: [] };
   const counts = { planned: windows.length, done: 0, skipped, failed: 0 };
   return { run: '', state: 'complete', from: request.from, to: request.to, windows: counts, ...nothing };
 }
@@ -267,6 +285,22 @@ async function countQueue(
   } catch (error) {
     log.warn({ reason: messageOf(error) }, 'the queue does not answer');
     return { ...NO_JOBS, waiting: planned };
+  }
+}
+
+/** Null where the queue does not answer. */
+async function countWaitingEvents(
+  warehouse: Owner['warehouse'],
+  pipeline: Pipeline | undefined,
+  log: Owner['log'],
+): Promise<number | null> {
+  if (!pipeline) return 0;
+  try {
+    const { waiting, active, delayed } = await pipeline.queues.counts(await eventQueue(warehouse));
+    return waiting + active + delayed;
+  } catch (error) {
+    log.warn({ reason: messageOf(error) }, 'the queue of events does not answer');
+    return null;
   }
 }
 

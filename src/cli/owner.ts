@@ -2,18 +2,21 @@ import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { startCollecting } from '../../jobs/collect.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
+import { openSubscriptionKeeper, type SubscriptionKeeper } from '../../jobs/keep-subscriptions.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
 import { openRouteMemory } from '../../jobs/routes.ts';
 import { Runs } from '../../jobs/runs.ts';
 import { resources } from '../../schema/index.ts';
 import type { Resource } from '../../schema/resource.ts';
 import { type Client, type ClientOptions, createClient } from '../client/client.ts';
-import type { Settings } from '../config.ts';
+import { createSubscriptionClient } from '../client/subscriptions.ts';
+import { environment, type Settings } from '../config.ts';
 import { diskReserveBytes, ensureDiskReserve } from '../disk.ts';
 import { messageOf, RingneckError, UsageError } from '../errors.ts';
 import { ensureFolder } from '../files.ts';
 import type { Log } from '../log.ts';
 import { type MirrorTokens, openMirrorTokens } from '../mirror-tokens.ts';
+import { createOnFailure, type OnFailure } from '../on-failure.ts';
 import { openQueues } from '../queue/open.ts';
 import { openSecrets, type Secrets } from '../secrets.ts';
 import { Warehouse } from '../warehouse/warehouse.ts';
@@ -30,6 +33,7 @@ export interface OwnerOptions {
 }
 
 const RETRY_DELAY_MS = 5_000;
+const WEBHOOK_SETTINGS = 'RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET, RINGNECK_VERIFICATION_TOKEN';
 
 /** The process that owns the data folder, with what it has open. Client and queue are opened when first needed. */
 export class Owner {
@@ -39,8 +43,12 @@ export class Owner {
   readonly secrets: Secrets;
   readonly mirrorTokens: MirrorTokens;
   readonly now: () => number;
+  readonly onFailure: OnFailure;
+  /** What the receiver refused since it listens, by reason. */
+  refusals: () => Readonly<Record<string, number>> = () => ({});
   readonly #options: OwnerOptions;
   #client: Promise<Client> | undefined;
+  #keeper: Promise<SubscriptionKeeper> | undefined;
   #pipeline: Promise<Pipeline> | undefined;
   #copy: { at: number; commits: number; tookMs: number } | undefined;
 
@@ -49,6 +57,7 @@ export class Owner {
     this.settings = options.settings;
     this.log = options.log;
     this.now = options.now ?? Date.now;
+    this.onFailure = createOnFailure({ command: options.settings.onFailure, env: environment, log: options.log, now: this.now });
     this.warehouse = warehouse;
     this.secrets = openSecrets({ folder: options.settings.data, key: options.settings.secretKey });
     this.mirrorTokens = openMirrorTokens(options.settings.data);
@@ -79,14 +88,13 @@ export class Owner {
 
   async #openClient(): Promise<Client> {
     const { settings, warehouse, log, now } = this;
-    if (!settings.serviceUrl)
-      throw new UsageError('RINGNECK_SERVICE_URL is not set: the base address of the service, as http://127.0.0.1:4000');
     const onError = (error: unknown) => log.warn({ reason: messageOf(error) }, 'a route’s answer could not be noted');
     return createClient({
       ...this.#options.client,
-      baseUrl: settings.serviceUrl,
+      baseUrl: this.#serviceUrl,
       clock: warehouse.moments,
       requestsPerToken: settings.requestsPerToken,
+      reservedForLive: settings.webhooks ? 1 : 0,
       heartRatePath: settings.heartRatePath,
       routes: await openRouteMemory(warehouse, now, onError),
       onWait: () => {
@@ -94,6 +102,34 @@ export class Owner {
           for (const run of runs.active()) run.progress.waits++;
         });
       },
+    });
+  }
+
+  get #serviceUrl(): string {
+    if (this.settings.serviceUrl) return this.settings.serviceUrl;
+    throw new UsageError('RINGNECK_SERVICE_URL is not set: the base address of the service, as http://127.0.0.1:4000');
+  }
+
+  /**
+   * What keeps our subscriptions; it begins when told to.
+   * @throws UsageError when webhooks are not configured
+   */
+  keeper(): Promise<SubscriptionKeeper> {
+    this.#keeper ??= this.#openKeeper();
+    return this.#keeper;
+  }
+
+  async #openKeeper(): Promise<SubscriptionKeeper> {
+    const { settings, warehouse, log, now } = this;
+    const { webhooks } = settings;
+    if (!webhooks) throw new UsageError(`webhooks are not configured: set ${WEBHOOK_SETTINGS}`);
+    return openSubscriptionKeeper({
+      client: createSubscriptionClient({ baseUrl: this.#serviceUrl, ...webhooks, now }),
+      warehouse,
+      callbackUrl: webhooks.callbackUrl,
+      dataTypes: warehouse.mappings.map(({ resource }) => resource.dataType),
+      now,
+      log,
     });
   }
 
@@ -124,6 +160,7 @@ export class Owner {
       retryDelayMs: this.#options.retryDelayMs ?? RETRY_DELAY_MS,
       now,
       log,
+      onFailure: this.onFailure,
     };
     try {
       await pipeline.runs.open(pipeline);
@@ -168,8 +205,10 @@ export class Owner {
     try {
       const pipeline = await this.#pipeline?.catch(() => undefined);
       pipeline?.runs.close();
+      await (await this.#keeper?.catch(() => undefined))?.close();
       await pipeline?.queues.close();
       await (await this.#client?.catch(() => undefined))?.close();
+      await this.onFailure.close();
     } finally {
       await this.warehouse.close();
     }

@@ -3,12 +3,14 @@ import { version } from '../version.ts';
 import { addAccount } from './account.ts';
 import { addBackfill } from './backfill.ts';
 import { addDemo } from './demo.ts';
+import { addDoctor } from './doctor.ts';
 import { addNightly } from './nightly.ts';
 import { withExample } from './options.ts';
 import { addService } from './service.ts';
 import { addSnapshot } from './snapshot.ts';
 import { addSql } from './sql.ts';
 import { addStatus } from './status.ts';
+import { addSubscriptions } from './subscriptions.ts';
 import { addUp } from './up.ts';
 
 const EXIT_CODES = `
@@ -26,6 +28,19 @@ export function createProgram(): Command {
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'ringneck: ').replace('\n(Did', ' (Did')) })
     .addHelpText('afterAll', EXIT_CODES);
   withExample(program, 'ringneck demo', 'ringneck backfill --help');
-  for (const add of [addDemo, addService, addAccount, addBackfill, addNightly, addUp, addStatus, addSql, addSnapshot]) add(program);
+  for (const add of [
+    addDemo,
+    addService,
+    addAccount,
+    addBackfill,
+    addNightly,
+    addUp,
+    addSubscriptions,
+    addStatus,
+    addSql,
+    addSnapshot,
+    addDoctor,
+  ])
+    add(program);
   return program;
 }

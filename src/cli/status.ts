@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { WebhookStatus } from '../../jobs/webhook-status.ts';
 import type { StatusReport } from './operations.ts';
 import { withExample } from './options.ts';
 import { perform } from './perform.ts';
@@ -19,7 +20,7 @@ export function addStatus(program: Command): void {
   });
 }
 
-function printStatus({ accounts, queue, snapshot, heart_rate_path: path }: StatusReport): void {
+function printStatus({ accounts, queue, webhooks, snapshot, heart_rate_path: path }: StatusReport): void {
   if (!accounts.length) remark('no account yet: ringneck account add NAME');
   for (const account of accounts) {
     printLine(`${account.user_id}: ${account.state}${account.reason ? ` (${account.reason})` : ''}`);
@@ -36,8 +37,29 @@ function printStatus({ accounts, queue, snapshot, heart_rate_path: path }: Statu
   }
   printLine(`queue: ${queue.waiting} waiting, ${queue.active} active, ${queue.delayed} delayed, ${queue.failed} failed`);
   printLine(`snapshot: ${snapshot.at ?? 'none yet'}`);
-  printLine('webhooks: not configured');
+  if (webhooks) printWebhooks(webhooks);
+  else printLine('webhooks: not configured (RINGNECK_CALLBACK_URL)');
   if (path) printLine(`heart rate: ${path}${path.includes('/sandbox/') ? ' (generated data)' : ''}`);
+}
+
+function printWebhooks(status: WebhookStatus): void {
+  const { callback_url: url, subscriptions, active, wanted, problem, problems, last_event_at: last, missed_24h: missed } = status;
+  const kept =
+    subscriptions === 'ensured' ? `${active} of ${wanted} subscriptions active` : `removed by command (ringneck subscriptions ensure)`;
+  printLine(`webhooks: ${kept}, at ${url}`);
+  if (problem) printLine(`  in the way: ${problem}`);
+  if (problems.length) {
+    const rows = problems.map(({ data_type, event_type, state, reason }) => [`  ${data_type}`, event_type, state, reason]);
+    printLine(formatTable(['  data type', 'event type', 'state', 'reason'], rows));
+  }
+  const waiting = status.waiting === null ? 'unknown how many waiting' : `${status.waiting} waiting`;
+  printLine(`  last event: ${last ?? 'none yet'}; ${waiting}; in the last 24 hours: ${countAll(status.events_24h)}; missed: ${missed}`);
+  if (Object.keys(status.refused).length) printLine(`  refused since the start: ${countAll(status.refused)}`);
+}
+
+function countAll(counts: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(counts).map(([name, count]) => `${count} ${name}`);
+  return parts.length ? parts.join(', ') : 'none';
 }
 
 function formatLag(seconds: number): string {

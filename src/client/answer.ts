@@ -12,6 +12,8 @@ export interface Question<T> {
   token: string;
   /** Bulk unless said otherwise. */
   lane?: RequestLane | undefined;
+  /** Called as each attempt is sent, before its moment. */
+  onSend?: (() => void) | undefined;
   /** Texts besides the token that no error may repeat. */
   secrets?: string[];
   /** Takes the parsed body, or undefined when it is not what this route promises. */

@@ -2,6 +2,7 @@ import { setTimeout as sleepFor } from 'node:timers/promises';
 import { resources } from '../../schema/index.ts';
 import { formatDay } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
+import type { Question } from './answer.ts';
 import { parseBaseUrl, parsePath } from './base-url.ts';
 import { ServiceError } from './error.ts';
 import { createGates, type Gates, type RequestLane } from './gate.ts';
@@ -72,8 +73,16 @@ export interface Client {
   document(
     resource: Pick<Resource, 'path'>,
     id: string,
-    query: { token: string; lane?: RequestLane | undefined; signal?: AbortSignal | undefined },
+    query: {
+      token: string;
+      lane?: RequestLane | undefined;
+      signal?: AbortSignal | undefined;
+      /** Called as each attempt is sent, before its moment. */
+      onSend?: (() => void) | undefined;
+    },
   ): Promise<DocumentAnswer>;
+  /** Whether the document route of a resource has ever answered 200 at this service: only then, or where 4.1 lists it, a 404 means gone. */
+  hasDocumentRoute(resource: Pick<Resource, 'path'>): boolean;
   /** Reads heart rate; `from` and `to` are date-times with offset. */
   heartRate(query: { token: string; from: string; to: string; signal?: AbortSignal | undefined }): AsyncGenerator<Page, void, undefined>;
   /** Undefined where the service does not offer it. */
@@ -89,6 +98,7 @@ export interface Client {
 }
 
 const COLLECTIONS = '/v2/usercollection';
+const documentRoute = ({ path }: Pick<Resource, 'path'>) => `${COLLECTIONS}/${path}/{document_id}`;
 const probed = resources.find(resource => resource.dated && resource.specified.includes('collection'))!;
 
 /** Makes the client of one service. */
@@ -138,7 +148,7 @@ export function createClient(options: ClientOptions): Client {
   }
 
   async function askOnce(
-    question: { route: string; path: string; token: string; lane?: RequestLane | undefined },
+    question: Pick<Question<object>, 'route' | 'path' | 'token' | 'lane' | 'onSend'>,
     signal: AbortSignal | undefined,
   ): Promise<Good<object>> {
     const read = reads.open(signal);
@@ -154,12 +164,12 @@ export function createClient(options: ClientOptions): Client {
       const parameters = { ...(from !== undefined && { start_date: from }), ...(to !== undefined && { end_date: to }) };
       return stoppable(signal, stop => readPages({ route: `${COLLECTIONS}/${resource.path}`, parameters, token, lane }, stop));
     },
-    async document(resource, id, { token, lane, signal }) {
-      const route = `${COLLECTIONS}/${resource.path}/{document_id}`;
+    async document(resource, id, { token, lane, signal, onSend }) {
+      const route = documentRoute(resource);
       if (id === '' || !id.isWellFormed())
         throw new ServiceError('invalid_request', route, 'not asked: no document can have this identifier');
       const { value, requestedAt } = await askOnce(
-        { route, path: `${COLLECTIONS}/${resource.path}/${encodeSegment(id)}`, token, lane },
+        { route, path: `${COLLECTIONS}/${resource.path}/${encodeSegment(id)}`, token, lane, onSend },
         signal,
       );
       let open = true;
@@ -172,6 +182,7 @@ export function createClient(options: ClientOptions): Client {
         },
       };
     },
+    hasDocumentRoute: resource => routes.hasAnswered(`GET ${documentRoute(resource)}`),
     heartRate: query => stoppable(query.signal, stop => heartRate.read(query, stop)),
     async personalInfo(token, signal) {
       const route = `${COLLECTIONS}/personal_info`;

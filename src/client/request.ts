@@ -42,6 +42,7 @@ export function createAsk(settings: RequestSettings): Ask {
 
   async function attempt<T>(question: Question<T>, signal: AbortSignal): Promise<Good<T> | Failure> {
     const { route } = question;
+    question.onSend?.();
     const requestedAt = clock.begin();
     let good = false;
     try {

@@ -7,7 +7,14 @@ import type { Table } from './tables.ts';
 import { commentOn, createTable, qualified, quoteName, quoteText } from './tables.ts';
 
 /** Of our own ledger, what analysts need. */
-export const PUBLISHED: ReadonlySet<string> = new Set(['sync.runs', 'sync.windows', 'sync.accounts', 'sync.drift']);
+export const PUBLISHED: ReadonlySet<string> = new Set([
+  'sync.runs',
+  'sync.windows',
+  'sync.events',
+  'sync.missed_events',
+  'sync.accounts',
+  'sync.drift',
+]);
 
 /**
  * Writes a copy of the warehouse for readers, sorted by user and time, and publishes it by rename: whoever has the old one open

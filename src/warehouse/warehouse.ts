@@ -205,7 +205,7 @@ export class Warehouse {
 
   async #write(change: Parameters<Writer['write']>[0], lane: Lane): Promise<Counts> {
     const counts = await this.#writer.write(change, lane);
-    const entries = Array.isArray(change.ledger) ? change.ledger : [];
+    const entries = typeof change.ledger === 'object' ? change.ledger : [];
     if (change.page || change.heartRate || entries.some(({ table }) => PUBLISHED.has(table))) this.#commits++;
     if (entries.some(({ table }) => table === 'sync.accounts')) this.#accountCommits++;
     return counts;

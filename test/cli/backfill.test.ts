@@ -63,6 +63,7 @@ test('from a token to SQL: the shapes of every report', async () => {
     requests: expect.any(Number),
     failures: [],
     state: 'complete',
+    removed: 0,
     waits: 0,
     not_asked: [{ user_id: 'ben', collection: null, state: 'parked', reason: expect.stringContaining('unauthorized') }],
     heart_rate_path: '/v2/usercollection/heartrate',

@@ -9,6 +9,7 @@ const progress = (changes: Partial<Omit<Progress, 'windows'>> & { windows?: Part
   unchanged: 0,
   rejected: 0,
   requests: 0,
+  removed: 0,
   waits: 0,
   ...changes,
   windows: { planned: 40, done: 0, skipped: 0, failed: 0, ...changes.windows },

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { scheduleNightly } from '../../jobs/nightly.ts';
+import { nightlySchedule } from '../../jobs/nightly.ts';
+import { keepSchedules } from '../../jobs/schedules.ts';
 import { serveMirror } from '../../src/cli/mirror.ts';
 import { until } from '../queue/until.ts';
 import { type FaultService, startFaultService } from '../support/fault-service.ts';
@@ -172,7 +173,7 @@ test('a night reads the last days of everything again, in the zone and by the pa
   const settings = { pattern: '30 3 * * *', timeZone: 'Europe/Berlin', days: 3 };
   before = faults.asked.length;
   const pipeline = await house.owner.pipeline();
-  await scheduleNightly(pipeline, settings);
+  await keepSchedules(pipeline, [nightlySchedule(pipeline, settings)]);
   const nightlies = async () => (await house.read(`SELECT count(*) FROM sync.runs WHERE kind = 'nightly' AND state = 'complete'`))[0]![0];
   await until('the missed night is over', async () => (await nightlies()) === 2);
   expect(faults.asked.length).toBeGreaterThan(before + 20);
@@ -181,7 +182,7 @@ test('a night reads the last days of everything again, in the zone and by the pa
   const later = await openHouse(data, faults.url, { now: () => now + 3_600_000 });
   const again = await later.owner.pipeline();
   before = faults.asked.length;
-  await scheduleNightly(again, settings);
+  await keepSchedules(again, [nightlySchedule(again, settings)]);
   const [queue] = (await later.read(`SELECT 'schedule-' || value FROM sync.meta WHERE key = 'id'`))[0] as [string];
   const schedulers = await again.queues.queue(queue).getJobSchedulers();
   expect(schedulers.map(({ key, pattern, tz }) => [key, pattern, tz])).toEqual([['nightly', '30 3 * * *', 'Europe/Berlin']]);

@@ -67,6 +67,7 @@ export async function pipelineOf(
     retryDelayMs: 1,
     now: () => clock.ms,
     log: silentLog,
+    onFailure: () => {},
     clock,
     jobs,
   } as unknown as LiteralPipeline;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { missed } from '../../jobs/nightly.ts';
+import { forgetSweeps, missed } from '../../jobs/nightly.ts';
+import { windowEntry } from '../../jobs/windows.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { account, at, warehouseWith } from './literal-pipeline.ts';
@@ -95,4 +96,39 @@ test('without a zone the pattern is read in the machine’s', async () => {
   const settings = { pattern: '30 3 * * *', timeZone: undefined, days: 14 };
   expect(await missed({ warehouse, now: () => due.getTime() - 1_000 }, settings)).toBe(false);
   expect(await missed({ warehouse, now: () => due.getTime() + 1_000 }, settings)).toBe(true);
+});
+
+test('a week after its end a complete sweep leaves the ledger, but not one that settled a day, nor a failed one, a night or a backfill', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  const now = () => Date.parse('2025-03-20T12:00:00Z');
+  const run = async (runId: string, kind: string, ended: string, state = 'complete', from = '2025-03-11') => {
+    const row = { kind, started_at: at('2025-03-13T11:00:00Z'), ended_at: at(ended), state, request: '{}' };
+    const window = {
+      runId,
+      number: 0,
+      userId: 'ada',
+      collection: 'sleep',
+      startAt: at(`${from}T00:00:00Z`),
+      endAt: at('2025-03-14T00:00:00Z'),
+    };
+    const requestedAt = at('2025-03-13T11:30:00Z');
+    await warehouse.record([
+      { table: 'sync.runs', key: { run_id: runId }, row },
+      windowEntry(window, { outcome: state === 'complete' ? 'complete' : 'failed', requestedAt, committedAt: requestedAt }),
+      windowEntry({ ...window, collection: 'ring_configuration', startAt: null, endAt: null }, { outcome: 'complete', requestedAt }),
+    ]);
+  };
+  await run('old', 'sweep', '2025-03-13T11:59:59Z');
+  await run('young', 'sweep', '2025-03-13T12:00:01Z');
+  await run('failed', 'sweep', '2025-03-13T11:59:59Z', 'failed');
+  await run('night', 'nightly', '2025-03-13T11:59:59Z');
+  await run('backfill', 'backfill', '2025-03-13T11:59:59Z');
+  // Read 14 days after the end of its first day: that day is settled. And a day later: it is not.
+  await run('settled', 'sweep', '2025-03-13T11:59:59Z', 'complete', '2025-02-26');
+  await run('nearly', 'sweep', '2025-03-13T11:59:59Z', 'complete', '2025-02-27');
+  await forgetSweeps({ warehouse, now, settledDays: 14 });
+  const kept = ['backfill', 'failed', 'night', 'settled', 'young'];
+  expect((await warehouse.read('SELECT run_id FROM sync.runs ORDER BY 1')).flat()).toEqual(kept);
+  expect((await warehouse.read('SELECT DISTINCT run_id FROM sync.windows ORDER BY 1')).flat()).toEqual(kept);
+  expect(await warehouse.read('SELECT count(*) FROM sync.windows')).toEqual([[10]]);
 });

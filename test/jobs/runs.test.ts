@@ -113,6 +113,7 @@ test('the rows of the ledger, from the plan to the end', async () => {
     samples: 0,
     unchanged: 0,
     rejected: 0,
+    removed: 0,
     requests: 0,
     waits: 0,
     failures: [

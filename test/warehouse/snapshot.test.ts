@@ -57,6 +57,8 @@ const PUBLISHED = [
   'sleep_heart_rate',
   'sync.accounts',
   'sync.drift',
+  'sync.events',
+  'sync.missed_events',
   'sync.runs',
   'sync.windows',
 ];
@@ -105,6 +107,8 @@ test('a snapshot holds what the warehouse holds, sorted, with its comments, with
     expect(await rowsOf(connection, `SELECT table_name FROM duckdb_tables() WHERE schema_name = 'sync' ORDER BY 1`)).toEqual([
       { table_name: 'accounts' },
       { table_name: 'drift' },
+      { table_name: 'events' },
+      { table_name: 'missed_events' },
       { table_name: 'runs' },
       { table_name: 'windows' },
     ]);

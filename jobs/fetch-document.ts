@@ -1,0 +1,83 @@
+import type { Job } from 'bullmq';
+import { dataTypeOf, webhookEvent } from '../schema/webhook.ts';
+import { type EventJob, eventQueue } from './accept-event.ts';
+import type { CrowdLimits } from './crowd.ts';
+import { delay } from './delay.ts';
+import type { AcceptedEvent, Settled, Tries } from './event-outcome.ts';
+import type { Pipeline } from './pipeline.ts';
+import { createSettle, type EventDelays } from './settle-event.ts';
+
+/** Most of an event's time is waiting for its answer, and each account's requests are bounded by its gate. */
+const CONCURRENCY = 100;
+
+/** How often a process may end while it works on an event, before the queue sets the event aside as failed: it may be what ends it. */
+const MOST_CRASHES = 100;
+
+/** What became of an event, for whoever looks on. */
+export interface EventLine {
+  /** When its outcome was committed, ISO 8601. */
+  at: string;
+  event_type: string;
+  data_type: string;
+  /** The account, where known. */
+  user_id: string | null;
+  object_id: string;
+  outcome: Settled['outcome'];
+  /** From its acceptance until then. */
+  ms: number;
+  /** How many documents left the warehouse. */
+  removedRows?: number;
+}
+
+export interface FetchOptions {
+  delays?: Partial<EventDelays>;
+  crowd?: CrowdLimits;
+  /** After each event by which a sleep or an activity was stored: heart rate has no events of its own. */
+  onHeartRate?(userId: string): void;
+  onEvent?(line: EventLine): void;
+}
+
+const BRING_HEART_RATE: ReadonlySet<string> = new Set(['sleep', 'daily_activity']);
+
+/** What the queue holds of an event that was worked on before. */
+type FetchJob = EventJob & Partial<Tries>;
+
+/**
+ * Starts working off the accepted events. An event is a hint: its document is fetched, and what the service answers is stored. The queue
+ * is never emptied, for what was acknowledged lives in it alone; a job may run twice, at any time.
+ */
+export async function startFetching(pipeline: Pipeline, options: FetchOptions = {}): Promise<{ stop(): Promise<void> }> {
+  const settle = createSettle(pipeline, options);
+
+  async function work(job: Job<FetchJob>, lock: string | undefined): Promise<void> {
+    const { receivedAt, event: text, misses, absences = 0, failures = 0 } = job.data;
+    const accepted = { receivedAt, event: webhookEvent.parse(JSON.parse(text)), tries: { misses, absences, failures } };
+    const { userId, step } = await settle(accepted);
+    if ('settled' in step) return tell(accepted, userId, step.settled);
+    if (step.tries !== accepted.tries) await job.updateData({ ...job.data, ...step.tries });
+    return delay(job, lock, step.again);
+  }
+
+  function tell({ receivedAt, event }: AcceptedEvent, userId: string | null, { outcome, removedRows }: Settled): void {
+    const now = pipeline.now();
+    const line: EventLine = {
+      at: new Date(now).toISOString(),
+      event_type: event.event_type,
+      data_type: event.data_type,
+      user_id: userId,
+      object_id: event.object_id,
+      outcome,
+      ms: Math.max(0, now - receivedAt / 1000),
+      ...(removedRows === undefined ? {} : { removedRows }),
+    };
+    pipeline.log.debug(line, 'event settled');
+    options.onEvent?.(line);
+    if (userId !== null && outcome === 'stored' && BRING_HEART_RATE.has(dataTypeOf(event.data_type))) options.onHeartRate?.(userId);
+  }
+
+  const worker = pipeline.queues.worker<FetchJob>(await eventQueue(pipeline.warehouse), (job, lock) => work(job as Job<FetchJob>, lock), {
+    concurrency: CONCURRENCY,
+    maxStalledCount: MOST_CRASHES,
+  });
+  return { stop: () => worker.close() };
+}

@@ -1,0 +1,31 @@
+import { ServiceError } from '../src/client/error.ts';
+import type { Account } from './accounts.ts';
+import { findAccount, setAccountState } from './accounts.ts';
+import type { Pipeline } from './pipeline.ts';
+import { isRefusal, probeAccount } from './probe.ts';
+
+export const kindOf = (error: unknown) => (error instanceof ServiceError ? error.kind : 'not_stored');
+
+/**
+ * A refusal may mean a dead token, a lapsed membership, or one missing permission: one probe of a base collection tells, for all
+ * jobs of the account that are refused at the same time. Throws when the probe gets no clear answer.
+ */
+export async function park(pipeline: Pipeline, account: Account, refusal: unknown, probing: Map<string, Promise<void>>): Promise<void> {
+  const probe = async () => {
+    try {
+      await probeAccount(pipeline, pipeline.tokens.find(account.userId) ?? '');
+      pipeline.log.warn({ account: account.userId, kind: kindOf(refusal) }, 'the service refuses one collection of the account');
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      // Its user may have paused or removed it meanwhile.
+      const current = await findAccount(pipeline.warehouse, account.userId);
+      if (current?.state !== 'active') return;
+      await setAccountState(pipeline.warehouse, current, 'parked', `${error.kind}: ${error.message}`);
+      pipeline.log.warn({ account: account.userId, kind: error.kind }, 'the service refuses the account: parked');
+      pipeline.onFailure({ reason: 'account_parked', user: account.userId, message: error.message });
+    }
+  };
+  const running = probing.get(account.userId) ?? probe().finally(() => probing.delete(account.userId));
+  probing.set(account.userId, running);
+  await running;
+}

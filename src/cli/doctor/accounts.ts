@@ -1,0 +1,59 @@
+import { type Account, listAccounts } from '../../../jobs/accounts.ts';
+import { isRefusal, probeAccount } from '../../../jobs/probe.ts';
+import { messageOf, UsageError } from '../../errors.ts';
+import { withinTime } from '../../within-time.ts';
+import type { Owner } from '../owner.ts';
+import { type Finding, fail, ok, warn } from './finding.ts';
+
+const ANSWER_MS = 15_000;
+/** After it no further account is tried. */
+const ALL_MS = 40_000;
+const SIDE_BY_SIDE = 8;
+
+/** Whether the service takes each account's token. */
+export async function examineAccounts(owner: Owner): Promise<Finding[]> {
+  const accounts = await listAccounts(owner.warehouse);
+  if (!accounts.length) return [warn('accounts', 'there is no account yet', 'ringneck account add NAME')];
+  const end = performance.now() + ALL_MS;
+  const findings: Finding[] = [];
+  const left = accounts.values();
+  const worker = async () => {
+    for (const account of left) if (performance.now() < end) findings.push(await examineAccount(owner, account));
+  };
+  await Promise.all(Array.from({ length: SIDE_BY_SIDE }, worker));
+  const troubled = findings.filter(({ state }) => state !== 'ok');
+  if (findings.length < accounts.length) {
+    troubled.push(
+      warn('accounts', `only ${findings.length} of ${accounts.length} were tried in time`, 'run it again when less is going on'),
+    );
+  }
+  // A line for each of a thousand that are well would hide the one that is not.
+  const well = findings.filter(({ state }) => state === 'ok').length;
+  return well ? [ok('accounts', `${well} of ${findings.length} accounts are well`), ...troubled] : troubled;
+}
+
+async function examineAccount(owner: Owner, { userId, state, reason }: Account): Promise<Finding> {
+  const anew = `give it a new token: ringneck account add ${userId}`;
+  if (state === 'paused') return ok('accounts', `${userId} is paused`);
+  if (state === 'parked')
+    return warn(
+      'accounts',
+      `${userId} is parked${reason ? ` (${reason})` : ''}`,
+      `${anew}; or, if it was mended there: ringneck account resume ${userId}`,
+    );
+  try {
+    const token = owner.secrets.find(userId);
+    if (token === undefined) return fail('accounts', `${userId} has no token`, anew);
+    const client = await owner.client();
+    await withinTime(probeAccount({ client, warehouse: owner.warehouse }, token), ANSWER_MS);
+    return ok('accounts', `${userId} is well`);
+  } catch (error) {
+    if (isRefusal(error)) {
+      const mend =
+        error.kind === 'unauthorized' ? anew : 'the membership has lapsed or a permission is missing: that is for its holder to mend';
+      return fail('accounts', `the service refuses ${userId} (${error.message})`, mend);
+    }
+    const mend = error instanceof UsageError ? 'do what it says' : 'see what is said of the service; the account itself may be well';
+    return fail('accounts', `${userId} could not be tried (${messageOf(error)})`, mend);
+  }
+}

@@ -1,0 +1,40 @@
+import { messageOf } from '../../errors.ts';
+import type { Owner } from '../owner.ts';
+import { examineAccounts } from './accounts.ts';
+import { examined, type Finding, fail, ok } from './finding.ts';
+import { examineSubscriptions } from './subscriptions.ts';
+import { examineWarehouse } from './warehouse.ts';
+
+/** For all accounts together: each is given less. */
+const ACCOUNTS_MS = 60_000;
+const SUBSCRIPTIONS_MS = 30_000;
+const WAREHOUSE_MS = 20_000;
+/** The last statement may begin just before the time is over. */
+const LAST_STATEMENT_MS = 20_000;
+const QUEUE_MS = 5_000;
+
+/** What only the owner of a data folder can look at. Plain JSON, as all operations. */
+export function doctorOperations(owner: Owner) {
+  return {
+    async examine(_: Record<string, never>): Promise<Finding[]> {
+      const parts = await Promise.all([
+        examined('queue', QUEUE_MS, () => examineOwnQueue(owner)),
+        owner.settings.serviceUrl ? examined('accounts', ACCOUNTS_MS, () => examineAccounts(owner)) : [],
+        examined('subscriptions', SUBSCRIPTIONS_MS, () => examineSubscriptions(owner)),
+        examined('warehouse', WAREHOUSE_MS + LAST_STATEMENT_MS, () => examineWarehouse(owner.warehouse, WAREHOUSE_MS)),
+      ]);
+      return parts.flat();
+    },
+  };
+}
+
+async function examineOwnQueue(owner: Owner): Promise<Finding[]> {
+  const pipeline = await owner.opened;
+  if (!pipeline) return owner.settings.queueUrl ? [] : [ok('queue', 'embedded; opened by whoever works with it')];
+  try {
+    await pipeline.queues.ping();
+    return [ok('queue', `${pipeline.queues.kind}, answers its owner`)];
+  } catch (error) {
+    return [fail('queue', messageOf(error), 'restart ringneck up; what is planned is in the ledger and taken up again')];
+  }
+}

@@ -1,0 +1,26 @@
+import { messageOf } from '../../errors.ts';
+import { withinTime } from '../../within-time.ts';
+
+/** What a check found: plain JSON. */
+export interface Finding {
+  check: string;
+  state: 'ok' | 'warn' | 'fail';
+  message: string;
+  /** What to do about it. */
+  mend: string | null;
+}
+
+export const ok = (check: string, message: string): Finding => ({ check, state: 'ok', message, mend: null });
+
+export const warn = (check: string, message: string, mend: string): Finding => ({ check, state: 'warn', message, mend });
+
+export const fail = (check: string, message: string, mend: string): Finding => ({ check, state: 'fail', message, mend });
+
+/** Does a check within its time; what it throws is a finding too. */
+export async function examined(check: string, ms: number, work: () => Promise<Finding[]>): Promise<Finding[]> {
+  try {
+    return await withinTime(work(), ms);
+  } catch (error) {
+    return [fail(check, messageOf(error), 'see the message; if it stays so, run again with RINGNECK_LOG_LEVEL=debug')];
+  }
+}

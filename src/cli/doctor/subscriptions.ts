@@ -1,0 +1,44 @@
+import { keyOf, readWanted } from '../../../jobs/subscription-rows.ts';
+import { kindsOf } from '../../../jobs/subscriptions.ts';
+import { reportSubscriptions, type SubscriptionReport } from '../../../jobs/webhook-status.ts';
+import { withinTime } from '../../within-time.ts';
+import type { Owner } from '../owner.ts';
+import { type Finding, fail, ok, warn } from './finding.ts';
+
+const ANSWER_MS = 20_000;
+const SHOWN = 5;
+
+/** Whether the service has every subscription that there is to be. */
+export async function examineSubscriptions(owner: Owner): Promise<Finding[]> {
+  if (!owner.settings.webhooks || !owner.settings.serviceUrl) return [];
+  const { wanted, problem } = await readWanted(owner.warehouse);
+  if (wanted !== 'ensured') {
+    return [warn('subscriptions', 'they were removed by command and are not made again', 'ringneck subscriptions ensure')];
+  }
+  const { theirs, rows } = await withinTime((await owner.keeper()).list(), ANSWER_MS);
+  const reports = new Map<string, SubscriptionReport>();
+  for (const report of reportSubscriptions(rows, theirs)) reports.set(`${report.event_type} ${report.data_type}`, report);
+  const kinds = kindsOf(owner.warehouse.mappings.map(({ resource }) => resource.dataType)).map(keyOf);
+  const missing = kinds.filter(kind => {
+    const report = reports.get(kind);
+    return report?.state !== 'not_offered' && (report?.state !== 'active' || report.at_service === false);
+  });
+  const notOffered = kinds.filter(kind => reports.get(kind)?.state === 'not_offered');
+  const findings: Finding[] = [];
+  if (missing.length) {
+    const reason = problem ?? missing.map(kind => reports.get(kind)?.reason).find(said => said) ?? 'they were never made, or were lost';
+    const shown = missing.length > SHOWN ? `${missing.slice(0, SHOWN).join(', ')} and ${missing.length - SHOWN} more` : missing.join(', ');
+    const mend = 'ringneck up makes them when it runs; at once: ringneck subscriptions ensure';
+    findings.push(fail('subscriptions', `${missing.length} of ${kinds.length} are missing: ${shown} (${reason})`, mend));
+  } else
+    findings.push(
+      ok(
+        'subscriptions',
+        `all ${kinds.length - notOffered.length} are ${theirs ? 'at the service' : 'active; the service offers no list to compare with'}`,
+      ),
+    );
+  if (notOffered.length) {
+    findings.push(ok('subscriptions', `${notOffered.length} the service does not offer: their changes are found by sweeps`));
+  }
+  return findings;
+}

@@ -1,0 +1,29 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { hasRedis, startRedis } from '../queue/redis-server.ts';
+import { openEventHouse } from '../support/event-house.ts';
+import { eventRound } from '../support/event-rounds.ts';
+import { randomFrom } from '../support/random-documents.ts';
+import { findBroken } from '../support/table-hash.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { rounds, seed } from './choice.ts';
+
+const folder = tempFolder();
+const delays = { unreadable: [1, 2, 3], confirm: 1, confirmDelete: 1, failed: [1, 2, 3], crowded: 5 };
+
+describe.each([false, true])(`documents change while they are fetched, specification only: %s, seed ${seed}`, specificationOnly => {
+  async function play(queueUrl?: string): Promise<void> {
+    const house = await openEventHouse(folder, { delays, settings: { specificationOnly }, ...(queueUrl ? { queueUrl } : {}) });
+    onTestFinished(() => house.close());
+    const random = randomFrom(seed);
+    for (let round = 1; round <= 25 * rounds; round++) await eventRound(house, `round-${round}`, random, !specificationOnly);
+    expect(await findBroken(sql => house.pipeline.warehouse.read(sql))).toEqual([]);
+  }
+
+  test('embedded', () => play());
+
+  test.skipIf(!hasRedis)('with Redis', async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.remove());
+    await play(redis.url);
+  });
+});

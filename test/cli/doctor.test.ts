@@ -1,0 +1,288 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { examined, type Finding } from '../../src/cli/doctor/finding.ts';
+import { examineDisk, examineFolder } from '../../src/cli/doctor/folder.ts';
+import { examineQueue } from '../../src/cli/doctor/queue.ts';
+import { examineCallback, examineService } from '../../src/cli/doctor/reach.ts';
+import { examineSettings } from '../../src/cli/doctor/settings.ts';
+import { examineWarehouse } from '../../src/cli/doctor/warehouse.ts';
+import { readSettings } from '../../src/config.ts';
+import { freePort, hasRedis, startRedis } from '../queue/redis-server.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { newPath, openWarehouse } from '../support/warehouse.ts';
+import { openListeningHouse, TOKENS } from './listening-house.ts';
+import { ringneck } from './ringneck.ts';
+
+const folder = tempFolder();
+let folders = 0;
+const newFolder = () => join(folder, `d${++folders}`);
+
+/** What was found, without how to mend it; what is wrong must say that. */
+function said(findings: readonly Finding[]): string[] {
+  for (const { state, mend } of findings) expect(state === 'ok').toBe(mend === null);
+  return findings.map(({ check, state, message }) => `${state} ${check}: ${message}`);
+}
+
+/** A server whose answers are typed by hand. */
+async function serve(answer: RequestListener): Promise<string> {
+  const server = createServer(answer);
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const run = async (env: Record<string, string>) => {
+  const { code, stdout, stderr } = await ringneck(['doctor', '--json'], { env });
+  expect(`${stdout}${stderr}`).not.toMatch(/not-for-logs|token-of-ada/);
+  const { state, findings } = JSON.parse(stdout) as { state: string; findings: Finding[] };
+  return { code, state, findings: said(findings), stderr };
+};
+
+test('all is well where all is well, through the door of a running owner', async () => {
+  const { house, keeper, env } = await openListeningHouse(newFolder());
+  chmodSync(env.RINGNECK_DATA!, 0o700);
+  await house.add([{ name: 'ada', token: TOKENS.person }]);
+  await house.backfill({ from: '2025-01-01', to: '2025-01-03' });
+  keeper.start();
+  await keeper.ensure();
+  const { code, state, findings, stderr } = await run(env);
+  expect(findings).toEqual([
+    'ok settings: all are understood',
+    `ok folder: ${env.RINGNECK_DATA} is writable`,
+    `ok owner: ${env.RINGNECK_DATA} is owned by a running ringneck (PID ${process.pid})`,
+    expect.stringMatching(/^(ok|warn) disk: [\d,]+ MB free$/),
+    'ok clock: our clock agrees with the service’s',
+    'ok queue: embedded, answers its owner',
+    `ok service: ${env.RINGNECK_SERVICE_URL} answers`,
+    'ok accounts: 1 of 1 accounts are well',
+    `ok callback: ${env.RINGNECK_CALLBACK_URL!.replace(/\?.*/, '')} returns the challenge, and refuses a wrong token`,
+    'ok subscriptions: all 33 are at the service',
+    'ok warehouse: no row is there twice, and every document has its samples',
+  ]);
+  expect([code, stderr]).toEqual([0, '']);
+  expect(['ok', 'warn']).toContain(state);
+});
+
+test('what is wrong is said with how to mend it, and the exit code is 1', async () => {
+  const { house, webhooks, keeper, receiver, env } = await openListeningHouse(newFolder());
+  await house.add([
+    { name: 'ada', token: TOKENS.person },
+    { name: 'ben', token: 'nobody-knows-it' },
+  ]);
+  await house.operations.resumeAccount({ name: 'ben' });
+  keeper.start();
+  await keeper.ensure();
+  const [first] = webhooks.subscriptions.list(webhooks.client.id);
+  webhooks.subscriptions.cancel(webhooks.client.id, first!.id);
+  await receiver.close();
+  const { code, state, findings } = await run({ ...env, RINGNECK_SIGNATURE_WINDOWS: '1' });
+  expect([code, state]).toEqual([1, 'fail']);
+  expect(findings).toEqual(
+    expect.arrayContaining([
+      'warn settings: RINGNECK_SIGNATURE_WINDOWS is not a setting: did you mean RINGNECK_SIGNATURE_WINDOW?',
+      expect.stringMatching(/^fail accounts: the service refuses ben \(GET .*answered 401/),
+      expect.stringMatching(/^fail callback: .* gives no answer \(ECONNREFUSED\)$/),
+      `fail subscriptions: 1 of 33 are missing: ${first!.event_type} ${first!.data_type} (they were never made, or were lost)`,
+    ]),
+  );
+});
+
+test('without up it looks into the folder itself, and leaves it free', async () => {
+  const { keeper, env, leave } = await openListeningHouse(newFolder());
+  await keeper.remove({ onNextEvent: false });
+  await leave();
+  const { code, findings } = await run(env);
+  expect(findings).toEqual(
+    expect.arrayContaining([
+      'warn owner: no `ringneck up` is running: no event is taken',
+      'warn accounts: there is no account yet',
+      'warn subscriptions: they were removed by command and are not made again',
+      'ok warehouse: no row is there twice, and every document has its samples',
+    ]),
+  );
+  expect(code).toBe(0);
+  expect((await run({ RINGNECK_DATA: env.RINGNECK_DATA! })).findings).toEqual(
+    expect.arrayContaining([
+      'fail settings: RINGNECK_SERVICE_URL is not set: there is nobody to ask',
+      'ok settings: webhooks are not configured: changes are found by sweeps',
+      'ok owner: nobody has the folder now',
+    ]),
+  );
+});
+
+test('wrong settings are a finding, and the only one; a missing folder is not made', async () => {
+  const data = newFolder();
+  const wrong = await run({ RINGNECK_DATA: data, RINGNECK_PORT: 'x', RINGNECK_CLIENT_ID: 'y' });
+  expect(wrong).toMatchObject({ code: 1, state: 'fail' });
+  expect(wrong.findings).toEqual([expect.stringMatching(/^fail settings: Wrong settings\. .*webhooks need all four\.$/)]);
+  const { findings } = await run({ RINGNECK_DATA: data });
+  expect(findings).toContain(`warn folder: ${data} does not exist yet`);
+  expect(said(examineFolder(data))).toEqual([`warn folder: ${data} does not exist yet`]);
+});
+
+test('as text each finding is a line, and below it how to mend it', async () => {
+  const data = newFolder();
+  const { code, stdout } = await ringneck(['doctor'], { env: { RINGNECK_DATA: data } });
+  expect(code).toBe(1);
+  const lines = stdout.split('\n');
+  expect(lines.slice(0, 2)).toEqual([
+    'fail  settings  RINGNECK_SERVICE_URL is not set: there is nobody to ask',
+    '                → set it to the base address of the service, as http://127.0.0.1:4000',
+  ]);
+  expect(lines).toContain(`warn  folder    ${data} does not exist yet`);
+});
+
+test('a folder that others may look into, or that is none', () => {
+  const data = newFolder();
+  mkdirSync(data, { mode: 0o700 });
+  chmodSync(data, 0o755);
+  writeFileSync(join(data, 'secret.key'), 'x');
+  chmodSync(join(data, 'secret.key'), 0o644);
+  const findings = examineFolder(data);
+  expect(said(findings)).toEqual([
+    `ok folder: ${data} is writable`,
+    `warn folder: ${data} is open to others (0755)`,
+    'warn folder: secret.key is open to others (0644)',
+  ]);
+  expect(findings[2]!.mend).toBe(`chmod go= ${data}/secret.key`);
+  expect(said(examineFolder(join(data, 'secret.key')))).toEqual([`fail folder: ${data}/secret.key is not a folder`]);
+  expect(said(examineDisk(data))[0]).toMatch(/^\w+ disk: [\d,]+ MB free/);
+});
+
+test('settings that are allowed and still hardly meant', () => {
+  const env = {
+    RINGNECK_SERVICE_URL: 'https://api.example.com',
+    RINGNECK_CALLBACK_URL: 'http://example.org/webhook?key=not-for-logs',
+    RINGNECK_CLIENT_ID: 'a',
+    RINGNECK_CLIENT_SECRET: 'b',
+    RINGNECK_VERIFICATION_TOKEN: 'c',
+  };
+  expect(said(examineSettings(readSettings({ ...env, RINGNECK_SIGNATURE_WINDOW: '0' })))).toEqual([
+    'warn settings: events come to http://example.org/webhook unencrypted',
+    'warn settings: RINGNECK_SIGNATURE_WINDOW is 0: an old event that is sent again is taken',
+  ]);
+  for (const url of ['https://example.org/webhook', 'http://localhost:8080/webhook', 'http://127.0.0.1/', 'http://[::1]:1/']) {
+    expect(said(examineSettings(readSettings({ ...env, RINGNECK_CALLBACK_URL: url })))).toEqual(['ok settings: all are understood']);
+  }
+});
+
+test('the clock is compared with the service’s', async () => {
+  const NOON = Date.parse('2025-06-01T12:00:00Z');
+  const serviceUrl = await serve((_, response) => response.writeHead(401, { date: 'Sun, 01 Jun 2025 12:00:00 GMT' }).end());
+  const webhooks = { callbackUrl: 'x', clientId: 'x', clientSecret: 'x', secrets: [], verificationToken: 'x' };
+  const clock = async (now: number, signatureWindow = 300, webhook: typeof webhooks | null = webhooks) =>
+    said(await examineService({ serviceUrl, webhooks: webhook, signatureWindow }, () => now))[1];
+  expect(await clock(NOON)).toBe('ok clock: our clock agrees with the service’s');
+  expect(await clock(NOON + 999)).toBe('ok clock: our clock agrees with the service’s');
+  expect(await clock(NOON + 21_000)).toBe('ok clock: our clock is 20 s away from the service’s');
+  expect(await clock(NOON - 31_000)).toBe('warn clock: our clock is 31 s away from the service’s');
+  expect(await clock(NOON - 301_000)).toBe('fail clock: our clock is 301 s away from the service’s: events are refused beyond 300 s');
+  expect(await clock(NOON + 400_000)).toBe('fail clock: our clock is 399 s away from the service’s: events are refused beyond 300 s');
+  expect(await clock(NOON + 400_000, 0)).toBe('warn clock: our clock is 399 s away from the service’s');
+  expect(await clock(NOON + 400_000, 300, null)).toBe('warn clock: our clock is 399 s away from the service’s');
+});
+
+test('a service that redirects, is in trouble or is not there', async () => {
+  const options = { webhooks: null, signatureWindow: 300 };
+  const moved = await serve((_, response) => response.writeHead(301, { location: 'https://example.org' }).end());
+  expect(said(await examineService({ serviceUrl: moved, ...options }))[0]).toBe(
+    `fail service: ${moved} answers 301, a redirect, which is not followed`,
+  );
+  const ill = await serve((_, response) => response.writeHead(502).end('<html>'));
+  expect(said(await examineService({ serviceUrl: ill, ...options }))[0]).toBe(`fail service: ${ill} answers 502`);
+  const nobody = `http://127.0.0.1:${await freePort()}`;
+  expect(said(await examineService({ serviceUrl: nobody, ...options }))).toEqual([
+    `fail service: ${nobody} gives no answer (ECONNREFUSED)`,
+  ]);
+});
+
+test.each<[string, RequestListener, string]>([
+  [
+    'redirects',
+    (_, response) => response.writeHead(302, { location: '/' }).end(),
+    'fail callback: URL answers 302, a redirect, which the service does not follow',
+  ],
+  ['has another token', (_, response) => response.writeHead(401).end(), 'fail callback: URL refuses our verification token'],
+  ['has another path', (_, response) => response.writeHead(404).end(), 'fail callback: URL answers 404'],
+  ['has a proxy with nobody behind it', (_, response) => response.writeHead(502).end('<html>'), 'fail callback: URL answers 502'],
+  ['is a page', (_, response) => response.end('<html>'), 'fail callback: URL answers 200 without our challenge'],
+  ['is another JSON', (_, response) => response.end('null'), 'fail callback: URL answers 200 without our challenge'],
+  ['is endless', (_, response) => response.end(`"${'x'.repeat(1_000_000)}"`), 'fail callback: URL answers 200 without our challenge'],
+  [
+    'echoes whatever comes',
+    (request, response) => response.end(JSON.stringify({ challenge: new URL(request.url!, 'http://x').searchParams.get('challenge') })),
+    'fail callback: URL answers 200 to a wrong token, not 401',
+  ],
+  [
+    'is as it should be',
+    (request, response) => {
+      const query = new URL(request.url!, 'http://x').searchParams;
+      if (query.get('verification_token') !== 'word' || query.get('key') !== 'not-for-logs') response.writeHead(401).end();
+      else response.end(JSON.stringify({ challenge: query.get('challenge') }));
+    },
+    'ok callback: URL returns the challenge, and refuses a wrong token',
+  ],
+])('a callback that %s', async (_, answer, expected) => {
+  const url = `${await serve(answer)}/webhook`;
+  const webhooks = { callbackUrl: `${url}?key=not-for-logs`, clientId: 'x', clientSecret: 'x', secrets: [], verificationToken: 'word' };
+  expect(said(await examineCallback(webhooks))).toEqual([expected.replace('URL', url)]);
+});
+
+test('duplicates and samples without documents are counted', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  onTestFinished(() => warehouse.close());
+  expect(said(await examineWarehouse(warehouse, 20_000))).toEqual([
+    'ok warehouse: no row is there twice, and every document has its samples',
+  ]);
+  const row = (id: string, sk: number) => ({ user_id: 'ann', id, sk, day: '2025-01-01' });
+  const beat = (user_id: string, at: string) => ({
+    table: 'heart_rate',
+    row: { user_id, ts: Date.parse(at) * 1000, source: 'rest', bpm: 60 },
+  });
+  await warehouse.record([
+    { table: 'daily_sleep', row: row('a', 1) },
+    { table: 'daily_sleep', row: row('a', 2) },
+    { table: 'daily_sleep', row: { ...row('a', 3), user_id: 'ben' } },
+    { table: 'sleep', row: { ...row('n', 4), hrv_count: 1 } },
+    { table: 'sleep', row: { ...row('m', 5), hrv_count: 1 } },
+    { table: 'sleep_hrv', row: { user_id: 'ann', sk: 5, value: 1 } },
+    { table: 'sleep_hrv', row: { user_id: 'ann', sk: 6, value: 1 } },
+    beat('ann', '2024-12-31T23:59:00Z'),
+    beat('ann', '2025-01-01T00:00:00Z'),
+    beat('ann', '2025-01-01T00:00:00Z'),
+    beat("o'neill", '2025-01-01T00:00:00Z'),
+  ]);
+  expect(said(await examineWarehouse(warehouse, 20_000))).toEqual([
+    'fail warehouse: 1 documents of daily_sleep are there more than once',
+    'fail warehouse: 2 documents of sleep and sleep_hrv disagree on how many samples there are',
+    'fail warehouse: 1 measurements of heart_rate of ann in 2025 are there more than once',
+  ]);
+  expect(said(await examineWarehouse(warehouse, -1))).toEqual([
+    expect.stringMatching(/^warn warehouse: only 0 of \d+ counts were done in time$/),
+  ]);
+});
+
+test.runIf(hasRedis)('a Redis that would lose jobs, and one that is not there', async () => {
+  const careless = await startRedis('--appendonly', 'no', '--maxmemory-policy', 'allkeys-lru');
+  onTestFinished(() => careless.remove());
+  expect(said(await examineQueue(careless.url))).toEqual([
+    expect.stringMatching(/^ok queue: Redis \S+ at 127\.0\.0\.1:\d+ answers$/),
+    'warn queue: Redis may forget jobs when it is killed',
+    'warn queue: Redis may drop jobs when its memory is full (maxmemory-policy allkeys-lru)',
+  ]);
+  const port = await freePort();
+  expect(said(await examineQueue(`redis://user:not-for-logs@127.0.0.1:${port}`))).toEqual([
+    expect.stringMatching(new RegExp(`^fail queue: Redis at 127.0.0.1:${port} gives no answer \\(.*ECONNREFUSED.*\\)$`)),
+  ]);
+});
+
+test('a check that does not end, or throws, is a finding', async () => {
+  expect(said(await examined('x', 20, () => new Promise(() => undefined)))).toEqual(['fail x: no answer in 0.02 s']);
+  expect(said(await examined('x', 20, () => Promise.reject(new Error('why'))))).toEqual(['fail x: why']);
+});

@@ -1,0 +1,150 @@
+import { join } from 'node:path';
+import { CommanderError } from 'commander';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { createProgram } from '../../src/cli/program.ts';
+import { until } from '../queue/until.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { openListeningHouse } from './listening-house.ts';
+import { ringneck } from './ringneck.ts';
+
+const folder = tempFolder();
+let folders = 0;
+const newFolder = () => join(folder, `d${++folders}`);
+
+test('ensure, list and remove work through the door, against the real service', async () => {
+  const { house, keeper, webhooks, env, subscribed } = await openListeningHouse(newFolder());
+  const cli = (...args: string[]) => ringneck(['subscriptions', ...args], { env });
+
+  // An owner that is no `up` does not listen at the callback.
+  expect(await cli('ensure')).toEqual({
+    code: 75,
+    stdout: '',
+    stderr: 'ringneck: the service verifies our callback, where only a running `ringneck up` listens: start it first\n',
+  });
+  expect(subscribed()).toEqual([]);
+
+  keeper.start();
+  expect(await cli('ensure')).toEqual({ code: 0, stdout: '33 of 33 subscriptions are active\n', stderr: '' });
+  expect(subscribed()).toHaveLength(33);
+  expect(subscribed()).toEqual(expect.arrayContaining(['create vo2_max', 'delete sleep', 'update daily_activity']));
+  const list = await house.operations.subscriptionsList({});
+  expect(list).toHaveLength(33);
+  const { id, expiration_time } = webhooks.subscriptions
+    .list(webhooks.client.id)
+    .find(one => one.event_type === 'delete' && one.data_type === 'sleep')!;
+  expect(list.find(one => one.event_type === 'delete' && one.data_type === 'sleep')).toEqual({
+    event_type: 'delete',
+    data_type: 'sleep',
+    state: 'active',
+    reason: null,
+    at_service: true,
+    id,
+    callback_url: env.RINGNECK_CALLBACK_URL!.replace(/\?.*/, ''),
+    since: expect.any(String),
+    renewed_at: expect.any(String),
+    expiration_time: new Date(expiration_time).toISOString(),
+  });
+  const text = await cli('list');
+  expect(text.stdout.split('\n')).toHaveLength(35);
+  expect(text.stdout).not.toContain('not-for-logs');
+
+  expect(await cli('remove')).toEqual({
+    code: 0,
+    stdout: '33 subscriptions removed; ringneck subscriptions ensure makes them again\n',
+    stderr: '',
+  });
+  expect(subscribed()).toEqual([]);
+  expect((await house.operations.subscriptionsList({})).map(({ state }) => state)).toEqual(Array(33).fill('removed'));
+  expect(await house.operations.subscriptionsEnsure({})).toEqual({ active: 33, wanted: 33, problems: [] });
+  expect(subscribed()).toHaveLength(33);
+});
+
+test('remove --on-next-event: the event is answered 410, and so the service cancels its subscription', async () => {
+  const { house, keeper, webhooks, env, subscribed } = await openListeningHouse(newFolder());
+  keeper.start();
+  await keeper.ensure();
+  const removed = await ringneck(['subscriptions', 'remove', '--on-next-event', '--json'], { env });
+  expect([removed.code, JSON.parse(removed.stdout)]).toEqual([0, { removed: 0, failed: [], listed: false, on_next_event: true }]);
+  expect(subscribed()).toHaveLength(33);
+
+  const event = {
+    event_type: 'update',
+    data_type: 'sleep',
+    object_id: 'a',
+    event_time: '2025-01-02T08:00:00+01:00',
+    user_id: 'u',
+  } as const;
+  const [subscription] = webhooks.subscriptions.listFor(event);
+  expect(await webhooks.post(subscription!, event)).toEqual({ outcome: 'gone', reason: 'answered 410' });
+  webhooks.subscriptions.noteGone(subscription!.id);
+  const listRemoved = async () => (await house.operations.subscriptionsList({})).filter(({ state }) => state === 'removed');
+  await until('it is noted', async () => (await listRemoved()).length > 0);
+  expect(await listRemoved()).toMatchObject([
+    { event_type: 'update', data_type: 'sleep', at_service: false, reason: 'its next event was answered 410' },
+  ]);
+});
+
+test('a callback that the service cannot verify: exit code 1, and what to check', async () => {
+  const { keeper, receiver, env } = await openListeningHouse(newFolder());
+  keeper.start();
+  await keeper.remove({ onNextEvent: false });
+  await receiver.close();
+  const { code, stdout, stderr } = await ringneck(['subscriptions', 'ensure'], { env });
+  expect([code, stdout]).toEqual([1, '0 of 33 subscriptions are active\n']);
+  expect(stderr).toContain('check RINGNECK_CALLBACK_URL, the reverse proxy and RINGNECK_VERIFICATION_TOKEN');
+  expect(stderr).not.toContain('not-for-logs');
+});
+
+test('list and remove work without up; ensure does not', async () => {
+  const { keeper, env, subscribed, leave } = await openListeningHouse(newFolder());
+  keeper.start();
+  await keeper.ensure();
+  await leave();
+  const elsewhere = { ...env, RINGNECK_DATA: newFolder() };
+  const list = await ringneck(['subscriptions', 'list', '--json'], { env: elsewhere });
+  expect(JSON.parse(list.stdout).map(({ state }: { state: string }) => state)).toEqual(Array(33).fill('unknown'));
+  expect((await ringneck(['subscriptions', 'ensure'], { env: elsewhere })).code).toBe(75);
+  expect(subscribed()).toHaveLength(33);
+  expect((await ringneck(['subscriptions', 'remove', '--json'], { env: elsewhere })).stdout).toBe(
+    '{"removed":33,"failed":[],"listed":true,"on_next_event":false}\n',
+  );
+  expect(subscribed()).toEqual([]);
+});
+
+test('without webhooks there is nothing to list, and with a wrong secret it says what to check', async () => {
+  const { env } = await openListeningHouse(newFolder());
+  const { RINGNECK_SERVICE_URL } = env;
+  const off = await ringneck(['subscriptions', 'list'], {
+    env: { RINGNECK_DATA: newFolder(), RINGNECK_SERVICE_URL: RINGNECK_SERVICE_URL! },
+  });
+  expect(off).toEqual({
+    code: 2,
+    stdout: '',
+    stderr:
+      'ringneck: webhooks are not configured: set RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET, RINGNECK_VERIFICATION_TOKEN\n',
+  });
+  const wrong = { ...env, RINGNECK_DATA: newFolder(), RINGNECK_CLIENT_SECRET: 'not-for-logs-wrong' };
+  const refused = await ringneck(['subscriptions', 'list'], { env: wrong });
+  expect([refused.code, refused.stdout]).toEqual([1, '']);
+  expect(refused.stderr).toMatch(
+    /^ringneck: GET \/v2\/webhook\/subscription: answered 401: .*check RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET\n$/,
+  );
+  expect(refused.stderr).not.toContain('not-for-logs');
+});
+
+test.each([['subscriptions'], ['subscriptions', 'ensure'], ['subscriptions', 'list'], ['subscriptions', 'remove'], ['doctor']])(
+  'the help of %s %s has an example',
+  async (...command) => {
+    let stdout = '';
+    vi.spyOn(process.stdout, 'write').mockImplementation(text => {
+      stdout += text;
+      return true;
+    });
+    onTestFinished(() => void vi.restoreAllMocks());
+    const end = await createProgram()
+      .parseAsync(['node', 'ringneck', ...command, '--help'])
+      .catch((error: unknown) => error);
+    expect(end).toBeInstanceOf(CommanderError);
+    expect(stdout).toMatch(/\nExample:\n {2}ringneck /);
+  },
+);

@@ -1,0 +1,54 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { hasRedis, startRedis } from '../queue/redis-server.ts';
+import { oneOfEach } from '../service/documents.ts';
+import { type EventHouse, openEventHouse } from '../support/event-house.ts';
+import { eventRound } from '../support/event-rounds.ts';
+import { randomFrom } from '../support/random-documents.ts';
+import { findBroken } from '../support/table-hash.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const folder = tempFolder();
+const delays = { unreadable: [1, 2, 3], confirm: 1, confirmDelete: 1, failed: [1, 2, 3], crowded: 5 };
+
+const stores = [
+  ['embedded', async (): Promise<string | undefined> => undefined],
+  [
+    'redis',
+    async () => {
+      const redis = await startRedis();
+      onTestFinished(() => redis.remove());
+      return redis.url;
+    },
+  ],
+] as const;
+
+describe.each(stores.filter(([name]) => hasRedis || name === 'embedded'))('with the queue %s', (_, start) => {
+  async function open(settings: { specificationOnly?: boolean } = {}): Promise<EventHouse> {
+    const queueUrl = await start();
+    const house = await openEventHouse(folder, { delays, settings, ...(queueUrl ? { queueUrl } : {}) });
+    onTestFinished(() => house.close());
+    return house;
+  }
+
+  test('an event of each kind brings its document', async () => {
+    const house = await open();
+    const ada = await house.person('ada', structuredClone(oneOfEach));
+    for (const [path, [document]] of Object.entries(oneOfEach)) {
+      await ada.announce({ event_type: 'create', data_type: path.toLowerCase(), object_id: String(document!.id) });
+    }
+    await house.settled(11);
+    expect(house.lines.map(({ outcome }) => outcome)).toEqual(Array(11).fill('stored'));
+    for (const path of Object.keys(oneOfEach)) {
+      expect(await house.rows(`SELECT count(*) AS rows FROM "${path.toLowerCase()}"`), path).toEqual([{ rows: 1 }]);
+    }
+  });
+
+  test.each([false, true])(
+    'documents that change while they are fetched, announced one to five times and in any order, end as the service has them; specification only: %s',
+    async specificationOnly => {
+      const house = await open({ specificationOnly });
+      for (let seed = 1; seed <= 4; seed++) await eventRound(house, `round-${seed}`, randomFrom(seed), !specificationOnly);
+      expect(await findBroken(sql => house.pipeline.warehouse.read(sql))).toEqual([]);
+    },
+  );
+});
