@@ -6,6 +6,12 @@ import { warehouseId } from './runs.ts';
 /** The queue of accepted events belongs to one warehouse: two of them may share a Redis. */
 export const eventQueue = async (warehouse: Pipeline['warehouse']): Promise<string> => `events-${await warehouseId(warehouse)}`;
 
+/** How many accepted events are not settled yet. Rejects with QueueUnavailable like `counts`. */
+export async function countEvents({ warehouse, queues }: Pick<Pipeline, 'warehouse' | 'queues'>): Promise<number> {
+  const { waiting, active, delayed } = await queues.counts(await eventQueue(warehouse));
+  return waiting + active + delayed;
+}
+
 /** What the queue keeps of an event until it is worked off. */
 export interface EventJob {
   /** Microseconds; no two events share it. */

@@ -4,7 +4,7 @@ import { ServiceError } from '../src/client/error.ts';
 import { messageOf } from '../src/errors.ts';
 import { listAccounts, setAccountState } from './accounts.ts';
 import type { Pipeline } from './pipeline.ts';
-import type { Schedule } from './schedules.ts';
+import type { Schedule } from './schedule.ts';
 import { finishSweep, type Sweep, startSweep } from './sweep.ts';
 
 export interface NightlySettings {

@@ -1,56 +1,10 @@
-import { messageOf, TryLaterError } from '../src/errors.ts';
-import { eventQueue } from './accept-event.ts';
+import { countEvents } from './accept-event.ts';
 import { sweepHeartRates } from './heart-rate.ts';
 import { judgeMissedEvents, type MissedEvents } from './missed-events.ts';
 import { type NightlySettings, nightlySchedule } from './nightly.ts';
 import type { Pipeline } from './pipeline.ts';
-import { scheduleQueue } from './runs.ts';
+import { keepSchedules, type Schedule } from './schedule.ts';
 import { sweepSchedule } from './sweep.ts';
-
-/** Something to be done again and again. */
-export interface Schedule {
-  name: string;
-  /** A cron pattern with its IANA zone, or every so often, for the first time after a while. */
-  repeat(): Promise<{ pattern: string; timeZone: string | undefined } | { everyMs: number; afterMs: number }>;
-  /** Whether its last time went by while nobody was there. */
-  missed(): Promise<boolean>;
-  run(): Promise<void>;
-}
-
-/** Keeps schedules in the queue, and does at once what was missed. One whose last time is not over yet is left out. */
-export async function keepSchedules(pipeline: Pipeline, schedules: readonly Schedule[]): Promise<void> {
-  const name = await scheduleQueue(pipeline.warehouse);
-  const queue = pipeline.queues.queue(name);
-  const running = new Set<string>();
-  const run = async (job: { name: string }) => {
-    const schedule = schedules.find(candidate => candidate.name === job.name);
-    if (!schedule || running.has(schedule.name)) return;
-    running.add(schedule.name);
-    try {
-      await schedule.run();
-    } catch (error) {
-      // At the end of the process a run is left to the next start.
-      const level = error instanceof TryLaterError ? 'info' : 'warn';
-      pipeline.log[level]({ schedule: schedule.name, reason: messageOf(error) }, 'a scheduled run did not come to its end');
-    } finally {
-      running.delete(schedule.name);
-    }
-  };
-  // The schedules are made anew from the settings; an iteration that a dead process had begun is covered by `missed`.
-  await queue.obliterate({ force: true });
-  // A place for each, and one for what finds its last time not over: none waits for another's.
-  pipeline.queues.worker(name, run, { concurrency: schedules.length + 1 });
-  for (const schedule of schedules) {
-    const repeat = await schedule.repeat();
-    const options =
-      'pattern' in repeat
-        ? { pattern: repeat.pattern, ...(repeat.timeZone ? { tz: repeat.timeZone } : {}) }
-        : // The queue's clock is the machine's.
-          { every: repeat.everyMs, startDate: Date.now() + repeat.afterMs };
-    await queue.upsertJobScheduler(schedule.name, options, { name: schedule.name });
-    if (await schedule.missed()) await pipeline.queues.add(name, schedule.name, {}, { removeOnComplete: true, removeOnFail: true });
-  }
-}
 
 export interface ScheduleSettings {
   nightly: NightlySettings;
@@ -66,12 +20,6 @@ export interface Schedules {
   requestHeartRate(userId: string): void;
   /** Starts nothing more. */
   close(): void;
-}
-
-/** Accepted events that are not worked off. */
-async function countEvents({ warehouse, queues }: Pick<Pipeline, 'warehouse' | 'queues'>): Promise<number> {
-  const { waiting, active, delayed } = await queues.counts(await eventQueue(warehouse));
-  return waiting + active + delayed;
 }
 
 /** Starts all that `up` does again and again: nights, sweeps, heart rate, and the judging of missed events. */

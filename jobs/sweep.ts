@@ -2,7 +2,7 @@ import { type AccountState, listAccounts } from './accounts.ts';
 import { lastDays, prepareRequest, type Skipped } from './backfill.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { Run, RunRequest } from './run.ts';
-import type { Schedule } from './schedules.ts';
+import type { Schedule } from './schedule.ts';
 
 /** The run of a sweep, and what it leaves out. */
 export interface Sweep {

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { eventQueue } from '../../jobs/accept-event.ts';
+import { countEvents } from '../../jobs/accept-event.ts';
 import {
   type Account,
   accountEntry,
@@ -212,7 +212,7 @@ export function operationsOf(owner: Owner) {
         queue: await countQueue(warehouse, await owner.opened, owner.log),
         webhooks: await reportWebhooks(warehouse, owner.settings, now, {
           refused: owner.refusals(),
-          waiting: await countWaitingEvents(warehouse, await owner.opened, owner.log),
+          waiting: await countWaitingEvents(await owner.opened, owner.log),
         }),
         snapshot: { at: modifiedAt(owner.settings.snapshot) },
         heart_rate_path: await readHeartRatePath(warehouse),
@@ -289,15 +289,9 @@ async function countQueue(
 }
 
 /** Null where the queue does not answer. */
-async function countWaitingEvents(
-  warehouse: Owner['warehouse'],
-  pipeline: Pipeline | undefined,
-  log: Owner['log'],
-): Promise<number | null> {
-  if (!pipeline) return 0;
+async function countWaitingEvents(pipeline: Pipeline | undefined, log: Owner['log']): Promise<number | null> {
   try {
-    const { waiting, active, delayed } = await pipeline.queues.counts(await eventQueue(warehouse));
-    return waiting + active + delayed;
+    return pipeline ? await countEvents(pipeline) : 0;
   } catch (error) {
     log.warn({ reason: messageOf(error) }, 'the queue of events does not answer');
     return null;
