@@ -22,6 +22,7 @@ export async function startTask<Result>(
   // No setting of whoever runs this reaches the pipeline.
   const { PATH, HOME, TMPDIR } = process.env;
   const child = fork(new URL(`./tasks/${name}.js`, import.meta.url), { env: { PATH, HOME, TMPDIR } });
+  killAtExit(child);
   const said = await new Promise<Said<Result>>(resolve => {
     child.once('message', message => resolve(message as Said<Result>));
     child.once('exit', (code, signal) => resolve({ error: `ended without an answer (${signal ?? `exit code ${code}`})` }));
@@ -36,6 +37,13 @@ export async function startTask<Result>(
     await ended(child);
   };
   return { child, result: said.result as Result, stop };
+}
+
+/** However this process ends, none of its children stays behind. */
+export function killAtExit(child: ChildProcess): void {
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  child.once('exit', () => process.off('exit', kill));
 }
 
 async function ended(child: ChildProcess): Promise<void> {

@@ -5,9 +5,12 @@ import { parseArgs } from 'node:util';
 import { describeMachine } from './machine.ts';
 import type { Bench, Row } from './row.ts';
 import { measureBackfill } from './rows/backfill.ts';
+import { measureBurst } from './rows/burst.ts';
 import { measureDisk } from './rows/disk.ts';
+import { measureLive } from './rows/live.ts';
 import { measureMemory } from './rows/memory.ts';
 import { measureSecondPass } from './rows/second-pass.ts';
+import { measureSustained } from './rows/sustained.ts';
 import { measureWaiting } from './rows/waiting.ts';
 import { measureWritePath } from './rows/write-path.ts';
 
@@ -18,10 +21,13 @@ const ROWS: Record<string, (bench: Bench) => Promise<Row[]>> = {
   'second-pass': measureSecondPass,
   memory: measureMemory,
   disk: measureDisk,
+  burst: measureBurst,
+  sustained: measureSustained,
+  live: measureLive,
 };
-const FULL = { rounds: 5, sizeRounds: 3, years: 20, manyYears: 100, waitingYears: 5 };
+const FULL = { rounds: 5, sizeRounds: 3, years: 20, manyYears: 100, waitingYears: 5, eventRounds: 3, eventSeconds: 60 };
 /** To see that everything works. What a start costs weighs more here: ratios are no figures. */
-const QUICK = { rounds: 1, sizeRounds: 1, years: 4, manyYears: 20, waitingYears: 2 };
+const QUICK = { rounds: 1, sizeRounds: 1, years: 4, manyYears: 20, waitingYears: 2, eventRounds: 1, eventSeconds: 10 };
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { quick: { type: 'boolean' }, rounds: { type: 'string' } } });
 const unknown = positionals.filter(name => !Object.hasOwn(ROWS, name));
@@ -30,7 +36,7 @@ if (unknown.length) throw new Error(`no row ${unknown.join(', ')}: there are ${O
 const scratch = mkdtempSync(join(tmpdir(), 'ringneck-bench-'));
 const bench: Bench = {
   ...(values.quick ? QUICK : FULL),
-  ...(values.rounds ? { rounds: Number(values.rounds) } : {}),
+  ...(values.rounds ? { rounds: Number(values.rounds), eventRounds: Number(values.rounds) } : {}),
   newFolder() {
     const folder = join(scratch, 'measurement');
     if (existsSync(folder)) rmSync(folder, { recursive: true });
@@ -39,6 +45,9 @@ const bench: Bench = {
   },
   say: text => process.stderr.write(`${text}\n`),
 };
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+process.setMaxListeners(0);
 
 try {
   const rows: Row[] = [];
@@ -56,7 +65,7 @@ function print(rows: readonly Row[]): void {
     '|---|---|---|---|---|',
     ...rows.map(row => `| ${[row.what, row.against, row.limit, row.measured, row.holds ? 'yes' : '**no**'].join(' | ')} |`),
     '',
-    `\`${command}\` on ${new Date().toISOString().slice(0, 10)}: ${describeMachine()}. Medians of ${bench.rounds} rounds (memory and disk ${bench.sizeRounds}), ours and the limit by turns,`,
+    `\`${command}\` on ${new Date().toISOString().slice(0, 10)}: ${describeMachine()}. Medians of ${bench.rounds} rounds (memory and disk ${bench.sizeRounds}, events ${bench.eventRounds}), ours and the limit by turns,`,
     'each in a fresh process; CPU is that of the process, all its threads. The write path is from the first page to the last COMMIT; a',
     'backfill is all that the command does once its modules are loaded: opening the folder and the queue (the embedded one makes its',
     'database first), planning, fetching, storing, closing the file. Not in it: the service and Redis, which are processes of their own.',

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { resources } from '../schema/index.ts';
 import { addDays, findDayNumber, MICROS_PER_DAY } from '../schema/instant.ts';
-import { createPeople } from '../src/service/people/people.ts';
+import { createPeople, type People } from '../src/service/people/people.ts';
 
 /** What the sandbox's people did in a year, as JSON on disk: both sides of every comparison read the same bytes. */
 export interface Recording {
@@ -50,8 +50,7 @@ export function ensureRecording(people: number, collections: readonly string[]):
     for (const collection of collections) {
       const lines: string[] = [];
       if (collection === HEART_RATE) {
-        const [first, last] = [findDayNumber(FROM)! - 1, findDayNumber(TO)! + 2].map(day => day * MICROS_PER_DAY);
-        for (const row of generated.heartRate(userId, first!, last!)) lines.push(`${row.timestamp_unix}\t${JSON.stringify(row)}`);
+        lines.push(...heartRateLines(generated, userId));
       } else {
         for (let day = FROM; day <= TO; day = addDays(day, 1)) {
           for (const document of generated.documents(userId, collection, day)) lines.push(`${document.day}\t${JSON.stringify(document)}`);
@@ -66,9 +65,15 @@ export function ensureRecording(people: number, collections: readonly string[]):
 }
 
 export function readRecorded({ folder }: Recording, user: string, collection: string): Recorded {
-  const lines = readFileSync(join(folder, fileName(user, collection)), 'utf8')
-    .split('\n')
-    .filter(Boolean);
+  return toRecorded(
+    readFileSync(join(folder, fileName(user, collection)), 'utf8')
+      .split('\n')
+      .filter(Boolean),
+  );
+}
+
+/** Lines of a key, a tab and JSON. */
+function toRecorded(lines: readonly string[]): Recorded {
   const keys: string[] = [];
   const starts = [0];
   const documents = lines.map(line => {
@@ -81,9 +86,26 @@ export function readRecorded({ folder }: Recording, user: string, collection: st
   return { keys, json: Buffer.from(documents.join(',')), starts };
 }
 
+/** Heart rate of the last days until now, of people like those recorded: what events have the pipeline read. Made anew each time. */
+export function generateHeartRate(people: number, days: number): Recorded[] {
+  const today = new Date().toISOString().slice(0, 10);
+  const generated = createPeople({ seed: SEED, count: people, from: addDays(today, -days), to: today });
+  return generated.persons.map(({ userId }) => toRecorded(heartRateLines(generated, userId)));
+}
+
+function heartRateLines(people: People, userId: string): string[] {
+  const [first, last] = [findDayNumber(people.from)! - 1, findDayNumber(people.to)! + 2].map(day => day * MICROS_PER_DAY);
+  return people.heartRate(userId, first!, last!).map(row => `${row.timestamp_unix}\t${JSON.stringify(row)}`);
+}
+
 /** The JSON of some neighbours, without brackets. Shares memory with the recording. */
 export function slice({ json, starts }: Recorded, from: number, to: number): Buffer {
   return from < to ? json.subarray(starts[from]!, starts[to]! - 1) : Buffer.alloc(0);
+}
+
+/** The identifiers of recorded documents, in their order. */
+export function idsOf(recorded: Recorded): string[] {
+  return recorded.keys.map((_, i) => (JSON.parse(slice(recorded, i, i + 1).toString()) as { id: string }).id);
 }
 
 /** Whole answers of a collection, as the service would send them one after another. */

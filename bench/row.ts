@@ -12,6 +12,10 @@ export interface Bench {
   manyYears: number;
   /** User-years where waiting is measured. */
   waitingYears: number;
+  /** Of events. */
+  eventRounds: number;
+  /** How long events are sent, but for the burst, which has its own time. */
+  eventSeconds: number;
   /** An empty folder for one measurement; the one before it is removed. */
   newFolder(): string;
   say(text: string): void;
@@ -30,6 +34,11 @@ export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+/** The value that so large a part of all does not exceed. */
+export function quantile(values: readonly number[], part: number): number {
+  return [...values].sort((a, b) => a - b)[Math.max(0, Math.ceil(values.length * part) - 1)] ?? Number.NaN;
 }
 
 /** Of the medians of one measure over all rounds: ours by the limit's. */

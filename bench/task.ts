@@ -18,7 +18,7 @@ export function performTask<Job, Result>(perform: (job: Job) => Promise<Result>)
       result => ({ result }),
       error => ({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
     );
-    process.send!(said, () => process.disconnect());
+    process.send!(said, () => process.connected && process.disconnect());
   });
 }
 

@@ -8,8 +8,8 @@ export const eventQueue = async (warehouse: Pipeline['warehouse']): Promise<stri
 
 /** How many accepted events are not settled yet. Rejects with QueueUnavailable like `counts`. */
 export async function countEvents({ warehouse, queues }: Pick<Pipeline, 'warehouse' | 'queues'>): Promise<number> {
-  const { waiting, active, delayed } = await queues.counts(await eventQueue(warehouse));
-  return waiting + active + delayed;
+  const { waiting, active, delayed, failed } = await queues.counts(await eventQueue(warehouse));
+  return waiting + active + delayed + failed;
 }
 
 /** What the queue keeps of an event until it is worked off. */

@@ -4,10 +4,10 @@ import type { Resource } from '../schema/resource.ts';
 import { ServiceError } from '../src/client/error.ts';
 import { quoteText } from '../src/warehouse/tables.ts';
 import type { Counts, DocumentChange, LedgerEntry, Warehouse } from '../src/warehouse/warehouse.ts';
-import { noteUnannounced } from './missed-events.ts';
 import type { Pipeline } from './pipeline.ts';
-import { findRemoved, type StoredDocument } from './removals.ts';
 import { storePages } from './store-pages.ts';
+import { noteUnannounced } from './sweeps/missed-events.ts';
+import { findRemoved, type StoredDocument } from './sweeps/removals.ts';
 import type { DayRange, Window } from './windows.ts';
 import { daysOf } from './windows.ts';
 

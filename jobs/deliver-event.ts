@@ -8,7 +8,7 @@ import type { Webhooks } from '../src/service/webhooks/webhooks.ts';
 import { withinTime } from '../src/within-time.ts';
 import { delay } from './delay.ts';
 import { type Failures, planRetry } from './delivery-schedule.ts';
-import { createDestinations, type Destinations } from './destinations.ts';
+import { createPlaces, type Places } from './places.ts';
 
 /** Something that happened to a document, to be told to whoever subscribed to it. */
 export interface Change {
@@ -43,12 +43,16 @@ interface DeliveryJob {
   failures: Failures;
 }
 
-/** Deliveries are waits for answers. */
-const CONCURRENCY = 64;
+/** Deliveries in flight to one destination. */
+const PLACES = 8;
+
+/** Beside those that wait for an answer, which take no worker from others: a client's 51 subscriptions at most, each with its places. */
+const WORKERS = 64;
 
 /** A delivery is remembered this long: who announces again after a crash makes no second one. */
 const REMEMBERED_MS = 600_000;
 const FORGETTING_MS = 60_000;
+const FORGOTTEN_AT_ONCE = 10_000;
 
 const CLOSING_MS = 2_000;
 
@@ -60,12 +64,17 @@ export function openDeliveries(options: DeliveryOptions): Deliveries {
   const { queues, webhooks, delayMs, log } = options;
   // Services that share a Redis have queues of their own.
   const queue = `deliver-${webhooks.client.id}`;
-  const destinations = createDestinations(() => performance.now());
+  const destinations = createPlaces(PLACES, () => performance.now());
   const ending = new AbortController();
+  let inFlight = 0;
+  const countInFlight = (change: 1 | -1) => {
+    inFlight += change;
+    worker.concurrency = WORKERS + inFlight;
+  };
   const worker = queues.worker<DeliveryJob>(
     queue,
-    (job, lock) => deliver(options, destinations, job as Job<DeliveryJob>, lock, ending.signal),
-    { concurrency: CONCURRENCY },
+    (job, lock) => deliver(options, { destinations, countInFlight, ending: ending.signal }, job as Job<DeliveryJob>, lock),
+    { concurrency: WORKERS },
   );
   const forgetting = setInterval(() => {
     forgetDelivered(queues, queue, REMEMBERED_MS).catch(error =>
@@ -96,16 +105,23 @@ export function openDeliveries(options: DeliveryOptions): Deliveries {
 }
 
 /** Removes what was delivered longer ago. BullMQ's own removal, after every single job, doubles what a delivery costs an embedded queue. */
-export async function forgetDelivered(queues: Queues, queue: string, ageMs: number): Promise<void> {
-  await queues.queue(queue).clean(ageMs, 10_000, 'completed');
+export async function forgetDelivered(queues: Queues, queue: string, ageMs: number, atOnce = FORGOTTEN_AT_ONCE): Promise<void> {
+  let forgotten: string[];
+  do forgotten = await queues.queue(queue).clean(ageMs, atOnce, 'completed');
+  while (forgotten.length >= atOnce);
+}
+
+interface Delivering {
+  destinations: Places;
+  countInFlight(change: 1 | -1): void;
+  ending: AbortSignal;
 }
 
 async function deliver(
   options: DeliveryOptions,
-  destinations: Destinations,
+  { destinations, countInFlight, ending }: Delivering,
   job: Job<DeliveryJob>,
   lock: string | undefined,
-  ending: AbortSignal,
 ): Promise<void> {
   const { subscriptions, post } = options.webhooks;
   const { subscriptionId, event } = job.data;
@@ -118,6 +134,7 @@ async function deliver(
   const stayAwayMs = await destinations.enter(destination, job.id!);
   if (stayAwayMs !== undefined) return delay(job, lock, stayAwayMs);
   let posted: Posted;
+  countInFlight(1);
   try {
     // A 410 may have come while this one waited for its place.
     const subscription = findSubscription();
@@ -128,6 +145,7 @@ async function deliver(
     return delay(job, lock, 0);
   } finally {
     destinations.leave(destination, job.id!);
+    countInFlight(-1);
   }
   return resolve(options, job, lock, posted);
 }

@@ -1,14 +1,13 @@
 import type { Job } from 'bullmq';
 import { dataTypeOf, webhookEvent } from '../schema/webhook.ts';
 import { type EventJob, eventQueue } from './accept-event.ts';
-import type { CrowdLimits } from './crowd.ts';
 import { delay } from './delay.ts';
-import type { AcceptedEvent, Settled, Tries } from './event-outcome.ts';
+import { type AcceptedEvent, mayBeEarly, type Settled, type Tries } from './events/event-outcome.ts';
+import { createSettle, type EventDelays } from './events/settle-event.ts';
 import type { Pipeline } from './pipeline.ts';
-import { createSettle, type EventDelays } from './settle-event.ts';
 
 /** Most of an event's time is waiting for its answer, and each account's requests are bounded by its gate. */
-const CONCURRENCY = 100;
+const CONCURRENCY = 256;
 
 /** How often a process may end while it works on an event, before the queue sets the event aside as failed: it may be what ends it. */
 const MOST_CRASHES = 100;
@@ -31,16 +30,22 @@ export interface EventLine {
 
 export interface FetchOptions {
   delays?: Partial<EventDelays>;
-  crowd?: CrowdLimits;
+  lookAgainMs?: number;
   /** After each event by which a sleep or an activity was stored: heart rate has no events of its own. */
   onHeartRate?(userId: string): void;
   onEvent?(line: EventLine): void;
 }
 
+/** The outcomes of a second look that are news. */
+const CHANGING: ReadonlySet<string> = new Set(['stored', 'removed']);
+
+/** After which the document of an event that found nothing new is looked at once more. */
+const LOOK_AGAIN_MS = 30_000;
+
 const BRING_HEART_RATE: ReadonlySet<string> = new Set(['sleep', 'daily_activity']);
 
 /** What the queue holds of an event that was worked on before. */
-type FetchJob = EventJob & Partial<Tries>;
+type FetchJob = EventJob & Partial<Tries> & { again?: boolean };
 
 /**
  * Starts working off the accepted events. An event is a hint: its document is fetched, and what the service answers is stored. The queue
@@ -50,10 +55,15 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
   const settle = createSettle(pipeline, options);
 
   async function work(job: Job<FetchJob>, lock: string | undefined): Promise<void> {
-    const { receivedAt, event: text, misses, absences = 0, failures = 0 } = job.data;
-    const accepted = { receivedAt, event: webhookEvent.parse(JSON.parse(text)), tries: { misses, absences, failures } };
+    const { receivedAt, event: text, misses, absences = 0, failures = 0, again = false } = job.data;
+    const accepted = { receivedAt, event: webhookEvent.parse(JSON.parse(text)), tries: { misses, absences, failures }, again };
     const { userId, step } = await settle(accepted);
-    if ('settled' in step) return tell(accepted, userId, step.settled);
+    if ('settled' in step) {
+      if (!again || CHANGING.has(step.settled.outcome)) tell(accepted, userId, step.settled);
+      if (again || !mayBeEarly(accepted, step.settled, pipeline.now())) return;
+      await job.updateData({ ...job.data, misses: 0, absences: 0, failures: 0, again: true });
+      return delay(job, lock, options.lookAgainMs ?? LOOK_AGAIN_MS);
+    }
     if (step.tries !== accepted.tries) await job.updateData({ ...job.data, ...step.tries });
     return delay(job, lock, step.again);
   }

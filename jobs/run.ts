@@ -119,6 +119,11 @@ export class Run {
     return part === this.part && this.#pending.has(number);
   }
 
+  /** The accounts with windows that are planned or worked on; not those that only wait for the later stage. */
+  findOpenUsers(): Set<string> {
+    return new Set([...this.#pending.values()].map(({ userId }) => userId));
+  }
+
   /** True for the first who asks: whoever started a run may end it, those who join it later may not. */
   claim(): boolean {
     const first = !this.#claimed;
@@ -180,6 +185,13 @@ export class Run {
       }
     }
     if (next.length) await this.#parts.enqueue(next.map(window => ({ ...window, part: this.part })));
+  }
+
+  /** Puts into the queue what it should hold, after it was lost. What is worked on meanwhile is read twice, which does no harm. */
+  async requeue(): Promise<void> {
+    const waiting = new Set([...this.#waiting.values()].flat());
+    const lost = [...this.#pending.values()].filter(window => !waiting.has(window));
+    if (lost.length) await this.#parts.enqueue(lost.map(window => ({ ...window, part: this.part })));
   }
 
   count(counts: Counts, documents: number): void {

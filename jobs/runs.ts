@@ -95,6 +95,11 @@ export class Runs {
     return [...this.#active.values()];
   }
 
+  /** Puts the windows of every run under way into a queue that lost them. */
+  async requeue(): Promise<void> {
+    for (const run of this.active()) await run.requeue();
+  }
+
   /** Leaves every run to the next start. */
   close(): void {
     const reason = new TryLaterError('the process ends before the run does: it goes on at the next start');
@@ -105,15 +110,17 @@ export class Runs {
   /**
    * Plans a run and starts it. The same request as that of a run that was stopped or interrupted less than a day ago goes on with
    * that run; that of one under way joins it.
+   * @param options.anew begins at the first window all the same: what such a run has read already may be too old
    */
-  start(request: RunRequest): Promise<Run> {
+  start(request: RunRequest, { anew = false } = {}): Promise<Run> {
     // One after the other: two equal requests in one moment are one run.
-    const started = this.#starting.then(() => this.#start(request));
+    const started = this.#starting.then(async () => (anew ? undefined : await this.#goOn(request)) ?? this.#plan(request));
     this.#starting = started.catch(() => undefined);
     return started;
   }
 
-  async #start(request: RunRequest): Promise<Run> {
+  /** The run of the same request that is not over yet. */
+  async #goOn(request: RunRequest): Promise<Run | undefined> {
     const same = JSON.stringify(request);
     for (const run of this.#active.values()) {
       if (JSON.stringify(run.request) === same && !run.signal.aborted) return run;
@@ -124,10 +131,12 @@ export class Runs {
       `state = 'running' OR (state = 'stopped' AND started_at >= make_timestamp(${since}::BIGINT))`,
     );
     const stopped = unfinished.find(({ id, request }) => !this.#active.has(id) && JSON.stringify(request) === same);
-    if (stopped) {
-      await this.#recordRun(stopped.id, request, 'running', stopped.startedAt, null);
-      return this.#resume(stopped.id, request);
-    }
+    if (!stopped) return undefined;
+    await this.#recordRun(stopped.id, request, 'running', stopped.startedAt, null);
+    return this.#resume(stopped.id, request);
+  }
+
+  async #plan(request: RunRequest): Promise<Run> {
     const id = randomUUID();
     const { windows, skipped } = await planWindows(this.#pipeline, request, id);
     await this.#pipeline.warehouse.record([

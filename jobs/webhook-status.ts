@@ -3,8 +3,15 @@ import type { TheirSubscription } from '../src/client/subscriptions.ts';
 import type { WebhookSettings } from '../src/config.ts';
 import type { Warehouse } from '../src/warehouse/warehouse.ts';
 import { isoOf } from './status.ts';
-import { keyOf, readSubscriptions, readWanted, type SubscriptionRow, type Wanted, withoutQuery } from './subscription-rows.ts';
-import { kindsOf } from './subscriptions.ts';
+import { kindsOf } from './subscriptions/ensure-subscriptions.ts';
+import {
+  keyOf,
+  readSubscriptions,
+  readWanted,
+  type SubscriptionRow,
+  type Wanted,
+  withoutQuery,
+} from './subscriptions/subscription-rows.ts';
 
 export interface WebhookStatus {
   /** Without its query. */
@@ -13,7 +20,7 @@ export interface WebhookStatus {
   active: number;
   /** How many there are to be. */
   wanted: number;
-  /** What was in the way of all of them last. */
+  /** What was in the way of all of them, or of renewals, last. */
   problem: string | null;
   problems: { event_type: string; data_type: string; state: string; reason: string | null }[];
   last_event_at: string | null;

@@ -1,6 +1,7 @@
 import { createAccept, eventQueue } from '../../jobs/accept-event.ts';
 import { type EventLine, startFetching } from '../../jobs/fetch-document.ts';
-import { type Schedules, startSchedules } from '../../jobs/schedules.ts';
+import { type Schedules, startSchedules } from '../../jobs/sweeps/schedules.ts';
+import { sweepAfterLoss } from '../../jobs/sweeps/sweep.ts';
 import type { WebhookOptions } from '../receiver/webhook.ts';
 import type { Owner } from './owner.ts';
 
@@ -51,6 +52,7 @@ export async function followEvents(owner: Owner): Promise<Following> {
       // What an earlier process accepted is worked off also where webhooks are configured no more.
       await startFetching(pipeline, { onHeartRate: schedules.requestHeartRate, ...(onEvent ? { onEvent } : {}) });
       keeper?.start();
+      if (pipeline.queues.startedEmpty) sweepAfterLoss(pipeline, settings.nightlyDays, () => pipeline.queues.forgetLoss());
       return schedules;
     },
   };

@@ -5,6 +5,9 @@ import { Interrupted } from './interrupt.ts';
 import { remark } from './print.ts';
 import { createProgram } from './program.ts';
 
+/** What is open so long after the command came to its end is not ours to wait for. */
+const LEFT_OPEN_MS = 3_000;
+
 // Whatever we make, DuckDB's files too, is for its owner only.
 process.umask(0o077);
 
@@ -31,6 +34,9 @@ try {
     // What was detached goes on elsewhere; its connection must not keep this process.
     if (error instanceof Interrupted) process.exit();
   }
+} finally {
+  // A queue's worker whose Redis is away never ends, whatever is closed; an unreferenced timer waits for nobody else.
+  setTimeout(() => process.exit(), LEFT_OPEN_MS).unref();
 }
 
 function codeOf(error: unknown): unknown {

@@ -11,12 +11,12 @@ import {
 } from '../../jobs/accounts.ts';
 import { prepareRequest, type Skipped } from '../../jobs/backfill.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
-import { startNightly } from '../../jobs/nightly.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
 import { probeAccount } from '../../jobs/probe.ts';
 import type { Progress, Run, RunRequest, RunSummary } from '../../jobs/run.ts';
 import { collectQueue, planWindows } from '../../jobs/runs.ts';
 import { type AccountStatus, isoOf, reportAccounts } from '../../jobs/status.ts';
+import { startNightly } from '../../jobs/sweeps/nightly.ts';
 import { reportWebhooks, type WebhookStatus } from '../../jobs/webhook-status.ts';
 import type { DayRange } from '../../jobs/windows.ts';
 import { ServiceError } from '../client/error.ts';
@@ -288,10 +288,10 @@ async function countQueue(
   }
 }
 
-/** Null where the queue does not answer. */
+/** Null where the queue is not open or does not answer. */
 async function countWaitingEvents(pipeline: Pipeline | undefined, log: Owner['log']): Promise<number | null> {
   try {
-    return pipeline ? await countEvents(pipeline) : 0;
+    return pipeline ? await countEvents(pipeline) : null;
   } catch (error) {
     log.warn({ reason: messageOf(error) }, 'the queue of events does not answer');
     return null;

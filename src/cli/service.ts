@@ -13,7 +13,8 @@ import { controlHelp } from '../service/sandbox/control-help.ts';
 import { createFaultSwitches, type FaultSwitches, faultHelp, WrongFault } from '../service/sandbox/faults.ts';
 import type { ServiceSettings } from '../service/settings.ts';
 import { findServiceOptions, openServiceState } from '../service/state.ts';
-import { type AddressRange, findAddressRange } from '../service/webhooks/callback-guard.ts';
+import { type AddressRange, findAddressRange, holdsOnlyCarried } from '../service/webhooks/callback-guard.ts';
+import { checkFree } from './free-port.ts';
 import { closeAll, interruptible } from './interrupt.ts';
 import { listening } from './listen.ts';
 import { parseDay, wholeNumber, withExample } from './options.ts';
@@ -89,13 +90,24 @@ export function addService(program: Command): void {
     const { settings, log } = openSession();
     const folder = join(settings.data, 'service');
     ensureFolder(folder);
-    const asked = { ...FIRST, ...findServiceOptions(folder), ...given(options) };
+    const stored = findServiceOptions(folder);
+    const asked = { ...FIRST, ...stored, ...given(options) };
     const { people, seed, from, to }: { people: number; seed: number; from: string; to?: string } = asked;
     if (to !== undefined && from > to) throw new UsageError(`--from ${from} is after --to ${to}`);
     const { persons } = createPeople({ seed, count: people, from, to: from });
     const newTokens = options.newTokens ?? false;
+    const [address, controlAddress] = [
+      { host: options.host, port: options.port },
+      { host: '127.0.0.1', port: options.controlPort },
+    ];
+    if (!stored) {
+      // Before tokens are made that are shown only once.
+      await checkFree(address, '--port');
+      await checkFree(controlAddress, '--control-port');
+    }
     const state = openServiceState(folder, { people: persons, seed, from, ...(to === undefined ? {} : { to }), newTokens });
     const closing: (() => unknown)[] = [state.close];
+    let isUnshown = state.people.some(({ token }) => token !== null);
     try {
       const [{ createService }, { openWebhooks }, { openQueues }, { openDeliveries }, sandbox] = await Promise.all([
         import('../service/service.ts'),
@@ -115,6 +127,7 @@ export function addService(program: Command): void {
         now: Date.now,
       });
       closing.push(webhooks.close);
+      isUnshown ||= webhooks.client.isNew;
       if (allowedRanges.length > 0) log.info({ ranges: allowedRanges.map(formatRange) }, 'callbacks may lie in these blocks of addresses');
       const queues = await openQueues({ url: settings.queueUrl, folder: join(folder, 'queue'), prefix: 'service', log });
       closing.push(queues.close);
@@ -134,10 +147,10 @@ export function addService(program: Command): void {
         settings: served,
         log,
         webhooks,
+        answersAsSpecified: () => faults.get('specification-only') ?? false,
       });
       addAnswerFaults(service, listRoutes({ resources, heartRate, ...served }), faults, seed);
-      const { host, port } = options;
-      const url = await listening({ host, port }, '--port', service.listen({ host, port }));
+      const url = await listening(address, '--port', service.listen(address));
       closing.push(() => service.close());
       const subscriptions = () => webhooks.subscriptions.list(webhooks.client.id).length;
       const { close, ...control } = await sandbox.openControl({
@@ -150,7 +163,11 @@ export function addService(program: Command): void {
       const client = { id: webhooks.client.id, secret: webhooks.client.isNew ? webhooks.client.secret : null };
       if (options.json) printJson({ url, people: state.people, client, control });
       else printPeople(url, state.people, client, control);
+      isUnshown = false;
       await interruptible(signal => untilStopped(signal));
+    } catch (error) {
+      if (isUnshown) remark('Tokens or secrets were made but not shown: start with --new-tokens, which makes and shows new ones.');
+      throw error;
     } finally {
       await closeAll(closing);
       // The channel to the process that forked this one would keep it alive.
@@ -179,6 +196,8 @@ function parseRate(text: string): { requests: number; seconds: number } {
 function addRange(text: string, before: AddressRange[]): AddressRange[] {
   const range = findAddressRange(text);
   if (!range) throw new InvalidArgumentError('expected a block of addresses, like 127.0.0.0/8 or fd00::/8');
+  if (holdsOnlyCarried(range))
+    throw new InvalidArgumentError('these hold IPv4 addresses and open nothing: expected the block of IPv4 itself, like 127.0.0.0/8');
   return [...before, range];
 }
 

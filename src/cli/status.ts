@@ -52,7 +52,7 @@ function printWebhooks(status: WebhookStatus): void {
     const rows = problems.map(({ data_type, event_type, state, reason }) => [`  ${data_type}`, event_type, state, reason]);
     printLine(formatTable(['  data type', 'event type', 'state', 'reason'], rows));
   }
-  const waiting = status.waiting === null ? 'unknown how many waiting' : `${status.waiting} waiting`;
+  const waiting = status.waiting === null ? 'what waits is known to a running `ringneck up`' : `${status.waiting} waiting`;
   printLine(`  last event: ${last ?? 'none yet'}; ${waiting}; in the last 24 hours: ${countAll(status.events_24h)}; missed: ${missed}`);
   if (Object.keys(status.refused).length) printLine(`  refused since the start: ${countAll(status.refused)}`);
 }

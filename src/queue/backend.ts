@@ -6,6 +6,11 @@ export interface Backend {
   factory: BackendFactory<IQueueBackend, unknown>;
   /** The times that suit it. */
   worker: Pick<WorkerOptions, 'drainDelay' | 'lockDuration' | 'stalledInterval'>;
+  /** What it held was lost, and `forgetLoss` not called since. */
+  startedEmpty?: boolean;
+  forgetLoss?(): void;
+  /** From so many jobs on, adding them together costs less than one by one. */
+  togetherFrom: number;
   /** Resolves as soon as a command would be answered, rejects when the signal says so. */
   ready(signal: AbortSignal): Promise<unknown>;
   /** Makes the store answer something. */

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { PGlite } from '@electric-sql/pglite';
 import { runMigrations } from 'bullmq';
-import { messageOf } from '../errors.ts';
-import { ensureFolder } from '../files.ts';
+import { messageOf, RingneckError } from '../errors.ts';
+import { ensureFolder, writeFileAtomically } from '../files.ts';
 import type { Log } from '../log.ts';
+import { ensureAccessible, isOfMachine, isThere } from './machine.ts';
 import { send } from './session.ts';
 import { readSnapshot, startParams } from './snapshot.ts';
 import { unpack } from './tar.ts';
@@ -17,42 +18,80 @@ const orphans = `
   UPDATE job SET stalled_marked = true, locked_until_ms = 0 WHERE state = 'active';
   DELETE FROM meta WHERE field = 'stalled-check'`;
 
+export interface OpenedDatabase {
+  database: PGlite;
+  /** What it held was lost, at this start or at an earlier one after which nobody called `forgetLoss`. */
+  startedEmpty: boolean;
+  /** The next start is not told of the loss again. */
+  forgetLoss(): void;
+}
+
 /**
- * Opens the database of the embedded queue in its folder, made when missing. One that does not open, after a power loss say, is moved
- * aside and made anew: the queue is a list of things to do which the ledger can write again.
+ * Opens the database of the embedded queue in its folder, made when missing. One that is broken, after a power loss say, is kept aside and
+ * made anew: what is planned the ledger can write again, but accepted events were in the queue alone.
  * PGlite has no lock on its folder: the caller owns it already (the warehouse's lock is taken first).
+ * @throws RingneckError where the machine does not let a database be opened, which says nothing of this one
  */
-export async function openDatabase(folder: string, log: Log): Promise<PGlite> {
+export async function openDatabase(folder: string, log: Log): Promise<OpenedDatabase> {
   ensureFolder(folder);
-  const path = join(folder, 'database');
-  if (!existsSync(path)) await createDatabase(path);
+  const lossFile = join(folder, 'database.lost');
   try {
-    return await openExisting(path);
+    const database = await openOrReplace(join(folder, 'database'), lossFile, log);
+    return { database, startedEmpty: existsSync(lossFile), forgetLoss: () => rmSync(lossFile, { force: true }) };
   } catch (error) {
-    const aside = `${path}.broken`;
-    rmSync(aside, { recursive: true, force: true });
-    renameSync(path, aside);
-    log.warn(
-      { reason: messageOf(error), aside },
-      'the queue could not be opened and starts empty; what is planned and not done is enqueued again',
+    throw new RingneckError(
+      `the queue in ${folder} cannot be opened: ${messageOf(error)}; what it holds is kept: look at the disk, the memory, the limit of open ` +
+        'files and who owns the folder, then start again',
+      1,
+      { cause: error },
     );
-    await createDatabase(path);
-    return openExisting(path);
   }
 }
 
-/** Renamed into place when complete: a process killed meanwhile leaves nothing that looks like a database. */
-async function createDatabase(path: string): Promise<void> {
-  const unfinished = `${path}.new`;
-  rmSync(unfinished, { recursive: true, force: true });
-  mkdirSync(unfinished, { mode: 0o700 });
-  unpack(gunzipSync(await readSnapshot()), unfinished);
-  renameSync(unfinished, path);
+async function openOrReplace(path: string, lossFile: string, log: Log): Promise<PGlite> {
+  const fresh = `${path}.new`;
+  if (!isThere(path)) await createDatabase(fresh, () => renameSync(fresh, path));
+  try {
+    return await openExisting(path);
+  } catch (error) {
+    if (isOfMachine(error)) throw error;
+  }
+  ensureAccessible(path);
+  // PGlite has one sentence for a lack of memory, of open files and for a broken file: a new database tells them apart.
+  await createDatabase(fresh, async () => (await openExisting(fresh)).close());
+  // What was lacking may be there again.
+  const second = await openExisting(path).catch((error: unknown) => ({ error }));
+  if (!('error' in second) || isOfMachine(second.error)) rmSync(fresh, { recursive: true, force: true });
+  if (!('error' in second)) return second;
+  if (isOfMachine(second.error)) throw second.error;
+  const aside = `${path}.broken-${new Date().toISOString().replaceAll(':', '-')}`;
+  // Before anything is moved: whatever ends this process now, the next start tells of the loss.
+  writeFileAtomically(lossFile, '');
+  renameSync(path, aside);
+  renameSync(fresh, path);
+  log.warn(
+    { reason: messageOf(second.error), aside },
+    'the queue is broken, is kept aside and starts empty: what is planned is enqueued again, accepted events that were not worked off may be lost',
+  );
+  return openExisting(path);
+}
+
+/** Makes a complete database and has it used: a process killed before leaves nothing that looks like one in use, an error nothing at all. */
+async function createDatabase(path: string, use: () => unknown): Promise<void> {
+  rmSync(path, { recursive: true, force: true });
+  try {
+    mkdirSync(path, { mode: 0o700 });
+    unpack(gunzipSync(await readSnapshot()), path);
+    await use();
+  } catch (error) {
+    rmSync(path, { recursive: true, force: true });
+    throw error;
+  }
 }
 
 async function openExisting(dataDir: string): Promise<PGlite> {
   // Without this PGlite would take what is left of a database for an empty folder, and make a new one inside.
-  if (!existsSync(join(dataDir, 'PG_VERSION'))) throw new Error(`${dataDir} holds no database`);
+  if (!isThere(join(dataDir, 'PG_VERSION'))) throw new Error(`${dataDir} holds no database`);
   const database = await PGlite.create({ dataDir, startParams });
   try {
     await runMigrations({ query: (text, parameters) => send(database, text, parameters) });

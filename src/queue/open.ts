@@ -3,7 +3,7 @@ import { messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { TooLate, withinTime } from '../within-time.ts';
 import { openEmbedded } from './embedded.ts';
-import { type Queue, type QueueEvents, type Queues, QueueUnavailable, type Worker, type WorkerSettings } from './queues.ts';
+import { type NewJob, type Queue, type QueueEvents, type Queues, QueueUnavailable, type Worker, type WorkerSettings } from './queues.ts';
 import { openRedis } from './redis.ts';
 
 const answerMs = 1_500;
@@ -46,6 +46,11 @@ export async function openQueues(options: { url?: string; folder: string; prefix
     return found;
   };
 
+  const addSlice = async (name: string, jobs: readonly NewJob[]): Promise<void> => {
+    if (jobs.length >= backend.togetherFrom) await queue(name).addBulk([...jobs]);
+    else await Promise.all(jobs.map(job => queue(name).add(job.name, job.data, job.opts)));
+  };
+
   const orUnavailable = async <T>(work: () => Promise<T>): Promise<T> => {
     if (closing) throw new QueueUnavailable('the queue is closing; try again');
     const end = Date.now() + answerMs;
@@ -72,6 +77,8 @@ export async function openQueues(options: { url?: string; folder: string; prefix
 
   return {
     kind: backend.kind,
+    startedEmpty: backend.startedEmpty ?? false,
+    forgetLoss: () => backend.forgetLoss?.(),
     queue,
     worker: <Data, Result>(name: string, process: Processor<Data, Result>, settings: WorkerSettings) => {
       const defaults = { ...backend.worker, runRetryDelay: 1_000, maxStalledCount: 10 };
@@ -88,10 +95,10 @@ export async function openQueues(options: { url?: string; folder: string; prefix
     },
     add: (name, job, data, jobOptions) => orUnavailable(() => queue(name).add(job, data, jobOptions)),
     addAll: async (name, jobs) => {
-      for (let i = 0; i < jobs.length; i += sliceLength) await orUnavailable(() => queue(name).addBulk(jobs.slice(i, i + sliceLength)));
+      for (let i = 0; i < jobs.length; i += sliceLength) await orUnavailable(() => addSlice(name, jobs.slice(i, i + sliceLength)));
     },
     addBulk: async (name, jobs) => {
-      for (let i = 0; i < jobs.length; i += sliceLength) await queue(name).addBulk(jobs.slice(i, i + sliceLength));
+      for (let i = 0; i < jobs.length; i += sliceLength) await addSlice(name, jobs.slice(i, i + sliceLength));
     },
     counts: async name => {
       const counts = await orUnavailable(() => queue(name).getJobCounts());

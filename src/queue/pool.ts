@@ -7,15 +7,20 @@ import { tidy } from './tidy.ts';
 
 const tidyAfter = 4_000;
 const failureDelayMs = 300;
+/** The queries that take jobs in. */
+const addition = /\badd_jobs?(_bulk)?\s*\(/;
 
 /**
- * PGlite in the shape of a `pg.Pool`, as much of it as BullMQ uses. One statement at a time, in the order they came. BullMQ's queries
- * are functions that are transactions in themselves; it opens none (only its migrations do, and those run before this exists).
+ * PGlite in the shape of a `pg.Pool`, as much of it as BullMQ uses. One statement at a time: those that take jobs in first, for their
+ * senders wait while workers have a hundred statements ready, else in the order they came. BullMQ's queries are functions that are
+ * transactions in themselves; it opens none (only its migrations do, and those run before this exists).
  */
 export class Pool extends EventEmitter implements PgPool {
   readonly #database: PGlite;
   readonly #sessions = new Set<Session>();
-  #tail: Promise<unknown> = Promise.resolve();
+  readonly #additions: (() => Promise<void>)[] = [];
+  readonly #others: (() => Promise<void>)[] = [];
+  #working: Promise<void> | undefined;
   #queries = 0;
   #ended = false;
 
@@ -48,22 +53,35 @@ export class Pool extends EventEmitter implements PgPool {
   /** Resolves when the last statement is done; later ones are refused. */
   async end(): Promise<void> {
     this.#ended = true;
-    await this.#tail.catch(() => undefined);
+    await this.#working;
   }
 
   #inTurn(text: string, parameters?: readonly unknown[]): Promise<Answer> {
     // BullMQ knows this text and keeps still while it closes.
     if (this.#ended) return Promise.reject(new Error('Cannot use a pool after calling end on the pool'));
-    const answer = this.#tail.then(() => send(this.#database, text, parameters));
-    // PGlite answers without ever leaving JavaScript: without a pause after each statement a busy queue starves sockets and timers.
-    this.#tail = answer.then(
-      () => pause(),
-      () => pause(),
-    );
+    const answer = new Promise<Awaited<ReturnType<typeof send>>>((resolve, reject) => {
+      const lane = addition.test(text) ? this.#additions : this.#others;
+      lane.push(() => send(this.#database, text, parameters).then(resolve, reject));
+    });
+    this.#working ??= this.#work();
     return answer.then(({ notifications, ...rest }) => {
       for (const session of this.#sessions) for (const notification of notifications) session.notify(notification);
       return rest;
     });
+  }
+
+  async #work(): Promise<void> {
+    for (let next = this.#next(); next; next = this.#next()) {
+      await next();
+      // PGlite answers without ever leaving JavaScript: without a pause after each statement a busy queue starves sockets and timers.
+      await pause();
+    }
+    // In the same turn in which nothing was found: a statement that comes later must start anew.
+    this.#working = undefined;
+  }
+
+  #next(): (() => Promise<void>) | undefined {
+    return this.#additions.shift() ?? this.#others.shift();
   }
 }
 

@@ -41,6 +41,10 @@ export class QueueUnavailable extends TryLaterError {}
  */
 export interface Queues {
   readonly kind: 'redis' | 'embedded';
+  /** The embedded queue was broken and started empty: what it alone held is lost. Also at later starts, until `forgetLoss`. */
+  readonly startedEmpty: boolean;
+  /** The loss is being made good: the next start is not told of it. */
+  forgetLoss(): void;
   /** The queue of this name, always the same one. */
   queue(name: string): Queue;
   /** Works off a queue. Its errors are logged; a job's own errors are the caller's. */

@@ -26,6 +26,8 @@ export interface ServiceOptions {
   log?: ServiceLog;
   /** Serves section 4.4 too. */
   webhooks?: Webhooks;
+  /** Whether answers are for now as they are with `specificationOnly`. Extensions stay. */
+  answersAsSpecified?: () => boolean;
 }
 
 /** Of a request line with its headers. Parameters may be as long, so that a long id is an unknown document and no error of the router. */
@@ -33,11 +35,12 @@ const MAX_HEADER_BYTES = 16_384;
 
 /** The service of section 4 and its extensions, over any source of documents. It does not listen yet. */
 export function createService(options: ServiceOptions): FastifyInstance {
-  const { resources, source, clock, tokenKey, log, webhooks } = options;
+  const { resources, source, clock, tokenKey, log, webhooks, answersAsSpecified } = options;
   const settings = { ...defaultSettings, ...options.settings };
   const { specificationOnly, requestTimeoutMs, answerTimeoutMs } = settings;
   const described = { resources, heartRate, specificationOnly, webhooks: webhooks !== undefined };
   const routes = listRoutes(described);
+  const asSpecified = new Map(listRoutes({ ...described, specificationOnly: true }).map(route => [route.path, route]));
   const subscriptionRoutes = webhooks ? listSubscriptionRoutes(specificationOnly) : [];
   const admit = createAdmit(options.authenticate, settings, clock);
   const maker: PageMaker = { source, settings, clock, tokenKey };
@@ -73,7 +76,8 @@ export function createService(options: ServiceOptions): FastifyInstance {
   for (const route of routes) {
     service.get<{ Querystring: Query; Params: { document_id?: string } }>(fastifyPath(route.path), async (request, reply) => {
       const userId = admit(request.headers.authorization);
-      const body = await read(route, userId, request.query, request.params.document_id ?? '');
+      const served = answersAsSpecified?.() ? (asSpecified.get(route.path) ?? route) : route;
+      const body = await read(served, userId, request.query, request.params.document_id ?? '');
       reply.header('Cache-Control', 'no-store').type('application/json; charset=utf-8');
       return reply.send(JSON.stringify(body));
     });

@@ -18,13 +18,23 @@ const LOCK_PATIENCE_MS = 10_000;
 /** DuckDB fills what it may have with blocks that it wrote and nobody will read soon. Storing needs little. */
 const STORING_MEMORY = '80MB';
 
-/** Sorting whole tables needs more than storing: 96 MB were too little for 50 million rows. */
-const SORTING_MEMORY = '256MB';
+/**
+ * Sorting whole tables needs more: 96 MB were too little for 50 million rows. So does live work: until a checkpoint each column of each table
+ * that was written to holds a block, 150 MB in all, and with less DuckDB compresses them into a file and back at each commit.
+ */
+const LARGE_MEMORY = '256MB';
 
 export interface Database {
   instance: DuckDBInstance;
   connect(): Promise<DuckDBConnection>;
+  memory: Memory;
   close(): void;
+}
+
+/** What DuckDB may have. */
+export interface Memory {
+  /** Until what this resolves to is called DuckDB may have the larger memory. */
+  raise(connection: DuckDBConnection): Promise<() => Promise<void>>;
 }
 
 /**
@@ -53,6 +63,7 @@ export async function openDatabase(
     let closed = false;
     return {
       instance,
+      memory: createMemory(memoryLimit),
       async connect() {
         const connection = await instance.connect();
         connections.push(connection);
@@ -70,6 +81,31 @@ export async function openDatabase(
     open.delete(real);
     throw error;
   }
+}
+
+/** Those who need the larger memory are counted: the last one gives it back. */
+function createMemory(usual: string): Memory {
+  let wanted = 0;
+  let turn: Promise<unknown> = Promise.resolve();
+  const apply = (connection: DuckDBConnection) => {
+    const done = turn.then(() => connection.run(`SET memory_limit = '${wanted > 0 ? LARGE_MEMORY : usual}'`));
+    turn = done.catch(() => undefined);
+    return done;
+  };
+  return {
+    async raise(connection) {
+      wanted += 1;
+      await apply(connection).catch(error => {
+        wanted -= 1;
+        throw error;
+      });
+      return async () => {
+        wanted -= 1;
+        // Refused while that much is in use: then the higher limit stays.
+        await apply(connection).catch(() => undefined);
+      };
+    },
+  };
 }
 
 const realPath = (path: string) => (existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path)));
@@ -132,18 +168,6 @@ export async function withTransaction<T>(connection: DuckDBConnection, work: () 
     // A failed COMMIT has ended the transaction already, and a fatal error the database: the first error is the one to report. A failed
     // BEGIN may have left one open, or met one: without a rollback no other could ever begin.
     if (!committed) await connection.run('ROLLBACK').catch(() => undefined);
-  }
-}
-
-/** Runs work that sorts whole tables; until its end DuckDB may have the memory for that. */
-export async function withSortingMemory<T>(connection: DuckDBConnection, work: () => Promise<T>): Promise<T> {
-  const [row] = await readRows(connection, "SELECT current_setting('memory_limit')");
-  await connection.run(`SET memory_limit = '${SORTING_MEMORY}'`);
-  try {
-    return await work();
-  } finally {
-    // Refused while that much is in use: then the higher limit stays.
-    await connection.run(`SET memory_limit = '${row![0]}'`).catch(() => undefined);
   }
 }
 

@@ -19,6 +19,9 @@ export function literal(value: Value, type: Column['type']): string {
   }
 }
 
+/** DuckDB plans a longer chain of them ever more slowly. */
+const MOST_CONDITIONS = 100;
+
 export const textList = (values: Iterable<string>) => [...values].map(quoteText).join(', ');
 
 /**
@@ -71,9 +74,13 @@ function tableStatements(table: string, entries: readonly LedgerEntry[], columns
     if (value !== null) values.add(literal(value, typeOf(name)));
     last.set(condition, values);
   }
-  const statements = [...last].map(
-    ([condition, values]) => `DELETE FROM ${qualified(table)} WHERE ${condition}${values.size ? `(${[...values].join(', ')})` : ''}`,
-  );
+  // Together, for a statement costs a millisecond or two whatever it does, and a run may end a hundred windows in one group.
+  const conditions = [...last].map(([condition, values]) => `${condition}${values.size ? `(${[...values].join(', ')})` : ''}`);
+  const statements: string[] = [];
+  for (let i = 0; i < conditions.length; i += MOST_CONDITIONS) {
+    const some = conditions.slice(i, i + MOST_CONDITIONS).map(condition => `(${condition})`);
+    statements.push(`DELETE FROM ${qualified(table)} WHERE ${some.join(' OR ')}`);
+  }
   const rows = entries.filter(({ row }) => row).map(({ key, row }) => ({ ...key, ...row }) as Record<string, Value>);
   for (const row of rows) for (const name of Object.keys(row)) typeOf(name);
   if (rows.length) {

@@ -281,6 +281,7 @@ async function appendVersions(transaction: Transaction, mapping: Mapping, decisi
   await appending(appender, () => appender.append(rows));
   for (let s = 0; s < mapping.series.length; s++) {
     const { table } = mapping.series[s]!;
+    if (!versions.some(({ document }) => document.runs[s]?.items.length)) continue;
     const runs = new RunAppender(await transaction.connection.createAppender(table), transaction.columnsOf(table));
     await appending(runs, async () => {
       for (const { page, document, sk } of versions) {

@@ -7,7 +7,7 @@ import { heartRate } from '../../schema/heart-rate.ts';
 import type { Resource, WireDocument } from '../../schema/resource.ts';
 import { RingneckError } from '../errors.ts';
 import { ensureFolder } from '../files.ts';
-import { openDatabase, readRows, withSortingMemory } from './database.ts';
+import { type Memory, openDatabase, readRows } from './database.ts';
 import { ensureTables, FORMAT } from './ensure.ts';
 import { declarationsHash, learn } from './learn.ts';
 import type { LedgerEntry } from './literals.ts';
@@ -63,6 +63,7 @@ export class Warehouse {
   readonly mappings: readonly Mapping[];
   readonly #writer: Writer;
   readonly #connect: () => Promise<DuckDBConnection>;
+  readonly #memory: Memory;
   readonly #beforeGroup: (() => void) | undefined;
   readonly #reader: DuckDBConnection;
   readonly #close: () => void;
@@ -77,6 +78,7 @@ export class Warehouse {
     writer: Writer;
     reader: DuckDBConnection;
     connect: () => Promise<DuckDBConnection>;
+    memory: Memory;
     beforeGroup: (() => void) | undefined;
     close: () => void;
   }) {
@@ -86,6 +88,7 @@ export class Warehouse {
     this.#writer = parts.writer;
     this.#reader = parts.reader;
     this.#connect = parts.connect;
+    this.#memory = parts.memory;
     this.#beforeGroup = parts.beforeGroup;
     this.#close = parts.close;
   }
@@ -112,6 +115,7 @@ export class Warehouse {
         moments,
         newestSk: newest.sk,
         columnsOf,
+        raiseMemory: () => database.memory.raise(connection),
         logSize: () => statSync(`${path}.wal`, { throwIfNoEntry: false })?.size ?? 0,
         beforeGroup,
         onFatal,
@@ -124,6 +128,7 @@ export class Warehouse {
         writer,
         reader,
         connect: () => database.connect(),
+        memory: database.memory,
         beforeGroup,
         close: () => database.close(),
       });
@@ -143,7 +148,8 @@ export class Warehouse {
     if (!meta.has('format')) await this.record([fact('format', String(FORMAT)), fact('declarations', hash)]);
     else if (meta.get('declarations') !== hash) {
       await learn(this.#reader, this.mappings, change => this.#writer.write(change, 'bulk'));
-      await this.record([fact('declarations', hash)]);
+      // What is read from now on may differ from what is stored although the service changed nothing.
+      await this.record([fact('declarations', hash), fact('declared_at', String(this.moments.next()))]);
     }
   }
 
@@ -161,7 +167,7 @@ export class Warehouse {
     this.moments.hold(requestedAt);
     // What cannot be an id of ours is not here to be removed.
     const removed = (page.removed ?? []).filter(storable);
-    const parsing = this.#writer.room().then(() => parseDocuments(mapping, page.documents));
+    const parsing = this.#writer.room(lane).then(() => parseDocuments(mapping, page.documents));
     // What waits for its commit holds nothing of the documents as they came: they take several times the memory of what is made of them.
     return this.#storeParsed({ userId, mapping, requestedAt, removed }, parsing, { lane, ledger });
   }
@@ -189,7 +195,7 @@ export class Warehouse {
   ): Promise<Counts> {
     this.moments.hold(range.requestedAt);
     try {
-      await this.#writer.room();
+      await this.#writer.room(lane);
       const { rows, rejected } = parseHeartRate(range.rows, findFieldAbout(heartRate.row.shape.source)?.values ?? []);
       const counts = await this.#write({ heartRate: { ...range, rows, rejected }, ledger, samples: rows.length }, lane);
       return { ...counts, rejected: rejected.length };
@@ -244,7 +250,8 @@ export class Warehouse {
     const copy = async () => {
       const connection = await this.#connect();
       try {
-        await withSortingMemory(connection, () => writeSnapshot(connection, listTables(this.mappings), path, mode, this.#beforeGroup));
+        const lower = await this.#memory.raise(connection);
+        await writeSnapshot(connection, listTables(this.mappings), path, mode, this.#beforeGroup).finally(lower);
       } finally {
         connection.closeSync();
       }

@@ -26,10 +26,16 @@ const GROUP_SAMPLES_BESIDE_LIVE = 40_000;
 /** So long after a live change others are expected. */
 const LIVE_FOR_MS = 10_000;
 /**
+ * Beside a stream of live work, which is one whose last change is no longer ago, bulk work has this part of the writer's time, whatever one
+ * of its groups takes: its groups grow meanwhile, and a live change rarely meets one.
+ */
+const BULK_SHARE_BESIDE_LIVE = 1 / 10;
+const STREAM_MS = 1_000;
+/**
  * DuckDB decides by the tables that a commit touches, more than by what it wrote, and would checkpoint after nearly every small commit
  * over many tables: 60 ms instead of 4. While live work comes we say when, by the size of the log.
  */
-const CHECKPOINT_BYTES = { bulk: 16 * 1024 * 1024, live: 32 * 1024 * 1024 };
+const CHECKPOINT_BYTES = { bulk: 16 * 1024 * 1024, live: 64 * 1024 * 1024 };
 const NEVER_BYTES = 1024 ** 4;
 /** Live work goes first, but a stream of it must not stop a backfill. */
 const LIVE_GROUPS_IN_A_ROW = 8;
@@ -66,6 +72,8 @@ export interface WriterOptions {
   moments: Moments;
   newestSk: number;
   columnsOf(table: string): readonly Column[];
+  /** Lets DuckDB have more memory until what it resolves to is called. */
+  raiseMemory(): Promise<() => Promise<void>>;
   /** Bytes of the write-ahead log. */
   logSize(): number;
   /** Called before each group; throws when there is no room on the disk. */
@@ -86,8 +94,12 @@ export class Writer {
   #sk: number;
   #bulkSamples = 0;
   #liveInARow = 0;
-  #liveUntil = Number.NEGATIVE_INFINITY;
-  #checkpointsByUs = false;
+  #liveAt = Number.NEGATIVE_INFINITY;
+  /** Before, bulk work waits beside a stream of live work. */
+  #bulkFrom = Number.NEGATIVE_INFINITY;
+  #endPause = () => {};
+  /** While live work comes: gives back the memory that it needs. */
+  #lowerMemory: (() => Promise<void>) | undefined;
   #running: Promise<void> | undefined;
   /** Why nothing more is taken; what was taken before is committed all the same, unless DuckDB cannot. */
   #closed: Error | undefined;
@@ -99,9 +111,10 @@ export class Writer {
     this.#sk = options.newestSk;
   }
 
-  /** Resolves when less than two groups wait: the back-pressure on whoever reads from the service. */
-  async room(): Promise<void> {
-    while ((this.#bulkSamples >= 2 * GROUP_SAMPLES || this.#lanes.bulk.length >= 2 * GROUP_CHANGES) && !this.#closed) {
+  /** Resolves when less than two groups wait: the back-pressure on whoever reads from the service. Live work never waits for it. */
+  async room(lane: Lane): Promise<void> {
+    if (lane === 'live') return;
+    while ((this.#bulkSamples >= 2 * this.#groupSamples || this.#lanes.bulk.length >= 2 * GROUP_CHANGES) && !this.#closed) {
       await new Promise<void>(resolve => this.#roomWanted.push(resolve));
     }
   }
@@ -112,8 +125,11 @@ export class Writer {
     for (const moment of momentsOf(change)) this.#options.moments.hold(moment);
     const committed = new Promise<Counts>((resolve, reject) => this.#lanes[lane].push({ change, resolve, reject }));
     if (lane === 'bulk') this.#bulkSamples += change.samples;
-    // The ledger's own entries come with a backfill too.
-    else if (change.page || change.heartRate) this.#liveUntil = performance.now() + LIVE_FOR_MS;
+    else {
+      // The ledger's own entries come with a backfill too.
+      if (change.page || change.heartRate) this.#liveAt = performance.now();
+      this.#endPause();
+    }
     this.#running ??= this.#run();
     return committed.finally(() => {
       for (const moment of momentsOf(change)) this.#options.moments.end(moment);
@@ -130,46 +146,81 @@ export class Writer {
   async close(): Promise<void> {
     this.#closed ??= new RingneckError('the warehouse is closed');
     for (const wanted of this.#roomWanted.splice(0)) wanted();
+    this.#endPause();
     await this.idle();
   }
 
   async #run(): Promise<void> {
     // A turn of the loop for those who call in the same moment: they share the first group.
     await setImmediate();
-    for (let group = this.#nextGroup(); group.length; group = this.#nextGroup()) {
-      await this.#commit(group);
+    for (let next = this.#nextGroup(); next; next = this.#nextGroup()) {
+      if (next === 'later') {
+        await this.#pause();
+        continue;
+      }
+      const startedAt = performance.now();
+      await this.#commit(next.group);
       await this.#checkpoint();
+      const now = performance.now();
+      if (next.lane === 'bulk') this.#bulkFrom = now + (now - startedAt) * (1 / BULK_SHARE_BESIDE_LIVE - 1);
     }
     // In the same turn in which nothing was found: a change that comes later must start a new run.
     this.#running = undefined;
   }
 
-  #nextGroup(): Waiting[] {
+  /** Undefined when nothing waits; later when what waits is bulk work whose time has not come. */
+  #nextGroup(): { lane: Lane; group: Waiting[] } | 'later' | undefined {
     const { live, bulk } = this.#lanes;
-    const lane = live.length && (this.#liveInARow < LIVE_GROUPS_IN_A_ROW || !bulk.length) ? 'live' : 'bulk';
+    if (!live.length && !bulk.length) return undefined;
+    const mayBulk = bulk.length > 0 && !this.#mustBulkWait();
+    if (!live.length && !mayBulk) return 'later';
+    const lane = live.length && (this.#liveInARow < LIVE_GROUPS_IN_A_ROW || !mayBulk) ? 'live' : 'bulk';
     this.#liveInARow = lane === 'live' ? this.#liveInARow + 1 : 0;
     const waiting = this.#lanes[lane];
-    const group = waiting.splice(0, groupLength(waiting, this.#isLive() ? GROUP_SAMPLES_BESIDE_LIVE : GROUP_SAMPLES));
+    const group = waiting.splice(0, groupLength(waiting, this.#groupSamples));
     if (lane === 'bulk') {
       for (const { change } of group) this.#bulkSamples -= change.samples;
       for (const wanted of this.#roomWanted.splice(0)) wanted();
     }
-    return group;
+    return { lane, group };
   }
 
-  #isLive(): boolean {
-    return performance.now() < this.#liveUntil;
+  #isLive(withinMs = LIVE_FOR_MS): boolean {
+    return performance.now() - this.#liveAt < withinMs;
   }
 
-  /** Says who decides on checkpoints, and makes one when it is ours and due. */
+  get #groupSamples(): number {
+    return this.#isLive() ? GROUP_SAMPLES_BESIDE_LIVE : GROUP_SAMPLES;
+  }
+
+  #mustBulkWait(): boolean {
+    return !this.#closed && this.#isLive(STREAM_MS) && performance.now() < this.#bulkFrom;
+  }
+
+  /** Until bulk work may go on, or something comes that goes before it. */
+  #pause(): Promise<void> {
+    return new Promise(resolve => {
+      const timer = setTimeout(resolve, Math.max(1, this.#bulkFrom - performance.now()));
+      this.#endPause = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** Says who decides on checkpoints and what memory there is, and makes a checkpoint when it is ours and due. */
   async #checkpoint(): Promise<void> {
-    const { connection, logSize } = this.#options;
+    const { connection, logSize, raiseMemory } = this.#options;
     try {
-      if (this.#checkpointsByUs !== this.#isLive()) {
-        this.#checkpointsByUs = !this.#checkpointsByUs;
-        await connection.run(`SET wal_autocheckpoint = '${this.#checkpointsByUs ? NEVER_BYTES : CHECKPOINT_BYTES.bulk}B'`);
+      if (this.#isLive() && !this.#lowerMemory) {
+        await connection.run(`SET wal_autocheckpoint = '${NEVER_BYTES}B'`);
+        this.#lowerMemory = await raiseMemory();
+      } else if (!this.#isLive() && this.#lowerMemory) {
+        await connection.run(`SET wal_autocheckpoint = '${CHECKPOINT_BYTES.bulk}B'`);
+        await this.#lowerMemory();
+        this.#lowerMemory = undefined;
       }
-      if (this.#checkpointsByUs && logSize() > CHECKPOINT_BYTES.live) await connection.run('CHECKPOINT');
+      if (this.#lowerMemory && logSize() > CHECKPOINT_BYTES.live) await connection.run('CHECKPOINT');
     } catch {
       // A checkpoint gives way to another transaction and comes after the next group; what else is wrong, that one meets and tells.
     }

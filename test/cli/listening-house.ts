@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { SubscriptionKeeper } from '../../jobs/keep-subscriptions.ts';
+import type { SubscriptionKeeper } from '../../jobs/subscriptions/keep-subscriptions.ts';
 import { resources } from '../../schema/index.ts';
 import { openDoor } from '../../src/control/open-door.ts';
 import { silentLog } from '../../src/log.ts';

@@ -80,7 +80,7 @@ test('for people the tokens are a table, and a second service in the folder is t
   const env = newEnv();
   const { first, service, end } = await visit(env, OPTIONS);
   expect(first).toMatch(/^name +user_id +token$/);
-  while (!service.stdout.includes('serving at')) await service.line();
+  while (!/VERIFICATION_TOKEN=\S+\n/.test(service.stdout)) await service.line();
   expect(service.stdout).toMatch(
     /^name .*\nada +[0-9a-f-]{36} +rn_\S+\nben +\S+ +rn_\S+\n\nclient [0-9a-f-]{36}, secret \S+\ncontrol http:\/\/127\.0\.0\.1:\d+\/control, secret rc_\S+\nserving at http:\/\/127\.0\.0\.1:\d+, described at http:\S+\/docs\n\nTo follow it from another terminal \(`ringneck up` listens there\):\n {2}export RINGNECK_SERVICE_URL=http:\S+\n {2}export RINGNECK_CLIENT_ID=\S+\n {2}export RINGNECK_CLIENT_SECRET=\S+\n {2}export RINGNECK_CALLBACK_URL=http:\/\/127\.0\.0\.1:8080\/webhook\n {2}export RINGNECK_VERIFICATION_TOKEN=\S+\n$/,
   );
@@ -98,19 +98,46 @@ test('for people the tokens are a table, and a second service in the folder is t
   await again.end();
 });
 
-test('a port that is in use is one line, and leaves the folder free', async () => {
-  const env = newEnv();
+/** A port that is in use until the test ends. */
+async function takePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await new Promise(resolve => server.once('listening', resolve));
-  const { port } = server.address() as { port: number };
+  return (server.address() as { port: number }).port;
+}
+
+test('a port that is in use is one line, leaves the folder free, and the tokens of a first start unmade until they can be shown', async () => {
+  const env = newEnv();
+  const port = await takePort();
   const refused = {
     code: 1,
     stdout: '',
     stderr: `ringneck: cannot listen at 127.0.0.1:${port} (the port is in use); --port chooses another place\n`,
   };
   expect(await ringneck(['service', ...OPTIONS.slice(0, -1), String(port)], { env })).toEqual(refused);
-  expect(await ringneck(['service', ...OPTIONS.slice(0, -1), String(port)], { env })).toEqual(refused);
+  const controlPort = await ringneck(['service', ...OPTIONS, '--json', '--control-port', String(port)], { env });
+  expect(controlPort).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/; --control-port chooses another place\n$/) });
+  const service = await visit(env, [...OPTIONS, '--json']);
+  const { people, client, control } = JSON.parse(service.first);
+  const shown = [people[0].token, people[1].token, client.secret, control.secret];
+  expect(shown).toEqual(Array.from({ length: 4 }, () => expect.stringMatching(/^r[ncs]_/)));
+  await service.end();
+});
+
+test('what was made and could not be shown is told of, as JSON too', async () => {
+  const port = await takePort();
+  const told = 'Tokens or secrets were made but not shown: start with --new-tokens, which makes and shows new ones.\n';
+  const env = newEnv();
+  await (await visit(env, [...OPTIONS, '--json'])).end();
+  const taken = ['service', ...OPTIONS.slice(0, -1), String(port)];
+  const place = expect.stringMatching(/^ringneck: cannot listen at .*; --port chooses another place\n$/);
+  expect(await ringneck(taken, { env })).toEqual({ code: 1, stdout: '', stderr: place });
+  for (const json of [[], ['--json']]) {
+    const renewed = await ringneck([...taken, '--new-tokens', ...json], { env });
+    expect([renewed.code, renewed.stdout]).toEqual([1, '']);
+    expect(renewed.stderr).toContain(told);
+    expect(renewed.stderr).toContain('; --port chooses another place\n');
+  }
 });
 
 test('its people live: the clock moves, data appear over HTTP, faults go on and off, and a restart goes on from there', async () => {
@@ -134,6 +161,14 @@ test('its people live: the clock moves, data appear over HTTP, faults go on and 
 
   expect(await nights()).toEqual([503]);
   expect((await ask(`${control.url}/faults`, { status: null })).faults).toEqual({});
+  const stressKeys = async () => {
+    const answer = await fetch(`${url}/v2/usercollection/daily_stress`, { headers: { authorization: `Bearer ${people[0].token}` } });
+    return Object.keys((await answer.json()) as object);
+  };
+  expect(await stressKeys()).toEqual(['data', 'next_token']);
+  await ask(`${control.url}/faults`, { 'specification-only': true });
+  expect(await stressKeys()).toEqual(['data']);
+  await ask(`${control.url}/faults`, { 'specification-only': null });
   // The last day has ended for everybody when it is 4 a.m. for ben, in New York.
   expect((await ask(control.url)).clock).toEqual({ now: '2025-01-11T09:00:00.000Z', speed: 0 });
   expect(await nights()).toEqual([]);

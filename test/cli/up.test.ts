@@ -2,6 +2,7 @@ import { existsSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { hasRedis, startRedis } from '../queue/redis-server.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { type Running, ringneck, type Sandbox, startRingneck, startSandbox } from './ringneck.ts';
 
@@ -122,4 +123,16 @@ test('after a kill the socket that was left is no hindrance', async () => {
   expect(existsSync(join(data, 'control.sock'))).toBe(true);
   expect((await ringneck(['account', 'list'], { env })).code).toBe(0);
   rmSync(data, { recursive: true });
+});
+
+test.skipIf(!hasRedis)('with Redis away it ends all the same when it is told to', async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.remove());
+  const { env } = surroundings({ RINGNECK_QUEUE_URL: redis.url });
+  const up = await startRingneck(['up'], { env });
+  await up.said('"msg":"up"');
+  await redis.kill();
+  await up.said('Redis is away');
+  up.kill('SIGTERM');
+  expect((await up.end()).code).toBe(0);
 });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { nightlySchedule } from '../../jobs/nightly.ts';
-import { keepSchedules } from '../../jobs/schedule.ts';
+import { nightlySchedule } from '../../jobs/sweeps/nightly.ts';
+import { keepSchedules } from '../../jobs/sweeps/schedule.ts';
 import { serveMirror } from '../../src/cli/mirror.ts';
 import { until } from '../queue/until.ts';
 import { type FaultService, startFaultService } from '../support/fault-service.ts';

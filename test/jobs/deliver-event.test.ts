@@ -114,6 +114,19 @@ describe.each(['embedded', 'redis'] as const)('deliveries, %s', kind => {
       await until('it comes again', () => callback.received.length === 2);
     });
 
+    test('what was delivered is forgotten to the last, also when that is more than goes at once', async () => {
+      const callback = await startCallback();
+      const { announce, subscribe, queue, counts } = await open();
+      await subscribe(callback.url);
+      const changes = ['1', '2', '3', '4', '5'].map(id => change(id));
+      await announce(changes);
+      const completed = () => queues.queue(queue).getCompletedCount();
+      await until('all are done', async () => (await completed()) === 5);
+      await sleep(5);
+      await forgetDelivered(queues, queue, 0, 2);
+      expect([await completed(), (await counts()).failed]).toEqual([0, 0]);
+    });
+
     test('an id that no queue could hold is refused', async () => {
       const { announce } = await open();
       await expect(announce([{ ...change('1'), eventId: 'a:b' }])).rejects.toThrow('no id of an event: "a:b"');
@@ -237,6 +250,28 @@ describe.each(['embedded', 'redis'] as const)('deliveries, %s', kind => {
       // The dead one holds its places for 10 seconds; all of that goes on meanwhile.
       expect([Date.now() - started < 8_000, inFlight]).toEqual([true, 8]);
       expect([most, new Set(objects(well)).size]).toEqual([8, 50]);
+    });
+
+    test('eight dead receivers with as many places delay nobody else either', async () => {
+      const kinds = ['sleep', 'session', 'daily_sleep', 'daily_readiness', 'daily_activity', 'daily_spo2', 'sleep_time', 'daily_stress'];
+      let inFlight = 0;
+      const well = await startCallback();
+      const { announce, subscribe } = await open({ timeScale: 1 });
+      await subscribe(well.url, 'update', 'vo2_max');
+      for (const kind of kinds) {
+        const dead = await startCallback(response => {
+          inFlight++;
+          response.on('close', () => inFlight--);
+        });
+        await subscribe(dead.url, 'create', kind);
+      }
+      await announce(kinds.flatMap(kind => Array.from({ length: 25 }, (_, i) => change(`${kind}-${i}`, 'create', kind))));
+      await until('all of them are full', () => inFlight === 64);
+      const started = Date.now();
+      await announce([change('well', 'update', 'vo2_max')]);
+      await until('the other has its event', () => well.received.length === 1);
+      // The dead ones hold their places for 10 seconds.
+      expect([Date.now() - started < 3_000, inFlight]).toEqual([true, 64]);
     });
 
     test('a burst to one receiver arrives whole, each event once, up to 8 at a time', async () => {

@@ -22,7 +22,7 @@ const write = (line: string) => {
 };
 const log = createLog({ level: 'info', pretty: false, stream: { write } });
 // The real schedule, but for failures.
-const options: FetchOptions = { delays: { failed: [1, 2, 3] }, crowd: { most: 6, patienceMs: 0 } };
+const options: FetchOptions = { delays: { failed: [1, 2, 3] } };
 
 beforeAll(async () => {
   const beforeGroup = () => {
@@ -270,16 +270,16 @@ test('an account whose answers hang keeps a few workers, and the others go on', 
     return { json: spo2('2025-03-09', path.split('/').at(-1)!) };
   });
   const lines = house.lines.length;
-  for (let i = 0; i < 6; i++) await slow.announce({ object_id: `slow-${i}` });
-  await until('six are worked on', async () => (await house.queue.getActiveCount()) === 6);
-  for (let i = 6; i < 9; i++) await slow.announce({ object_id: `slow-${i}` });
+  for (let i = 0; i < 16; i++) await slow.announce({ object_id: `slow-${i}` });
+  await until('sixteen are worked on', async () => (await house.queue.getActiveCount()) === 16);
+  for (let i = 16; i < 19; i++) await slow.announce({ object_id: `slow-${i}` });
   await until('three have left', async () => (await house.queue.getDelayedCount()) === 3);
   expect(await quick.tell({})).toMatchObject({ user_id: 'quick', outcome: 'stored' });
   release();
-  await house.settled(lines + 7);
+  await house.settled(lines + 17);
   for (const job of await house.queue.getDelayed()) await job.promote();
-  await house.settled(lines + 10);
-  expect(await house.rows(`SELECT count(*) AS rows FROM daily_spo2 WHERE user_id = 'slow'`)).toEqual([{ rows: 9 }]);
+  await house.settled(lines + 20);
+  expect(await house.rows(`SELECT count(*) AS rows FROM daily_spo2 WHERE user_id = 'slow'`)).toEqual([{ rows: 19 }]);
   house.faults.on(`${SPO2}/*`, () => undefined);
 });
 

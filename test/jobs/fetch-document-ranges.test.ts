@@ -52,6 +52,31 @@ test('where the document route is missing the last 30 days are read, and later e
   expect(await storedOf('ada')).toEqual([{ id: 'sleep-1' }, { id: 'sleep-2' }]);
 });
 
+test('a document route is tried until it gives a clear answer: a 429 and a 500 are none, a 404 is one', async () => {
+  const moment = (id: string) => ({
+    id,
+    day: '2025-03-09',
+    end_datetime: '2025-03-09T10:10:00.000+01:00',
+    start_datetime: '2025-03-09T10:00:00.000+01:00',
+    type: 'rest',
+  });
+  const documentRoute = '/v2/usercollection/session/*';
+  const missing = { status: 404, json: { detail: 'Not Found' } };
+  const limited = { status: 429, headers: { 'retry-after': '3600' }, json: {} };
+  // The first is the event's own question.
+  house.faults.on(documentRoute, [missing, limited, { status: 500, json: {} }, missing]);
+  onTestFinished(() => house.faults.on(documentRoute, () => undefined));
+  const asked: number[] = [];
+  // One person each: who was answered 429 has to wait.
+  for (const name of ['abe', 'bea', 'cid', 'dot']) {
+    const person = await house.person(name, { session: [moment(`session-of-${name}`)] });
+    const before = house.faults.asked.length;
+    await person.tell({ data_type: 'session', object_id: `session-of-${name}`, event_type: 'create' });
+    asked.push(askedSince(before, name).filter(path => path.startsWith('/v2/usercollection/session/')).length);
+  }
+  expect(asked).toEqual([2, 1, 1, 0]);
+});
+
 test('one range read serves all events that wait for it, those that come meanwhile share the next', async () => {
   const ids = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'];
   const ben = await house.person('ben', { sleep: ids.map((id, i) => night(id, `2025-03-0${i + 1}`)) });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../queue/until.ts';
 import { spo2 } from '../service/documents.ts';
 import { type EventHouse, openEventHouse } from '../support/event-house.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -8,7 +9,10 @@ const folder = tempFolder();
 let house: EventHouse;
 
 beforeAll(async () => {
-  house = await openEventHouse(folder, { delays: { unreadable: [1, 2, 3], confirm: 1, confirmDelete: 1, failed: [1, 2, 3] } });
+  house = await openEventHouse(folder, {
+    delays: { unreadable: [1, 2, 3], confirm: 1, confirmDelete: 1, failed: [1, 2, 3] },
+    lookAgainMs: 5,
+  });
 });
 afterAll(() => house.close());
 
@@ -234,4 +238,36 @@ test.each(hostile)('the identifier %j asks for no other path and is recorded', a
   expect(line).toMatchObject({ outcome: 'parked', object_id: id });
   for (const { path } of house.faults.asked.slice(before)) expect(path).toMatch(/^\/v2\/usercollection\/daily_spo2(\/[^/]+)?$/);
   expect(await person.outcomes()).toMatchObject([{ outcome: 'parked', object_id: id.toWellFormed().replace('\u0000', '\ufffd') }]);
+});
+
+test('an update that comes before it can be read is looked at once more, and its row in the ledger is the later one', async () => {
+  const person = await house.person('early', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
+  await person.store('daily_spo2', [spo2('2025-03-09', 'spo2-1')]);
+  const soon = { event_time: '2025-03-10T16:29:30+01:00' };
+  const { length } = house.lines;
+  await person.announce(soon);
+  await house.settled(length + 1);
+  person.documents.daily_spo2 = [{ ...spo2('2025-03-09', 'spo2-1'), breathing_disturbance_index: 17 }];
+  await house.settled(length + 2);
+  expect(house.lines.slice(length).map(({ outcome }) => outcome)).toEqual(['unchanged', 'stored']);
+  expect(await person.outcomes()).toEqual([{ event_type: 'update', object_id: 'spo2-1', outcome: 'stored', reason: null }]);
+  expect(await house.rows(`SELECT breathing_disturbance_index AS bdi FROM daily_spo2 WHERE user_id = 'early'`)).toEqual([{ bdi: 17 }]);
+});
+
+test('a delete that comes before the document is gone is looked at once more; what stays as it was keeps its first row', async () => {
+  const person = await house.person('still', { daily_spo2: [spo2('2025-03-09', 'spo2-1'), spo2('2025-03-08', 'spo2-2')] });
+  await person.store('daily_spo2', person.documents.daily_spo2!);
+  const soon = { event_type: 'delete' as const, event_time: '2025-03-10T16:29:30+01:00' };
+  const { length } = house.lines;
+  await person.announce({ ...soon, object_id: 'spo2-2' });
+  await person.announce(soon);
+  await house.settled(length + 2);
+  person.documents.daily_spo2 = [spo2('2025-03-08', 'spo2-2')];
+  await house.settled(length + 3);
+  await until('all are done', async () => (await house.queue.getDelayedCount()) + (await house.queue.getActiveCount()) === 0);
+  expect(await person.outcomes()).toEqual([
+    { event_type: 'delete', object_id: 'spo2-2', outcome: 'unchanged', reason: null },
+    { event_type: 'delete', object_id: 'spo2-1', outcome: 'removed', reason: null },
+  ]);
+  expect(await house.rows(`SELECT id FROM daily_spo2 WHERE user_id = 'still'`)).toEqual([{ id: 'spo2-2' }]);
 });

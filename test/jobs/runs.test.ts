@@ -214,6 +214,44 @@ test('the same request while its run goes on joins that run', async () => {
   expect(await pipeline.runs.start(request({ to: '2025-01-11' }))).not.toBe(run);
 });
 
+test('a run that is begun anew reads everything, whatever the same one under way or stopped has read', async () => {
+  const { pipeline } = await setUp();
+  const run = await pipeline.runs.start(request({ refresh: true }));
+  await settle(pipeline, run, take(pipeline)[0]!, 'complete');
+  const second = await pipeline.runs.start(request({ refresh: true }), { anew: true });
+  expect(second).not.toBe(run);
+  const all = ['ada sleep 2025-01-01 2025-01-11', 'ada heart_rate 2025-01-01 2025-01-08', 'ada heart_rate 2025-01-08 2025-01-11'];
+  expect(take(pipeline).map(describe)).toEqual(all);
+  await run.stop();
+  await second.stop();
+  const third = await pipeline.runs.start(request({ refresh: true }), { anew: true });
+  expect([run.id, second.id]).not.toContain(third.id);
+  expect(take(pipeline).map(describe)).toEqual(all);
+});
+
+test('a queue that lost its jobs gets those of every run again that it held and that have no outcome', async () => {
+  const { warehouse } = await setUp();
+  const pipeline = Object.assign(await pipelineOf(warehouse, START), { requestsPerToken: 1 });
+  const run = await pipeline.runs.start(request({ collections: ['heart_rate'], to: '2025-01-28' }));
+  const [first, second] = take(pipeline);
+  expect([first, second].map(window => describe(window!))).toEqual([
+    'ada heart_rate 2025-01-01 2025-01-08',
+    'ada heart_rate 2025-01-08 2025-01-15',
+  ]);
+  await settle(pipeline, run, first!, 'complete');
+  expect(take(pipeline).map(describe)).toEqual(['ada heart_rate 2025-01-15 2025-01-22']);
+  await pipeline.runs.requeue();
+  const again = take(pipeline);
+  expect(again.map(describe)).toEqual(['ada heart_rate 2025-01-08 2025-01-15', 'ada heart_rate 2025-01-15 2025-01-22']);
+  for (const window of again) await settle(pipeline, run, window, 'complete');
+  const [last] = take(pipeline);
+  expect(describe(last!)).toBe('ada heart_rate 2025-01-22 2025-01-29');
+  await settle(pipeline, run, last!, 'complete');
+  expect(await run.done).toMatchObject({ state: 'complete', windows: { planned: 4, done: 4, failed: 0 } });
+  await pipeline.runs.requeue();
+  expect(pipeline.jobs).toEqual([]);
+});
+
 test('a stopped run goes on when the same is asked for within a day, and only what is left is read', async () => {
   const { warehouse, pipeline } = await setUp();
   const run = await pipeline.runs.start(request());

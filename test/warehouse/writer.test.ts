@@ -121,7 +121,14 @@ test('a change that is given in the very moment the writer runs dry is written',
         give(turns);
       },
     } as unknown as DuckDBConnection;
-    const writer = new Writer({ connection, moments: new Moments(0, () => NOW), newestSk: 0, columnsOf: () => [], logSize: () => 0 });
+    const writer = new Writer({
+      connection,
+      moments: new Moments(0, () => NOW),
+      newestSk: 0,
+      columnsOf: () => [],
+      raiseMemory: async () => async () => {},
+      logSize: () => 0,
+    });
     await writer.write({ samples: 0 }, 'live');
     let written = false;
     for (let turn = 0; turn < 10; turn++) await setImmediate();

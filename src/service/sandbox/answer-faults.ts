@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { Random } from '../people/random.ts';
 import { Problem } from '../problem.ts';
 import type { Route } from '../routes.ts';
+import { listSubscriptionRoutes } from '../webhooks/subscription-routes.ts';
 import type { FaultSwitches } from './faults.ts';
 
 /** Refusals that have nothing to do with the data: faults leave them as they are. */
@@ -12,12 +13,12 @@ const NOT_ADMITTED = [401, 403, 429];
 
 /** Lets the data routes of a service, which must not listen yet, answer with the faults that are on. */
 export function addAnswerFaults(service: FastifyInstance, routes: readonly Route[], faults: FaultSwitches, seed: number): void {
-  const byUrl = new Map(routes.map(route => [route.path.replace(/\{(\w+)\}/g, ':$1'), route]));
+  const byUrl = new Map(routes.map(route => [fastifyPath(route.path), route]));
+  const refuseExtension = createRefuseExtension(routes);
   const random = new Random([seed, 'answers']);
 
-  service.addHook('onRequest', async ({ routeOptions }) => {
-    const route = byUrl.get(routeOptions.url ?? '');
-    if (route?.extension && faults.get('specification-only')) throw new Problem(404, 'Not Found');
+  service.addHook('onRequest', async ({ method, routeOptions }) => {
+    if (faults.get('specification-only')) refuseExtension(method, routeOptions.url ?? '');
   });
 
   service.addHook('onSend', async ({ method, routeOptions }, reply, payload) => {
@@ -42,6 +43,23 @@ export function addAnswerFaults(service: FastifyInstance, routes: readonly Route
     }
     return payload;
   });
+}
+
+/** Answers extensions, of data and of subscriptions, like a service that has never had them. */
+function createRefuseExtension(routes: readonly Route[]): (method: string, url: string) => void {
+  const all = [...routes.map(route => ({ ...route, method: 'get' })), ...listSubscriptionRoutes(false)];
+  const listed = all.map(({ method, path, extension }) => ({ method: method.toUpperCase(), url: fastifyPath(path), extension }));
+  return (method, url) => {
+    const here = listed.filter(route => route.url === url);
+    const asked = method === 'HEAD' ? 'GET' : method;
+    if (!here.some(route => route.extension && route.method === asked)) return;
+    const others = here.flatMap(route => (route.extension ? [] : [route.method]));
+    throw others.length > 0 ? new Problem(405, 'Method Not Allowed', { Allow: others.join(', ') }) : new Problem(404, 'Not Found');
+  };
+}
+
+function fastifyPath(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1');
 }
 
 function emptyAnswer(route: Route): string {

@@ -9,10 +9,14 @@ export interface Clock {
   realMsUntil(moment: number): number;
 }
 
-/** A clock that starts at a moment. A real clock that is set back does not turn it back. */
+/** A clock that starts at a moment. While a real clock that was set back has not come to where it was, it stands still. */
 export function createClock({ at, speed, realNow }: { at: number; speed: number; realNow: () => number }): Clock {
   let base = { at, real: realNow(), speed };
-  const now = () => base.at + Math.max(0, realNow() - base.real) * base.speed;
+  let highest = at;
+  function now(): number {
+    highest = Math.max(highest, base.at + (realNow() - base.real) * base.speed);
+    return highest;
+  }
   return {
     now,
     get speed() {
@@ -24,6 +28,6 @@ export function createClock({ at, speed, realNow }: { at: number; speed: number;
     advance(ms) {
       base = { at: now() + ms, real: realNow(), speed: base.speed };
     },
-    realMsUntil: moment => (moment <= now() ? 0 : (moment - now()) / base.speed),
+    realMsUntil: moment => (moment <= now() ? 0 : base.real + (moment - base.at) / base.speed - realNow()),
   };
 }

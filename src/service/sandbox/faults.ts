@@ -30,7 +30,7 @@ const declared = {
   slow: fault('slow=MS', 'answers come so much later', whole(0, 60_000)),
   truncate: fault('truncate[=RATE]', 'answers break off half-way', text => (text === undefined ? 1 : rate(text))),
   empty: fault('empty', 'answers are 200 and empty', yes),
-  'specification-only': fault('specification-only', 'the extensions answer 404', yes),
+  'specification-only': fault('specification-only', 'what section 4 does not list is not there', yes),
   lose: fault('lose=RATE', 'a share of the events is never told of', rate),
   repeat: fault('repeat=N', 'each event is told N times', whole(1, 20)),
   delay: fault('delay=SECONDS', 'events come so much later', number(0, 86_400)),

@@ -19,8 +19,8 @@ const keptLife = z.object({
   /** What the names of its events begin with, and the number of the next: none ever has another's name, in another life neither. */
   name: z.string().regex(/^[0-9a-f]{8}$/),
   next_event: z.int(),
-  /** By the people's indexes. */
-  people: z.array(z.object({ synced: z.number(), uploaded: z.number() })),
+  /** By the people's indexes. `lived_to` is there where somebody is further than everybody. */
+  people: z.array(z.object({ synced: z.number(), uploaded: z.number(), lived_to: z.number().optional() })),
   edits: z.array(editSchema),
   /** Events that are perhaps not told of yet. */
   outbox: z.array(z.object({ eventId: z.string(), event: webhookEvent })),

@@ -13,6 +13,11 @@ export interface Lived {
   edits: Edit[];
 }
 
+/** What a sync at a moment brings. What has reached the service once is known for good. */
+export function withSync(view: View, moment: number): View {
+  return { ...view, synced: Math.max(view.synced, moment), uploaded: Math.max(view.uploaded, moment) };
+}
+
 /** Lets somebody live from after one moment to another: the ring syncs, data come in the background, things are edited. */
 export function liveOn(life: Life, habits: Habits, { view, edits }: Lived, from: number, to: number): Lived {
   const syncs = habits.syncs(from, to).map(moment => ({ moment, isSync: true }));
@@ -22,7 +27,7 @@ export function liveOn(life: Life, habits: Habits, { view, edits }: Lived, from:
   for (const { moment, isSync } of [...syncs, ...whims].sort((a, b) => a.moment - b.moment)) {
     if (isSync) {
       // With the ring's sync comes all that it has.
-      seen = { ...seen, synced: moment, uploaded: Math.max(seen.uploaded, moment) };
+      seen = withSync(seen, moment);
     } else {
       const edit = findWhim(createDiary(life, [...edits, ...made], seen), moment);
       if (edit) made.push(edit);

@@ -19,7 +19,7 @@ import { type Clock, createClock } from './clock.ts';
 import { findDifferences } from './differences.ts';
 import { createHabits } from './habits.ts';
 import { findKeptLife, type KeptLife, keepLife } from './kept-life.ts';
-import { findReach, type Lived, liveOn } from './live-on.ts';
+import { findReach, type Lived, liveOn, withSync } from './live-on.ts';
 import { createOutbox } from './outbox.ts';
 import { createReadable } from './readable.ts';
 import { checkEdit, napUntil, type SleepEdit } from './sleep-edits.ts';
@@ -67,15 +67,21 @@ export interface SandboxLife {
 }
 
 interface Living extends Inhabitant {
+  /** Up to this moment, in seconds, everything that was due has happened; perhaps to everybody up to a later one. */
+  livedTo: number;
   /** When something happens next, seconds. */
   due: number;
   diary: Diary;
+  /** All that were ever made of this person's documents. */
+  edits: readonly Edit[];
 }
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** However fast the clock runs, what is due within this real time happens together, and nine tenths of the time are for others. */
 const SHORTEST_WAIT_MS = 50;
 const REST_PER_WORK = 9;
+/** So many people live on before others have a turn: with the day that they live at most, some tenths of a second. */
+const PEOPLE_AT_ONCE = 20;
 const AFTER_FAILURE_MS = 5_000;
 
 /** Opens the life of a sandbox's people, or begins it, and lets it go on by its clock. */
@@ -92,12 +98,15 @@ export function openSandboxLife(options: SandboxLifeOptions): SandboxLife {
   const passed = to === undefined && speed > 0 ? Math.max(0, realNow() - kept.real_ms) : 0;
   const clock = createClock({ at: kept.clock_ms + passed, speed, realNow });
   const wholeTo = to === undefined ? findDayNumber(from)! - 1 : findDayNumber(to)!;
-  const living: Living[] = inhabitants.map(({ life, habits }, index) => ({
-    life,
-    habits,
-    due: habits.next(kept.lived_to),
-    diary: createDiary(life, [...earlier, ...kept.edits], { wholeTo, ...kept.people[index]! }),
-  }));
+  const editsByUser = new Map<string, Edit[]>(inhabitants.map(({ life }) => [life.person.userId, []]));
+  for (const edit of [...earlier, ...kept.edits]) editsByUser.get(edit.userId)?.push(edit);
+  const living: Living[] = inhabitants.map(({ life, habits }, index) => {
+    const { synced, uploaded, lived_to = kept.lived_to } = kept.people[index]!;
+    const livedTo = Math.max(kept.lived_to, lived_to);
+    const edits = editsByUser.get(life.person.userId) ?? [];
+    const diary = createDiary(life, edits, { wholeTo, synced, uploaded });
+    return { life, habits, livedTo, due: habits.next(livedTo), diary, edits };
+  });
   let shown = show();
   const readable = createReadable(shown, options.lagMs ?? (() => 0), realNow);
   const outbox = createOutbox({ events: kept.outbox, announce: options.announce, timers, log, save: () => keep({}) });
@@ -143,29 +152,31 @@ export function openSandboxLife(options: SandboxLifeOptions): SandboxLife {
     });
   }
 
-  /** Lets happen what is due by now, in steps of a day at most, so that nothing is ever held up for long. */
+  /** Lets happen what is due by now, in steps of a day at most and to some people at a time, so that nothing is ever held up for long. */
   async function catchUp(): Promise<void> {
     const now = nowSeconds();
     while (!closed && kept.lived_to < now) {
-      const started = realNow();
       const end = Math.min(now, kept.lived_to + DAY);
-      const edits = [...earlier, ...kept.edits];
       const due = living.filter(each => each.due <= end);
-      const lived = due.map(each => [each, liveOn(each.life, each.habits, { view: each.diary.view, edits }, kept.lived_to, end)] as const);
-      commit(new Map(lived), end);
-      wait = Math.max(SHORTEST_WAIT_MS, REST_PER_WORK * (realNow() - started));
+      let workedMs = 0;
+      for (let first = 0; first < due.length && !closed; first += PEOPLE_AT_ONCE) {
+        const started = realNow();
+        const some = due.slice(first, first + PEOPLE_AT_ONCE);
+        commit(new Map(some.map(each => [each, liveOn(each.life, each.habits, pastOf(each), reachedBy(each), end)])), end);
+        workedMs += realNow() - started;
+        await yieldTurn();
+      }
+      // Each step, also one that nothing was due in, gives others a turn.
       await yieldTurn();
+      wait = Math.max(SHORTEST_WAIT_MS, REST_PER_WORK * workedMs);
+      if (!closed) kept = { ...kept, lived_to: end };
     }
   }
 
   /** Makes what came of a time visible and keeps it, together with the events of exactly what it changed. */
-  function commit(lived: ReadonlyMap<Living, Lived>, livedTo = kept.lived_to): WebhookEvent[] {
-    if (lived.size === 0) {
-      kept = { ...kept, lived_to: livedTo };
-      return [];
-    }
-    const edits = [...kept.edits, ...[...lived.values()].flatMap(each => each.edits)];
-    const changed = new Map([...lived].map(([each, { view }]) => [each, createDiary(each.life, [...earlier, ...edits], view)]));
+  function commit(lived: ReadonlyMap<Living, Lived>, livedTo?: number): WebhookEvent[] {
+    const made = [...lived.values()].flatMap(each => each.edits);
+    const changed = new Map([...lived].map(([each, { view, edits }]) => [each, createDiary(each.life, [...each.edits, ...edits], view)]));
     const after = show(changed);
     const events = [...lived].flatMap(([{ life, diary }, change]) => {
       const differences = findDifferences(shown, after, life.person.userId, findReach(diary, change, resources));
@@ -173,13 +184,21 @@ export function openSandboxLife(options: SandboxLifeOptions): SandboxLife {
     });
     const named = events.map((event, i) => ({ eventId: `${kept.name}-${kept.next_event + i}`, event }));
     keep({
-      lived_to: livedTo,
       next_event: kept.next_event + events.length,
-      people: living.map(each => (changed.get(each) ?? each.diary).view).map(({ synced, uploaded }) => ({ synced, uploaded })),
-      edits,
+      people: living.map(each => {
+        const { synced, uploaded } = (changed.get(each) ?? each.diary).view;
+        const lived_to = changed.has(each) ? (livedTo ?? each.livedTo) : each.livedTo;
+        return { synced, uploaded, ...(lived_to > kept.lived_to ? { lived_to } : {}) };
+      }),
+      edits: [...kept.edits, ...made],
       outbox: [...outbox.events(), ...named],
     });
-    for (const [each, diary] of changed) Object.assign(each, { diary, due: each.habits.next(livedTo) });
+    for (const [each, { edits }] of lived) {
+      each.diary = changed.get(each)!;
+      each.edits = [...each.edits, ...edits];
+      each.livedTo = livedTo ?? each.livedTo;
+      each.due = each.habits.next(reachedBy(each));
+    }
     shown = after;
     readable.show(after);
     outbox.add(named);
@@ -203,6 +222,9 @@ export function openSandboxLife(options: SandboxLifeOptions): SandboxLife {
     await catchUp();
     return somebody;
   }
+
+  const reachedBy = ({ livedTo }: Living): number => Math.max(kept.lived_to, livedTo);
+  const pastOf = ({ diary: { view }, edits }: Living): Lived => ({ view, edits: [...edits] });
 
   function nowSeconds(): number {
     return Math.floor(clock.now() / 1000);
@@ -234,8 +256,7 @@ export function openSandboxLife(options: SandboxLifeOptions): SandboxLife {
     sync: userId =>
       inTurn(async () => {
         const somebody = await meet(userId);
-        const moment = nowSeconds();
-        return commit(new Map([[somebody, { view: { ...somebody.diary.view, synced: moment, uploaded: moment }, edits: [] }]]));
+        return commit(new Map([[somebody, { view: withSync(somebody.diary.view, nowSeconds()), edits: [] }]]));
       }),
     edit: edit =>
       inTurn(async () => {
@@ -248,7 +269,7 @@ export function openSandboxLife(options: SandboxLifeOptions): SandboxLife {
         const somebody = await meet(userId);
         const moment = nowSeconds();
         const nap = napUntil(somebody.diary, moment, minutes, kept.edits);
-        const events = commit(new Map([[somebody, { view: { ...somebody.diary.view, synced: moment, uploaded: moment }, edits: [nap] }]]));
+        const events = commit(new Map([[somebody, { view: withSync(somebody.diary.view, moment), edits: [nap] }]]));
         const { id } = somebody.diary.sleepsOf(findDayNumber(nap.day)!).at(-1)!;
         return { day: nap.day, id, events };
       }),

@@ -84,6 +84,11 @@ export function findAddressRange(text: string): AddressRange | undefined {
   return valid ? ipaddr.parseCIDR(text) : undefined;
 }
 
+/** Whether all of a block is IPv4 inside of IPv6: to allow it opens nothing, because the IPv4 addresses are what is judged. */
+export function holdsOnlyCarried([start, bits]: AddressRange): boolean {
+  return start instanceof ipaddr.IPv6 && CARRIERS.some(([carrier, length]) => bits >= length && start.match(carrier, length));
+}
+
 /** The port of an address or of an undici connection; empty: the scheme's own. */
 export const portOf = ({ port, protocol }: { port: string; protocol: string }): number =>
   port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
@@ -98,9 +103,10 @@ function findLiteral(hostname: string): string | undefined {
 const isLocalName = (hostname: string) => /(^|\.)localhost\.?$/i.test(hostname);
 const localAddresses = ['127.0.0.1', '::1'];
 
-const [nat64, sixToFour, teredo, globalUnicast] = ['64:ff9b::/96', '2002::/16', '2001::/32', '2000::/3'].map(text =>
-  ipaddr.IPv6.parseCIDR(text),
-) as [AddressRange, AddressRange, AddressRange, AddressRange];
+const [mapped, nat64, sixToFour, teredo, globalUnicast] = ['::ffff:0:0/96', '64:ff9b::/96', '2002::/16', '2001::/32', '2000::/3'].map(
+  text => ipaddr.IPv6.parseCIDR(text),
+) as [AddressRange, AddressRange, AddressRange, AddressRange, AddressRange];
+const CARRIERS = [mapped, nat64, sixToFour, teredo];
 
 /** The addresses that a connection ends at: IPv6 can carry IPv4 in several ways (RFC 4291, 6052, 3056, 4380). */
 function carriedBy(ip: Ip): Ip[] {
@@ -110,7 +116,7 @@ function carriedBy(ip: Ip): Ip[] {
     const [high, low] = [parts[at]! ^ mask, parts[at + 1]! ^ mask];
     return new ipaddr.IPv4([high >> 8, high & 255, low >> 8, low & 255]);
   };
-  if (ip.isIPv4MappedAddress() || ip.match(nat64)) return [carried(6)];
+  if (ip.match(mapped) || ip.match(nat64)) return [carried(6)];
   if (ip.match(sixToFour)) return [carried(1)];
   if (ip.match(teredo)) return [carried(2), carried(6, 0xffff)];
   return [ip];

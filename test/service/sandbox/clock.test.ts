@@ -19,9 +19,15 @@ test('it runs at its speed, stands still at 0, and can be moved forward', () => 
   expect(clock.now()).toBe(120_007);
 });
 
-test('a real clock that is set back does not turn it back', () => {
+test('a real clock that is set back does not turn it back: it stands where it stood until real time has come there', () => {
   let real = 1_000_000;
-  const clock = createClock({ at: 50_000, speed: 1, realNow: () => real });
-  real -= 60_000;
-  expect(clock.now()).toBe(50_000);
+  const clock = createClock({ at: 50_000, speed: 2, realNow: () => real });
+  real += 30_000;
+  expect(clock.now()).toBe(110_000);
+  real -= 20_000;
+  expect([clock.now(), clock.realMsUntil(110_000), clock.realMsUntil(112_000)]).toEqual([110_000, 0, 21_000]);
+  real -= 70_000;
+  expect([clock.now(), clock.realMsUntil(112_000)]).toEqual([110_000, 91_000]);
+  real += 91_000;
+  expect(clock.now()).toBe(112_000);
 });

@@ -7,9 +7,11 @@ import type { Change } from '../../../src/service/sandbox/change.ts';
 import { withEventFaults } from '../../../src/service/sandbox/event-faults.ts';
 import { createFaultSwitches, faultHelp } from '../../../src/service/sandbox/faults.ts';
 import { createService } from '../../../src/service/service.ts';
+import type { ServiceSettings } from '../../../src/service/settings.ts';
 import { createAuthenticate, hashToken } from '../../../src/service/tokens.ts';
 import { oneOfEach } from '../documents.ts';
-import { createLiteralSource } from '../literal-service.ts';
+import { createLiteralSource, type Holdings } from '../literal-service.ts';
+import { openTestWebhooks } from '../webhooks/webhook-service.ts';
 import { advanceTo, openLife, userIds } from './open-life.ts';
 
 describe('a fault', () => {
@@ -54,28 +56,33 @@ describe('a fault', () => {
   });
 });
 
-describe('answers', () => {
-  async function start() {
-    const faults = createFaultSwitches();
-    const service = createService({
-      resources,
-      source: createLiteralSource({ ada: { documents: oneOfEach } }),
-      authenticate: createAuthenticate(new Map([[hashToken('t'), { userId: 'ada', state: 'active' as const }]])),
-      clock: () => new Date('2025-03-10T15:30:00Z'),
-      tokenKey: new Uint8Array(32).fill(7),
-      settings: { closeTimeoutMs: 50 },
-    });
-    addAnswerFaults(service, listRoutes({ resources, heartRate }), faults, 7);
-    const url = await service.listen({ host: '127.0.0.1', port: 0 });
-    onTestFinished(() => service.close());
-    const get = async (path: string, token = 't') => {
-      const response = await fetch(url + path, { headers: { authorization: `Bearer ${token}` } });
-      return { status: response.status, headers: response.headers, text: await response.text() };
-    };
-    const collection = () => get('/v2/usercollection/daily_activity?start_date=2025-03-09&end_date=2025-03-10');
-    return { faults, get, collection };
-  }
+async function start(settings: Partial<ServiceSettings> = {}, documents: Holdings['documents'] = oneOfEach) {
+  const faults = createFaultSwitches();
+  const webhooks = openTestWebhooks();
+  const service = createService({
+    resources,
+    source: createLiteralSource({ ada: { documents } }),
+    authenticate: createAuthenticate(new Map([[hashToken('t'), { userId: 'ada', state: 'active' as const }]])),
+    clock: () => new Date('2025-03-10T15:30:00Z'),
+    tokenKey: new Uint8Array(32).fill(7),
+    settings: { closeTimeoutMs: 50, pageSize: 1, ...settings },
+    webhooks,
+    answersAsSpecified: () => faults.get('specification-only') ?? false,
+  });
+  addAnswerFaults(service, listRoutes({ resources, heartRate }), faults, 7);
+  const url = await service.listen({ host: '127.0.0.1', port: 0 });
+  onTestFinished(() => service.close());
+  const { id, secret } = webhooks.client;
+  const get = async (path: string, token = 't', method = 'GET') => {
+    const headers = { authorization: `Bearer ${token}`, 'x-client-id': id, 'x-client-secret': secret };
+    const response = await fetch(url + path, { method, headers });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+  const collection = () => get('/v2/usercollection/daily_activity?start_date=2025-03-09&end_date=2025-03-10');
+  return { faults, get, collection };
+}
 
+describe('answers', () => {
   it('are as they should be without a fault', async () => {
     const { collection } = await start();
     const { status, text } = await collection();
@@ -135,6 +142,67 @@ describe('answers', () => {
     expect((await collection()).status).toBe(200);
     faults.set({ 'specification-only': null });
     expect(await get('/v2/usercollection/sleep/some')).toMatchObject({ status: 404, text: '{"detail":"Document not found."}' });
+  });
+});
+
+describe('with specification-only at run time', () => {
+  const RANGE = 'start_date=2025-03-08&end_date=2025-03-10';
+  const TWO_DAYS = {
+    daily_resilience: [
+      { id: 'r1', day: '2025-03-08' },
+      { id: 'r2', day: '2025-03-09' },
+    ],
+    daily_stress: [
+      { id: 's1', day: '2025-03-08' },
+      { id: 's2', day: '2025-03-09' },
+    ],
+  };
+
+  it.each([
+    ['GET', '/v2/webhook/subscription', 405, '{"detail":"Method Not Allowed"}', 'POST'],
+    ['HEAD', '/v2/webhook/subscription', 405, '', 'POST'],
+    ['GET', '/v2/webhook/subscription/some', 405, '{"detail":"Method Not Allowed"}', 'PUT, DELETE'],
+    // These are there; only the subscription is not.
+    ['DELETE', '/v2/webhook/subscription/some', 404, '{"detail":"Subscription not found."}', null],
+    ['PUT', '/v2/webhook/subscription/renew/some', 404, '{"detail":"Subscription not found."}', null],
+    [
+      'GET',
+      `/v2/usercollection/daily_resilience?${RANGE}`,
+      200,
+      '{"data":[{"id":"r1","day":"2025-03-08"},{"id":"r2","day":"2025-03-09"}]}',
+      null,
+    ],
+    [
+      'GET',
+      `/v2/usercollection/daily_stress?${RANGE}`,
+      200,
+      '{"data":[{"id":"s1","day":"2025-03-08"},{"id":"s2","day":"2025-03-09"}]}',
+      null,
+    ],
+    [
+      'GET',
+      `/v2/usercollection/daily_resilience?${RANGE}&fields=day`,
+      200,
+      '{"data":[{"id":"r1","day":"2025-03-08"},{"id":"r2","day":"2025-03-09"}]}',
+      null,
+    ],
+    ['GET', '/v2/sandbox/usercollection/sleep', 404, '{"detail":"Not Found"}', null],
+  ] as const)('%s %s answers as a service that was started so', async (method, path, status, text, allow) => {
+    const [switched, started] = [await start({}, TWO_DAYS), await start({ specificationOnly: true }, TWO_DAYS)];
+    switched.faults.set({ 'specification-only': true });
+    for (const { get } of [switched, started]) {
+      const answer = await get(path, 't', method);
+      expect([answer.status, answer.text, answer.headers.get('allow')]).toEqual([status, text, allow]);
+    }
+  });
+
+  it('and off again the extensions and the pages are back', async () => {
+    const { faults, get } = await start({}, TWO_DAYS);
+    faults.set({ 'specification-only': true });
+    faults.set({ 'specification-only': null });
+    expect(await get('/v2/webhook/subscription')).toMatchObject({ status: 200, text: '[]' });
+    const { data, next_token } = JSON.parse((await get(`/v2/usercollection/daily_stress?${RANGE}`)).text);
+    expect([data, typeof next_token]).toEqual([[{ id: 's1', day: '2025-03-08' }], 'string']);
   });
 });
 

@@ -202,3 +202,20 @@ describe('life without a last day', () => {
     expect(new Date(life.people()[0]!.view.synced * 1000).toISOString()).toBe('2025-03-01T12:39:43.000Z');
   });
 });
+
+it('when the machine’s clock is set back nothing is unknown again, whatever happens then', async () => {
+  const { life, real } = openLife({ to: undefined as never, speed: 1 });
+  const [ada] = userIds(life);
+  real.now += 3 * 3_600_000;
+  const nap = await life.nap(ada, 30);
+  const synced = Date.parse('2025-03-01T15:00:00Z') / 1000;
+  expect(life.people()[0]!.view).toMatchObject({ synced, uploaded: synced });
+  const sleep = resources.find(({ name }) => name === 'sleep')!;
+  for (const hours of [2, 7]) {
+    real.now -= hours * 3_600_000;
+    expect(clockOf(life)).toBe('2025-03-01T15:00:00.000+00:00');
+    expect(await life.sync(ada)).toEqual([]);
+    expect(life.people()[0]!.view).toMatchObject({ synced, uploaded: synced });
+    expect(await life.source.find(ada, sleep, nap.id)).toMatchObject({ id: nap.id });
+  }
+});

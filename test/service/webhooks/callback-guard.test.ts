@@ -5,6 +5,7 @@ import {
   CallbackRefused,
   createCallbackGuard,
   findAddressRange,
+  holdsOnlyCarried,
   portOf,
 } from '../../../src/service/webhooks/callback-guard.ts';
 import { agree, startCallback } from './callback.ts';
@@ -261,6 +262,25 @@ test('an allowed block opens that block and nothing beside it', async () => {
 
 test.each(['127.0.0.1', '127.1/8', '10.0.0.0/33', 'fd00::/129', 'localhost/8', ''])('%j is no block of addresses', text => {
   expect(findAddressRange(text)).toBeUndefined();
+});
+
+test.each([
+  ['::ffff:127.0.0.0/104', true],
+  ['::ffff:0:0/96', true],
+  ['64:ff9b::7f00:0/104', true],
+  ['2002:7f00::/24', true],
+  ['2001:0:7f00::/40', true],
+  // Beside what carries IPv4 these hold addresses of their own.
+  ['::/0', false],
+  ['2000::/3', false],
+  ['2001::/16', false],
+  ['fd00::/8', false],
+  ['127.0.0.0/8', false],
+])('that all of %s is IPv4 inside of IPv6, and to allow it opens nothing, is %s', async (text, only) => {
+  const range = findAddressRange(text)!;
+  expect(holdsOnlyCarried(range)).toBe(only);
+  const guard = createCallbackGuard([range], resolve);
+  if (only) await expect(judge(guard, 'http://[::ffff:127.0.0.1]/')).rejects.toThrow('not public');
 });
 
 test('a name that comes to mean another address is judged anew at the next connection', async () => {

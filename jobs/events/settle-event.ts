@@ -1,0 +1,144 @@
+import { dataTypeOf } from '../../schema/webhook.ts';
+import { ServiceError } from '../../src/client/error.ts';
+import { messageOf } from '../../src/errors.ts';
+import { storable } from '../../src/warehouse/parse-document.ts';
+import { type Account, createAccountFinder } from '../accounts.ts';
+import { decide } from '../outcome.ts';
+import { park } from '../park.ts';
+import type { Pipeline } from '../pipeline.ts';
+import { createPlaces } from '../places.ts';
+import { type AbsentDelays, findRange, settleAbsent } from './absent-documents.ts';
+import { createDocumentFetches, hasTrustedRoute } from './document-fetches.ts';
+import { type AcceptedEvent, type EventInWork, noteEvents, parked, type Settled, type Step } from './event-outcome.ts';
+import { createRangeReads } from './range-reads.ts';
+
+/** Events of one account that are worked on at a time: enough to share a range, and few enough of all workers that others find one. */
+const PLACES = 16;
+
+/** When work on an event goes on, in milliseconds. */
+export interface EventDelays extends AbsentDelays {
+  /** After an answer that is none, or one that could not be stored: one after the other. */
+  failed: readonly number[];
+}
+
+const DELAYS: EventDelays = {
+  unreadable: [5_000, 30_000, 120_000],
+  confirm: 30_000,
+  confirmDelete: 5_000,
+  failed: [5_000, 30_000, 120_000, 600_000, 1_800_000],
+};
+
+/** Makes what takes an event to its next step. Where not even the outcome can be noted it rejects, and the queue comes back to it. */
+export function createSettle(
+  pipeline: Pipeline,
+  options: { delays?: Partial<EventDelays> | undefined },
+): (accepted: AcceptedEvent) => Promise<{ userId: string | null; step: Step }> {
+  const { warehouse, client, tokens, now } = pipeline;
+  const delays = { ...DELAYS, ...options.delays };
+  const resources = new Map(warehouse.mappings.map(({ resource }) => [resource.dataType, resource]));
+  const find = createAccountFinder(warehouse);
+  const places = createPlaces(PLACES, () => performance.now());
+  const fetchDocument = createDocumentFetches(pipeline);
+  const readRange = createRangeReads(pipeline, (event, read) => settleAbsent(warehouse, event, read, delays));
+  /** Routes that answered 404 and that the service may not have: where one of them is meant the range is read at once. */
+  const unknownRoutes = new Set<string>();
+  const triedRoutes = new Set<string>();
+  const probing = new Map<string, Promise<void>>();
+
+  async function settle(accepted: AcceptedEvent): Promise<{ userId: string | null; step: Step }> {
+    const { event } = accepted;
+    const jobId = String(accepted.receivedAt);
+    places.comeBack(jobId);
+    const account = await find(event.user_id);
+    const userId = account?.userId ?? null;
+    const note = async (settled: Settled) => ({ userId, step: { settled: await noteEvents(warehouse, [accepted], userId, settled) } });
+    const resource = resources.get(dataTypeOf(event.data_type));
+    if (!resource) return note({ outcome: 'unknown_type', reason: 'this version holds no documents of this kind' });
+    if (!account)
+      return note({ outcome: 'unknown_user', reason: `nobody has this id: ringneck account map NAME ${wordOf(event.user_id)}` });
+    if (account.state !== 'active') return note(parked(`the account is ${account.state}${account.reason ? `: ${account.reason}` : ''}`));
+    if (!storable(event.object_id)) return note(parked('no document can have this identifier'));
+    const stayAwayMs = await places.enter(account.userId, jobId);
+    if (stayAwayMs !== undefined) return { userId, step: { again: stayAwayMs, tries: accepted.tries } };
+    try {
+      const token = tokens.find(account.userId);
+      if (!token) return await note(parked(`no token: ringneck account add ${account.userId}`));
+      const inWork = { ...accepted, userId: account.userId, resource, token };
+      try {
+        return { userId, step: await fetch(inWork) };
+      } catch (error) {
+        return { userId, step: await answerTo(error, inWork, account) };
+      }
+    } finally {
+      places.leave(account.userId, jobId);
+    }
+  }
+
+  async function fetch(event: EventInWork): Promise<Step> {
+    const { resource, tries } = event;
+    if (!unknownRoutes.has(resource.name) || hasTrustedRoute(client, resource)) {
+      const fetched = await fetchDocument(event);
+      if ('settled' in fetched) return fetched;
+      const { isGone, isRouteUnknown } = fetched.missing;
+      if (isRouteUnknown) unknownRoutes.add(resource.name);
+      const next = delays.unreadable[tries.misses];
+      if (isGone && next !== undefined) return { again: next, tries: { ...tries, misses: tries.misses + 1 } };
+    }
+    const step = await readRange(event, await findRange(warehouse, event, now()));
+    if ('settled' in step && step.settled.outcome !== 'parked' && step.settled.outcome !== 'removed') await tryRoute(event);
+    return step;
+  }
+
+  /** A document that is there tells whether its route is: one that answers is asked first from then on. */
+  async function tryRoute({ resource, event, token }: EventInWork): Promise<void> {
+    if (triedRoutes.has(resource.name) || hasTrustedRoute(client, resource)) return;
+    triedRoutes.add(resource.name);
+    try {
+      (await client.document(resource, event.object_id, { token, lane: 'live' })).done();
+    } catch (error) {
+      // Anything else, a 429 say, tells nothing of the route: the next document tries it again.
+      if (!isOfService(error) || error.kind !== 'not_found') triedRoutes.delete(resource.name);
+    }
+  }
+
+  /** The step that an error asks for. */
+  async function answerTo(error: unknown, event: EventInWork, account: Account): Promise<Step> {
+    const { tries, userId, token } = event;
+    const note = async (reason: string): Promise<Step> => ({ settled: await noteEvents(warehouse, [event], userId, parked(reason)) });
+    const later = (step: number): Step => ({ again: delays.failed[step]!, tries: { ...tries, failures: tries.failures + 1 } });
+    const retry = async (): Promise<Step> => {
+      if (tries.failures < delays.failed.length) return later(tries.failures);
+      return note(isOfService(error) ? `the service did not answer: ${messageOf(error)}` : messageOf(error));
+    };
+    const decision = decide(error, 0);
+    switch (decision.do) {
+      case 'wait':
+        return { again: decision.ms, tries };
+      case 'retry':
+        return retry();
+      case 'park':
+        // The refusal of a token that was replaced meanwhile says nothing of the new one.
+        if (tokens.find(userId) !== token) return { again: 0, tries };
+        try {
+          await park(pipeline, account, error, probing);
+        } catch (unclear) {
+          // What the refusal means is unknown while the probe has no answer: that is decided as the probe's own error.
+          return answerTo(unclear, event, account);
+        }
+        return note(messageOf(error));
+      case 'settle':
+        if (decision.outcome === 'stopped') throw error;
+        // A full disk, a key that is wrong: it ends, and what is to be stored waits for that.
+        if (!isOfService(error)) return later(Math.min(tries.failures, delays.failed.length - 1));
+        if (error.kind === 'not_found' && !error.ofService) return retry();
+        return note(decision.reason);
+    }
+  }
+
+  return settle;
+}
+
+const isOfService = (error: unknown): error is ServiceError => error instanceof ServiceError;
+
+/** An id as one word of a shell; one that is none is named by its column. */
+const wordOf = (id: string) => (/^\w[\w.@:+-]*$/.test(id) ? id : '<service_user_id>');

@@ -1,0 +1,105 @@
+import { CronExpressionParser } from 'cron-parser';
+import { MICROS_PER_DAY } from '../../schema/instant.ts';
+import { ServiceError } from '../../src/client/error.ts';
+import { messageOf } from '../../src/errors.ts';
+import { listAccounts, setAccountState } from '../accounts.ts';
+import type { Pipeline } from '../pipeline.ts';
+import type { Schedule } from './schedule.ts';
+import { SWEEP_PATIENCE_MS, type Sweep, startSweep, sweepOnSchedule } from './sweep.ts';
+
+export interface NightlySettings {
+  /** A cron pattern. */
+  pattern: string;
+  /** An IANA zone. */
+  timeZone: string | undefined;
+  /** How many days are read again. */
+  days: number;
+}
+
+/** Reads the last days of everything again for every account: a longer sweep. */
+export async function startNightly(pipeline: Pipeline, days: number, acceptDeletions = false): Promise<Sweep> {
+  await tidyUp(pipeline);
+  return startSweep(pipeline, { kind: 'nightly', days, acceptDeletions });
+}
+
+/**
+ * Before a night each account that was parked by 403 is asked with one request: a membership that was renewed un-parks it. And sweeps of
+ * long ago are forgotten.
+ */
+async function tidyUp(pipeline: Pipeline): Promise<void> {
+  await askForbidden(pipeline);
+  await forgetSweeps(pipeline);
+}
+
+async function askForbidden({ warehouse, client, tokens, log }: Pipeline): Promise<void> {
+  for (const account of await listAccounts(warehouse)) {
+    const token = tokens.find(account.userId);
+    if (account.state !== 'parked' || !account.reason?.startsWith('forbidden') || !token) continue;
+    try {
+      await client.probe(token);
+      await setAccountState(warehouse, account, 'active', null);
+      log.info({ account: account.userId }, 'the service answers for the account again: no longer parked');
+    } catch (error) {
+      const kind = error instanceof ServiceError ? error.kind : messageOf(error);
+      log.info({ account: account.userId, kind }, 'the account stays parked');
+    }
+  }
+}
+
+const KEPT_DAYS = 7;
+const FAILED_KEPT_DAYS = 30;
+
+/**
+ * Takes sweeps out of the ledger, complete ones after a week, failed ones after a month: heart rate alone makes a hundred a day. One that
+ * settled a day, because it read far back, stays: a backfill would read that day again.
+ */
+export async function forgetSweeps({ warehouse, now, settledDays }: Pick<Pipeline, 'warehouse' | 'now' | 'settledDays'>): Promise<void> {
+  const before = (days: number) => `make_timestamp(${now() * 1000 - days * MICROS_PER_DAY}::BIGINT)`;
+  const rows = await warehouse.read(
+    `SELECT run_id FROM sync.runs r WHERE kind = 'sweep'
+     AND (state = 'complete' AND ended_at < ${before(KEPT_DAYS)} OR state = 'failed' AND ended_at < ${before(FAILED_KEPT_DAYS)})
+     AND NOT EXISTS (SELECT 1 FROM sync.windows w WHERE w.run_id = r.run_id AND w.outcome = 'complete'
+                     AND w.requested_at >= w.start_at + INTERVAL ${settledDays + 1} DAY)`,
+  );
+  const keys = rows.map(([runId]) => ({ run_id: runId as string }));
+  await warehouse.record(['sync.windows', 'sync.runs'].flatMap(table => keys.map(key => ({ table, key }))));
+}
+
+/** Reads the last days at a time of the night; where it was missed, at once. */
+export function nightlySchedule(pipeline: Pipeline, settings: NightlySettings, patienceMs = SWEEP_PATIENCE_MS): Schedule {
+  return {
+    name: 'nightly',
+    repeat: async () => settings,
+    missed: () => missed(pipeline, settings),
+    run: async () => {
+      await tidyUp(pipeline);
+      await sweepOnSchedule(pipeline, { kind: 'nightly', days: settings.days }, patienceMs);
+    },
+  };
+}
+
+/** Whether the last time of the schedule went by without a run, although there was an account, or a run of one, already. */
+export async function missed({ warehouse, now }: Pick<Pipeline, 'warehouse' | 'now'>, settings: NightlySettings): Promise<boolean> {
+  const due = findLastDue(settings, now()) * 1000;
+  const [row] = await warehouse.read(
+    `SELECT (SELECT count(*) FROM sync.accounts WHERE state <> 'removed' AND since < make_timestamp(${due}::BIGINT)),
+            (SELECT count(*) FROM sync.runs WHERE started_at < make_timestamp(${due}::BIGINT)),
+            (SELECT count(*) FROM sync.accounts WHERE state <> 'removed'),
+            (SELECT count(*) FROM sync.runs WHERE kind = 'nightly' AND started_at >= make_timestamp(${due}::BIGINT))`,
+  );
+  const [before, runsBefore, accounts, nightlies] = row as number[];
+  // An account's `since` is younger than the account once its token was replaced or it was resumed: then an earlier run tells.
+  return (before! > 0 || (runsBefore! > 0 && accounts! > 0)) && nightlies === 0;
+}
+
+/** When the schedule was due last, in milliseconds. */
+function findLastDue({ pattern, timeZone }: NightlySettings, nowMs: number): number {
+  const from = (currentDate: Date) => CronExpressionParser.parse(pattern, { currentDate, ...(timeZone ? { tz: timeZone } : {}) });
+  // The schedule goes forward, and backward the parser finds other times where a clock is changed: a little back, and forward from there.
+  const back = from(new Date(nowMs));
+  for (let i = 0; i < 3; i++) back.prev();
+  const forth = from(back.prev().toDate());
+  let due = forth.next().getTime();
+  for (let next = due; next <= nowMs; next = forth.next().getTime()) due = next;
+  return due;
+}

@@ -1,0 +1,136 @@
+import { messageOf, TryLaterError } from '../../src/errors.ts';
+import { TooLate, withinTime } from '../../src/within-time.ts';
+import { type AccountState, listAccounts } from '../accounts.ts';
+import { lastDays, prepareRequest, type Skipped } from '../backfill.ts';
+import type { Pipeline } from '../pipeline.ts';
+import type { Run, RunRequest } from '../run.ts';
+import type { Schedule } from './schedule.ts';
+
+/** The run of a sweep, and what it leaves out. */
+export interface Sweep {
+  run: Run;
+  skipped: Skipped[];
+}
+
+/** What a sweep reads again: without users or collections, all of them. */
+export interface SweepRange {
+  kind: 'sweep' | 'nightly';
+  /** How many days, tomorrow (UTC) being the last. */
+  days: number;
+  users?: readonly string[];
+  collections?: readonly string[];
+  acceptDeletions?: boolean | undefined;
+  /** Reads all of it, whatever an equal sweep under way has read already. */
+  anew?: boolean;
+}
+
+/** Reads the last days again, whatever is known of them: it bounds how stale the warehouse may be, whatever events do. */
+export async function startSweep(
+  pipeline: Pipeline,
+  { kind, days, acceptDeletions, anew = false, ...selection }: SweepRange,
+): Promise<Sweep> {
+  const rest: Parameters<typeof prepareRequest>[2] = { ...lastDays(days, pipeline.now()), kind, refresh: true };
+  const { request, skipped } = await prepareRequest(pipeline, selection, acceptDeletions ? { ...rest, acceptDeletions: true } : rest);
+  return { run: await pipeline.runs.start(request, { anew }), skipped };
+}
+
+/** How long a reading of everything keeps the next one from its turn. */
+export const SWEEP_PATIENCE_MS = 30 * 60_000;
+
+/**
+ * Reads the last days as a schedule has it, but not of accounts that a run under way still reads for it. Returns when the run has ended or
+ * has taken too long: the service may hold up an account for days, and then the run goes on while the schedule does.
+ */
+export async function sweepOnSchedule(pipeline: Pipeline, range: SweepRange, patienceMs: number): Promise<void> {
+  const busy = findBusyUsers(pipeline, range);
+  const users = (range.users ?? (await listUsers(pipeline))).filter(user => !busy.has(user));
+  if (!users.length) return;
+  const { run } = await startSweep(pipeline, { ...range, users });
+  const ended = tellEnd(pipeline, run);
+  try {
+    await withinTime(ended, patienceMs);
+  } catch (error) {
+    if (!(error instanceof TooLate)) throw error;
+    const { kind } = run.request;
+    pipeline.log.info({ run: run.id, accounts: run.findOpenUsers().size }, `${kind} run takes long: the next one does not wait for it`);
+    ended.catch(failure => tellBroken(pipeline, run, failure));
+  }
+}
+
+/** The accounts that a sweep under way has not yet read, where it reads the same and as far back. */
+function findBusyUsers({ runs, collections, now }: Pipeline, range: SweepRange): Set<string> {
+  const { from } = lastDays(range.days, now());
+  const wanted = range.collections ?? collections.map(({ name }) => name);
+  const open = runs.active().filter(({ request }) => {
+    const same = request.collections.length === wanted.length && wanted.every(name => request.collections.includes(name));
+    return same && request.kind !== 'backfill' && request.from <= from;
+  });
+  return new Set(open.flatMap(run => [...run.findOpenUsers()]));
+}
+
+/** Waits for a run that nobody looks at, and tells the log of it. */
+async function tellEnd({ log }: Pick<Pipeline, 'log'>, run: Run): Promise<void> {
+  run.claim();
+  const { state, documents, removed, failures } = await run.done;
+  const { kind, collections } = run.request;
+  const level = state === 'complete' && collections.length === 1 ? 'debug' : 'info';
+  log[level]({ run: run.id, state, documents, removed, failures: failures.length }, `${kind} run ended`);
+}
+
+function tellBroken({ log }: Pick<Pipeline, 'log'>, run: Run, error: unknown): void {
+  // At the end of the process a run is left to the next start.
+  const level = error instanceof TryLaterError ? 'info' : 'warn';
+  log[level]({ run: run.id, reason: messageOf(error) }, `${run.request.kind} run did not come to its end`);
+}
+
+/**
+ * Reads the last days of everything again, in the background, because the queue lost what it held. What a sweep under way has read
+ * before does not count: the events that are lost may be younger.
+ * @param days as many as at night
+ * @param onStarted the run is in the ledger: whatever ends the process now, the next start takes it up
+ */
+export function sweepAfterLoss(pipeline: Pipeline, days: number, onStarted: () => void = () => {}): void {
+  const { log } = pipeline;
+  log.warn({ days }, 'the queue was lost, and perhaps accepted events with it: the last days of everything are read again');
+  const start = async () => {
+    if (!(await listUsers(pipeline)).length) return onStarted();
+    const { run } = await startSweep(pipeline, { kind: 'nightly', days, anew: true });
+    onStarted();
+    await tellEnd(pipeline, run).catch(error => tellBroken(pipeline, run, error));
+  };
+  start().catch(error => log.warn({ reason: messageOf(error) }, 'the last days could not be read again: the next sweep does it'));
+}
+
+/** The names of the accounts that are in this state. */
+export async function listUsers({ warehouse }: Pick<Pipeline, 'warehouse'>, wanted: AccountState = 'active'): Promise<string[]> {
+  return (await listAccounts(warehouse)).filter(({ state }) => state === wanted).map(({ userId }) => userId);
+}
+
+/** Reads the last days of everything every few hours; where the last time is longer ago, at once. */
+export function sweepSchedule(
+  pipeline: Pipeline,
+  { hours, days }: { hours: number; days: number },
+  patienceMs = SWEEP_PATIENCE_MS,
+): Schedule {
+  const everyMs = hours * 3_600_000;
+  return {
+    name: 'sweep',
+    repeat: async () => ({ everyMs, afterMs: Math.max(0, ((await readLastSweep(pipeline)) ?? pipeline.now()) + everyMs - pipeline.now()) }),
+    missed: async () => false,
+    run: () => sweepOnSchedule(pipeline, { kind: 'sweep', days }, patienceMs),
+  };
+}
+
+/** When the last days of everything were read last, in milliseconds; before the first time, since when there is something to read. */
+async function readLastSweep({ warehouse, collections }: Pick<Pipeline, 'warehouse' | 'collections'>): Promise<number | undefined> {
+  const rows = await warehouse.read(
+    `SELECT kind, started_at, request::VARCHAR FROM sync.runs
+     WHERE kind IN ('sweep', 'nightly') AND state <> 'stopped' ORDER BY started_at DESC`,
+  );
+  const whole = rows.find(([, , request]) => (JSON.parse(request as string) as RunRequest).collections?.length === collections.length);
+  if (whole) return (whole[1] as number) / 1000;
+  const [row] = await warehouse.read(
+    `SELECT least((SELECT min(since) FROM sync.accounts WHERE state <> 'removed'), (SELECT min(started_at) FROM sync.runs))`,
+  );
+  return row![0] === null ? undefined : (row![0] as number) / 1000;
+}

@@ -1,0 +1,14 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { listening } from './listen.ts';
+
+/**
+ * Tries a place without staying there, and says like `listening` why nobody can listen there now. For what must not be done when
+ * listening would fail afterwards.
+ */
+export async function checkFree(address: { host: string; port: number }, choice: string): Promise<void> {
+  const server = createServer();
+  await listening(address, choice, once(server.listen(address), 'listening'));
+  server.close();
+  await once(server, 'close');
+}

@@ -1,0 +1,138 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, expect, test } from 'vitest';
+import type { WebhookEvent } from '../../schema/webhook.ts';
+import type { OwnerOperations } from '../../src/cli/operations.ts';
+import { findDoor } from '../../src/control/find-door.ts';
+import { type Running, ringneck, type Sandbox, startRingneck } from '../cli/ringneck.ts';
+import { freePort } from '../queue/redis-server.ts';
+import { openHouse } from '../support/house.ts';
+import { inspectFile } from '../support/table-hash.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { rowsOf, withDuckDB } from '../support/warehouse.ts';
+import { ask, COLLECTIONS, readCollection } from '../support/wire-reader.ts';
+
+const folder = tempFolder();
+const started: Running[] = [];
+
+afterEach(async () => {
+  for (const running of started.splice(0).reverse()) await stop(running);
+});
+
+async function stop(running: Running) {
+  running.kill('SIGTERM');
+  return running.end();
+}
+
+/** A day so long ago. */
+const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+
+const FAULTS = ['lose=0.4', 'repeat=3', 'shuffle', 'delay=1', 'unreadable=1'].flatMap(fault => ['--fault', fault]);
+
+async function startService(): Promise<Sandbox> {
+  const range = ['--from', ago(20), '--to', ago(9)];
+  const service = await startRingneck(
+    ['service', '--people', '2', ...range, '--port', '0', '--json', '--allow-callback', '127.0.0.0/8', '--delivery-delay', '0', ...FAULTS],
+    { env: { RINGNECK_DATA: join(folder, 'service'), RINGNECK_LOG_LEVEL: 'warn' } },
+  );
+  started.push(service);
+  return JSON.parse(await service.line()) as Sandbox;
+}
+
+/** A data folder with an account for each person. */
+async function openData(name: string, { url, people }: Sandbox, more: Record<string, string> = {}) {
+  const data = join(folder, name);
+  const house = await openHouse(data, url);
+  await house.add(people);
+  await house.close();
+  const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: url, RINGNECK_LOG_LEVEL: 'info', ...more };
+  const run = async (...command: string[]) => {
+    const ended = await ringneck([...command, '--json'], { env });
+    expect(ended, ended.stderr).toMatchObject({ code: 0 });
+    return JSON.parse(ended.stdout);
+  };
+  return { data, env, run };
+}
+
+async function control({ control: { url, secret } }: Sandbox, path: string, body: object): Promise<WebhookEvent[]> {
+  const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
+  const answer = await fetch(`${url}/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  expect(answer.status, path).toBe(200);
+  const { events = [] } = (await answer.json()) as { events?: WebhookEvent[] };
+  return events;
+}
+
+async function until(name: string, isSo: () => Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 60_000; !(await isSo()); await sleep(250))
+    if (Date.now() > end) throw new Error(`it does not come: ${name}`);
+}
+
+/** Some days of everybody, with nights that are changed afterwards. Gives the events that we see raised. */
+async function live(sandbox: Sandbox): Promise<WebhookEvent[]> {
+  const raised: WebhookEvent[] = [];
+  const act = async (path: string, body: object) => void raised.push(...(await control(sandbox, path, body)));
+  for (let day = 0; day < 3; day++) {
+    await act('clock', { advance: 86_400 });
+    for (const { name: person, token } of sandbox.people) {
+      await act('sync', { person });
+      await act('nap', { person, minutes: 20 });
+      const nights = await readCollection(sandbox.url, COLLECTIONS.sleep!, token, { start_date: ago(17 - day), end_date: ago(14 - day) });
+      const [first, second] = nights as { id: string; day: string }[];
+      await act('edit', { person, kind: 'delete-sleep', day: first!.day, id: first!.id });
+      await act('edit', { person, kind: 'edit-bedtime', day: second!.day, id: second!.id, startShift: 900, endShift: -600 });
+      await act('edit', { person, kind: 'reanalyse-day', day: ago(12) });
+    }
+  }
+  return raised;
+}
+
+/** What came, each event once for each of its arrivals. */
+const readArrivals = (data: string): Promise<string[]> =>
+  withDuckDB(join(data, 'warehouse.duckdb'), async connection => {
+    const rows = await rowsOf(connection, 'SELECT event_type, data_type, object_id FROM sync.events');
+    return (rows as Record<string, string>[]).map(({ event_type, data_type, object_id }) => `${event_type} ${data_type} ${object_id}`);
+  });
+
+test('events are lost, repeated, late, shuffled, and come before their documents: after one sweep the tables are those of a plain backfill', async () => {
+  const sandbox = await startService();
+  const port = await freePort();
+  const followed = await openData('followed', sandbox, {
+    RINGNECK_PORT: String(port),
+    RINGNECK_CALLBACK_URL: `http://127.0.0.1:${port}/webhook`,
+    RINGNECK_CLIENT_ID: sandbox.client.id,
+    RINGNECK_CLIENT_SECRET: sandbox.client.secret,
+    RINGNECK_VERIFICATION_TOKEN: 'a-word-of-ours',
+  });
+  await followed.run('backfill', '--last', '30');
+  const up = await startRingneck(['up'], { env: followed.env });
+  started.push(up);
+  await up.said('"msg":"up"');
+  const door = (await findDoor<OwnerOperations>(followed.data))!;
+  const webhooks = async () => (await door.call('status', {})).webhooks!;
+  await until('every subscription is active', async () => (await webhooks()).active === 33);
+
+  const raised = await live(sandbox);
+  // Those that still come must change nothing.
+  await until('most events are applied', async () => {
+    const { untold_events: untold } = (await ask(sandbox.control.url, '', sandbox.control.secret)).body;
+    const { waiting, events_24h: outcomes } = await webhooks();
+    return untold === 0 && waiting! < 20 && (outcomes.stored ?? 0) > 30 && (outcomes.removed ?? 0) > 0;
+  });
+  // From here on everything can be read.
+  await control(sandbox, 'faults', { unreadable: null });
+  const swept = await followed.run('nightly', '--days', '30');
+  expect(swept).toMatchObject({ state: 'complete', failures: [] });
+  expect(swept.documents, 'the sweep brings what was lost').toBeGreaterThan(0);
+  expect((await stop(up)).code).toBe(0);
+
+  const plain = await openData('plain', sandbox);
+  await plain.run('backfill', '--last', '30');
+  const [told, read] = [await inspectFile(followed.data), await inspectFile(plain.data)];
+  expect(told.broken).toEqual([]);
+  expect(told.hashes).toEqual(read.hashes);
+  expect(read.rows).toBeGreaterThan(20_000);
+  const arrivals = await readArrivals(followed.data);
+  const lost = raised.filter(event => !arrivals.includes(`${event.event_type} ${event.data_type} ${event.object_id}`));
+  expect(lost.length, 'events that never came').toBeGreaterThan(0);
+  expect(arrivals.length).toBeGreaterThan(2 * new Set(arrivals).size);
+}, 180_000);

@@ -1,0 +1,76 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { silentLog } from '../../src/log.ts';
+import { openQueues } from '../../src/queue/open.ts';
+import { startRingneck } from '../cli/ringneck.ts';
+import { until } from '../queue/until.ts';
+import { startCallback } from '../service/webhooks/callback.ts';
+import { makeFolder } from '../service/webhooks/webhook-service.ts';
+
+/** A service of one person whose activities are subscribed to by a callback. */
+async function startSubscribed(...options: string[]) {
+  const callback = await startCallback();
+  const env = { RINGNECK_DATA: makeFolder(), RINGNECK_LOG_LEVEL: 'warn' };
+  const args = ['--people', '1', '--from', '2025-01-01', '--to', '2025-01-10', '--port', '0', '--json', '--allow-callback', '127.0.0.0/8'];
+  const service = await startRingneck(['service', ...args, ...options], { env });
+  const { url, client, control, people } = JSON.parse(await service.line());
+  const post = (place: string, headers: Record<string, string>, body: object) =>
+    fetch(place, { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  const created = await post(
+    `${url}/v2/webhook/subscription`,
+    { 'x-client-id': client.id, 'x-client-secret': client.secret },
+    { callback_url: callback.url, verification_token: 'word', event_type: 'create', data_type: 'sleep' },
+  );
+  expect(created.status).toBe(201);
+  return {
+    callback,
+    folder: join(env.RINGNECK_DATA, 'service'),
+    client,
+    /** A nap of ada, which is a new sleep; gives its id. */
+    async nap(): Promise<string> {
+      const answer = await post(`${control.url}/nap`, { authorization: `Bearer ${control.secret}` }, { person: 'ada' });
+      return ((await answer.json()) as { id: string }).id;
+    },
+    async read(id: string): Promise<number> {
+      const headers = { authorization: `Bearer ${people[0].token}` };
+      return (await fetch(`${url}/v2/usercollection/sleep/${id}`, { headers })).status;
+    },
+    async stop() {
+      service.kill('SIGTERM');
+      expect((await service.end()).code).toBe(0);
+    },
+  };
+}
+
+test('an event leaves 30 seconds after its change unless told otherwise (section 8)', async () => {
+  const usual = await startSubscribed();
+  const napped = Date.now();
+  const id = await usual.nap();
+  await usual.stop();
+  expect(usual.callback.events()).toEqual([]);
+  const queues = await openQueues({ url: undefined, folder: join(usual.folder, 'queue'), prefix: 'service', log: silentLog });
+  onTestFinished(() => queues.close({ graceMs: 0 }));
+  const delayed = await queues.queue(`deliver-${usual.client.id}`).getDelayed();
+  const job = delayed.find(({ data }) => (data as { event: { object_id: string } }).event.object_id === id)!;
+  expect(job.opts.delay).toBe(30_000);
+  expect(Math.abs(job.timestamp - napped)).toBeLessThan(5_000);
+
+  const told = await startSubscribed('--delivery-delay', '2');
+  const before = Date.now();
+  const other = await told.nap();
+  const arrived = () => told.callback.received.find(({ body }) => body.includes(other));
+  await until('it has arrived', () => arrived() !== undefined);
+  expect(arrived()!.at - before).toBeGreaterThanOrEqual(1_990);
+  await told.stop();
+});
+
+test('with the fault unreadable a document can be read only so long after its event has left', async () => {
+  const { callback, nap, read, stop } = await startSubscribed('--delivery-delay', '1', '--fault', 'unreadable=1.5');
+  const before = Date.now();
+  const id = await nap();
+  await until('it is told of', () => callback.received.some(({ body }) => body.includes(id)));
+  expect(await read(id)).toBe(404);
+  await until('it can be read', async () => (await read(id)) === 200);
+  expect(Date.now() - before).toBeGreaterThanOrEqual(2_500);
+  await stop();
+});

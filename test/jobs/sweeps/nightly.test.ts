@@ -1,0 +1,137 @@
+import { expect, test } from 'vitest';
+import { forgetSweeps, missed } from '../../../jobs/sweeps/nightly.ts';
+import { windowEntry } from '../../../jobs/windows.ts';
+import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { account, at, warehouseWith } from '../literal-pipeline.ts';
+
+const folder = tempFolder();
+let runs = 0;
+
+/** Notes a run that began then. */
+async function ran(warehouse: Warehouse, kind: string, started: string): Promise<void> {
+  const row = { kind, started_at: at(started), state: 'complete', request: '{}' };
+  await warehouse.record([{ table: 'sync.runs', key: { run_id: `r${++runs}` }, row }]);
+}
+
+const ask = (warehouse: Warehouse, now: string, timeZone: string | undefined = 'UTC', pattern = '30 3 * * *') =>
+  missed({ warehouse, now: () => Date.parse(now) }, { pattern, timeZone, days: 14 });
+
+test('a night that went by without a run is missed, until it has run', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await ran(warehouse, 'nightly', '2025-03-09T03:30:00.100Z');
+  expect(await ask(warehouse, '2025-03-10T03:29:59Z')).toBe(false);
+  expect(await ask(warehouse, '2025-03-10T03:30:01Z')).toBe(true);
+  expect(await ask(warehouse, '2025-03-10T12:00:00Z')).toBe(true);
+  await ran(warehouse, 'nightly', '2025-03-10T12:00:01Z');
+  expect(await ask(warehouse, '2025-03-10T12:00:02Z')).toBe(false);
+  expect(await ask(warehouse, '2025-03-11T03:29:00Z')).toBe(false);
+  expect(await ask(warehouse, '2025-03-11T03:31:00Z')).toBe(true);
+});
+
+test('a backfill is no nightly run', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await ran(warehouse, 'backfill', '2025-03-10T04:00:00Z');
+  expect(await ask(warehouse, '2025-03-10T12:00:00Z')).toBe(true);
+});
+
+test('nobody misses what was due before the first account', async () => {
+  expect(await ask(await warehouseWith(folder, []), '2025-03-10T12:00:00Z')).toBe(false);
+  const young = await warehouseWith(folder, [account('ada', { since: at('2025-03-10T10:00:00Z') })]);
+  expect(await ask(young, '2025-03-10T12:00:00Z')).toBe(false);
+  expect(await ask(young, '2025-03-11T12:00:00Z')).toBe(true);
+  const removed = await warehouseWith(folder, [account('ada', { state: 'removed' })]);
+  await ran(removed, 'nightly', '2025-03-01T03:30:00Z');
+  expect(await ask(removed, '2025-03-10T12:00:00Z')).toBe(false);
+});
+
+test('an account with a new token was there before: an earlier run tells', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada', { since: at('2025-03-10T10:00:00Z') })]);
+  await ran(warehouse, 'backfill', '2025-03-08T12:00:00Z');
+  expect(await ask(warehouse, '2025-03-10T12:00:00Z')).toBe(true);
+});
+
+test.each([
+  // 03:30 in Kathmandu is 21:45 UTC of the day before.
+  ['Asia/Kathmandu', '2025-03-09T21:44:00Z', false],
+  ['Asia/Kathmandu', '2025-03-09T21:46:00Z', true],
+  // 03:30 in New York is 07:30 UTC since the 9th, when summer time began.
+  ['America/New_York', '2025-03-10T07:29:00Z', false],
+  ['America/New_York', '2025-03-10T07:31:00Z', true],
+  ['UTC', '2025-03-10T03:29:00Z', false],
+  ['UTC', '2025-03-10T03:31:00Z', true],
+])('the pattern is read in %s: at %s missed is %s', async (zone, now, expected) => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await ran(warehouse, 'nightly', '2025-03-09T12:00:00Z');
+  expect(await ask(warehouse, now, zone)).toBe(expected);
+});
+
+test('a time that the clock skips in spring is due when it goes on', async () => {
+  // On 2025-03-30 in Zurich 02:30 does not exist: the clock goes from 02:00 to 03:00, which is 01:00 UTC.
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await ran(warehouse, 'nightly', '2025-03-29T12:00:00Z');
+  expect(await ask(warehouse, '2025-03-30T00:59:00Z', 'Europe/Zurich', '30 2 * * *')).toBe(false);
+  expect(await ask(warehouse, '2025-03-30T01:31:00Z', 'Europe/Zurich', '30 2 * * *')).toBe(true);
+  await ran(warehouse, 'nightly', '2025-03-30T01:31:30Z');
+  expect(await ask(warehouse, '2025-03-30T01:32:00Z', 'Europe/Zurich', '30 2 * * *')).toBe(false);
+  expect(await ask(warehouse, '2025-03-31T00:29:00Z', 'Europe/Zurich', '30 2 * * *')).toBe(false);
+  expect(await ask(warehouse, '2025-03-31T00:31:00Z', 'Europe/Zurich', '30 2 * * *')).toBe(true);
+});
+
+test('a time that comes twice in autumn is due once', async () => {
+  // On 2025-10-26 in Zurich it is 02:30 at 00:30 UTC and again at 01:30 UTC.
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await ran(warehouse, 'nightly', '2025-10-25T12:00:00Z');
+  expect(await ask(warehouse, '2025-10-26T00:29:00Z', 'Europe/Zurich', '30 2 * * *')).toBe(false);
+  expect(await ask(warehouse, '2025-10-26T00:31:00Z', 'Europe/Zurich', '30 2 * * *')).toBe(true);
+  await ran(warehouse, 'nightly', '2025-10-26T00:30:01Z');
+  expect(await ask(warehouse, '2025-10-26T12:00:00Z', 'Europe/Zurich', '30 2 * * *')).toBe(false);
+  expect(await ask(warehouse, '2025-10-27T01:31:00Z', 'Europe/Zurich', '30 2 * * *')).toBe(true);
+});
+
+test('without a zone the pattern is read in the machine’s', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  const due = new Date(2025, 2, 10, 3, 30);
+  await ran(warehouse, 'nightly', new Date(due.getTime() - 3_600_000).toISOString());
+  const settings = { pattern: '30 3 * * *', timeZone: undefined, days: 14 };
+  expect(await missed({ warehouse, now: () => due.getTime() - 1_000 }, settings)).toBe(false);
+  expect(await missed({ warehouse, now: () => due.getTime() + 1_000 }, settings)).toBe(true);
+});
+
+test('a week after its end a complete sweep leaves the ledger, a failed one after 30 days, but not one that settled a day, nor a night or a backfill', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  const now = () => Date.parse('2025-03-20T12:00:00Z');
+  const run = async (runId: string, kind: string, ended: string, state = 'complete', from = '2025-03-11') => {
+    const row = { kind, started_at: at('2025-02-18T11:00:00Z'), ended_at: at(ended), state, request: '{}' };
+    const window = {
+      runId,
+      number: 0,
+      userId: 'ada',
+      collection: 'sleep',
+      startAt: at(`${from}T00:00:00Z`),
+      endAt: at('2025-03-14T00:00:00Z'),
+    };
+    const requestedAt = at('2025-03-13T11:30:00Z');
+    await warehouse.record([
+      { table: 'sync.runs', key: { run_id: runId }, row },
+      windowEntry(window, { outcome: state === 'complete' ? 'complete' : 'failed', requestedAt, committedAt: requestedAt }),
+      windowEntry({ ...window, collection: 'ring_configuration', startAt: null, endAt: null }, { outcome: 'complete', requestedAt }),
+    ]);
+  };
+  await run('old', 'sweep', '2025-03-13T11:59:59Z');
+  await run('young', 'sweep', '2025-03-13T12:00:01Z');
+  await run('failed', 'sweep', '2025-02-18T12:00:01Z', 'failed');
+  await run('failed long ago', 'sweep', '2025-02-18T11:59:59Z', 'failed');
+  // What failed settles nothing, however far back it was to read.
+  await run('failed far back', 'sweep', '2025-02-18T11:59:59Z', 'failed', '2025-01-10');
+  await run('night', 'nightly', '2025-03-13T11:59:59Z');
+  await run('backfill', 'backfill', '2025-03-13T11:59:59Z');
+  // Read 14 days after the end of its first day: that day is settled. And a day later: it is not.
+  await run('settled', 'sweep', '2025-03-13T11:59:59Z', 'complete', '2025-02-26');
+  await run('nearly', 'sweep', '2025-03-13T11:59:59Z', 'complete', '2025-02-27');
+  await forgetSweeps({ warehouse, now, settledDays: 14 });
+  const kept = ['backfill', 'failed', 'night', 'settled', 'young'];
+  expect((await warehouse.read('SELECT run_id FROM sync.runs ORDER BY 1')).flat()).toEqual(kept);
+  expect((await warehouse.read('SELECT DISTINCT run_id FROM sync.windows ORDER BY 1')).flat()).toEqual(kept);
+  expect(await warehouse.read('SELECT count(*) FROM sync.windows')).toEqual([[10]]);
+});

@@ -1,0 +1,256 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { WireDocument } from '../../../schema/resource.ts';
+import type { BackfillInput } from '../../../src/cli/operations.ts';
+import type { Answer } from '../../support/fault-service.ts';
+import { type House, openHouse } from '../../support/house.ts';
+import { type LiteralService, NOT_FOUND, startLiteralService } from '../../support/literal-service.ts';
+import { findBroken } from '../../support/table-hash.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { resourceNamed } from '../../support/warehouse.ts';
+
+const folder = tempFolder();
+let folders = 0;
+
+/** A house with one account at a service that has these collections and nothing else. */
+async function setUp(...paths: string[]): Promise<{ service: LiteralService; house: House }> {
+  const service = await startLiteralService(...paths);
+  onTestFinished(() => service.close());
+  const house = await openHouse(join(folder, `r${++folders}`), service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
+  await house.add([{ name: 'ada', token: 'token-of-ada' }]);
+  return { service, house };
+}
+
+const march = (number: number) => `2025-03-${String(number).padStart(2, '0')}`;
+
+const stress = (number: number, day = march(number)): WireDocument => ({ id: `stress-${number}`, day, day_summary: 'normal' });
+
+const session = (number: number): WireDocument => ({
+  id: `session-${number}`,
+  day: march(number),
+  start_datetime: `${march(number)}T08:00:00+01:00`,
+  end_datetime: `${march(number)}T08:10:00+01:00`,
+  type: 'rest',
+  motion_count: { interval: 300, items: [1, 2], timestamp: `${march(number)}T08:00:00+01:00` },
+});
+
+const numbers = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
+
+const read = (house: House, collection: string, input: Partial<BackfillInput> = {}) =>
+  house.backfill({ from: '2025-03-01', to: '2025-04-30', collections: [collection], refresh: true, ...input });
+
+const count = async (house: House, sql: string) => (await house.read(`SELECT count(*) FROM ${sql}`))[0]![0];
+
+/** What came of the last window. */
+const lastWindow = async (house: House) =>
+  (await house.read('SELECT outcome, reason FROM sync.windows ORDER BY committed_at DESC LIMIT 1'))[0];
+
+test('a document that its own route confirms as gone is removed with its samples, and leaves a tombstone', async () => {
+  const { service, house } = await setUp('session', 'daily_stress');
+  service.withDocumentRoute('session', 'daily_stress');
+  service.documents.set('session', [session(1), session(2)]);
+  await read(house, 'session');
+  // A session's document route is not in section 4.1: it must have answered 200 before its 404 counts.
+  await house.owner.client().then(async client => {
+    (await client.document(resourceNamed('session'), 'session-1', { token: 'token-of-ada' })).done();
+  });
+  service.documents.set('session', [session(2)]);
+  expect(await read(house, 'session')).toMatchObject({ state: 'complete', removed: 1, documents: 1, unchanged: 1, requests: 2 });
+  expect(service.listAskedDocuments()).toEqual(['session/session-1', 'session/session-1']);
+  expect((await house.read('SELECT id FROM session')).flat()).toEqual(['session-2']);
+  expect((await house.read('SELECT DISTINCT day::VARCHAR FROM session_motion_count')).flat()).toEqual(['2025-03-02']);
+  expect(await house.read('SELECT user_id, collection, id FROM sync.tombstones')).toEqual([['ada', 'session', 'session-1']]);
+  expect(await findBroken(house.read)).toEqual([]);
+  // Removed and noted at once.
+  expect(
+    await house.read(`SELECT w.outcome, w.requests, w.documents, w.requested_at = t.removed_at FROM sync.windows w, sync.tombstones t
+                      ORDER BY w.committed_at DESC LIMIT 1`),
+  ).toEqual([['complete', 2, 1, true]]);
+  expect(await read(house, 'session')).toMatchObject({ state: 'complete', removed: 0, requests: 1 });
+});
+
+test('what its own route still has was left out of the collection by mistake: it stays, and what comes is stored', async () => {
+  const { service, house } = await setUp('daily_stress');
+  service.documents.set('daily_stress', [stress(1), stress(2)]);
+  await read(house, 'daily_stress');
+  service.documents.set('daily_stress', [stress(2)]);
+  service.on('/v2/usercollection/daily_stress/*', { json: { ...stress(1), day_summary: 'stressful' } });
+  expect(await read(house, 'daily_stress')).toMatchObject({ state: 'complete', removed: 0 });
+  expect(await house.read('SELECT id, day_summary FROM daily_stress ORDER BY id')).toEqual([
+    ['stress-1', 'stressful'],
+    ['stress-2', 'normal'],
+  ]);
+});
+
+test('where there is no document route a second complete reading confirms', async () => {
+  const { service, house } = await setUp('session');
+  service.documents.set('session', [session(1), session(2), session(3)]);
+  await read(house, 'session');
+  service.documents.set('session', [session(2), session(3)]);
+  expect(await read(house, 'session')).toMatchObject({ state: 'complete', removed: 1, documents: 2, requests: 2 });
+  expect((await house.read('SELECT id FROM session ORDER BY id')).flat()).toEqual(['session-2', 'session-3']);
+  expect(service.listAskedDocuments()).toEqual([]);
+
+  // What the second reading has was not gone.
+  const answers = [[session(3)], [session(2), session(3)]];
+  service.on(
+    '/v2/usercollection/session',
+    answers.map(data => ({ json: { data } })),
+  );
+  expect(await read(house, 'session')).toMatchObject({ state: 'complete', removed: 0, requests: 2 });
+  expect((await house.read('SELECT id FROM session ORDER BY id')).flat()).toEqual(['session-2', 'session-3']);
+});
+
+test('more than ten and more than a fifth at once are not removed, unless somebody says that they are gone', async () => {
+  const { service, house } = await setUp('daily_stress');
+  service.withDocumentRoute('daily_stress');
+  const cases = [
+    // Neither; more than a fifth only; more than ten only; both, twice.
+    { stored: 55, gone: 10, removed: 10 },
+    { stored: 15, gone: 10, removed: 10 },
+    { stored: 55, gone: 11, removed: 11 },
+    { stored: 54, gone: 11, removed: 0 },
+    { stored: 15, gone: 11, removed: 0 },
+  ];
+  for (const [i, { stored, gone, removed }] of cases.entries()) {
+    const name = `u${i}`;
+    await house.add([{ name, token: `token-of-${name}` }]);
+    const all = numbers(stored).map(number => stress(number, march(Math.ceil(number / 2))));
+    service.documents.set('daily_stress', all);
+    await read(house, 'daily_stress', { users: [name] });
+    service.documents.set('daily_stress', all.slice(gone));
+    const asked = service.listAskedDocuments().length;
+    const report = await read(house, 'daily_stress', { users: [name] });
+    expect(report.removed, name).toBe(removed);
+    expect(await count(house, `daily_stress WHERE user_id = '${name}'`)).toBe(stored - removed);
+    expect(await count(house, `sync.tombstones WHERE user_id = '${name}'`)).toBe(removed);
+    if (removed) {
+      expect([report.state, await lastWindow(house)]).toEqual(['complete', ['complete', null]]);
+      continue;
+    }
+    const reason = `11 of ${stored} stored documents are missing from the answer; nothing was removed: if they are gone, backfill --refresh --accept-deletions removes them`;
+    expect([report.state, await lastWindow(house)]).toEqual(['failed', ['suspicious', reason]]);
+    expect(report.failures).toMatchObject([{ user_id: name, collection: 'daily_stress', kind: 'suspicious', message: reason }]);
+    expect(service.listAskedDocuments().length).toBe(asked);
+    // Somebody has looked, and says that they are gone.
+    expect(await read(house, 'daily_stress', { users: [name], acceptDeletions: true })).toMatchObject({ state: 'complete', removed: 11 });
+    expect(await count(house, `daily_stress WHERE user_id = '${name}'`)).toBe(stored - 11);
+  }
+});
+
+test('an empty answer over stored rows removes nothing where only a second one could confirm it, but with --accept-deletions', async () => {
+  const { service, house } = await setUp('session');
+  service.documents.set('session', [session(1), session(2)]);
+  await read(house, 'session');
+  service.documents.set('session', []);
+  expect(await read(house, 'session')).toMatchObject({ state: 'failed', removed: 0, requests: 1, failures: [{ kind: 'suspicious' }] });
+  expect(await count(house, 'session')).toBe(2);
+  // Nor does a second answer that is empty as a whole.
+  const answers = [[session(2)], []];
+  service.on(
+    '/v2/usercollection/session',
+    answers.map(data => ({ json: { data } })),
+  );
+  expect(await read(house, 'session')).toMatchObject({ state: 'failed', removed: 0, requests: 2, failures: [{ kind: 'suspicious' }] });
+  expect(await count(house, 'session')).toBe(2);
+  expect(await read(house, 'session', { acceptDeletions: true })).toMatchObject({ state: 'complete', removed: 2 });
+  expect(await count(house, 'session')).toBe(0);
+});
+
+test('when something else than a confirmation comes, the window fails and nothing is removed', async () => {
+  const { service, house } = await setUp('daily_stress');
+  service.documents.set('daily_stress', [stress(1), stress(2)]);
+  await read(house, 'daily_stress');
+  service.documents.set('daily_stress', [stress(2)]);
+  const answers: Answer[] = [
+    { status: 500, json: { detail: 'broken' } },
+    // Of something on the way, not of the service.
+    { status: 404, text: '<html>not here</html>' },
+    { json: { data: [] } },
+    { json: [] },
+    { json: stress(2) },
+  ];
+  for (const answer of answers) {
+    service.on('/v2/usercollection/daily_stress/*', answer);
+    expect(await read(house, 'daily_stress')).toMatchObject({ state: 'failed', removed: 0 });
+    expect((await lastWindow(house))![0]).toBe('failed');
+  }
+  expect(await count(house, 'daily_stress')).toBe(2);
+  expect(await count(house, 'sync.tombstones')).toBe(0);
+  expect(await count(house, 'sync.rejected')).toBe(0);
+  service.on('/v2/usercollection/daily_stress/*', NOT_FOUND);
+  expect(await read(house, 'daily_stress')).toMatchObject({ state: 'complete', removed: 1 });
+});
+
+test('when the second reading fails the window does, and nothing is removed', async () => {
+  const { service, house } = await setUp('session');
+  service.documents.set('session', [session(1), session(2)]);
+  await read(house, 'session');
+  const good = { json: { data: [session(2)] } };
+  // The client asks four times before a 500 counts, and once for a 404: so many requests make one attempt, the first of them good.
+  for (const { status, requests } of [
+    { status: 500, requests: 5 },
+    { status: 404, requests: 2 },
+  ]) {
+    service.on('/v2/usercollection/session', (_, nth) => (nth % requests === 1 ? good : { status, json: { detail: 'no' } }));
+    expect(await read(house, 'session')).toMatchObject({ state: 'failed', removed: 0 });
+    expect((await lastWindow(house))![0]).toBe('failed');
+    expect(await count(house, 'session')).toBe(2);
+  }
+});
+
+test('days that a window only reads along remove nothing', async () => {
+  const { service, house } = await setUp('daily_stress');
+  service.withDocumentRoute('daily_stress');
+  service.documents.set('daily_stress', [stress(9), stress(10), stress(12), stress(13)]);
+  await read(house, 'daily_stress');
+  service.documents.set('daily_stress', []);
+  const days = { from: '2025-03-10', to: '2025-03-12' };
+  expect(await read(house, 'daily_stress', days)).toMatchObject({ state: 'complete', removed: 2 });
+  expect((await house.read('SELECT id FROM daily_stress ORDER BY id')).flat()).toEqual(['stress-13', 'stress-9']);
+});
+
+test('a document that an event wrote, or confirmed, while the range was read stays', async () => {
+  const { service, house } = await setUp('daily_stress');
+  service.documents.set('daily_stress', [stress(1), stress(2), stress(3)]);
+  await read(house, 'daily_stress');
+  const { warehouse } = house.owner;
+  const store = async (document: WireDocument) => {
+    const requestedAt = warehouse.moments.begin();
+    await warehouse.storeDocuments({ userId: 'ada', resource: resourceNamed('daily_stress'), requestedAt, documents: [document] });
+    warehouse.moments.end(requestedAt);
+  };
+  // The answer was made before the events came. By now the documents are gone again, as far as their route knows.
+  service.on('/v2/usercollection/daily_stress/*', NOT_FOUND);
+  service.on('/v2/usercollection/daily_stress', async () => {
+    await store(stress(4));
+    await store(stress(1));
+    await store({ ...stress(2), day_summary: 'stressful' });
+    return { json: { data: [], next_token: null } };
+  });
+  expect(await read(house, 'daily_stress')).toMatchObject({ state: 'complete', removed: 1 });
+  expect(await house.read('SELECT id, day_summary FROM daily_stress ORDER BY id')).toEqual([
+    ['stress-1', 'normal'],
+    ['stress-2', 'stressful'],
+    ['stress-4', 'normal'],
+  ]);
+  expect((await house.read('SELECT id FROM sync.tombstones')).flat()).toEqual(['stress-3']);
+});
+
+test('a ring is gone when its collection was read without it and its own route says so, and only then', async () => {
+  const { service, house } = await setUp('ring_configuration');
+  const ring = (id: string) => ({ id, color: 'silver' });
+  service.documents.set('ring_configuration', [ring('a'), ring('b')]);
+  await read(house, 'ring_configuration');
+  service.documents.set('ring_configuration', [ring('b')]);
+  service.on('/v2/usercollection/ring_configuration/*', { json: ring('a') });
+  expect(await read(house, 'ring_configuration')).toMatchObject({ state: 'complete', removed: 0 });
+  // Where the collection is not offered, nothing was read completely.
+  service.on('/v2/usercollection/ring_configuration/*', NOT_FOUND);
+  service.on('/v2/usercollection/ring_configuration', { status: 404, json: { detail: 'Not Found' } });
+  expect(await read(house, 'ring_configuration')).toMatchObject({ removed: 0 });
+  expect(await count(house, 'ring_configuration')).toBe(2);
+  service.on('/v2/usercollection/ring_configuration', { json: { data: [ring('b')], next_token: null } });
+  expect(await read(house, 'ring_configuration')).toMatchObject({ state: 'complete', removed: 1 });
+  expect((await house.read('SELECT id FROM ring_configuration')).flat()).toEqual(['b']);
+});

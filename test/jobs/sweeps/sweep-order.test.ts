@@ -1,0 +1,51 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { collectQueue } from '../../../jobs/runs.ts';
+import type { WindowJob } from '../../../jobs/windows.ts';
+import { silentLog } from '../../../src/log.ts';
+import { openQueues } from '../../../src/queue/open.ts';
+import { hasRedis, startRedis } from '../../queue/redis-server.ts';
+import { until } from '../../queue/until.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { account, pipelineOf, warehouseWith } from '../literal-pipeline.ts';
+
+const folder = tempFolder();
+
+const stores = [
+  ['embedded', async () => undefined],
+  ...(hasRedis
+    ? [
+        [
+          'Redis',
+          async () => {
+            const server = await startRedis();
+            onTestFinished(() => server.remove());
+            return server.url;
+          },
+        ] as const,
+      ]
+    : []),
+] as const;
+
+test.each(stores)('the windows of a sweep go before those of a backfill that wait already, in a queue that is %s', async (kind, start) => {
+  const url = await start();
+  const queues = await openQueues({ ...(url ? { url } : {}), folder: join(folder, `queue-${kind}`), log: silentLog });
+  onTestFinished(() => queues.close({ graceMs: 0 }));
+  const warehouse = await warehouseWith(folder, [account('ada'), account('ben')]);
+  const pipeline = Object.assign(await pipelineOf(warehouse, Date.parse('2025-03-10T12:00:00Z')), { queues });
+  const request = { users: ['ada', 'ben'], collections: ['sleep', 'heart_rate'], refresh: true };
+  const backfill = await pipeline.runs.start({ ...request, kind: 'backfill', from: '2024-12-01', to: '2025-03-10' });
+  const sweep = await pipeline.runs.start({ ...request, kind: 'sweep', from: '2025-03-09', to: '2025-03-11' });
+  const order: string[] = [];
+  queues.worker<WindowJob>(
+    await collectQueue(warehouse),
+    async ({ data }) => {
+      order.push(data.runId === sweep.id ? 'sweep' : data.runId === backfill.id ? 'backfill' : 'unknown');
+    },
+    { concurrency: 1 },
+  );
+  const planned = backfill.progress.windows.planned + sweep.progress.windows.planned;
+  expect([backfill.progress.windows.planned, sweep.progress.windows.planned]).toEqual([34, 4]);
+  await until('all have had their turn', () => order.length === planned);
+  expect(order).toEqual([...Array(4).fill('sweep'), ...Array(34).fill('backfill')]);
+});

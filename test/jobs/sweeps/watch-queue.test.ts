@@ -1,0 +1,93 @@
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { scheduleQueue } from '../../../jobs/runs.ts';
+import { keepSchedules } from '../../../jobs/sweeps/schedule.ts';
+import { startSweep, sweepAfterLoss } from '../../../jobs/sweeps/sweep.ts';
+import { watchQueue } from '../../../jobs/sweeps/watch-queue.ts';
+import { createLog, silentLog } from '../../../src/log.ts';
+import { hasRedis, startRedis } from '../../queue/redis-server.ts';
+import { until } from '../../queue/until.ts';
+import { startFaultService } from '../../support/fault-service.ts';
+import { openHouse } from '../../support/house.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+const folder = tempFolder();
+const NOON = Date.parse('2025-03-10T12:00:00Z');
+const HOUR = 3_600_000;
+
+describe.skipIf(!hasRedis)('a Redis that keeps nothing', () => {
+  test('comes back empty: schedules, runs under way and the reading of what may be lost go on, and it is said once', async () => {
+    const redis = await startRedis('--appendonly', 'no');
+    onTestFinished(() => redis.remove());
+    const nights = '/v2/usercollection/sleep';
+    let isWell = false;
+    const service = await startFaultService({
+      '/v2/usercollection/personal_info': { json: { id: 'x' } },
+      [nights]: () => (isWell ? {} : { status: 500, json: {} }),
+    });
+    onTestFinished(() => service.close());
+    const lines: string[] = [];
+    const log = createLog({ level: 'warn', pretty: false, stream: { write: line => void lines.push(line) } });
+    // A second attempt after an hour: what was asked for once waits in the queue.
+    const settings = { queueUrl: redis.url, queuePrefix: 'test' };
+    const house = await openHouse(join(folder, 'lost'), service.url, { now: () => NOON, log, retryDelayMs: HOUR, settings });
+    await house.add([{ name: 'ada', token: 'token-ada' }]);
+    const pipeline = await house.owner.pipeline();
+    let times = 0;
+    const often = {
+      name: 'often',
+      repeat: async () => ({ everyMs: 200, afterMs: 0 }),
+      missed: async () => false,
+      run: async () => {
+        times++;
+      },
+    };
+    const stop = await keepSchedules(pipeline, [often], { onLost: () => sweepAfterLoss(pipeline, 14), checkMs: 50 });
+    onTestFinished(stop);
+    const { run } = await startSweep(pipeline, { kind: 'sweep', days: 3, collections: ['sleep'] });
+    await until('the night was asked for', () => service.asked.some(({ path }) => path === nights));
+    await until('the schedule goes', () => times > 1);
+    const said = () => lines.map(line => (JSON.parse(line) as { msg: string }).msg).filter(msg => msg.includes('lost'));
+    expect(said()).toEqual([]);
+
+    await redis.kill();
+    isWell = true;
+    times = 0;
+    await redis.start();
+    await until('the schedule goes again', () => times > 1);
+    expect(await run.done).toMatchObject({ state: 'complete', windows: { planned: 1, done: 1 } });
+    const nightlies = () => house.read(`SELECT request->>'$.from', request->>'$.to', state FROM sync.runs WHERE kind = 'nightly'`);
+    await until('what may be lost was read', async () => (await nightlies())[0]?.[2] !== 'running');
+    expect((await nightlies()).map(([from, to]) => [from, to])).toEqual([['2025-02-26', '2025-03-11']]);
+    expect(said()).toEqual(['the queue was lost, and perhaps accepted events with it: the last days of everything are read again']);
+
+    stop();
+    await pipeline.queues.queue(await scheduleQueue(pipeline.warehouse)).removeJobScheduler('often');
+    const { length } = lines;
+    await new Promise(resolve => setTimeout(resolve, 300));
+    expect(lines.length).toBe(length);
+  });
+});
+
+test('a store that does not answer is looked at again, and one that could not be filled is filled the next time', async () => {
+  const answers = [() => Promise.reject(new Error('away')), async () => false, async () => true, async () => true, async () => false];
+  const done: string[] = [];
+  let looks = 0;
+  const stop = watchQueue(
+    { log: silentLog },
+    {
+      isLost: () => (answers[looks++] ?? (async () => false))(),
+      restore: async () => {
+        done.push(done.length ? 'filled' : 'refused');
+        if (done.length === 1) throw new Error('away again');
+      },
+    },
+    1,
+  );
+  await until('it was looked at', () => looks > 6);
+  expect(done).toEqual(['refused', 'filled']);
+  stop();
+  const after = looks;
+  await new Promise(resolve => setTimeout(resolve, 30));
+  expect(looks).toBe(after);
+});
