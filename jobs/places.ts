@@ -12,7 +12,8 @@ export interface Places {
 
 /** So long a job waits for a place without leaving its worker: that is how long one that stops answering can hold up others. */
 const PATIENCE_MS = 250;
-const STAY_AWAY_MS = { least: 25, most: 300_000 };
+const SHORTEST_AWAY_MS = 25;
+const LONGEST_AWAY_MS = 300_000;
 /** Of a name that is not known yet: a slow one is soon found out, a quick one must not wait for itself. */
 const FIRST_EXPECTED_MS = 10;
 /** How much the latest job counts in what the next one is expected to take. */
@@ -33,8 +34,9 @@ interface Row {
  * look a few times and not all of them all the time.
  * @param count places for each name
  * @param now milliseconds
+ * @param longestAwayMs where work may become quick again at any moment, and whoever waits should soon find out
  */
-export function createPlaces(count: number, now: () => number): Places {
+export function createPlaces(count: number, now: () => number, longestAwayMs = LONGEST_AWAY_MS): Places {
   const rows = new Map<string, Row>();
   const away = new Map<string, string>();
 
@@ -53,7 +55,7 @@ export function createPlaces(count: number, now: () => number): Places {
     away.set(jobId, name);
     row.away++;
     const turnMs = (row.away * expectedMsAt(row)) / count;
-    return Math.min(Math.max(turnMs, STAY_AWAY_MS.least), STAY_AWAY_MS.most);
+    return Math.min(Math.max(turnMs, SHORTEST_AWAY_MS), longestAwayMs);
   }
 
   return {

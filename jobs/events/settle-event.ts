@@ -19,6 +19,8 @@ const PLACES = 16;
 export interface EventDelays extends AbsentDelays {
   /** After an answer that is none, or one that could not be stored: one after the other. */
   failed: readonly number[];
+  /** At the longest, of an account that has too many events in work. */
+  crowded: number;
 }
 
 const DELAYS: EventDelays = {
@@ -26,6 +28,7 @@ const DELAYS: EventDelays = {
   confirm: 30_000,
   confirmDelete: 5_000,
   failed: [5_000, 30_000, 120_000, 600_000, 1_800_000],
+  crowded: 15_000,
 };
 
 /** Makes what takes an event to its next step. Where not even the outcome can be noted it rejects, and the queue comes back to it. */
@@ -37,7 +40,7 @@ export function createSettle(
   const delays = { ...DELAYS, ...options.delays };
   const resources = new Map(warehouse.mappings.map(({ resource }) => [resource.dataType, resource]));
   const find = createAccountFinder(warehouse);
-  const places = createPlaces(PLACES, () => performance.now());
+  const places = createPlaces(PLACES, () => performance.now(), delays.crowded);
   const fetchDocument = createDocumentFetches(pipeline);
   const readRange = createRangeReads(pipeline, (event, read) => settleAbsent(warehouse, event, read, delays));
   /** Routes that answered 404 and that the service may not have: where one of them is meant the range is read at once. */

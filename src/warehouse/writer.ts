@@ -23,13 +23,16 @@ const ROW_GROUP = 122_880;
  * backfill more CPU for as long as events arrive.
  */
 const GROUP_SAMPLES_BESIDE_LIVE = 40_000;
+/** What a document’s own row costs, counted in samples: pages of documents without any would make a group that takes as long as a large one. */
+const DOCUMENT_AS_SAMPLES = 200;
 /** So long after a live change others are expected. */
 const LIVE_FOR_MS = 10_000;
 /**
- * Beside a stream of live work, which is one whose last change is no longer ago, bulk work has this part of the writer's time, whatever one
- * of its groups takes: its groups grow meanwhile, and a live change rarely meets one.
+ * Beside a stream of live work bulk work has this part of the writer's time, its checkpoints included: a live change rarely meets it. A
+ * backfill takes several times as long for as long as the stream lasts.
  */
 const BULK_SHARE_BESIDE_LIVE = 1 / 10;
+/** A stream of live work is one whose last change is no longer ago. */
 const STREAM_MS = 1_000;
 /**
  * DuckDB decides by the tables that a commit touches, more than by what it wrote, and would checkpoint after nearly every small commit
@@ -177,7 +180,7 @@ export class Writer {
     const lane = live.length && (this.#liveInARow < LIVE_GROUPS_IN_A_ROW || !mayBulk) ? 'live' : 'bulk';
     this.#liveInARow = lane === 'live' ? this.#liveInARow + 1 : 0;
     const waiting = this.#lanes[lane];
-    const group = waiting.splice(0, groupLength(waiting, this.#groupSamples));
+    const group = waiting.splice(0, this.#isLive() ? groupLengthBesideLive(waiting) : groupLength(waiting));
     if (lane === 'bulk') {
       for (const { change } of group) this.#bulkSamples -= change.samples;
       for (const wanted of this.#roomWanted.splice(0)) wanted();
@@ -323,16 +326,29 @@ export class Writer {
 }
 
 /** How many of the changes that wait go into the next group: of more than half of one as many as fill their last row group best, else all. */
-function groupLength(waiting: readonly Waiting[], most: number): number {
+function groupLength(waiting: readonly Waiting[]): number {
   let samples = 0;
   let length = 0;
   let best = { length: 0, unused: Number.POSITIVE_INFINITY };
-  while (length < waiting.length && length < GROUP_CHANGES && (length === 0 || samples < most)) {
+  while (length < waiting.length && length < GROUP_CHANGES && (length === 0 || samples < GROUP_SAMPLES)) {
     samples += waiting[length++]!.change.samples;
     const unused = (ROW_GROUP - (samples % ROW_GROUP)) % ROW_GROUP;
-    if (samples >= most / 2 && unused <= best.unused) best = { length, unused };
+    if (samples >= GROUP_SAMPLES / 2 && unused <= best.unused) best = { length, unused };
   }
   return best.length || length;
+}
+
+/** As many as a live change can wait for, but one in any case. */
+function groupLengthBesideLive(waiting: readonly Waiting[]): number {
+  let cost = 0;
+  let length = 0;
+  while (length < waiting.length && length < GROUP_CHANGES) {
+    const { samples, page } = waiting[length]!.change;
+    cost += samples + DOCUMENT_AS_SAMPLES * (page?.documents.length ?? 0);
+    if (length > 0 && cost > GROUP_SAMPLES_BESIDE_LIVE) break;
+    length++;
+  }
+  return length;
 }
 
 function momentsOf({ page, heartRate }: Change): number[] {

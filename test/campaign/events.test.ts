@@ -8,7 +8,7 @@ import { tempFolder } from '../support/temp-folder.ts';
 import { rounds, seed } from './choice.ts';
 
 const folder = tempFolder();
-const delays = { unreadable: [1, 2, 3], confirm: 1, confirmDelete: 1, failed: [1, 2, 3] };
+const delays = { unreadable: [1, 2, 3], confirm: 1, confirmDelete: 1, failed: [1, 2, 3], crowded: 50 };
 
 describe.each([false, true])(`documents change while they are fetched, specification only: %s, seed ${seed}`, specificationOnly => {
   async function play(queueUrl?: string): Promise<void> {

@@ -8,7 +8,7 @@ import { findBroken } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
-const delays = { unreadable: [1, 2, 3], confirm: 1, confirmDelete: 1, failed: [1, 2, 3] };
+const delays = { unreadable: [1, 2, 3], confirm: 1, confirmDelete: 1, failed: [1, 2, 3], crowded: 50 };
 
 const stores = [
   ['embedded', async (): Promise<string | undefined> => undefined],

@@ -86,6 +86,27 @@ test('closing waits for no share: what was given is committed at once', async ()
   expect(done).toEqual(['live', 'bulk 1', 'bulk 2']);
 });
 
+test('beside live work pages of documents without samples make no large group either', async () => {
+  let groups = 0;
+  const warehouse = await openWarehouse(newPath(folder), { beforeGroup: () => void groups++ });
+  const page = (lane: Lane, name: string) =>
+    warehouse.storeDocuments(
+      {
+        userId: 'ann',
+        resource: resourceNamed('daily_stress'),
+        requestedAt: warehouse.moments.begin(),
+        documents: Array.from({ length: 50 }, (_, i) => ({ ...STRESS, id: `${name}-${i}` })),
+      },
+      { lane },
+    );
+  await page('live', 'live');
+  groups = 0;
+  await Promise.all(Array.from({ length: 10 }, (_, i) => page('bulk', `bulk-${i}`)));
+  // Of 200, 200 and 100 documents.
+  expect(groups).toBe(3);
+  await warehouse.close();
+});
+
 test('live work is taken while bulk work has to wait for room', async () => {
   // Each group takes 100 ms.
   const warehouse = await openWarehouse(newPath(folder), { beforeGroup: () => void vi.advanceTimersByTime(100) });
