@@ -5,6 +5,10 @@ import { createProgram } from '../src/cli/program.ts';
 import { settingsTable } from '../src/config.ts';
 import { mapResource } from '../src/warehouse/mapping.ts';
 import { listTables } from '../src/warehouse/tables.ts';
+import { tempFolder } from './support/temp-folder.ts';
+import { newPath, openWarehouse } from './support/warehouse.ts';
+
+const folder = tempFolder();
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
 const choices = readFileSync(new URL('../schema/CHOICES.md', import.meta.url), 'utf8');
@@ -43,6 +47,14 @@ test('the README names every table', () => {
     .map(({ name }) => name)
     .filter(name => !name.startsWith('sync.') && !readme.includes(`\`${name}\``));
   expect(missing).toEqual([]);
+});
+
+test('every statement in the README runs', async () => {
+  const statements = [...readme.matchAll(/["`](SELECT [^"`]+)["`]/g)].map(match => match[1]!);
+  expect(statements.length).toBeGreaterThanOrEqual(3);
+  const warehouse = await openWarehouse(newPath(folder));
+  for (const statement of statements) await warehouse.read(statement);
+  await warehouse.close();
 });
 
 test('the README shows the figures of a run', () => {
