@@ -19,8 +19,8 @@ export async function measureSecondPass(bench: Bench): Promise<Row[]> {
       first.push(await runBackfill(folder, recording, COLLECTIONS));
       const before = await hashTables(warehouseIn(folder), TABLES);
       second.push(await runBackfill(folder, recording, COLLECTIONS, { refresh: true }));
-      const { documents, unchanged, samples } = second.at(-1)!;
-      ensureEqual('second pass', [await hashTables(warehouseIn(folder), TABLES), unchanged, samples], [before, documents, 0]);
+      // Windows overlap: of two answers with one document the older may come later, and is then neither stored nor unchanged.
+      ensureEqual('second pass', [await hashTables(warehouseIn(folder), TABLES), second.at(-1)!.samples], [before, 0]);
     });
     bench.say(`second pass ${round + 1}: first ${showCost(first.at(-1)!)}; second ${showCost(second.at(-1)!)}`);
   }

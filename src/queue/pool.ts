@@ -26,6 +26,8 @@ export class Pool extends EventEmitter implements PgPool {
 
   constructor(database: PGlite) {
     super();
+    // Each queue and worker listens; Node would warn of a leak at the eleventh.
+    this.setMaxListeners(0);
     this.#database = database;
   }
 
