@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { join, relative, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
@@ -13,6 +12,7 @@ import { ensureFolder } from '../files.ts';
 import { createLog } from '../log.ts';
 import { type Announced, createLines, demoWebhooks, openDemoReceiver, showLife } from './demo-life.ts';
 import { questions } from './demo-questions.ts';
+import { findFreePort } from './free-port.ts';
 import { closeAll, Interrupted, interruptible } from './interrupt.ts';
 import { wholeNumber, withExample } from './options.ts';
 import { formatCount, printLine } from './print.ts';
@@ -153,16 +153,6 @@ async function startService(
     child.kill();
     throw error instanceof RingneckError ? error : new RingneckError(`the service did not start: ${messageOf(error)}`);
   }
-}
-
-/** The service verifies the callback's address before it is known what listens there. */
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 async function endService(child: ChildProcess): Promise<void> {

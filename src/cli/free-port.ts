@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { listening } from './listen.ts';
 
 /**
@@ -11,4 +11,14 @@ export async function checkFree(address: { host: string; port: number }, choice:
   await listening(address, choice, once(server.listen(address), 'listening'));
   server.close();
   await once(server, 'close');
+}
+
+/** A port of this machine that nobody has, for what must be named before anything listens there. */
+export async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
 }
