@@ -12,6 +12,8 @@ export interface Bench {
   manyYears: number;
   /** User-years where waiting is measured. */
   waitingYears: number;
+  /** User-years of the samples that questions are asked over. */
+  questionYears: number;
   /** Of events. */
   eventRounds: number;
   /** How long events are sent, but for the burst, which has its own time. */

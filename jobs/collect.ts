@@ -133,9 +133,7 @@ async function collectWindow(pipeline: Pipeline, run: Run, window: WindowJob, to
       run.progress.requests++;
     },
     onStored: (counts, documents) => run.count(counts, documents),
-    ledger: ({ outcome, reason, requestedAt, requests, documents }) => [
-      windowEntry(window, { outcome, reason, requestedAt, requests, documents, committedAt: pipeline.warehouse.moments.next() }),
-    ],
+    ledger: result => [windowEntry(window, { ...result, committedAt: pipeline.warehouse.moments.next() })],
   });
   if (result.outcome === 'complete') await run.settle(window, 'complete', undefined, 'complete');
   else await settle(pipeline, run, window, result.outcome, result.reason, result.outcome);

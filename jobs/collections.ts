@@ -7,8 +7,8 @@ import type { Counts, DocumentChange, LedgerEntry, Warehouse } from '../src/ware
 import type { Pipeline } from './pipeline.ts';
 import { storePages } from './store-pages.ts';
 import { noteUnannounced } from './sweeps/missed-events.ts';
-import { findRemoved, type StoredDocument } from './sweeps/removals.ts';
-import type { DayRange, Window } from './windows.ts';
+import { findRemoved, readStoredIds, type StoredDocument } from './sweeps/removals.ts';
+import type { DayRange, Rejects, Window } from './windows.ts';
 import { daysOf } from './windows.ts';
 
 export interface CollectContext {
@@ -33,6 +33,9 @@ export interface WindowResult {
   requestedAt: number;
   requests: number;
   documents: number;
+  /** Where rows belong to no day of their own: how many came of each UTC day, from the window's first. */
+  rowsByDay?: readonly number[];
+  rejects?: Rejects;
 }
 
 /** What the pipeline works on: a document type or the heart rate. */
@@ -100,6 +103,7 @@ async function collectPages(
   let outcome: 'complete' | 'suspicious' = 'complete';
   let reason: string | undefined;
   const foundAt = pipeline.warehouse.moments.next();
+  const before = await readStoredIds(pipeline.warehouse, { resource, userId, days });
   try {
     const { requestedAt, requests, documents } = await storePages(resource, userId, range, {
       pipeline,
@@ -117,6 +121,7 @@ async function collectPages(
           days,
           range,
           read,
+          before,
           acceptDeletions,
           onAnswer,
           onStored,
@@ -129,7 +134,9 @@ async function collectPages(
         removed.push(...verdict.removed);
         return {
           removed: removed.map(({ id }) => id),
-          ledger: ledger({ outcome, requestedAt: read.requestedAt, requests: read.requests, documents: read.documents }),
+          ledger: rejects =>
+            ledger({ outcome, requestedAt: read.requestedAt, requests: read.requests, documents: read.documents, rejects }),
+          days,
         };
       },
     });
@@ -157,7 +164,8 @@ async function storeNamed(
   userId: string,
   { pipeline: { client, warehouse }, token, signal, onAnswer, onStored, ledger }: CollectContext,
 ): Promise<WindowResult> {
-  const result: WindowResult = { outcome: 'complete', requestedAt: 0, requests: 1, documents: 0 };
+  const rejects: Rejects = { rejected: 0, undated: 0 };
+  const result: WindowResult = { outcome: 'complete', requestedAt: 0, requests: 1, documents: 0, rejects };
   for (const id of await readNamed(warehouse, namedBy, userId)) {
     try {
       const answer = await client.document(resource, id, { token, signal });
@@ -167,7 +175,10 @@ async function storeNamed(
         result.requestedAt ||= answer.requestedAt;
         result.documents++;
         const { requestedAt, document } = answer;
-        onStored(await warehouse.storeDocuments({ userId, resource, requestedAt, documents: [document] }), 1);
+        const counts = await warehouse.storeDocuments({ userId, resource, requestedAt, documents: [document] });
+        rejects.rejected += counts.rejected;
+        rejects.undated += counts.undated;
+        onStored(counts, 1);
       } finally {
         answer.done();
       }
@@ -220,7 +231,8 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
     const { rows, requestedAt } = answer;
     result.requestedAt = requestedAt;
     result.documents = rows.length;
-    const counts = await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows }, { ledger: context.ledger(result) });
+    const ledger = (rowsByDay: readonly number[], rejects: Rejects) => context.ledger({ ...result, rowsByDay, rejects });
+    const counts = await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows }, { ledger });
     // Rows are samples: documents are what has an identifier.
     context.onStored({ ...counts, removed: 0 }, 0);
     return result;

@@ -2,7 +2,7 @@ import type { Job } from 'bullmq';
 import { dataTypeOf, webhookEvent } from '../schema/webhook.ts';
 import { type EventJob, eventQueue } from './accept-event.ts';
 import { delay } from './delay.ts';
-import { type AcceptedEvent, mayBeEarly, type Settled, type Tries } from './events/event-outcome.ts';
+import { type AcceptedEvent, FORGOTTEN, mayBeEarly, type Settled, type Tries } from './events/event-outcome.ts';
 import { createSettle, type EventDelays } from './events/settle-event.ts';
 import type { Pipeline } from './pipeline.ts';
 
@@ -59,7 +59,7 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
     const accepted = { receivedAt, event: webhookEvent.parse(JSON.parse(text)), tries: { misses, absences, failures }, again };
     const { userId, step } = await settle(accepted);
     if ('settled' in step) {
-      if (!again || CHANGING.has(step.settled.outcome)) tell(accepted, userId, step.settled);
+      if (step.settled !== FORGOTTEN && (!again || CHANGING.has(step.settled.outcome))) tell(accepted, userId, step.settled);
       if (again || !mayBeEarly(accepted, step.settled, pipeline.now())) return;
       await job.updateData({ ...job.data, misses: 0, absences: 0, failures: 0, again: true });
       return delay(job, lock, options.lookAgainMs ?? LOOK_AGAIN_MS);

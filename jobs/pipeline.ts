@@ -9,6 +9,8 @@ import type { Runs } from './runs.ts';
 /** Where tokens are kept. */
 export interface Tokens {
   find(userId: string): string | undefined;
+  /** The same for the same text, under the key of the tokens: the text cannot be found from it. */
+  digest(text: string): string;
 }
 
 /** What a job works with. Opened and closed by the command that owns the data folder. */

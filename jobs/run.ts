@@ -12,6 +12,14 @@ export interface RunRequest extends DayRange {
   refresh: boolean;
   /** Removes what the service no longer has, however much it is. */
   acceptDeletions?: true;
+  /** Exactly these, and not the range of all. */
+  spans?: readonly Span[];
+}
+
+/** Days of one collection of one account; where a collection has no dates, the days say nothing. */
+export interface Span extends DayRange {
+  userId: string;
+  collection: string;
 }
 
 export interface Failure {

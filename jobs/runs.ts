@@ -6,7 +6,7 @@ import { listParkedCollections } from './accounts.ts';
 import { ATTEMPTS } from './outcome.ts';
 import type { Pipeline } from './pipeline.ts';
 import { Run, type RunRequest } from './run.ts';
-import { type Coverage, type PlannedWindow, planDays, type Window, type WindowJob, windowEntry } from './windows.ts';
+import { type Coverage, type DayRange, type PlannedWindow, planDays, type Window, type WindowJob, windowEntry } from './windows.ts';
 
 /** The queue of windows to collect belongs to one warehouse: two of them may share a Redis. */
 export const collectQueue = async (warehouse: Pipeline['warehouse']): Promise<string> => `collect-${await warehouseId(warehouse)}`;
@@ -35,14 +35,17 @@ export async function planWindows(
     const windows: Window[] = [];
     for (const collection of collections) {
       if (!request.collections.includes(collection.name) || parked.has(`${userId}\n${collection.name}`)) continue;
+      const ranges = rangesOf(request, userId, collection.name);
       if (collection.windowDays === undefined) {
-        windows.push({ userId, collection: collection.name, startAt: null, endAt: null });
+        if (ranges.length) windows.push({ userId, collection: collection.name, startAt: null, endAt: null });
         continue;
       }
       const settled = request.refresh ? undefined : { coverage: coverage.get(`${userId}\n${collection.name}`) ?? [], settledDays };
-      const plan = planDays(request, collection.windowDays, settled);
-      skipped += plan.skipped;
-      for (const span of plan.spans) windows.push({ userId, collection: collection.name, ...span });
+      for (const range of ranges) {
+        const plan = planDays(range, collection.windowDays, settled);
+        skipped += plan.skipped;
+        for (const span of plan.spans) windows.push({ userId, collection: collection.name, ...span });
+      }
     }
     return windows;
   });
@@ -53,6 +56,9 @@ export async function planWindows(
   }
   return { windows, skipped };
 }
+
+const rangesOf = (request: RunRequest, userId: string, collection: string): readonly DayRange[] =>
+  request.spans?.filter(span => span.userId === userId && span.collection === collection) ?? [request];
 
 async function readCoverage(warehouse: Pipeline['warehouse']): Promise<Map<string, Coverage[]>> {
   const rows = await warehouse.read(

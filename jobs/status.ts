@@ -1,4 +1,4 @@
-import { formatInstant } from '../schema/instant.ts';
+import { formatInstant, MICROS_PER_DAY } from '../schema/instant.ts';
 import { listAccounts, listParkedCollections } from './accounts.ts';
 import type { Collection } from './collections.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -24,6 +24,18 @@ export interface AccountStatus {
   reason: string | null;
   since: string;
   collections: CollectionStatus[];
+}
+
+/** Something that documents had and that their declaration does not foresee. */
+export interface DriftStatus {
+  collection: string;
+  path: string;
+  kind: string;
+  documents: number;
+  first_seen_at: string;
+  last_seen_at: string;
+  /** Where it was seen, as JSON path. */
+  example: string | null;
 }
 
 export const isoOf = (micros: number): string => formatInstant({ micros, offset: 0 }).replace('+00:00', 'Z');
@@ -81,5 +93,26 @@ export async function reportAccounts(
         failures: failures as number,
       };
     }),
+  }));
+}
+
+/** What a document stored so long ago had, the service may long have given up. */
+const DRIFT_DAYS = 30;
+
+/** What was seen in the last 30 days of what the declarations do not foresee. */
+export async function reportDrift({ warehouse, now }: Pick<Pipeline, 'warehouse' | 'now'>): Promise<DriftStatus[]> {
+  const since = now() * 1000 - DRIFT_DAYS * MICROS_PER_DAY;
+  const rows = await warehouse.read(
+    `SELECT collection, path, kind, documents, first_seen_at, last_seen_at, example FROM sync.drift
+     WHERE last_seen_at >= make_timestamp(${since}::BIGINT) ORDER BY collection, path, kind`,
+  );
+  return rows.map(([collection, path, kind, documents, first, last, example]) => ({
+    collection: collection as string,
+    path: path as string,
+    kind: kind as string,
+    documents: documents as number,
+    first_seen_at: isoOf(first as number),
+    last_seen_at: isoOf(last as number),
+    example: example as string | null,
   }));
 }

@@ -1,7 +1,9 @@
+import { findDayNumber, MICROS_PER_DAY } from '../schema/instant.ts';
 import type { Resource } from '../schema/resource.ts';
 import type { Page, RequestLane } from '../src/client/client.ts';
 import type { Counts, DocumentChange, LedgerEntry } from '../src/warehouse/warehouse.ts';
 import type { Pipeline } from './pipeline.ts';
+import type { DayRange, Rejects } from './windows.ts';
 
 /** What reads documents from the service into the warehouse. */
 export interface PageReading {
@@ -14,7 +16,12 @@ export interface PageReading {
   /** Called as each page is stored. */
   onStored?(counts: Counts, documents: number): void;
   /** What is committed with the last of the pages: documents that are gone, entries of the ledger. Called once it has come. */
-  finish?(read: CompleteRead): Promise<{ removed?: readonly string[]; ledger?: readonly LedgerEntry[] }>;
+  finish?(read: CompleteRead): Promise<{
+    removed?: readonly string[];
+    ledger?: (rejects: Rejects) => readonly LedgerEntry[];
+    /** The days that are settled now; undefined where documents belong to no day. */
+    days?: DayRange | undefined;
+  }>;
 }
 
 /** A range that was read to its end. */
@@ -39,14 +46,25 @@ export async function storePages(
   { pipeline: { client, warehouse }, token, signal, lane = 'bulk', onAnswer, onStored, finish }: PageReading,
 ): Promise<CompleteRead & { changes: DocumentChange[] }> {
   const ids = new Set<string>();
+  const rejects: Rejects = { rejected: 0, undated: 0 };
   const read = { requestedAt: 0, requests: 0, documents: 0, ids };
   const changes: DocumentChange[] = [];
   // The documents are taken out of the page, and no frame that waits for their commit has them: as they came they are large.
-  const store = (page: Page, end: Awaited<ReturnType<NonNullable<typeof finish>>>) =>
-    warehouse.storeDocuments(
-      { userId, resource, requestedAt: page.requestedAt, documents: page.documents.splice(0) },
-      { lane, ...(end.ledger && !end.removed?.length ? { ledger: end.ledger } : {}) },
+  const store = (page: Pick<Page, 'requestedAt' | 'documents'>, end: Awaited<ReturnType<NonNullable<typeof finish>>>, isLast: boolean) => {
+    const { ledger, removed, days } = end;
+    return warehouse.storeDocuments(
+      {
+        userId,
+        resource,
+        requestedAt: page.requestedAt,
+        documents: page.documents.splice(0),
+        range: momentsOf(range),
+        ...(removed && isLast ? { removed } : {}),
+        ...(ledger && isLast ? { completes: { since: read.requestedAt, days } } : {}),
+      },
+      { lane, ...(ledger && isLast ? { ledger: counts => ledger(sum(rejects, counts)) } : {}) },
     );
+  };
   try {
     for await (const page of client.documents(resource, { token, ...range, lane, signal })) {
       if (!read.requestedAt) {
@@ -61,12 +79,12 @@ export async function storePages(
         if (hasId(document)) ids.add(document.id);
       }
       const end = page.nextToken === null && finish ? await finish(read) : {};
-      const counts = await store(page, end);
+      const counts = await store(page, end, !end.removed?.length);
+      Object.assign(rejects, sum(rejects, counts));
       changes.push(...counts.changes);
       onStored?.(counts, count);
       if (end.removed?.length) {
-        const gone = { userId, resource, requestedAt: read.requestedAt, documents: [], removed: end.removed };
-        const removal = await warehouse.storeDocuments(gone, { lane, ...(end.ledger ? { ledger: end.ledger } : {}) });
+        const removal = await store({ requestedAt: read.requestedAt, documents: [] }, end, true);
         changes.push(...removal.changes);
         onStored?.(removal, 0);
       }
@@ -76,6 +94,13 @@ export async function storePages(
     if (read.requestedAt) warehouse.moments.end(read.requestedAt);
   }
 }
+
+const sum = (a: Rejects, b: Rejects): Rejects => ({ rejected: a.rejected + b.rejected, undated: a.undated + b.undated });
+
+const momentsOf = ({ from, to }: { from?: string; to?: string }) =>
+  from === undefined || to === undefined
+    ? undefined
+    : { startAt: findDayNumber(from)! * MICROS_PER_DAY, endAt: (findDayNumber(to)! + 1) * MICROS_PER_DAY };
 
 const hasId = (document: unknown): document is { id: string } =>
   typeof document === 'object' && document !== null && 'id' in document && typeof document.id === 'string';

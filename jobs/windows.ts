@@ -1,5 +1,5 @@
 import { findDayNumber, formatDay, MICROS_PER_DAY } from '../schema/instant.ts';
-import type { LedgerEntry, Value } from '../src/warehouse/warehouse.ts';
+import type { Counts, LedgerEntry, Value } from '../src/warehouse/warehouse.ts';
 import type { Outcome } from './outcome.ts';
 
 /** A range that one job collects, in microseconds UTC, `endAt` excluded; both null where a collection has no dates. */
@@ -73,6 +73,9 @@ export interface PlannedWindow extends Window {
   number: number;
 }
 
+/** Of what came, how many could not be stored, and of how many of these the day is unknown. */
+export type Rejects = Pick<Counts, 'rejected' | 'undated'>;
+
 /** What a job of the queue holds. */
 export interface WindowJob extends PlannedWindow {
   /** The part of the run that enqueued it. */
@@ -89,7 +92,16 @@ const windowKey = ({ runId, userId, collection, startAt }: PlannedWindow): Reado
 /** The ledger's row of a window. */
 export function windowEntry(
   window: PlannedWindow,
-  result: { outcome: Outcome | null; reason?: string; requestedAt?: number; requests?: number; documents?: number; committedAt?: number },
+  result: {
+    outcome: Outcome | null;
+    reason?: string;
+    requestedAt?: number;
+    requests?: number;
+    documents?: number;
+    committedAt?: number;
+    rowsByDay?: readonly number[] | undefined;
+    rejects?: Rejects | undefined;
+  },
 ): LedgerEntry {
   return {
     table: 'sync.windows',
@@ -102,6 +114,9 @@ export function windowEntry(
       documents: result.documents ?? null,
       outcome: result.outcome,
       reason: result.reason ?? null,
+      rows_by_day: result.rowsByDay ? JSON.stringify(result.rowsByDay) : null,
+      rejected: result.rejects?.rejected ?? null,
+      rejected_undated: result.rejects?.undated ?? null,
     },
   };
 }

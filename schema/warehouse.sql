@@ -623,17 +623,20 @@ COMMENT ON COLUMN "sync"."runs"."state" IS 'running, complete, failed (some wind
 COMMENT ON COLUMN "sync"."runs"."request" IS 'What was asked for: users, collections, days';
 
 CREATE TABLE "sync"."windows" (
-  run_id       VARCHAR,
-  user_id      VARCHAR,
-  collection   VARCHAR,
-  start_at     TIMESTAMP,
-  end_at       TIMESTAMP,
-  requested_at TIMESTAMP,
-  committed_at TIMESTAMP,
-  requests     BIGINT,
-  documents    BIGINT,
-  outcome      VARCHAR,
-  reason       VARCHAR
+  run_id           VARCHAR,
+  user_id          VARCHAR,
+  collection       VARCHAR,
+  start_at         TIMESTAMP,
+  end_at           TIMESTAMP,
+  requested_at     TIMESTAMP,
+  committed_at     TIMESTAMP,
+  requests         BIGINT,
+  documents        BIGINT,
+  outcome          VARCHAR,
+  reason           VARCHAR,
+  rows_by_day      JSON,
+  rejected         BIGINT,
+  rejected_undated BIGINT
 );
 COMMENT ON TABLE "sync"."windows" IS 'A range of one collection of one account that was or is to be read as one job';
 COMMENT ON COLUMN "sync"."windows"."run_id" IS 'The run that planned it';
@@ -647,6 +650,9 @@ COMMENT ON COLUMN "sync"."windows"."requests" IS 'Requests it took';
 COMMENT ON COLUMN "sync"."windows"."documents" IS 'Documents (heart rate: rows) that came';
 COMMENT ON COLUMN "sync"."windows"."outcome" IS 'complete, failed, not_offered, not_authorised, suspicious, stopped; null while planned';
 COMMENT ON COLUMN "sync"."windows"."reason" IS 'Why, where it is not complete';
+COMMENT ON COLUMN "sync"."windows"."rows_by_day" IS 'Heart rate: how many rows came of each UTC day, from the first day of the range; null elsewhere';
+COMMENT ON COLUMN "sync"."windows"."rejected" IS 'Documents (heart rate: rows) that came and could not be stored; null where an earlier version read it';
+COMMENT ON COLUMN "sync"."windows"."rejected_undated" IS 'Those of them whose day sync.rejected does not tell: what did not come of a day may be among them';
 
 CREATE TABLE "sync"."events" (
   received_at     TIMESTAMP,
@@ -718,15 +724,21 @@ CREATE TABLE "sync"."rejected" (
   id         VARCHAR,
   reason     VARCHAR,
   document   JSON,
-  fetched_at TIMESTAMP
+  fetched_at TIMESTAMP,
+  day        DATE,
+  start_at   TIMESTAMP,
+  end_at     TIMESTAMP
 );
-COMMENT ON TABLE "sync"."rejected" IS 'Documents that could not be stored, whole; removed when a good version comes';
+COMMENT ON TABLE "sync"."rejected" IS 'Documents that could not be stored, whole; removed when a good version comes, or when what brought them comes without them';
 COMMENT ON COLUMN "sync"."rejected"."user_id" IS 'The account';
 COMMENT ON COLUMN "sync"."rejected"."collection" IS 'The collection: a table of documents, or heart_rate';
-COMMENT ON COLUMN "sync"."rejected"."id" IS 'Identifier of the document; empty when it had none';
+COMMENT ON COLUMN "sync"."rejected"."id" IS 'Identifier of the document, of heart rate its timestamp; where it has no usable one sha256: and a hash of its text';
 COMMENT ON COLUMN "sync"."rejected"."reason" IS 'What is wrong with it';
 COMMENT ON COLUMN "sync"."rejected"."document" IS 'The document as it came';
 COMMENT ON COLUMN "sync"."rejected"."fetched_at" IS 'When the request that brought it was sent, UTC';
+COMMENT ON COLUMN "sync"."rejected"."day" IS 'The day that it says it belongs to (heart rate: in UTC), where that can be read';
+COMMENT ON COLUMN "sync"."rejected"."start_at" IS 'First moment of the range that was asked for when it came; null where it was asked for by its id';
+COMMENT ON COLUMN "sync"."rejected"."end_at" IS 'The moment after that range';
 
 CREATE TABLE "sync"."tombstones" (
   user_id    VARCHAR,
@@ -746,15 +758,17 @@ CREATE TABLE "sync"."drift" (
   kind          VARCHAR,
   documents     BIGINT,
   first_seen_at TIMESTAMP,
-  last_seen_at  TIMESTAMP
+  last_seen_at  TIMESTAMP,
+  example       VARCHAR
 );
 COMMENT ON TABLE "sync"."drift" IS 'What documents had that their declaration does not foresee; paths, never values';
 COMMENT ON COLUMN "sync"."drift"."collection" IS 'The collection: a table of documents, or heart_rate';
 COMMENT ON COLUMN "sync"."drift"."path" IS 'The field';
 COMMENT ON COLUMN "sync"."drift"."kind" IS 'unknown field, unknown value, missing, wrong type, bad format, out of range, disagreement';
 COMMENT ON COLUMN "sync"."drift"."documents" IS 'In how many stored documents it was seen';
-COMMENT ON COLUMN "sync"."drift"."first_seen_at" IS 'UTC';
-COMMENT ON COLUMN "sync"."drift"."last_seen_at" IS 'UTC';
+COMMENT ON COLUMN "sync"."drift"."first_seen_at" IS 'When it was seen first, UTC';
+COMMENT ON COLUMN "sync"."drift"."last_seen_at" IS 'When it was seen last, UTC';
+COMMENT ON COLUMN "sync"."drift"."example" IS 'Where in a document it was seen, as JSON path; extra has there what has no column: extra->example';
 
 CREATE TABLE "sync"."routes" (
   route       VARCHAR,

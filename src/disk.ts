@@ -26,7 +26,7 @@ export function ensureDiskReserve(path: string, reserveBytes = diskReserveBytes,
   if (last.free === undefined || last.free >= reserveBytes) return;
   throw new RingneckError(
     `The disk of ${path} is almost full: ${megabytes(last.free)} free, and ${megabytes(reserveBytes)} are kept in reserve. ` +
-      'Make room (or move RINGNECK_DATA to a larger disk) and start again: it continues where it was.',
+      'Make room (or use a larger disk) and start again: it continues where it was.',
   );
 }
 

@@ -1,13 +1,30 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { messageOf, RingneckError } from './errors.ts';
 
-/** Makes a folder that only its owner may enter; one that exists is left as it is. */
+/** Makes a folder, and those above it, that only its owner may enter; one that exists is left as it is. */
 export function ensureFolder(path: string): void {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeFolder(path);
   } catch (error) {
     throw new RingneckError(`cannot make the folder ${path}: ${messageOf(error)}`, 1, { cause: error });
+  }
+}
+
+const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+
+/** One by one: Node's own `recursive` never ends below a folder that takes no others, as /proc. */
+function makeFolder(path: string): void {
+  if (isFolder(path)) return;
+  const parent = dirname(path);
+  if (parent !== path && !existsSync(parent)) makeFolder(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have been quicker.
+    if (isFolder(path)) return;
+    const takesNone = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    throw takesNone ? new Error(`${parent} takes no folders: name another place`, { cause: error }) : error;
   }
 }
 
@@ -28,13 +45,16 @@ export function writeFileAtomically(path: string, content: string | Uint8Array, 
     rmSync(temporary, { force: true });
     throw error;
   }
-  // The rename itself is durable only once its folder is; Windows cannot open folders.
-  if (process.platform !== 'win32') {
-    const folder = openSync(dirname(path), 'r');
-    try {
-      fsyncSync(folder);
-    } finally {
-      closeSync(folder);
-    }
+  syncFolder(dirname(path));
+}
+
+/** A rename is durable only once its folder is; Windows cannot open folders. */
+export function syncFolder(path: string): void {
+  if (process.platform === 'win32') return;
+  const folder = openSync(path, 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
   }
 }

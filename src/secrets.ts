@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { RingneckError, UsageError } from './errors.ts';
@@ -13,6 +13,8 @@ export interface Secrets {
   put(name: string, token: string): void;
   remove(name: string): void;
   names(): string[];
+  /** HMAC-SHA256 of a text under the same key. */
+  digest(text: string): string;
 }
 
 // `check` is a known text under the same key: it tells a wrong key from a damaged value.
@@ -91,6 +93,11 @@ export function openSecrets({ folder, key: given }: { folder: string; key?: stri
     },
     names() {
       return (file.read()?.accounts ?? []).map(([account]) => account).sort();
+    },
+    digest(text) {
+      // Its salt is kept: the same text shall have the same digest in another process.
+      if (file.read() === undefined) write(begin());
+      return createHmac('sha256', keyOf(file.read()!)).update(text).digest('base64url');
     },
   };
 }

@@ -5,6 +5,7 @@ import { createProgram } from '../src/cli/program.ts';
 import { settingsTable } from '../src/config.ts';
 import { mapResource } from '../src/warehouse/mapping.ts';
 import { listTables } from '../src/warehouse/tables.ts';
+import { listCreated } from '../src/warehouse/views.ts';
 import { tempFolder } from './support/temp-folder.ts';
 import { newPath, openWarehouse } from './support/warehouse.ts';
 
@@ -42,16 +43,18 @@ test('the README names every option that it uses as the command has it', () => {
   expect(used.filter(option => !known.has(option) && option !== '--help')).toEqual([]);
 });
 
-test('the README names every table', () => {
-  const missing = listTables(resources.map(mapResource))
+test('the README names every table, view and macro', () => {
+  const missing = [...listTables(resources.map(mapResource)), ...listCreated()]
     .map(({ name }) => name)
-    .filter(name => !name.startsWith('sync.') && !readme.includes(`\`${name}\``));
+    .filter(name => !name.startsWith('sync.') && !readme.includes(`\`${name}\``) && !readme.includes(`\`${name}(`));
   expect(missing).toEqual([]);
 });
 
 test('every statement in the README runs', async () => {
-  const statements = [...readme.matchAll(/["`](SELECT [^"`]+)["`]/g)].map(match => match[1]!);
-  expect(statements.length).toBeGreaterThanOrEqual(3);
+  const statements = [...readme.matchAll(/["`](SELECT [^"`]+)["`]|```sql\n([^`]+)```|sql\("""([^"]+)"""\)/g)].map(
+    ([, line, block, python]) => line ?? block ?? python!,
+  );
+  expect(statements.length).toBeGreaterThanOrEqual(4);
   const warehouse = await openWarehouse(newPath(folder));
   for (const statement of statements) await warehouse.read(statement);
   await warehouse.close();

@@ -79,6 +79,9 @@ export async function noteEvents(
   return settled;
 }
 
+/** Of an event about somebody who was erased: it is neither noted nor told of. */
+export const FORGOTTEN: Settled = { outcome: 'unknown_user', reason: null };
+
 export const parked = (reason: string): Settled => ({ outcome: 'parked', reason });
 
 /** What the service answered about the document of events: itself, or that it is gone. */

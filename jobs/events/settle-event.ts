@@ -3,13 +3,14 @@ import { ServiceError } from '../../src/client/error.ts';
 import { messageOf } from '../../src/errors.ts';
 import { storable } from '../../src/warehouse/parse-document.ts';
 import { type Account, createAccountFinder } from '../accounts.ts';
+import { wasErased } from '../erase-ids.ts';
 import { decide } from '../outcome.ts';
 import { park } from '../park.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { createPlaces } from '../places.ts';
 import { type AbsentDelays, findRange, settleAbsent } from './absent-documents.ts';
 import { createDocumentFetches, hasTrustedRoute } from './document-fetches.ts';
-import { type AcceptedEvent, type EventInWork, noteEvents, parked, type Settled, type Step } from './event-outcome.ts';
+import { type AcceptedEvent, type EventInWork, FORGOTTEN, noteEvents, parked, type Settled, type Step } from './event-outcome.ts';
 import { createRangeReads } from './range-reads.ts';
 
 /** Events of one account that are worked on at a time: enough to share a range, and few enough of all workers that others find one. */
@@ -55,6 +56,8 @@ export function createSettle(
     const account = await find(event.user_id);
     const userId = account?.userId ?? null;
     const note = async (settled: Settled) => ({ userId, step: { settled: await noteEvents(warehouse, [accepted], userId, settled) } });
+    // Nothing of the event is kept: whoever it is about was erased, and the service goes on speaking of them.
+    if (!account && (await wasErased(pipeline, event.user_id))) return { userId, step: { settled: FORGOTTEN } };
     const resource = resources.get(dataTypeOf(event.data_type));
     if (!resource) return note({ outcome: 'unknown_type', reason: 'this version holds no documents of this kind' });
     if (!account)

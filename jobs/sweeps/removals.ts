@@ -23,6 +23,8 @@ export interface Absence {
   /** What was asked for: wider than `days`. */
   range: { from?: string; to?: string };
   read: CompleteRead;
+  /** What was stored of it before the first request: while nothing of that is missing, nothing needs to be looked up. */
+  before: readonly string[];
   /** Somebody says that what is missing is gone, however much it is. */
   acceptDeletions: boolean;
   onAnswer(): void;
@@ -44,7 +46,8 @@ export type Verdict = { removed: StoredDocument[]; suspicious?: undefined } | { 
  * @throws ServiceError when the confirmation gets no clear answer: then nothing is known to be gone
  */
 export async function findRemoved(absence: Absence): Promise<Verdict> {
-  const { resource, read, acceptDeletions, pipeline } = absence;
+  const { resource, read, before, acceptDeletions, pipeline } = absence;
+  if (before.every(id => read.ids.has(id))) return { removed: [] };
   const { absent, stored } = await readAbsent(absence);
   if (!absent.length) return { removed: [] };
   const hasRoute = hasTrustedRoute(pipeline.client, resource);
@@ -62,6 +65,18 @@ export async function findRemoved(absence: Absence): Promise<Verdict> {
   }
 }
 
+/** The identifiers that are stored of a range: what is read before its first request, and not while its last page lies in memory. */
+export async function readStoredIds(
+  warehouse: Pipeline['warehouse'],
+  { resource, userId, days }: Pick<Absence, 'resource' | 'userId' | 'days'>,
+): Promise<string[]> {
+  const rows = await warehouse.read(`SELECT id FROM ${qualified(resource.name)} WHERE ${whereRange(userId, days)}`);
+  return rows.map(([id]) => id as string);
+}
+
+const whereRange = (userId: string, days: DayRange | undefined) =>
+  `user_id = ${quoteText(userId)}${days ? ` AND day BETWEEN DATE ${quoteText(days.from)} AND DATE ${quoteText(days.to)}` : ''}`;
+
 const suspicionOf = (what: string) => `${what}; nothing was removed: if they are gone, backfill --refresh --accept-deletions removes them`;
 
 async function readAbsent({
@@ -73,8 +88,7 @@ async function readAbsent({
 }: Absence): Promise<{ absent: StoredDocument[]; stored: number }> {
   const rows = await warehouse.read(
     `SELECT id, ${days ? 'day::VARCHAR' : 'NULL'}, fetched_at < make_timestamp(${read.requestedAt}::BIGINT) FROM ${qualified(resource.name)}
-     WHERE user_id = ${quoteText(userId)} ${days ? `AND day BETWEEN DATE ${quoteText(days.from)} AND DATE ${quoteText(days.to)}` : ''}
-     ORDER BY 1`,
+     WHERE ${whereRange(userId, days)} ORDER BY 1`,
   );
   const absent = rows.filter(([id, , before]) => before && !read.ids.has(id as string));
   return { absent: absent.map(([id, day]) => ({ id: id as string, day: day as string | null })), stored: rows.length };

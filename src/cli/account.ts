@@ -6,9 +6,10 @@ import type { Command } from 'commander';
 import { parseAccountName } from '../../jobs/accounts.ts';
 import { addDays, dayOfMicros } from '../../schema/instant.ts';
 import { messageOf, UsageError } from '../errors.ts';
+import { printAccount } from './account-line.ts';
+import { addRemove } from './account-remove.ts';
 import { reportRun } from './backfill.ts';
 import { Interrupted } from './interrupt.ts';
-import type { AccountReport } from './operations.ts';
 import { parseDay, withExample } from './options.ts';
 import { perform } from './perform.ts';
 import { formatTable, printJson, printLine, remark } from './print.ts';
@@ -70,7 +71,9 @@ export function addAccount(program: Command): void {
     }
   });
 
-  const simple = (name: string, description: string, operation: 'removeAccount' | 'pauseAccount' | 'resumeAccount') => {
+  addRemove(account);
+
+  const simple = (name: string, description: string, operation: 'pauseAccount' | 'resumeAccount') => {
     withExample(
       account.command(`${name} <name>`).description(description).option('--json', 'print the account as JSON'),
       `ringneck account ${name} ada`,
@@ -78,7 +81,6 @@ export function addAccount(program: Command): void {
       printAccount(await perform(openSession(), operation, { name: user }), options),
     );
   };
-  simple('remove', 'forget an account’s token; its rows stay', 'removeAccount');
   simple('pause', 'stop asking for an account', 'pauseAccount');
   simple('resume', 'ask for an account again, also one that was parked', 'resumeAccount');
 
@@ -103,11 +105,6 @@ export function addAccount(program: Command): void {
     if (options.json) printJson(made);
     else printLine(made.token);
   });
-}
-
-function printAccount(report: AccountReport, { json }: { json?: true }): void {
-  if (json) printJson(report);
-  else printLine(`${report.user_id} ${report.state}${report.reason ? `: ${report.reason}` : ''}`);
 }
 
 /** Never from the arguments: those stand in the list of processes and in the shell's history. */

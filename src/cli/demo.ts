@@ -14,7 +14,7 @@ import { type Announced, createLines, demoWebhooks, openDemoReceiver, showLife }
 import { questions } from './demo-questions.ts';
 import { findFreePort } from './free-port.ts';
 import { closeAll, Interrupted, interruptible } from './interrupt.ts';
-import { wholeNumber, withExample } from './options.ts';
+import { parseDay, wholeNumber, withExample } from './options.ts';
 import { formatCount, printLine } from './print.ts';
 import { showProgress } from './progress.ts';
 import { writeResult } from './result.ts';
@@ -29,6 +29,7 @@ export function addDemo(program: Command): void {
       .command('demo')
       .description('see it work: a service with generated people, a year of their data, questions in SQL, and a minute of life')
       .option('--days <n>', 'how many days of their data', wholeNumber(1, 3_650), DAYS)
+      .option('--to <day>', 'the last of those days (yesterday); the examples in docs/cookbook.md are of 2025-12-31', parseDay)
       .option('--keep', 'leave service and warehouse running at the end, until Ctrl-C')
       .option('--no-wait', 'do not wait for Enter before each question'),
     'ringneck demo',
@@ -37,15 +38,16 @@ export function addDemo(program: Command): void {
 
 interface Options {
   days: number;
+  to?: string;
   keep?: true;
   wait: boolean;
 }
 
-async function demo({ days, keep, wait }: Options, signal: AbortSignal): Promise<void> {
+async function demo({ days, to, keep, wait }: Options, signal: AbortSignal): Promise<void> {
   const folder = resolve(FOLDER);
   await clearFolder(folder);
-  const today = dayOfMicros(Date.now() * 1000);
-  const range = { from: addDays(today, -days), to: addDays(today, -1) };
+  const last = to ?? addDays(dayOfMicros(Date.now() * 1000), -1);
+  const range = { from: addDays(last, 1 - days), to: last };
 
   printLine(`1. The service, with three generated people and their data from ${range.from} to ${range.to}`);
   const { child, announced } = await startService(folder, range, signal);

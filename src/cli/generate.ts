@@ -5,18 +5,20 @@ import { resources } from '../../schema/index.ts';
 import { describeService } from '../service/openapi.ts';
 import { mapResource } from '../warehouse/mapping.ts';
 import { warehouseScript } from '../warehouse/tables.ts';
+import { writeDataDictionary } from './catalogue/data-dictionary.ts';
 import { remark } from './print.ts';
 
 /** What derives from the declarations and is committed: run by `npm run generate`; with `--check` it only compares. */
-const generated: Record<string, () => string> = {
+const generated: Record<string, () => string | Promise<string>> = {
   'schema/warehouse.sql': () => warehouseScript(resources.map(mapResource)),
   'schema/openapi.json': () => `${JSON.stringify(describeService({ resources, heartRate, webhooks: true }), null, 2)}\n`,
+  'docs/data-dictionary.md': writeDataDictionary,
 };
 
 const check = process.argv.includes('--check');
 for (const [name, make] of Object.entries(generated)) {
   const path = resolve(name);
-  const content = make();
+  const content = await make();
   if (!check) writeFileSync(path, content);
   else if (!existsSync(path) || readFileSync(path, 'utf8') !== content) {
     remark(`${name} is not what the declarations in schema/ give: run \`npm run generate\` and commit it`);

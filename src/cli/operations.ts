@@ -13,17 +13,21 @@ import { prepareRequest, type Skipped } from '../../jobs/backfill.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
 import { probeAccount } from '../../jobs/probe.ts';
-import type { Progress, Run, RunRequest, RunSummary } from '../../jobs/run.ts';
+import type { Progress, RunRequest, RunSummary } from '../../jobs/run.ts';
 import { collectQueue, planWindows } from '../../jobs/runs.ts';
-import { type AccountStatus, isoOf, reportAccounts } from '../../jobs/status.ts';
+import { type AccountStatus, type DriftStatus, isoOf, reportAccounts, reportDrift } from '../../jobs/status.ts';
 import { startNightly } from '../../jobs/sweeps/nightly.ts';
 import { reportWebhooks, type WebhookStatus } from '../../jobs/webhook-status.ts';
 import type { DayRange } from '../../jobs/windows.ts';
 import { ServiceError } from '../client/error.ts';
 import type { OperationContext } from '../control/operations.ts';
 import { messageOf, UsageError } from '../errors.ts';
+import { coverageOperations } from './coverage/operations.ts';
 import { doctorOperations } from './doctor/examine.ts';
+import { eraseOperations } from './erase/operations.ts';
+import { followRun, type RunReport } from './follow-run.ts';
 import type { Owner } from './owner.ts';
+import { snapshotOperations } from './snapshot-operations.ts';
 import { subscriptionOperations } from './subscription-operations.ts';
 
 export interface BackfillInput extends DayRange {
@@ -38,16 +42,11 @@ export interface BackfillInput extends DayRange {
   detach?: boolean;
 }
 
+export type { RunReport } from './follow-run.ts';
+
 export interface NightlyInput {
   days: number;
   acceptDeletions?: boolean;
-}
-
-export interface RunReport extends RunSummary {
-  /** What was left out, because it was parked or paused before. */
-  not_asked: Skipped[];
-  /** Where heart rate was read, once known. */
-  heart_rate_path: string | null;
 }
 
 export interface AccountReport {
@@ -65,9 +64,9 @@ export interface StatusReport {
   webhooks: WebhookStatus | null;
   snapshot: { at: string | null };
   heart_rate_path: string | null;
+  /** Of the last 30 days. */
+  drift: DriftStatus[];
 }
-
-const PROGRESS_MS = 200;
 
 const reportOf = ({ userId, serviceUserId, state, reason, since }: Account): AccountReport => ({
   user_id: userId,
@@ -95,33 +94,12 @@ export function operationsOf(owner: Owner) {
     }
   }
 
-  /** Follows a run to its end; a caller who stops ends the run, an owner who closes leaves it to the next start. */
-  async function follow(run: Run, skipped: Skipped[], { emit, signal }: OperationContext<Progress>): Promise<RunReport> {
-    const mine = run.claim();
-    const timer = setInterval(() => emit(run.progress), PROGRESS_MS);
-    let close: (reason: unknown) => void = () => undefined;
-    const closing = new Promise<never>((_, reject) => {
-      close = reject;
-    });
-    const onAbort = () => {
-      if ((signal.reason as { exitCode?: number } | undefined)?.exitCode === 130 && mine) void run.stop();
-      else close(signal.reason);
-    };
-    signal.addEventListener('abort', onAbort);
-    if (signal.aborted) onAbort();
-    try {
-      const summary = await Promise.race([run.done, closing]);
-      emit(run.progress);
-      return { ...summary, not_asked: skipped, heart_rate_path: (await owner.client()).heartRatePath ?? null };
-    } finally {
-      clearInterval(timer);
-      signal.removeEventListener('abort', onAbort);
-    }
-  }
-
   return {
     ...subscriptionOperations(owner),
+    ...coverageOperations(owner),
     ...doctorOperations(owner),
+    ...eraseOperations(owner),
+    ...snapshotOperations(owner),
 
     async backfill(input: BackfillInput, context: OperationContext<Progress>): Promise<RunReport> {
       const selected = { warehouse, collections: collectionsOf(warehouse.mappings.map(({ resource }) => resource)) };
@@ -140,7 +118,7 @@ export function operationsOf(owner: Owner) {
       }
       ensureTokensReadable(request.users);
       const pipeline = await owner.pipeline();
-      return follow(await pipeline.runs.start(request), skipped, context);
+      return followRun(owner, await pipeline.runs.start(request), skipped, context);
     },
 
     async nightly({ days, acceptDeletions }: NightlyInput, context: OperationContext<Progress>): Promise<RunReport> {
@@ -152,7 +130,7 @@ export function operationsOf(owner: Owner) {
         await run.done;
         throw nobodyToAsk(skipped);
       }
-      return follow(run, skipped, context);
+      return followRun(owner, run, skipped, context);
     },
 
     /** Adds an account or gives a known one its new token; asks the service whether it takes the token. */
@@ -216,17 +194,8 @@ export function operationsOf(owner: Owner) {
         }),
         snapshot: { at: modifiedAt(owner.settings.snapshot) },
         heart_rate_path: await readHeartRatePath(warehouse),
+        drift: await reportDrift({ warehouse, now }),
       };
-    },
-
-    async snapshot(_: Record<string, never>): Promise<{ path: string; at: string }> {
-      const { path, at } = await owner.snapshot();
-      return { path, at: isoOf(at * 1000) };
-    },
-
-    async freshSnapshot(_: Record<string, never>): Promise<{ path: string; at: string; stale: boolean }> {
-      const { path, at, stale } = await owner.freshSnapshot();
-      return { path, at: isoOf(at * 1000), stale };
     },
   };
 }

@@ -1,5 +1,4 @@
-import { statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { startCollecting } from '../../jobs/collect.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
@@ -11,8 +10,8 @@ import type { Resource } from '../../schema/resource.ts';
 import { type Client, type ClientOptions, createClient } from '../client/client.ts';
 import { createSubscriptionClient } from '../client/subscriptions.ts';
 import { environment, type Settings } from '../config.ts';
-import { diskReserveBytes, ensureDiskReserve } from '../disk.ts';
-import { messageOf, RingneckError, UsageError } from '../errors.ts';
+import { ensureDiskReserve } from '../disk.ts';
+import { messageOf, RingneckError, TryLaterError, UsageError } from '../errors.ts';
 import { ensureFolder } from '../files.ts';
 import type { Log } from '../log.ts';
 import { type MirrorTokens, openMirrorTokens } from '../mirror-tokens.ts';
@@ -20,6 +19,8 @@ import { createOnFailure, type OnFailure } from '../on-failure.ts';
 import { openQueues } from '../queue/open.ts';
 import { openSecrets, type Secrets } from '../secrets.ts';
 import { Warehouse } from '../warehouse/warehouse.ts';
+import { finishErase, isErasing } from './erase/erase.ts';
+import { Snapshots } from './snapshots.ts';
 
 export interface OwnerOptions {
   settings: Settings;
@@ -42,15 +43,21 @@ export class Owner {
   readonly warehouse: Warehouse;
   readonly secrets: Secrets;
   readonly mirrorTokens: MirrorTokens;
+  readonly snapshots: Snapshots;
   readonly now: () => number;
   readonly onFailure: OnFailure;
   /** What the receiver refused since it listens, by reason. */
   refusals: () => Readonly<Record<string, number>> = () => ({});
+  /** Does work on the folder while nothing in it is open. Who keeps the owner says whether it is opened again. */
+  whileClosed: <T>(work: () => Promise<T>) => Promise<T> = async work => {
+    await this.close();
+    return work();
+  };
   readonly #options: OwnerOptions;
   #client: Promise<Client> | undefined;
   #keeper: Promise<SubscriptionKeeper> | undefined;
   #pipeline: Promise<Pipeline> | undefined;
-  #copy: { at: number; commits: number; tookMs: number } | undefined;
+  #closing: Promise<void> | undefined;
 
   private constructor(options: OwnerOptions, warehouse: Warehouse) {
     this.#options = options;
@@ -61,12 +68,14 @@ export class Owner {
     this.warehouse = warehouse;
     this.secrets = openSecrets({ folder: options.settings.data, key: options.settings.secretKey });
     this.mirrorTokens = openMirrorTokens(options.settings.data);
+    this.snapshots = new Snapshots(this);
   }
 
   /** @throws TryLaterError naming the process that holds the warehouse */
   static async open(options: OwnerOptions): Promise<Owner> {
     const { settings, log, now } = options;
     ensureFolder(settings.data);
+    await finishErase(options);
     const warehouse = await Warehouse.open({
       path: join(settings.data, 'warehouse.duckdb'),
       resources: options.resources ?? resources,
@@ -78,6 +87,11 @@ export class Owner {
         process.exit(1);
       },
     });
+    // Begun by another process while this one waited for the file.
+    if (isErasing(settings.data)) {
+      await warehouse.close();
+      throw new TryLaterError(`an account is being erased from ${settings.data}; try again in a moment`);
+    }
     return new Owner(options, warehouse);
   }
 
@@ -179,29 +193,14 @@ export class Owner {
     return this.#pipeline;
   }
 
-  /** Publishes a copy for readers. */
-  async snapshot(): Promise<{ path: string; at: number }> {
-    const { settings, warehouse, now } = this;
-    ensureFolder(dirname(settings.snapshot));
-    // At most as large as the warehouse, for it leaves out and sorts.
-    ensureDiskReserve(dirname(settings.snapshot), diskReserveBytes + statSync(warehouse.path).size);
-    const commits = warehouse.commits;
-    const at = now();
-    const start = performance.now();
-    await warehouse.snapshot(settings.snapshot, settings.snapshotMode);
-    this.#copy = { at, commits, tookMs: performance.now() - start };
-    return { path: settings.snapshot, at };
-  }
-
-  /** The last copy, made anew when something was committed since and copying is quick. */
-  async freshSnapshot(): Promise<{ path: string; at: number; stale: boolean }> {
-    if (!this.#copy || (this.#copy.commits !== this.warehouse.commits && this.#copy.tookMs < QUICK_COPY_MS)) await this.snapshot();
-    const { at, commits } = this.#copy!;
-    return { path: this.settings.snapshot, at, stale: commits !== this.warehouse.commits };
-  }
-
   /** Leaves runs to the next start, commits what waits, and gives the folder back. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.snapshots.close();
     try {
       const pipeline = await this.#pipeline?.catch(() => undefined);
       pipeline?.runs.close();
@@ -214,5 +213,3 @@ export class Owner {
     }
   }
 }
-
-const QUICK_COPY_MS = 2_000;

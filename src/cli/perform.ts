@@ -1,8 +1,8 @@
 import { type Door, findDoor } from '../control/find-door.ts';
 import { type EventOf, type InputOf, isDetached, type ResultOf } from '../control/operations.ts';
 import { TryLaterError } from '../errors.ts';
+import type { KeptFolder } from './kept-folder.ts';
 import type { OwnerOperations } from './operations.ts';
-import type { Owner } from './owner.ts';
 import type { Session } from './session.ts';
 
 /**
@@ -25,14 +25,10 @@ export async function perform<Name extends keyof OwnerOperations & string>(
   const door = await findDoor<OwnerOperations>(settings.data);
   if (door) return through(door);
   // Loaded only by whoever becomes the owner: the database and the queue take longer to load than most commands to run.
-  const [{ Owner }, { operationsOf }, { openDoor }] = await Promise.all([
-    import('./owner.ts'),
-    import('./operations.ts'),
-    import('../control/open-door.ts'),
-  ]);
-  let owner: Owner;
+  const [{ keepFolder }, { openDoor }] = await Promise.all([import('./kept-folder.ts'), import('../control/open-door.ts')]);
+  let folder: KeptFolder;
   try {
-    owner = await Owner.open({ settings, log });
+    folder = await keepFolder({ settings, log });
   } catch (error) {
     // Who was opening the folder in the same moment has a door by now.
     const late = error instanceof TryLaterError ? await findDoor<OwnerOperations>(settings.data) : undefined;
@@ -40,7 +36,7 @@ export async function perform<Name extends keyof OwnerOperations & string>(
     throw error;
   }
   try {
-    const operations = operationsOf(owner);
+    const { operations } = folder;
     const opened = await openDoor({ folder: settings.data, operations, log });
     try {
       const operation = operations[name] as (input: unknown, context: unknown) => Promise<unknown>;
@@ -50,7 +46,7 @@ export async function perform<Name extends keyof OwnerOperations & string>(
       await opened.close();
     }
   } finally {
-    await owner.close();
+    await folder.close();
   }
 }
 

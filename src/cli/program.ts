@@ -2,8 +2,11 @@ import { Command } from 'commander';
 import { version } from '../version.ts';
 import { addAccount } from './account.ts';
 import { addBackfill } from './backfill.ts';
+import { addCoverage } from './coverage.ts';
 import { addDemo } from './demo.ts';
+import { addDescribe } from './describe.ts';
 import { addDoctor } from './doctor.ts';
+import { addExport } from './export.ts';
 import { addNightly } from './nightly.ts';
 import { withExample } from './options.ts';
 import { addService } from './service.ts';
@@ -11,6 +14,7 @@ import { addSnapshot } from './snapshot.ts';
 import { addSql } from './sql.ts';
 import { addStatus } from './status.ts';
 import { addSubscriptions } from './subscriptions.ts';
+import { addTables } from './tables.ts';
 import { addUp } from './up.ts';
 
 const EXIT_CODES = `
@@ -37,8 +41,12 @@ export function createProgram(): Command {
     addUp,
     addSubscriptions,
     addStatus,
+    addCoverage,
+    addTables,
+    addDescribe,
     addSql,
     addSnapshot,
+    addExport,
     addDoctor,
   ])
     add(program);

@@ -32,15 +32,14 @@ type Chunks = QueryResult['chunks'];
 const jsonRow = (columns: readonly ResultColumn[], row: readonly Cell[]) =>
   `{${columns.map(({ name, json }, i) => `${JSON.stringify(name)}:${json(row[i]!)}`).join(',')}}`;
 
+/** Each write ends with a line: a result that ends early leaves no half one. */
 async function writeJson(columns: readonly ResultColumn[], chunks: Chunks, write: Write): Promise<void> {
-  let first = true;
-  await write('[');
+  let waiting = '';
   for await (const rows of chunks) {
-    const text = rows.map(row => jsonRow(columns, row)).join(',\n');
-    await write(first ? text : `,\n${text}`);
-    first = false;
+    await write(waiting && `${waiting},\n`);
+    waiting = `${waiting ? '' : '['}${rows.map(row => jsonRow(columns, row)).join(',\n')}`;
   }
-  await write(']\n');
+  await write(`${waiting || '['}]\n`);
 }
 
 async function writeCsv(columns: readonly ResultColumn[], chunks: Chunks, write: Write): Promise<void> {
@@ -57,7 +56,7 @@ function csvField(text: string | null): string {
 }
 
 async function writeTable(columns: readonly ResultColumn[], chunks: Chunks, write: Write): Promise<void> {
-  const head = columns.map(({ name }) => name);
+  const head = columns.map(({ name }) => printable(name));
   let widths: number[] | undefined;
   let waiting: string[][] = [];
   const line = (cells: readonly string[]) =>
@@ -67,7 +66,7 @@ async function writeTable(columns: readonly ResultColumn[], chunks: Chunks, writ
       .trimEnd()}\n`;
   const flush = async () => {
     if (!widths) {
-      widths = head.map((name, i) => waiting.reduce((width, cells) => Math.max(width, stringWidth(cells[i]!)), stringWidth(name)));
+      widths = head.map((name, i) => waiting.reduce((width, cells) => Math.max(width, widthOf(cells[i]!)), widthOf(name)));
       await write(line(head));
       await write(line(widths.map(width => '─'.repeat(width))));
     }
@@ -75,19 +74,26 @@ async function writeTable(columns: readonly ResultColumn[], chunks: Chunks, writ
     waiting = [];
   };
   for await (const rows of chunks) {
-    for (const row of rows) waiting.push(columns.map(({ text }, i) => printable(text(row[i]!))));
+    for (const row of rows) waiting.push(columns.map(({ text }, i) => printable(text(row[i]!) ?? '')));
     if (widths || waiting.length >= ROWS_MEASURED) await flush();
   }
   if (columns.length && (!widths || waiting.length)) await flush();
 }
 
-/** One row is one line; control characters must not reach a terminal. */
-function printable(text: string | null): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  return (text ?? '').replace(/[\u0000-\u001f\u007f-\u009f]/g, character => JSON.stringify(character).slice(1, -1));
+/** What moves a terminal's cursor, changes its state, or turns the direction of its text; and what would break a line. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+const SHORT: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+/** One line that does nothing to a terminal but show. */
+export function printable(text: string): string {
+  return text.replace(UNPRINTABLE, character => SHORT[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
+/** How many places of a terminal a printable text takes. */
+export const widthOf = (text: string): number => (/^[ -~]*$/.test(text) ? text.length : stringWidth(text));
+
 function pad(text: string, width: number, right: boolean): string {
-  const space = ' '.repeat(Math.max(0, width - stringWidth(text)));
+  const space = ' '.repeat(Math.max(0, width - widthOf(text)));
   return right ? space + text : text + space;
 }

@@ -9,11 +9,13 @@ export function addSnapshot(program: Command): void {
     program
       .command('snapshot')
       .description('publish a sorted copy of the warehouse, without tokens and internals, for readers')
-      .option('--json', 'print {path, at}'),
+      .option('--dated', 'keep one under its date beside the published one, with a manifest of what it holds, to cite')
+      .option('--json', 'print {path, at}, of a dated one also its manifest and SHA-256'),
     'ringneck snapshot',
-  ).action(async (options: { json?: true }) => {
-    const published = await perform(openSession(), 'snapshot', {});
-    if (options.json) printJson(published);
+    'ringneck snapshot --dated',
+  ).action(async ({ dated, json }: { dated?: true; json?: true }) => {
+    const published = await perform(openSession(), dated ? 'datedSnapshot' : 'snapshot', {});
+    if (json) printJson(published);
     else printLine(published.path);
   });
 }

@@ -1,44 +1,77 @@
-import { join } from 'node:path';
+import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { type Command, Option } from 'commander';
-import { findDoor } from '../control/find-door.ts';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { RingneckError, UsageError } from '../errors.ts';
+import { getSource, hasOwnerSince, remarkStale, type Source } from './find-source.ts';
 import { interruptible } from './interrupt.ts';
-import type { OwnerOperations } from './operations.ts';
-import { withExample } from './options.ts';
+import { wholeNumber, withExample } from './options.ts';
 import { remark } from './print.ts';
-import { FORMATS, type Format, writeResult } from './result.ts';
+import { FORMATS, type Format, printable } from './result.ts';
 import { openSession, type Session } from './session.ts';
+import { type Limits, startReader } from './sql/ask.ts';
+
+interface Options {
+  format: Format;
+  memory: Limits['memory'];
+  timeout: number;
+}
+
+const MORE = `
+What there is to ask: ringneck tables, ringneck describe NAME, and the questions of docs/cookbook.md.
+The query runs read-only in a process of its own, which can reach no file and no network; of several statements all are run and the
+last one's result is written. While \`ringneck up\` runs, its snapshot is asked. Any other tool reads the snapshot as well, read-only:
+  duckdb -readonly data/snapshot.duckdb`;
 
 export function addSql(program: Command): void {
   withExample(
     program
       .command('sql [query]')
-      .description('ask the warehouse in SQL, read-only; the query may come from standard input')
-      .addOption(new Option('--format <format>', 'how the result is written').choices(FORMATS).default('table')),
+      .description('ask the warehouse in SQL, read-only: at a prompt on a terminal, else the query may come from standard input')
+      .addOption(new Option('--format <format>', 'how the result is written').choices(FORMATS).default('table'))
+      .addOption(
+        new Option('--memory <size>', 'what a query may take').argParser(parseMemory).default({ text: '1GB', bytes: 2 ** 30 }, '1GB'),
+      )
+      .option('--timeout <seconds>', 'how long a query may take, from its start to its last row', wholeNumber(1, 86_400), 300)
+      .addHelpText('after', MORE),
+    'ringneck sql',
     `ringneck sql "SELECT user_id, round(avg(total_sleep_duration) / 3600, 1) AS hours FROM sleep WHERE type = 'long_sleep' GROUP BY ALL"`,
+    `ringneck sql "SELECT day, stress_high FROM daily_stress WHERE user_id = 'ada' ORDER BY stress_high DESC LIMIT 10" --format json`,
     'ringneck sql --format csv < question.sql > answer.csv',
-  ).action(async (query: string | undefined, options: { format: Format }) => {
+  ).action(async (query: string | undefined, { format, memory, timeout }: Options) => {
     const session = openSession();
+    const limits = { memory, seconds: timeout };
+    if (query === undefined && format === 'table' && process.stdin.isTTY && process.stdout.isTTY) {
+      const { runPrompt } = await import('./sql/prompt.ts');
+      return runPrompt(session.settings, limits);
+    }
     const sql = query ?? (await readQuery());
     if (!sql.trim()) throw new UsageError('no query: give one as an argument or on standard input');
-    const path = await findSource(session);
-    const { openReader } = await import('../warehouse/query.ts');
-    const reader = await openReader(path);
-    try {
-      await interruptible(async signal => {
-        signal.addEventListener('abort', () => reader.interrupt());
-        try {
-          await writeResult(await reader.query(sql), options.format, process.stdout);
-        } catch (error) {
-          if (signal.aborted) throw signal.reason;
-          throw error instanceof RingneckError ? new RingneckError(oneLine(error.message), error.exitCode, { cause: error }) : error;
-        }
-      });
-    } finally {
-      await reader.close();
-    }
+    await interruptible(signal => writeAnswer(session, sql, format, limits, signal));
   });
+}
+
+async function writeAnswer(session: Session, sql: string, format: Format, limits: Limits, signal: AbortSignal): Promise<void> {
+  // It starts while the owner is asked for its snapshot.
+  const reader = startReader(limits);
+  let source: Source | undefined;
+  try {
+    source = await getSource(session.settings, signal);
+    const { path } = source;
+    remarkStale(source);
+    await reader.ask(
+      { path, sql, as: { format } },
+      async frame => {
+        if (frame.kind === 'text' && !process.stdout.write(frame.text)) await once(process.stdout, 'drain');
+      },
+      signal,
+    );
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    if (source && (await hasOwnerSince(error, source, session.settings))) return writeAnswer(session, sql, format, limits, signal);
+    throw error instanceof RingneckError ? new RingneckError(printable(oneLine(error.message)), error.exitCode, { cause: error }) : error;
+  } finally {
+    await reader.end();
+  }
 }
 
 /** What DuckDB says in several lines, the place among them shown by a caret, as one. */
@@ -53,16 +86,17 @@ export function oneLine(message: string): string {
   return `${rest} (line ${number}, ${place ? `at ${JSON.stringify(place)}` : 'at its end'})`;
 }
 
+const UNITS: Record<string, number> = { kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30, tib: 2 ** 40 };
+const LEAST_BYTES = 32 * 2 ** 20;
+
+function parseMemory(given: string): Limits['memory'] {
+  const [, size, unit] = /^(\d+(?:\.\d+)?)\s*([KMGT]i?B)$/i.exec(given.trim()) ?? [];
+  const bytes = Number(size) * (UNITS[unit?.toLowerCase() ?? ''] ?? 0);
+  if (!(bytes >= LEAST_BYTES)) throw new InvalidArgumentError('expected a size of at least 32MiB, as 500MB or 4GB');
+  return { text: given.trim(), bytes };
+}
+
 function readQuery(): Promise<string> {
   if (process.stdin.isTTY) remark('Type the query, then Ctrl-D:');
   return text(process.stdin);
-}
-
-/** The warehouse itself when nobody owns it, else the owner's snapshot: a reader never works in the writer's instance. */
-async function findSource({ settings }: Session): Promise<string> {
-  const door = await findDoor<OwnerOperations>(settings.data);
-  if (!door) return join(settings.data, 'warehouse.duckdb');
-  const { path, at, stale } = await door.call('freshSnapshot', {});
-  if (stale) remark(`this is the snapshot of ${at}: the warehouse has changed since, and copying it takes a while (ringneck snapshot)`);
-  return path;
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { DriftStatus } from '../../jobs/status.ts';
 import type { WebhookStatus } from '../../jobs/webhook-status.ts';
 import type { StatusReport } from './operations.ts';
 import { withExample } from './options.ts';
@@ -20,7 +21,7 @@ export function addStatus(program: Command): void {
   });
 }
 
-function printStatus({ accounts, queue, webhooks, snapshot, heart_rate_path: path }: StatusReport): void {
+function printStatus({ accounts, queue, webhooks, snapshot, heart_rate_path: path, drift }: StatusReport): void {
   if (!accounts.length) remark('no account yet: ringneck account add NAME');
   for (const account of accounts) {
     printLine(`${account.user_id}: ${account.state}${account.reason ? ` (${account.reason})` : ''}`);
@@ -40,7 +41,28 @@ function printStatus({ accounts, queue, webhooks, snapshot, heart_rate_path: pat
   if (webhooks) printWebhooks(webhooks);
   else printLine('webhooks: not configured (RINGNECK_CALLBACK_URL)');
   if (path) printLine(`heart rate: ${path}${path.includes('/sandbox/') ? ' (generated data)' : ''}`);
+  if (drift.length) printLine(`drift: ${countDrift(drift)}: ringneck sql 'FROM sync.drift'`);
 }
+
+/** 3 unknown fields, 1 unknown value since 2026-11-01 */
+function countDrift(drift: readonly DriftStatus[]): string {
+  const counts: Record<string, number> = {};
+  for (const { kind } of drift) counts[kind] = (counts[kind] ?? 0) + 1;
+  const [since = ''] = drift.map(({ first_seen_at: first }) => first).sort();
+  return `${Object.entries(counts)
+    .map(([kind, count]) => `${count} ${DRIFT_NAMES[kind]?.[count === 1 ? 0 : 1] ?? kind}`)
+    .join(', ')} since ${since.slice(0, 10)}`;
+}
+
+const DRIFT_NAMES: Record<string, readonly [one: string, several: string]> = {
+  'unknown field': ['unknown field', 'unknown fields'],
+  'unknown value': ['unknown value', 'unknown values'],
+  missing: ['missing field', 'missing fields'],
+  'wrong type': ['wrong type', 'wrong types'],
+  'bad format': ['bad format', 'bad formats'],
+  'out of range': ['field out of range', 'fields out of range'],
+  disagreement: ['disagreement', 'disagreements'],
+};
 
 function printWebhooks(status: WebhookStatus): void {
   const { callback_url: url, subscriptions, active, wanted, problem, problems, last_event_at: last, missed_24h: missed } = status;

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import { findDoor } from '../control/find-door.ts';
 import { TryLaterError } from '../errors.ts';
+import type { WebhookOptions } from '../receiver/webhook.ts';
 import { formatEvent } from './event-line.ts';
+import type { Following } from './follow-events.ts';
 import { closeAll, interruptible } from './interrupt.ts';
 import { listening } from './listen.ts';
 import { wholeNumber, withExample } from './options.ts';
@@ -23,12 +25,12 @@ export function addUp(program: Command): void {
     'ringneck up --mirror 4001',
   ).action(async (options: { mirror?: number; events?: true }) => {
     const { settings, log } = openSession();
-    const [{ Owner }, { operationsOf }, { openDoor }, { openReceiver }, { followEvents }] = await Promise.all([
-      import('./owner.ts'),
-      import('./operations.ts'),
+    const [{ keepFolder }, { openDoor }, { openReceiver }, { followEvents }, { keepUpToDate }] = await Promise.all([
+      import('./kept-folder.ts'),
       import('../control/open-door.ts'),
       import('../receiver/receiver.ts'),
       import('./follow-events.ts'),
+      import('./snapshot-schedule.ts'),
     ]);
     await interruptible(async signal => {
       const closing: (() => Promise<unknown>)[] = [];
@@ -36,35 +38,53 @@ export function addUp(program: Command): void {
         // Another `up` is told at once; a command that is about to end is waited for.
         const other = await findDoor(settings.data);
         if (other) throw new TryLaterError(`${settings.data} is owned by a running ringneck (PID ${other.pid}): end it first`);
-        const owner = await Owner.open({ settings, log });
-        closing.push(() => owner.close());
-        const door = await openDoor({ folder: settings.data, operations: operationsOf(owner), log });
+        const folder = await keepFolder({ settings, log });
+        closing.push(() => folder.close());
+        const door = await openDoor({ folder: settings.data, operations: folder.operations, log });
         closing.push(() => door.close());
-        const pipeline = await owner.pipeline();
-        const following = await followEvents(owner);
+        closing.push(() => folder.end());
+        let following: Following | undefined;
+        await folder.during(async owner => {
+          following = await followEvents(owner);
+          return () => {
+            following = undefined;
+          };
+        });
         const { host, port } = settings;
+        const webhook = webhookOf(() => following);
         const receiver = await listening(
           { host, port },
           'RINGNECK_PORT',
-          openReceiver({ ready: readiness(owner), ...(following.webhook ? { webhook: following.webhook } : {}) }, { host, port }),
+          openReceiver({ ready: readiness(() => folder.owner), ...(webhook ? { webhook } : {}) }, { host, port }),
         );
         closing.push(() => receiver.close());
-        owner.refusals = receiver.refusals;
+        await folder.during(async owner => {
+          owner.refusals = receiver.refusals;
+          return () => undefined;
+        });
         if (options.mirror !== undefined) {
           const { serveMirror } = await import('./mirror.ts');
           const address = { host, port: options.mirror };
-          const mirror = await listening(address, '--mirror', serveMirror(owner, address));
-          closing.push(() => mirror.close());
-          log.info({ url: mirror.url }, 'the mirror is served');
+          await folder.during(async owner => {
+            const mirror = await listening(address, '--mirror', serveMirror(owner, address));
+            // The same place again, also when any free one was asked for.
+            address.port = Number(new URL(mirror.url).port);
+            log.info({ url: mirror.url }, 'the mirror is served');
+            return () => mirror.close();
+          });
         }
-        const schedules = await following.start(options.events ? { onEvent: line => printLine(formatEvent(line)) } : {});
-        closing.push(async () => schedules.close());
-        const { kind: queue } = pipeline.queues;
-        log.info(
-          { url: receiver.url, data: settings.data, queue, nightly: settings.nightly, webhooks: following.webhook !== undefined },
-          'up',
-        );
-        if (!signal.aborted) await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve()));
+        await folder.during(async () => {
+          const schedules = await following!.start(options.events ? { onEvent: line => printLine(formatEvent(line)) } : {});
+          return () => schedules.close();
+        });
+        await folder.during(async owner => {
+          const kept = await keepUpToDate(owner);
+          return () => kept.close();
+        });
+        const queue = settings.queueUrl ? 'redis' : 'embedded';
+        log.info({ url: receiver.url, data: settings.data, queue, nightly: settings.nightly, webhooks: webhook !== undefined }, 'up');
+        const stopped = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve()));
+        if (!signal.aborted) await Promise.race([stopped, folder.broken]);
         log.info('stopping');
       } finally {
         await closeAll(closing);
@@ -73,11 +93,29 @@ export function addUp(program: Command): void {
   });
 }
 
+/** What the receiver does with events; while the folder is closed for a while none is accepted, and each is sent again. */
+export function webhookOf(find: () => Following | undefined): WebhookOptions | undefined {
+  const first = find()?.webhook;
+  return (
+    first && {
+      ...first,
+      accept: async event => {
+        const webhook = find()?.webhook;
+        if (!webhook) throw new TryLaterError('an account is being erased');
+        return webhook.accept(event);
+      },
+      isGone: event => find()?.webhook?.isGone?.(event) ?? false,
+      noteGone: event => find()?.webhook?.noteGone?.(event),
+    }
+  );
+}
+
 /** Ready means that a write succeeds; asked more often, the last answer counts for a while. */
-function readiness(owner: Owner): () => Promise<void> {
+function readiness(find: () => Owner): () => Promise<void> {
   let last: { at: number; answer: Promise<void> } | undefined;
-  return () => {
+  return async () => {
     const now = Date.now();
+    const owner = find();
     if (!last || now - last.at >= READY_EVERY_MS) {
       const row = { value: new Date(now).toISOString() };
       last = { at: now, answer: owner.warehouse.record([{ table: 'sync.meta', key: { key: 'ready_at' }, row }]) };

@@ -22,7 +22,7 @@ const STORING_MEMORY = '80MB';
  * Sorting whole tables needs more: 96 MB were too little for 50 million rows. So does live work: until a checkpoint each column of each table
  * that was written to holds a block, 150 MB in all, and with less DuckDB compresses them into a file and back at each commit.
  */
-const LARGE_MEMORY = '256MB';
+export const LARGE_MEMORY = '256MB';
 
 export interface Database {
   instance: DuckDBInstance;
@@ -119,11 +119,16 @@ export function refuseOpen(path: string): void {
  * Opens a file, waiting while another process holds it.
  * @throws TryLaterError naming that process
  */
-export async function openWaiting(path: string, config: Record<string, string>, patienceMs = LOCK_PATIENCE_MS): Promise<DuckDBInstance> {
+export function openWaiting(path: string, config: Record<string, string>, patienceMs = LOCK_PATIENCE_MS): Promise<DuckDBInstance> {
+  return waitForHolder(path, () => DuckDBInstance.create(path, { autoinstall_known_extensions: 'false', ...config }), patienceMs);
+}
+
+/** Opens a file in some way, as often as it takes while another process holds it. */
+export async function waitForHolder<T>(path: string, open: () => Promise<T>, patienceMs = LOCK_PATIENCE_MS): Promise<T> {
   const until = Date.now() + patienceMs;
   for (;;) {
     try {
-      return await DuckDBInstance.create(path, { autoinstall_known_extensions: 'false', ...config });
+      return await open();
     } catch (error) {
       const holder = lockHolder(error);
       if (!holder) throw new RingneckError(`cannot open ${path}: ${firstLine(error)}`, 1, { cause: error });

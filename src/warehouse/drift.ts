@@ -9,29 +9,36 @@ export async function driftEntries(
   observed: readonly { collection: string; drift: readonly Drift[] }[],
   now: number,
 ): Promise<LedgerEntry[]> {
-  const counts = new Map<string, number>();
+  const seen = new Map<string, { documents: number; example: string }>();
   for (const { collection, drift } of observed) {
-    for (const { path, kind } of drift) {
+    for (const { path, kind, example } of drift) {
       const key = JSON.stringify([collection, path, kind]);
-      counts.set(key, (counts.get(key) ?? 0) + 1);
+      const before = seen.get(key);
+      if (before) before.documents++;
+      else seen.set(key, { documents: 1, example });
     }
   }
-  if (!counts.size) return [];
+  if (!seen.size) return [];
   const known = new Map(
-    (await readRows(connection, 'SELECT collection, path, kind, documents, first_seen_at FROM sync.drift')).map(
-      ([collection, path, kind, documents, first]) => [
+    (await readRows(connection, 'SELECT collection, path, kind, documents, first_seen_at, example FROM sync.drift')).map(
+      ([collection, path, kind, documents, first, example]) => [
         JSON.stringify([collection, path, kind]),
-        { documents: documents as number, first: first as number },
+        { documents: documents as number, first: first as number, example: example as string | null },
       ],
     ),
   );
-  return [...counts].map(([key, count]) => {
+  return [...seen].map(([key, { documents, example }]) => {
     const [collection, path, kind] = JSON.parse(key) as [string, string, string];
     const before = known.get(key);
     return {
       table: 'sync.drift',
       key: { collection, path, kind },
-      row: { documents: (before?.documents ?? 0) + count, first_seen_at: before?.first ?? now, last_seen_at: now },
+      row: {
+        documents: (before?.documents ?? 0) + documents,
+        first_seen_at: before?.first ?? now,
+        last_seen_at: now,
+        example: before?.example ?? example,
+      },
     };
   });
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Sample } from '../../schema/fields.ts';
-import { findInstant, type Instant } from '../../schema/instant.ts';
+import { findDayNumber, findInstant, type Instant } from '../../schema/instant.ts';
 import type { Field, Mapping } from './mapping.ts';
 import { MAPPING_VERSION } from './mapping.ts';
 
@@ -17,6 +17,8 @@ export interface Run {
 /** Something that a document had and its declaration does not foresee. Never holds a value. */
 export interface Drift {
   path: string;
+  /** Where it was seen, as JSON path: `$.met.items[17]`. */
+  example: string;
   kind: 'unknown field' | 'unknown value' | 'missing' | 'wrong type' | 'bad format' | 'out of range' | 'disagreement';
 }
 
@@ -35,11 +37,13 @@ export interface ParsedDocument {
 }
 
 export interface RejectedDocument {
-  /** Empty when the document has no usable id. */
+  /** Where the document has no usable one, `keyOfText`. */
   id: string;
   reason: string;
   /** The whole document as JSON text. */
   text: string;
+  /** The calendar day that it says it belongs to. */
+  day: string | null;
 }
 
 export type Parsed = { document: ParsedDocument; rejected?: undefined } | { rejected: RejectedDocument; document?: undefined };
@@ -63,6 +67,9 @@ export function parseDocument(mapping: Mapping, raw: unknown): Parsed {
   const reading: Reading = { values: new Array(mapping.columns.length).fill(null), runs: [], drift: [], samples: 0 };
   for (let i = 0; i < mapping.series.length; i++) reading.runs.push(null);
   const id = isObject(raw) && typeof raw.id === 'string' && storable(raw.id) ? raw.id : '';
+  const reject = (reason: string, text: string, day: string | null): Parsed => ({
+    rejected: { id: id || keyOfText(text), reason, text, day },
+  });
   try {
     if (!isObject(raw)) throw new Unusable('not an object');
     if (!id) throw new Unusable('id is missing or no text');
@@ -74,9 +81,10 @@ export function parseDocument(mapping: Mapping, raw: unknown): Parsed {
     const hash = contentHash(mapping, reading, extraText);
     return { document: { id, day, extra: extraText, hash, ...reading } };
   } catch (error) {
-    if (error instanceof Unusable) return { rejected: { id, reason: error.message, text: jsonText(raw) } };
+    const day = isObject(raw) && typeof raw.day === 'string' && findDayNumber(raw.day) !== undefined ? raw.day : null;
+    if (error instanceof Unusable) return reject(error.message, jsonText(raw), day);
     // The stack is what a document nested thousands of levels deep exhausts; it cannot be written as text either.
-    if (error instanceof RangeError) return { rejected: { id, reason: 'nested too deeply to be kept', text: 'null' } };
+    if (error instanceof RangeError) return reject('nested too deeply to be kept', 'null', day);
     throw error;
   }
 }
@@ -89,6 +97,9 @@ export function jsonText(value: unknown): string {
   const text = JSON.stringify(value) ?? 'null';
   return text.replace(/\\(\\|ud[89a-f][0-9a-f]{2})/g, (written, what) => (what === '\\' ? written : '\\ufffd'));
 }
+
+/** What tells rejected documents without an id apart: the same text is the same one, whenever it comes. */
+export const keyOfText = (text: string) => `sha256:${createHash('sha256').update(text).digest('base64url').slice(0, 22)}`;
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -118,7 +129,7 @@ function readObject(object: Field, raw: Record<string, unknown>, reading: Readin
       if (object.known!.has(key) || raw[key] === null) continue;
       extra ??= {};
       setOwn(extra, key, raw[key]);
-      reading.drift.push({ path: driftPath([...object.path, key]), kind: 'unknown field' });
+      reading.drift.push(driftAt([...object.path, key], 'unknown field'));
     }
   }
   return extra;
@@ -177,14 +188,14 @@ function readField(field: Field, value: unknown, reading: Reading): unknown {
   return undefined;
 }
 
-function note(field: Field, kind: Drift['kind'], reading: Reading): void {
-  reading.drift.push({ path: field.path.join('.'), kind });
+function note(field: Field, kind: Drift['kind'], reading: Reading, example?: string): void {
+  reading.drift.push({ ...driftAt(field.path, kind), ...(example === undefined ? undefined : { example }) });
 }
 
 /** What does not fit stays in `extra`; a required field of a wrong type makes the document unusable. */
-function misfit(field: Field, kind: Drift['kind'], value: unknown, reading: Reading): unknown {
+function misfit(field: Field, kind: Drift['kind'], value: unknown, reading: Reading, example?: string): unknown {
   if (kind === 'wrong type' && field.required) throw new Unusable(`${field.path.join('.')} is required and has a wrong type`);
-  note(field, kind, reading);
+  note(field, kind, reading, example);
   return value;
 }
 
@@ -193,6 +204,7 @@ function readSample(field: Field, value: unknown, reading: Reading): unknown {
   const { interval, items, timestamp } = value as unknown as Sample;
   if (isAbsent(interval) || isAbsent(items) || isAbsent(timestamp)) return misfit(field, 'missing', value, reading);
   const numbers = Array.isArray(items) ? numbersOf(items) : undefined;
+  if (typeof numbers === 'number') return misfit(field, 'wrong type', value, reading, jsonPath([...field.path, 'items', numbers]));
   if (!numbers || !Number.isFinite(interval) || typeof timestamp !== 'string') return misfit(field, 'wrong type', value, reading);
   const instant = findExactInstant(timestamp);
   if (!instant) return misfit(field, 'bad format', value, reading);
@@ -215,7 +227,7 @@ function readSample(field: Field, value: unknown, reading: Reading): unknown {
   for (const key of keys) {
     if (key === 'interval' || key === 'items' || key === 'timestamp' || value[key] === null) continue;
     setOwn(extra, key, value[key]);
-    reading.drift.push({ path: driftPath([...field.path, key]), kind: 'unknown field' });
+    reading.drift.push(driftAt([...field.path, key], 'unknown field'));
   }
   return Object.keys(extra).length ? extra : undefined;
 }
@@ -228,16 +240,27 @@ export function findExactInstant(text: string): Instant | undefined {
   return instant && Number.isSafeInteger(instant.micros) ? instant : undefined;
 }
 
-/** A path as text that every database and tool can hold: keys are the service's. */
-export const driftPath = (path: readonly string[]) => path.join('.').toWellFormed().replaceAll('\u0000', '\ufffd');
+/** Text that every database and tool can hold: keys are the service's. */
+const holdable = (text: string) => text.toWellFormed().replaceAll('\u0000', '\ufffd');
 
-function numbersOf(items: unknown[]): Float64Array | undefined {
+export const driftAt = (path: readonly string[], kind: Drift['kind']): Drift => ({
+  path: holdable(path.join('.')),
+  example: holdable(jsonPath(path)),
+  kind,
+});
+
+/** As DuckDB's JSON functions take it; what cannot be written so, a key with a quotation mark, they do not find. */
+const jsonPath = (path: readonly (string | number)[]) =>
+  `$${path.map(part => (typeof part === 'number' ? `[${part}]` : /^[A-Za-z_]\w*$/.test(part) ? `.${part}` : `."${part}"`)).join('')}`;
+
+/** The numbers, or the place of the first item that is none. */
+function numbersOf(items: unknown[]): Float64Array | number {
   const numbers = new Float64Array(items.length);
   for (let i = 0; i < items.length; i++) {
     const item = items[i];
     if (typeof item === 'number' && Number.isFinite(item)) numbers[i] = item;
     else if (item === null) numbers[i] = Number.NaN;
-    else return undefined;
+    else return i;
   }
   return numbers;
 }

@@ -25,6 +25,8 @@ export interface QueryResult {
   columns: ResultColumn[];
   /** Rows as they come, a chunk of at most 2,048 at a time. To be read to its end, or returned from, before the next query. */
   chunks: AsyncGenerator<Cell[][]>;
+  /** Counts the rows that `chunks` has not given yet, without reading what is in them; gives up after so long. */
+  countRest(withinMs: number): Promise<{ rows: number; ended: boolean }>;
 }
 
 export interface Reader {
@@ -33,14 +35,14 @@ export interface Reader {
    * @throws RingneckError with what DuckDB says, also while the chunks are read
    */
   query(sql: string): Promise<QueryResult>;
-  /** Stops the query under way, which then throws. */
-  interrupt(): void;
+  /** Runs SQL and gives the result of each statement in turn. */
+  results(sql: string): AsyncGenerator<QueryResult>;
   close(): void;
 }
 
 /**
  * Opens a warehouse or a snapshot for an analyst's SQL, in a process of its own: a statement can end the DuckDB instance it runs in.
- * Nothing outside of the file can be reached.
+ * No file can be reached, not even the opened one by its name; so nothing spills either, and what needs more memory fails.
  * @throws TryLaterError naming the process that holds the file, after waiting for it
  */
 export async function openReader(
@@ -49,36 +51,47 @@ export async function openReader(
 ): Promise<Reader> {
   if (!existsSync(path)) throw new RingneckError(`there is no file ${path} yet: run a backfill first`);
   refuseOpen(path);
-  const instance = await openWaiting(
-    path,
-    {
-      access_mode: 'READ_ONLY',
-      // Two processes must not spill into one folder, which is what DuckDB does with readers of one file. Refused once external access is off.
-      temp_directory: `${path}.${process.pid}.tmp`,
-      enable_external_access: 'false',
-      autoload_known_extensions: 'false',
-      memory_limit: memoryLimit,
-      lock_configuration: 'true',
-    },
-    patienceMs,
-  );
-  const session = new Session(await instance.connect());
+  const config = {
+    access_mode: 'READ_ONLY',
+    temp_directory: '',
+    autoload_known_extensions: 'false',
+    allow_community_extensions: 'false',
+    allow_persistent_secrets: 'false',
+    memory_limit: memoryLimit,
+  };
+  const instance = await openWaiting(path, config, patienceMs);
+  const connection = await instance.connect();
+  const close = () => {
+    connection.closeSync();
+    instance.closeSync();
+  };
+  try {
+    for (const statement of LOCKS) await connection.run(statement);
+  } catch (error) {
+    close();
+    throw queryError(error);
+  }
+  const session = new Session(connection);
   let closed = false;
   return {
     query: sql => session.query(sql),
-    interrupt: () => session.interrupt(),
+    results: sql => session.results(sql),
     close() {
       if (closed) return;
       closed = true;
-      session.connection.closeSync();
-      instance.closeSync();
+      close();
     },
   };
 }
 
+/**
+ * In this order. Without external access DuckDB still lets a statement write to the opened file by its name, and to its log:
+ * `COPY … TO` overwrites them, also in a file that is open READ_ONLY. Without any file system nobody can; the opened file stays readable.
+ */
+const LOCKS = ['SET enable_external_access = false', `SET disabled_filesystems = 'LocalFileSystem'`, 'SET lock_configuration = true'];
+
 class Session {
   readonly connection: DuckDBConnection;
-  #interrupted = false;
   /** Whether a transaction of ours is open around a streamed result. */
   #open = false;
   /** Whether the user has one open. */
@@ -88,47 +101,70 @@ class Session {
     this.connection = connection;
   }
 
-  interrupt(): void {
-    this.#interrupted = true;
-    this.connection.interrupt();
-  }
-
   async query(sql: string): Promise<QueryResult> {
-    if (sql.includes('\0')) throw new RingneckError('the SQL holds a NUL character');
-    await this.#end();
-    this.#interrupted = false;
-    try {
-      const statements = await extract(this.connection, sql);
+    return this.#attempt(async () => {
+      const statements = await this.#extract(sql);
       for (let i = 0; i < statements.count - 1; i++) {
         await using(await statements.prepare(i), async statement => {
           await statement.run();
           this.#note(statement);
         });
       }
-      const last = statements.count - 1;
-      const result = await using(await statements.prepare(last), async statement => {
-        if (STREAMED.has(statement.statementType)) await this.#begin();
-        const streamed = await statement.stream();
-        this.#note(statement);
-        return streamed;
-      });
-      if (result.returnType !== ResultReturnType.QUERY_RESULT) {
-        // A streamed statement is done only when its result is read.
-        await result.fetchAllChunks();
-        return { columns: [], chunks: noChunks() };
-      }
-      const types = result.columnTypes();
-      return { columns: result.columnNames().map((name, i) => describe(name, types[i]!)), chunks: this.#read(result, sql) };
-    } catch (error) {
+      return this.#stream(sql, statements, statements.count - 1);
+    });
+  }
+
+  async *results(sql: string): AsyncGenerator<QueryResult> {
+    const statements = await this.#attempt(() => this.#extract(sql));
+    for (let i = 0; i < statements.count; i++) {
       await this.#end();
+      yield await this.#attempt(() => this.#stream(sql, statements, i));
+    }
+  }
+
+  async #extract(sql: string): Promise<Statements> {
+    if (sql.includes('\0')) throw new RingneckError('the SQL holds a NUL character');
+    await this.#end();
+    return extract(this.connection, sql);
+  }
+
+  async #attempt<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      // After an error that ended the database there is nothing left to roll back.
+      await this.#end().catch(() => undefined);
       throw queryError(error);
     }
   }
 
-  async *#read(result: DuckDBResult, sql: string): AsyncGenerator<Cell[][]> {
+  async #stream(sql: string, statements: Statements, index: number): Promise<QueryResult> {
+    const result = await using(await statements.prepare(index), async statement => {
+      if (STREAMED.has(statement.statementType)) await this.#begin();
+      const streamed = await statement.stream();
+      this.#note(statement);
+      return streamed;
+    });
+    if (result.returnType !== ResultReturnType.QUERY_RESULT) {
+      // A streamed statement is done only when its result is read.
+      await result.fetchAllChunks();
+      return { columns: [], chunks: noChunks(), countRest: async () => ({ rows: 0, ended: true }) };
+    }
+    const types = result.columnTypes();
+    const ensureWhole = async () => {
+      if (await this.#failed()) throw await this.#why(sql, index);
+    };
+    return {
+      columns: result.columnNames().map((name, i) => describe(name, types[i]!)),
+      chunks: this.#read(result, ensureWhole),
+      countRest: withinMs => countRows(result, performance.now() + withinMs, ensureWhole),
+    };
+  }
+
+  async *#read(result: DuckDBResult, ensureWhole: () => Promise<void>): AsyncGenerator<Cell[][]> {
     try {
       for await (const rows of result.yieldRows()) if (rows.length) yield rows;
-      if (await this.#failed()) throw await this.#why(sql);
+      await ensureWhole();
     } catch (error) {
       throw queryError(error);
     } finally {
@@ -151,14 +187,13 @@ class Session {
   }
 
   /** The error that ended a stream: only running it again tells, this time without a stream. */
-  async #why(sql: string): Promise<Error> {
-    if (this.#interrupted) return new RingneckError('INTERRUPT Error: Interrupted!');
+  async #why(sql: string, index: number): Promise<Error> {
     await this.#end();
     try {
       // A statement that was extracted can be prepared once only.
       const { count, prepare } = await extract(this.connection, sql);
       if (count === 1) await this.connection.run(`EXPLAIN ANALYZE ${sql}`);
-      else await using(await prepare(count - 1), statement => statement.run());
+      else await using(await prepare(index), statement => statement.run());
     } catch (error) {
       return queryError(error);
     }
@@ -179,10 +214,8 @@ class Session {
 
   async #end(): Promise<void> {
     if (!this.#open) return;
-    const rollback = () => this.connection.run('ROLLBACK');
-    // An interruption that came when nothing ran stops the next statement, which may be this one.
-    await rollback().catch(rollback);
     this.#open = false;
+    await this.connection.run('ROLLBACK');
   }
 }
 
@@ -229,6 +262,18 @@ function describe(name: string, type: DuckDBType): ResultColumn {
     json: value => formatJson(value, type),
     text: value => formatText(value, type),
   };
+}
+
+async function countRows(result: DuckDBResult, until: number, ensureWhole: () => Promise<void>): Promise<{ rows: number; ended: boolean }> {
+  for (let rows = 0; ; ) {
+    const chunk = await result.fetchChunk();
+    if (!chunk?.rowCount) {
+      await ensureWhole();
+      return { rows, ended: true };
+    }
+    rows += chunk.rowCount;
+    if (performance.now() > until) return { rows, ended: false };
+  }
 }
 
 async function* noChunks(): AsyncGenerator<Cell[][]> {}

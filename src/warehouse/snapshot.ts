@@ -1,33 +1,76 @@
-import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, renameSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { ensureFolder } from '../files.ts';
-import { withTransaction } from './database.ts';
+import { TryLaterError } from '../errors.ts';
+import { ensureFolder, syncFolder } from '../files.ts';
+import { readRows, withTransaction } from './database.ts';
+import type { Mapping } from './mapping.ts';
+import { ABOUT, PUBLISHED, snapshotDeclarations, writeAbout } from './snapshot-about.ts';
 import type { Table } from './tables.ts';
-import { commentOn, createTable, qualified, quoteName, quoteText } from './tables.ts';
+import { commentOn, createTable, listTables, qualified, quoteName, quoteText } from './tables.ts';
+import { createViews } from './views.ts';
 
-/** Of our own ledger, what analysts need. */
-export const PUBLISHED: ReadonlySet<string> = new Set([
-  'sync.runs',
-  'sync.windows',
-  'sync.events',
-  'sync.missed_events',
-  'sync.accounts',
-  'sync.drift',
-]);
+/** What a snapshot is made with. */
+export interface SnapshotParts {
+  /** Its own, beside the writer's; the warehouse is the database in use. */
+  connection: DuckDBConnection;
+  mappings: readonly Mapping[];
+  path: string;
+  mode: number;
+  /** Microseconds: a moment before which everything is committed. */
+  takenAt: number;
+  /** Throws when there is no room on the disk. */
+  beforeTable: () => void;
+  /** Ends the work; what was published stays. */
+  signal: AbortSignal;
+}
 
 /**
- * Writes a copy of the warehouse for readers, sorted by user and time, and publishes it by rename: whoever has the old one open
- * keeps it whole. Without tokens (they are never in the warehouse), rejected documents and internals.
- * @param connection its own, beside the writer's
- * @param beforeTable throws when there is no room on the disk
+ * Writes a copy of the warehouse for readers, sorted by user and time, with its views, and publishes it by rename: whoever has the old
+ * one open keeps it whole.
+ * @param inspect looks at the finished copy, attached as `snapshot`, before it is published
  */
-export async function writeSnapshot(
-  connection: DuckDBConnection,
-  tables: readonly Table[],
-  path: string,
-  mode: number,
-  beforeTable: () => void = () => undefined,
+export async function writeSnapshot(parts: SnapshotParts, inspect?: () => Promise<void>): Promise<void> {
+  const { connection, mappings, takenAt, beforeTable } = parts;
+  await publishing(parts, async source => {
+    // One transaction reads one state of the whole warehouse, however long the copy takes.
+    await withTransaction(connection, async () => {
+      await connection.run('CREATE SCHEMA snapshot.sync');
+      for (const table of publishedTables(mappings)) {
+        beforeTable();
+        await copyTable(parts, source, table);
+      }
+      await createWithComments(connection, ABOUT);
+      await writeAbout(connection, mappings, source, {
+        takenAt,
+        sortedAt: takenAt,
+        changedRows: 0,
+        declarations: snapshotDeclarations(mappings),
+      });
+      await connection.run('USE snapshot');
+      await createViews(connection).finally(() => connection.run(`USE ${source}`));
+    });
+    await inspect?.();
+  });
+}
+
+/** What is in a snapshot; of documents that could not be stored only that they came. */
+export const publishedTables = (mappings: readonly Mapping[]): Table[] =>
+  listTables(mappings)
+    .filter(({ name }) => !name.startsWith('sync.') || PUBLISHED.has(name))
+    .map(table =>
+      table.name === 'sync.rejected' ? { ...table, columns: table.columns.filter(({ name }) => name !== 'document') } : table,
+    );
+
+/**
+ * Has `work` fill a new file, attached as `snapshot`, and publishes it; what `begin` puts there first may be a copy of the last one.
+ * After an error or an interruption nothing is left of it, and the last one stays.
+ */
+export async function publishing(
+  { connection, path, mode, signal }: SnapshotParts,
+  work: (source: string) => Promise<void>,
+  begin: (temporary: string) => Promise<void> = async () => undefined,
 ): Promise<void> {
   ensureFolder(dirname(path));
   const temporary = `${path}.new`;
@@ -35,50 +78,75 @@ export async function writeSnapshot(
     for (const leftover of [temporary, `${temporary}.wal`]) rmSync(leftover, { force: true });
   };
   removeTemporary();
-  const [source] = (await connection.runAndReadAll('SELECT current_database()')).getRows()[0] as [string];
-  await connection.run(`ATTACH ${quoteText(temporary)} AS snapshot`);
+  const [[source] = []] = await readRows(connection, 'SELECT current_database()');
+  const interrupt = () => connection.interrupt();
+  signal.addEventListener('abort', interrupt);
   try {
+    await begin(temporary);
+    await run(connection, signal, `ATTACH ${quoteText(temporary)} AS snapshot`);
     chmodSync(temporary, 0o600);
-    // One transaction reads one state of the whole warehouse, however long the copy takes.
-    await withTransaction(connection, async () => {
-      await connection.run('CREATE SCHEMA snapshot.sync');
-      for (const table of tables) {
-        if (table.name.startsWith('sync.') && !PUBLISHED.has(table.name)) continue;
-        beforeTable();
-        await copyTable(connection, source, table);
-      }
-    });
+    await work(quoteName(String(source)));
+    await run(connection, signal, 'CHECKPOINT snapshot');
+    await connection.run('DETACH snapshot');
+    await flush(temporary);
+    if (existsSync(`${temporary}.wal`)) throw new Error(`${temporary} was not written completely`);
+    if (signal.aborted) throw stopped();
+    chmodSync(temporary, mode);
+    // Of somebody who opened the last one for writing: beside another file DuckDB would refuse both.
+    rmSync(`${path}.wal`, { force: true });
+    renameSync(temporary, path);
   } catch (error) {
-    // What was copied so far may be what fills the disk.
-    await connection.run('DETACH snapshot').catch(() => undefined);
+    await connection.run(`USE ${quoteName(String(source))}`).catch(() => undefined);
+    const detach = () => connection.run('DETACH DATABASE IF EXISTS snapshot');
+    // An interruption that came when nothing ran stops the next statement, which may be the first of them.
+    await detach()
+      .catch(detach)
+      .catch(() => undefined);
+    // It may be what fills the disk.
     removeTemporary();
-    throw error;
+    throw signal.aborted ? stopped(error) : error;
+  } finally {
+    signal.removeEventListener('abort', interrupt);
   }
-  await connection.run('DETACH snapshot');
-  // Its content must be on the disk before its name is, or a power loss could publish an empty file.
-  const file = openSync(temporary, 'r+');
-  fsyncSync(file);
-  closeSync(file);
-  chmodSync(temporary, mode);
-  // Of somebody who opened the last one for writing: beside another file DuckDB would refuse both.
-  rmSync(`${path}.wal`, { force: true });
-  renameSync(temporary, path);
+  syncFolder(dirname(path));
 }
 
-async function copyTable(connection: DuckDBConnection, source: string, table: Table): Promise<void> {
-  const [create] = createTable({ ...table, name: `snapshot.${schemaName(table.name)}` });
-  await connection.run(create!);
+/** One statement; between two of them an interruption would meet nothing that it could end. */
+export async function run(connection: DuckDBConnection, signal: AbortSignal, sql: string): Promise<number> {
+  if (signal.aborted) throw stopped();
+  return Number((await connection.run(sql)).rowsChanged);
+}
+
+const stopped = (cause?: unknown) => new TryLaterError('the snapshot was not finished: the process ends; the last one stays', { cause });
+
+/** Content must be on the disk before its name is, or a power loss could publish an empty file. Not `fsyncSync`: it may take a second. */
+async function flush(path: string): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function copyTable({ connection, signal }: SnapshotParts, source: string, table: Table): Promise<void> {
+  await createWithComments(connection, table);
   const names = table.columns.map(({ name }) => quoteName(name));
   const order = ['user_id', 'day', 'ts', 'start_at', 'started_at'].filter(name => table.columns.some(column => column.name === name));
-  await connection.run(
-    `INSERT INTO snapshot.${qualified(schemaName(table.name))} (${names.join(', ')})
-     SELECT ${names.join(', ')} FROM ${quoteName(source)}.${qualified(schemaName(table.name))}
+  await run(
+    connection,
+    signal,
+    `INSERT INTO snapshot.${schemaName(table.name)} (${names.join(', ')})
+     SELECT ${names.join(', ')} FROM ${source}.${schemaName(table.name)}
      ${order.length ? `ORDER BY ${order.join(', ')}` : ''}`,
   );
-  for (const statement of commentOn({ ...table, name: `snapshot.${schemaName(table.name)}` })) await connection.run(statement);
 }
 
-/** An attached file needs the schema spelled out. */
-function schemaName(name: string): string {
-  return name.includes('.') ? name : `main.${name}`;
+async function createWithComments(connection: DuckDBConnection, table: Table): Promise<void> {
+  const named = { ...table, name: `snapshot.${table.name.includes('.') ? table.name : `main.${table.name}`}` };
+  const [create] = createTable(named);
+  await connection.run([create!, ...commentOn(named)].join(';\n'));
 }
+
+/** The name of a table with its schema, which an attached file needs spelled out. */
+export const schemaName = (name: string): string => qualified(name.includes('.') ? name : `main.${name}`);

@@ -1,11 +1,11 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Operation } from '../../schema/webhook.ts';
 import { RowAppender, RunAppender } from './append.ts';
-import { readRows } from './database.ts';
 import type { LedgerEntry } from './literals.ts';
 import { textList } from './literals.ts';
 import type { Column, Mapping } from './mapping.ts';
 import type { Drift, ParsedDocument, RejectedDocument, Value } from './parse-document.ts';
+import { type Before, isReadAgain, keyOf, readBefore } from './read-before.ts';
 import { qualified } from './tables.ts';
 
 /** The answer to one request for documents of one account, parsed. */
@@ -17,6 +17,22 @@ export interface DocumentPage {
   rejected: readonly RejectedDocument[];
   /** Documents that the answer says are gone. */
   removed: readonly string[];
+  /** What was asked for, in microseconds; undefined where it was no range. */
+  range?: MomentRange | undefined;
+  completes?: CompletedReading | undefined;
+}
+
+export interface MomentRange {
+  startAt: number;
+  endAt: number;
+}
+
+/** Stored with its last answer: what was rejected before, and did not come again, is not there any more. */
+export interface CompletedReading {
+  /** When its first request was sent. */
+  since: number;
+  /** The days whose documents the service would have sent; undefined where documents belong to no day. */
+  days?: { from: string; to: string } | undefined;
 }
 
 /** What storing an answer changed in the warehouse. */
@@ -31,13 +47,24 @@ export interface Counts {
   /** Answers to requests older than what is stored. */
   outdated: number;
   rejected: number;
+  /** Rejected, and of no day that is known. */
+  undated: number;
   removed: number;
   samples: number;
   /** Each document that became another one, or was not there before, or went away. */
   changes: DocumentChange[];
 }
 
-export const noCounts = (): Counts => ({ stored: 0, unchanged: 0, outdated: 0, rejected: 0, removed: 0, samples: 0, changes: [] });
+export const noCounts = (): Counts => ({
+  stored: 0,
+  unchanged: 0,
+  outdated: 0,
+  rejected: 0,
+  undated: 0,
+  removed: 0,
+  samples: 0,
+  changes: [],
+});
 
 /** What a store function needs of the writer. */
 export interface Transaction {
@@ -51,29 +78,11 @@ export interface Transaction {
   confirm(table: string, userId: string, id: string, moment: number): void;
 }
 
-interface Stored {
-  sk: number;
-  day: string | null;
-  fetchedAt: number;
-  hash: string;
-}
-
 interface Decision {
   page: DocumentPage;
   id: string;
   /** Undefined: the document is removed. */
   document?: ParsedDocument;
-}
-
-const keyOf = (userId: string, id: string) => `${userId}\n${id}`;
-
-/** What is known of the documents of one resource before a group is stored, by user and id. */
-interface Before {
-  stored: Map<string, Stored>;
-  /** When each was found gone. */
-  tombstones: Map<string, number>;
-  /** When each was last refused. */
-  refused: Map<string, number>;
 }
 
 /** What is to be done for one resource. */
@@ -119,7 +128,7 @@ function planPages(
   transaction: Transaction,
   mapping: Mapping,
   pages: readonly DocumentPage[],
-  { stored, tombstones, refused }: Before,
+  { stored, tombstones, refused, earlier }: Before,
 ): Plan {
   const decisions = new Map<string, Decision>();
   /** When this group settled a document: by storing, removing, or finding it unchanged. */
@@ -184,10 +193,12 @@ function planPages(
       forgetRejected(id);
     }
 
-    for (const { id, reason, text } of page.rejected) {
+    for (const { id, reason, text, day } of page.rejected) {
       const key = keyOf(page.userId, id);
-      // Several documents of one page without an id share one row: the last is kept, as an example of what came.
-      if (page.requestedAt < Math.max(newestOf(id), refused.get(key) ?? 0)) {
+      const isOutdated = page.requestedAt < newestOf(id);
+      // What another answer has brought too is missing from this one all the same.
+      if (day === null && !isOutdated) count.undated++;
+      if (isOutdated || page.requestedAt < (refused.get(key) ?? 0)) {
         count.outdated++;
         continue;
       }
@@ -196,8 +207,21 @@ function planPages(
       ledger.push({
         table: 'sync.rejected',
         key: ledgerKey(id),
-        row: { reason, document: text, fetched_at: page.requestedAt },
+        row: {
+          reason,
+          document: text,
+          fetched_at: page.requestedAt,
+          day,
+          start_at: page.range?.startAt ?? null,
+          end_at: page.range?.endAt ?? null,
+        },
       });
+    }
+
+    for (const known of earlier) {
+      // What this group has refused again, for whichever range, is there.
+      const isLeft = known.userId === page.userId && refused.get(keyOf(known.userId, known.id)) === known.refusedAt;
+      if (isLeft && isReadAgain(known, page)) ledger.push({ table: 'sync.rejected', key: ledgerKey(known.id) });
     }
     return count;
   });
@@ -208,47 +232,6 @@ function planPages(
   });
   const additions = [...decisions.values()].filter((decision): decision is Required<Decision> => decision.document !== undefined);
   return { counts, ledger, replaced, additions };
-}
-
-/** By table. */
-async function readBefore(
-  connection: DuckDBConnection,
-  groups: ReadonlyMap<Mapping, readonly DocumentPage[]>,
-): Promise<Map<string, Before>> {
-  const before = new Map<string, Before>();
-  const selects: string[] = [];
-  const [allUsers, allIds] = [new Set<string>(), new Set<string>()];
-  for (const [{ table, resource }, pages] of groups) {
-    before.set(table, { stored: new Map(), tombstones: new Map(), refused: new Map() });
-    const users = new Set(pages.map(({ userId }) => userId));
-    const ids = new Set<string>();
-    for (const { documents, removed, rejected } of pages) {
-      for (const { id } of documents) ids.add(id);
-      for (const { id } of rejected) ids.add(id);
-      for (const id of removed) ids.add(id);
-    }
-    if (!ids.size) continue;
-    for (const user of users) allUsers.add(user);
-    for (const id of ids) allIds.add(id);
-    selects.push(
-      `SELECT 'stored', '${table}', user_id, id, sk, ${resource.dated ? 'day' : 'NULL'}, fetched_at, content_hash
-       FROM ${qualified(table)} WHERE user_id IN (${textList(users)}) AND id IN (${textList(ids)})`,
-    );
-  }
-  if (!selects.length) return before;
-  // Both are small: a service rarely removes or sends what cannot be stored.
-  const moments = (table: string, column: string) =>
-    `SELECT '${table}', collection, user_id, id, NULL, NULL, ${column}, NULL
-     FROM sync.${table} WHERE user_id IN (${textList(allUsers)}) AND id IN (${textList(allIds)})`;
-  selects.push(moments('tombstones', 'removed_at'), moments('rejected', 'fetched_at'));
-  for (const [kind, table, userId, id, sk, day, moment, hash] of await readRows(connection, selects.join(' UNION ALL '))) {
-    const known = before.get(table as string);
-    const key = keyOf(userId as string, id as string);
-    if (kind === 'stored') {
-      known?.stored.set(key, { sk: sk as number, day: day as string | null, fetchedAt: moment as number, hash: hash as string });
-    } else known?.[kind === 'tombstones' ? 'tombstones' : 'refused'].set(key, moment as number);
-  }
-  return before;
 }
 
 /** With user and day beside the numbers DuckDB skips whole row groups; by `sk` alone it would read them all. */

@@ -1,11 +1,11 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { heartRate } from '../../schema/heart-rate.ts';
-import { findInstant } from '../../schema/instant.ts';
+import { dayOfMicros, findInstant, MICROS_PER_DAY } from '../../schema/instant.ts';
 import { RowAppender } from './append.ts';
 import { readRows } from './database.ts';
 import type { LedgerEntry } from './literals.ts';
 import type { Drift, RejectedDocument } from './parse-document.ts';
-import { driftPath, findExactInstant, jsonText, storable } from './parse-document.ts';
+import { driftAt, findExactInstant, jsonText, keyOfText, storable } from './parse-document.ts';
 import type { Counts, Transaction } from './store-documents.ts';
 import { appending, noCounts } from './store-documents.ts';
 import { quoteText } from './tables.ts';
@@ -38,7 +38,7 @@ export function parseHeartRate(
   documented: readonly string[],
 ): { rows: HeartRateRow[]; rejected: RejectedDocument[] } {
   const rows = new Map<string, HeartRateRow>();
-  const rejected: RejectedDocument[] = [];
+  const rejected = new Map<string, RejectedDocument>();
   for (const raw of raws) {
     const row = (typeof raw === 'object' && raw !== null ? raw : {}) as Record<string, unknown>;
     const instant = typeof row.timestamp === 'string' ? findExactInstant(row.timestamp) : undefined;
@@ -50,16 +50,19 @@ export function parseHeartRate(
           ? 'source is missing or no text'
           : undefined;
     if (problem || !instant) {
-      const id = typeof row.timestamp === 'string' && storable(row.timestamp) ? row.timestamp : '';
-      rejected.push({ id, reason: problem!, text: jsonText(raw) });
+      const text = jsonText(raw);
+      const timestamp = typeof row.timestamp === 'string' && storable(row.timestamp) ? row.timestamp : '';
+      // Of one moment there may be several.
+      const id = timestamp && (rejected.get(timestamp)?.text ?? text) === text ? timestamp : keyOfText(text);
+      rejected.set(id, { id, reason: problem!, text, day: instant ? dayOfMicros(instant.micros) : null });
       continue;
     }
     const { bpm, source } = row as { bpm: number; source: string };
     const drift: Drift[] = [];
-    if (!documented.includes(source)) drift.push({ path: 'source', kind: 'unknown value' });
-    if (row.timestamp_unix === undefined || row.timestamp_unix === null) drift.push({ path: 'timestamp_unix', kind: 'missing' });
-    else if (row.timestamp_unix !== Math.floor(instant.micros / 1000)) drift.push({ path: 'timestamp_unix', kind: 'disagreement' });
-    for (const key of Object.keys(row)) if (!KNOWN.has(key)) drift.push({ path: driftPath([key]), kind: 'unknown field' });
+    if (!documented.includes(source)) drift.push(driftAt(['source'], 'unknown value'));
+    if (row.timestamp_unix === undefined || row.timestamp_unix === null) drift.push(driftAt(['timestamp_unix'], 'missing'));
+    else if (row.timestamp_unix !== Math.floor(instant.micros / 1000)) drift.push(driftAt(['timestamp_unix'], 'disagreement'));
+    for (const key of Object.keys(row)) if (!KNOWN.has(key)) drift.push(driftAt([key], 'unknown field'));
     rows.set(`${instant.micros} ${source}`, {
       micros: instant.micros,
       offset: instant.offset,
@@ -68,7 +71,15 @@ export function parseHeartRate(
       ...(drift.length ? { drift } : undefined),
     });
   }
-  return { rows: [...rows.values()].sort(compareRows), rejected };
+  return { rows: [...rows.values()].sort(compareRows), rejected: [...rejected.values()] };
+}
+
+/** How many rows there are of each UTC day of a range, from its first to its last. */
+export function countByDay(rows: readonly HeartRateRow[], { from, to }: { from: number; to: number }): number[] {
+  const first = Math.floor(from / MICROS_PER_DAY);
+  const counts = new Array<number>(Math.ceil(to / MICROS_PER_DAY) - first).fill(0);
+  for (const { micros } of rows) if (micros >= from && micros < to) counts[Math.floor(micros / MICROS_PER_DAY) - first]!++;
+  return counts;
 }
 
 function compareRows(a: HeartRateRow, b: HeartRateRow): number {
@@ -142,37 +153,58 @@ async function deleteMoments(
   await connection.run(`DELETE FROM heart_rate WHERE ${where} AND fetched_at <= make_timestamp(${requestedAt}::BIGINT) ${listed}`);
 }
 
-/** The ledger entries for rows that were rejected, and for earlier ones of the range that were not rejected again. */
+/** Of one account; a service whose every row is bad would have them fill the disk. What is not kept is counted with its window. */
+const MOST_REJECTED = 1_000;
+
+/**
+ * The ledger entries for rows that were rejected, and for earlier ones of the range that were not rejected again.
+ * @returns also how many rows there are whose day the ledger does not tell
+ */
 export async function rejectedHeartRate(
   connection: DuckDBConnection,
   { userId, from, to, requestedAt, rejected }: HeartRateRange & { rejected: readonly RejectedDocument[] },
   segments: readonly (readonly [number, number])[],
-): Promise<LedgerEntry[]> {
+): Promise<{ ledger: LedgerEntry[]; undated: number }> {
   const key = (id: string) => ({ user_id: userId, collection: heartRate.name, id });
   const rows = await readRows(
     connection,
-    `SELECT id, fetched_at FROM sync.rejected WHERE collection = '${heartRate.name}' AND user_id = ${quoteText(userId)}`,
+    `SELECT id, fetched_at, start_at >= make_timestamp(${from}::BIGINT) AND end_at <= make_timestamp(${to}::BIGINT)
+     FROM sync.rejected WHERE collection = '${heartRate.name}' AND user_id = ${quoteText(userId)}`,
   );
   const known = new Map(rows.map(([id, fetchedAt]) => [id as string, fetchedAt as number]));
+  const within = new Set(rows.flatMap(([id, , isWithin]) => (isWithin ? [id as string] : [])));
+  const isAsked = (micros: number) => micros >= from && micros < to;
   const outdated = (id: string) => {
     const micros = findInstant(id)?.micros;
-    const asked = micros !== undefined && micros >= from && micros < to;
-    return (known.get(id) ?? 0) > requestedAt || (asked && !segments.some(([start, end]) => micros >= start && micros < end));
+    // What has no moment is settled by an answer to all of the range only.
+    const isSettled =
+      micros === undefined ? !segments.length : isAsked(micros) && !segments.some(([start, end]) => micros >= start && micros < end);
+    return (known.get(id) ?? 0) > requestedAt || isSettled;
   };
   const settled = [...known.keys()].filter(id => {
     const micros = findInstant(id)?.micros;
-    return micros !== undefined && micros >= from && micros < to && !outdated(id);
+    return (micros === undefined ? within.has(id) : isAsked(micros)) && !outdated(id);
   });
-  return [
-    ...settled.map(id => ({ table: 'sync.rejected', key: key(id) })),
-    ...rejected
-      .filter(({ id }) => !outdated(id))
-      .map(({ id, reason, text }) => ({
+  const current = rejected.filter(({ id }) => !outdated(id));
+  const staying = new Set(known.keys());
+  for (const id of settled) staying.delete(id);
+  for (const { id } of current) if (known.has(id)) staying.add(id);
+  const room = MOST_REJECTED - staying.size;
+  let added = 0;
+  const kept = current.filter(({ id }) => staying.has(id) || added++ < room);
+  const untold = new Set([...rejected.filter(({ day }) => day === null), ...current]);
+  for (const row of kept) if (row.day !== null) untold.delete(row);
+  return {
+    ledger: [
+      ...settled.map(id => ({ table: 'sync.rejected', key: key(id) })),
+      ...kept.map(({ id, reason, text, day }) => ({
         table: 'sync.rejected',
         key: key(id),
-        row: { reason, document: text, fetched_at: requestedAt },
+        row: { reason, document: text, fetched_at: requestedAt, day, start_at: from, end_at: to },
       })),
-  ];
+    ],
+    undated: untold.size,
+  };
 }
 
 async function append(transaction: Transaction, { userId, requestedAt }: HeartRateRange, rows: readonly HeartRateRow[]): Promise<void> {

@@ -9,7 +9,7 @@ export interface Table {
   columns: readonly Column[];
 }
 
-const column = (name: string, type: Column['type'], comment: string): Column => ({ name, type, comment });
+export const column = (name: string, type: Column['type'], comment: string): Column => ({ name, type, comment });
 
 const USER = BOOKKEEPING[0]!;
 
@@ -81,6 +81,13 @@ const SYNC: readonly Table[] = [
       column('documents', 'BIGINT', 'Documents (heart rate: rows) that came'),
       column('outcome', 'VARCHAR', 'complete, failed, not_offered, not_authorised, suspicious, stopped; null while planned'),
       column('reason', 'VARCHAR', 'Why, where it is not complete'),
+      column('rows_by_day', 'JSON', 'Heart rate: how many rows came of each UTC day, from the first day of the range; null elsewhere'),
+      column('rejected', 'BIGINT', 'Documents (heart rate: rows) that came and could not be stored; null where an earlier version read it'),
+      column(
+        'rejected_undated',
+        'BIGINT',
+        'Those of them whose day sync.rejected does not tell: what did not come of a day may be among them',
+      ),
     ],
   },
   {
@@ -129,14 +136,21 @@ const SYNC: readonly Table[] = [
   },
   {
     name: 'sync.rejected',
-    comment: 'Documents that could not be stored, whole; removed when a good version comes',
+    comment: 'Documents that could not be stored, whole; removed when a good version comes, or when what brought them comes without them',
     columns: [
       column('user_id', 'VARCHAR', 'The account'),
       COLLECTION,
-      column('id', 'VARCHAR', 'Identifier of the document; empty when it had none'),
+      column(
+        'id',
+        'VARCHAR',
+        'Identifier of the document, of heart rate its timestamp; where it has no usable one sha256: and a hash of its text',
+      ),
       column('reason', 'VARCHAR', 'What is wrong with it'),
       column('document', 'JSON', 'The document as it came'),
       column('fetched_at', 'TIMESTAMP', 'When the request that brought it was sent, UTC'),
+      column('day', 'DATE', 'The day that it says it belongs to (heart rate: in UTC), where that can be read'),
+      column('start_at', 'TIMESTAMP', 'First moment of the range that was asked for when it came; null where it was asked for by its id'),
+      column('end_at', 'TIMESTAMP', 'The moment after that range'),
     ],
   },
   {
@@ -157,8 +171,9 @@ const SYNC: readonly Table[] = [
       column('path', 'VARCHAR', 'The field'),
       column('kind', 'VARCHAR', 'unknown field, unknown value, missing, wrong type, bad format, out of range, disagreement'),
       column('documents', 'BIGINT', 'In how many stored documents it was seen'),
-      column('first_seen_at', 'TIMESTAMP', 'UTC'),
-      column('last_seen_at', 'TIMESTAMP', 'UTC'),
+      column('first_seen_at', 'TIMESTAMP', 'When it was seen first, UTC'),
+      column('last_seen_at', 'TIMESTAMP', 'When it was seen last, UTC'),
+      column('example', 'VARCHAR', 'Where in a document it was seen, as JSON path; extra has there what has no column: extra->example'),
     ],
   },
   {

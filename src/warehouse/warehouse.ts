@@ -7,7 +7,7 @@ import { heartRate } from '../../schema/heart-rate.ts';
 import type { Resource, WireDocument } from '../../schema/resource.ts';
 import { RingneckError } from '../errors.ts';
 import { ensureFolder } from '../files.ts';
-import { type Memory, openDatabase, readRows } from './database.ts';
+import { openDatabase, readRows } from './database.ts';
 import { ensureTables, FORMAT } from './ensure.ts';
 import { declarationsHash, learn } from './learn.ts';
 import type { LedgerEntry } from './literals.ts';
@@ -18,15 +18,20 @@ import type { ParsedDocument, RejectedDocument, Value } from './parse-document.t
 import { parseDocument, storable } from './parse-document.ts';
 import type { StoredDocument } from './read.ts';
 import { readDocuments, readHeartRate } from './read.ts';
-import { PUBLISHED, writeSnapshot } from './snapshot.ts';
+import { PUBLISHED } from './snapshot-about.ts';
+import { SnapshotCopies, type SnapshotFacts } from './snapshot-copies.ts';
+import type { Contents } from './snapshot-manifest.ts';
 import type { Counts, DocumentPage } from './store-documents.ts';
-import { parseHeartRate } from './store-heart-rate.ts';
+import { countByDay, parseHeartRate } from './store-heart-rate.ts';
 import { listTables } from './tables.ts';
-import type { Lane, Ledger } from './writer.ts';
+import { ensureViews } from './views.ts';
+import type { Change, Lane, Ledger } from './writer.ts';
 import { Writer } from './writer.ts';
 
 export type { LedgerEntry } from './literals.ts';
 export type { Value } from './parse-document.ts';
+export { hashFile } from './snapshot-manifest.ts';
+export { NeedsRebuild } from './snapshot-refresh.ts';
 export type { Counts, DocumentChange } from './store-documents.ts';
 export type { Lane, Ledger } from './writer.ts';
 
@@ -62,14 +67,13 @@ export class Warehouse {
   readonly moments: Moments;
   readonly mappings: readonly Mapping[];
   readonly #writer: Writer;
-  readonly #connect: () => Promise<DuckDBConnection>;
-  readonly #memory: Memory;
-  readonly #beforeGroup: (() => void) | undefined;
+  readonly #copies: SnapshotCopies;
   readonly #reader: DuckDBConnection;
   readonly #close: () => void;
   #commits = 0;
   #accountCommits = 0;
-  #snapshotting: Promise<unknown> = Promise.resolve();
+  readonly #readings = new Set<Promise<unknown>>();
+  #isClosed = false;
 
   private constructor(parts: {
     path: string;
@@ -77,9 +81,7 @@ export class Warehouse {
     mappings: readonly Mapping[];
     writer: Writer;
     reader: DuckDBConnection;
-    connect: () => Promise<DuckDBConnection>;
-    memory: Memory;
-    beforeGroup: (() => void) | undefined;
+    copies: SnapshotCopies;
     close: () => void;
   }) {
     this.path = parts.path;
@@ -87,9 +89,7 @@ export class Warehouse {
     this.mappings = parts.mappings;
     this.#writer = parts.writer;
     this.#reader = parts.reader;
-    this.#connect = parts.connect;
-    this.#memory = parts.memory;
-    this.#beforeGroup = parts.beforeGroup;
+    this.#copies = parts.copies;
     this.#close = parts.close;
   }
 
@@ -107,6 +107,7 @@ export class Warehouse {
     try {
       const connection = await database.connect();
       const columns = await ensureTables(connection, listTables(mappings));
+      await ensureViews(connection);
       const newest = await readNewest(connection, mappings);
       const moments = new Moments(newest.moment, now);
       const columnsOf = (table: string) => columns.get(table) ?? missing(table);
@@ -127,9 +128,13 @@ export class Warehouse {
         mappings,
         writer,
         reader,
-        connect: () => database.connect(),
-        memory: database.memory,
-        beforeGroup,
+        copies: new SnapshotCopies({
+          connect: () => database.connect(),
+          memory: database.memory,
+          mappings,
+          moments,
+          beforeTable: beforeGroup ?? (() => undefined),
+        }),
         close: () => database.close(),
       });
       await warehouse.#learn();
@@ -157,19 +162,24 @@ export class Warehouse {
    * Stores the answer to one request for documents. Resolves once it is committed.
    * @param page.requestedAt the moment the request was sent, from `moments.begin()`
    * @param page.removed documents that the answer says are gone
+   * @param page.completes with the last answer of a complete reading
    */
   async storeDocuments(
-    page: { userId: string; resource: Resource; requestedAt: number; documents: readonly unknown[]; removed?: readonly string[] },
+    page: Pick<DocumentPage, 'userId' | 'requestedAt' | 'range' | 'completes'> & {
+      resource: Resource;
+      documents: readonly unknown[];
+      removed?: readonly string[];
+    },
     { lane = 'bulk', ledger }: WriteOptions = {},
   ): Promise<Counts> {
-    const { userId, requestedAt } = page;
+    const { userId, requestedAt, range, completes } = page;
     const mapping = this.mapping(page.resource.name);
     this.moments.hold(requestedAt);
     // What cannot be an id of ours is not here to be removed.
     const removed = (page.removed ?? []).filter(storable);
     const parsing = this.#writer.room(lane).then(() => parseDocuments(mapping, page.documents));
     // What waits for its commit holds nothing of the documents as they came: they take several times the memory of what is made of them.
-    return this.#storeParsed({ userId, mapping, requestedAt, removed }, parsing, { lane, ledger });
+    return this.#storeParsed({ userId, mapping, requestedAt, removed, range, completes }, parsing, { lane, ledger });
   }
 
   async #storeParsed(
@@ -188,17 +198,19 @@ export class Warehouse {
   /**
    * Replaces the heart-rate rows of an account from `from` (included) to `to` (excluded), microseconds, by all that the service has.
    * @param range.requestedAt when the first of its requests was sent
+   * @param options.ledger makes what is committed with the rows, of how many came of each UTC day and of what storing them did
    */
   async storeHeartRate(
     range: { userId: string; from: number; to: number; requestedAt: number; rows: readonly unknown[] },
-    { lane = 'bulk', ledger }: WriteOptions = {},
+    { lane = 'bulk', ledger }: { lane?: Lane; ledger?: (rowsByDay: readonly number[], counts: Counts) => readonly LedgerEntry[] } = {},
   ): Promise<Counts> {
     this.moments.hold(range.requestedAt);
     try {
       await this.#writer.room(lane);
       const { rows, rejected } = parseHeartRate(range.rows, findFieldAbout(heartRate.row.shape.source)?.values ?? []);
-      const counts = await this.#write({ heartRate: { ...range, rows, rejected }, ledger, samples: rows.length }, lane);
-      return { ...counts, rejected: rejected.length };
+      const rowsByDay = countByDay(rows, range);
+      const entries = ledger && ((counts: Counts) => ledger(rowsByDay, counts));
+      return await this.#write({ heartRate: { ...range, rows, rejected }, ledger: entries, samples: rows.length }, lane);
     } finally {
       this.moments.end(range.requestedAt);
     }
@@ -209,8 +221,8 @@ export class Warehouse {
     if (ledger.length) await this.#write({ ledger, samples: 0 }, 'live');
   }
 
-  async #write(change: Parameters<Writer['write']>[0], lane: Lane): Promise<Counts> {
-    const counts = await this.#writer.write(change, lane);
+  async #write(change: Change, lane: Lane): Promise<Counts> {
+    const counts = await this.#copies.noting(change, () => this.#writer.write(change, lane));
     const entries = typeof change.ledger === 'object' ? change.ledger : [];
     if (change.page || change.heartRate || entries.some(({ table }) => PUBLISHED.has(table))) this.#commits++;
     if (entries.some(({ table }) => table === 'sync.accounts')) this.#accountCommits++;
@@ -233,41 +245,59 @@ export class Warehouse {
 
   /** Rows of a small internal query, as plain values: instants in microseconds, days as text. Never for an analyst's SQL. */
   read(sql: string): Promise<Value[][]> {
-    return readRows(this.#reader, sql);
+    return this.#reading(() => readRows(this.#reader, sql));
   }
 
   /** Stored documents as the wire documents they came from; `where` may end in ORDER BY and LIMIT. */
   readDocuments(name: string, where: string): Promise<StoredDocument[]> {
-    return readDocuments(this.#reader, this.mapping(name), where);
+    return this.#reading(() => readDocuments(this.#reader, this.mapping(name), where));
   }
 
   readHeartRate(userId: string, query: Parameters<typeof readHeartRate>[2]): Promise<WireDocument[]> {
-    return readHeartRate(this.#reader, userId, query);
+    return this.#reading(() => readHeartRate(this.#reader, userId, query));
   }
 
-  /** Publishes a copy of the warehouse for readers. Copies never overlap. */
-  snapshot(path: string, mode: number): Promise<void> {
-    const copy = async () => {
-      const connection = await this.#connect();
-      try {
-        const lower = await this.#memory.raise(connection);
-        await writeSnapshot(connection, listTables(this.mappings), path, mode, this.#beforeGroup).finally(lower);
-      } finally {
-        connection.closeSync();
-      }
-    };
-    const done = this.#snapshotting.then(copy);
-    this.#snapshotting = done.catch(() => undefined);
-    return done;
+  async #reading<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new RingneckError('the warehouse is closed');
+    const reading = work();
+    this.#readings.add(reading);
+    try {
+      return await reading;
+    } finally {
+      this.#readings.delete(reading);
+    }
+  }
+
+  /** Publishes a sorted copy of the warehouse for readers, as large as this one at most. Copies never overlap. */
+  snapshot(path: string, mode: number, signal = NEVER): Promise<SnapshotFacts> {
+    return this.#copies.publish(path, mode, signal);
+  }
+
+  /**
+   * Brings the copy at this path up to date, which costs a copy of the file and what has changed.
+   * @throws NeedsRebuild when it has to be made anew
+   */
+  refreshSnapshot(path: string, mode: number, signal = NEVER): Promise<SnapshotFacts> {
+    return this.#copies.refresh(path, mode, signal);
+  }
+
+  /** Writes a sorted copy that is none of those that are brought up to date, and tells what it holds. */
+  copy(path: string, mode: number, signal = NEVER): Promise<SnapshotFacts & { contents: Contents }> {
+    return this.#copies.keep(path, mode, signal);
   }
 
   /** Commits what waits, then closes the file. */
   async close(): Promise<void> {
     await this.#writer.close();
-    await this.#snapshotting;
+    await this.#copies.close();
+    this.#isClosed = true;
+    // DuckDB does not bear that a connection is closed while it works: the process may hang, or end.
+    await Promise.allSettled(this.#readings);
     this.#close();
   }
 }
+
+const NEVER = new AbortController().signal;
 
 async function parseDocuments(mapping: Mapping, raws: readonly unknown[]) {
   const documents: ParsedDocument[] = [];

@@ -289,9 +289,10 @@ export class Writer {
         const newer = [...(this.#confirmed.get(range.userId) ?? []), ...settled.filter(([key]) => key === range.userId).map(([, c]) => c)];
         const segments = subtract(range, newer);
         const done = await storeHeartRate(transaction, range, segments);
-        results[i] = done.counts;
         observed.push({ collection: heartRate.name, drift: done.drift });
-        ledger.push(...(await rejectedHeartRate(connection, range, segments)));
+        const refused = await rejectedHeartRate(connection, range, segments);
+        results[i] = { ...done.counts, rejected: range.rejected.length, undated: refused.undated };
+        ledger.push(...refused.ledger);
         settled.push([range.userId, { moment: range.requestedAt, from: range.from, to: range.to }]);
       }
       confirmations.push(...settled);

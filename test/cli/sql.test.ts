@@ -1,15 +1,20 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import { until } from '../queue/until.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { openWarehouse, store } from '../support/warehouse.ts';
 import { STRESS } from '../support/wire.ts';
-import { MAIN, ringneck, startRingneck } from './ringneck.ts';
+import { MAIN, type Running, ringneck, startRingneck } from './ringneck.ts';
 
 const folder = tempFolder();
 const data = join(folder, 'data');
 const env = { RINGNECK_DATA: data };
+const tmp = join(folder, 'tmp');
+/** Where processes of queries have their folders to themselves. */
+const private_ = { ...env, TMPDIR: tmp };
+mkdirSync(tmp);
 beforeAll(async () => {
   const warehouse = await openWarehouse(join(data, 'warehouse.duckdb'));
   await store(warehouse, 'daily_stress', [STRESS]);
@@ -17,6 +22,25 @@ beforeAll(async () => {
 });
 
 const sql = (query: string, ...options: string[]) => ringneck(['sql', query, ...options], { env });
+
+/** The process of a query, once it has the warehouse open. */
+async function processOf({ process: { pid } }: Running): Promise<number> {
+  let query = 0;
+  await until('the query has the warehouse open', () => {
+    query = Number(spawnSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' }).stdout);
+    return query > 0 && spawnSync('bash', ['-c', `ls -l /proc/${query}/fd | grep -q warehouse.duckdb`]).status === 0;
+  });
+  return query;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 test('the four formats, byte for byte', async () => {
   const query = "SELECT user_id, day, day_summary, day_summary = 'x' AS odd FROM daily_stress";
@@ -53,7 +77,7 @@ test('an error in the middle of a result ends with 1', async () => {
   expect(stderr).toMatch(/^ringneck: Conversion Error: .*\n$/);
 });
 
-test('a large result is written as it comes: the process stays small, and a reader may leave', async () => {
+test('a large result is written as it comes: the process stays small, and a reader may leave', { timeout: 180_000 }, async () => {
   const query = `SELECT i, 'some text that makes a row long ' || i AS text FROM range(3000000) t(i)`;
   const script = `"$0" "$1" sql "$2" --format csv | head -1; echo "\${PIPESTATUS[0]}"`;
   const left = spawnSync('bash', ['-c', script, process.execPath, MAIN, query], { env: { ...process.env, ...env }, encoding: 'utf8' });
@@ -79,13 +103,72 @@ test('an output that cannot take the result is one line and exit code 1', () => 
   expect([full.status, full.stderr]).toEqual([1, 'ringneck: the result cannot be written: ENOSPC: no space left on device, write\n']);
 });
 
-test('Ctrl-C ends a long query with 130', async () => {
-  const running = await startRingneck(['sql', 'SELECT count(*) FROM range(100000000) a, range(100000) b WHERE a.range + b.range = -1'], {
-    env,
-  });
-  await new Promise(resolve => setTimeout(resolve, 2_000));
+const ENDLESS = 'SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range * b.range % 7 = 3';
+
+test('Ctrl-C ends a long query with 130, and one that writes at the end of a line', async () => {
+  const running = await startRingneck(['sql', ENDLESS], { env: private_ });
+  await processOf(running);
   running.kill('SIGINT');
   expect(await running.end()).toEqual({ code: 130, stdout: '', stderr: 'ringneck: interrupted\n' });
+
+  const writing = await startRingneck(['sql', 'SELECT i, repeat(i::VARCHAR, 9) AS t FROM range(3000000000) t(i)', '--format', 'json'], {
+    env: private_,
+  });
+  await writing.line();
+  writing.kill('SIGINT');
+  const { code, stdout, stderr } = await writing.end();
+  expect([code, stderr]).toEqual([130, 'ringneck: interrupted\n']);
+  expect(stdout.slice(-3)).toBe('},\n');
+  expect(readdirSync(tmp)).toEqual([]);
+});
+
+test('a query whose process is killed is told in one line', async () => {
+  const running = await startRingneck(['sql', ENDLESS], { env: private_ });
+  process.kill(await processOf(running), 'SIGKILL');
+  expect(await running.end()).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'ringneck: the query ended its own process (SIGKILL); warehouse and pipeline are not concerned\n',
+  });
+  expect(readdirSync(tmp)).toEqual([]);
+});
+
+test('when the command is killed its query ends too, and leaves nothing behind', async () => {
+  const running = await startRingneck(['sql', ENDLESS], { env: private_ });
+  const query = await processOf(running);
+  running.kill('SIGKILL');
+  await running.end();
+  await until('its process and folder are gone', () => !isAlive(query) && readdirSync(tmp).length === 0);
+});
+
+test('the process of a query has none of our settings, another home and an empty folder', async () => {
+  if (!existsSync('/proc/self/environ')) return;
+  const running = await startRingneck(['sql', ENDLESS], {
+    env: { ...private_, RINGNECK_SECRET_KEY: 'a key that is secret', TZ: 'Asia/Tokyo' },
+  });
+  const query = await processOf(running);
+  const names = readFileSync(`/proc/${query}/environ`, 'utf8')
+    .split('\0')
+    .map(entry => entry.split('=')[0]!);
+  expect(names.filter(name => !/^(TZ|LANG|LC_ALL|LD_LIBRARY_PATH|HOME|TMPDIR|NODE_CHANNEL_.*)?$/.test(name))).toEqual([]);
+  const cwd = readlinkSync(`/proc/${query}/cwd`);
+  expect(cwd.startsWith(tmp)).toBe(true);
+  expect(readdirSync(cwd)).toEqual([]);
+  running.kill('SIGINT');
+  await running.end();
+});
+
+test('a query is bounded in memory and time', async () => {
+  const time = await sql(ENDLESS, '--timeout', '1');
+  expect(time).toEqual({ code: 1, stdout: '', stderr: 'ringneck: the query was stopped after 1 s: --timeout allows more\n' });
+  const memory = await sql('SELECT max(x) FROM (SELECT DISTINCT hash(i)::VARCHAR AS x FROM range(3000000) t(i))', '--memory', '64MB');
+  expect([memory.code, memory.stdout]).toEqual([1, '']);
+  expect(memory.stderr).toMatch(/^ringneck: Out of Memory Error: .* \(--memory allows more than 64MB\)\n$/);
+  expect(await sql('SELECT 1', '--memory', 'lots')).toMatchObject({
+    code: 2,
+    stderr: `ringneck: option '--memory <size>' argument 'lots' is invalid. expected a size of at least 32MiB, as 500MB or 4GB\n`,
+  });
+  expect(await sql('SELECT 1', '--timeout', '0')).toMatchObject({ code: 2 });
 });
 
 test('nothing is left in the folder', () => {

@@ -60,6 +60,10 @@ test.each([
   ['status'],
   ['sql'],
   ['snapshot'],
+  ['export'],
+  ['coverage'],
+  ['tables'],
+  ['describe'],
 ])('the help of %s %s has an example and the exit codes', async (...command) => {
   const { code, stdout, stderr } = await parse([...command, '--help']);
   expect([code, stderr]).toEqual([0, '']);
@@ -184,7 +188,7 @@ test('status of an empty folder', async () => {
   expect(await ringneck(['status', '--json'], { env: env() })).toEqual({
     code: 0,
     stdout:
-      '{"accounts":[],"queue":{"waiting":0,"active":0,"delayed":0,"failed":0},"webhooks":null,"snapshot":{"at":null},"heart_rate_path":null}\n',
+      '{"accounts":[],"queue":{"waiting":0,"active":0,"delayed":0,"failed":0},"webhooks":null,"snapshot":{"at":null},"heart_rate_path":null,"drift":[]}\n',
     stderr: '',
   });
 });

@@ -228,3 +228,38 @@ test('two accounts of one person keep their documents apart, and a mirror token 
   expect((await ask(mirror.url, COLLECTIONS.sleep!, token)).status).toBe(401);
   expect((await house.read(`SELECT count(*) FROM daily_activity WHERE user_id = '${ben!.name}'`))[0]![0]).toBeGreaterThanOrEqual(3);
 });
+
+test('documents that cannot be stored and tell no day leave no day empty, until they come again well', async () => {
+  const faults = await proxied();
+  const page = (data: object[], token: string | null) => ({ json: { data, next_token: token } });
+  const good = { id: 'a', day: '2025-03-04', day_summary: 'normal' };
+  faults.on(COLLECTIONS.daily_stress!, ({ query }) =>
+    query.has('next_token')
+      ? page([{ id: 'b', day: '5.3.2025', day_summary: 'normal' }], null)
+      : page([good, { day_summary: 'stressful' }], 'more'),
+  );
+  const house = await openHouse(join(folder, 'spoilt'), faults.url, { now: () => NOON });
+  await house.add(sandbox.people.slice(0, 1));
+  const some = { from: '2025-03-03', to: '2025-03-06', collections: ['daily_stress'] };
+  const known = async () => (await house.operations.coverage(some)).runs.map(({ from, to, state, reason }) => [from, to, state, reason]);
+  expect(await house.backfill(some)).toMatchObject({ state: 'complete', documents: 3, rejected: 2 });
+  expect(await house.read('SELECT documents, rejected, rejected_undated, outcome FROM sync.windows')).toEqual([[3, 2, 2, 'complete']]);
+  const unknown = 'what came could not be stored, and its day is unknown (sync.rejected)';
+  expect(await known()).toEqual([
+    ['2025-03-03', '2025-03-03', 'failed', unknown],
+    ['2025-03-04', '2025-03-04', 'stored', null],
+    ['2025-03-05', '2025-03-06', 'failed', unknown],
+  ]);
+
+  faults.on(COLLECTIONS.daily_stress!, page([good, { ...good, id: 'b', day: '2025-03-05' }], null));
+  await house.operations.repair(some, { emit: () => {}, signal: new AbortController().signal });
+  expect(await known()).toEqual([
+    ['2025-03-03', '2025-03-03', 'empty', null],
+    ['2025-03-04', '2025-03-05', 'stored', null],
+    ['2025-03-06', '2025-03-06', 'empty', null],
+  ]);
+  // What has neither id nor day leaves when all of the range that brought it is read again.
+  expect(await house.read('SELECT document::VARCHAR FROM sync.rejected')).toEqual([['{"day_summary":"stressful"}']]);
+  await house.backfill({ ...some, refresh: true });
+  expect(await house.read('SELECT count(*) FROM sync.rejected')).toEqual([[0]]);
+});

@@ -80,7 +80,9 @@ async function live(sandbox: Sandbox): Promise<WebhookEvent[]> {
       const [first, second] = nights as { id: string; day: string }[];
       await act('edit', { person, kind: 'delete-sleep', day: first!.day, id: first!.id });
       await act('edit', { person, kind: 'edit-bedtime', day: second!.day, id: second!.id, startShift: 900, endShift: -600 });
-      await act('edit', { person, kind: 'reanalyse-day', day: ago(12) });
+      // A night without the ring has nothing to be analysed: one of the days after has.
+      const later = await readCollection(sandbox.url, COLLECTIONS.sleep!, token, { start_date: ago(13), end_date: ago(9) });
+      await act('edit', { person, kind: 'reanalyse-day', day: (later as { day: string }[])[0]!.day });
     }
   }
   return raised;

@@ -1,13 +1,14 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { Sample } from '../../schema/fields.ts';
 import { runCli, startCli } from '../support/cli.ts';
 import { inspectFile } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { findDifference, readEverything } from '../support/wire-reader.ts';
 
 const folder = tempFolder();
-// The clocks of New York change on 9 March.
-const days = { from: '2025-03-06', to: '2025-03-11' };
+// The clocks of New York change on 2 November, and on the 6th ben flies to London and naps on the way.
+const days = { from: '2025-11-01', to: '2025-11-07' };
 const range = ['--from', days.from, '--to', days.to];
 
 /** Service, backfill and mirror, each a process whose machine is in this zone. */
@@ -34,6 +35,13 @@ async function roundTrip(zone: string): Promise<Record<string, string>> {
   for (const collection of ['daily_activity', 'sleep', 'daily_readiness', 'heart_rate']) {
     expect(there[collection]!.length, collection).toBeGreaterThan(4);
   }
+  // The activity day that began before the change has 25 hours, that of the flight 19.
+  const lengths = there.daily_activity!.map(({ met }) => (met as Sample).items.length);
+  expect(lengths).toEqual(expect.arrayContaining([1500, 1140]));
+  expect(there.sleep!.map(({ bedtime_start: start, bedtime_end: end }) => [start, end])).toContainEqual([
+    '2025-11-06T14:04:00.000-05:00',
+    '2025-11-06T21:05:30.000+00:00',
+  ]);
   for (const command of [up, service]) {
     command.process.kill('SIGTERM');
     expect(await command.ended).toMatchObject({ code: 0 });

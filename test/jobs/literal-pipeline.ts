@@ -58,7 +58,7 @@ export async function pipelineOf(
     warehouse,
     client: undefined,
     queues,
-    tokens: { find: () => undefined },
+    tokens: { find: () => undefined, digest: (text: string) => text },
     collections: collections.filter(({ name }) => names.includes(name)),
     runs: new Runs(),
     settledDays: 14,

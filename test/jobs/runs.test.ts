@@ -68,6 +68,9 @@ test('the rows of the ledger, from the plan to the end', async () => {
     documents: null,
     outcome: null,
     reason: null,
+    rows_by_day: null,
+    rejected: null,
+    rejected_undated: null,
   };
   expect(await rows(warehouse, 'SELECT * EXCLUDE request, request::VARCHAR AS request FROM sync.runs')).toEqual([
     {

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -39,11 +39,13 @@ export function compileWarehouse(): string {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   // Within node_modules no package.json further up counts.
-  writeFileSync(join(folder, 'package.json'), '{"type":"module","version":"0.0.0"}');
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', version }));
   const sources = ['src/warehouse/warehouse.ts', 'schema/index.ts'].map(path => join(ROOT, path));
   const options =
     '--ignoreConfig --module nodenext --target es2023 --lib es2023,es2024.string --types node --rewriteRelativeImportExtensions --skipLibCheck --noCheck';
   const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
   execFileSync(process.execPath, [compiler, ...options.split(' '), '--rootDir', ROOT, '--outDir', folder, ...sources]);
+  cpSync(join(ROOT, 'schema/views'), join(folder, 'schema/views'), { recursive: true });
   return folder;
 }

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { createAccept, eventQueue } from '../../jobs/accept-event.ts';
 import { type Account, accountEntry } from '../../jobs/accounts.ts';
@@ -108,7 +108,7 @@ export async function openEventHouse(folder: string, options: FetchOptions & Eve
     warehouse,
     client,
     queues,
-    tokens: { find: userId => tokens.get(userId) },
+    tokens: { find: userId => tokens.get(userId), digest: text => createHash('sha256').update(text).digest('hex') },
     collections: collectionsOf(resources),
     runs: new Runs(),
     settledDays: 14,

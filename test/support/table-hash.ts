@@ -6,11 +6,14 @@ type Read = (sql: string) => Promise<unknown[][]>;
 
 const LEFT_OUT = ['sk', 'fetched_at'];
 
+/** A view holds nothing of its own. */
+const OF_TABLES = 'table_oid IN (SELECT table_oid FROM duckdb_tables() WHERE database_name = current_database())';
+
 /** `rows hash` of every table but the ledger; of one account alone, its name left out, where one is given. */
 export async function hashTables(read: Read, userId?: string): Promise<Record<string, string>> {
   const columns = await read(
     `SELECT table_name, string_agg('"' || column_name || '"', ', ' ORDER BY column_name) FROM duckdb_columns()
-     WHERE schema_name = 'main' AND NOT internal AND database_name = current_database()
+     WHERE schema_name = 'main' AND NOT internal AND database_name = current_database() AND ${OF_TABLES}
        AND column_name NOT IN (${[...LEFT_OUT, ...(userId === undefined ? [] : ['user_id'])].map(name => `'${name}'`).join(', ')})
      GROUP BY table_name ORDER BY table_name`,
   );
@@ -29,7 +32,7 @@ export async function hashTables(read: Read, userId?: string): Promise<Record<st
 export async function findBroken(read: Read): Promise<string[]> {
   const columns = (await read(
     `SELECT table_name, list(column_name)::VARCHAR FROM duckdb_columns()
-     WHERE schema_name = 'main' AND NOT internal AND database_name = current_database() GROUP BY table_name`,
+     WHERE schema_name = 'main' AND NOT internal AND database_name = current_database() AND ${OF_TABLES} GROUP BY table_name`,
   )) as [string, string][];
   const broken: string[] = [];
   const check = async (what: string, sql: string) => {

@@ -119,7 +119,7 @@ test('tables, views, macros and schemas of others are left alone', async () => {
   const before = await withDuckDB(path, async connection => {
     await connection.run('CREATE TABLE mine (id INTEGER PRIMARY KEY, note VARCHAR DEFAULT 3)');
     await connection.run('CREATE INDEX on_mine ON mine (note)');
-    await connection.run('CREATE VIEW nights AS SELECT * FROM sleep');
+    await connection.run('CREATE VIEW my_nights AS SELECT * FROM sleep');
     await connection.run('CREATE SCHEMA lab; CREATE TABLE lab.sleep (x INTEGER NOT NULL); CREATE TABLE sync.notes (n INTEGER)');
     await connection.run('CREATE MACRO local_time(ts, seconds) AS ts + to_seconds(seconds)');
     await connection.run('INSERT INTO mine VALUES (1, 2)');
@@ -130,7 +130,7 @@ test('tables, views, macros and schemas of others are left alone', async () => {
   await warehouse.close();
   expect(await withDuckDB(path, connection => rowsOf(connection, CATALOGUE))).toEqual(before);
   expect(await withDuckDB(path, connection => rowsOf(connection, 'SELECT * FROM mine'))).toEqual([{ id: 1, note: '2' }]);
-  expect(await withDuckDB(path, connection => rowsOf(connection, 'SELECT count(*) AS n FROM nights'))).toEqual([{ n: 0 }]);
+  expect(await withDuckDB(path, connection => rowsOf(connection, 'SELECT count(*) AS n FROM my_nights'))).toEqual([{ n: 0 }]);
 });
 
 test('a file of a newer program is refused, before anything else about it', async () => {

@@ -2,6 +2,7 @@ import { DuckDBConnection } from '@duckdb/node-api';
 import { afterEach, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { day, identifier, instant, integer, number, sample, text } from '../../schema/fields.ts';
+import { resources } from '../../schema/index.ts';
 import type { Resource } from '../../schema/resource.ts';
 import { resource } from '../../schema/resource.ts';
 import { Warehouse } from '../../src/warehouse/warehouse.ts';
@@ -35,7 +36,7 @@ const LATER = declare({
   pulse: sample('Pulse', 'beats/min').nullish(),
 });
 
-const open = (path: string, declaration: Resource) => Warehouse.open({ path, resources: [declaration], now: () => NOW });
+const open = (path: string, declaration: Resource) => Warehouse.open({ path, resources: [...resources, declaration], now: () => NOW });
 
 const DOCUMENTS = [
   {

@@ -20,6 +20,7 @@ describe.each(['UTC', 'America/New_York', 'Asia/Kathmandu'])('in the time zone %
       unchanged: 0,
       outdated: 0,
       rejected: 0,
+      undated: 0,
       removed: 0,
       samples: 4,
       changes: [{ id: 'a-1', operation: 'create' }],

@@ -103,8 +103,21 @@ test('the columns of the tables that others rely on are those of INTERFACES', ()
     'documents',
     'outcome',
     'reason',
+    'rows_by_day',
+    'rejected',
+    'rejected_undated',
   ]);
-  expect(tables.get('sync.rejected')).toEqual(['user_id', 'collection', 'id', 'reason', 'document', 'fetched_at']);
+  expect(tables.get('sync.rejected')).toEqual([
+    'user_id',
+    'collection',
+    'id',
+    'reason',
+    'document',
+    'fetched_at',
+    'day',
+    'start_at',
+    'end_at',
+  ]);
   expect(tables.get('sync.tombstones')).toEqual(['user_id', 'collection', 'id', 'removed_at']);
   expect(tables.get('sync.routes')).toEqual(['route', 'last_status', 'last_200_at']);
   expect(tables.get('sync.accounts')).toEqual(['user_id', 'service_user_id', 'state', 'reason', 'since']);

@@ -119,3 +119,11 @@ test('a process that is killed while it writes leaves whole documents, and all t
     next = Number(written) + 1;
   }
 });
+
+test('closing waits for what is being read, and what comes after is refused', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  const reading = Array.from({ length: 4 }, () => warehouse.read('SELECT count(*) FROM range(20_000_000)'));
+  await warehouse.close();
+  expect(await Promise.all(reading)).toEqual(Array(4).fill([[20_000_000]]));
+  await expect(warehouse.read('SELECT 1')).rejects.toThrow('the warehouse is closed');
+});

@@ -1,4 +1,5 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RingneckError } from '../../src/errors.ts';
@@ -108,14 +109,41 @@ test('an error after many rows is not taken for the end of the result', async ()
   expect((await texts('SELECT 1 AS one')).rows).toEqual([['1']]);
 });
 
-test('a query that is stopped while its rows are read fails, and is not run again', async () => {
-  const { chunks } = await reader.query('SELECT i FROM range(100000000000) t(i)');
-  await chunks.next();
-  reader.interrupt();
-  const read = async () => {
-    for await (const _ of chunks);
+test('the rows that are left are counted without being read, as far as time allows', async () => {
+  const counted = await reader.query('SELECT i FROM range(30000) t(i)');
+  const first = (await counted.chunks.next()).value as unknown[];
+  expect(await counted.countRest(60_000)).toEqual({ rows: 30_000 - first.length, ended: true });
+  await counted.chunks.return(undefined);
+
+  const endless = await reader.query('SELECT i FROM range(100000000000) t(i)');
+  await endless.chunks.next();
+  expect(await endless.countRest(0)).toEqual({ rows: 2048, ended: false });
+  await endless.chunks.return(undefined);
+
+  const broken = await reader.query(`SELECT if(i = 900000, error('boom'), 1) FROM range(1000000) t(i)`);
+  await broken.chunks.next();
+  await expect(broken.countRest(60_000)).rejects.toThrow(/^Invalid Input Error: boom$/);
+  await broken.chunks.return(undefined);
+  expect((await texts('SELECT 1 AS one')).rows).toEqual([['1']]);
+});
+
+test('the result of each statement is given in turn, up to the one that fails', async () => {
+  const found: unknown[] = [];
+  const readAll = async () => {
+    for await (const { columns, chunks } of reader.results(
+      `SELECT 1 AS a; CREATE TEMP TABLE v AS SELECT 5 AS n; SELECT n FROM v; SELECT x`,
+    )) {
+      const rows = [];
+      for await (const chunk of chunks) rows.push(...chunk);
+      found.push([columns.map(({ name }) => name), rows]);
+    }
   };
-  await expect(read()).rejects.toThrow(/^INTERRUPT Error: Interrupted!$/);
+  await expect(readAll()).rejects.toThrow(/^Binder Error: Referenced column "x"/);
+  expect(found).toEqual([
+    [['a'], [[1]]],
+    [[], []],
+    [['n'], [[5]]],
+  ]);
 });
 
 test('statements of every kind work: PIVOT, DESCRIBE, EXPLAIN, PREPARE, transactions', async () => {
@@ -142,23 +170,29 @@ test.each([
   await expect(texts(sql)).rejects.toThrow(message);
 });
 
-test('a query can be stopped', async () => {
-  const running = texts('SELECT count(*) FROM range(100000000000) t(i), range(1000) s(j) WHERE i * j % 7 = 3');
-  const timer = setInterval(() => reader.interrupt(), 20);
-  await expect(running).rejects.toThrow(/^INTERRUPT Error: Interrupted!$/);
-  clearInterval(timer);
-  expect((await texts('SELECT 1 AS one')).rows).toEqual([['1']]);
+test('no statement can write to the opened file by its name, nor to its log', async () => {
+  const before = createHash('sha256').update(readFileSync(path)).digest('hex');
+  for (const target of [path, `${path}.wal`, `${path}.wal.checkpoint`, `${path}.wal.recovery`]) {
+    await expect(texts(`COPY (SELECT 'x') TO '${target}' (FORMAT csv, USE_TMP_FILE false)`)).rejects.toThrow(/has been disabled/);
+  }
+  await expect(texts(`CALL enable_logging(storage := 'file', storage_path := '${path}.wal')`)).rejects.toThrow(/LocalFileSystem disabled/);
+  expect(readdirSync(dirname(path))).toEqual(['warehouse.duckdb']);
+  expect(createHash('sha256').update(readFileSync(path)).digest('hex')).toBe(before);
+  expect((await texts('SELECT id FROM daily_stress')).rows).toEqual([['t-1']]);
 });
 
-test('a query that needs more memory than it may have spills, and leaves nothing behind', async () => {
+test('a query that needs more memory than it may have fails, and writes nothing', async () => {
   const small = await openReader(path, { memoryLimit: '64MB' });
-  const { chunks } = await small.query(
-    'SELECT max(x) FROM (SELECT DISTINCT hash(i)::VARCHAR || repeat(chr(97), 20) AS x FROM range(3000000) t(i))',
-  );
-  for await (const _ of chunks);
+  const read = async () => {
+    const { chunks } = await small.query(
+      'SELECT max(x) FROM (SELECT DISTINCT hash(i)::VARCHAR || repeat(chr(97), 20) AS x FROM range(3000000) t(i))',
+    );
+    for await (const _ of chunks);
+  };
+  await expect(read()).rejects.toThrow(/^Out of Memory Error: /);
   small.close();
   small.close();
-  expect(readdirSync(dirname(path)).filter(name => name.endsWith('.tmp'))).toEqual([]);
+  expect(readdirSync(dirname(path))).toEqual(['warehouse.duckdb']);
 });
 
 test('a file that is not there, or no database, is told in one line', async () => {

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { resources } from '../../schema/index.ts';
 import { mapResource } from '../../src/warehouse/mapping.ts';
 import { warehouseScript } from '../../src/warehouse/tables.ts';
+import { createViews } from '../../src/warehouse/views.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { childScript, startChild } from '../support/child.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -59,6 +60,7 @@ const PUBLISHED = [
   'sync.drift',
   'sync.events',
   'sync.missed_events',
+  'sync.routes',
   'sync.runs',
   'sync.windows',
 ];
@@ -109,7 +111,10 @@ test('a snapshot holds what the warehouse holds, sorted, with its comments, with
       { table_name: 'drift' },
       { table_name: 'events' },
       { table_name: 'missed_events' },
+      { table_name: 'rejected' },
+      { table_name: 'routes' },
       { table_name: 'runs' },
+      { table_name: 'snapshot' },
       { table_name: 'windows' },
     ]);
     const found = await connection.runAndReadAll(
@@ -199,7 +204,7 @@ test('the writer goes on while a snapshot is taken, and the snapshot is of one m
   ).toEqual([{ difference: 0 }]);
 });
 
-test('the generated script makes in an empty DuckDB what the program makes', async () => {
+test('the generated script and those of the views make in an empty DuckDB what the program makes', async () => {
   const catalogue = `SELECT schema_name, table_name, comment, NULL AS column_name, NULL AS column_index, NULL AS data_type, NULL AS column_comment FROM duckdb_tables()
     UNION ALL SELECT schema_name, table_name, NULL, column_name, column_index, data_type, comment FROM duckdb_columns() WHERE NOT internal ORDER BY ALL`;
   const path = newPath(folder);
@@ -207,6 +212,7 @@ test('the generated script makes in an empty DuckDB what the program makes', asy
   const made = await withDuckDB(path, connection => rowsOf(connection, catalogue));
   const scripted = await withDuckDB(':memory:', async connection => {
     await connection.run(warehouseScript(resources.map(mapResource)));
+    await createViews(connection);
     return rowsOf(connection, catalogue);
   });
   expect(scripted).toEqual(made);

@@ -28,10 +28,10 @@ const { id: _id, ...WITHOUT_ID } = STRESS;
 const { day: _day, ...WITHOUT_DAY } = STRESS;
 
 test.each([
-  ['no id', WITHOUT_ID, '', 'id is missing or no text'],
-  ['a null id', { ...STRESS, id: null }, '', 'id is missing or no text'],
-  ['an empty id', { ...STRESS, id: '' }, '', 'id is missing or no text'],
-  ['a number for an id', { ...STRESS, id: 7 }, '', 'id is missing or no text'],
+  ['no id', WITHOUT_ID, 'sha256:mWc2Gfamj0Gb083kRQBYjK', 'id is missing or no text'],
+  ['a null id', { ...STRESS, id: null }, 'sha256:D6f-vXmozl3YBr0ioFFBhf', 'id is missing or no text'],
+  ['an empty id', { ...STRESS, id: '' }, 'sha256:-XxBCIGK-ygfxvBoeGECfi', 'id is missing or no text'],
+  ['a number for an id', { ...STRESS, id: 7 }, 'sha256:B-hoLPoCLVy7RoysYe921W', 'id is missing or no text'],
   ['no day', WITHOUT_DAY, 't-1', 'day is missing or not a calendar day'],
   ['a null day', { ...STRESS, day: null }, 't-1', 'day is missing or not a calendar day'],
   ['a day that is none', { ...STRESS, day: '2025-02-30' }, 't-1', 'day is missing or not a calendar day'],
@@ -45,13 +45,13 @@ test.each([
 });
 
 test.each([
-  ['text', 'document'],
-  ['a number', 7],
-  ['null', null],
-  ['a list', [STRESS]],
-])('%s for a document is rejected', async (_, bad) => {
+  ['text', 'document', 'sha256:ZKyOYVUgzRrkOrDUfPyedQ'],
+  ['a number', 7, 'sha256:eQJpm-Qsio5G-7tFAXJlF-'],
+  ['null', null, 'sha256:dCNOmK_nSY-12vHzasLXis'],
+  ['a list', [STRESS], 'sha256:XMsbuXsDEB81Gk1KuCwLB9'],
+])('%s for a document is rejected', async (_, bad, id) => {
   await store(warehouse, 'daily_stress', [bad, { ...STRESS, id: 'after' }]);
-  expect(await rejected()).toEqual([{ user_id: 'ann', collection: 'daily_stress', id: '', reason: 'not an object', document: bad }]);
+  expect(await rejected()).toEqual([{ user_id: 'ann', collection: 'daily_stress', id, reason: 'not an object', document: bad }]);
   expect(await warehouse.read('SELECT id FROM daily_stress')).toEqual([['after']]);
 });
 
@@ -101,6 +101,79 @@ test('a document that was rejected and is then gone leaves no row behind', async
   await store(warehouse, 'daily_activity', [{ ...ACTIVITY, steps: 'many' }]);
   await store(warehouse, 'daily_activity', [], ['a-1']);
   expect(await rejected()).toEqual([]);
+});
+
+const DAY = 86_400_000_000;
+const JANUARY_10 = 1_736_467_200_000_000;
+
+/** One answer that is all of a range of days of January 2025, the last one excluded. */
+async function readRange(from: number, to: number, documents: readonly unknown[], isComplete = true) {
+  const requestedAt = warehouse.moments.begin();
+  try {
+    return await warehouse.storeDocuments({
+      userId: 'ann',
+      resource: warehouse.mapping('daily_stress').resource,
+      requestedAt,
+      documents,
+      range: { startAt: JANUARY_10 + (from - 10) * DAY, endAt: JANUARY_10 + (to - 10) * DAY },
+      ...(isComplete ? { completes: { since: requestedAt, days: { from: `2025-01-${from}`, to: `2025-01-${to - 1}` } } } : {}),
+    });
+  } finally {
+    warehouse.moments.end(requestedAt);
+  }
+}
+
+const rejectedTexts = async () => (await warehouse.read('SELECT document::VARCHAR FROM sync.rejected ORDER BY 1')).map(([text]) => text);
+
+test('documents without an id are each kept whole, and once, however often they come', async () => {
+  const many = Array.from({ length: 108 }, (_, n) => ({ n }));
+  expect(await readRange(10, 20, many)).toMatchObject({ rejected: 108, undated: 108 });
+  expect(await rejectedTexts()).toHaveLength(108);
+  expect(await readRange(10, 20, many)).toMatchObject({ rejected: 108, undated: 108 });
+  expect(await rejectedTexts()).toHaveLength(108);
+});
+
+test('what was rejected and does not come again leaves with a complete reading of its days, or of the range that brought it', async () => {
+  await readRange(10, 20, [
+    { n: 1 },
+    { ...WITHOUT_ID, day: '2025-01-12' },
+    { ...WITHOUT_ID, day: '2025-01-18' },
+    { ...WITHOUT_DAY, id: 't-9' },
+  ]);
+  await readRange(10, 20, [], false);
+  expect(await rejectedTexts()).toHaveLength(4);
+  // What has no day may belong to a day beside these.
+  await readRange(11, 15, []);
+  expect(await rejectedTexts()).toEqual(['{"day":"2025-01-18","day_summary":"normal"}', '{"id":"t-9","day_summary":"normal"}', '{"n":1}']);
+  await readRange(10, 20, [{ n: 1 }, { n: 2 }]);
+  expect(await rejectedTexts()).toEqual(['{"n":1}', '{"n":2}']);
+});
+
+test('an older reading takes nothing away that a newer one has rejected', async () => {
+  const older = warehouse.moments.begin();
+  await readRange(10, 20, [{ n: 1 }]);
+  await warehouse.storeDocuments({
+    userId: 'ann',
+    resource: warehouse.mapping('daily_stress').resource,
+    requestedAt: older,
+    documents: [],
+    range: { startAt: JANUARY_10, endAt: JANUARY_10 + 10 * DAY },
+    completes: { since: older, days: { from: '2025-01-10', to: '2025-01-19' } },
+  });
+  warehouse.moments.end(older);
+  expect(await rejectedTexts()).toEqual(['{"n":1}']);
+});
+
+test('what another, newer answer has rejected too is missing from the older one all the same', async () => {
+  const older = warehouse.moments.begin();
+  await readRange(10, 20, [{ n: 1 }]);
+  const { resource } = warehouse.mapping('daily_stress');
+  expect(await warehouse.storeDocuments({ userId: 'ann', resource, requestedAt: older, documents: [{ n: 1 }] })).toMatchObject({
+    rejected: 0,
+    outdated: 1,
+    undated: 1,
+  });
+  warehouse.moments.end(older);
 });
 
 test('a required field that is null or absent is null in its column, and drift', async () => {
@@ -318,7 +391,10 @@ test('a NUL in a key, in an id and in the id of a removed document harms nothing
   );
   expect(counts).toMatchObject({ stored: 1, unchanged: 0, outdated: 0, rejected: 2, removed: 0, samples: 0 });
   expect(await drift()).toEqual([['daily_stress', 'a\ufffdb', 'unknown field', 1]]);
-  expect(await warehouse.read('SELECT id, reason FROM sync.rejected')).toEqual([['', 'id is missing or no text']]);
+  expect(await warehouse.read('SELECT id, reason FROM sync.rejected ORDER BY id')).toEqual([
+    ['sha256:1E82pKck2v4T1vXfAb-PTM', 'id is missing or no text'],
+    ['sha256:NfVu5Vmo7lj2J-1mDTMdUr', 'id is missing or no text'],
+  ]);
 });
 
 test('quotes, line breaks and other scripts in ids and text are kept', async () => {
@@ -364,7 +440,6 @@ test('heart-rate rows without a usable moment, rate or source are rejected whole
   });
   expect(counts).toMatchObject({ stored: 1, unchanged: 0, outdated: 0, rejected: 5, removed: 0, samples: 1 });
   expect(await rejected()).toEqual([
-    { user_id: 'ann', collection: 'heart_rate', id: '', reason: 'timestamp is missing or no date-time with offset', document: 'text' },
     {
       user_id: 'ann',
       collection: 'heart_rate',
@@ -380,6 +455,20 @@ test('heart-rate rows without a usable moment, rate or source are rejected whole
       document: bad[1],
     },
     { user_id: 'ann', collection: 'heart_rate', id: '2025-01-15T00:00:03+00:00', reason: 'source is missing or no text', document: bad[2] },
+    {
+      user_id: 'ann',
+      collection: 'heart_rate',
+      id: 'sha256:Hh0PJR06dvorG_yBFkB4Vy',
+      reason: 'timestamp is missing or no date-time with offset',
+      document: 'text',
+    },
+    {
+      user_id: 'ann',
+      collection: 'heart_rate',
+      id: 'sha256:m7ZwemN4vTAujXzABI_8aH',
+      reason: 'timestamp is missing or no date-time with offset',
+      document: { ...good, timestamp: 'lone \ufffd and \u0000' },
+    },
   ]);
 });
 
@@ -415,4 +504,46 @@ test('a rejected heart-rate row leaves when its range comes again without it', a
   await warehouse.storeHeartRate({ ...range, requestedAt: older, rows: [{ ...good, bpm: 'y' }] });
   expect(await rejected()).toEqual([]);
   warehouse.moments.end(older);
+});
+
+const WEEK = { userId: 'ann', from: 1_736_899_200_000_000, to: 1_737_504_000_000_000 };
+
+test('heart-rate rows of no moment are each kept once, and leave when the range comes again without them', async () => {
+  const read = (rows: readonly unknown[], range = WEEK) =>
+    warehouse.storeHeartRate({ ...range, requestedAt: warehouse.moments.begin(), rows });
+  const rows = [
+    { bpm: 60, source: 'rest' },
+    { bpm: 61, source: 'rest' },
+    // Two of one moment.
+    { timestamp: '2025-01-15T00:00:02+00:00', bpm: 'x', source: 'rest' },
+    { timestamp: '2025-01-15T00:00:02+00:00', bpm: 'x', source: 'awake' },
+  ];
+  expect(await read(rows)).toMatchObject({ stored: 0, rejected: 4, undated: 2 });
+  expect(await read(rows)).toMatchObject({ stored: 0, rejected: 4, undated: 2 });
+  expect(await rejectedTexts()).toHaveLength(4);
+  // They may belong to the rest of the week.
+  await read([], { ...WEEK, to: WEEK.from + 86_400_000_000 });
+  expect(await warehouse.read('SELECT day, document::VARCHAR FROM sync.rejected ORDER BY 2')).toEqual([
+    [null, '{"bpm":60,"source":"rest"}'],
+    [null, '{"bpm":61,"source":"rest"}'],
+    ['2025-01-15', '{"timestamp":"2025-01-15T00:00:02+00:00","bpm":"x","source":"awake"}'],
+  ]);
+  await read([{ bpm: 61, source: 'rest' }]);
+  expect(await rejectedTexts()).toEqual(['{"bpm":61,"source":"rest"}']);
+});
+
+test('of heart-rate rows that cannot be stored a thousand are kept of an account; all are counted', async () => {
+  const rows = Array.from({ length: 1_200 }, (_, n) => ({
+    timestamp: new Date(1_736_899_200_000 + n * 300_000).toISOString(),
+    bpm: 61.5,
+    source: 'rest',
+  }));
+  const read = (some: readonly unknown[]) => warehouse.storeHeartRate({ ...WEEK, requestedAt: warehouse.moments.begin(), rows: some });
+  // The ledger does not tell the day of those that are not kept.
+  expect(await read(rows)).toMatchObject({ stored: 0, rejected: 1_200, undated: 200 });
+  expect(await rejectedTexts()).toHaveLength(1_000);
+  expect(await read(rows.slice(0, 1_001))).toMatchObject({ rejected: 1_001, undated: 1 });
+  expect(await rejectedTexts()).toHaveLength(1_000);
+  expect(await read(rows.slice(0, 10))).toMatchObject({ rejected: 10, undated: 0 });
+  expect(await rejectedTexts()).toHaveLength(10);
 });

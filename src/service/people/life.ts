@@ -6,8 +6,10 @@ import { type Period, periodsOf } from './periods.ts';
 import type { Person } from './person.ts';
 import { type Plan, planDay } from './plan.ts';
 import { remember } from './remember.ts';
+import { totalsOf } from './reports.ts';
 import { type BedTimes, bedTimes } from './schedule.ts';
-import { createZone, overlaps, type Span, type Zone } from './zone.ts';
+import { createTravels } from './travel.ts';
+import { overlaps, type Span, type Zone } from './zone.ts';
 
 /**
  * Somebody's life, day by day and on demand, as the ring measures it. All of it is a pure function of the person and the day;
@@ -21,9 +23,18 @@ export interface Life {
   conditionOf(day: number): Condition;
   /** The sleep periods that count for a day. */
   periodsOf(day: number): Period[];
+  /** What later days remember of the night that ends on a day; null without the ring. */
+  nightOf(day: number): NightFigures | null;
   momentsOf(day: number): MeasuredMoment[];
   minutesOf(day: number): Minutes;
   beatsOf(day: number): Beats;
+}
+
+/** A night before anybody edited it. */
+export interface NightFigures {
+  /** Seconds. */
+  asleep: number;
+  averageHrv: number | undefined;
 }
 
 /** Days kept of what is small, and of what is large. */
@@ -31,11 +42,18 @@ const SMALL = 500;
 const LARGE = 12;
 
 export function createLife(person: Person): Life {
-  const zone = createZone(person.zone);
-  const bedTimesOf = remember(SMALL, day => bedTimes(person, zone, day));
-  const planOf = remember(SMALL, day => planDay(person, zone, day, bedTimesOf(day), bedTimesOf(day + 1)));
-  const conditionOfDay = remember(SMALL, day => conditionOf(person, day, planOf));
+  const travels = createTravels(person);
+  const { zone, lagOn } = travels;
+  const bedTimesOf = remember(SMALL, day => bedTimes(person, travels, day));
+  const planOf = remember(SMALL, day => planDay(person, travels, day, bedTimesOf(day), bedTimesOf(day + 1)));
+  const conditionOfDay = remember(SMALL, day => conditionOf(person, day, { planOf, lagOn }));
   const periodsOfDay = remember(LARGE, day => periodsOf(zone, day, bedTimesOf(day), { person, planOf, conditionOf: conditionOfDay }));
+  const nightOf = remember(SMALL, day => {
+    const night = periodsOfDay(day).find(({ ordinal }) => ordinal === 0);
+    if (!night) return null;
+    const { asleep, averageHrv } = totalsOf(night);
+    return { asleep, averageHrv };
+  });
   const momentsOf = (day: number) => measureMoments(person, day, planOf(day), conditionOfDay(day));
   const periodsAround = (day: number) => [...periodsOfDay(day), ...periodsOfDay(day + 1)];
   const minutesOfDay = remember(LARGE, day => {
@@ -55,6 +73,7 @@ export function createLife(person: Person): Life {
     planOf,
     conditionOf: conditionOfDay,
     periodsOf: periodsOfDay,
+    nightOf,
     momentsOf,
     minutesOf: minutesOfDay,
     beatsOf,

@@ -12,7 +12,10 @@ export const UNKNOWN = 255;
 /** What a ring on a table measures, in tenths of a MET. */
 export const UNWORN = 1;
 
-/** The minutes of an activity day, 4 a.m. to 4 a.m. local time: 1,440 of them but for the days on which the clocks change. */
+/**
+ * The minutes of an activity day, from 4 a.m. to 4 a.m. by the clock of where somebody is then: 1,440 of them but for the days on which
+ * the clocks change and those of flights.
+ */
 export interface Minutes extends Span {
   /** Tenths of a MET, or UNKNOWN. */
   met: Uint8Array;
@@ -38,9 +41,10 @@ const SIT: Bout = { met: 12, spread: 1, minutes: [8, 45], state: State.awake };
 const STAND: Bout = { met: 18, spread: 3, minutes: [3, 14], state: State.awake };
 const WALK: Bout = { met: 33, spread: 5, minutes: [4, 20], state: State.awake };
 
+const ALOFT = [4, 84, 9, 3] as const;
+
 /** How likely couch, sitting, standing and walking are at an hour. */
-function odds(person: Person, hour: number, free: boolean): readonly [number, number, number, number] {
-  const pace = person.liveliness;
+function odds(person: Person, pace: number, hour: number, free: boolean): readonly [number, number, number, number] {
   if (hour < 6 || hour >= 23) return [40, 55, 5, 0];
   if (hour >= 19.5) return [34, 42, 20 * pace, 5 * pace];
   if (free) return [9, 42, 30, 20 * pace];
@@ -63,7 +67,7 @@ export function minutesOf(
   const count = (end - start) / 60;
   const minutes = { start, end, met: new Uint8Array(count), state: new Uint8Array(count), steps: new Uint16Array(count) };
   const random = new Random(keyOf(person, day, 'movement'));
-  wander(minutes, random, person, zone, day);
+  wander(minutes, random, person, zone, day, plan);
   if (plan.training) train(minutes, random, plan.training);
   for (const period of periods)
     lie(minutes, random, period, period.kind === 'rest' || period.kind === 'deleted' ? State.lying : State.asleep);
@@ -73,12 +77,22 @@ export function minutesOf(
   return minutes;
 }
 
-function wander({ met, state, steps, start }: Minutes, random: Random, person: Person, zone: Zone, day: number): void {
+function wander(
+  { met, state, steps, start }: Minutes,
+  random: Random,
+  person: Person,
+  zone: Zone,
+  day: number,
+  { illness, flight }: Plan,
+): void {
   const free = weekday(day) >= 5;
-  const lazy = random.between(0.75, 1.25);
+  const lazy = random.between(0.75, 1.25) * (1 - 0.5 * illness);
+  const pace = person.liveliness * (1 - 0.4 * illness);
   for (let minute = 0; minute < met.length; ) {
-    const hour = zone.local(start + minute * 60).clock / 3600;
-    const [couch, sit, stand, walk] = odds(person, hour, free);
+    const moment = start + minute * 60;
+    const aloft = flight !== undefined && flight.start <= moment && moment < flight.end;
+    const [rest, sit, stand, walk] = aloft ? ALOFT : odds(person, pace, zone.local(moment).clock / 3600, free);
+    const couch = rest + 60 * illness;
     const draw = random.next() * (couch + sit + stand + walk * lazy);
     const bout = draw < couch ? COUCH : draw < couch + sit ? SIT : draw < couch + sit + stand ? STAND : WALK;
     const level = bout.met + bout.spread * random.normal(0, 0.7);

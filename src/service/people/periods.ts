@@ -23,7 +23,7 @@ export interface Period extends Span {
 /** Sleep that ends later than this counts for the next day (specification 2.12, late_nap). */
 const SLEEP_DAY_CHANGE = 18 * 3600;
 
-/** The local day that a sleep counts for. */
+/** The local day that a sleep counts for, by the clock of where somebody wakes. */
 export function sleepDay(zone: Zone, end: number): number {
   const { day, clock } = zone.local(end);
   return clock > SLEEP_DAY_CHANGE ? day + 1 : day;
@@ -42,11 +42,13 @@ export function recordPeriod(
   { kind, day, ordinal }: Pick<Period, 'kind' | 'day' | 'ordinal'>,
 ): Period {
   const random = new Random(keyOf(person, day, 'stages', ordinal));
-  const unrest = clamp(0.55 * planOf(day - 1).stress + 0.4 * planOf(day - 1).indulgence + random.normal(0, 0.16), 0, 1);
+  const { stress, indulgence } = planOf(day - 1);
+  const condition = conditionOf(day);
+  const unrest = clamp(0.55 * stress + 0.4 * indulgence + condition.unrest + random.normal(0, 0.16), 0, 1);
   const stages = sleepStages(random, Math.round((end - start) / EPOCH), unrest);
   const floor = kind === 'long_sleep' ? 0 : kind === 'rest' ? 9 : 5;
-  const pulse = pulseOf(person, day, ordinal, stages, conditionOf(day), floor);
-  const breathRate = person.breathRate + 0.6 * planOf(day - 1).indulgence + random.normal(0, 0.25);
+  const pulse = pulseOf(person, day, ordinal, stages, condition, floor);
+  const breathRate = person.breathRate + condition.breath + random.normal(0, 0.25);
   return { start, end, kind, day, ordinal, stages, movement: movements(random, stages), pulse, breathRate };
 }
 

@@ -1,6 +1,10 @@
+import { illnessOn } from './illness.ts';
+import { sleepDay } from './periods.ts';
 import { keyOf, type Person, type Sport, weekday } from './person.ts';
 import { clamp, drift, Random } from './random.ts';
 import { type BedTimes, to30 } from './schedule.ts';
+import { seasonOn } from './season.ts';
+import type { Travels } from './travel.ts';
 import { overlaps, type Span, type Zone } from './zone.ts';
 
 const MINUTE = 60;
@@ -37,6 +41,9 @@ export interface Plan {
   stress: number;
   /** 0 to 1: a late meal, a drink, a long evening. */
   indulgence: number;
+  /** 0 to 1. */
+  illness: number;
+  flight: Span | undefined;
   training: Training | undefined;
   naps: readonly Nap[];
   moments: readonly Moment[];
@@ -50,8 +57,8 @@ const SPORTS: Record<Sport, { met: number; minutes: readonly [number, number] }>
   hike: { met: 5.6, minutes: [60, 150] },
 };
 
-/** Plans a day between the night that ends on it and the one that follows. */
-export function planDay(person: Person, zone: Zone, day: number, before: BedTimes, after: BedTimes): Plan {
+/** Plans a day between the night that ends on it and the one that follows. Nobody trains who is ill or flies. */
+export function planDay(person: Person, { zone, flightOn }: Travels, day: number, before: BedTimes, after: BedTimes): Plan {
   const taken: Span[] = [before, after].map(({ night, unworn }) => widen(unworn ?? night, 20 * MINUTE));
   /** Keeps a span when nothing else has its time. */
   const reserve = <T extends Span>(span: T): T | undefined => {
@@ -59,21 +66,48 @@ export function planDay(person: Person, zone: Zone, day: number, before: BedTime
     taken.push(widen(span, 10 * MINUTE));
     return span;
   };
-  const training = planTraining(person, zone, day, reserve);
-  const naps = planNaps(person, zone, day, reserve);
+  const { severity: illness } = illnessOn(person, day);
+  const clockSet = flightOn(day);
+  const flight = clockSet === undefined ? undefined : planFlight(person, day, clockSet, before.night.end, after.night.start);
+  const aloft = clockSet === undefined ? undefined : planNapAloft(person, zone, day, clockSet, reserve);
+  if (flight) taken.push(flight);
+  const training = illness > 0 || flight ? undefined : planTraining(person, zone, day, reserve);
+  const naps = planNaps(person, zone, day, reserve, aloft ? [aloft] : []);
   const gaps = planGaps(person, zone, day, reserve);
   const moments = planMoments(person, zone, day, gaps, reserve);
   const evening = new Random(keyOf(person, day, 'evening'));
   const party = evening.chance([4, 5].includes(weekday(day)) ? 0.35 : 0.09);
-  return { stress: stressOf(person, day), indulgence: party ? evening.between(0.35, 1) : 0, training, naps, moments, gaps };
+  const indulgence = party && illness === 0 ? evening.between(0.35, 1) : 0;
+  return { stress: stressOf(person, day, illness), indulgence, illness, flight, training, naps, moments, gaps };
 }
 
-/** How stressful a day is, 0 to 1: weeks that go up and down, calmer weekends, and the day itself. Known without its plan. */
-export function stressOf(person: Person, day: number): number {
+/** How stressful somebody's days are in the long run. */
+export const usualStress = (person: Person) => 0.14 + 0.4 * person.stressProneness;
+
+/** How stressful a day is, 0 to 1: weeks that go up and down, calmer weekends, the day itself, and the body when it is ill. */
+function stressOf(person: Person, day: number, illness: number): number {
   const wave = drift([person.seed, person.index, 'stress'], day / 11) * 0.3;
-  const week = weekday(day) >= 5 ? -0.17 : 0.04;
+  const week = weekday(day) >= 5 ? -0.15 : 0.06;
   const own = new Random(keyOf(person, day, 'stress')).normal(0, 0.13);
-  return clamp(0.16 + 0.4 * person.stressProneness + wave + week + own, 0, 1);
+  return clamp(usualStress(person) + wave + week + own + 0.15 * illness, 0, 1);
+}
+
+/** Some hours around the moment in which the clock is set, between two nights. */
+function planFlight(person: Person, day: number, clockSet: number, woken: number, inBed: number): Span {
+  const half = new Random(keyOf(person, day, 'flight')).integer(75, 240) * MINUTE;
+  return {
+    start: Math.min(clockSet, Math.max(clockSet - half, woken + 45 * MINUTE)),
+    end: Math.max(clockSet, Math.min(clockSet + half, inBed - 45 * MINUTE)),
+  };
+}
+
+/** Some sleep through the moment in which the clock is set: it begins by one clock and ends by the other. */
+function planNapAloft(person: Person, zone: Zone, day: number, clockSet: number, reserve: Reserve): Nap | undefined {
+  const random = new Random(keyOf(person, day, 'nap aloft'));
+  if (!random.chance(0.5)) return undefined;
+  const start = to30(clockSet - random.between(20, 70) * MINUTE);
+  const end = to30(clockSet + random.between(20, 70) * MINUTE);
+  return reserve({ start, end, kind: sleepDay(zone, end) === day ? 'sleep' : 'late_nap' });
 }
 
 type Reserve = <T extends Span>(span: T) => T | undefined;
@@ -81,10 +115,11 @@ type Reserve = <T extends Span>(span: T) => T | undefined;
 function planTraining(person: Person, zone: Zone, day: number, reserve: Reserve): Training | undefined {
   const random = new Random(keyOf(person, day, 'training'));
   const planned = person.trainingDays.includes(weekday(day));
-  if (!random.chance(planned ? 0.87 : 0.07)) return undefined;
+  const season = seasonOn(person, day);
+  if (!random.chance((planned ? 0.87 : 0.07) * season.frequency)) return undefined;
   const sport = random.chance(0.78) ? person.sport : random.pick(['run', 'ride', 'strength', 'hike'] as const);
   const { met, minutes } = SPORTS[sport];
-  const length = random.integer(...minutes) * MINUTE;
+  const length = Math.round(random.integer(...minutes) * season.volume) * MINUTE;
   const intensity = met * (0.8 + 0.3 * person.fitness) * random.between(0.88, 1.1);
   for (const clock of [person.trainingClock + random.normal(0, 20 * MINUTE), 17.6 * HOUR, 10 * HOUR]) {
     const start = Math.round(zone.at(day, Math.round(clock)) / MINUTE) * MINUTE;
@@ -102,10 +137,10 @@ const NAPS: readonly { kind: NapKind; habit: number; clock: readonly [number, nu
   { kind: 'deleted', habit: 0.4, clock: [19.3, 20.6], minutes: [20, 50] },
 ];
 
-function planNaps(person: Person, zone: Zone, day: number, reserve: Reserve): Nap[] {
+function planNaps(person: Person, zone: Zone, day: number, reserve: Reserve, others: readonly Nap[]): Nap[] {
   const random = new Random(keyOf(person, day, 'naps'));
   const tired = weekday(day) >= 5 ? 1.6 : 0.8;
-  const naps: Nap[] = [];
+  const naps = [...others];
   for (const { kind, habit, clock, minutes } of NAPS) {
     const start = to30(zone.at(day, Math.round(random.between(...clock) * HOUR)));
     const end = start + to30(random.between(...minutes) * MINUTE);

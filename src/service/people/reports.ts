@@ -95,9 +95,11 @@ export interface SleepTotals {
   averageHeartRate: number | undefined;
   lowestHeartRate: number | undefined;
   averageHrv: number | undefined;
+  /** How long before the end the heart beat slowest, seconds. */
+  recovery: number;
 }
 
-export function totalsOf({ stages, movement, pulse }: SleepReport): SleepTotals {
+export function totalsOf({ stages, movement, pulse }: Pick<SleepReport, 'stages' | 'movement' | 'pulse'>): SleepTotals {
   const epochs = [0, 0, 0, 0, 0];
   for (const stage of stages) epochs[stage]!++;
   const seconds = (stage: number) => epochs[stage]! * EPOCH;
@@ -110,6 +112,7 @@ export function totalsOf({ stages, movement, pulse }: SleepReport): SleepTotals 
   });
   const beats = pulse.heartRate.filter(item => item !== null);
   const hrv = pulse.hrv.filter(item => item !== null);
+  const lowest = beats.length ? Math.min(...beats) : undefined;
   return {
     deep: seconds(DEEP),
     light: seconds(LIGHT),
@@ -121,8 +124,9 @@ export function totalsOf({ stages, movement, pulse }: SleepReport): SleepTotals 
     efficiency: Math.round((100 * asleep) / inBed),
     restlessPeriods,
     averageHeartRate: beats.length ? round(mean(beats), 3) : undefined,
-    lowestHeartRate: beats.length ? Math.min(...beats) : undefined,
+    lowestHeartRate: lowest,
     averageHrv: hrv.length ? Math.round(mean(hrv)) : undefined,
+    recovery: lowest === undefined ? 0 : (pulse.heartRate.length - pulse.heartRate.indexOf(lowest)) * 300,
   };
 }
 

@@ -1,6 +1,8 @@
+import { illnessOn } from './illness.ts';
 import { keyOf, type Person, weekday } from './person.ts';
 import { clamp, Random } from './random.ts';
-import type { Span, Zone } from './zone.ts';
+import type { Travels } from './travel.ts';
+import type { Span } from './zone.ts';
 
 const MINUTE = 60;
 const HOUR = 3600;
@@ -12,15 +14,27 @@ export interface BedTimes {
   unworn: Span | undefined;
 }
 
-/** The night that ends on the morning of a day. It depends on nothing else, so that every day may ask for its neighbours. */
-export function bedTimes(person: Person, zone: Zone, day: number): BedTimes {
+/** Whoever flies has packed and set an alarm. */
+const BEFORE_FLIGHT = 8 * HOUR;
+
+/**
+ * The night that ends on the morning of a day. It depends on no other day, so that every day may ask for its neighbours. A body that
+ * is ahead of the clock goes to bed earlier, one that is behind later; an ill one lies longer.
+ */
+export function bedTimes(person: Person, { zone, lagOn, flightOn }: Travels, day: number): BedTimes {
   const random = new Random(keyOf(person, day, 'bed times'));
   const freeMorning = weekday(day) >= 5;
   const late = random.chance(freeMorning ? 0.12 : 0.03) ? random.between(1.2, 2.4) * HOUR : 0;
-  const bed = clamp(person.bedtime + random.normal(freeMorning ? 40 * MINUTE : 0, person.irregularity) + late, -3 * HOUR, 2.9 * HOUR);
-  const alarm = person.bedtime + person.nightLength + random.normal(0, 14 * MINUTE);
-  const rested = bed + person.nightLength + random.normal(freeMorning ? 25 * MINUTE : -5 * MINUTE, 32 * MINUTE);
-  const wake = clamp(freeMorning ? rested : Math.min(rested, alarm), bed + 4.4 * HOUR, bed + 10.2 * HOUR);
+  const lag = clamp(lagOn(day), -7, 7);
+  const { severity } = illnessOn(person, day);
+  const shift = -0.4 * lag * HOUR - 0.6 * severity * HOUR;
+  const usual = person.bedtime + random.normal(freeMorning ? 40 * MINUTE : 0, person.irregularity) + late;
+  const bed = clamp(usual + shift, -3 * HOUR, 2.9 * HOUR);
+  const length = person.nightLength + (1.2 * severity - 0.12 * Math.abs(lag)) * HOUR;
+  const alarm = person.bedtime + person.nightLength + random.normal(0, 14 * MINUTE) + 2 * severity * HOUR;
+  const rested = bed + length + random.normal(freeMorning ? 25 * MINUTE : -5 * MINUTE, 32 * MINUTE);
+  const latest = flightOn(day) === undefined ? bed + 10.2 * HOUR : BEFORE_FLIGHT;
+  const wake = clamp(freeMorning ? rested : Math.min(rested, alarm), bed + 4.4 * HOUR, latest);
   const night = { start: to30(zone.at(day, Math.round(bed))), end: to30(zone.at(day, Math.round(wake))) };
   const unworn = random.chance(0.022)
     ? {

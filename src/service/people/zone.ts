@@ -23,6 +23,15 @@ export interface Zone {
   write(moment: number): string;
 }
 
+const zones = new Map<string, Zone>();
+
+/** The zone of a name, always the same one: what it has worked out serves everybody who lives there. */
+export function zoneNamed(name: string): Zone {
+  const found = zones.get(name) ?? createZone(name);
+  zones.set(name, found);
+  return found;
+}
+
 /** A zone of the IANA database, by the rules that Node carries; the machine's own zone plays no part. */
 export function createZone(name: string): Zone {
   const format = new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName: 'longOffset' });

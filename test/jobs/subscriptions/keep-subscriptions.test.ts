@@ -111,7 +111,7 @@ test('status counts the events of a day by outcome, and hides the callback’s q
     callback_url: 'https://example.org/webhook',
     subscriptions: 'ensured',
     active: 0,
-    wanted: 6,
+    wanted: 33,
     problem: null,
     problems: [],
     waiting: 1,

@@ -5,7 +5,7 @@ import { silentLog } from '../../../src/log.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { CLIENT, type SubscriptionService, startSubscriptionService } from '../../support/literal-subscriptions.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { newPath, openWarehouse, resourceNamed, rows } from '../../support/warehouse.ts';
+import { newPath, openWarehouse, rows } from '../../support/warehouse.ts';
 
 export const CALLBACK = 'https://example.org/webhook?key=not-for-logs-key';
 /** As our table has it: the first 8 of `printf %s '?key=not-for-logs-key' | sha256sum`. */
@@ -19,10 +19,7 @@ export const clock = { ms: START };
 export let warehouse: Warehouse;
 beforeEach(async () => {
   clock.ms = START;
-  warehouse = await openWarehouse(newPath(folder), {
-    resources: [resourceNamed('sleep'), resourceNamed('session')],
-    now: () => clock.ms,
-  });
+  warehouse = await openWarehouse(newPath(folder), { now: () => clock.ms });
   const opened = warehouse;
   afterAll(() => opened.close());
 });

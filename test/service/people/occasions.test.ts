@@ -41,7 +41,8 @@ describe('a year of three people has', () => {
   });
 
   it('days of 23 and of 25 hours, and nights across them', () => {
-    const lengths = each('daily_activity').map(day => items(day, 'met')!.length);
+    // ada stays in Berlin all the year; whoever flies has other days besides.
+    const lengths = allOf(people, people.persons[0]!.userId, 'daily_activity').map(day => items(day, 'met')!.length);
     expect(new Set(lengths)).toEqual(new Set([1380, 1440, 1500]));
     const changes = each('sleep').filter(sleep => String(sleep.bedtime_start).slice(-6) !== String(sleep.bedtime_end).slice(-6));
     expect(new Set(changes.map(sleep => String(sleep.bedtime_end).slice(-6))).size).toBeGreaterThan(2);

@@ -98,7 +98,7 @@ describe('an upload in the background', () => {
   it('raises events of activity and stress only, and the activity grows', async () => {
     const { life, told } = openLife();
     const [ada] = userIds(life);
-    await advanceTo(life, '2025-02-18T16:00:00+01:00');
+    await advanceTo(life, '2025-02-18T13:00:00+01:00');
     const before = (await documents(life, ada, 'daily_activity', '2025-02-18'))[0]!;
     told.length = 0;
     await advanceTo(life, '2025-02-18T17:00:00+01:00');

@@ -4,7 +4,7 @@ import type { Diary } from '../diary.ts';
 import { UNKNOWN, UNWORN } from '../movement.ts';
 import { keyOf, type Person } from '../person.ts';
 import { Random, round } from '../random.ts';
-import { along, weigh } from '../scores.ts';
+import { along, WEIGHTS, weigh } from '../scores.ts';
 import { digits } from '../stages.ts';
 import { omitSome } from './optional.ts';
 
@@ -134,16 +134,9 @@ function inactivityAlerts(classes: Uint8Array): number {
   return alerts;
 }
 
-const WEIGHTS = {
-  meet_daily_targets: 25,
-  move_every_hour: 12,
-  recovery_time: 13,
-  stay_active: 20,
-  training_frequency: 15,
-  training_volume: 15,
-};
-
-function scoreOf({ planOf }: Diary, day: number, { seconds }: Sums, alerts: number, reached: number, end: number) {
+function scoreOf({ planOf }: Diary, day: number, { seconds, classes }: Sums, alerts: number, reached: number, end: number) {
+  // A day of a flight may be longer: what counts is the share of it.
+  const sitting = (seconds[INACTIVE]! / 3600) * Math.min(1, 288 / classes.length);
   const week = Array.from({ length: 7 }, (_, ago) => {
     const { training } = planOf(day - ago);
     // Of today's training nothing is known before it is over.
@@ -155,7 +148,7 @@ function scoreOf({ planOf }: Diary, day: number, { seconds }: Sums, alerts: numb
     meet_daily_targets: along(reached, [0.2, 0.6, 1, 1.2], [20, 60, 95, 100]),
     move_every_hour: along(alerts, [0, 2, 5, 9], [100, 85, 55, 15]),
     recovery_time: along(easy < 0 ? 7 : easy, [1, 3, 5, 7], [100, 90, 55, 30]),
-    stay_active: along(seconds[INACTIVE]! / 3600, [5, 8, 11, 14], [100, 84, 55, 20]),
+    stay_active: along(sitting, [5, 8, 11, 14], [100, 84, 55, 20]),
     training_frequency: along(trained, [0, 2, 3, 4], [25, 71, 90, 100]),
     training_volume: along(
       week.reduce((sum, load) => sum + load, 0),
@@ -163,5 +156,5 @@ function scoreOf({ planOf }: Diary, day: number, { seconds }: Sums, alerts: numb
       [20, 65, 92, 100],
     ),
   };
-  return { contributors, score: weigh(contributors, WEIGHTS) };
+  return { contributors, score: weigh(contributors, WEIGHTS.daily_activity) };
 }

@@ -4,11 +4,9 @@ import type { Diary } from '../diary.ts';
 import { keyOf } from '../person.ts';
 import { Random } from '../random.ts';
 import { contributes, mainSleep, type SleepReport, totalsOf } from '../reports.ts';
-import { along, weigh } from '../scores.ts';
+import { along, WEIGHTS, weigh } from '../scores.ts';
 import type { Zone } from '../zone.ts';
 import { omitSome } from './optional.ts';
-
-const WEIGHTS = { total_sleep: 35, efficiency: 10, restfulness: 15, rem_sleep: 12, deep_sleep: 12, latency: 8, timing: 8 };
 
 /** The sleep score of a day and its shares; undefined without a main sleep. */
 export function sleepScore(zone: Zone, reports: readonly SleepReport[]) {
@@ -30,7 +28,7 @@ export function sleepScore(zone: Zone, reports: readonly SleepReport[]) {
     timing: along(middle, [-1, 1.5, 3.2, 4.5, 6.5], [70, 98, 100, 75, 25]),
     total_sleep: along(hours, [3.5, 5, 6, 7, 8, 8.6], [5, 36, 60, 82, 98, 100]),
   };
-  return { contributors, score: weigh(contributors, WEIGHTS) };
+  return { contributors, score: weigh(contributors, WEIGHTS.daily_sleep) };
 }
 
 /** The daily_sleep of a day; none without a main sleep. */

@@ -4,6 +4,7 @@ import type { Diary } from '../diary.ts';
 import { keyOf } from '../person.ts';
 import { clamp, drift, Random, round } from '../random.ts';
 import { mainSleep } from '../reports.ts';
+import { seasonOn } from '../season.ts';
 
 /** The daily_spo2 of a day; none without a main sleep. */
 export function dailySpo2(diary: Diary, day: number): WireDocument[] {
@@ -28,7 +29,8 @@ export function vo2Max(diary: Diary, day: number): WireDocument[] {
   if (day + person.index !== turn * ROUND_DAYS + random.integer(0, 3)) return [];
   const form = drift([person.seed, person.index, 'form'], day / 45);
   const best = (person.sex === 'female' ? 28 : 32) + 22 * person.fitness - 0.22 * (person.age - 25);
-  const estimate = Math.round(clamp(best + 1.5 * form + random.normal(0, 0.5), 20, 70));
+  const trained = 4 * (seasonOn(person, day).form - 0.4);
+  const estimate = Math.round(clamp(best + 0.6 * form + trained + random.normal(0, 0.4), 20, 70));
   const moment = zone.at(day, random.integer(9 * 3600, 21 * 3600));
   if (!diary.hasSynced(day, moment)) return [];
   return [

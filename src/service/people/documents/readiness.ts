@@ -4,21 +4,9 @@ import type { Diary } from '../diary.ts';
 import { keyOf } from '../person.ts';
 import { Random, round } from '../random.ts';
 import { mainSleep, mean, type SleepReport, totalsOf } from '../reports.ts';
-import { along, score, weigh } from '../scores.ts';
+import { along, score, USUAL_HRV, WEIGHTS, weigh } from '../scores.ts';
 import { sleepScore } from './daily-sleep.ts';
 import { omitSome } from './optional.ts';
-
-const WEIGHTS = {
-  activity_balance: 10,
-  body_temperature: 10,
-  hrv_balance: 15,
-  previous_day_activity: 8,
-  previous_night: 18,
-  recovery_index: 10,
-  resting_heart_rate: 14,
-  sleep_balance: 10,
-  sleep_regularity: 5,
-};
 
 /** What can be said without last night, too. */
 const LASTING = ['activity_balance', 'previous_day_activity', 'sleep_balance', 'sleep_regularity'] as const;
@@ -30,40 +18,47 @@ export function readinessOf(diary: Diary, day: number, sleeps: readonly SleepRep
   const scored = sleepScore(diary.zone, sleeps);
   const main = mainSleep(sleeps);
   if (!scored || !main) return undefined;
-  const { person, conditionOf } = diary;
-  const { settling, temperature } = conditionOf(day);
+  const { person, conditionOf, nightOf } = diary;
+  const deviation = round(conditionOf(day).temperature, 2);
   const trend = mean(days(day, 3).map(each => conditionOf(each).temperature));
-  const lowest = totalsOf(main).lowestHeartRate ?? person.restingHeartRate;
+  const { lowestHeartRate = person.restingHeartRate, averageHrv, recovery } = totalsOf(main);
+  const before = days(day - 1, 2).map(each => nightOf(each)?.averageHrv);
+  const variability = [averageHrv, ...before].filter(hrv => hrv !== undefined);
   const contributors = {
     ...lasting(diary, day),
-    body_temperature: along(Math.abs(temperature), [0, 0.25, 0.5, 1], [100, 94, 72, 20]),
+    body_temperature: along(Math.abs(deviation), [0, 0.25, 0.5, 1], [100, 94, 72, 20]),
+    // A night without any is taken for a usual one.
     hrv_balance: along(
-      mean(days(day, 4).map(each => conditionOf(each).hrv)) / person.hrv,
+      variability.length ? mean(variability) / (USUAL_HRV * person.hrv) : 1,
       [0.65, 0.8, 0.93, 1.03, 1.12],
       [8, 40, 72, 92, 100],
     ),
     previous_night: scored.score,
-    recovery_index: along(settling, [0.2, 0.4, 0.6, 0.95], [100, 88, 60, 12]),
-    resting_heart_rate: along(lowest - person.restingHeartRate, [-3, 0, 2, 5, 9], [100, 92, 74, 40, 8]),
+    recovery_index: along(recovery / 3600, [0.3, 1.5, 3, 5], [12, 60, 88, 100]),
+    resting_heart_rate: along(lowestHeartRate - person.restingHeartRate, [-3, 0, 2, 5, 9], [100, 92, 74, 40, 8]),
   };
   return {
     contributors,
-    score: weigh(contributors, WEIGHTS),
-    temperature_deviation: round(temperature, 2),
+    score: weigh(contributors, WEIGHTS.daily_readiness),
+    temperature_deviation: deviation,
     temperature_trend_deviation: round(trend, 2),
   };
 }
 
-function lasting({ zone, planOf, conditionOf, bedTimesOf }: Diary, day: number) {
+function lasting({ zone, planOf, conditionOf, bedTimesOf, nightOf }: Diary, day: number) {
   const nights = days(day, 14).map(each => ({ ...bedTimesOf(each).night, midnight: zone.at(each, 0) }));
   const bedtimes = nights.map(({ start, midnight }) => (start - midnight) / 60);
   const usual = mean(bedtimes);
   const scatter = Math.sqrt(mean(bedtimes.map(each => (each - usual) ** 2)));
-  const hours = mean(nights.map(({ start, end }) => end - start)) / 3600;
+  const known = days(day, 14)
+    .map(nightOf)
+    .filter(night => night !== null);
+  // Two weeks without the ring say nothing against anybody's sleep.
+  const hours = known.length ? mean(known.map(({ asleep }) => asleep)) / 3600 : 7.5;
   return {
     activity_balance: along(conditionOf(day).fatigue, [0, 0.5, 1.4, 2.2, 3.5], [88, 97, 90, 72, 40]),
     previous_day_activity: along(planOf(day - 1).training?.load ?? 0, [0, 0.5, 1.1, 1.9, 3], [82, 96, 86, 62, 40]),
-    sleep_balance: along(hours, [5.4, 6.6, 7.5, 8.2], [15, 58, 85, 98]),
+    sleep_balance: along(hours, [4.7, 5.8, 6.6, 7.4], [15, 58, 85, 98]),
     sleep_regularity: along(scatter, [12, 30, 50, 90], [100, 88, 66, 25]),
   };
 }

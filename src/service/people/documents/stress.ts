@@ -1,9 +1,11 @@
 import { formatDay } from '../../../../schema/instant.ts';
 import type { WireDocument } from '../../../../schema/resource.ts';
 import type { Diary } from '../diary.ts';
-import { keyOf } from '../person.ts';
+import { keyOf, type Person } from '../person.ts';
+import type { Plan } from '../plan.ts';
 import { clamp, Random, round } from '../random.ts';
 import { mean } from '../reports.ts';
+import { USUAL_HRV } from '../scores.ts';
 
 /** Stress is judged in quarters of an hour. */
 const QUARTER = 900;
@@ -17,17 +19,29 @@ export function dailyStress(diary: Diary, day: number): WireDocument[] {
   if (passed === 0) return [];
   const random = new Random(keyOf(person, day, 'daily stress'));
   if (random.chance(0.015)) return [];
-  const { stress, gaps, moments } = planOf(day);
+  const plan = planOf(day);
+  const { gaps, moments } = plan;
   const head = { id: diary.idOf('daily_stress', day), day: formatDay(day) };
   const away = gaps.reduce((sum, gap) => sum + Math.max(0, Math.min(gap.end, uploaded) - gap.start), 0);
   if (away > 3 * 3600)
     return [random.chance(0.5) ? { ...head, day_summary: null, recovery_high: null, stress_high: null } : { ...head, day_summary: null }];
-  const quarters = (hours: number) => round((clamp(hours, 0, LONGEST / 3600) * passed * 3600) / QUARTER) * QUARTER;
+  const quarters = (hours: number) => round((Math.min(hours * 3600, LONGEST) * passed) / QUARTER) * QUARTER;
   const calm = moments.filter(({ end }) => end <= uploaded).length;
-  const high = quarters(11 * (stress - 0.18) + random.normal(0, 0.7));
-  const recovery = quarters(5.5 * (0.52 - stress) + 0.5 * calm + random.normal(0.4, 0.6));
+  const hours = hoursOf(person, day, plan);
+  const high = quarters(hours.high);
+  const recovery = quarters(hours.recovery + 0.5 * calm);
   const summary = high - recovery > 9000 ? 'stressful' : recovery - high > 5400 ? 'restored' : 'normal';
   return [{ ...head, day_summary: summary, recovery_high: recovery, stress_high: high }];
+}
+
+/** Hours of high stress and, but for quiet moments, of recovery in a whole day. */
+function hoursOf(person: Person, day: number, { stress }: Plan): { high: number; recovery: number } {
+  const random = new Random(keyOf(person, day, 'hours of stress'));
+  const within = (hours: number) => clamp(hours, 0, LONGEST / 3600);
+  return {
+    high: within(11 * (stress - 0.18) + random.normal(0, 0.7)),
+    recovery: within(5.5 * (0.52 - stress) + random.normal(0.4, 0.6)),
+  };
 }
 
 /** How much of the waking hours of a day lies before a moment, 0 to 1. */
@@ -45,20 +59,21 @@ const LEVELS = [
   [0, 'limited'],
 ] as const;
 
-/** The daily_resilience of a day, from the past two weeks. */
+/** The daily_resilience of a day, from the stress and the nights of the past two weeks. */
 export function dailyResilience(diary: Diary, day: number): WireDocument[] {
-  const { person, planOf, bedTimesOf, conditionOf } = diary;
+  const { person, planOf, bedTimesOf, nightOf } = diary;
   const random = new Random(keyOf(person, day, 'resilience'));
   if (bedTimesOf(day).unworn || !diary.knowsMorning(day) || random.chance(0.02)) return [];
-  const days = Array.from({ length: 14 }, (_, ago) => day - ago);
-  const stress = mean(days.map(each => planOf(each).stress));
-  const hours = mean(days.map(each => bedTimesOf(each).night).map(({ start, end }) => end - start)) / 3600;
-  const vigour = mean(days.map(each => conditionOf(each).hrv)) / person.hrv;
+  // What is known of today in the morning is its night.
+  const days = Array.from({ length: 14 }, (_, ago) => day - 1 - ago).map(each => hoursOf(person, each, planOf(each)));
+  const nights = Array.from({ length: 14 }, (_, ago) => nightOf(day - ago)).filter(night => night !== null);
+  const asleep = mean(nights.map(night => night.asleep)) / 3600;
+  const vigour = mean(nights.map(night => night.averageHrv ?? USUAL_HRV * person.hrv)) / (USUAL_HRV * person.hrv);
   const part = (value: number) => round(clamp(value, 0, 100), 1);
   const contributors = {
-    sleep_recovery: part(62 + 17 * (hours - 7.5) + 90 * (vigour - 1) + random.normal(0, 1)),
-    daytime_recovery: part(96 - 100 * stress + 6 * person.fitness + random.normal(0, 1)),
-    stress: part(100 - 105 * stress + 9 * person.fitness + random.normal(0, 1)),
+    sleep_recovery: part(62 + 17 * (asleep - 6.6) + 110 * (vigour - 1)),
+    daytime_recovery: part(34 + 20 * mean(days.map(({ recovery }) => recovery)) + 6 * person.fitness),
+    stress: part(86 - 11 * mean(days.map(({ high }) => high)) + 9 * person.fitness),
   };
   const overall = mean(Object.values(contributors));
   const level = LEVELS.find(([from]) => overall >= from)![1];

@@ -1,0 +1,191 @@
+import { addDays, dayOfMicros, findDayNumber } from '../schema/instant.ts';
+import { UsageError } from '../src/errors.ts';
+import { textList } from '../src/warehouse/literals.ts';
+import { quoteText } from '../src/warehouse/tables.ts';
+import { prepareRequest, type Skipped } from './backfill.ts';
+import type { Pipeline } from './pipeline.ts';
+import type { Run, RunRequest, Span } from './run.ts';
+
+/** What is known of a day, in the order in which it is told: what is well, what somebody else decides, what is to be mended. */
+export const STATES = ['stored', 'empty', 'not_offered', 'not_authorised', 'failed', 'suspicious', 'pending', 'not_asked'] as const;
+
+export type CoverageState = (typeof STATES)[number];
+
+/** States that another reading may change. */
+export const MISSING: readonly CoverageState[] = ['failed', 'suspicious', 'pending', 'not_asked'];
+
+/** Days in a row of which the same is known; both null where a collection has no dates. */
+export interface CoverageRun {
+  user_id: string;
+  collection: string;
+  from: string | null;
+  to: string | null;
+  state: CoverageState;
+  reason: string | null;
+}
+
+export interface CoverageReport {
+  from: string;
+  to: string;
+  runs: CoverageRun[];
+}
+
+/** Without names everything; without days those from the first planned one to yesterday (UTC). */
+export interface CoverageSelection {
+  users?: readonly string[];
+  collections?: readonly string[];
+  from?: string;
+  to?: string;
+}
+
+/** Of each day there is a row for each account and collection: of many more days they do not fit into memory. */
+const MOST_DAYS = 36_525;
+
+type Parts = Pick<Pipeline, 'warehouse' | 'collections' | 'now'>;
+
+/**
+ * What is known of each account, collection and day. Accounts that were removed are there when they are named.
+ * @throws UsageError for an account or a collection that does not exist, or a range that is none
+ */
+export async function readCoverage(parts: Parts, selection: CoverageSelection): Promise<CoverageReport> {
+  const { warehouse, collections } = parts;
+  const { users, collections: chosen } = selection;
+  await ensureKnown(parts, selection);
+  const { from, to } = await findRange(parts, selection);
+  const rows = await warehouse.read(
+    `SELECT user_id, collection, min(day)::VARCHAR, max(day)::VARCHAR, state, reason
+     FROM (SELECT user_id, collection, day, state, reason,
+                  date_diff('day', DATE '1970-01-01', day)
+                    - row_number() OVER (PARTITION BY user_id, collection, state, reason ORDER BY day) AS run
+           FROM sync.coverage_between(DATE ${quoteText(from)}, DATE ${quoteText(to)})
+           WHERE ${users?.length ? `user_id IN (${textList(users)})` : 'NOT is_removed'}
+           ${chosen?.length ? `AND collection IN (${textList(chosen)})` : ''})
+     GROUP BY user_id, collection, state, reason, run ORDER BY user_id, min(day)`,
+  );
+  const runs = rows.map(row => {
+    const [user_id, collection, first, last, state, reason] = row as (string | null)[];
+    return { user_id, collection, from: first, to: last, state, reason } as CoverageRun;
+  });
+  const place = new Map(collections.map(({ name }, index) => [name, index]));
+  // The sort is stable: within one account and collection the days stay in their order.
+  runs.sort((a, b) => compare(a.user_id, b.user_id) || place.get(a.collection)! - place.get(b.collection)!);
+  return { from, to, runs };
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+async function ensureKnown({ warehouse, collections }: Parts, { users = [], collections: chosen = [] }: CoverageSelection): Promise<void> {
+  const known = (await warehouse.read('SELECT user_id FROM sync.accounts ORDER BY user_id')).map(([user]) => user as string);
+  for (const user of users) {
+    if (known.includes(user)) continue;
+    const names = known.length ? `there are ${known.join(', ')}` : 'add one with ringneck account add';
+    throw new UsageError(`no account ${JSON.stringify(user)}: ${names}`);
+  }
+  const names = collections.map(({ name }) => name);
+  for (const name of chosen) {
+    if (!names.includes(name)) throw new UsageError(`no resource ${JSON.stringify(name)}: there are ${names.join(', ')}`);
+  }
+}
+
+async function findRange(parts: Parts, selection: CoverageSelection): Promise<{ from: string; to: string }> {
+  const range = await findDays(parts, selection);
+  if (findDayNumber(range.to)! - findDayNumber(range.from)! >= MOST_DAYS) {
+    throw new UsageError(
+      `${range.from} to ${range.to} is more than 100 years: name days that are nearer to each other with --from and --to`,
+    );
+  }
+  return range;
+}
+
+async function findDays({ warehouse, now }: Parts, selection: CoverageSelection): Promise<{ from: string; to: string }> {
+  const to = selection.to ?? addDays(dayOfMicros(now() * 1000), -1);
+  if (selection.from) {
+    if (selection.from > to)
+      throw new UsageError(`--from ${selection.from} is after ${selection.to ? `--to ${to}` : `yesterday (UTC), ${to}`}`);
+    return { from: selection.from, to };
+  }
+  const named = selection.users?.length ? ` OR a.user_id IN (${textList(selection.users)})` : '';
+  const [row] = await warehouse.read(
+    `SELECT min(w.start_at)::DATE::VARCHAR FROM sync.windows w SEMI JOIN sync.accounts a
+     ON a.user_id = w.user_id AND (a.state <> 'removed'${named})`,
+  );
+  const [from = to] = [to, (row![0] as string | null) ?? to].sort();
+  return { from, to };
+}
+
+/** The runs under way that still have to read something of the selection. */
+export async function findOpenRuns(
+  { warehouse, runs }: Pick<Pipeline, 'warehouse' | 'runs'>,
+  selection: CoverageSelection,
+): Promise<Run[]> {
+  return (await readOpenWindows(warehouse, selection)).flatMap(([runId]) => runs.find(runId) ?? []).filter(unique);
+}
+
+const unique = <T>(item: T, index: number, all: readonly T[]) => all.indexOf(item) === index;
+
+async function readOpenWindows(
+  warehouse: Pipeline['warehouse'],
+  { users, collections, from, to }: CoverageSelection,
+): Promise<[runId: string, userId: string, collection: string][]> {
+  const conditions = [
+    'outcome IS NULL',
+    ...(users?.length ? [`user_id IN (${textList(users)})`] : []),
+    ...(collections?.length ? [`collection IN (${textList(collections)})`] : []),
+    ...(from ? [`(end_at IS NULL OR end_at > DATE ${quoteText(from)})`] : []),
+    ...(to ? [`(start_at IS NULL OR start_at <= DATE ${quoteText(to)})`] : []),
+  ];
+  const rows = await warehouse.read(`SELECT DISTINCT run_id, user_id, collection FROM sync.windows WHERE ${conditions.join(' AND ')}`);
+  return rows as [string, string, string][];
+}
+
+/**
+ * The request that reads exactly what is missing up to today (UTC), and what it leaves out because nobody may ask for it; no request where
+ * nothing is missing. What a run under way is about to read is left to it.
+ */
+export async function planRepair(
+  pipeline: Parts & Pick<Pipeline, 'runs'>,
+  given: CoverageSelection,
+): Promise<{ request?: RunRequest; skipped: Skipped[] }> {
+  const today = dayOfMicros(pipeline.now() * 1000);
+  // Of what is to come nobody can ask.
+  const selection = given.to !== undefined && given.to > today ? { ...given, to: today } : given;
+  if (given.to !== selection.to && given.from !== undefined && given.from > today) return { skipped: [] };
+  const { from, to, runs } = await readCoverage(pipeline, selection);
+  const missing = runs.filter(({ state }) => MISSING.includes(state));
+  if (!missing.length) return { skipped: [] };
+  const rest = { kind: 'backfill' as const, from, to, refresh: true };
+  const { request, skipped } = await prepareRequest(pipeline, await withoutRemoved(pipeline, selection), rest);
+  const closed = new Set(skipped.map(({ user_id, collection }) => `${user_id}\n${collection ?? ''}`));
+  const open = (await readOpenWindows(pipeline.warehouse, selection)).filter(([runId]) => pipeline.runs.find(runId));
+  const read = new Set(open.map(([, userId, collection]) => `${userId}\n${collection}`));
+  const asked = missing.filter(
+    ({ user_id, collection, state }) =>
+      request.users.includes(user_id) &&
+      !closed.has(`${user_id}\n${collection}`) &&
+      !(state === 'pending' && read.has(`${user_id}\n${collection}`)),
+  );
+  if (!asked.length) return { skipped };
+  const spans = joinSpans(
+    asked.map(run => ({ userId: run.user_id, collection: run.collection, from: run.from ?? from, to: run.to ?? to })),
+  );
+  return { request: { ...request, spans }, skipped };
+}
+
+/** A removed account may be looked at, and is not asked. */
+async function withoutRemoved({ warehouse }: Parts, { users, collections }: CoverageSelection) {
+  const removed = users?.length ? await warehouse.read(`SELECT user_id FROM sync.accounts WHERE state = 'removed'`) : [];
+  const left = users?.filter(user => !removed.some(([name]) => name === user));
+  return { ...(left?.length ? { users: left } : {}), ...(collections ? { collections } : {}) };
+}
+
+/** Neighbours of one account and collection together, whatever is missing about each. */
+function joinSpans(spans: readonly Span[]): Span[] {
+  const joined: Span[] = [];
+  for (const span of spans) {
+    const last = joined.at(-1);
+    const follows = last?.userId === span.userId && last.collection === span.collection && addDays(last.to, 1) === span.from;
+    if (follows) joined[joined.length - 1] = { ...last, to: span.to };
+    else joined.push(span);
+  }
+  return joined;
+}

@@ -1,0 +1,32 @@
+import type { Pipeline, Tokens } from './pipeline.ts';
+
+const KEY = 'erased';
+
+/** What stands for the service's id of somebody who was erased: only who has the secret key can tell whether an id is meant. */
+const digestOf = (tokens: Pick<Tokens, 'digest'>, serviceUserId: string) => tokens.digest(`erased ${serviceUserId}`);
+
+/**
+ * Remembers that the person of these ids was erased, without the ids: the service goes on sending events. They count again for an
+ * account that has such an id.
+ */
+export async function rememberErased(
+  warehouse: Pipeline['warehouse'],
+  tokens: Pick<Tokens, 'digest'>,
+  serviceUserIds: readonly string[],
+): Promise<void> {
+  if (!serviceUserIds.length) return;
+  const known = await readErased(warehouse);
+  const all = [...new Set([...known, ...serviceUserIds.map(id => digestOf(tokens, id))])];
+  if (all.length > known.length) await warehouse.record([{ table: 'sync.meta', key: { key: KEY }, row: { value: JSON.stringify(all) } }]);
+}
+
+/** Whether an id is one of somebody who was erased. */
+export async function wasErased({ warehouse, tokens }: Pick<Pipeline, 'warehouse' | 'tokens'>, serviceUserId: string): Promise<boolean> {
+  const known = await readErased(warehouse);
+  return known.length > 0 && known.includes(digestOf(tokens, serviceUserId));
+}
+
+async function readErased(warehouse: Pipeline['warehouse']): Promise<string[]> {
+  const [row] = await warehouse.read(`SELECT value FROM sync.meta WHERE key = '${KEY}'`);
+  return row ? (JSON.parse(row[0] as string) as string[]) : [];
+}

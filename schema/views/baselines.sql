@@ -1,0 +1,73 @@
+CREATE OR REPLACE VIEW baselines AS
+WITH measured AS (
+  SELECT
+    user_id,
+    day,
+    unnest([
+      {metric: 'average_hrv', unit: 'ms', value: CAST(average_hrv AS DOUBLE)},
+      {metric: 'lowest_heart_rate', unit: 'beats/min', value: lowest_heart_rate},
+      {metric: 'average_heart_rate', unit: 'beats/min', value: average_heart_rate},
+      {metric: 'average_breath', unit: 'breaths/min', value: average_breath},
+      {metric: 'temperature_deviation', unit: '°C', value: temperature_deviation},
+      {metric: 'spo2_average', unit: '%', value: spo2_average},
+      {metric: 'total_sleep_duration', unit: 's', value: total_sleep_duration},
+      {metric: 'deep_sleep_duration', unit: 's', value: deep_sleep_duration},
+      {metric: 'rem_sleep_duration', unit: 's', value: rem_sleep_duration},
+      {metric: 'efficiency', unit: '%', value: efficiency},
+      {metric: 'sleep_score', unit: 'score', value: sleep_score},
+      {metric: 'readiness_score', unit: 'score', value: readiness_score},
+      {metric: 'activity_score', unit: 'score', value: activity_score},
+      {metric: 'stress_high', unit: 's', value: stress_high},
+      {metric: 'steps', unit: 'count', value: steps},
+      {metric: 'active_calories', unit: 'kcal', value: active_calories}
+    ], recursive := true)
+  FROM daily
+),
+-- One absurd value must not end the query of everybody: the square of more than 1e150 is no number.
+bounded AS (
+  SELECT user_id, day, metric, unit, value, CASE WHEN abs(value) < 1e100 THEN value END AS finite
+  FROM measured
+),
+rolling AS (
+  SELECT
+    user_id, day, metric, unit, value,
+    count(finite) OVER week AS days_7,
+    CASE WHEN days_7 >= 4 THEN avg(finite) OVER week END AS mean_7,
+    CASE WHEN days_7 >= 4 THEN stddev_samp(finite) OVER week END AS sd_7,
+    count(finite) OVER month AS days_28,
+    CASE WHEN days_28 >= 14 THEN avg(finite) OVER month END AS mean_28,
+    CASE WHEN days_28 >= 14 THEN stddev_samp(finite) OVER month END AS sd_28,
+    count(finite) OVER quarter AS days_90,
+    CASE WHEN days_90 >= 45 THEN avg(finite) OVER quarter END AS mean_90,
+    CASE WHEN days_90 >= 45 THEN stddev_samp(finite) OVER quarter END AS sd_90
+  FROM bounded
+  WINDOW
+    week AS (PARTITION BY user_id, metric ORDER BY day RANGE BETWEEN INTERVAL 6 DAYS PRECEDING AND CURRENT ROW),
+    month AS (PARTITION BY user_id, metric ORDER BY day RANGE BETWEEN INTERVAL 27 DAYS PRECEDING AND CURRENT ROW),
+    quarter AS (PARTITION BY user_id, metric ORDER BY day RANGE BETWEEN INTERVAL 89 DAYS PRECEDING AND CURRENT ROW)
+)
+SELECT
+  user_id, day, metric, unit, value,
+  days_7, mean_7, sd_7, (value - lag(mean_7) OVER days) / nullif(lag(sd_7) OVER days, 0) AS z_7,
+  days_28, mean_28, sd_28, (value - lag(mean_28) OVER days) / nullif(lag(sd_28) OVER days, 0) AS z_28,
+  days_90, mean_90, sd_90, (value - lag(mean_90) OVER days) / nullif(lag(sd_90) OVER days, 0) AS z_90
+FROM rolling
+WINDOW days AS (PARTITION BY user_id, metric ORDER BY day);
+COMMENT ON VIEW baselines IS 'What is usual for a person: one row for each user, day of daily and metric, with rolling means, standard deviations and z-scores over 7, 28 and 90 calendar days. Days without a value count as missing, not as 0. Filter by user_id and metric: the days before must be read whatever the day (a rolling view reads one user’s documents)';
+COMMENT ON COLUMN baselines.user_id IS 'The account, as named by `account add`';
+COMMENT ON COLUMN baselines.day IS 'The day, as in daily';
+COMMENT ON COLUMN baselines.metric IS 'What is measured, a column of daily: average_hrv, lowest_heart_rate, average_heart_rate, average_breath, temperature_deviation, spo2_average, total_sleep_duration, deep_sleep_duration, rem_sleep_duration, efficiency, sleep_score, readiness_score, activity_score, stress_high, steps or active_calories';
+COMMENT ON COLUMN baselines.unit IS 'Unit of value, mean and sd: ms, beats/min, breaths/min, °C, %, s, score, count or kcal';
+COMMENT ON COLUMN baselines.value IS 'The metric on the day itself [as unit says]; null where it is missing';
+COMMENT ON COLUMN baselines.days_7 IS 'How many of the 7 days that end with this day have a value. Values of 1e100 and more, of either sign, count as missing [count]';
+COMMENT ON COLUMN baselines.mean_7 IS 'Mean of the 7 days that end with this day [as unit says]; null with fewer than 4 values. Values of 1e100 and more, of either sign, count as missing';
+COMMENT ON COLUMN baselines.sd_7 IS 'Standard deviation of the 7 days that end with this day, of a sample [as unit says]; null with fewer than 4 values. Values of 1e100 and more, of either sign, count as missing';
+COMMENT ON COLUMN baselines.z_7 IS 'By how many standard deviations the value lies above the mean of the 7 days before this day, itself left out: value less mean_7 of the day before, by its sd_7; null where these are, or where the deviation is 0';
+COMMENT ON COLUMN baselines.days_28 IS 'How many of the 28 days that end with this day have a value. Values of 1e100 and more, of either sign, count as missing [count]';
+COMMENT ON COLUMN baselines.mean_28 IS 'Mean of the 28 days that end with this day [as unit says]; null with fewer than 14 values. Values of 1e100 and more, of either sign, count as missing';
+COMMENT ON COLUMN baselines.sd_28 IS 'Standard deviation of the 28 days that end with this day, of a sample [as unit says]; null with fewer than 14 values. Values of 1e100 and more, of either sign, count as missing';
+COMMENT ON COLUMN baselines.z_28 IS 'By how many standard deviations the value lies above the mean of the 28 days before this day, itself left out: value less mean_28 of the day before, by its sd_28; null where these are, or where the deviation is 0';
+COMMENT ON COLUMN baselines.days_90 IS 'How many of the 90 days that end with this day have a value. Values of 1e100 and more, of either sign, count as missing [count]';
+COMMENT ON COLUMN baselines.mean_90 IS 'Mean of the 90 days that end with this day [as unit says]; null with fewer than 45 values. Values of 1e100 and more, of either sign, count as missing';
+COMMENT ON COLUMN baselines.sd_90 IS 'Standard deviation of the 90 days that end with this day, of a sample [as unit says]; null with fewer than 45 values. Values of 1e100 and more, of either sign, count as missing';
+COMMENT ON COLUMN baselines.z_90 IS 'By how many standard deviations the value lies above the mean of the 90 days before this day, itself left out: value less mean_90 of the day before, by its sd_90; null where these are, or where the deviation is 0';

@@ -1,0 +1,61 @@
+CREATE OR REPLACE VIEW weekly AS
+SELECT
+  user_id,
+  CAST(date_trunc('week', day) AS DATE) AS week,
+  any_value(strftime(day, '%G-W%V')) AS iso_week,
+  count(*) AS days,
+  count(sleep_id) AS nights,
+  avg(sleep_score) AS mean_sleep_score,
+  avg(readiness_score) AS mean_readiness_score,
+  avg(activity_score) AS mean_activity_score,
+  avg(total_sleep_duration) AS mean_total_sleep_duration,
+  avg(efficiency) AS mean_efficiency,
+  avg(average_hrv) AS mean_average_hrv,
+  avg(lowest_heart_rate) AS mean_lowest_heart_rate,
+  avg(average_breath) AS mean_average_breath,
+  avg(temperature_deviation) AS mean_temperature_deviation,
+  CAST(sum(naps) AS BIGINT) AS naps,
+  CAST(sum(sessions) AS BIGINT) AS sessions,
+  count(stress_summary) AS days_with_stress,
+  count(*) FILTER (WHERE stress_summary = 'stressful') AS stressful_days,
+  count(*) FILTER (WHERE stress_summary = 'restored') AS restored_days,
+  avg(stress_high) AS mean_stress_high,
+  avg(recovery_high) AS mean_recovery_high,
+  max_by(vo2_max, day) AS vo2_max,
+  count(*) FILTER (WHERE NOT activity_missing) AS activity_days,
+  CAST(sum(steps) AS BIGINT) AS steps,
+  avg(steps) AS mean_steps,
+  CAST(sum(active_calories) AS BIGINT) AS active_calories,
+  sum(medium_activity_time + high_activity_time) / 60 AS training_minutes,
+  sum(non_wear_time) FILTER (WHERE recorded_time IS NOT NULL) / nullif(sum(recorded_time), 0) AS non_wear_share
+FROM daily
+GROUP BY user_id, CAST(date_trunc('week', day) AS DATE);
+COMMENT ON VIEW weekly IS 'One row for each user and ISO week, from daily: means over the days that have a value, sums over the days that are there. Filter by user_id and week';
+COMMENT ON COLUMN weekly.user_id IS 'The account, as named by `account add`';
+COMMENT ON COLUMN weekly.week IS 'Monday of the ISO week';
+COMMENT ON COLUMN weekly.iso_week IS 'ISO year and week, such as 2025-W03';
+COMMENT ON COLUMN weekly.days IS 'Days of the week that are rows of daily: 7, or fewer in a person’s first and last week and beside a gap of more than a year [count]';
+COMMENT ON COLUMN weekly.nights IS 'Days with a main sleep [count]';
+COMMENT ON COLUMN weekly.mean_sleep_score IS 'Mean sleep score [score, 1 to 100]';
+COMMENT ON COLUMN weekly.mean_readiness_score IS 'Mean readiness score [score, 1 to 100]';
+COMMENT ON COLUMN weekly.mean_activity_score IS 'Mean activity score [score, 1 to 100]';
+COMMENT ON COLUMN weekly.mean_total_sleep_duration IS 'Mean time asleep in the main sleeps [s]';
+COMMENT ON COLUMN weekly.mean_efficiency IS 'Mean share of time in bed spent asleep in the main sleeps [%]';
+COMMENT ON COLUMN weekly.mean_average_hrv IS 'Mean of the average heart rate variability of the main sleeps, rMSSD [ms]';
+COMMENT ON COLUMN weekly.mean_lowest_heart_rate IS 'Mean of the lowest heart rate of the main sleeps [beats/min]';
+COMMENT ON COLUMN weekly.mean_average_breath IS 'Mean of the average breathing rate of the main sleeps [breaths/min]';
+COMMENT ON COLUMN weekly.mean_temperature_deviation IS 'Mean deviation of the skin temperature from the person’s usual, of daily_readiness [°C]';
+COMMENT ON COLUMN weekly.naps IS 'Number of naps [count]';
+COMMENT ON COLUMN weekly.sessions IS 'Number of sessions [count]';
+COMMENT ON COLUMN weekly.days_with_stress IS 'Days with a stress summary: what stressful_days and restored_days are part of [count]';
+COMMENT ON COLUMN weekly.stressful_days IS 'Days whose stress summary is stressful [count]';
+COMMENT ON COLUMN weekly.restored_days IS 'Days whose stress summary is restored [count]';
+COMMENT ON COLUMN weekly.mean_stress_high IS 'Mean time of high stress in a day [s]';
+COMMENT ON COLUMN weekly.mean_recovery_high IS 'Mean time of high recovery in a day [s]';
+COMMENT ON COLUMN weekly.vo2_max IS 'Maximal oxygen uptake as last known at the end of the week, carried forward [ml/kg/min]';
+COMMENT ON COLUMN weekly.activity_days IS 'Days with an activity: what the sums below are over [count]';
+COMMENT ON COLUMN weekly.steps IS 'Steps of the week [count]';
+COMMENT ON COLUMN weekly.mean_steps IS 'Mean steps of a day [count]';
+COMMENT ON COLUMN weekly.active_calories IS 'Energy spent by moving in the week [kcal]';
+COMMENT ON COLUMN weekly.training_minutes IS 'Time of medium and high activity in the week [min]';
+COMMENT ON COLUMN weekly.non_wear_share IS 'Time the ring was not worn by the time recorded, over the activities of the week whose recorded_time is known [share, 0 to 1]';

@@ -1,0 +1,24 @@
+import type { Command } from 'commander';
+import { writeExample } from './catalogue/example.ts';
+import { withExample } from './options.ts';
+import { printJson, printLine } from './print.ts';
+import { openSession } from './session.ts';
+import { terminalWidth } from './tables.ts';
+
+export function addDescribe(program: Command): void {
+  withExample(
+    program
+      .command('describe <name>')
+      .description('explain a view, macro or table: its columns, their types and units, and a first query')
+      .option('--sql', 'print only the statement that makes a view or macro')
+      .option('--json', 'print all that is known as JSON'),
+    'ringneck describe sleep',
+  ).action(async (name: string, { sql = false, json }: { sql?: boolean; json?: true }) => {
+    const { findEntry, formatEntry, joinsOf, openCatalogue } = await import('./catalogue/catalogue.ts');
+    const catalogue = await openCatalogue(openSession());
+    const entry = findEntry(catalogue, name);
+    const { person } = catalogue;
+    if (json) printJson({ ...entry, joins: joinsOf(entry), example: writeExample(entry, person ?? undefined) ?? null });
+    else printLine(formatEntry(entry, { person, sql, width: terminalWidth() }));
+  });
+}

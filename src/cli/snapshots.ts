@@ -1,0 +1,154 @@
+import { chmodSync, existsSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { isoOf } from '../../jobs/status.ts';
+import type { Settings } from '../config.ts';
+import { diskReserveBytes, ensureDiskReserve } from '../disk.ts';
+import { messageOf, TryLaterError } from '../errors.ts';
+import { ensureFolder, writeFileAtomically } from '../files.ts';
+import type { Log } from '../log.ts';
+import { hashFile, NeedsRebuild, type Warehouse } from '../warehouse/warehouse.ts';
+
+interface SnapshotsParts {
+  settings: Pick<Settings, 'snapshot' | 'snapshotMode'>;
+  warehouse: Warehouse;
+  log: Log;
+}
+
+export interface Published {
+  path: string;
+  /** Everything that was committed before is in it: milliseconds. */
+  at: number;
+}
+
+export interface Dated extends Published {
+  manifest: string;
+  sha256: string;
+}
+
+/** What somebody who asks waits for a fresh one; where it takes longer they get the last. */
+const QUICK_MS = 5_000;
+
+const isQuick = (tookMs = 0) => tookMs < QUICK_MS;
+
+/** What readers open, as the owner of the warehouse publishes it. */
+export class Snapshots {
+  /** Whether somebody else sees to it that it keeps up. */
+  isKept = false;
+  readonly #parts: SnapshotsParts;
+  readonly #closing = new AbortController();
+  #last: { at: number; commits: number } | undefined;
+  /** How long the last of each took. */
+  #took: { refresh?: number; publish?: number } = {};
+  /** How many are being made anew: that may take minutes. */
+  #sorting = 0;
+
+  constructor(parts: SnapshotsParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether nothing was committed since the last one that this process published. */
+  get isFresh(): boolean {
+    return this.#last?.commits === this.#parts.warehouse.commits;
+  }
+
+  /** Publishes one whose rows are all in the order of user and time. */
+  async publish(): Promise<Published> {
+    const { settings, warehouse } = this.#parts;
+    this.#ensureRoom(settings.snapshot);
+    this.#sorting++;
+    try {
+      return await this.#noting('publish', () => warehouse.snapshot(settings.snapshot, settings.snapshotMode, this.#closing.signal));
+    } finally {
+      this.#sorting--;
+    }
+  }
+
+  /** At the end of a run: who has one sees what was read, where nobody keeps it up. A failure is told, and the last one stays. */
+  async publishAfterRun(): Promise<void> {
+    const { settings, log } = this.#parts;
+    if (this.isKept || !existsSync(settings.snapshot) || this.isFresh) return;
+    await this.publish().catch(error => log.warn({ reason: messageOf(error) }, 'the snapshot could not be made anew; the last one stays'));
+  }
+
+  /**
+   * Publishes one in which the last one is brought up to date, or a new one where that is called for.
+   * @param mayRebuild false: then nothing is published, for that may take minutes
+   */
+  async refresh(mayRebuild = true): Promise<Published | undefined> {
+    const { settings, warehouse, log } = this.#parts;
+    const { snapshot: path, snapshotMode } = settings;
+    ensureFolder(dirname(path));
+    ensureDiskReserve(dirname(path), diskReserveBytes + (statSync(path, { throwIfNoEntry: false })?.size ?? 0));
+    try {
+      return await this.#noting('refresh', () => warehouse.refreshSnapshot(path, snapshotMode, this.#closing.signal));
+    } catch (error) {
+      if (!(error instanceof NeedsRebuild)) throw error;
+      if (!mayRebuild) return undefined;
+      log.debug({ reason: error.message }, 'the snapshot is made anew');
+      return this.publish();
+    }
+  }
+
+  /** The last one, brought up to date when something was committed since and that is quick. */
+  async fresh(): Promise<Published & { stale: boolean }> {
+    const { settings, log } = this.#parts;
+    const path = settings.snapshot;
+    if (!this.#last || !existsSync(path)) await this.refresh();
+    else if (!this.isFresh && isQuick(this.#took.refresh) && this.#sorting === 0) {
+      // Without it the last one is still an answer.
+      await this.refresh(isQuick(this.#took.publish)).catch(error =>
+        log.warn({ reason: messageOf(error) }, 'the snapshot could not be brought up to date'),
+      );
+    }
+    return { path, at: this.#last!.at, stale: !this.isFresh };
+  }
+
+  /**
+   * Keeps a copy that is never replaced, with a manifest of what it holds.
+   * @throws TryLaterError when there is one of this minute
+   */
+  async keepDated(): Promise<Dated> {
+    const { settings, warehouse } = this.#parts;
+    const minute = new Date(warehouse.moments.next() / 1000).toISOString().slice(0, 16).replaceAll(':', '');
+    const path = join(dirname(settings.snapshot), 'snapshots', `ringneck-${minute}Z.duckdb`);
+    const manifest = path.replace(/duckdb$/, 'json');
+    for (const taken of [path, manifest]) {
+      if (existsSync(taken)) throw new TryLaterError(`${taken} is there already and stays as it is: take the next one in a minute`);
+    }
+    this.#ensureRoom(path);
+    this.#sorting++;
+    try {
+      // Nobody writes to it any more, also not by mistake.
+      const { takenAt, contents } = await warehouse.copy(path, settings.snapshotMode & 0o444, this.#closing.signal);
+      const sha256 = await hashFile(path);
+      const about = { file: basename(path), bytes: statSync(path).size, sha256, taken_at: isoOf(takenAt), ...contents };
+      writeFileAtomically(manifest, `${JSON.stringify(about, null, 2)}\n`);
+      chmodSync(manifest, settings.snapshotMode & 0o444);
+      return { path, at: Math.floor(takenAt / 1000), manifest, sha256 };
+    } finally {
+      this.#sorting--;
+    }
+  }
+
+  /** Ends what is under way; the last one stays. */
+  close(): void {
+    this.#closing.abort();
+  }
+
+  async #noting(what: 'refresh' | 'publish', work: () => Promise<{ takenAt: number }>): Promise<Published> {
+    const { settings, warehouse } = this.#parts;
+    const commits = warehouse.commits;
+    const start = performance.now();
+    const { takenAt } = await work();
+    const at = Math.floor(takenAt / 1000);
+    this.#last = { at, commits };
+    this.#took[what] = performance.now() - start;
+    return { path: settings.snapshot, at };
+  }
+
+  /** A sorted copy is at most as large as the warehouse, for it leaves out and sorts. */
+  #ensureRoom(path: string): void {
+    ensureFolder(dirname(path));
+    ensureDiskReserve(dirname(path), diskReserveBytes + statSync(this.#parts.warehouse.path).size);
+  }
+}

@@ -1,0 +1,91 @@
+// The process of one query: it opens the file, answers, and is ended. Whatever the SQL does to it happens to nobody else.
+import { rmSync, writeFileSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { constants, setPriority } from 'node:os';
+import { Writable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { Worker } from 'node:worker_threads';
+import { messageOf, RingneckError } from '../../errors.ts';
+import { openReader, type QueryResult } from '../../warehouse/query.ts';
+import { writeResult } from '../result.ts';
+import { type Frame, type Page, type Question, writeFrame } from './frames.ts';
+
+/** How much more than DuckDB's limit the process may take: Node itself, and what DuckDB holds outside of its limit. */
+const BESIDE_BYTES = 768 * 1024 * 1024;
+/** For rows that are only counted. */
+const COUNT_MS = 1_000;
+const LONGEST_CELL = 2_000;
+
+const out = new Socket({ fd: 3, readable: false });
+out.on('error', () => undefined);
+const send = (frame: Frame) => writeFrame(out, frame);
+
+// The parent decides; a terminal's Ctrl-C reaches us too.
+process.on('SIGINT', () => undefined);
+process.on('disconnect', () => {
+  // Whoever asked is gone: nobody else removes our folder.
+  rmSync(process.cwd(), { recursive: true, force: true });
+  die();
+});
+process.once('message', ({ question, memoryBytes }: { question: Question; memoryBytes: number }) => {
+  stepBack();
+  process.send!('begun');
+  new Worker(new URL('./memory-watch.js', import.meta.url), { workerData: { mostBytes: memoryBytes + BESIDE_BYTES } });
+  answer(question).then(
+    () => send({ kind: 'done' }),
+    error => send({ kind: 'error', error: { message: messageOf(error), exitCode: error instanceof RingneckError ? error.exitCode : 1 } }),
+  );
+});
+
+/** Closes the file before it says that it is done. */
+async function answer({ path, sql, memoryLimit, as }: Question): Promise<void> {
+  const reader = await openReader(path, { memoryLimit });
+  try {
+    if ('pageOf' in as) {
+      for await (const result of reader.results(sql)) await send({ kind: 'page', page: await readPage(result, as.pageOf) });
+    } else {
+      const text = new Writable({
+        write: (chunk: Buffer, _, done) => {
+          send({ kind: 'text', text: chunk }).then(() => done(), done);
+        },
+      });
+      await writeResult(await reader.query(sql), as.format, text);
+      text.end();
+      await finished(text);
+    }
+  } finally {
+    reader.close();
+  }
+}
+
+async function readPage({ columns, chunks, countRest }: QueryResult, wanted: number): Promise<Page> {
+  const rows: Page['rows'] = [];
+  let over = 0;
+  while (rows.length < wanted) {
+    const next = await chunks.next();
+    if (next.done) break;
+    const taken = next.value.slice(0, wanted - rows.length);
+    over = next.value.length - taken.length;
+    for (const row of taken) rows.push(columns.map(({ text }, i) => shorten(text(row[i]!))));
+  }
+  const rest = rows.length < wanted ? { rows: 0, ended: true } : await countRest(COUNT_MS);
+  await chunks.return(undefined);
+  return { columns: columns.map(({ name, numeric }) => ({ name, numeric })), rows, rest: { ...rest, rows: rest.rows + over } };
+}
+
+const shorten = (text: string | null) => (text && text.length > LONGEST_CELL ? `${text.slice(0, LONGEST_CELL)}…` : text);
+
+/** The pipeline comes first: for the processor, and when the system has no memory left and looks for whom to end. */
+function stepBack(): void {
+  try {
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+    writeFileSync('/proc/self/oom_score_adj', '1000');
+  } catch {
+    // Not every system has these.
+  }
+}
+
+/** At once: a thread of DuckDB's may be anywhere. */
+function die(): void {
+  process.kill(process.pid, 'SIGKILL');
+}

@@ -1,0 +1,165 @@
+import { join } from 'node:path';
+import { createInterface, type Interface } from 'node:readline';
+import type { Settings } from '../../config.ts';
+import { messageOf, RingneckError } from '../../errors.ts';
+import { getSource } from '../find-source.ts';
+import { Interrupted } from '../interrupt.ts';
+import { formatCount, printLine, remark } from '../print.ts';
+import { printable } from '../result.ts';
+import type { Limits } from './ask.ts';
+import { type Asker, createAsker } from './asker.ts';
+import { formatBox } from './box.ts';
+import { complete } from './complete.ts';
+import { COMMANDS, type Manner, runDotCommand } from './dot-commands.ts';
+import type { Page } from './frames.ts';
+import { HISTORY_LINES, openHistory } from './history.ts';
+import { isComplete } from './statement.ts';
+
+const PROMPT = 'ringneck> ';
+const CONTINUED = '     ...> ';
+const ROWS_SHOWN = 100;
+
+/** Asks and answers until its user leaves. Nothing is open between two statements. */
+export async function runPrompt(settings: Settings, limits: Limits): Promise<void> {
+  const asker = createAsker(settings, limits);
+  try {
+    const { path } = await getSource(settings);
+    printLine(`${path}, read-only. End a statement with ; and see .help; Ctrl-D leaves.`);
+    await converse(settings.data, asker);
+  } finally {
+    await asker.end();
+  }
+}
+
+async function converse(data: string, asker: Asker): Promise<void> {
+  const history = openHistory(join(data, 'sql_history'));
+  const manner: Manner = { rows: ROWS_SHOWN, timing: true };
+  let entered: string[] = [];
+  let running: AbortController | undefined;
+  let interrupted = false;
+
+  const lines = createInterface({
+    input: process.stdin,
+    output: process.stdout,
+    prompt: PROMPT,
+    history: [...history.lines],
+    historySize: HISTORY_LINES,
+    removeHistoryDuplicates: true,
+    completer: (line: string, done: (error: null, result: [string[], string]) => void) => {
+      // While a query runs, its process is not disturbed.
+      if (running) return done(null, [[], line]);
+      asker.readCatalogue(AbortSignal.timeout(COMPLETE_MS)).then(
+        catalogue => done(null, complete(catalogue, COMMANDS, entered.join('\n'), line)),
+        () => done(null, [[], line]),
+      );
+    },
+  });
+  /** An entry of several lines comes back as one. */
+  const keep = (entry: readonly string[]) => {
+    const flat = entry.some(line => line.includes('--'))
+      ? entry
+      : [
+          entry
+            .map(line => line.trim())
+            .join(' ')
+            .trim(),
+        ];
+    for (const line of flat) if (line) history.add(printable(line.replaceAll('\t', ' ')));
+    shown?.splice(0, shown.length, ...history.lines);
+  };
+  let shown: string[] | undefined;
+  lines.on('history', array => {
+    shown = array;
+  });
+  lines.on('SIGINT', () => {
+    if (running) return running.abort(new Interrupted());
+    const typed = lines.line !== '' || entered.length > 0;
+    if (!typed && interrupted) return lines.close();
+    interrupted = !typed;
+    clearLine(lines);
+    entered = [];
+    printLine(typed ? '^C' : '^C (again, or Ctrl-D, to leave)');
+    lines.setPrompt(PROMPT);
+    lines.prompt();
+  });
+  // The terminal is given back as it was.
+  const leave = () => {
+    lines.close();
+    process.exit(143);
+  };
+  process.once('SIGTERM', leave);
+  process.once('SIGHUP', leave);
+
+  const run = async (work: (signal: AbortSignal) => Promise<unknown>) => {
+    running = new AbortController();
+    try {
+      return await work(running.signal);
+    } catch (error) {
+      if (!(error instanceof RingneckError) && !running.signal.aborted) remark(String(error));
+      else remark(running.signal.aborted ? 'interrupted' : printableLines(messageOf(error)));
+      return '';
+    } finally {
+      running = undefined;
+    }
+  };
+
+  try {
+    lines.prompt();
+    for await (const line of lines) {
+      interrupted = false;
+      if (!entered.length && line.trim().startsWith('.')) {
+        keep([line]);
+        const said = await run(signal => runDotCommand(line, manner, () => asker.readCatalogue(signal), process.stdout.columns));
+        if (said === undefined) return;
+        if (said) printLine(String(said));
+      } else if (entered.length || line.trim()) {
+        entered.push(line);
+        const text = entered.join('\n');
+        if (isComplete(text)) {
+          keep(entered);
+          entered = [];
+          await run(signal => showAnswers(text, asker, manner, signal));
+        }
+      }
+      lines.setPrompt(entered.length ? CONTINUED : PROMPT);
+      lines.prompt(true);
+    }
+    printLine();
+  } finally {
+    lines.close();
+    process.off('SIGTERM', leave);
+    process.off('SIGHUP', leave);
+  }
+}
+
+const COMPLETE_MS = 5_000;
+
+async function showAnswers(sql: string, asker: Asker, manner: Manner, signal: AbortSignal): Promise<void> {
+  let from = performance.now();
+  const show = (page: Page) => {
+    const seconds = (performance.now() - from) / 1000;
+    printLine(formatPage(page, manner.timing ? `${seconds.toFixed(seconds < 10 ? 2 : 1)} s` : ''));
+    from = performance.now();
+  };
+  await asker.ask(sql, manner.rows, show, signal);
+}
+
+/** A result with what is to be said of it below. */
+function formatPage({ columns, rows, rest }: Page, time: string): string {
+  if (!columns.length) return ['(done', ...(time ? [time] : [])].join(', ').concat(')');
+  const { text, cut, leftOut } = formatBox(columns, rows, process.stdout.columns);
+  const all = rows.length + rest.rows;
+  const count = rest.rows
+    ? `${formatCount(rows.length)} of ${rest.ended ? '' : 'more than '}${formatCount(all)} rows, .rows N shows more`
+    : `${formatCount(all)} ${all === 1 ? 'row' : 'rows'}`;
+  const narrow = [...(cut ? [`${cut} cut`] : []), ...(leftOut ? [`${leftOut} left out`] : [])].join(' and ');
+  return `${text}\n(${[count, ...(narrow ? [`columns: ${narrow} to fit`] : []), ...(time ? [time] : [])].join('; ')})`;
+}
+
+/** What DuckDB says keeps its lines: they show the place. */
+const printableLines = (message: string) => message.split('\n').map(printable).join('\n');
+
+function clearLine(lines: Interface): void {
+  lines.write(null, { ctrl: true, name: 'e' });
+  lines.write(null, { ctrl: true, name: 'u' });
+}

@@ -1,0 +1,207 @@
+import { chmodSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import { messageOf, RingneckError } from '../errors.ts';
+import { syncFolder } from '../files.ts';
+import { firstLine, LARGE_MEMORY, readRows, refuseOpen, waitForHolder, withTransaction } from './database.ts';
+import { requestWithout } from './erase-request.ts';
+import { textList } from './literals.ts';
+import { qualified, quoteName, quoteText } from './tables.ts';
+
+/** Whose rows go: the account, and the ids by which the service's events name the person and nobody else. */
+export interface Person {
+  userId: string;
+  serviceUserIds: readonly string[];
+}
+
+/** A table as the file has it, of ours or not. */
+interface Present {
+  name: string;
+  /** Those that can be written to: a generated one comes by itself. */
+  columns: readonly string[];
+}
+
+const SORTED_BY = ['user_id', 'day', 'ts', 'start_at', 'started_at'];
+
+/** DuckDB plans a longer list of values ever more slowly. */
+const ROWS_AT_ONCE = 500;
+
+/**
+ * Replaces a warehouse that nobody has open by a new file of all that is not a person's: deleted rows would stay in the blocks and the log
+ * of the old one. Killed at any moment it leaves the old file or the new one, whole. Whoever opens the file meanwhile meets a lock, on the old
+ * one before the rename and on the new one after it. Where the path is a link, the file that it leads to is replaced, on its own disk.
+ * @param beforeTable throws when there is no room on the disk
+ * @returns how many rows went, by table
+ * @throws TryLaterError naming the process that holds the file
+ */
+export async function rewriteWithout(given: string, person: Person, beforeTable: () => void): Promise<Record<string, number>> {
+  refuseOpen(given);
+  // DuckDB's log and what it spills lie beside that file too.
+  const path = realpathSync(given);
+  const temporary = `${path}.new`;
+  const spill = `${path}.erase.tmp`;
+  const remove = (...leftovers: string[]) => {
+    for (const leftover of leftovers) rmSync(leftover, { force: true, recursive: true });
+  };
+  const instance = await DuckDBInstance.create(':memory:', {
+    memory_limit: LARGE_MEMORY,
+    threads: '2',
+    temp_directory: spill,
+    autoinstall_known_extensions: 'false',
+  });
+  const connection = await instance.connect();
+  try {
+    await waitForHolder(path, () => connection.run(`ATTACH ${quoteText(path)} AS old`));
+    // From here on they are nobody's: what a process that was killed has left, its spilled rows too.
+    remove(temporary, `${temporary}.wal`, spill, `${path}.tmp`);
+    try {
+      return await replace(connection, { path, temporary, person, beforeTable });
+    } catch (error) {
+      await connection.run('DETACH new').catch(() => undefined);
+      remove(temporary, `${temporary}.wal`);
+      throw error;
+    }
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+    remove(spill);
+  }
+}
+
+async function replace(
+  connection: DuckDBConnection,
+  { path, temporary, person, beforeTable }: { path: string; temporary: string; person: Person; beforeTable: () => void },
+): Promise<Record<string, number>> {
+  await connection.run(`ATTACH ${quoteText(temporary)} AS new`);
+  chmodSync(temporary, 0o600);
+  // Tables, views, macros, indexes and comments, those of others too.
+  await connection.run('COPY FROM DATABASE old TO new (SCHEMA)');
+  await replaceRequests(connection, person.userId);
+  const present = await listPresent(connection);
+  const removed = await withTransaction(connection, () => copyRows(connection, present, person, beforeTable));
+  for (const name of ['new', 'old']) await connection.run(`CHECKPOINT ${name}`);
+  for (const log of [`${temporary}.wal`, `${path}.wal`]) refuseContent(log);
+  // Never opened and closed by other means before it is detached: that would drop its lock. The checkpoint has brought it to the disk.
+  renameSync(temporary, path);
+  syncFolder(dirname(path));
+  // The old one first: what it does with a log of its name is done while nobody can have one for the new file.
+  await connection.run('DETACH old');
+  await connection.run('DETACH new');
+  return removed;
+}
+
+/** An old log beside the new file would bring back what it holds, or keep the file from being opened. */
+function refuseContent(log: string): void {
+  const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > 0) throw new RingneckError(`${log} is not empty after a checkpoint: nothing was replaced, try again`);
+  rmSync(log, { force: true });
+}
+
+async function listPresent(connection: DuckDBConnection): Promise<Present[]> {
+  const rows = (await readRows(
+    connection,
+    `SELECT t.schema_name || '.' || t.table_name, c.column_name, c.column_default IS NOT NULL
+     FROM duckdb_tables() t JOIN duckdb_columns() c USING (table_oid, database_oid)
+     WHERE t.database_name = 'old' AND NOT t.internal ORDER BY t.table_oid, c.column_index`,
+  )) as [string, string, boolean][];
+  const present = new Map<string, string[]>();
+  for (const [name, column, mayBeGenerated] of rows) {
+    const columns = present.get(name) ?? [];
+    present.set(name, columns);
+    if (!mayBeGenerated || !(await isGenerated(connection, name, column))) columns.push(column);
+  }
+  return [...present].map(([name, columns]) => ({ name, columns }));
+}
+
+/** DuckDB lists the expression of a generated column as a default one: only the refusal of a statement tells them apart. */
+async function isGenerated(connection: DuckDBConnection, table: string, column: string): Promise<boolean> {
+  try {
+    const statement = await connection.prepare(`INSERT INTO new.${qualified(table)} (${quoteName(column)}) VALUES (NULL)`);
+    statement.destroySync();
+    return false;
+  } catch (error) {
+    if (/generated column/i.test(messageOf(error))) return true;
+    throw error;
+  }
+}
+
+/** One transaction: the copy is of one state, and counted against it. */
+async function copyRows(
+  connection: DuckDBConnection,
+  present: readonly Present[],
+  person: Person,
+  beforeTable: () => void,
+): Promise<Record<string, number>> {
+  const removed: Record<string, number> = {};
+  for (const table of present) {
+    beforeTable();
+    const { name } = table;
+    const keep = conditionOf(table, person);
+    const order = has(table, 'user_id') ? SORTED_BY.filter(column => has(table, column)) : [];
+    const copy = `INSERT INTO new.${qualified(name)} (${table.columns.map(quoteName).join(', ')})
+       SELECT ${columnsOf(table)} FROM old.${qualified(name)}
+       WHERE ${keep} ${order.length ? `ORDER BY ${order.map(quoteName).join(', ')}` : ''}`;
+    await connection.run(copy).catch((error: unknown) => {
+      const reason = `the table ${name.replace(/^main\./, '')} cannot be copied (${firstLine(error)})`;
+      throw new RingneckError(`${reason}: nothing was erased; drop that table, or what it refers to, and try again`, 1, { cause: error });
+    });
+    const [counts] = await readRows(
+      connection,
+      `SELECT (SELECT count(*) FROM new.${qualified(name)}), (SELECT count(*) FROM old.${qualified(name)} WHERE ${keep}),
+              (SELECT count(*) FROM old.${qualified(name)} WHERE NOT (${keep}))`,
+    );
+    const [copied, kept, gone] = counts as [number, number, number];
+    if (copied !== kept) throw new RingneckError(`${name} was not copied whole (${copied} rows of ${kept}): nothing was replaced`);
+    if (gone > 0) removed[name.replace(/^main\./, '')] = gone;
+  }
+  return removed;
+}
+
+/** Names of columns in DuckDB are the same in capitals. */
+const has = ({ columns }: Present, name: string) => columns.some(column => column.toLowerCase() === name);
+
+/** What holds for the rows that stay; never NULL. */
+function conditionOf(table: Present, { userId, serviceUserIds }: Person): string {
+  const conditions = ['true'];
+  if (has(table, 'user_id')) conditions.push(`user_id::VARCHAR IS DISTINCT FROM ${quoteText(userId)}`);
+  if (has(table, 'service_user_id') && serviceUserIds.length) {
+    conditions.push(`coalesce(service_user_id::VARCHAR NOT IN (${textList(serviceUserIds)}), true)`);
+  }
+  if (table.name === 'sync.runs') conditions.push('run_id NOT IN (SELECT run_id FROM temp.requests WHERE request IS NULL)');
+  return conditions.join(' AND ');
+}
+
+function columnsOf({ name, columns }: Present): string {
+  const names = columns.map(quoteName);
+  if (name !== 'sync.runs') return names.join(', ');
+  const replaced = '(SELECT r.request FROM temp.requests r WHERE r.run_id = runs.run_id)';
+  return columns.map((column, i) => (column === 'request' ? `coalesce(${replaced}, request)` : names[i])).join(', ');
+}
+
+/** Lays the requests that name the person aside as they are without; NULL: the run was theirs alone. */
+async function replaceRequests(connection: DuckDBConnection, userId: string): Promise<void> {
+  await connection.run('CREATE TEMP TABLE requests (run_id VARCHAR, request VARCHAR)');
+  const rows = (await readRows(
+    connection,
+    `SELECT run_id, request::VARCHAR FROM old.sync.runs WHERE contains(request::VARCHAR, ${quoteText(JSON.stringify(userId))})`,
+  )) as [string, string][];
+  const values = rows.flatMap(([runId, text]) => {
+    const request = requestWithout(parse(runId, text), userId);
+    if (request === undefined) return [`(${quoteText(runId)}, NULL)`];
+    const replaced = JSON.stringify(request);
+    return replaced === text ? [] : [`(${quoteText(runId)}, ${quoteText(replaced)})`];
+  });
+  for (let i = 0; i < values.length; i += ROWS_AT_ONCE) {
+    await connection.run(`INSERT INTO requests VALUES ${values.slice(i, i + ROWS_AT_ONCE).join(', ')}`);
+  }
+}
+
+function parse(runId: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new RingneckError(`the request of run ${runId} in sync.runs is not JSON (${messageOf(error)}): nothing was replaced`, 1, {
+      cause: error,
+    });
+  }
+}

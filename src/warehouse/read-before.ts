@@ -1,0 +1,101 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { readRows } from './database.ts';
+import { textList } from './literals.ts';
+import type { Mapping } from './mapping.ts';
+import type { DocumentPage } from './store-documents.ts';
+import { qualified } from './tables.ts';
+
+interface Stored {
+  sk: number;
+  day: string | null;
+  fetchedAt: number;
+  hash: string;
+}
+
+export const keyOf = (userId: string, id: string) => `${userId}\n${id}`;
+
+/** What is known of the documents of one resource before a group is stored, by user and id. */
+export interface Before {
+  stored: Map<string, Stored>;
+  /** When each was found gone. */
+  tombstones: Map<string, number>;
+  /** When each was last refused. */
+  refused: Map<string, number>;
+  /** What was refused before of an account whose reading is complete. */
+  earlier: Refused[];
+}
+
+interface Refused {
+  userId: string;
+  id: string;
+  refusedAt: number;
+  day: string | null;
+  startAt: number | null;
+  endAt: number | null;
+}
+
+/** What a group of pages meets, by table: read by one statement. */
+export async function readBefore(
+  connection: DuckDBConnection,
+  groups: ReadonlyMap<Mapping, readonly DocumentPage[]>,
+): Promise<Map<string, Before>> {
+  const before = new Map<string, Before>();
+  const selects: string[] = [];
+  const [allUsers, allIds] = [new Set<string>(), new Set<string>()];
+  for (const [{ table, resource }, pages] of groups) {
+    before.set(table, { stored: new Map(), tombstones: new Map(), refused: new Map(), earlier: [] });
+    const users = new Set(pages.map(({ userId }) => userId));
+    const ids = new Set<string>();
+    for (const { documents, removed, rejected } of pages) {
+      for (const { id } of documents) ids.add(id);
+      for (const { id } of rejected) ids.add(id);
+      for (const id of removed) ids.add(id);
+    }
+    const complete = new Set(pages.flatMap(({ userId, completes }) => (completes ? [userId] : [])));
+    if (complete.size) {
+      selects.push(
+        `SELECT 'earlier', collection, user_id, id, epoch_us(start_at), day, fetched_at, epoch_us(end_at)::VARCHAR
+         FROM sync.rejected WHERE user_id IN (${textList(complete)}) AND collection = '${table}'`,
+      );
+    }
+    if (!ids.size) continue;
+    for (const user of users) allUsers.add(user);
+    for (const id of ids) allIds.add(id);
+    selects.push(
+      `SELECT 'stored', '${table}', user_id, id, sk, ${resource.dated ? 'day' : 'NULL'}, fetched_at, content_hash
+       FROM ${qualified(table)} WHERE user_id IN (${textList(users)}) AND id IN (${textList(ids)})`,
+    );
+  }
+  if (!selects.length) return before;
+  // Both are small: a service rarely removes or sends what cannot be stored.
+  const moments = (table: string, column: string) =>
+    `SELECT '${table}', collection, user_id, id, NULL, NULL, ${column}, NULL
+     FROM sync.${table} WHERE user_id IN (${textList(allUsers)}) AND id IN (${textList(allIds)})`;
+  if (allIds.size) selects.push(moments('tombstones', 'removed_at'), moments('rejected', 'fetched_at'));
+  for (const [kind, table, userId, id, sk, day, moment, hash] of await readRows(connection, selects.join(' UNION ALL '))) {
+    const known = before.get(table as string);
+    const key = keyOf(userId as string, id as string);
+    if (kind === 'stored') {
+      known?.stored.set(key, { sk: sk as number, day: day as string | null, fetchedAt: moment as number, hash: hash as string });
+    } else if (kind === 'earlier') {
+      known?.refused.set(key, moment as number);
+      known?.earlier.push({
+        userId: userId as string,
+        id: id as string,
+        refusedAt: moment as number,
+        day: day as string | null,
+        startAt: sk as number | null,
+        endAt: hash === null ? null : Number(hash),
+      });
+    } else known?.[kind === 'tombstones' ? 'tombstones' : 'refused'].set(key, moment as number);
+  }
+  return before;
+}
+
+/** Whether a complete reading would have brought it, were it still there. */
+export function isReadAgain({ refusedAt, day, startAt, endAt }: Refused, { completes, range }: DocumentPage): boolean {
+  if (!completes || refusedAt >= completes.since) return false;
+  if (!completes.days || !range) return !completes.days;
+  if (day !== null) return day >= completes.days.from && day <= completes.days.to;
+  return startAt !== null && endAt !== null && startAt >= range.startAt && endAt <= range.endAt;
+}

@@ -1,0 +1,130 @@
+import { statSync } from 'node:fs';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { RingneckError } from '../errors.ts';
+import type { Memory } from './database.ts';
+import type { Mapping } from './mapping.ts';
+import type { Moments } from './moments.ts';
+import { type SnapshotParts, writeSnapshot } from './snapshot.ts';
+import { type Contents, describeContents } from './snapshot-manifest.ts';
+import { NeedsRebuild, refreshSnapshot } from './snapshot-refresh.ts';
+import type { Counts } from './store-documents.ts';
+import { Touched } from './touched.ts';
+import type { Change } from './writer.ts';
+
+export interface SnapshotFacts {
+  /** Everything that was committed before is in it: microseconds. */
+  takenAt: number;
+}
+
+interface CopiesParts {
+  connect(): Promise<DuckDBConnection>;
+  memory: Memory;
+  mappings: readonly Mapping[];
+  moments: Moments;
+  /** Throws when there is no room on the disk. */
+  beforeTable: () => void;
+}
+
+/** The copies of a warehouse for readers, made one after the other, and what has changed since the last one. */
+export class SnapshotCopies {
+  readonly #parts: CopiesParts;
+  #last: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
+  #connection: Promise<DuckDBConnection> | undefined;
+  /** The one that this process published last, as the file was then. */
+  #published: { path: string; stamp: string } | undefined;
+  /** Where commits have changed something since. */
+  #touched = new Touched();
+  /** Given to the writer: committed, perhaps, and not noted yet. */
+  readonly #underWay = new Set<Change>();
+
+  constructor(parts: CopiesParts) {
+    this.#parts = parts;
+  }
+
+  /** Notes where a change that is given to the writer may change something. */
+  async noting(change: Change, write: () => Promise<Counts>): Promise<Counts> {
+    this.#underWay.add(change);
+    let counts: Counts | undefined;
+    try {
+      counts = await write();
+      return counts;
+    } finally {
+      this.#touched.add(change, counts);
+      this.#underWay.delete(change);
+    }
+  }
+
+  publish(path: string, mode: number, signal: AbortSignal): Promise<SnapshotFacts> {
+    return this.#inTurn(path, mode, signal, async parts => {
+      await this.#tracking(path, () => writeSnapshot(parts));
+      return { takenAt: parts.takenAt };
+    });
+  }
+
+  refresh(path: string, mode: number, signal: AbortSignal): Promise<SnapshotFacts> {
+    return this.#inTurn(path, mode, signal, async parts => {
+      const known = this.#published?.path === path ? this.#published : undefined;
+      if (known && known.stamp !== stampOf(path)) throw new NeedsRebuild('somebody else has changed it');
+      await this.#tracking(path, touched => refreshSnapshot(parts, known && touched));
+      return { takenAt: parts.takenAt };
+    });
+  }
+
+  keep(path: string, mode: number, signal: AbortSignal): Promise<SnapshotFacts & { contents: Contents }> {
+    return this.#inTurn(path, mode, signal, async parts => {
+      let contents: Contents | undefined;
+      await writeSnapshot(parts, async () => {
+        contents = await describeContents(parts.connection, parts.mappings);
+      });
+      return { takenAt: parts.takenAt, contents: contents! };
+    });
+  }
+
+  /** Waits for the one under way, and makes no more. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#last;
+  }
+
+  #inTurn<T>(path: string, mode: number, signal: AbortSignal, work: (parts: SnapshotParts) => Promise<T>): Promise<T> {
+    const { connect, memory, mappings, moments, beforeTable } = this.#parts;
+    const done = this.#last.then(async () => {
+      if (this.#isClosed) throw new RingneckError('the warehouse is closed');
+      this.#connection ??= connect();
+      const connection = await this.#connection;
+      const lower = await memory.raise(connection);
+      return work({ connection, mappings, path, mode, takenAt: moments.next(), beforeTable, signal }).finally(lower);
+    });
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+
+  /**
+   * What is committed from now on is noted for the next time; a failure leaves what was noted before noted.
+   * @param work is given where to look for whatever is committed at the moment it asks
+   */
+  async #tracking(path: string, work: (touched: () => Touched) => Promise<unknown>): Promise<void> {
+    const before = this.#touched;
+    this.#touched = new Touched();
+    const everywhere = () => {
+      const all = new Touched();
+      for (const part of [before, this.#touched]) all.absorb(part);
+      for (const change of this.#underWay) all.add(change, undefined);
+      return all;
+    };
+    try {
+      await work(everywhere);
+      this.#published = { path, stamp: stampOf(path) };
+    } catch (error) {
+      this.#touched.absorb(before);
+      throw error;
+    }
+  }
+}
+
+/** Another one after any change of a file by somebody else. */
+function stampOf(path: string): string {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats ? `${stats.ino} ${stats.size} ${stats.mtimeNs}` : '';
+}

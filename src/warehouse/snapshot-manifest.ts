@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { version } from '../version.ts';
+import { readRows } from './database.ts';
+import { FORMAT } from './ensure.ts';
+import type { Mapping } from './mapping.ts';
+import { publishedTables, schemaName } from './snapshot.ts';
+import { quoteName } from './tables.ts';
+
+export interface Contents {
+  first_day: string | null;
+  last_day: string | null;
+  people: number;
+  program: string;
+  duckdb: string;
+  format: number;
+  /** How `content_hash` is computed, for whoever wants to do it again. */
+  content_hash: string;
+  tables: Record<string, { rows: number; content_hash: string }>;
+}
+
+/** Numbers and moments of our own reading: the same data read a second time has others. */
+const LEFT_OUT = ['sk', 'fetched_at', 'content_hash'];
+
+/** What the attached snapshot holds. The same data gives the same hashes, in whatever order it lies and whenever it was read. */
+export async function describeContents(connection: DuckDBConnection, mappings: readonly Mapping[]): Promise<Contents> {
+  const tables: Contents['tables'] = {};
+  for (const { name, columns } of publishedTables(mappings)) {
+    const hashed = columns.map(column => column.name).filter(column => !LEFT_OUT.includes(column));
+    const [row] = await readRows(
+      connection,
+      `SELECT count(*), coalesce(sum(hash(${hashed.map(quoteName).join(', ')})::HUGEINT), 0)::VARCHAR FROM snapshot.${schemaName(name)}`,
+    );
+    const [rows, content_hash] = row as [number, string];
+    tables[name] = { rows, content_hash };
+  }
+  const people = [
+    ...mappings.map(
+      ({ table, resource }) => `SELECT user_id, ${resource.dated ? 'day' : 'NULL::DATE AS day'} FROM snapshot.main.${quoteName(table)}`,
+    ),
+    'SELECT user_id, ts::DATE FROM snapshot.main.heart_rate',
+  ];
+  const [row] = await readRows(
+    connection,
+    `SELECT min(day)::VARCHAR, max(day)::VARCHAR, count(DISTINCT user_id), version() FROM (${people.join(' UNION ALL ')})`,
+  );
+  const [first_day, last_day, count, duckdb] = row as [string | null, string | null, number, string];
+  return {
+    first_day,
+    last_day,
+    people: count,
+    program: version,
+    duckdb,
+    format: FORMAT,
+    content_hash: `sum(hash(columns)::HUGEINT), by DuckDB ${duckdb}, over all columns in their order but ${LEFT_OUT.join(', ')}`,
+    tables,
+  };
+}
+
+/** SHA-256 of a file, in hexadecimal. */
+export async function hashFile(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+}

@@ -1,0 +1,187 @@
+import { constants, existsSync } from 'node:fs';
+import { copyFile } from 'node:fs/promises';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { RingneckError } from '../errors.ts';
+import { firstLine, readRows, withTransaction } from './database.ts';
+import { literal, textList } from './literals.ts';
+import type { Mapping } from './mapping.ts';
+import { publishedTables, publishing, run, type SnapshotParts, schemaName } from './snapshot.ts';
+import { findAbout, snapshotDeclarations, writeAbout } from './snapshot-about.ts';
+import type { Table } from './tables.ts';
+import { quoteName } from './tables.ts';
+import type { Touched } from './touched.ts';
+
+/** With more of its rows changed since they were sorted, sorting them all anew is worth its time. */
+const MOST_CHANGED = 1 / 3;
+/** Of so many documents DuckDB finds the samples best by literals; of more by reading a table once. */
+const FEW_DOCUMENTS = 50;
+
+/** Why a snapshot cannot be brought up to date, and has to be made anew. */
+export class NeedsRebuild extends Error {}
+
+/**
+ * Brings the published snapshot up to date: what differs from the warehouse is replaced in a copy of it, which is then published. What
+ * differs is found by comparing the two, whatever has happened in between: by the versions of documents, by count and newest request for
+ * each day of heart rate, by the hashes of the ledger's rows.
+ * @param find asked once the state that is read is settled: where what is committed by then may have changed something. Undefined: anywhere
+ * @returns rows added and removed
+ * @throws NeedsRebuild when a full one is called for; then nothing has changed
+ */
+export async function refreshSnapshot(parts: SnapshotParts, find: (() => Touched) | undefined): Promise<number> {
+  try {
+    return await refresh(parts, find);
+  } catch (error) {
+    if (error instanceof NeedsRebuild || error instanceof RingneckError) throw error;
+    // As where the file cannot be read, or what has changed does not fit into memory.
+    throw new NeedsRebuild(firstLine(error), { cause: error });
+  }
+}
+
+async function refresh(parts: SnapshotParts, find: (() => Touched) | undefined): Promise<number> {
+  const { connection, mappings, path, takenAt } = parts;
+  if (!existsSync(path)) throw new NeedsRebuild('there is none yet');
+  if (existsSync(`${path}.wal`)) throw new NeedsRebuild('somebody has opened it for writing');
+  let changed = 0;
+  await publishing(
+    parts,
+    async source => {
+      const about = await findAbout(connection);
+      const declarations = snapshotDeclarations(mappings);
+      if (about?.declarations !== declarations) throw new NeedsRebuild('it was made by another version');
+      await withTransaction(connection, async () => {
+        const { total, growth } = await compareCounts(connection, source, publishedTables(mappings));
+        const ensureWorthwhile = (rows: number) => {
+          if (about.changedRows + rows > MOST_CHANGED * total) throw new NeedsRebuild('much has changed since it was sorted');
+        };
+        ensureWorthwhile(growth);
+        // A change that is seen was committed before that first reading.
+        const touched = find?.();
+        for (const mapping of mappings) {
+          if (!touched || touched.tables.has(mapping.table)) changed += await refreshDocuments(parts, source, mapping);
+        }
+        changed += await refreshHeartRate(parts, source, touched?.heartRate);
+        for (const table of publishedTables(mappings)) {
+          if (table.name.startsWith('sync.')) changed += await refreshLedger(parts, source, table);
+        }
+        ensureWorthwhile(changed);
+        const { differing } = await compareCounts(connection, source, publishedTables(mappings));
+        if (differing.length) throw new NeedsRebuild(`it differs from the warehouse in ${differing.join(', ')}`);
+        await writeAbout(connection, mappings, source, {
+          takenAt,
+          sortedAt: about.sortedAt,
+          changedRows: about.changedRows + changed,
+          declarations,
+        });
+        for (const list of ['leaving', 'coming', 'differing']) await connection.run(`DROP TABLE IF EXISTS temp.${list}`);
+      });
+    },
+    temporary => copyFile(path, temporary, constants.COPYFILE_FICLONE),
+  );
+  return changed;
+}
+
+async function compareCounts(connection: DuckDBConnection, source: string, tables: readonly Table[]) {
+  const selects = tables.map(
+    ({ name }) =>
+      `SELECT '${name}', (SELECT count(*) FROM ${source}.${schemaName(name)}), (SELECT count(*) FROM snapshot.${schemaName(name)})`,
+  );
+  const rows = (await readRows(connection, selects.join(' UNION ALL '))) as [string, number, number][];
+  return {
+    total: rows.reduce((sum, [, ours]) => sum + ours, 0),
+    growth: rows.reduce((sum, [, ours, theirs]) => sum + Math.abs(ours - theirs), 0),
+    differing: rows.flatMap(([name, ours, theirs]) => (ours === theirs ? [] : [name])),
+  };
+}
+
+async function refreshDocuments(parts: SnapshotParts, source: string, mapping: Mapping): Promise<number> {
+  const { connection, mappings, signal } = parts;
+  const table = schemaName(mapping.table);
+  // By all three: a number that was given and went with its document is given again after a restart.
+  const same = 'other.sk = one.sk AND other.fetched_at = one.fetched_at AND other.content_hash = one.content_hash';
+  const differences = (name: string, of: string, to: string) =>
+    run(
+      connection,
+      signal,
+      `CREATE OR REPLACE TEMP TABLE ${name} AS SELECT sk, user_id, ${mapping.resource.dated ? 'day' : 'NULL::DATE AS day'}
+       FROM ${of}.${table} one WHERE NOT EXISTS (FROM ${to}.${table} other WHERE ${same})`,
+    );
+  await differences('leaving', 'snapshot', source);
+  await differences('coming', source, 'snapshot');
+  const [leaving, coming] = [await conditionOf(connection, 'leaving'), await conditionOf(connection, 'coming')];
+  const tables = publishedTables(mappings).filter(
+    ({ name }) => name === mapping.table || mapping.series.some(series => series.table === name),
+  );
+  let changed = 0;
+  for (const one of tables) {
+    if (leaving) changed += await run(connection, signal, `DELETE FROM snapshot.${schemaName(one.name)} WHERE ${leaving}`);
+    if (coming) changed += await copyRows(parts, source, one, coming);
+  }
+  return changed;
+}
+
+/** The rows of the versions that a temporary table lists; undefined when it lists none. */
+async function conditionOf(connection: DuckDBConnection, list: string): Promise<string | undefined> {
+  const rows = await readRows(connection, `SELECT sk, user_id, day FROM ${list} LIMIT ${FEW_DOCUMENTS + 1}`);
+  if (!rows.length) return undefined;
+  if (rows.length > FEW_DOCUMENTS) return `sk IN (SELECT sk FROM ${list})`;
+  const users = textList(new Set(rows.map(([, user]) => user as string)));
+  const days = textList(new Set(rows.flatMap(([, , day]) => (day === null ? [] : [day as string]))));
+  return `sk IN (${rows.map(([sk]) => sk).join(', ')}) AND user_id IN (${users})${days ? ` AND day IN (${days})` : ''}`;
+}
+
+async function refreshHeartRate(parts: SnapshotParts, source: string, ranges: Touched['heartRate'] | undefined): Promise<number> {
+  if (ranges?.size === 0) return 0;
+  const { connection, mappings, signal } = parts;
+  const where = ranges ? between([...ranges.keys()], [...ranges.values()]) : 'true';
+  // Rows come with a newer request than those that they replace: of as many rows the sum has grown.
+  const days = (database: string) =>
+    `SELECT user_id, ts::DATE AS day, count(*), sum(epoch_us(fetched_at)) FROM ${database}.main.heart_rate WHERE ${where} GROUP BY ALL`;
+  await run(
+    connection,
+    signal,
+    `CREATE OR REPLACE TEMP TABLE differing AS SELECT DISTINCT user_id, day FROM
+     ((${days(source)} EXCEPT ${days('snapshot')}) UNION ALL (${days('snapshot')} EXCEPT ${days(source)}))`,
+  );
+  const found = await readRows(
+    connection,
+    `SELECT user_id, epoch_us(min(day)::TIMESTAMP), epoch_us(max(day)::TIMESTAMP + INTERVAL 1 DAY) FROM differing GROUP BY user_id`,
+  );
+  if (!found.length) return 0;
+  const bounds = between(
+    found.map(([user]) => user as string),
+    found.map(([, from, to]) => [from as number, to as number]),
+  );
+  const condition = `${bounds} AND (user_id, ts::DATE) IN (SELECT (user_id, day) FROM differing)`;
+  const table = publishedTables(mappings).find(({ name }) => name === 'heart_rate')!;
+  const left = await run(connection, signal, `DELETE FROM snapshot.main.heart_rate WHERE ${condition}`);
+  return left + (await copyRows(parts, source, table, condition));
+}
+
+function between(users: readonly string[], ranges: readonly (readonly [number, number])[]): string {
+  const moment = (micros: number) => literal(micros, 'TIMESTAMP');
+  const [from, to] = ranges.reduce(([from, to], range) => [Math.min(from, range[0]), Math.max(to, range[1])]);
+  return `user_id IN (${textList(new Set(users))}) AND ts >= ${moment(from)} AND ts < ${moment(to)}`;
+}
+
+/** Rows of the ledger have no number: what is equal in every column is the same. */
+async function refreshLedger(parts: SnapshotParts, source: string, table: Table): Promise<number> {
+  const { connection, signal } = parts;
+  const name = schemaName(table.name);
+  const hash = `hash(${table.columns.map(column => quoteName(column.name)).join(', ')})`;
+  const missingIn = (database: string) => `${hash} NOT IN (SELECT ${hash} FROM ${database}.${name})`;
+  let changed = await run(connection, signal, `DELETE FROM snapshot.${name} WHERE ${missingIn(source)}`);
+  changed += await copyRows(parts, source, table, missingIn('snapshot'));
+  const { differing } = await compareCounts(connection, source, [table]);
+  // Rows that are there several times.
+  if (differing.length) {
+    changed += await run(connection, signal, `DELETE FROM snapshot.${name}`);
+    changed += await copyRows(parts, source, table, 'true');
+  }
+  return changed;
+}
+
+function copyRows({ connection, signal }: SnapshotParts, source: string, table: Table, condition: string): Promise<number> {
+  const names = table.columns.map(({ name }) => quoteName(name)).join(', ');
+  const name = schemaName(table.name);
+  return run(connection, signal, `INSERT INTO snapshot.${name} (${names}) SELECT ${names} FROM ${source}.${name} WHERE ${condition}`);
+}

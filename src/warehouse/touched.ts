@@ -1,0 +1,27 @@
+import type { Counts } from './store-documents.ts';
+import type { Change } from './writer.ts';
+
+/** Where commits may have changed something, since some moment. */
+export class Touched {
+  /** Tables of documents. */
+  readonly tables = new Set<string>();
+  /** By account the range of heart rate, in microseconds. */
+  readonly heartRate = new Map<string, readonly [from: number, to: number]>();
+
+  /** @param counts undefined: it is not known whether the change was committed */
+  add({ page, heartRate }: Pick<Change, 'page' | 'heartRate'>, counts: Counts | undefined): void {
+    if (counts && counts.stored + counts.removed === 0) return;
+    if (page) this.tables.add(page.mapping.table);
+    if (heartRate) this.#extend(heartRate.userId, [heartRate.from, heartRate.to]);
+  }
+
+  absorb(other: Touched): void {
+    for (const table of other.tables) this.tables.add(table);
+    for (const [user, range] of other.heartRate) this.#extend(user, range);
+  }
+
+  #extend(user: string, [from, to]: readonly [number, number]): void {
+    const [first, last] = this.heartRate.get(user) ?? [from, to];
+    this.heartRate.set(user, [Math.min(first, from), Math.max(last, to)]);
+  }
+}

@@ -1,0 +1,145 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { EVENT_JOB_OPTIONS, eventQueue } from '../../jobs/accept-event.ts';
+import { readEvents } from '../../jobs/erase-events.ts';
+import { warehouseId } from '../../jobs/runs.ts';
+import { searchRedis } from '../../src/queue/search-redis.ts';
+import type { Word } from '../../src/warehouse/search.ts';
+import { hasRedis, startRedis } from '../queue/redis-server.ts';
+import { openHouse } from '../support/house.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { withDuckDB } from '../support/warehouse.ts';
+import { ringneck, type Sandbox, startSandbox } from './ringneck.ts';
+
+const folder = tempFolder();
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await startSandbox(join(folder, 'service'));
+});
+
+const eventOf = (userId: string, documentId: string) => ({
+  event_type: 'create',
+  data_type: 'sleep',
+  object_id: documentId,
+  event_time: '2025-01-02T08:00:00+01:00',
+  user_id: userId,
+});
+
+interface Settings {
+  queueUrl?: string;
+  queuePrefix?: string;
+}
+
+/** Adds ada and adam, and accepts events of both and of somebody unknown, which nobody works off. */
+async function accept(data: string, settings: Settings = {}): Promise<string> {
+  const house = await openHouse(data, sandbox.url, { settings });
+  await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
+  const { queues, warehouse } = await house.owner.pipeline();
+  const [ada, adam] = sandbox.people;
+  const events = [eventOf(ada!.user_id, 'hers-1'), eventOf(adam!.user_id, 'his'), eventOf(ada!.user_id, 'hers-2'), eventOf('x', 'theirs')];
+  const jobs = events.map((event, i) => ({
+    name: 'event',
+    data: { receivedAt: 1_736_000_000_000_000 + i, event: JSON.stringify(event), misses: i },
+    opts: i === 1 ? { ...EVENT_JOB_OPTIONS, delay: 3_600_000 } : EVENT_JOB_OPTIONS,
+  }));
+  await queues.addAll(await eventQueue(warehouse), jobs);
+  const id = await warehouseId(warehouse);
+  await house.close();
+  return id;
+}
+
+/** The events in the queue: when each was received, of what, how often it was missed. */
+async function held(data: string, settings: Settings = {}): Promise<unknown[]> {
+  const house = await openHouse(data, sandbox.url, { settings });
+  const { queues, warehouse } = await house.owner.pipeline();
+  const kept = await readEvents({ warehouse, queues });
+  await house.close();
+  const events = kept as unknown as { receivedAt: number; event: string; misses: number }[];
+  return events
+    .map(({ receivedAt, event, misses }) => [receivedAt - 1_736_000_000_000_000, JSON.parse(event).object_id, misses])
+    .toSorted();
+}
+
+const OTHERS = [
+  [1, 'his', 1],
+  [3, 'theirs', 3],
+];
+
+test('accepted events of others outlive the erasing, those of the person do not', async () => {
+  const data = join(folder, 'embedded');
+  const settings = { queuePrefix: 'ours' };
+  await accept(data, settings);
+  // A queue that was kept aside when it was broken, and a loss that is not made good yet.
+  mkdirSync(join(data, 'queue/database.broken-2025-01-01'));
+  writeFileSync(join(data, 'queue/database.broken-2025-01-01/1234'), sandbox.people[0]!.user_id);
+  writeFileSync(join(data, 'queue/database.lost'), '');
+  const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_QUEUE_PREFIX: 'ours' };
+  const { code, stdout } = await ringneck(['account', 'remove', 'ada', '--erase', '--yes', '--json'], { env });
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ events: 2, found: [], unsearched: [] });
+  expect(existsSync(join(data, 'erasing-events.json'))).toBe(false);
+  expect(existsSync(join(data, 'queue/database.lost'))).toBe(true);
+  expect(await held(data, settings)).toEqual(OTHERS);
+}, 120_000);
+
+test('where it cannot be done all events wait as before', async () => {
+  const data = join(folder, 'failed');
+  await accept(data);
+  // Somebody's own table whose rows need those of the person.
+  await withDuckDB(join(data, 'warehouse.duckdb'), async connection => {
+    await connection.run('CREATE TABLE own (user_id VARCHAR PRIMARY KEY); CREATE TABLE beside (owner VARCHAR REFERENCES own (user_id))');
+    await connection.run(`INSERT INTO own VALUES ('ada'); INSERT INTO beside VALUES ('ada')`);
+  });
+  const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url };
+  expect(await ringneck(['account', 'remove', 'ada', '--erase', '--yes'], { env })).toMatchObject({ code: 1, stdout: '' });
+  expect(existsSync(join(data, 'erasing.json'))).toBe(false);
+  expect(await held(data)).toEqual([
+    [0, 'hers-1', 0],
+    [1, 'his', 1],
+    [2, 'hers-2', 2],
+    [3, 'theirs', 3],
+  ]);
+}, 120_000);
+
+test.runIf(hasRedis)(
+  'the queues of this warehouse in a Redis are searched and emptied, another one’s are not',
+  async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.remove());
+    const data = join(folder, 'redis');
+    const beside = join(folder, 'beside');
+    const settings = { queueUrl: redis.url };
+    const id = await accept(data, settings);
+    const otherId = await accept(beside, settings);
+    const [{ user_id }] = sandbox.people as [Sandbox['people'][number]];
+    const words: Word[] = [{ what: 'service id', text: user_id }];
+    const find = (warehouseId: string, what = words) => searchRedis({ url: redis.url, address: '', prefix: 'ringneck', warehouseId }, what);
+    // What every job has, and what one is of: names of accounts too.
+    const names: Word[] = ['event', 'data', 'ada'].map(text => ({ what: 'name', text }));
+    expect(await find(id, names)).toEqual([]);
+    const client = new Redis(redis.url);
+    const job = `ringneck:collect-${id}:run-1-1`;
+    await client.hset(job, { name: 'sleep', data: JSON.stringify({ runId: 'run', userId: 'ada', collection: 'data' }) });
+    expect(await find(id, names)).toEqual([{ what: 'name', where: `the queue collect-${id}` }]);
+    await client.del(job);
+    client.disconnect();
+    expect(await find(id)).toEqual([{ what: 'service id', where: `the queue events-${id}` }]);
+
+    const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_QUEUE_URL: redis.url };
+    const { code, stdout } = await ringneck(['account', 'remove', 'ada', '--erase', '--yes', '--json'], { env });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ events: 2, found: [], unsearched: [] });
+    expect(await find(id)).toEqual([]);
+    expect(await find(otherId)).toEqual([{ what: 'service id', where: `the queue events-${otherId}` }]);
+    expect(await held(data, settings)).toEqual(OTHERS);
+
+    await redis.kill();
+    const later = await ringneck(['account', 'remove', 'adam', '--erase', '--yes'], { env });
+    expect(later).toMatchObject({ code: 75, stderr: expect.stringMatching(/^ringneck: Redis at 127\.0\.0\.1:\d+ gives no answer/) });
+    // Not begun: nothing is in the way of others.
+    expect(existsSync(join(data, 'erasing.json'))).toBe(false);
+  },
+  120_000,
+);

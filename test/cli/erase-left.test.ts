@@ -1,0 +1,154 @@
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { beforeAll, expect, test } from 'vitest';
+import { EVENT_JOB_OPTIONS, eventQueue } from '../../jobs/accept-event.ts';
+import { readEvents } from '../../jobs/erase-events.ts';
+import { startFetching } from '../../jobs/fetch-document.ts';
+import type { EraseReport } from '../../src/cli/erase/erase.ts';
+import { until } from '../queue/until.ts';
+import { openHouse } from '../support/house.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { rowsOf, withDuckDB } from '../support/warehouse.ts';
+import { ringneck, type Sandbox, startSandbox } from './ringneck.ts';
+
+const folder = tempFolder();
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await startSandbox(join(folder, 'service'));
+});
+
+function surroundings(name: string) {
+  const data = join(folder, name);
+  const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_LOG_LEVEL: 'warn' };
+  const cli = (args: string[]) => ringneck(args, { env });
+  const erase = async (who = 'ada'): Promise<{ code: unknown; stderr: string; report: EraseReport }> => {
+    const { code, stdout, stderr } = await cli(['account', 'remove', who, '--erase', '--yes', '--json']);
+    return { code, stderr, report: JSON.parse(stdout) as EraseReport };
+  };
+  return { data, cli, erase };
+}
+
+test('files on another disk are replaced there, halves of copies go, and what cannot be searched is said', async () => {
+  const { data, erase } = surroundings('linked');
+  const disk = join(folder, 'disk');
+  mkdirSync(disk);
+  const house = await openHouse(data, sandbox.url);
+  await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
+  await house.backfill({ from: '2025-01-01', to: '2025-01-02' });
+  await house.operations.snapshot({});
+  await house.close();
+  const half = join(data, 'snapshots/ringneck-2025-01-04T0000Z.duckdb.new');
+  mkdirSync(join(data, 'snapshots'), { recursive: true });
+  // What kills have left: a PID of nobody, and copies that were never published.
+  for (const path of [half, `${half}.wal`, join(data, 'snapshot.duckdb.new')]) copyFileSync(join(data, 'snapshot.duckdb'), path);
+  writeFileSync(join(data, 'erasing-events.json.999999999.new'), sandbox.people[0]!.user_id);
+  for (const name of ['warehouse.duckdb', 'snapshot.duckdb', 'queue']) {
+    renameSync(join(data, name), join(disk, name));
+    symlinkSync(join(disk, name), join(data, name));
+  }
+  const before = statSync(join(disk, 'warehouse.duckdb')).ino;
+  copyFileSync(join(disk, 'warehouse.duckdb'), join(data, 'copy.bak'));
+  copyFileSync(join(disk, 'warehouse.duckdb'), join(folder, 'elsewhere.db'));
+  symlinkSync(join(folder, 'elsewhere.db'), join(data, 'elsewhere'));
+  writeFileSync(join(data, 'nights.csv.gz'), gzipSync('ada'));
+
+  const { code, report } = await erase();
+  expect(code).toBe(1);
+  expect(report.unsearched).toEqual([{ file: join(data, 'nights.csv.gz'), reason: expect.stringContaining('neither a text') }]);
+  expect([...new Set(report.found.map(({ file }) => file))].toSorted()).toEqual([join(data, 'copy.bak'), join(data, 'elsewhere')]);
+  expect(readdirSync(data).filter(name => /\.new|\.tmp$|^erasing/.test(name))).toEqual([]);
+  expect(readdirSync(join(data, 'snapshots'))).toEqual([]);
+  expect(statSync(join(disk, 'warehouse.duckdb')).ino).not.toBe(before);
+  expect(readdirSync(disk).toSorted()).toEqual(['queue', 'snapshot.duckdb', 'warehouse.duckdb']);
+  expect(readdirSync(join(disk, 'queue'))).toEqual([]);
+  for (const name of ['warehouse.duckdb', 'snapshot.duckdb']) {
+    const people = await withDuckDB(join(disk, name), connection => rowsOf(connection, 'SELECT DISTINCT user_id FROM sleep'));
+    expect(people).toEqual([{ user_id: 'adam' }]);
+  }
+}, 120_000);
+
+test('what comes of an erased person afterwards is not noted, until the account is there again', async () => {
+  const { data, erase } = surroundings('after');
+  const [person] = sandbox.people;
+  const event = (userId: string, time: number) => ({
+    name: 'event',
+    data: {
+      receivedAt: 1_736_000_000_000_000 + time,
+      event: JSON.stringify({
+        event_type: 'create',
+        data_type: time >= 3 ? 'strange' : 'sleep',
+        object_id: `object-${time}`,
+        event_time: '2025-01-02T08:00:00Z',
+        user_id: userId,
+      }),
+      misses: 0,
+    },
+    opts: EVENT_JOB_OPTIONS,
+  });
+  /** Works off events, and gives what the ledger says of them. */
+  const settle = async (...events: ReturnType<typeof event>[]) => {
+    const house = await openHouse(data, sandbox.url);
+    const { queues, warehouse } = await house.owner.pipeline();
+    await queues.addAll(await eventQueue(warehouse), events);
+    const { stop } = await startFetching(await house.owner.pipeline());
+    await until('the events are worked off', async () => (await readEvents({ warehouse, queues })).length === 0);
+    await stop();
+    const noted = await house.read('SELECT object_id, user_id, outcome FROM sync.events ORDER BY received_at');
+    const meta = String(await house.read('SELECT value FROM sync.meta'));
+    await house.close();
+    return { noted, meta };
+  };
+  const first = await openHouse(data, sandbox.url);
+  await first.add([{ name: 'ada', token: person!.token }]);
+  // The same person once more, and so nothing that is erased is known by the id alone.
+  await first.add([{ name: 'ben', token: person!.token }]);
+  await first.close();
+  expect((await erase('ada')).report).toMatchObject({ same_person: ['ben'], found: [] });
+  expect((await erase('ben')).report).toMatchObject({ same_person: [], found: [] });
+
+  const { noted, meta } = await settle(event(person!.user_id, 1), event('somebody-else', 2), event(person!.user_id, 3));
+  expect(noted).toEqual([['object-2', null, 'unknown_user']]);
+  expect(meta).not.toContain(person!.user_id);
+
+  const again = await openHouse(data, sandbox.url);
+  await again.add([{ name: 'ada', token: person!.token }]);
+  await again.close();
+  expect((await settle(event(person!.user_id, 4))).noted.map(([id, user]) => [id, user])).toEqual([
+    ['object-2', null],
+    ['object-4', 'ada'],
+  ]);
+}, 120_000);
+
+test('while an account is being erased nobody reads, and the command that finishes it says what it found', async () => {
+  const { data, cli } = surroundings('interrupted');
+  const house = await openHouse(data, sandbox.url);
+  await house.add([{ name: 'complete', token: sandbox.people[0]!.token }]);
+  await house.close();
+  mkdirSync(join(data, 'out'));
+  writeFileSync(join(data, 'out/export.json'), '{}');
+  writeFileSync(join(data, 'token.txt'), sandbox.people[0]!.token);
+  // As a process that was killed at once has left it; one of an earlier version knew of no second account.
+  const marker = { format: 1, name: 'complete', serviceUserIds: null, queue: 'embedded' };
+  writeFileSync(join(data, 'erasing.json'), JSON.stringify(marker));
+  const read = await cli(['sql', 'SELECT 1']);
+  expect(read).toMatchObject({ code: 75, stdout: '', stderr: expect.stringContaining('is being erased') });
+  const listed = await cli(['account', 'list', '--json']);
+  expect(listed).toMatchObject({ code: 1, stdout: '[]\n' });
+  expect(listed.stderr).toContain(`still found of complete:\n  the token in ${join(data, 'token.txt')}\n`);
+  expect(listed.stderr).toContain(`exports, not searched and left as they are:\n  ${join(data, 'out')}\n`);
+  expect(existsSync(join(data, 'erasing.json'))).toBe(false);
+  expect(await cli(['account', 'list'])).toMatchObject({ code: 0, stdout: '' });
+}, 120_000);
+
+test('an account that is called like a word of our own files is not found in them', async () => {
+  const { data, erase } = surroundings('words');
+  const house = await openHouse(data, sandbox.url);
+  await house.add(['format', 'accounts', '1', 'check'].map((name, i) => ({ name, token: sandbox.people[i % 2]!.token })));
+  await house.operations.mirrorToken({ name: '1' });
+  await house.operations.mirrorToken({ name: 'check' });
+  await house.operations.datedSnapshot({});
+  await house.close();
+  expect(readFileSync(join(data, 'accounts.secret'), 'utf8')).toContain('"format"');
+  for (const name of ['format', '1']) expect(await erase(name)).toMatchObject({ code: 0, report: { found: [], unsearched: [] } });
+}, 120_000);

@@ -1,0 +1,184 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { Snapshots } from '../../src/cli/snapshots.ts';
+import { silentLog } from '../../src/log.ts';
+import { until } from '../queue/until.ts';
+import { openHouse } from '../support/house.ts';
+import { startSandbox as startSandboxService } from '../support/sandbox.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { newPath, openWarehouse, rowsOf, store, withDuckDB } from '../support/warehouse.ts';
+import { SLEEP, STRESS } from '../support/wire.ts';
+import { ringneck, startRingneck, startSandbox } from './ringneck.ts';
+
+const folder = tempFolder();
+
+async function openSnapshots(snapshotMode = 0o640) {
+  let now = Date.parse('2026-11-21T22:30:59.999Z');
+  const warehouse = await openWarehouse(newPath(folder), { now: () => now });
+  const snapshot = join(dirname(warehouse.path), 'published', 'snapshot.duckdb');
+  const snapshots = new Snapshots({ settings: { snapshot, snapshotMode }, warehouse, log: silentLog });
+  onTestFinished(() => warehouse.close());
+  const pass = (ms: number) => {
+    now += ms;
+  };
+  return { warehouse, snapshots, snapshot, pass };
+}
+
+test('a dated one is kept under its minute with a manifest, is written by nobody any more, and is never replaced', async () => {
+  const { warehouse, snapshots, snapshot, pass } = await openSnapshots();
+  await store(warehouse, 'sleep', [SLEEP]);
+  await store(warehouse, 'daily_stress', [{ ...STRESS, day: '2025-02-01' }]);
+  const kept = await snapshots.keepDated();
+  const path = join(dirname(snapshot), 'snapshots/ringneck-2026-11-21T2230Z.duckdb');
+  expect(kept).toMatchObject({ path, manifest: join(dirname(snapshot), 'snapshots/ringneck-2026-11-21T2230Z.json') });
+  expect([statSync(path).mode & 0o777, statSync(kept.manifest).mode & 0o777]).toEqual([0o440, 0o440]);
+  const manifest = JSON.parse(readFileSync(kept.manifest, 'utf8'));
+  expect(manifest).toMatchObject({
+    file: 'ringneck-2026-11-21T2230Z.duckdb',
+    bytes: statSync(path).size,
+    sha256: createHash('sha256').update(readFileSync(path)).digest('hex'),
+    taken_at: expect.stringMatching(/^2026-11-21T22:3[01]:/),
+    first_day: '2025-01-15',
+    last_day: '2025-02-01',
+    people: 1,
+    program: '0.1.0',
+    duckdb: 'v1.5.6',
+    format: 1,
+  });
+  expect(manifest.tables.sleep_heart_rate.rows).toBe(3);
+  expect(manifest.tables.daily_activity).toEqual({ rows: 0, content_hash: '0' });
+  // What it says of itself can be done again by whoever has the file.
+  expect(manifest.content_hash).toBe(
+    'sum(hash(columns)::HUGEINT), by DuckDB v1.5.6, over all columns in their order but sk, fetched_at, content_hash',
+  );
+  expect(
+    await withDuckDB(':memory:', async connection => {
+      await connection.run(`ATTACH '${path}' AS dated (READ_ONLY)`);
+      return rowsOf(
+        connection,
+        `SELECT sum(hash(user_id, day, ts, utc_offset, value)::HUGEINT)::VARCHAR AS hash FROM dated.sleep_heart_rate`,
+      );
+    }),
+  ).toEqual([{ hash: manifest.tables.sleep_heart_rate.content_hash }]);
+
+  await expect(snapshots.keepDated()).rejects.toMatchObject({
+    exitCode: 75,
+    message: `${path} is there already and stays as it is: take the next one in a minute`,
+  });
+  pass(1);
+  // Read again by a later request, the same documents have other numbers and the same hash.
+  await store(warehouse, 'sleep', [{ ...SLEEP, score: 1 }]);
+  await store(warehouse, 'sleep', [SLEEP]);
+  pass(60_000);
+  const later = await snapshots.keepDated();
+  expect(later.path).toBe(join(dirname(snapshot), 'snapshots/ringneck-2026-11-21T2232Z.duckdb'));
+  const { sleep, sleep_heart_rate } = JSON.parse(readFileSync(later.manifest, 'utf8')).tables;
+  expect([sleep, sleep_heart_rate]).toEqual([manifest.tables.sleep, manifest.tables.sleep_heart_rate]);
+  expect(createHash('sha256').update(readFileSync(path)).digest('hex')).toBe(kept.sha256);
+  // The published one is another matter.
+  expect(readdirSync(dirname(snapshot))).toEqual(['snapshots']);
+});
+
+test('whoever asks for a fresh one gets what is committed, and nothing is written when nothing was', async () => {
+  const { warehouse, snapshots, snapshot } = await openSnapshots();
+  await store(warehouse, 'daily_stress', [STRESS]);
+  const first = await snapshots.fresh();
+  expect(first).toEqual({ path: snapshot, at: expect.any(Number), stale: false });
+  const { ino } = statSync(snapshot);
+  expect(await snapshots.fresh()).toEqual(first);
+  expect(statSync(snapshot).ino).toBe(ino);
+  await store(warehouse, 'daily_stress', [{ ...STRESS, id: 'more', day: '2025-03-01' }]);
+  expect(snapshots.isFresh).toBe(false);
+  expect((await snapshots.fresh()).stale).toBe(false);
+  expect(await withDuckDB(snapshot, connection => rowsOf(connection, 'SELECT count(*) AS n FROM daily_stress'))).toEqual([{ n: 2 }]);
+  const closing = snapshots.publish();
+  snapshots.close();
+  await expect(closing).rejects.toThrow('the snapshot was not finished: the process ends; the last one stays');
+});
+
+test('without room for it none is begun, the error says what is missing, and the last one stays', async () => {
+  const { warehouse, snapshots, snapshot } = await openSnapshots();
+  const disk = dirname(snapshot);
+  mkdirSync(disk);
+  // A small disk of our own takes the right to mount.
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=600m', 'tmpfs', disk]).status !== 0) return;
+  onTestFinished(() => void execFileSync('umount', ['--lazy', disk]));
+  await snapshots.publish();
+  execFileSync('fallocate', ['-l', '90m', join(disk, 'fill')]);
+  await store(warehouse, 'daily_stress', [STRESS]);
+  const refusal = new RegExp(`^The disk of ${disk} is almost full: 5\\d\\d MB free, and 51\\d MB are kept in reserve\\.`);
+  await until('the disk is looked at anew', async () =>
+    snapshots.publish().then(
+      () => false,
+      () => true,
+    ),
+  );
+  const { ino } = statSync(snapshot);
+  await expect(snapshots.refresh()).rejects.toThrow(refusal);
+  await expect(snapshots.publish()).rejects.toThrow(refusal);
+  await expect(snapshots.keepDated()).rejects.toThrow(`The disk of ${join(disk, 'snapshots')} is almost full`);
+  expect(statSync(snapshot).ino).toBe(ino);
+  expect(readdirSync(disk).sort()).toEqual(['fill', 'snapshot.duckdb', 'snapshots']);
+});
+
+test('while up runs the snapshot follows by itself, also while a backfill goes on, and is sorted after it', {
+  timeout: 180_000,
+}, async () => {
+  // So slow that it goes on until it is stopped.
+  const sandbox = await startSandbox(join(folder, 'service'), '--rate-limit', '2/1');
+  const data = join(folder, 'data');
+  const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_PORT: '0' };
+  const up = await startRingneck(['up'], { env });
+  await up.said('"msg":"up"');
+  await ringneck(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
+  const snapshot = join(data, 'snapshot.duckdb');
+  const ask = async (sql: string) => {
+    if (!existsSync(snapshot)) return undefined;
+    return withDuckDB(':memory:', async connection => {
+      await connection.run(`ATTACH '${snapshot}' AS snapshot (READ_ONLY)`);
+      await connection.run('USE snapshot');
+      return (await rowsOf(connection, sql))[0];
+    });
+  };
+  const backfill = await startRingneck(['backfill', '--from', '2024-01-01', '--to', '2025-01-31', '--refresh'], { env });
+  const during = `SELECT state, (SELECT count(*) FROM sync.windows WHERE outcome = 'complete') > 0 AS some FROM sync.runs WHERE kind = 'backfill'`;
+  await until(
+    'it was published during the backfill',
+    async () => {
+      const row = (await ask(during)) as { state: string; some: boolean } | undefined;
+      return row?.state === 'running' && row.some;
+    },
+    90_000,
+  );
+  expect(backfill.process.exitCode).toBe(null);
+  backfill.kill('SIGINT');
+  expect((await backfill.end()).code).toBe(130);
+  const after = `SELECT count(*) AS n FROM sync.runs, sync.snapshot WHERE kind = 'backfill' AND state = 'stopped' AND sorted_at = taken_at`;
+  await until('it was sorted after the backfill', async () => ((await ask(after)) as { n: number }).n === 1, 90_000);
+  up.kill('SIGTERM');
+  expect((await up.end()).code).toBe(0);
+  expect(readdirSync(data).filter(name => name.startsWith('snapshot'))).toEqual(['snapshot.duckdb']);
+  const dated = await ringneck(['snapshot', '--dated', '--json'], { env });
+  expect([dated.code, Object.keys(JSON.parse(dated.stdout))]).toEqual([0, ['path', 'at', 'manifest', 'sha256']]);
+});
+
+test('a run brings the snapshot that is there up to date at its end, and makes none for somebody who has none', async () => {
+  const days = { from: '2025-03-05', to: '2025-03-06' };
+  const service = await startSandboxService({ count: 1, ...days });
+  onTestFinished(() => service.close());
+  const house = await openHouse(tempFolder(), service.url);
+  await house.add([{ name: 'ada', token: service.people[0]!.token }]);
+  const { snapshot } = house.owner.settings;
+  const resources = ['daily_activity'];
+  await house.backfill({ from: days.from, to: days.from, collections: resources });
+  expect(existsSync(snapshot)).toBe(false);
+  await house.operations.snapshot({});
+  await house.backfill({ ...days, collections: resources });
+  expect(await withDuckDB(snapshot, connection => rowsOf(connection, 'SELECT day FROM daily_activity ORDER BY day'))).toEqual([
+    { day: '2025-03-05' },
+    { day: '2025-03-06' },
+  ]);
+});
