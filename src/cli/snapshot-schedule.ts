@@ -10,8 +10,8 @@ export interface SnapshotSchedule {
 export interface SnapshotScheduleParts {
   snapshots: {
     readonly isFresh: boolean;
-    /** Brings the last one up to date. */
-    refresh(): Promise<unknown>;
+    /** Brings the last one up to date; where that means to make it anew, only if it may. */
+    refresh(mayRebuild: boolean): Promise<unknown>;
     /** Makes one whose rows are all sorted. */
     publish(): Promise<unknown>;
   };
@@ -31,12 +31,16 @@ const GATHER_MS = 500;
 /** A changed document is there for readers after at most so long, where a refresh takes three seconds or less: that costs up to half of the time. */
 const FRESH_WITHIN_MS = 9_000;
 const QUICK_MS = 5_000;
-/** Of all time, what quick ones may take as long as that holds: with more than a twentieth the writer's p95 is that beside a refresh. */
-const QUICK_SHARE = 1 / 40;
-/** What they may take where that does not hold: a slow one, or while much is read. */
-const SHARE = 1 / 10;
-/** But while little is read none waits longer than this: a slow one was one that had to be made anew. */
+/**
+ * Of all time, what refreshes may take, where they can be that rare: they need both cores, and with more than a twentieth the p95 of live
+ * work is that beside a refresh.
+ */
+const SHARE = 1 / 40;
+/** But while little is read no change waits longer than this for a slow one: it was slow because it had to be made anew. */
 const LONGEST_PAUSE_MS = 60_000;
+/** Of all time while much is read, what making it anew may take: all is sorted when that is over. */
+const REBUILD_SHARE = 1 / 100;
+const LONGEST_STALE_MS = 600_000;
 const RETRY_MS = 30_000;
 
 /**
@@ -56,28 +60,38 @@ export function keepSnapshots({
   async function keep(): Promise<void> {
     let mustSort = false;
     let failure: string | undefined;
-    for (let waitMs = LOOK_MS; !signal.aborted; ) {
-      await sleep(waitMs, signal);
-      waitMs = LOOK_MS;
+    const next = { refresh: Number.NEGATIVE_INFINITY, rebuild: Number.NEGATIVE_INFINITY, sort: Number.NEGATIVE_INFINITY };
+    for (;;) {
+      await sleep(LOOK_MS, signal);
+      if (signal.aborted) break;
       const isReading = isReadingMuch();
       if (isReading) mustSort = true;
       const isToSort = mustSort && !isReading;
-      if (signal.aborted || (snapshots.isFresh && !isToSort)) continue;
+      if (isToSort ? now() < next.sort : snapshots.isFresh || now() < next.refresh) continue;
       await sleep(GATHER_MS, signal);
       if (signal.aborted) break;
       const start = now();
       try {
-        await (isToSort ? snapshots.publish() : snapshots.refresh());
+        if (isToSort) {
+          await snapshots.publish();
+          // Once: what comes after it is as quick as ever.
+          mustSort = false;
+          next.refresh = Number.NEGATIVE_INFINITY;
+        } else {
+          const mayRebuild = !isReading || start >= next.rebuild;
+          await snapshots.refresh(mayRebuild);
+          const tookMs = now() - start;
+          next.refresh = now() + pauseAfter(tookMs, isReading);
+          if (mayRebuild) next.rebuild = now() + Math.min(tookMs * (1 / REBUILD_SHARE - 1), LONGEST_STALE_MS);
+        }
         failure = undefined;
-        // Sorting is done once: what comes after it is as quick as ever.
-        if (isToSort) mustSort = false;
-        else waitMs = pauseAfter(now() - start, isReading);
       } catch (error) {
         if (signal.aborted) break;
         const reason = messageOf(error);
         if (reason !== failure) log.warn({ reason }, 'the snapshot could not be published; the last one stays, and it is tried again');
         failure = reason;
-        waitMs = RETRY_MS;
+        next.refresh = now() + RETRY_MS;
+        next.sort = next.refresh;
       }
     }
   }
@@ -113,9 +127,9 @@ export async function keepUpToDate(owner: Owner): Promise<SnapshotSchedule> {
 /** How long the next one waits after one that took so long. */
 export function pauseAfter(tookMs: number, isReading: boolean): number {
   const share = tookMs * (1 / SHARE - 1);
-  // Two in a row, for a change may come right after the first has begun.
-  const fresh = FRESH_WITHIN_MS - 2 * tookMs - GATHER_MS - LOOK_MS;
   if (isReading) return share;
   if (tookMs > QUICK_MS) return Math.min(share, LONGEST_PAUSE_MS);
-  return Math.min(tookMs * (1 / QUICK_SHARE - 1), Math.max(fresh, tookMs));
+  // Two in a row, for a change may come right after the first has begun.
+  const fresh = FRESH_WITHIN_MS - 2 * tookMs - GATHER_MS - LOOK_MS;
+  return Math.min(share, Math.max(fresh, tookMs));
 }
