@@ -1,5 +1,6 @@
 import { UsageError } from '../src/errors.ts';
-import type { LedgerEntry, Warehouse } from '../src/warehouse/warehouse.ts';
+import type { LedgerEntry } from '../src/warehouse/literals.ts';
+import type { Warehouse } from '../src/warehouse/warehouse.ts';
 
 export type AccountState = 'active' | 'paused' | 'parked' | 'removed';
 

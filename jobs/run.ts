@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { formatDay, MICROS_PER_DAY } from '../schema/instant.ts';
-import type { Counts } from '../src/warehouse/warehouse.ts';
+import type { Counts } from '../src/warehouse/store-documents.ts';
 import type { Outcome } from './outcome.ts';
 import type { DayRange, PlannedWindow, WindowJob } from './windows.ts';
 

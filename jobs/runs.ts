@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { MICROS_PER_DAY } from '../schema/instant.ts';
 import { TryLaterError } from '../src/errors.ts';
-import type { LedgerEntry } from '../src/warehouse/warehouse.ts';
+import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import { listParkedCollections } from './accounts.ts';
 import { ATTEMPTS } from './outcome.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -84,6 +84,7 @@ export class Runs {
   #pipeline!: Pipeline;
   #queue!: string;
   #starting: Promise<unknown> = Promise.resolve();
+  #closed: TryLaterError | undefined;
 
   /** Empties the queue (its jobs may be half done, their locks held by the dead) and takes up what the ledger says is unfinished. */
   async open(pipeline: Pipeline): Promise<void> {
@@ -108,8 +109,8 @@ export class Runs {
 
   /** Leaves every run to the next start. */
   close(): void {
-    const reason = new TryLaterError('the process ends before the run does: it goes on at the next start');
-    for (const run of this.#active.values()) run.suspend(reason);
+    this.#closed = new TryLaterError('the process ends before the run does: it goes on at the next start');
+    for (const run of this.#active.values()) run.suspend(this.#closed);
     this.#active.clear();
   }
 
@@ -189,6 +190,8 @@ export class Runs {
   }
 
   async #begin(id: string, request: RunRequest, windows: readonly PlannedWindow[], alreadyDone: number, skipped: number): Promise<Run> {
+    // Planned while the rest was closed: nobody would work on it, and whoever waits for it would wait for ever.
+    if (this.#closed) throw this.#closed;
     const run = new Run({
       id,
       request,

@@ -1,7 +1,8 @@
 import { findDayNumber, MICROS_PER_DAY } from '../schema/instant.ts';
 import type { Resource } from '../schema/resource.ts';
 import type { Page, RequestLane } from '../src/client/client.ts';
-import type { Counts, DocumentChange, LedgerEntry } from '../src/warehouse/warehouse.ts';
+import type { LedgerEntry } from '../src/warehouse/literals.ts';
+import type { Counts, DocumentChange } from '../src/warehouse/store-documents.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { DayRange, Rejects } from './windows.ts';
 

@@ -3,15 +3,8 @@ import type { TheirSubscription } from '../src/client/subscriptions.ts';
 import type { WebhookSettings } from '../src/config.ts';
 import type { Warehouse } from '../src/warehouse/warehouse.ts';
 import { isoOf } from './status.ts';
-import { kindsOf } from './subscriptions/ensure-subscriptions.ts';
-import {
-  keyOf,
-  readSubscriptions,
-  readWanted,
-  type SubscriptionRow,
-  type Wanted,
-  withoutQuery,
-} from './subscriptions/subscription-rows.ts';
+import { withoutQuery } from './subscriptions/callback-url.ts';
+import { keyOf, kindsOf, readSubscriptions, readWanted, type SubscriptionRow, type Wanted } from './subscriptions/subscription-rows.ts';
 
 export interface WebhookStatus {
   /** Without its query. */

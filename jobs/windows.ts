@@ -1,5 +1,7 @@
 import { findDayNumber, formatDay, MICROS_PER_DAY } from '../schema/instant.ts';
-import type { Counts, LedgerEntry, Value } from '../src/warehouse/warehouse.ts';
+import type { LedgerEntry } from '../src/warehouse/literals.ts';
+import type { Value } from '../src/warehouse/parse-document.ts';
+import type { Counts } from '../src/warehouse/store-documents.ts';
 import type { Outcome } from './outcome.ts';
 
 /** A range that one job collects, in microseconds UTC, `endAt` excluded; both null where a collection has no dates. */

@@ -130,9 +130,9 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
   for (const [key, setting] of Object.entries<Setting<unknown>>(declared)) {
     const given = env[setting.variable] || setting.fallback;
     if (given === undefined) continue;
-    const parsed = setting.value.safeParse(given);
-    if (parsed.success) values[key] = parsed.data;
-    else wrong.push(`${setting.variable}${shownValue(setting.variable, given)}: expected ${parsed.error.issues[0]?.message}`);
+    const value = setting.value.parse(given);
+    if (value !== undefined) values[key] = value;
+    else wrong.push(`${setting.variable}${shownValue(setting.variable, given)}: expected ${setting.value.expected}`);
   }
   const webhooks = readWebhooks(values, wrong);
   if (wrong.length > 0) throw new UsageError(`Wrong ${wrong.length === 1 ? 'setting' : 'settings'}. ${wrong.join('; ')}.`);

@@ -1,5 +1,7 @@
+import { createRequire } from 'node:module';
 import pino, { type DestinationStream, type Logger } from 'pino';
-import { prettyFactory } from 'pino-pretty';
+
+const require = createRequire(import.meta.url);
 
 export type Log = Logger;
 
@@ -35,6 +37,8 @@ export function createLog({ level, pretty, stream }: { level: string; pretty: bo
   const output = stream ?? pino.destination({ dest: STDERR, sync: true });
   const options = { level, redact: { paths: secretKeys.flatMap(atDepths), censor: '[redacted]' } };
   if (!pretty) return pino(options, output);
+  // Loaded only where a person looks on.
+  const { prettyFactory } = require('pino-pretty') as typeof import('pino-pretty');
   // Not pino-pretty's own stream: it passes lines on a moment later, and a process that exits at once would lose them.
   const colorize = stream === undefined && process.stderr.isTTY && process.stderr.hasColors();
   const format = prettyFactory({ colorize, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss' });

@@ -1,9 +1,17 @@
+import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
-import { CronExpressionParser } from 'cron-parser';
-import { z } from 'zod';
 import { splitWords } from './on-failure.ts';
 
-/** What one environment variable is: the parser says what is expected in the words of the error message. */
+const require = createRequire(import.meta.url);
+
+/** Reads a value from its text. `expected` says in the words of the error message what that is. */
+export interface Parser<Value> {
+  expected: string;
+  /** Undefined where the text is not that. */
+  parse: (given: string) => Value | undefined;
+}
+
+/** What one environment variable is. */
 export interface Setting<Value> {
   variable: string;
   /** Read like a given value when the variable is not set; without one the setting may be undefined. */
@@ -11,7 +19,7 @@ export interface Setting<Value> {
   /** What the table shows as default, where that is not the fallback itself. */
   shown?: string;
   meaning: string;
-  value: z.ZodType<Value, string>;
+  value: Parser<Value>;
 }
 
 type Defaulted<Value> = Setting<Value> & { fallback: string };
@@ -21,7 +29,7 @@ export const required = <Value>(
   variable: string,
   fallback: string,
   meaning: string,
-  value: z.ZodType<Value, string>,
+  value: Parser<Value>,
   shown?: string,
 ): Defaulted<Value> => ({
   variable,
@@ -32,32 +40,24 @@ export const required = <Value>(
 });
 
 /** A setting that may be undefined. */
-export const optional = <Value>(
-  variable: string,
-  meaning: string,
-  value: z.ZodType<Value, string>,
-  shown = '–',
-): Setting<Value | undefined> => ({
+export const optional = <Value>(variable: string, meaning: string, value: Parser<Value>, shown = '–'): Setting<Value | undefined> => ({
   variable,
   meaning,
   value,
   shown,
 });
 
-/** A parser of text that either reads the value or says what it expected; whatever `read` throws counts as unreadable. */
-function text<Value>(expected: string, read: (given: string) => Value | undefined): z.ZodType<Value, string> {
-  return z.string().transform((given, context) => {
-    let value: Value | undefined;
+/** A parser for which whatever `read` throws counts as unreadable. */
+const text = <Value>(expected: string, read: (given: string) => Value | undefined): Parser<Value> => ({
+  expected,
+  parse(given) {
     try {
-      value = read(given);
+      return read(given);
     } catch {
-      value = undefined;
+      return undefined;
     }
-    if (value !== undefined) return value;
-    context.addIssue({ code: 'custom', message: expected });
-    return z.NEVER;
-  });
-}
+  },
+});
 
 export const matching = (pattern: RegExp, expected: string) => text(expected, given => (pattern.test(given) ? given : undefined));
 
@@ -94,11 +94,17 @@ export const queueUrl = text('a redis:// or rediss:// address', given => {
   return /^rediss?:$/.test(url.protocol) && url.hostname !== '' ? given : undefined;
 });
 
+/** Minute and hour of every day: the fallback, and what most people say, is one without loading what knows all patterns. */
+const DAILY = /^[0-5]?\d ([01]?\d|2[0-3]) \* \* \*$/;
+
 // cron-parser fills missing fields in ("3" is "at any minute of the 3rd"), which is hardly what was meant.
 export const cronPattern = text('a cron pattern of five or six fields, as `30 3 * * *`', given => {
-  if (!/^\S+(\s+\S+){4,5}$|^@[a-z]+$/.test(given.trim())) return undefined;
-  CronExpressionParser.parse(given.trim()).next();
-  return given.trim();
+  const pattern = given.trim();
+  if (DAILY.test(pattern)) return pattern;
+  if (!/^\S+(\s+\S+){4,5}$|^@[a-z]+$/.test(pattern)) return undefined;
+  const { CronExpressionParser } = require('cron-parser') as typeof import('cron-parser');
+  CronExpressionParser.parse(pattern).next();
+  return pattern;
 });
 
 export const timeZone = text('an IANA time zone, as Europe/Zurich', given => {

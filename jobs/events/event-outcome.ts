@@ -1,7 +1,9 @@
 import { findInstant } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
 import type { WebhookEvent } from '../../schema/webhook.ts';
-import type { Counts, LedgerEntry, Warehouse } from '../../src/warehouse/warehouse.ts';
+import type { LedgerEntry } from '../../src/warehouse/literals.ts';
+import type { Counts } from '../../src/warehouse/store-documents.ts';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 
 export type EventOutcome = 'stored' | 'unchanged' | 'removed' | 'parked' | 'unknown_user' | 'unknown_type';
 

@@ -4,7 +4,8 @@ import type { SubscriptionClient, TheirSubscription } from '../../src/client/sub
 import { messageOf, RingneckError, TryLaterError } from '../../src/errors.ts';
 import type { Log } from '../../src/log.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
-import { dueAt, type Ensured, ensureSubscriptions, noteExpired } from './ensure-subscriptions.ts';
+import { type Ensured, ensureSubscriptions } from './ensure-subscriptions.ts';
+import { dueAt, noteExpired } from './expiry.ts';
 import { type Removed, removedEntry, removeSubscriptions } from './remove-subscriptions.ts';
 import { keyOf, problemEntry, readSubscriptions, readWanted, type SubscriptionRow, type Wanted, wantedEntry } from './subscription-rows.ts';
 

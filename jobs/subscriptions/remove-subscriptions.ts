@@ -1,8 +1,11 @@
 import { dataTypeOf, type Operation } from '../../schema/webhook.ts';
-import { ServiceError } from '../../src/client/error.ts';
+import type { SubscriptionClient } from '../../src/client/subscriptions.ts';
 import { messageOf } from '../../src/errors.ts';
-import type { LedgerEntry, Warehouse } from '../../src/warehouse/warehouse.ts';
-import { eachSideBySide, isOurs, OF_ALL, type SubscriptionParts } from './ensure-subscriptions.ts';
+import type { LedgerEntry } from '../../src/warehouse/literals.ts';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { isOurs } from './callback-url.ts';
+import { isOfOne } from './service-errors.ts';
+import { eachSideBySide } from './side-by-side.ts';
 import { keyOf, readSubscriptions, type SubscriptionRow, subscriptionEntry } from './subscription-rows.ts';
 
 export interface Removed {
@@ -14,7 +17,11 @@ export interface Removed {
 }
 
 /** Cancels what goes to our callback. */
-export async function removeSubscriptions(parts: Pick<SubscriptionParts, 'client' | 'warehouse' | 'callbackUrl'>): Promise<Removed> {
+export async function removeSubscriptions(parts: {
+  client: SubscriptionClient;
+  warehouse: Warehouse;
+  callbackUrl: string;
+}): Promise<Removed> {
   const { client, warehouse } = parts;
   const known = await readSubscriptions(warehouse);
   const listed = await client.list();
@@ -28,7 +35,7 @@ export async function removeSubscriptions(parts: Pick<SubscriptionParts, 'client
     try {
       if (await client.remove(id)) result.removed++;
     } catch (error) {
-      if (!(error instanceof ServiceError) || OF_ALL.has(error.kind)) throw error;
+      if (!isOfOne(error)) throw error;
       result.failed.push({ ...kind, reason: messageOf(error) });
       return;
     }

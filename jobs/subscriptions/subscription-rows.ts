@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
-import type { Operation } from '../../schema/webhook.ts';
-import type { LedgerEntry, Warehouse } from '../../src/warehouse/warehouse.ts';
+import { OPERATIONS, type Operation } from '../../schema/webhook.ts';
+import type { LedgerEntry } from '../../src/warehouse/literals.ts';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 
 export type SubscriptionState = 'active' | 'not_offered' | 'refused' | 'lost' | 'removed';
 
@@ -20,7 +20,13 @@ export interface SubscriptionRow {
 /** What is to be with our subscriptions: kept; cancelled by a command; or cancelled one by one, by answering 410 to the next event of each (6.1). */
 export type Wanted = 'ensured' | 'removed' | 'gone';
 
-export const keyOf = ({ eventType, dataType }: Pick<SubscriptionRow, 'eventType' | 'dataType'>): string => `${eventType} ${dataType}`;
+export type Kind = Pick<SubscriptionRow, 'eventType' | 'dataType'>;
+
+export const keyOf = ({ eventType, dataType }: Kind): string => `${eventType} ${dataType}`;
+
+/** Every subscription that we want: one for each kind of data and operation (4.4). */
+export const kindsOf = (dataTypes: readonly string[]): Kind[] =>
+  dataTypes.flatMap(dataType => OPERATIONS.map(eventType => ({ eventType, dataType })));
 
 /** Our subscriptions as last seen, by `keyOf`. */
 export async function readSubscriptions(warehouse: Warehouse): Promise<Map<string, SubscriptionRow>> {
@@ -79,12 +85,3 @@ export const problemEntry = (problem: string | null): LedgerEntry => ({
   key: { key: PROBLEM_KEY },
   ...(problem === null ? {} : { row: { value: problem } }),
 });
-
-/** An address without its query, where a secret may be. */
-export const withoutQuery = (url: string): string => url.replace(/[?#].*/s, '');
-
-/** An address as the table has it: a query is told from others, but not told. */
-export function concealQuery(url: string): string {
-  const { href, search } = new URL(url);
-  return search ? `${withoutQuery(href)}?${createHash('sha256').update(search).digest('hex').slice(0, 8)}` : href;
-}

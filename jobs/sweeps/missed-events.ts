@@ -3,9 +3,11 @@ import { addDays, dayOfMicros, findDayNumber, MICROS_PER_DAY } from '../../schem
 import type { Resource } from '../../schema/resource.ts';
 import { dataTypeOf, type Operation } from '../../schema/webhook.ts';
 import { messageOf } from '../../src/errors.ts';
+import type { LedgerEntry } from '../../src/warehouse/literals.ts';
 import { textList } from '../../src/warehouse/literals.ts';
+import type { DocumentChange } from '../../src/warehouse/store-documents.ts';
 import { qualified, quoteText } from '../../src/warehouse/tables.ts';
-import type { DocumentChange, LedgerEntry, Warehouse } from '../../src/warehouse/warehouse.ts';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { keyOf, readSubscriptions, type SubscriptionRow } from '../subscriptions/subscription-rows.ts';
 import type { StoredDocument } from './removals.ts';

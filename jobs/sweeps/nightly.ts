@@ -1,4 +1,3 @@
-import { CronExpressionParser } from 'cron-parser';
 import { MICROS_PER_DAY } from '../../schema/instant.ts';
 import { ServiceError } from '../../src/client/error.ts';
 import { messageOf } from '../../src/errors.ts';
@@ -80,7 +79,7 @@ export function nightlySchedule(pipeline: Pipeline, settings: NightlySettings, p
 
 /** Whether the last time of the schedule went by without a run, although there was an account, or a run of one, already. */
 export async function missed({ warehouse, now }: Pick<Pipeline, 'warehouse' | 'now'>, settings: NightlySettings): Promise<boolean> {
-  const due = findLastDue(settings, now()) * 1000;
+  const due = (await findLastDue(settings, now())) * 1000;
   const [row] = await warehouse.read(
     `SELECT (SELECT count(*) FROM sync.accounts WHERE state <> 'removed' AND since < make_timestamp(${due}::BIGINT)),
             (SELECT count(*) FROM sync.runs WHERE started_at < make_timestamp(${due}::BIGINT)),
@@ -93,7 +92,8 @@ export async function missed({ warehouse, now }: Pick<Pipeline, 'warehouse' | 'n
 }
 
 /** When the schedule was due last, in milliseconds. */
-function findLastDue({ pattern, timeZone }: NightlySettings, nowMs: number): number {
+async function findLastDue({ pattern, timeZone }: NightlySettings, nowMs: number): Promise<number> {
+  const { CronExpressionParser } = await import('cron-parser');
   const from = (currentDate: Date) => CronExpressionParser.parse(pattern, { currentDate, ...(timeZone ? { tz: timeZone } : {}) });
   // The schedule goes forward, and backward the parser finds other times where a clock is changed: a little back, and forward from there.
   const back = from(new Date(nowMs));

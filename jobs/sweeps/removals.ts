@@ -1,7 +1,7 @@
 import type { Resource } from '../../schema/resource.ts';
 import { ServiceError } from '../../src/client/error.ts';
+import type { Counts } from '../../src/warehouse/store-documents.ts';
 import { qualified, quoteText } from '../../src/warehouse/tables.ts';
-import type { Counts } from '../../src/warehouse/warehouse.ts';
 import { hasTrustedRoute } from '../events/document-fetches.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { type CompleteRead, storePages } from '../store-pages.ts';

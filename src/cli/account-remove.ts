@@ -40,7 +40,7 @@ export function addRemove(account: Command): void {
     'ringneck account remove ada',
     'ringneck account remove ada --erase',
   ).action(async (name: string, options: Options) => {
-    const session = openSession();
+    const session = await openSession();
     if (!options.erase) {
       if (options.yes) throw new UsageError('--yes belongs to --erase');
       printAccount(await perform(session, 'removeAccount', { name }), options);

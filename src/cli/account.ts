@@ -37,7 +37,7 @@ export function addAccount(program: Command): void {
     'printf %s "$TOKEN" | ringneck account add ada',
     'ringneck account add ada --token-file ada.token',
   ).action(async (given: string, options: { tokenFile?: string; serviceUser?: string; from?: string; json?: true }, command: Command) => {
-    const session = openSession();
+    const session = await openSession();
     const name = parseAccountName(given);
     if (command.args.length > 1)
       throw new UsageError('a token is never an argument, where others can see it: pipe it in, or use --token-file');
@@ -62,7 +62,7 @@ export function addAccount(program: Command): void {
     account.command('list').description('show the accounts and how they stand').option('--json', 'print an array'),
     'ringneck account list',
   ).action(async (options: { json?: true }) => {
-    const accounts = await perform(openSession(), 'listAccounts', {});
+    const accounts = await perform(await openSession(), 'listAccounts', {});
     if (options.json) printJson(accounts);
     else if (!accounts.length) remark('no account yet: ringneck account add NAME');
     else {
@@ -78,7 +78,7 @@ export function addAccount(program: Command): void {
       account.command(`${name} <name>`).description(description).option('--json', 'print the account as JSON'),
       `ringneck account ${name} ada`,
     ).action(async (user: string, options: { json?: true }) =>
-      printAccount(await perform(openSession(), operation, { name: user }), options),
+      printAccount(await perform(await openSession(), operation, { name: user }), options),
     );
   };
   simple('pause', 'stop asking for an account', 'pauseAccount');
@@ -91,7 +91,7 @@ export function addAccount(program: Command): void {
       .option('--json', 'print the account as JSON'),
     'ringneck account map ada 8f9a5221-639e-4a85-81cb-4065ef23f979',
   ).action(async (name: string, id: string, options: { json?: true }) => {
-    printAccount(await perform(openSession(), 'mapAccount', { name, serviceUser: id }), options);
+    printAccount(await perform(await openSession(), 'mapAccount', { name, serviceUser: id }), options);
   });
 
   withExample(
@@ -101,7 +101,7 @@ export function addAccount(program: Command): void {
       .option('--json', 'print {user_id, token}'),
     'ringneck account mirror-token ada',
   ).action(async (name: string, options: { json?: true }) => {
-    const made = await perform(openSession(), 'mirrorToken', { name });
+    const made = await perform(await openSession(), 'mirrorToken', { name });
     if (options.json) printJson(made);
     else printLine(made.token);
   });

@@ -7,7 +7,6 @@ import type { BackfillInput, NightlyInput, RunReport } from './operations.ts';
 import { collect, parseDay, wholeNumber, withExample } from './options.ts';
 import { perform } from './perform.ts';
 import { formatCount, formatTable, printJson, printLine, remark } from './print.ts';
-import { showProgress } from './progress.ts';
 import { openSession, type Session } from './session.ts';
 
 interface Options {
@@ -51,7 +50,7 @@ export function addBackfill(program: Command): void {
       plan: options.plan ?? false,
       ...(options.detach ? { detach: true } : {}),
     };
-    await reportRun(openSession(), 'backfill', input, options);
+    await reportRun(await openSession(), 'backfill', input, options);
   });
 }
 
@@ -73,7 +72,8 @@ export async function reportRun(
   input: BackfillInput | NightlyInput,
   { json }: { json?: true | undefined },
 ): Promise<RunReport> {
-  const progress = showProgress();
+  const { showRun } = await import('./run-progress.ts');
+  const progress = showRun();
   const report = await interruptible(async signal => {
     try {
       const options = { onEvent: progress.update, signal };

@@ -1,11 +1,9 @@
 import type { Command } from 'commander';
 import type { CoverageSelection } from '../../jobs/coverage.ts';
-import { coverageLines, isTrouble } from './coverage/calendar.ts';
 import { interruptible } from './interrupt.ts';
 import { collect, parseDay, withExample } from './options.ts';
 import { perform } from './perform.ts';
 import { formatCount, printJson, printLine, remark } from './print.ts';
-import { showProgress } from './progress.ts';
 import { openSession, type Session } from './session.ts';
 
 interface Options {
@@ -34,7 +32,7 @@ export function addCoverage(program: Command): void {
     'ringneck coverage --user ada --resource sleep --from 2025-01-01',
     'ringneck coverage --repair',
   ).action(async (options: Options) => {
-    const session = openSession();
+    const session = await openSession();
     const selection: CoverageSelection = {
       ...(options.user ? { users: options.user } : {}),
       ...(options.resource ? { collections: options.resource } : {}),
@@ -43,6 +41,7 @@ export function addCoverage(program: Command): void {
     };
     if (options.repair && !(await repair(session, selection, options.detach ?? false))) return;
     const report = await perform(session, 'coverage', selection);
+    const { coverageLines, isTrouble } = await import('./coverage/calendar.ts');
     if (report.runs.some(({ state }) => isTrouble(state))) process.exitCode = 1;
     if (options.json) return printJson(report.runs);
     if (!report.runs.length) return remark('no account yet: ringneck account add NAME');
@@ -54,7 +53,8 @@ export function addCoverage(program: Command): void {
 
 /** False when its user stopped it. */
 async function repair(session: Session, selection: CoverageSelection, detach: boolean): Promise<boolean> {
-  const progress = showProgress();
+  const { showRun } = await import('./run-progress.ts');
+  const progress = showRun();
   const input = { ...selection, ...(detach ? { detach } : {}) };
   const report = await interruptible(async signal => {
     try {

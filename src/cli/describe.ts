@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { writeExample } from './catalogue/example.ts';
 import { withExample } from './options.ts';
 import { printJson, printLine } from './print.ts';
 import { openSession } from './session.ts';
@@ -14,8 +13,11 @@ export function addDescribe(program: Command): void {
       .option('--json', 'print all that is known as JSON'),
     'ringneck describe sleep',
   ).action(async (name: string, { sql = false, json }: { sql?: boolean; json?: true }) => {
-    const { findEntry, formatEntry, joinsOf, openCatalogue } = await import('./catalogue/catalogue.ts');
-    const catalogue = await openCatalogue(openSession());
+    const [{ findEntry, formatEntry, joinsOf, openCatalogue }, { writeExample }] = await Promise.all([
+      import('./catalogue/catalogue.ts'),
+      import('./catalogue/example.ts'),
+    ]);
+    const catalogue = await openCatalogue(await openSession());
     const entry = findEntry(catalogue, name);
     const { person } = catalogue;
     if (json) printJson({ ...entry, joins: joinsOf(entry), example: writeExample(entry, person ?? undefined) ?? null });

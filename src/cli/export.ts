@@ -2,7 +2,6 @@ import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { UsageError } from '../errors.ts';
 import { EXPORT_FORMATS, type ExportFormat } from '../warehouse/export/formats.ts';
-import { showExport } from './export/progress.ts';
 import { getSource, remarkStale } from './find-source.ts';
 import { interruptible } from './interrupt.ts';
 import { collect, parseDay, withExample } from './options.ts';
@@ -38,13 +37,13 @@ export function addExport(program: Command): void {
     if (from && to && from > to) throw new UsageError(`--from ${from} is after --to ${to}`);
     const sorted = (names: string[] | undefined) => (names ? [...new Set(names)].sort() : null);
     const request = { out: resolve(out), format, tables: sorted(options.table), users: sorted(options.user), from, to };
-    const session = openSession();
+    const session = await openSession();
+    const [{ showExport }, { runExport }] = await Promise.all([import('./export/progress.ts'), import('./export/run.ts')]);
     const progress = showExport();
     const remarks: string[] = [];
     const report = await interruptible(async signal => {
       const source = await getSource(session.settings, signal);
       remarkStale(source);
-      const { runExport } = await import('./export/run.ts');
       try {
         return await runExport({ request, from: source, onProgress: progress.update, onRemark: text => remarks.push(text), signal });
       } finally {

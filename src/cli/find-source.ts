@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Settings } from '../config.ts';
 import { findDoor } from '../control/find-door.ts';
 import { RingneckError, TryLaterError } from '../errors.ts';
-import { isErasing } from './erase/marker.ts';
+import { isErasing } from './erase/is-erasing.ts';
 import type { OwnerOperations } from './operations.ts';
 import { remark } from './print.ts';
 

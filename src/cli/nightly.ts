@@ -13,7 +13,7 @@ export function addNightly(program: Command): void {
       .option('--json', 'print the summary as JSON'),
     'ringneck nightly',
   ).action(async (options: { days?: number; acceptDeletions?: true; json?: true }) => {
-    const session = openSession();
+    const session = await openSession();
     const input = { days: options.days ?? session.settings.nightlyDays, acceptDeletions: options.acceptDeletions ?? false };
     await reportRun(session, 'nightly', input, options);
   });

@@ -1,14 +1,12 @@
 import { join } from 'node:path';
-import { startCollecting } from '../../jobs/collect.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
 import { openRouteMemory } from '../../jobs/routes.ts';
 import { Runs } from '../../jobs/runs.ts';
-import { openSubscriptionKeeper, type SubscriptionKeeper } from '../../jobs/subscriptions/keep-subscriptions.ts';
+import type { SubscriptionKeeper } from '../../jobs/subscriptions/keep-subscriptions.ts';
 import { resources } from '../../schema/index.ts';
 import type { Resource } from '../../schema/resource.ts';
-import { type Client, type ClientOptions, createClient } from '../client/client.ts';
-import { createSubscriptionClient } from '../client/subscriptions.ts';
+import type { Client, ClientOptions } from '../client/client.ts';
 import { environment, type Settings } from '../config.ts';
 import { ensureDiskReserve } from '../disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../errors.ts';
@@ -16,10 +14,9 @@ import { ensureFolder } from '../files.ts';
 import type { Log } from '../log.ts';
 import { type MirrorTokens, openMirrorTokens } from '../mirror-tokens.ts';
 import { createOnFailure, type OnFailure } from '../on-failure.ts';
-import { openQueues } from '../queue/open.ts';
 import { openSecrets, type Secrets } from '../secrets.ts';
 import { Warehouse } from '../warehouse/warehouse.ts';
-import { finishErase, isErasing } from './erase/erase.ts';
+import { isErasing } from './erase/is-erasing.ts';
 import { Snapshots } from './snapshots.ts';
 
 export interface OwnerOptions {
@@ -36,7 +33,7 @@ export interface OwnerOptions {
 const RETRY_DELAY_MS = 5_000;
 const WEBHOOK_SETTINGS = 'RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET, RINGNECK_VERIFICATION_TOKEN';
 
-/** The process that owns the data folder, with what it has open. Client and queue are opened when first needed. */
+/** The process that owns the data folder, with what it has open. Client and queue are loaded and opened when first needed. */
 export class Owner {
   readonly settings: Settings;
   readonly log: Log;
@@ -75,7 +72,10 @@ export class Owner {
   static async open(options: OwnerOptions): Promise<Owner> {
     const { settings, log, now } = options;
     ensureFolder(settings.data);
-    await finishErase(options);
+    if (isErasing(settings.data)) {
+      const { finishErase } = await import('./erase/erase.ts');
+      await finishErase(options);
+    }
     const warehouse = await Warehouse.open({
       path: join(settings.data, 'warehouse.duckdb'),
       resources: options.resources ?? resources,
@@ -102,6 +102,7 @@ export class Owner {
 
   async #openClient(): Promise<Client> {
     const { settings, warehouse, log, now } = this;
+    const { createClient } = await import('../client/client.ts');
     const onError = (error: unknown) => log.warn({ reason: messageOf(error) }, 'a route’s answer could not be noted');
     return createClient({
       ...this.#options.client,
@@ -137,6 +138,10 @@ export class Owner {
     const { settings, warehouse, log, now } = this;
     const { webhooks } = settings;
     if (!webhooks) throw new UsageError(`webhooks are not configured: set ${WEBHOOK_SETTINGS}`);
+    const [{ createSubscriptionClient }, { openSubscriptionKeeper }] = await Promise.all([
+      import('../client/subscriptions.ts'),
+      import('../../jobs/subscriptions/keep-subscriptions.ts'),
+    ]);
     return openSubscriptionKeeper({
       client: createSubscriptionClient({ baseUrl: this.#serviceUrl, ...webhooks, now }),
       warehouse,
@@ -156,6 +161,7 @@ export class Owner {
   async #openPipeline(): Promise<Pipeline> {
     const { settings, warehouse, secrets, log, now } = this;
     const client = await this.client();
+    const [{ openQueues }, { startCollecting }] = await Promise.all([import('../queue/open.ts'), import('../../jobs/collect.ts')]);
     const queues = await openQueues({
       ...(settings.queueUrl ? { url: settings.queueUrl } : {}),
       folder: join(settings.data, 'queue'),

@@ -1,4 +1,6 @@
-import Table from 'cli-table3';
+import { createRequire } from 'node:module';
+
+const require = createRequire(import.meta.url);
 
 /** Results go to stdout and nothing else does. */
 export function printJson(value: unknown): void {
@@ -34,6 +36,8 @@ const NO_LINES = {
 
 /** A table without lines, readable in a terminal and by `awk`. */
 export function formatTable(head: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
+  // Loaded only here: most commands print no table.
+  const Table = require('cli-table3') as typeof import('cli-table3');
   const table = new Table({
     head: [...head],
     chars: NO_LINES,

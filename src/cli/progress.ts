@@ -1,24 +1,42 @@
-import cliProgress from 'cli-progress';
-import type { Progress } from '../../jobs/run.ts';
-import { formatCount, remark } from './print.ts';
+import { createRequire } from 'node:module';
+import { remark } from './print.ts';
+
+const require = createRequire(import.meta.url);
 
 const LINE_EVERY_MS = 5_000;
-/** The first moment says nothing of the rate. */
-const RATE_AFTER_MS = 500;
 const LONGEST_BAR = 24;
 const SHORTEST_BAR = 4;
 const USUAL_COLUMNS = 80;
 
-/** Shows how a run goes on stderr: a bar on a terminal, a plain line now and then elsewhere. */
-export function showProgress(): { update(progress: Progress): void; end(): void } {
-  return process.stderr.isTTY ? showBar() : showLines();
+export interface ShownProgress<Progress> {
+  update(progress: Progress): void;
+  end(): void;
 }
 
-function showBar() {
-  let tell: ((progress: Progress) => string) | undefined;
-  let last: Progress | undefined;
-  const bar = new cliProgress.SingleBar({
-    format: () => (last && tell ? barLine(last, tell(last), process.stderr.columns || USUAL_COLUMNS) : ''),
+/** How progress is put into words. */
+export interface ProgressWords<Progress> {
+  bar(progress: Progress, columns: number): string;
+  line(progress: Progress): string;
+}
+
+/**
+ * Shows how work goes on stderr: a bar on a terminal, a plain line now and then elsewhere.
+ * @param begin is given the first progress that is shown: what is told may count from there
+ * @param quietMs before that no plain line comes: what is often over at once needs none
+ */
+export function showProgress<Progress>(
+  begin: (first: Progress, isBar: boolean) => ProgressWords<Progress>,
+  quietMs = 0,
+): ShownProgress<Progress> {
+  return process.stderr.isTTY ? showBar(first => begin(first, true)) : showLines(first => begin(first, false), quietMs);
+}
+
+function showBar<Progress>(begin: (first: Progress) => ProgressWords<Progress>): ShownProgress<Progress> {
+  let shown: { words: ProgressWords<Progress>; progress: Progress } | undefined;
+  // Loaded only here: most output is no terminal.
+  const { SingleBar } = require('cli-progress') as typeof import('cli-progress');
+  const bar = new SingleBar({
+    format: () => (shown ? shown.words.bar(shown.progress, process.stderr.columns || USUAL_COLUMNS) : ''),
     stream: process.stderr,
     hideCursor: true,
     clearOnComplete: false,
@@ -26,77 +44,35 @@ function showBar() {
     gracefulExit: false,
   });
   return {
-    update(progress: Progress) {
-      last = progress;
-      const { done, failed, planned } = progress.windows;
-      if (!tell) {
-        tell = tellFacts(progress, Date.now, formatShort);
-        bar.start(planned, done + failed);
-      }
-      bar.setTotal(planned);
-      bar.update(done + failed);
+    update(progress) {
+      const isFirst = !shown;
+      shown = { words: shown?.words ?? begin(progress), progress };
+      if (isFirst) bar.start(1, 0);
     },
     end() {
-      if (tell) bar.stop();
+      if (shown) bar.stop();
     },
   };
 }
 
-/** The facts and, in what they leave of the width, the bar. */
-export function barLine({ windows: { done, failed, planned } }: Progress, facts: string, columns: number): string {
-  const share = planned ? (done + failed) / planned : 1;
-  const text = ` ${Math.floor(share * 100)}%  ${facts}`;
-  const size = Math.max(SHORTEST_BAR, Math.min(LONGEST_BAR, columns - 1 - text.length));
-  const full = Math.floor(share * size);
-  return `${'█'.repeat(full)}${'░'.repeat(size - full)}${text}`;
-}
-
-function showLines() {
-  let next = 0;
-  let tell: ((progress: Progress) => string) | undefined;
+function showLines<Progress>(begin: (first: Progress) => ProgressWords<Progress>, quietMs: number): ShownProgress<Progress> {
+  let next = Date.now() + quietMs;
+  let words: ProgressWords<Progress> | undefined;
   return {
-    update(progress: Progress) {
-      tell ??= tellFacts(progress, Date.now, formatCount);
+    update(progress) {
+      words ??= begin(progress);
       if (Date.now() < next) return;
       next = Date.now() + LINE_EVERY_MS;
-      const { done, failed, planned } = progress.windows;
-      remark(`${done + failed}/${planned} windows, ${tell(progress)}`);
+      remark(words.line(progress));
     },
     end() {},
   };
 }
 
-/** Tells how a run goes, counted from the first progress that was seen: it may be somebody else's, and half done. */
-export function tellFacts(first: Progress, now: () => number, format: (count: number) => string): (progress: Progress) => string {
-  const startedAt = now();
-  const settledOf = ({ windows: { done, failed } }: Progress) => done + failed;
-  const storedOf = ({ documents, samples }: Progress) => documents + samples;
-  const before = { settled: settledOf(first), stored: storedOf(first) };
-  return progress => {
-    const { documents, samples, requests, waits, windows } = progress;
-    const ms = now() - startedAt;
-    const settled = settledOf(progress) - before.settled;
-    const left = windows.planned - settledOf(progress);
-    return [
-      ...(settled > 0 && left > 0 ? [`${formatSeconds((ms / 1000 / settled) * left)} left`] : []),
-      `${format(documents)} documents`,
-      `${format(samples)} samples`,
-      `${format(requests)} requests`,
-      ...(waits ? [`${format(waits)} waits`] : []),
-      ...(ms >= RATE_AFTER_MS ? [`${format(Math.round(((storedOf(progress) - before.stored) * 1000) / ms))}/s`] : []),
-    ].join(', ');
-  };
-}
-
-const short = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
-
-/** 12.3K, 4.56M: for a line that must fit. */
-const formatShort = (count: number): string => (count < 10_000 ? formatCount(count) : short.format(count));
-
-function formatSeconds(seconds: number): string {
-  const whole = Math.ceil(seconds);
-  if (whole < 60) return `${whole} s`;
-  const minutes = Math.ceil(whole / 60);
-  if (minutes < 60) return `${minutes} min`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+/** A bar in what the text leaves of the width, the share and the text; cut where the terminal ends. */
+export function barLine(share: number, text: string, columns: number): string {
+  const rest = ` ${Math.floor(share * 100)}%  ${text}`;
+  const size = Math.max(SHORTEST_BAR, Math.min(LONGEST_BAR, columns - 1 - rest.length));
+  const full = Math.floor(share * size);
+  return `${'█'.repeat(full)}${'░'.repeat(size - full)}${rest}`.slice(0, Math.max(0, columns - 1));
 }

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import stringWidth from 'string-width';
 import type { Cell, QueryResult, ResultColumn } from '../warehouse/query.ts';
+import type { Format } from './formats.ts';
 
-export const FORMATS = ['table', 'json', 'csv', 'ndjson'] as const;
-export type Format = (typeof FORMATS)[number];
+export type { Format } from './formats.ts';
 
 /** A table's columns are as wide as the first rows need; later rows may stand out. */
 const ROWS_MEASURED = 10_000;

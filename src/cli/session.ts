@@ -1,5 +1,5 @@
-import { environment, readSettings, type Settings } from '../config.ts';
-import { createLog, type Log } from '../log.ts';
+import type { Settings } from '../config.ts';
+import type { Log } from '../log.ts';
 
 /** What a command starts with: the settings, read once and validated together, and the log. */
 export interface Session {
@@ -7,8 +7,9 @@ export interface Session {
   log: Log;
 }
 
-export function openSession(given: Partial<Settings> = {}): Session {
-  const settings = { ...readSettings(environment), ...given };
+export async function openSession(): Promise<Session> {
+  const [{ environment, readSettings }, { createLog }] = await Promise.all([import('../config.ts'), import('../log.ts')]);
+  const settings = readSettings(environment);
   const log = createLog({ level: settings.logLevel, pretty: process.stderr.isTTY === true });
   for (const remark of settings.unknown) log.warn(remark);
   return { settings, log };

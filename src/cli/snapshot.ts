@@ -14,7 +14,7 @@ export function addSnapshot(program: Command): void {
     'ringneck snapshot',
     'ringneck snapshot --dated',
   ).action(async ({ dated, json }: { dated?: true; json?: true }) => {
-    const published = await perform(openSession(), dated ? 'datedSnapshot' : 'snapshot', {});
+    const published = await perform(await openSession(), dated ? 'datedSnapshot' : 'snapshot', {});
     if (json) printJson(published);
     else printLine(published.path);
   });

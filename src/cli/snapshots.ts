@@ -6,7 +6,9 @@ import { diskReserveBytes, ensureDiskReserve } from '../disk.ts';
 import { messageOf, TryLaterError } from '../errors.ts';
 import { ensureFolder, writeFileAtomically } from '../files.ts';
 import type { Log } from '../log.ts';
-import { hashFile, NeedsRebuild, type Warehouse } from '../warehouse/warehouse.ts';
+import { hashFile } from '../warehouse/snapshot-manifest.ts';
+import { NeedsRebuild } from '../warehouse/snapshot-refresh.ts';
+import type { Warehouse } from '../warehouse/warehouse.ts';
 
 interface SnapshotsParts {
   settings: Pick<Settings, 'snapshot' | 'snapshotMode'>;

@@ -3,12 +3,12 @@ import { text } from 'node:stream/consumers';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { RingneckError, UsageError } from '../errors.ts';
 import { getSource, hasOwnerSince, remarkStale, type Source } from './find-source.ts';
+import { FORMATS, type Format } from './formats.ts';
 import { interruptible } from './interrupt.ts';
 import { wholeNumber, withExample } from './options.ts';
 import { remark } from './print.ts';
-import { FORMATS, type Format, printable } from './result.ts';
 import { openSession, type Session } from './session.ts';
-import { type Limits, startReader } from './sql/ask.ts';
+import type { Limits } from './sql/ask.ts';
 
 interface Options {
   format: Format;
@@ -38,7 +38,7 @@ export function addSql(program: Command): void {
     `ringneck sql "SELECT day, stress_high FROM daily_stress WHERE user_id = 'ada' ORDER BY stress_high DESC LIMIT 10" --format json`,
     'ringneck sql --format csv < question.sql > answer.csv',
   ).action(async (query: string | undefined, { format, memory, timeout }: Options) => {
-    const session = openSession();
+    const session = await openSession();
     const limits = { memory, seconds: timeout };
     if (query === undefined && format === 'table' && process.stdin.isTTY && process.stdout.isTTY) {
       const { runPrompt } = await import('./sql/prompt.ts');
@@ -51,6 +51,7 @@ export function addSql(program: Command): void {
 }
 
 async function writeAnswer(session: Session, sql: string, format: Format, limits: Limits, signal: AbortSignal): Promise<void> {
+  const { startReader } = await import('./sql/ask.ts');
   // It starts while the owner is asked for its snapshot.
   const reader = startReader(limits);
   let source: Source | undefined;
@@ -68,7 +69,9 @@ async function writeAnswer(session: Session, sql: string, format: Format, limits
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (source && (await hasOwnerSince(error, source, session.settings))) return writeAnswer(session, sql, format, limits, signal);
-    throw error instanceof RingneckError ? new RingneckError(printable(oneLine(error.message)), error.exitCode, { cause: error }) : error;
+    if (!(error instanceof RingneckError)) throw error;
+    const { printable } = await import('./result.ts');
+    throw new RingneckError(printable(oneLine(error.message)), error.exitCode, { cause: error });
   } finally {
     await reader.end();
   }

@@ -15,7 +15,7 @@ export function addStatus(program: Command): void {
       .option('--json', 'print the report as JSON'),
     'ringneck status',
   ).action(async (options: { json?: true }) => {
-    const report = await perform(openSession(), 'status', {});
+    const report = await perform(await openSession(), 'status', {});
     if (options.json) printJson(report);
     else printStatus(report);
   });

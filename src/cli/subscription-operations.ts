@@ -1,4 +1,4 @@
-import { kindsOf } from '../../jobs/subscriptions/ensure-subscriptions.ts';
+import { kindsOf } from '../../jobs/subscriptions/subscription-rows.ts';
 import { reportSubscriptions, type SubscriptionReport } from '../../jobs/webhook-status.ts';
 import { TryLaterError } from '../errors.ts';
 import type { Owner } from './owner.ts';

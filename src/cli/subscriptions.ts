@@ -6,7 +6,6 @@ import { withExample } from './options.ts';
 import { perform } from './perform.ts';
 import { formatTable, printJson, printLine, remark } from './print.ts';
 import { openSession } from './session.ts';
-import { nobodyListens } from './subscription-operations.ts';
 
 export function addSubscriptions(program: Command): void {
   const subscriptions = withExample(
@@ -23,10 +22,13 @@ export function addSubscriptions(program: Command): void {
       .option('--json', 'print {active, wanted, problems}'),
     'ringneck subscriptions ensure',
   ).action(async (options: { json?: true }) => {
-    const { settings } = openSession();
+    const { settings } = await openSession();
     // Nobody else listens where the service verifies.
     const door = await findDoor<OwnerOperations>(settings.data);
-    if (!door) throw nobodyListens();
+    if (!door) {
+      const { nobodyListens } = await import('./subscription-operations.ts');
+      throw nobodyListens();
+    }
     const report = await door.call('subscriptionsEnsure', {});
     const { active, wanted, problems } = report;
     if (problems.some(({ state }) => state !== 'not_offered')) process.exitCode = 1;
@@ -41,7 +43,7 @@ export function addSubscriptions(program: Command): void {
     subscriptions.command('list').description('show what the service has, joined with what we know').option('--json', 'print an array'),
     'ringneck subscriptions list',
   ).action(async (options: { json?: true }) => {
-    const list = await perform(openSession(), 'subscriptionsList', {});
+    const list = await perform(await openSession(), 'subscriptionsList', {});
     if (options.json) printJson(list);
     else printList(list);
   });
@@ -55,7 +57,7 @@ export function addSubscriptions(program: Command): void {
     'ringneck subscriptions remove',
     'ringneck subscriptions remove --on-next-event',
   ).action(async (options: { onNextEvent?: true; json?: true }) => {
-    const report = await perform(openSession(), 'subscriptionsRemove', { onNextEvent: options.onNextEvent ?? false });
+    const report = await perform(await openSession(), 'subscriptionsRemove', { onNextEvent: options.onNextEvent ?? false });
     if (report.failed.length) process.exitCode = 1;
     if (options.json) return printJson(report);
     if (report.on_next_event) {

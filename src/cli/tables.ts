@@ -13,7 +13,7 @@ export function addTables(program: Command): void {
     'ringneck tables',
   ).action(async ({ all, json }: { all?: true; json?: true }) => {
     const { formatCatalogue, openCatalogue } = await import('./catalogue/catalogue.ts');
-    const catalogue = await openCatalogue(openSession());
+    const catalogue = await openCatalogue(await openSession());
     const ledger = all === true;
     if (json) {
       const shown = catalogue.entries.filter(({ group }) => ledger || group !== 'ledger');

@@ -24,7 +24,7 @@ export function addUp(program: Command): void {
     'ringneck up --events',
     'ringneck up --mirror 4001',
   ).action(async (options: { mirror?: number; events?: true }) => {
-    const { settings, log } = openSession();
+    const { settings, log } = await openSession();
     const [{ keepFolder }, { openDoor }, { openReceiver }, { followEvents }, { keepUpToDate }] = await Promise.all([
       import('./kept-folder.ts'),
       import('../control/open-door.ts'),

@@ -1,11 +1,13 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import fastify from 'fastify';
 import { messageOf, RingneckError, TryLaterError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { version as packageVersion } from '../version.ts';
 import { ensureAddress } from './address.ts';
 import { beginAnswer } from './answer.ts';
 import { type Call, isDetached, type Line, type Operations } from './operations.ts';
+import { textOf } from './request.ts';
 
 const CLOSE_PATIENCE_MS = 10_000;
 
@@ -25,21 +27,16 @@ export async function openDoor<Own extends Operations>({
   version?: string;
 }): Promise<{ close(): Promise<void> }> {
   const running = new Map<string, { controller: AbortController; done: Promise<void> }>();
-  const app = fastify({ forceCloseConnections: true });
 
-  app.get('/version', () => ({ version, pid: process.pid }));
-
-  app.post<{ Params: { name: string }; Body: Call }>('/operations/:name', (request, reply) => {
-    const { name } = request.params;
-    const { id, input } = request.body;
+  async function run(name: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const operation = Object.hasOwn(operations, name) ? operations[name] : undefined;
-    if (operation === undefined) return reply.code(404).send({ message: `no operation is called ${name}` });
+    if (operation === undefined) return refuse(response, 404, `no operation is called ${name}`);
+    const { id, input } = JSON.parse(await textOf(request)) as Call;
 
     const controller = new AbortController();
-    reply.hijack();
-    const answer = beginAnswer(reply.raw);
-    reply.raw.on('close', () => {
-      if (!reply.raw.writableFinished && !isDetached(input)) controller.abort(new RingneckError('Interrupted.', 130));
+    const answer = beginAnswer(response);
+    response.on('close', () => {
+      if (!response.writableFinished && !isDetached(input)) controller.abort(new RingneckError('Interrupted.', 130));
     });
     const done = finalLine(() => operation(input as never, { emit: answer.event, signal: controller.signal }), controller.signal).then(
       async ({ line, error }) => {
@@ -50,21 +47,33 @@ export async function openDoor<Own extends Operations>({
       },
     );
     running.set(id, { controller, done });
-    return reply;
-  });
+  }
 
-  app.post<{ Params: { id: string } }>('/operations/:name/:id/stop', (request, reply) => {
-    const call = running.get(request.params.id);
+  function stop(id: string, response: ServerResponse): void {
+    const call = running.get(id);
     call?.controller.abort(new RingneckError('Interrupted.', 130));
-    return reply.code(call ? 204 : 404).send();
+    response.writeHead(call ? 204 : 404).end();
+  }
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [kind, name = '', id = '', verb] = (request.url ?? '').split('/').slice(1).map(decodeURIComponent);
+    if (request.method === 'GET' && request.url === '/version') response.end(JSON.stringify({ version, pid: process.pid }));
+    else if (request.method === 'POST' && kind === 'operations' && verb === 'stop') stop(id, response);
+    else if (request.method === 'POST' && kind === 'operations' && !id) await run(name, request, response);
+    else refuse(response, 404, 'there is nothing here');
+  }
+
+  const server = createServer((request, response) => {
+    // Of what is no call, or breaks off before it is one.
+    serve(request, response).catch(error => refuse(response, 400, messageOf(error)));
   });
 
   const address = ensureAddress(folder);
   try {
-    await app.listen({ path: address.listenAt });
+    await once(server.listen(address.listenAt), 'listening');
     address.publish();
   } catch (error) {
-    await app.close();
+    await closeServer(server);
     address.remove();
     throw new RingneckError(`${folder} cannot have a door (control.sock) for other commands: ${messageOf(error)}.`, 1, { cause: error });
   }
@@ -80,9 +89,20 @@ export async function openDoor<Own extends Operations>({
         sleep(CLOSE_PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => {}),
       ]);
       patience.abort();
-      await app.close();
+      await closeServer(server);
     },
   };
+}
+
+/** Every connection too: one that is kept would keep it open. */
+function closeServer(server: Server): Promise<unknown> {
+  const closed = new Promise(resolve => server.close(resolve));
+  server.closeAllConnections();
+  return closed;
+}
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  response.writeHead(status).end(message);
 }
 
 function logEnd(log: Log, operation: string, error: unknown): void {
@@ -93,13 +113,13 @@ function logEnd(log: Log, operation: string, error: unknown): void {
 /** The last line of an answer, as text, and what went wrong. */
 async function finalLine(run: () => Promise<unknown>, signal: AbortSignal): Promise<{ line: string; error?: unknown }> {
   try {
-    return { line: textOf({ result: (await run()) ?? null }) };
+    return { line: formatLine({ result: (await run()) ?? null }) };
   } catch (thrown) {
     // What an aborted operation throws is a consequence; the reason says what happened.
     const error = signal.aborted && !(thrown instanceof RingneckError) ? signal.reason : thrown;
     const { name, exitCode } = error instanceof RingneckError ? error : new RingneckError('');
-    return { line: textOf({ error: { name, message: messageOf(error), exitCode } }), error };
+    return { line: formatLine({ error: { name, message: messageOf(error), exitCode } }), error };
   }
 }
 
-const textOf = (line: Line) => JSON.stringify(line);
+const formatLine = (line: Line) => JSON.stringify(line);

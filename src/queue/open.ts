@@ -2,9 +2,8 @@ import { type Processor, withBackend } from 'bullmq';
 import { messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { TooLate, withinTime } from '../within-time.ts';
-import { openEmbedded } from './embedded.ts';
+import type { Backend } from './backend.ts';
 import { type NewJob, type Queue, type QueueEvents, type Queues, QueueUnavailable, type Worker, type WorkerSettings } from './queues.ts';
-import { openRedis } from './redis.ts';
 
 const answerMs = 1_500;
 const sliceLength = 200;
@@ -17,7 +16,7 @@ const repeatedErrorMs = 60_000;
  */
 export async function openQueues(options: { url?: string; folder: string; prefix?: string; log: Log }): Promise<Queues> {
   const { log } = options;
-  const backend = options.url === undefined ? await openEmbedded(options.folder, log) : await openRedis(options.url, log);
+  const backend = await openBackend(options);
   const bull = withBackend(backend.factory);
   // The connection is in the factory, but BullMQ asks for one.
   const base = { connection: {}, prefix: options.prefix ?? 'ringneck' };
@@ -111,6 +110,12 @@ export async function openQueues(options: { url?: string; folder: string; prefix
       return closing;
     },
   };
+}
+
+/** Loads the store that is opened, and not the other one. */
+async function openBackend({ url, folder, log }: { url?: string; folder: string; log: Log }): Promise<Backend> {
+  if (url === undefined) return (await import('./embedded.ts')).openEmbedded(folder, log);
+  return (await import('./redis.ts')).openRedis(url, log);
 }
 
 /** Redis coming and going: said once, by the connection itself. */

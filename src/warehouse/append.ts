@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
-import type { DuckDBAppender } from '@duckdb/node-api';
-import { BIGINT, BOOLEAN, DATE, DOUBLE, DuckDBDataChunk, type DuckDBType, INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
+import type { DuckDBAppender, DuckDBDataChunk, DuckDBType } from '@duckdb/node-api';
 import bindings from '@duckdb/node-bindings';
 import { findDayNumber } from '../../schema/instant.ts';
+import { duckdb } from './duckdb.ts';
 import type { Column, ColumnType } from './mapping.ts';
 import type { Run, Value } from './parse-document.ts';
 
@@ -11,6 +11,7 @@ const CHUNK = 2048;
 /** An append runs on the JavaScript thread: others get their turn this often. */
 const CHUNKS_BETWEEN_YIELDS = 16;
 
+const { BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TIMESTAMP, VARCHAR } = duckdb;
 const TYPES: Record<ColumnType, DuckDBType> = {
   VARCHAR,
   JSON: VARCHAR,
@@ -55,7 +56,7 @@ export class RowAppender {
   constructor(appender: DuckDBAppender, columns: readonly Column[]) {
     this.#appender = appender;
     this.#columns = columns;
-    this.#chunk = DuckDBDataChunk.create(columns.map(({ type }) => TYPES[type]));
+    this.#chunk = duckdb.DuckDBDataChunk.create(columns.map(({ type }) => TYPES[type]));
   }
 
   /** Each row in the order of the columns: instants in microseconds, days as text. */
@@ -155,7 +156,7 @@ export class RunAppender {
   /** @param columns in the order in which they lie in the file */
   constructor(appender: DuckDBAppender, columns: readonly Column[]) {
     this.#appender = appender;
-    this.#chunk = DuckDBDataChunk.create(columns.map(({ type }) => TYPES[type]));
+    this.#chunk = duckdb.DuckDBDataChunk.create(columns.map(({ type }) => TYPES[type]));
     const at = (name: string) => columns.findIndex(column => column.name === name);
     this.#at = { sk: at('sk'), user_id: at('user_id'), day: at('day'), ts: at('ts'), utc_offset: at('utc_offset'), value: at('value') };
   }

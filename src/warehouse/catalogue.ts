@@ -1,6 +1,7 @@
-import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import type { Resource } from '../../schema/resource.ts';
 import { openWaiting, readRows, refuseOpen } from './database.ts';
+import { duckdb } from './duckdb.ts';
 import { mapResource } from './mapping.ts';
 import { listTables, qualified, warehouseScript } from './tables.ts';
 import { createViews, listCreated, readScripts } from './views.ts';
@@ -74,7 +75,7 @@ export async function readCatalogue(path: string, resources: readonly Resource[]
 
 /** What a warehouse of this version holds, before there is one. */
 export async function declareCatalogue(resources: readonly Resource[]): Promise<Catalogue> {
-  return using(await DuckDBInstance.create(':memory:'), async connection => {
+  return using(await duckdb.DuckDBInstance.create(':memory:'), async connection => {
     await connection.run(warehouseScript(resources.map(mapResource)));
     await createViews(connection);
     return { entries: await readEntries(connection, resources), person: null };

@@ -2,8 +2,9 @@ import { chmodSync, existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { isMainThread } from 'node:worker_threads';
-import { type DuckDBConnection, DuckDBDateValue, DuckDBInstance, DuckDBTimestampValue, type DuckDBValue } from '@duckdb/node-api';
+import type { DuckDBConnection, DuckDBInstance, DuckDBValue } from '@duckdb/node-api';
 import { messageOf, RingneckError, TryLaterError } from '../errors.ts';
+import { duckdb } from './duckdb.ts';
 import type { Value } from './parse-document.ts';
 
 /**
@@ -120,7 +121,7 @@ export function refuseOpen(path: string): void {
  * @throws TryLaterError naming that process
  */
 export function openWaiting(path: string, config: Record<string, string>, patienceMs = LOCK_PATIENCE_MS): Promise<DuckDBInstance> {
-  return waitForHolder(path, () => DuckDBInstance.create(path, { autoinstall_known_extensions: 'false', ...config }), patienceMs);
+  return waitForHolder(path, () => duckdb.DuckDBInstance.create(path, { autoinstall_known_extensions: 'false', ...config }), patienceMs);
 }
 
 /** Opens a file in some way, as often as it takes while another process holds it. */
@@ -180,8 +181,8 @@ export async function withTransaction<T>(connection: DuckDBConnection, work: () 
 export function plainValue(value: DuckDBValue): Value {
   if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
   if (typeof value === 'bigint') return Number(value);
-  if (value instanceof DuckDBTimestampValue) return Number(value.micros);
-  if (value instanceof DuckDBDateValue) return value.toString();
+  if (value instanceof duckdb.DuckDBTimestampValue) return Number(value.micros);
+  if (value instanceof duckdb.DuckDBDateValue) return value.toString();
   throw new TypeError(`no plain value for ${value?.constructor?.name}`);
 }
 

@@ -1,9 +1,10 @@
 import { chmodSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import type { DuckDBConnection } from '@duckdb/node-api';
 import { messageOf, RingneckError } from '../errors.ts';
 import { syncFolder } from '../files.ts';
 import { firstLine, LARGE_MEMORY, readRows, refuseOpen, waitForHolder, withTransaction } from './database.ts';
+import { duckdb } from './duckdb.ts';
 import { requestWithout } from './erase-request.ts';
 import { textList } from './literals.ts';
 import { qualified, quoteName, quoteText } from './tables.ts';
@@ -43,7 +44,7 @@ export async function rewriteWithout(given: string, person: Person, beforeTable:
   const remove = (...leftovers: string[]) => {
     for (const leftover of leftovers) rmSync(leftover, { force: true, recursive: true });
   };
-  const instance = await DuckDBInstance.create(':memory:', {
+  const instance = await duckdb.DuckDBInstance.create(':memory:', {
     memory_limit: LARGE_MEMORY,
     threads: '2',
     temp_directory: spill,

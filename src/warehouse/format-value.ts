@@ -1,5 +1,7 @@
 import type { DuckDBType, DuckDBValue } from '@duckdb/node-api';
-import {
+import { duckdb } from './duckdb.ts';
+
+const {
   DuckDBArrayValue,
   DuckDBDateValue,
   DuckDBDecimalType,
@@ -11,7 +13,7 @@ import {
   DuckDBTypeId,
   DuckDBUnionValue,
   DuckDBVariantValue,
-} from '@duckdb/node-api';
+} = duckdb;
 
 /*
  * Values as the command line of DuckDB 1.5.6 prints them, measured against it: `formatJson` as in its JSON mode, `formatText` as in its
@@ -131,7 +133,7 @@ function textNumber(value: number, shortest: string): string {
 }
 
 /** In the time zone of this process, which is that of DuckDB's session, with its offset at that moment. */
-function textTimestampTz({ micros }: DuckDBTimestampTZValue): string {
+function textTimestampTz({ micros }: { micros: bigint }): string {
   const plain = new DuckDBTimestampValue(micros);
   if (!plain.isFinite) return String(plain);
   const minutes = -new Date(Number(micros / 1000n)).getTimezoneOffset();

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { version } from '../version.ts';
+import type { Change } from './change.ts';
 import { readRows } from './database.ts';
 import type { Field, Mapping } from './mapping.ts';
 import { MAPPING_VERSION } from './mapping.ts';
@@ -8,7 +9,6 @@ import { parseDocument } from './parse-document.ts';
 import { readDocuments } from './read.ts';
 import type { DocumentPage } from './store-documents.ts';
 import { qualified, quoteText, warehouseScript } from './tables.ts';
-import type { Change } from './writer.ts';
 
 /** Documents in one step: their samples are in memory with them. */
 const STEP = 200;

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
-import type { DuckDBConnection, DuckDBPreparedStatement, DuckDBResult, DuckDBType, DuckDBValue } from '@duckdb/node-api';
-import { ResultReturnType, StatementType } from '@duckdb/node-api';
+import type { DuckDBConnection, DuckDBPreparedStatement, DuckDBResult, DuckDBType, DuckDBValue, StatementType } from '@duckdb/node-api';
 import { messageOf, RingneckError } from '../errors.ts';
 import { openWaiting, refuseOpen } from './database.ts';
+import { duckdb } from './duckdb.ts';
 import { formatJson, formatText } from './format-value.ts';
 
 /** A value of a result, to be printed by the functions of its column. */
@@ -145,7 +145,7 @@ class Session {
       this.#note(statement);
       return streamed;
     });
-    if (result.returnType !== ResultReturnType.QUERY_RESULT) {
+    if (result.returnType !== duckdb.ResultReturnType.QUERY_RESULT) {
       // A streamed statement is done only when its result is read.
       await result.fetchAllChunks();
       return { columns: [], chunks: noChunks(), countRest: async () => ({ rows: 0, ended: true }) };
@@ -209,7 +209,7 @@ class Session {
 
   /** A statement of the user about transactions that succeeded was a BEGIN where none was open, and the end of one where one was. */
   #note({ statementType }: DuckDBPreparedStatement): void {
-    if (statementType === StatementType.TRANSACTION) this.#theirs = !this.#theirs;
+    if (statementType === duckdb.StatementType.TRANSACTION) this.#theirs = !this.#theirs;
   }
 
   async #end(): Promise<void> {
@@ -221,10 +221,10 @@ class Session {
 
 /** What may give many rows. Others, as SET or COMMIT, may not be possible in a transaction. */
 const STREAMED: ReadonlySet<StatementType> = new Set([
-  StatementType.SELECT,
-  StatementType.EXECUTE,
-  StatementType.CALL,
-  StatementType.RELATION,
+  duckdb.StatementType.SELECT,
+  duckdb.StatementType.EXECUTE,
+  duckdb.StatementType.CALL,
+  duckdb.StatementType.RELATION,
 ]);
 
 async function using<T>(statement: DuckDBPreparedStatement, work: (statement: DuckDBPreparedStatement) => Promise<T>): Promise<T> {

@@ -1,23 +1,22 @@
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
-import type { DuckDBConnection } from '@duckdb/node-api';
 import { findFieldAbout } from '../../schema/fields.ts';
 import { heartRate } from '../../schema/heart-rate.ts';
 import type { Resource, WireDocument } from '../../schema/resource.ts';
 import { RingneckError } from '../errors.ts';
 import { ensureFolder } from '../files.ts';
+import type { Change, Ledger } from './change.ts';
 import { openDatabase, readRows } from './database.ts';
 import { ensureTables, FORMAT } from './ensure.ts';
 import { declarationsHash, learn } from './learn.ts';
 import type { LedgerEntry } from './literals.ts';
-import type { Mapping } from './mapping.ts';
-import { mapResource } from './mapping.ts';
+import { type Mapping, mapResource } from './mapping.ts';
 import { Moments } from './moments.ts';
-import type { ParsedDocument, RejectedDocument, Value } from './parse-document.ts';
-import { parseDocument, storable } from './parse-document.ts';
-import type { StoredDocument } from './read.ts';
-import { readDocuments, readHeartRate } from './read.ts';
+import { readNewest } from './newest.ts';
+import { storable, type Value } from './parse-document.ts';
+import { type ParsedDocuments, parseDocuments } from './parse-documents.ts';
+import { readDocuments, readHeartRate, type StoredDocument } from './read.ts';
+import { SharedConnection } from './shared-connection.ts';
 import { PUBLISHED } from './snapshot-about.ts';
 import { SnapshotCopies, type SnapshotFacts } from './snapshot-copies.ts';
 import type { Contents } from './snapshot-manifest.ts';
@@ -25,18 +24,7 @@ import type { Counts, DocumentPage } from './store-documents.ts';
 import { countByDay, parseHeartRate } from './store-heart-rate.ts';
 import { listTables } from './tables.ts';
 import { ensureViews } from './views.ts';
-import type { Change, Lane, Ledger } from './writer.ts';
-import { Writer } from './writer.ts';
-
-export type { LedgerEntry } from './literals.ts';
-export type { Value } from './parse-document.ts';
-export { hashFile } from './snapshot-manifest.ts';
-export { NeedsRebuild } from './snapshot-refresh.ts';
-export type { Counts, DocumentChange } from './store-documents.ts';
-export type { Lane, Ledger } from './writer.ts';
-
-/** Documents parsed between two turns of the event loop. */
-const DOCUMENTS_BETWEEN_YIELDS = 64;
+import { type Lane, Writer } from './writer.ts';
 
 export interface WarehouseOptions {
   /** The file; it and its folder are made when missing. */
@@ -68,19 +56,17 @@ export class Warehouse {
   readonly mappings: readonly Mapping[];
   readonly #writer: Writer;
   readonly #copies: SnapshotCopies;
-  readonly #reader: DuckDBConnection;
+  readonly #reader: SharedConnection;
   readonly #close: () => void;
   #commits = 0;
   #accountCommits = 0;
-  readonly #readings = new Set<Promise<unknown>>();
-  #isClosed = false;
 
   private constructor(parts: {
     path: string;
     moments: Moments;
     mappings: readonly Mapping[];
     writer: Writer;
-    reader: DuckDBConnection;
+    reader: SharedConnection;
     copies: SnapshotCopies;
     close: () => void;
   }) {
@@ -121,13 +107,12 @@ export class Warehouse {
         beforeGroup,
         onFatal,
       });
-      const reader = await database.connect();
       const warehouse = new Warehouse({
         path,
         moments,
         mappings,
         writer,
-        reader,
+        reader: new SharedConnection(await database.connect()),
         copies: new SnapshotCopies({
           connect: () => database.connect(),
           memory: database.memory,
@@ -152,7 +137,7 @@ export class Warehouse {
     const fact = (key: string, value: string) => ({ table: 'sync.meta', key: { key }, row: { value } });
     if (!meta.has('format')) await this.record([fact('format', String(FORMAT)), fact('declarations', hash)]);
     else if (meta.get('declarations') !== hash) {
-      await learn(this.#reader, this.mappings, change => this.#writer.write(change, 'bulk'));
+      await this.#reader.use(connection => learn(connection, this.mappings, change => this.#writer.write(change, 'bulk')));
       // What is read from now on may differ from what is stored although the service changed nothing.
       await this.record([fact('declarations', hash), fact('declared_at', String(this.moments.next()))]);
     }
@@ -184,7 +169,7 @@ export class Warehouse {
 
   async #storeParsed(
     page: Omit<DocumentPage, 'documents' | 'rejected'>,
-    parsing: ReturnType<typeof parseDocuments>,
+    parsing: Promise<ParsedDocuments>,
     { lane, ledger }: { lane: Lane; ledger: Ledger | undefined },
   ): Promise<Counts> {
     try {
@@ -245,27 +230,16 @@ export class Warehouse {
 
   /** Rows of a small internal query, as plain values: instants in microseconds, days as text. Never for an analyst's SQL. */
   read(sql: string): Promise<Value[][]> {
-    return this.#reading(() => readRows(this.#reader, sql));
+    return this.#reader.use(connection => readRows(connection, sql));
   }
 
   /** Stored documents as the wire documents they came from; `where` may end in ORDER BY and LIMIT. */
   readDocuments(name: string, where: string): Promise<StoredDocument[]> {
-    return this.#reading(() => readDocuments(this.#reader, this.mapping(name), where));
+    return this.#reader.use(connection => readDocuments(connection, this.mapping(name), where));
   }
 
   readHeartRate(userId: string, query: Parameters<typeof readHeartRate>[2]): Promise<WireDocument[]> {
-    return this.#reading(() => readHeartRate(this.#reader, userId, query));
-  }
-
-  async #reading<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#isClosed) throw new RingneckError('the warehouse is closed');
-    const reading = work();
-    this.#readings.add(reading);
-    try {
-      return await reading;
-    } finally {
-      this.#readings.delete(reading);
-    }
+    return this.#reader.use(connection => readHeartRate(connection, userId, query));
   }
 
   /** Publishes a sorted copy of the warehouse for readers, as large as this one at most. Copies never overlap. */
@@ -290,47 +264,13 @@ export class Warehouse {
   async close(): Promise<void> {
     await this.#writer.close();
     await this.#copies.close();
-    this.#isClosed = true;
-    // DuckDB does not bear that a connection is closed while it works: the process may hang, or end.
-    await Promise.allSettled(this.#readings);
+    await this.#reader.close();
     this.#close();
   }
 }
 
 const NEVER = new AbortController().signal;
 
-async function parseDocuments(mapping: Mapping, raws: readonly unknown[]) {
-  const documents: ParsedDocument[] = [];
-  const rejected: RejectedDocument[] = [];
-  let samples = 0;
-  for (let i = 0; i < raws.length; i++) {
-    const parsed = parseDocument(mapping, raws[i]);
-    if (parsed.document) {
-      documents.push(parsed.document);
-      samples += parsed.document.samples;
-    } else rejected.push(parsed.rejected);
-    if (i % DOCUMENTS_BETWEEN_YIELDS === DOCUMENTS_BETWEEN_YIELDS - 1) await setImmediate();
-  }
-  return { documents, rejected, samples };
-}
-
 function missing(name: string): never {
   throw new RingneckError(`no such table: ${name}`);
-}
-
-async function readNewest(connection: DuckDBConnection, mappings: readonly Mapping[]): Promise<{ sk: number; moment: number }> {
-  const tables = mappings.map(({ table }) => `SELECT max(sk) AS sk, max(fetched_at) AS moment FROM "${table}"`);
-  const [row] = await readRows(
-    connection,
-    `SELECT max(sk), max(moment) FROM (${[
-      ...tables,
-      'SELECT NULL, max(fetched_at) FROM heart_rate',
-      'SELECT NULL, max(removed_at) FROM sync.tombstones',
-      'SELECT NULL, max(fetched_at) FROM sync.rejected',
-      'SELECT NULL, greatest(max(requested_at), max(committed_at)) FROM sync.windows',
-      'SELECT NULL, max(since) FROM sync.accounts',
-      'SELECT NULL, greatest(max(received_at), max(committed_at)) FROM sync.events',
-    ].join(' UNION ALL ')})`,
-  );
-  return { sk: (row?.[0] as number | null) ?? 0, moment: (row?.[1] as number | null) ?? 0 };
 }

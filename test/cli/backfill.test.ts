@@ -1,14 +1,18 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { startFaultService } from '../support/fault-service.ts';
+import { ringneck, startRingneck } from '../support/ringneck.ts';
+import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { ringneck, type Sandbox, startRingneck, startSandbox } from './ringneck.ts';
+import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 let sandbox: Sandbox;
 beforeAll(async () => {
-  sandbox = await startSandbox(join(folder, 'service'));
+  sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-31' });
 });
+afterAll(() => sandbox.close());
 
 let folders = 0;
 /** A new data folder; its name has a blank. */
@@ -29,19 +33,19 @@ test('from a token to SQL: the shapes of every report', async () => {
   expect([added.code, added.stderr]).toEqual([0, '']);
   expect(JSON.parse(added.stdout)).toEqual({
     user_id: 'ada',
-    service_user_id: ada!.user_id,
+    service_user_id: ada!.userId,
     state: 'active',
     reason: null,
     since: expect.stringMatching(MOMENT),
   });
   expect(readFileSync(join(data, 'accounts.secret'), 'utf8')).not.toContain(ada!.token);
 
-  const refused = await ringneck(['account', 'add', 'ben'], { env, input: 'no-such-token\n' });
+  const refused = await runHere(['account', 'add', 'ben'], { env, input: 'no-such-token\n' });
   expect(refused.code).toBe(0);
   expect(refused.stdout).toMatch(/^ben parked: unauthorized: .*401.*\n$/);
   expect(refused.stderr).toMatch(/^warning: the service refuses the token: .*401.*\n$/);
 
-  const plan = await ringneck(['backfill', '--from', '2025-01-01', '--to', '2025-01-10', '--plan'], { env });
+  const plan = await runHere(['backfill', '--from', '2025-01-01', '--to', '2025-01-10', '--plan'], { env });
   expect([plan.code, plan.stdout]).toEqual([0, '2025-01-01 to 2025-01-10: 13 windows to read\n']);
   expect(plan.stderr).toMatch(/^not asked: ben is parked \(unauthorized: .*\)\n$/);
   expect(existsSync(join(data, 'queue'))).toBe(false);
@@ -73,19 +77,19 @@ test('from a token to SQL: the shapes of every report', async () => {
   expect(report.requests).toBeGreaterThanOrEqual(13);
 
   // Nothing of it is read again but what has no days.
-  const again = await ringneck(['backfill', '--from', '2025-01-01', '--to', '2025-01-10'], { env });
+  const again = await runHere(['backfill', '--from', '2025-01-01', '--to', '2025-01-10'], { env });
   expect(again.code).toBe(0);
   expect(again.stdout).toBe(
     '2025-01-01 to 2025-01-10: complete\n1 of 1 windows, 12 skipped as settled, 1 requests\n1 documents, 0 samples, 1 unchanged\n',
   );
 
   // A known name gets the new token and is asked again.
-  expect(await ringneck(['account', 'add', 'ben'], { env, input: ` ${ben!.token} ` })).toEqual({
+  expect(await runHere(['account', 'add', 'ben'], { env, input: ` ${ben!.token} ` })).toEqual({
     code: 0,
     stdout: 'ben active\n',
     stderr: '',
   });
-  const one = await ringneck(
+  const one = await runHere(
     [
       'backfill',
       '--from',
@@ -104,13 +108,13 @@ test('from a token to SQL: the shapes of every report', async () => {
   );
   expect(JSON.parse(one.stdout)).toMatchObject({ windows: { planned: 2, done: 2 }, not_asked: [] });
 
-  const listed = await ringneck(['account', 'list', '--json'], { env });
+  const listed = await runHere(['account', 'list', '--json'], { env });
   expect(JSON.parse(listed.stdout)).toEqual([
-    { user_id: 'ada', service_user_id: ada!.user_id, state: 'active', reason: null, since: expect.stringMatching(MOMENT) },
-    { user_id: 'ben', service_user_id: ben!.user_id, state: 'active', reason: null, since: expect.stringMatching(MOMENT) },
+    { user_id: 'ada', service_user_id: ada!.userId, state: 'active', reason: null, since: expect.stringMatching(MOMENT) },
+    { user_id: 'ben', service_user_id: ben!.userId, state: 'active', reason: null, since: expect.stringMatching(MOMENT) },
   ]);
 
-  const status = JSON.parse((await ringneck(['status', '--json'], { env })).stdout);
+  const status = JSON.parse((await runHere(['status', '--json'], { env })).stdout);
   expect(Object.keys(status)).toEqual(['accounts', 'queue', 'webhooks', 'snapshot', 'heart_rate_path', 'drift']);
   expect(status).toMatchObject({
     queue: { waiting: 0, active: 0, delayed: 0, failed: 0 },
@@ -140,18 +144,18 @@ test('from a token to SQL: the shapes of every report', async () => {
       failures: 0,
     },
   ]);
-  const shown = await ringneck(['status'], { env });
+  const shown = await runHere(['status'], { env });
   expect([shown.code, shown.stderr]).toEqual([0, '']);
   expect(shown.stdout).toMatch(
     /^ada: active\n {2}collection +state +newest day +read +failures +reason\n {2}daily_readiness +up_to_date +2025-01-1\d +\d+ s ago\n/,
   );
 
-  const snapshot = await ringneck(['snapshot', '--json'], { env });
+  const snapshot = await runHere(['snapshot', '--json'], { env });
   expect(JSON.parse(snapshot.stdout)).toEqual({ path: join(data, 'snapshot.duckdb'), at: expect.stringMatching(MOMENT) });
-  expect((await ringneck(['snapshot'], { env })).stdout).toBe(`${join(data, 'snapshot.duckdb')}\n`);
+  expect((await runHere(['snapshot'], { env })).stdout).toBe(`${join(data, 'snapshot.duckdb')}\n`);
 
   const nights = 'SELECT user_id, count(*) > 0 AS any FROM sleep GROUP BY ALL ORDER BY ALL';
-  expect(await ringneck(['sql', nights, '--format', 'csv'], { env })).toEqual({
+  expect(await runHere(['sql', nights, '--format', 'csv'], { env })).toEqual({
     code: 0,
     stdout: 'user_id,any\nada,true\nben,true\n',
     stderr: '',
@@ -165,15 +169,15 @@ test('from a token to SQL: the shapes of every report', async () => {
 
 test('accounts are paused, resumed, mapped, given mirror tokens, removed', async () => {
   const { data, env } = surroundings();
-  const account = (...args: string[]) => ringneck(['account', ...args], { env });
-  await ringneck(['account', 'add', 'ada', '--service-user', 'told'], { env, input: tokenOf('ada') });
+  const account = (...args: string[]) => runHere(['account', ...args], { env });
+  await runHere(['account', 'add', 'ada', '--service-user', 'told'], { env, input: tokenOf('ada') });
   expect(await account('pause', 'ada')).toEqual({ code: 0, stdout: 'ada paused: paused by command\n', stderr: '' });
-  expect(await ringneck(['backfill', '--last', '2'], { env })).toEqual({
+  expect(await runHere(['backfill', '--last', '2'], { env })).toEqual({
     code: 1,
     stdout: '',
     stderr: 'ringneck: nobody can be asked: ada is paused (paused by command)\n',
   });
-  expect(await ringneck(['nightly'], { env })).toMatchObject({ code: 1, stdout: '' });
+  expect(await runHere(['nightly'], { env })).toMatchObject({ code: 1, stdout: '' });
   expect(JSON.parse((await account('resume', 'ada', '--json')).stdout)).toEqual({
     user_id: 'ada',
     service_user_id: 'told',
@@ -198,7 +202,7 @@ test('accounts are paused, resumed, mapped, given mirror tokens, removed', async
 
 test('a token that cannot be read or is none', async () => {
   const { env } = surroundings();
-  const add = (input: string, ...more: string[]) => ringneck(['account', 'add', 'ada', ...more], { env, input });
+  const add = (input: string, ...more: string[]) => runHere(['account', 'add', 'ada', ...more], { env, input });
   expect(await add('two words')).toEqual({
     code: 2,
     stdout: '',
@@ -211,25 +215,26 @@ test('a token that cannot be read or is none', async () => {
 
 test('what failed is named, and the exit code is 1', async () => {
   const { env } = surroundings();
-  await ringneck(['account', 'add', 'ada'], { env, input: tokenOf('ada') });
+  await runHere(['account', 'add', 'ada'], { env, input: tokenOf('ada') });
   // Nobody listens there any more; the client's own patience is short against that.
   const away = { ...env, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_HEART_RATE_PATH: '/v2/nowhere' };
-  const ended = await ringneck(['backfill', '--from', '2025-01-01', '--to', '2025-01-02', '--resource', 'heart_rate', '--json'], {
+  const ended = await runHere(['backfill', '--from', '2025-01-01', '--to', '2025-01-02', '--resource', 'heart_rate', '--json'], {
     env: away,
   });
   const report = JSON.parse(ended.stdout);
   // A route that is not there is no failure: the collection is not offered.
   expect([ended.code, report.windows, report.failures]).toEqual([0, { planned: 1, done: 1, skipped: 0, failed: 0 }, []]);
-  const status = JSON.parse((await ringneck(['status', '--json'], { env: away })).stdout);
+  const status = JSON.parse((await runHere(['status', '--json'], { env: away })).stdout);
   expect(status.accounts[0].collections[11]).toMatchObject({ name: 'heart_rate', state: 'not_offered' });
 });
 
 test('Ctrl-C stops with 130, and the same command goes on with the run', async () => {
-  const slow = await startSandbox(join(folder, 'slow'), '--rate-limit', '20/2');
-  const { env } = surroundings({ RINGNECK_SERVICE_URL: slow.url });
-  await ringneck(['account', 'add', 'ada'], { env, input: slow.people[0]!.token });
-  const args = ['backfill', '--from', '2025-01-01', '--to', '2025-01-31', '--json'];
-  const first = await startRingneck(args, { env });
+  const service = await startFaultService({ '/v2/usercollection/sleep': { fault: 'hang' } }, { upstream: sandbox.url });
+  onTestFinished(() => service.close());
+  const { env } = surroundings({ RINGNECK_SERVICE_URL: service.url });
+  await runHere(['account', 'add', 'ada'], { env, input: tokenOf('ada') });
+  const args = ['backfill', '--from', '2025-01-01', '--to', '2025-01-10', '--json'];
+  const first = startRingneck(args, { env });
   await first.said('windows');
   first.kill('SIGINT');
   const stopped = await first.end();
@@ -237,10 +242,11 @@ test('Ctrl-C stops with 130, and the same command goes on with the run', async (
   const report = JSON.parse(stopped.stdout);
   expect(report).toMatchObject({ state: 'stopped', failures: [] });
   expect(report.windows.done).toBeLessThan(report.windows.planned);
-  const status = JSON.parse((await ringneck(['status', '--json'], { env })).stdout);
+  const status = JSON.parse((await runHere(['status', '--json'], { env })).stdout);
   expect(status.queue.waiting).toBe(0);
 
-  const second = await ringneck(args, { env });
+  service.on('/v2/usercollection/sleep', () => undefined);
+  const second = await runHere(args, { env });
   expect(second.code).toBe(0);
   expect(JSON.parse(second.stdout)).toMatchObject({
     run: report.run,
@@ -251,10 +257,10 @@ test('Ctrl-C stops with 130, and the same command goes on with the run', async (
 
 test('a key that is missing is said at once, in one line', async () => {
   const { data, env } = surroundings();
-  await ringneck(['account', 'add', 'ada'], { env, input: tokenOf('ada') });
+  await runHere(['account', 'add', 'ada'], { env, input: tokenOf('ada') });
   rmSync(join(data, 'secret.key'));
   for (const args of [['backfill', '--last', '1'], ['nightly']]) {
-    const { code, stdout, stderr } = await ringneck(args, { env });
+    const { code, stdout, stderr } = await runHere(args, { env });
     expect([code, stdout, stderr.split('\n').length]).toEqual([2, '', 2]);
     expect(stderr).toMatch(
       /^ringneck: .*accounts\.secret was sealed with a key that is missing: set RINGNECK_SECRET_KEY to it, or put .*secret\.key back/,

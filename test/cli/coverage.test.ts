@@ -5,10 +5,11 @@ import type { CoverageReport, CoverageRun, CoverageState } from '../../jobs/cove
 import { coverageLines } from '../../src/cli/coverage/calendar.ts';
 import { type Answer, type Asked, type FaultService, startFaultService } from '../support/fault-service.ts';
 import { type House, openHouse } from '../support/house.ts';
+import { MAIN, ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { STRESS } from '../support/wire.ts';
 import { COLLECTIONS, HEART_RATE, shift } from '../support/wire-reader.ts';
-import { MAIN, ringneck } from './ringneck.ts';
+import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 
@@ -278,7 +279,7 @@ test('the command: exit 1 while something is missing, 0 once it is repaired; its
     await work(house);
     await house.close();
   };
-  const none = await ringneck(['coverage', '--json'], { env });
+  const none = await runHere(['coverage', '--json'], { env });
   expect([none.code, none.stdout]).toEqual([0, '[]\n']);
   await inHouse(async house => {
     await house.add([{ name: 'ada', token: 'token' }]);
@@ -295,7 +296,7 @@ test('the command: exit 1 while something is missing, 0 once it is repaired; its
   ]);
   failing = false;
   await inHouse(house => house.operations.resumeAccount({ name: 'ada' }));
-  const repaired = await ringneck(['coverage', ...only, '--repair'], { env });
+  const repaired = await runHere(['coverage', ...only, '--repair'], { env });
   expect(repaired.stderr).toContain('read 2 of 2 windows that were missing');
   expect(repaired.stdout).toBe(
     `
@@ -311,7 +312,7 @@ F failed  ? suspicious  ~ pending  _ not asked
 `.slice(1),
   );
   expect(repaired.code).toBe(0);
-  const wrong = await ringneck(['coverage', '--user', 'adda'], { env });
+  const wrong = await runHere(['coverage', '--user', 'adda'], { env });
   expect([wrong.code, wrong.stdout, wrong.stderr]).toEqual([2, '', 'ringneck: no account "adda": there are ada\n']);
 });
 

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { ringneck, startRingneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { ringneck, startRingneck } from './ringneck.ts';
 
 /** Processes whose command line or environment names this, on Linux. */
 function processesOf(mark: string): string[] {
@@ -31,7 +31,7 @@ test('it runs in an empty folder whatever the settings, answers its questions, a
     RINGNECK_PORT: 'x',
     RINGNECK_QUEUE_URL: 'redis://127.0.0.1:9',
   };
-  const { code, stdout, stderr } = await ringneck(['demo', '--no-wait', '--days', '40'], { cwd, env });
+  const { code, stdout, stderr } = await ringneck(['demo', '--no-wait', '--days', '10'], { cwd, env });
   expect([code, stderr.match(/rror/)]).toEqual([0, null]);
   expect(stdout).toMatch(SECTIONS);
   expect(stdout).toContain('The warehouse is data-demo/warehouse.duckdb, a plain DuckDB file.');
@@ -47,7 +47,7 @@ test('it runs in an empty folder whatever the settings, answers its questions, a
 
   // A second one starts afresh, and stays when told to.
   writeFileSync(join(cwd, 'data-demo', 'stray'), '');
-  const second = await startRingneck(['demo', '--no-wait', '--days', '10', '--keep'], { cwd });
+  const second = startRingneck(['demo', '--no-wait', '--days', '10', '--keep'], { cwd });
   let line = '';
   while (!line.includes('Ctrl-C ends them')) line = await second.line();
   expect(existsSync(join(cwd, 'data-demo', 'stray'))).toBe(false);
@@ -77,7 +77,7 @@ test('a folder of that name which no demo made is left alone', async () => {
 
 test('Ctrl-C in the middle ends it with 130, and its service too', async () => {
   const cwd = tempFolder();
-  const demo = await startRingneck(['demo', '--no-wait'], { cwd });
+  const demo = startRingneck(['demo', '--no-wait'], { cwd });
   await demo.said('windows');
   demo.kill('SIGINT');
   expect((await demo.end()).code).toBe(130);

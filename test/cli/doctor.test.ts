@@ -11,10 +11,10 @@ import { examineSettings } from '../../src/cli/doctor/settings.ts';
 import { examineWarehouse } from '../../src/cli/doctor/warehouse.ts';
 import { readSettings } from '../../src/config.ts';
 import { freePort, hasRedis, startRedis } from '../queue/redis-server.ts';
+import { ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse } from '../support/warehouse.ts';
 import { openListeningHouse, TOKENS } from './listening-house.ts';
-import { ringneck } from './ringneck.ts';
 
 const folder = tempFolder();
 let folders = 0;

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { EVENT_JOB_OPTIONS, eventQueue } from '../../jobs/accept-event.ts';
 import { readEvents } from '../../jobs/erase-events.ts';
 import { warehouseId } from '../../jobs/runs.ts';
@@ -9,15 +9,17 @@ import { searchRedis } from '../../src/queue/search-redis.ts';
 import type { Word } from '../../src/warehouse/search.ts';
 import { hasRedis, startRedis } from '../queue/redis-server.ts';
 import { openHouse } from '../support/house.ts';
+import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { withDuckDB } from '../support/warehouse.ts';
-import { ringneck, type Sandbox, startSandbox } from './ringneck.ts';
+import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 let sandbox: Sandbox;
 beforeAll(async () => {
-  sandbox = await startSandbox(join(folder, 'service'));
+  sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-31' });
 });
+afterAll(() => sandbox.close());
 
 const eventOf = (userId: string, documentId: string) => ({
   event_type: 'create',
@@ -38,7 +40,7 @@ async function accept(data: string, settings: Settings = {}): Promise<string> {
   await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
   const { queues, warehouse } = await house.owner.pipeline();
   const [ada, adam] = sandbox.people;
-  const events = [eventOf(ada!.user_id, 'hers-1'), eventOf(adam!.user_id, 'his'), eventOf(ada!.user_id, 'hers-2'), eventOf('x', 'theirs')];
+  const events = [eventOf(ada!.userId, 'hers-1'), eventOf(adam!.userId, 'his'), eventOf(ada!.userId, 'hers-2'), eventOf('x', 'theirs')];
   const jobs = events.map((event, i) => ({
     name: 'event',
     data: { receivedAt: 1_736_000_000_000_000 + i, event: JSON.stringify(event), misses: i },
@@ -73,10 +75,10 @@ test('accepted events of others outlive the erasing, those of the person do not'
   await accept(data, settings);
   // A queue that was kept aside when it was broken, and a loss that is not made good yet.
   mkdirSync(join(data, 'queue/database.broken-2025-01-01'));
-  writeFileSync(join(data, 'queue/database.broken-2025-01-01/1234'), sandbox.people[0]!.user_id);
+  writeFileSync(join(data, 'queue/database.broken-2025-01-01/1234'), sandbox.people[0]!.userId);
   writeFileSync(join(data, 'queue/database.lost'), '');
   const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_QUEUE_PREFIX: 'ours' };
-  const { code, stdout } = await ringneck(['account', 'remove', 'ada', '--erase', '--yes', '--json'], { env });
+  const { code, stdout } = await runHere(['account', 'remove', 'ada', '--erase', '--yes', '--json'], { env });
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ events: 2, found: [], unsearched: [] });
   expect(existsSync(join(data, 'erasing-events.json'))).toBe(false);
@@ -93,7 +95,7 @@ test('where it cannot be done all events wait as before', async () => {
     await connection.run(`INSERT INTO own VALUES ('ada'); INSERT INTO beside VALUES ('ada')`);
   });
   const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url };
-  expect(await ringneck(['account', 'remove', 'ada', '--erase', '--yes'], { env })).toMatchObject({ code: 1, stdout: '' });
+  expect(await runHere(['account', 'remove', 'ada', '--erase', '--yes'], { env })).toMatchObject({ code: 1, stdout: '' });
   expect(existsSync(join(data, 'erasing.json'))).toBe(false);
   expect(await held(data)).toEqual([
     [0, 'hers-1', 0],
@@ -113,8 +115,8 @@ test.runIf(hasRedis)(
     const settings = { queueUrl: redis.url };
     const id = await accept(data, settings);
     const otherId = await accept(beside, settings);
-    const [{ user_id }] = sandbox.people as [Sandbox['people'][number]];
-    const words: Word[] = [{ what: 'service id', text: user_id }];
+    const [{ userId }] = sandbox.people as [Sandbox['people'][number]];
+    const words: Word[] = [{ what: 'service id', text: userId }];
     const find = (warehouseId: string, what = words) => searchRedis({ url: redis.url, address: '', prefix: 'ringneck', warehouseId }, what);
     // What every job has, and what one is of: names of accounts too.
     const names: Word[] = ['event', 'data', 'ada'].map(text => ({ what: 'name', text }));
@@ -128,7 +130,7 @@ test.runIf(hasRedis)(
     expect(await find(id)).toEqual([{ what: 'service id', where: `the queue events-${id}` }]);
 
     const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_QUEUE_URL: redis.url };
-    const { code, stdout } = await ringneck(['account', 'remove', 'ada', '--erase', '--yes', '--json'], { env });
+    const { code, stdout } = await runHere(['account', 'remove', 'ada', '--erase', '--yes', '--json'], { env });
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ events: 2, found: [], unsearched: [] });
     expect(await find(id)).toEqual([]);
@@ -136,7 +138,7 @@ test.runIf(hasRedis)(
     expect(await held(data, settings)).toEqual(OTHERS);
 
     await redis.kill();
-    const later = await ringneck(['account', 'remove', 'adam', '--erase', '--yes'], { env });
+    const later = await runHere(['account', 'remove', 'adam', '--erase', '--yes'], { env });
     expect(later).toMatchObject({ code: 75, stderr: expect.stringMatching(/^ringneck: Redis at 127\.0\.0\.1:\d+ gives no answer/) });
     // Not begun: nothing is in the way of others.
     expect(existsSync(join(data, 'erasing.json'))).toBe(false);

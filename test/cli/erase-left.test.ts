@@ -1,32 +1,35 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EVENT_JOB_OPTIONS, eventQueue } from '../../jobs/accept-event.ts';
 import { readEvents } from '../../jobs/erase-events.ts';
 import { startFetching } from '../../jobs/fetch-document.ts';
 import type { EraseReport } from '../../src/cli/erase/erase.ts';
 import { until } from '../queue/until.ts';
 import { openHouse } from '../support/house.ts';
+import { ringneck } from '../support/ringneck.ts';
+import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { rowsOf, withDuckDB } from '../support/warehouse.ts';
-import { ringneck, type Sandbox, startSandbox } from './ringneck.ts';
+import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 let sandbox: Sandbox;
 beforeAll(async () => {
-  sandbox = await startSandbox(join(folder, 'service'));
+  sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-31' });
 });
+afterAll(() => sandbox.close());
 
 function surroundings(name: string) {
   const data = join(folder, name);
   const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_LOG_LEVEL: 'warn' };
-  const cli = (args: string[]) => ringneck(args, { env });
+  const cli = (args: string[]) => runHere(args, { env });
   const erase = async (who = 'ada'): Promise<{ code: unknown; stderr: string; report: EraseReport }> => {
     const { code, stdout, stderr } = await cli(['account', 'remove', who, '--erase', '--yes', '--json']);
     return { code, stderr, report: JSON.parse(stdout) as EraseReport };
   };
-  return { data, cli, erase };
+  return { data, env, cli, erase };
 }
 
 test('files on another disk are replaced there, halves of copies go, and what cannot be searched is said', async () => {
@@ -42,7 +45,7 @@ test('files on another disk are replaced there, halves of copies go, and what ca
   mkdirSync(join(data, 'snapshots'), { recursive: true });
   // What kills have left: a PID of nobody, and copies that were never published.
   for (const path of [half, `${half}.wal`, join(data, 'snapshot.duckdb.new')]) copyFileSync(join(data, 'snapshot.duckdb'), path);
-  writeFileSync(join(data, 'erasing-events.json.999999999.new'), sandbox.people[0]!.user_id);
+  writeFileSync(join(data, 'erasing-events.json.999999999.new'), sandbox.people[0]!.userId);
   for (const name of ['warehouse.duckdb', 'snapshot.duckdb', 'queue']) {
     renameSync(join(data, name), join(disk, name));
     symlinkSync(join(disk, name), join(data, name));
@@ -107,21 +110,21 @@ test('what comes of an erased person afterwards is not noted, until the account 
   expect((await erase('ada')).report).toMatchObject({ same_person: ['ben'], found: [] });
   expect((await erase('ben')).report).toMatchObject({ same_person: [], found: [] });
 
-  const { noted, meta } = await settle(event(person!.user_id, 1), event('somebody-else', 2), event(person!.user_id, 3));
+  const { noted, meta } = await settle(event(person!.userId, 1), event('somebody-else', 2), event(person!.userId, 3));
   expect(noted).toEqual([['object-2', null, 'unknown_user']]);
-  expect(meta).not.toContain(person!.user_id);
+  expect(meta).not.toContain(person!.userId);
 
   const again = await openHouse(data, sandbox.url);
   await again.add([{ name: 'ada', token: person!.token }]);
   await again.close();
-  expect((await settle(event(person!.user_id, 4))).noted.map(([id, user]) => [id, user])).toEqual([
+  expect((await settle(event(person!.userId, 4))).noted.map(([id, user]) => [id, user])).toEqual([
     ['object-2', null],
     ['object-4', 'ada'],
   ]);
 }, 120_000);
 
 test('while an account is being erased nobody reads, and the command that finishes it says what it found', async () => {
-  const { data, cli } = surroundings('interrupted');
+  const { data, env, cli } = surroundings('interrupted');
   const house = await openHouse(data, sandbox.url);
   await house.add([{ name: 'complete', token: sandbox.people[0]!.token }]);
   await house.close();
@@ -133,7 +136,7 @@ test('while an account is being erased nobody reads, and the command that finish
   writeFileSync(join(data, 'erasing.json'), JSON.stringify(marker));
   const read = await cli(['sql', 'SELECT 1']);
   expect(read).toMatchObject({ code: 75, stdout: '', stderr: expect.stringContaining('is being erased') });
-  const listed = await cli(['account', 'list', '--json']);
+  const listed = await ringneck(['account', 'list', '--json'], { env });
   expect(listed).toMatchObject({ code: 1, stdout: '[]\n' });
   expect(listed.stderr).toContain(`still found of complete:\n  the token in ${join(data, 'token.txt')}\n`);
   expect(listed.stderr).toContain(`exports, not searched and left as they are:\n  ${join(data, 'out')}\n`);

@@ -1,34 +1,45 @@
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Searched, SearchOrder } from '../../src/cli/erase/search.ts';
 import { hashAccount, isEmpty } from '../support/account-rows.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { openHouse } from '../support/house.ts';
+import { MAIN, ringneck, startRingneck } from '../support/ringneck.ts';
+import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { withDuckDB } from '../support/warehouse.ts';
-import { MAIN, ringneck, type Sandbox, startRingneck, startSandbox } from './ringneck.ts';
+import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 let sandbox: Sandbox;
 beforeAll(async () => {
-  sandbox = await startSandbox(join(folder, 'service'));
+  sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-31' });
 });
+afterAll(() => sandbox.close());
 
 let folders = 0;
 function surroundings(env: Record<string, string> = {}) {
   const data = join(folder, `d${++folders}`);
   const all = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_PORT: '0', RINGNECK_LOG_LEVEL: 'warn', ...env };
-  const cli = (args: string[], input?: string) => ringneck(args, { env: all, ...(input === undefined ? {} : { input }) });
+  const cli = (args: string[], input = '') => runHere(args, { env: all, input });
   return { data, env: all, cli };
 }
 
-/** Two people whose names begin alike, with some days of each. */
-async function fill(data: string): Promise<House> {
-  const house = await openHouse(data, sandbox.url);
-  await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
-  await house.backfill({ from: '2025-01-01', to: '2025-01-03' });
-  return house;
+let filling: Promise<string> | undefined;
+
+/** A folder with two people whose names begin alike, and some days of each. Made once: each test has a copy. */
+async function fill(data: string): Promise<void> {
+  filling ??= (async () => {
+    const filled = join(folder, 'filled');
+    const house = await openHouse(filled, sandbox.url);
+    await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
+    await house.backfill({ from: '2025-01-01', to: '2025-01-03' });
+    await house.close();
+    return filled;
+  })();
+  cpSync(await filling, data, { recursive: true });
 }
 
 /** What the search's own process finds in a folder that nobody has open. */
@@ -42,9 +53,9 @@ function search(data: string, words: SearchOrder['words']): Promise<Searched> {
   });
 }
 
-const wordsOf = ({ user_id, token }: Sandbox['people'][number]): SearchOrder['words'] => [
+const wordsOf = ({ userId, token }: Sandbox['people'][number]): SearchOrder['words'] => [
   { what: 'name', text: 'ada' },
-  { what: 'service id', text: user_id },
+  { what: 'service id', text: userId },
   { what: 'token', text: token },
 ];
 
@@ -53,9 +64,10 @@ const rowsOfAccount = (path: string, name: string) =>
   withDuckDB(path, connection => hashAccount(async sql => (await connection.runAndReadAll(sql)).getRows(), name));
 
 test('an account is erased, and the search that finds it in the old folder finds it nowhere in the new one', async () => {
-  const { data, cli } = surroundings();
+  const { data, env } = surroundings();
   const [person] = sandbox.people;
-  const house = await fill(data);
+  await fill(data);
+  const house = await openHouse(data, sandbox.url);
   await house.operations.mirrorToken({ name: 'ada' });
   await house.operations.snapshot({});
   await house.close();
@@ -70,7 +82,7 @@ test('an account is erased, and the search that finds it in the old folder finds
   writeFileSync(join(before, 'request.txt'), `authorization: ${Buffer.from(`Bearer ${person!.token}`).toString('base64')}`);
   const dated = statSync(join(data, 'snapshots/ringneck-2025-01-04T0000Z.duckdb'));
 
-  const { code, stdout, stderr } = await cli(['account', 'remove', 'ada', '--erase', '--yes', '--json']);
+  const { code, stdout, stderr } = await ringneck(['account', 'remove', 'ada', '--erase', '--yes', '--json'], { env });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const report = JSON.parse(stdout);
   expect(report).toMatchObject({
@@ -141,11 +153,11 @@ test('what was removed before can be erased later; a name is typed again, and on
 }, 180_000);
 
 test('what the search still finds is said, by file and not by value, and the exit code is 1', async () => {
-  const { data, cli } = surroundings();
+  const { data, env, cli } = surroundings();
   const { token } = sandbox.people[0]!;
   await cli(['account', 'add', 'ada'], token);
   writeFileSync(join(data, 'ada.token'), token);
-  const erased = await cli(['account', 'remove', 'ada', '--erase', '--yes']);
+  const erased = await ringneck(['account', 'remove', 'ada', '--erase', '--yes'], { env });
   expect(erased.code).toBe(1);
   expect(erased.stdout).toContain(`: found\nstill found of ada:\n  the token in ${join(data, 'ada.token')}\n`);
   expect(erased.stdout + erased.stderr).not.toContain(token);
@@ -154,8 +166,8 @@ test('what the search still finds is said, by file and not by value, and the exi
 
 test('a running up pauses for it and goes on where it listened, without the account', async () => {
   const { data, env, cli } = surroundings({ RINGNECK_LOG_LEVEL: 'info' });
-  await (await fill(data)).close();
-  const up = await startRingneck(['up', '--mirror', '0'], { env });
+  await fill(data);
+  const up = startRingneck(['up', '--mirror', '0'], { env });
   await up.said('"msg":"up"');
   const logged = (text: string) => JSON.parse(up.stderr.split('\n').findLast(line => line.includes(`"msg":"${text}"`))!) as { url: string };
   const { url } = logged('up');
@@ -163,10 +175,10 @@ test('a running up pauses for it and goes on where it listened, without the acco
   const token = JSON.parse((await cli(['account', 'mirror-token', 'adam', '--json'])).stdout).token as string;
   expect(await (await fetch(`${url}/ready`)).json()).toEqual({ status: 'ready' });
 
-  const erasing = cli(['account', 'remove', 'ada', '--erase', '--yes', '--json']);
+  const erasing = ringneck(['account', 'remove', 'ada', '--erase', '--yes', '--json'], { env });
   let refused = 0;
   for (let done = false; !done; ) {
-    done = await Promise.race([erasing.then(() => true), fetch(`${url}/health`).then(() => false)]);
+    done = await Promise.race([erasing.then(() => true), fetch(`${url}/health`).then(() => sleep(50, false))]);
     // Nobody is kept waiting meanwhile, and nothing is taken for done.
     const asked = done ? undefined : await cli(['account', 'list', '--json']);
     if (asked?.code === 75) {
@@ -193,7 +205,7 @@ test('a running up pauses for it and goes on where it listened, without the acco
 
 test('where it cannot be done all is as before', async () => {
   const { data, cli } = surroundings();
-  await (await fill(data)).close();
+  await fill(data);
   const path = join(data, 'warehouse.duckdb');
   // Somebody's own table whose rows need those of the person.
   await withDuckDB(path, async connection => {

@@ -7,10 +7,10 @@ import { writeWhole } from '../../src/cli/export/folder.ts';
 import { planParts } from '../../src/warehouse/export/parts.ts';
 import { openExportSource } from '../../src/warehouse/export/source.ts';
 import { writePart } from '../../src/warehouse/export/write.ts';
+import { ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { openWarehouse, store } from '../support/warehouse.ts';
 import { STRESS } from '../support/wire.ts';
-import { ringneck } from './ringneck.ts';
 
 const folder = tempFolder();
 const data = join(folder, 'data');

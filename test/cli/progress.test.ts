@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Progress } from '../../jobs/run.ts';
 import { formatCount, formatTable } from '../../src/cli/print.ts';
-import { barLine, tellFacts } from '../../src/cli/progress.ts';
+import { barLine } from '../../src/cli/progress.ts';
+import { tellFacts } from '../../src/cli/run-progress.ts';
 
 const progress = (changes: Partial<Omit<Progress, 'windows'>> & { windows?: Partial<Progress['windows']> } = {}): Progress => ({
   documents: 0,
@@ -59,18 +60,17 @@ test.each([
   expect(at(progress())(ms, progress({ windows: { done } }))).toContain(`${left}, `);
 });
 
-test('the bar takes the width that the facts leave, at most 24 and at least 4', () => {
-  const half = progress({ windows: { done: 20 } });
-  expect(barLine(half, 'facts', 80)).toBe(`${'█'.repeat(12)}${'░'.repeat(12)} 50%  facts`);
-  expect(barLine(half, 'facts', 21)).toBe('████░░░░░ 50%  facts');
-  expect(barLine(half, 'facts', 10)).toBe('██░░ 50%  facts');
-  expect(barLine(progress({ windows: { done: 39, failed: 1 } }), 'facts', 80)).toBe(`${'█'.repeat(24)} 100%  facts`);
-  expect(barLine(progress({ windows: { planned: 0 } }), 'facts', 80)).toBe(`${'█'.repeat(24)} 100%  facts`);
+test('the bar takes the width that the facts leave, at most 24 and at least 4, and the line ends with the terminal', () => {
+  expect(barLine(0.5, 'facts', 80)).toBe(`${'█'.repeat(12)}${'░'.repeat(12)} 50%  facts`);
+  expect(barLine(0.5, 'facts', 21)).toBe('████░░░░░ 50%  facts');
+  expect(barLine(0.5, 'facts', 16)).toBe('██░░ 50%  facts');
+  expect(barLine(0.5, 'facts', 10)).toBe('██░░ 50% ');
+  expect(barLine(1, 'facts', 80)).toBe(`${'█'.repeat(24)} 100%  facts`);
 });
 
 test('a line of the usual numbers fits a terminal of 80 columns', () => {
   const facts = '12 s left, 12.3K documents, 4.56M samples, 1,234 requests, 210K/s';
-  expect(barLine(progress({ windows: { done: 20 } }), facts, 80).length).toBeLessThan(80);
+  expect(barLine(0.5, facts, 80)).toBe(`████░░░░ 50%  ${facts}`);
 });
 
 test('a table has no lines and no blanks at the ends', () => {

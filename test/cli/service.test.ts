@@ -1,8 +1,9 @@
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { ringneck, startRingneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { ringneck, startRingneck } from './ringneck.ts';
+import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 let folders = 0;
@@ -11,7 +12,7 @@ const OPTIONS = ['--people', '2', '--seed', '7', '--from', '2025-01-01', '--to',
 
 /** Starts it, reads its first line, and ends it. */
 async function visit(env: Record<string, string>, args: readonly string[]) {
-  const service = await startRingneck(['service', ...args], { env });
+  const service = startRingneck(['service', ...args], { env });
   const first = await service.line();
   return {
     first,
@@ -70,7 +71,7 @@ test('one line of JSON, the tokens at the first start only, and new ones when as
     ['--seed', '8', '7'],
     ['--from', '2024-12-01', '2025-01-01'],
   ] as const) {
-    const other = await ringneck(['service', ...OPTIONS, option, value], { env });
+    const other = await runHere(['service', ...OPTIONS, option, value], { env });
     expect([other.code, other.stdout]).toEqual([2, '']);
     expect(other.stderr).toMatch(new RegExp(`^ringneck: ${option} is ${value}, but .*state\\.json was made with ${stored}; .*\n$`));
   }
@@ -115,7 +116,7 @@ test('a port that is in use is one line, leaves the folder free, and the tokens 
     stderr: `ringneck: cannot listen at 127.0.0.1:${port} (the port is in use); --port chooses another place\n`,
   };
   expect(await ringneck(['service', ...OPTIONS.slice(0, -1), String(port)], { env })).toEqual(refused);
-  const controlPort = await ringneck(['service', ...OPTIONS, '--json', '--control-port', String(port)], { env });
+  const controlPort = await runHere(['service', ...OPTIONS, '--json', '--control-port', String(port)], { env });
   expect(controlPort).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/; --control-port chooses another place\n$/) });
   const service = await visit(env, [...OPTIONS, '--json']);
   const { people, client, control } = JSON.parse(service.first);
@@ -190,7 +191,7 @@ test('its people live: the clock moves, data appear over HTTP, faults go on and 
     ['--fault', 'slow', 'slow is no fault: expected slow=MS'],
     ['--clock-speed', '-1', 'expected a whole number from 0 to 10000'],
   ] as const) {
-    const refused = await ringneck(['service', ...OPTIONS, option, value], { env: newEnv() });
+    const refused = await runHere(['service', ...OPTIONS, option, value], { env: newEnv() });
     expect([refused.code, refused.stdout]).toEqual([2, '']);
     expect(refused.stderr).toContain(message);
   }

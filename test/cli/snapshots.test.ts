@@ -3,15 +3,18 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { Interrupted } from '../../src/cli/interrupt.ts';
+import { keepUpToDate } from '../../src/cli/snapshot-schedule.ts';
 import { Snapshots } from '../../src/cli/snapshots.ts';
 import { silentLog } from '../../src/log.ts';
 import { until } from '../queue/until.ts';
+import { startFaultService } from '../support/fault-service.ts';
 import { openHouse } from '../support/house.ts';
-import { startSandbox as startSandboxService } from '../support/sandbox.ts';
+import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, rowsOf, store, withDuckDB } from '../support/warehouse.ts';
 import { SLEEP, STRESS } from '../support/wire.ts';
-import { ringneck, startRingneck, startSandbox } from './ringneck.ts';
+import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 
@@ -124,50 +127,47 @@ test('without room for it none is begun, the error says what is missing, and the
   expect(readdirSync(disk).sort()).toEqual(['fill', 'snapshot.duckdb', 'snapshots']);
 });
 
-test('while up runs the snapshot follows by itself, also while a backfill goes on, and is sorted after it', {
-  timeout: 180_000,
-}, async () => {
-  // So slow that it goes on until it is stopped.
-  const sandbox = await startSandbox(join(folder, 'service'), '--rate-limit', '2/1');
-  const data = join(folder, 'data');
-  const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_PORT: '0' };
-  const up = await startRingneck(['up'], { env });
-  await up.said('"msg":"up"');
-  await ringneck(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
-  const snapshot = join(data, 'snapshot.duckdb');
-  const ask = async (sql: string) => {
-    if (!existsSync(snapshot)) return undefined;
-    return withDuckDB(':memory:', async connection => {
+test('while up runs the snapshot follows by itself, also while a backfill goes on, and is sorted after it', async () => {
+  const days = { from: '2025-03-05', to: '2025-03-06' };
+  const sandbox = await startSandbox({ count: 1, ...days });
+  onTestFinished(() => sandbox.close());
+  // So that it goes on until it is stopped.
+  const service = await startFaultService({ '/v2/usercollection/sleep': { fault: 'hang' } }, { upstream: sandbox.url });
+  onTestFinished(() => service.close());
+  const house = await openHouse(tempFolder(), service.url);
+  await house.add([{ name: 'ada', token: sandbox.people[0]!.token }]);
+  const { data, snapshot } = house.owner.settings;
+  const interruption = new AbortController();
+  const backfill = house.backfill({ ...days, collections: ['daily_activity', 'sleep'] }, interruption.signal);
+  const isRead = async () => (await house.read(`SELECT count(*) FROM sync.windows WHERE outcome = 'complete'`))[0]![0] === 1;
+  await until('one of two windows is read', isRead);
+
+  const kept = await keepUpToDate(house.owner);
+  await until('it was published during the backfill', () => existsSync(snapshot), 60_000);
+  const ask = (sql: string) =>
+    withDuckDB(':memory:', async connection => {
       await connection.run(`ATTACH '${snapshot}' AS snapshot (READ_ONLY)`);
       await connection.run('USE snapshot');
       return (await rowsOf(connection, sql))[0];
     });
-  };
-  const backfill = await startRingneck(['backfill', '--from', '2024-01-01', '--to', '2025-01-31', '--refresh'], { env });
-  const during = `SELECT state, (SELECT count(*) FROM sync.windows WHERE outcome = 'complete') > 0 AS some FROM sync.runs WHERE kind = 'backfill'`;
-  await until(
-    'it was published during the backfill',
-    async () => {
-      const row = (await ask(during)) as { state: string; some: boolean } | undefined;
-      return row?.state === 'running' && row.some;
-    },
-    90_000,
-  );
-  expect(backfill.process.exitCode).toBe(null);
-  backfill.kill('SIGINT');
-  expect((await backfill.end()).code).toBe(130);
-  const after = `SELECT count(*) AS n FROM sync.runs, sync.snapshot WHERE kind = 'backfill' AND state = 'stopped' AND sorted_at = taken_at`;
-  await until('it was sorted after the backfill', async () => ((await ask(after)) as { n: number }).n === 1, 90_000);
-  up.kill('SIGTERM');
-  expect((await up.end()).code).toBe(0);
+  expect(await ask(`SELECT state, (SELECT count(*) FROM daily_activity) AS documents FROM sync.runs`)).toEqual({
+    state: 'running',
+    documents: 2,
+  });
+  interruption.abort(new Interrupted());
+  expect(await backfill).toMatchObject({ state: 'stopped' });
+  const isSorted = `SELECT count(*) AS n FROM sync.runs, sync.snapshot WHERE state = 'stopped' AND sorted_at = taken_at`;
+  await until('it was sorted after the backfill', async () => ((await ask(isSorted)) as { n: number }).n === 1, 60_000);
+  await kept.close();
+  await house.close();
   expect(readdirSync(data).filter(name => name.startsWith('snapshot'))).toEqual(['snapshot.duckdb']);
-  const dated = await ringneck(['snapshot', '--dated', '--json'], { env });
+  const dated = await runHere(['snapshot', '--dated', '--json'], { env: { RINGNECK_DATA: data } });
   expect([dated.code, Object.keys(JSON.parse(dated.stdout))]).toEqual([0, ['path', 'at', 'manifest', 'sha256']]);
 });
 
 test('a run brings the snapshot that is there up to date at its end, and makes none for somebody who has none', async () => {
   const days = { from: '2025-03-05', to: '2025-03-06' };
-  const service = await startSandboxService({ count: 1, ...days });
+  const service = await startSandbox({ count: 1, ...days });
   onTestFinished(() => service.close());
   const house = await openHouse(tempFolder(), service.url);
   await house.add([{ name: 'ada', token: service.people[0]!.token }]);

@@ -2,10 +2,10 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { MAIN } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { openWarehouse, store } from '../support/warehouse.ts';
 import { STRESS } from '../support/wire.ts';
-import { MAIN } from './ringneck.ts';
 
 // `script` of util-linux gives a command a terminal; other systems have another one, or none.
 const able = process.platform === 'linux' && spawnSync('script', ['--version']).status === 0;

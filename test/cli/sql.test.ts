@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFi
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { until } from '../queue/until.ts';
+import { MAIN, type Running, ringneck, startRingneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { openWarehouse, store } from '../support/warehouse.ts';
 import { STRESS } from '../support/wire.ts';
-import { MAIN, type Running, ringneck, startRingneck } from './ringneck.ts';
 
 const folder = tempFolder();
 const data = join(folder, 'data');
@@ -106,12 +106,12 @@ test('an output that cannot take the result is one line and exit code 1', () => 
 const ENDLESS = 'SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range * b.range % 7 = 3';
 
 test('Ctrl-C ends a long query with 130, and one that writes at the end of a line', async () => {
-  const running = await startRingneck(['sql', ENDLESS], { env: private_ });
+  const running = startRingneck(['sql', ENDLESS], { env: private_ });
   await processOf(running);
   running.kill('SIGINT');
   expect(await running.end()).toEqual({ code: 130, stdout: '', stderr: 'ringneck: interrupted\n' });
 
-  const writing = await startRingneck(['sql', 'SELECT i, repeat(i::VARCHAR, 9) AS t FROM range(3000000000) t(i)', '--format', 'json'], {
+  const writing = startRingneck(['sql', 'SELECT i, repeat(i::VARCHAR, 9) AS t FROM range(3000000000) t(i)', '--format', 'json'], {
     env: private_,
   });
   await writing.line();
@@ -123,7 +123,7 @@ test('Ctrl-C ends a long query with 130, and one that writes at the end of a lin
 });
 
 test('a query whose process is killed is told in one line', async () => {
-  const running = await startRingneck(['sql', ENDLESS], { env: private_ });
+  const running = startRingneck(['sql', ENDLESS], { env: private_ });
   process.kill(await processOf(running), 'SIGKILL');
   expect(await running.end()).toEqual({
     code: 1,
@@ -134,7 +134,7 @@ test('a query whose process is killed is told in one line', async () => {
 });
 
 test('when the command is killed its query ends too, and leaves nothing behind', async () => {
-  const running = await startRingneck(['sql', ENDLESS], { env: private_ });
+  const running = startRingneck(['sql', ENDLESS], { env: private_ });
   const query = await processOf(running);
   running.kill('SIGKILL');
   await running.end();
@@ -143,7 +143,7 @@ test('when the command is killed its query ends too, and leaves nothing behind',
 
 test('the process of a query has none of our settings, another home and an empty folder', async () => {
   if (!existsSync('/proc/self/environ')) return;
-  const running = await startRingneck(['sql', ENDLESS], {
+  const running = startRingneck(['sql', ENDLESS], {
     env: { ...private_, RINGNECK_SECRET_KEY: 'a key that is secret', TZ: 'Asia/Tokyo' },
   });
   const query = await processOf(running);

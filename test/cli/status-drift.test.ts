@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openHouse } from '../support/house.ts';
+import { ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { STRESS } from '../support/wire.ts';
-import { ringneck } from './ringneck.ts';
 
 const folder = tempFolder();
 const DAY = 86_400_000;

@@ -1,11 +1,10 @@
 import { join } from 'node:path';
-import { CommanderError } from 'commander';
-import { expect, onTestFinished, test, vi } from 'vitest';
-import { createProgram } from '../../src/cli/program.ts';
+import { expect, test } from 'vitest';
 import { until } from '../queue/until.ts';
+import { ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { openListeningHouse } from './listening-house.ts';
-import { ringneck } from './ringneck.ts';
+import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 let folders = 0;
@@ -13,7 +12,7 @@ const newFolder = () => join(folder, `d${++folders}`);
 
 test('ensure, list and remove work through the door, against the real service', async () => {
   const { house, keeper, webhooks, env, subscribed } = await openListeningHouse(newFolder());
-  const cli = (...args: string[]) => ringneck(['subscriptions', ...args], { env });
+  const cli = (...args: string[]) => runHere(['subscriptions', ...args], { env });
 
   // An owner that is no `up` does not listen at the callback.
   expect(await cli('ensure')).toEqual({
@@ -44,7 +43,7 @@ test('ensure, list and remove work through the door, against the real service', 
     renewed_at: expect.any(String),
     expiration_time: new Date(expiration_time).toISOString(),
   });
-  const text = await cli('list');
+  const text = await ringneck(['subscriptions', 'list'], { env });
   expect(text.stdout.split('\n')).toHaveLength(35);
   expect(text.stdout).not.toContain('not-for-logs');
 
@@ -63,7 +62,7 @@ test('remove --on-next-event: the event is answered 410, and so the service canc
   const { house, keeper, webhooks, env, subscribed } = await openListeningHouse(newFolder());
   keeper.start();
   await keeper.ensure();
-  const removed = await ringneck(['subscriptions', 'remove', '--on-next-event', '--json'], { env });
+  const removed = await runHere(['subscriptions', 'remove', '--on-next-event', '--json'], { env });
   expect([removed.code, JSON.parse(removed.stdout)]).toEqual([0, { removed: 0, failed: [], listed: false, on_next_event: true }]);
   expect(subscribed()).toHaveLength(33);
 
@@ -101,11 +100,11 @@ test('list and remove work without up; ensure does not', async () => {
   await keeper.ensure();
   await leave();
   const elsewhere = { ...env, RINGNECK_DATA: newFolder() };
-  const list = await ringneck(['subscriptions', 'list', '--json'], { env: elsewhere });
+  const list = await runHere(['subscriptions', 'list', '--json'], { env: elsewhere });
   expect(JSON.parse(list.stdout).map(({ state }: { state: string }) => state)).toEqual(Array(33).fill('unknown'));
-  expect((await ringneck(['subscriptions', 'ensure'], { env: elsewhere })).code).toBe(75);
+  expect((await runHere(['subscriptions', 'ensure'], { env: elsewhere })).code).toBe(75);
   expect(subscribed()).toHaveLength(33);
-  expect((await ringneck(['subscriptions', 'remove', '--json'], { env: elsewhere })).stdout).toBe(
+  expect((await runHere(['subscriptions', 'remove', '--json'], { env: elsewhere })).stdout).toBe(
     '{"removed":33,"failed":[],"listed":true,"on_next_event":false}\n',
   );
   expect(subscribed()).toEqual([]);
@@ -114,7 +113,7 @@ test('list and remove work without up; ensure does not', async () => {
 test('without webhooks there is nothing to list, and with a wrong secret it says what to check', async () => {
   const { env } = await openListeningHouse(newFolder());
   const { RINGNECK_SERVICE_URL } = env;
-  const off = await ringneck(['subscriptions', 'list'], {
+  const off = await runHere(['subscriptions', 'list'], {
     env: { RINGNECK_DATA: newFolder(), RINGNECK_SERVICE_URL: RINGNECK_SERVICE_URL! },
   });
   expect(off).toEqual({
@@ -135,16 +134,8 @@ test('without webhooks there is nothing to list, and with a wrong secret it says
 test.each([['subscriptions'], ['subscriptions', 'ensure'], ['subscriptions', 'list'], ['subscriptions', 'remove'], ['doctor']])(
   'the help of %s %s has an example',
   async (...command) => {
-    let stdout = '';
-    vi.spyOn(process.stdout, 'write').mockImplementation(text => {
-      stdout += text;
-      return true;
-    });
-    onTestFinished(() => void vi.restoreAllMocks());
-    const end = await createProgram()
-      .parseAsync(['node', 'ringneck', ...command, '--help'])
-      .catch((error: unknown) => error);
-    expect(end).toBeInstanceOf(CommanderError);
+    const { code, stdout } = await runHere([...command, '--help']);
+    expect(code).toBe(0);
     expect(stdout).toMatch(/\nExample:\n {2}ringneck /);
   },
 );

@@ -8,10 +8,10 @@ import { UsageError } from '../../src/errors.ts';
 import { silentLog } from '../../src/log.ts';
 import { type Catalogue, declareCatalogue, readCatalogue } from '../../src/warehouse/catalogue.ts';
 import { openHouse } from '../support/house.ts';
+import { ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { openWarehouse, store, withDuckDB } from '../support/warehouse.ts';
 import { ACTIVITY, STRESS } from '../support/wire.ts';
-import { ringneck } from './ringneck.ts';
 
 const folder = tempFolder();
 const data = join(folder, 'data');

@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { MAIN } from '../support/ringneck.ts';
+import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { MAIN, ringneck, type Sandbox, startSandbox } from './ringneck.ts';
+import { runHere } from './run-here.ts';
 
 // `script` of util-linux gives a command a terminal; other systems have another one, or none.
 const able = process.platform === 'linux' && spawnSync('script', ['--version']).status === 0;
@@ -17,8 +19,10 @@ const MOVEMENTS = new RegExp(`${ESCAPE}(\\[[0-9;?]*[A-Za-z]|[78])`, 'g');
 
 let sandbox: Sandbox;
 beforeAll(async () => {
-  if (able) sandbox = await startSandbox(join(folder, 'service'), '--rate-limit', '20/2');
+  // So that the bar has to wait.
+  sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-10', settings: { rateLimit: { requests: 8, seconds: 1 } } });
 });
+afterAll(() => sandbox.close());
 
 /** Runs a command at a terminal of this width; `typed` is what its user answers to what the terminal shows. */
 async function atTerminal(columns: number, args: string[], env: Record<string, string>, typed: [shown: string, keys: string][] = []) {
@@ -47,8 +51,8 @@ async function atTerminal(columns: number, args: string[], env: Record<string, s
 
 test.runIf(able)('the bar shows how it goes, fits the line and ends full', async () => {
   const env = { RINGNECK_DATA: join(folder, 'bar'), RINGNECK_SERVICE_URL: sandbox.url };
-  await ringneck(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
-  const { code, plain } = await atTerminal(90, ['backfill', '--from', '2025-01-01', '--to', '2025-01-31'], env);
+  await runHere(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
+  const { code, plain } = await atTerminal(90, ['backfill', '--from', '2025-01-01', '--to', '2025-01-10'], env);
   expect(code).toBe(0);
   const frames = plain.split('\n').filter(line => /[█░]/.test(line));
   expect(frames.length).toBeGreaterThan(3);
@@ -58,7 +62,7 @@ test.runIf(able)('the bar shows how it goes, fits the line and ends full', async
   expect(plain).toMatch(/, \d+ waits, /);
   expect(plain).toMatch(/, [\d,.KM]+\/s/);
   expect(frames.at(-1)).toMatch(/^█+ 100% {2}\d/);
-  expect(plain).toContain('\n2025-01-01 to 2025-01-31: complete\n');
+  expect(plain).toContain('\n2025-01-01 to 2025-01-10: complete\n');
 });
 
 test.runIf(able)('a token that is typed is not shown, and Enter ends it', async () => {
@@ -73,7 +77,7 @@ test.runIf(able)('Ctrl-C at the prompt ends with 130, Ctrl-D says that there was
   const add = (keys: string) => atTerminal(80, ['account', 'add', 'ada'], env, [['Token (not shown): ', keys]]);
   expect(await add('rn_half\u0003')).toMatchObject({ code: 130, shown: 'Token (not shown): \nringneck: interrupted\n' });
   expect(await add('\u0004')).toMatchObject({ code: 2, shown: 'Token (not shown): \nringneck: no token: standard input is empty\n' });
-  expect((await ringneck(['account', 'list', '--json'], { env })).stdout).toBe('[]\n');
+  expect((await runHere(['account', 'list', '--json'], { env })).stdout).toBe('[]\n');
 });
 
 test.runIf(able)('the log of a person is no JSON', async () => {

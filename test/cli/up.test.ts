@@ -1,16 +1,22 @@
 import { existsSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { hasRedis, startRedis } from '../queue/redis-server.ts';
+import { until } from '../queue/until.ts';
+import { startFaultService } from '../support/fault-service.ts';
+import { type Running, ringneck, startRingneck } from '../support/ringneck.ts';
+import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { type Running, ringneck, type Sandbox, startRingneck, startSandbox } from './ringneck.ts';
+import { rowsOf, withDuckDB } from '../support/warehouse.ts';
+import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 let sandbox: Sandbox;
 beforeAll(async () => {
-  sandbox = await startSandbox(join(folder, 'service'));
+  sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-10' });
 });
+afterAll(() => sandbox.close());
 
 let folders = 0;
 function surroundings(env: Record<string, string> = {}) {
@@ -25,9 +31,15 @@ const logged = (up: Running) =>
     .filter(line => line.startsWith('{'))
     .map(line => JSON.parse(line) as { msg: string; url?: string });
 
+const rowsOfSnapshot = (path: string, sql: string) =>
+  withDuckDB(':memory:', async connection => {
+    await connection.run(`ATTACH '${path}' AS snapshot (READ_ONLY)`);
+    return rowsOf(connection, sql);
+  });
+
 test('everything works through the door of a running up, and it ends cleanly on SIGTERM', async () => {
   const { data, env } = surroundings();
-  const up = await startRingneck(['up', '--mirror', '0'], { env });
+  const up = startRingneck(['up', '--mirror', '0'], { env });
   await up.said('"msg":"up"');
   const { url } = logged(up).find(({ msg }) => msg === 'up')!;
   const mirror = logged(up).find(({ msg }) => msg === 'the mirror is served')!.url;
@@ -36,7 +48,7 @@ test('everything works through the door of a running up, and it ends cleanly on 
   expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: 'ok' });
   expect(await (await fetch(`${url}/ready`)).json()).toEqual({ status: 'ready' });
 
-  const cli = (args: string[], input?: string) => ringneck(args, { env, ...(input === undefined ? {} : { input }) });
+  const cli = (args: string[], input = '') => runHere(args, { env, input });
   const person = sandbox.people[0]!;
   expect(await cli(['account', 'add', 'ada'], person.token)).toEqual({ code: 0, stdout: 'ada active\n', stderr: '' });
   expect((await cli(['account', 'pause', 'zoe'])).code).toBe(2);
@@ -45,6 +57,13 @@ test('everything works through the door of a running up, and it ends cleanly on 
   expect(JSON.parse(filled.stdout)).toMatchObject({ state: 'complete', windows: { planned: 12, done: 12 }, failures: [] });
   expect(filled.stderr).toContain('windows, ');
 
+  const snapshot = join(data, 'snapshot.duckdb');
+  const published = `SELECT count(*) AS n FROM snapshot.sync.runs WHERE state = 'complete'`;
+  await until(
+    'the snapshot has followed, asked for by nobody',
+    async () => existsSync(snapshot) && ((await rowsOfSnapshot(snapshot, published))[0] as { n: number }).n === 1,
+    60_000,
+  );
   // The reader never opens the file that is written; the snapshot is made for it.
   expect(await cli(['sql', 'SELECT count(*) > 0 AS some FROM sleep', '--format', 'csv'])).toEqual({
     code: 0,
@@ -73,33 +92,47 @@ test('everything works through the door of a running up, and it ends cleanly on 
 }, 180_000);
 
 test('Ctrl-C of a backfill through the door stops its run and leaves up running; with --detach the run goes on', async () => {
-  const slow = await startSandbox(join(folder, 'slow'), '--rate-limit', '8/2');
-  const { env } = surroundings({ RINGNECK_SERVICE_URL: slow.url });
-  const up = await startRingneck(['up'], { env });
+  let held = Promise.resolve();
+  let answer: () => void = () => undefined;
+  const hold = () => {
+    held = new Promise(resolve => {
+      answer = resolve;
+    });
+  };
+  const service = await startFaultService({}, { upstream: sandbox.url });
+  onTestFinished(() => service.close());
+  service.on('/v2/usercollection/sleep', async () => {
+    await held;
+    return undefined;
+  });
+  const { data, env } = surroundings({ RINGNECK_SERVICE_URL: service.url });
+  const up = startRingneck(['up'], { env });
   await up.said('"msg":"up"');
-  await ringneck(['account', 'add', 'ada'], { env, input: slow.people[0]!.token });
-  const args = ['backfill', '--from', '2025-01-01', '--to', '2025-01-31', '--json'];
-  const first = await startRingneck(args, { env });
+  await runHere(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
+  const args = ['backfill', '--from', '2025-01-01', '--to', '2025-01-10', '--json'];
+  hold();
+  const first = startRingneck(args, { env });
   await first.said('windows');
   first.kill('SIGINT');
   const stopped = await first.end();
   expect(stopped.code).toBe(130);
   expect(JSON.parse(stopped.stdout)).toMatchObject({ state: 'stopped' });
 
-  const detached = await startRingneck([...args, '--detach'], { env });
+  const detached = startRingneck([...args, '--detach'], { env });
   await detached.said('windows');
   detached.kill('SIGINT');
   expect((await detached.end()).code).toBe(130);
   // The command ended before its run did.
-  const running = await ringneck(['status', '--json'], { env });
+  const running = await runHere(['status', '--json'], { env });
   expect(JSON.parse(running.stdout).accounts[0].collections.map(({ state }: { state: string }) => state)).toContain('pending');
-  const last = await ringneck(args, { env });
+  answer();
+  const last = await runHere(args, { env });
   expect(JSON.parse(last.stdout)).toMatchObject({ state: 'complete', failures: [] });
-  // It went on with the run that was stopped.
-  const state = `SELECT state FROM sync.runs WHERE run_id = '${JSON.parse(stopped.stdout).run}'`;
-  expect((await ringneck(['sql', state, '--format', 'csv'], { env })).stdout).toBe('state\ncomplete\n');
   up.kill('SIGINT');
   expect((await up.end()).code).toBe(0);
+  // It went on with the run that was stopped.
+  const state = `SELECT state FROM sync.runs WHERE run_id = '${JSON.parse(stopped.stdout).run}'`;
+  expect(await withDuckDB(join(data, 'warehouse.duckdb'), connection => rowsOf(connection, state))).toEqual([{ state: 'complete' }]);
 }, 180_000);
 
 test('a port that is in use is one line, and the folder is free again', async () => {
@@ -111,17 +144,17 @@ test('a port that is in use is one line, and the folder is free again', async ()
   const { code, stdout, stderr } = await ringneck(['up'], { env });
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toBe(`ringneck: cannot listen at 127.0.0.1:${port} (the port is in use); RINGNECK_PORT chooses another place\n`);
-  expect((await ringneck(['account', 'list'], { env })).code).toBe(0);
+  expect((await runHere(['account', 'list'], { env })).code).toBe(0);
 });
 
 test('after a kill the socket that was left is no hindrance', async () => {
   const { data, env } = surroundings();
-  const up = await startRingneck(['up'], { env });
+  const up = startRingneck(['up'], { env });
   await up.said('"msg":"up"');
   up.kill('SIGKILL');
   await up.end();
   expect(existsSync(join(data, 'control.sock'))).toBe(true);
-  expect((await ringneck(['account', 'list'], { env })).code).toBe(0);
+  expect((await runHere(['account', 'list'], { env })).code).toBe(0);
   rmSync(data, { recursive: true });
 });
 
@@ -129,7 +162,7 @@ test.skipIf(!hasRedis)('with Redis away it ends all the same when it is told to'
   const redis = await startRedis();
   onTestFinished(() => redis.remove());
   const { env } = surroundings({ RINGNECK_QUEUE_URL: redis.url });
-  const up = await startRingneck(['up'], { env });
+  const up = startRingneck(['up'], { env });
   await up.said('"msg":"up"');
   await redis.kill();
   await up.said('Redis is away');

@@ -1,41 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { CommanderError } from 'commander';
-import { expect, onTestFinished, test, vi } from 'vitest';
-import { createProgram } from '../../src/cli/program.ts';
-import { RingneckError } from '../../src/errors.ts';
+import { expect, test } from 'vitest';
+import { type Ended, ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { type Ended, ringneck } from './ringneck.ts';
+import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 let folders = 0;
 const env = (changes: Record<string, string> = {}) => ({ RINGNECK_DATA: join(folder, `d${++folders}`), ...changes });
-
-/** What the program says of a command line that it need not do anything for, in this process: a process for each takes long. */
-async function parse(args: readonly string[]): Promise<Ended> {
-  let stdout = '';
-  let stderr = '';
-  const out = vi.spyOn(process.stdout, 'write').mockImplementation(text => {
-    stdout += text;
-    return true;
-  });
-  const err = vi.spyOn(process.stderr, 'write').mockImplementation(text => {
-    stderr += text;
-    return true;
-  });
-  onTestFinished(() => void vi.restoreAllMocks());
-  try {
-    await createProgram().parseAsync(['node', 'ringneck', ...args]);
-    throw new Error('it was done');
-  } catch (error) {
-    if (error instanceof CommanderError) return { code: error.exitCode === 0 ? 0 : 2, stdout, stderr };
-    if (error instanceof RingneckError) return { code: error.exitCode, stdout, stderr: `${stderr}ringneck: ${error.message}\n` };
-    throw error;
-  } finally {
-    out.mockRestore();
-    err.mockRestore();
-  }
-}
 
 /** Wrong usage: exit 2, one line on stderr, nothing on stdout. */
 function refused(ended: Ended, line: string) {
@@ -65,7 +37,7 @@ test.each([
   ['tables'],
   ['describe'],
 ])('the help of %s %s has an example and the exit codes', async (...command) => {
-  const { code, stdout, stderr } = await parse([...command, '--help']);
+  const { code, stdout, stderr } = await runHere([...command, '--help']);
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toMatch(/^Usage: ringneck /);
   expect(stdout).toMatch(/\nExample:\n {2}(printf .* \| )?ringneck /);
@@ -116,7 +88,7 @@ test.each<[string[], string]>([
   [['service', '--port', '70000'], "option '--port <port>' argument '70000' is invalid. expected a whole number from 0 to 65535"],
   [['service', '--from', '2025-02-01', '--to', '2025-01-01'], '--from 2025-02-01 is after --to 2025-01-01'],
 ])('%j is wrong usage', async (args, line) => {
-  refused(await parse(args), line);
+  refused(await runHere(args), line);
 });
 
 test.each<[string[], string]>([
@@ -161,31 +133,31 @@ test('where there is no account, nobody can be asked', async () => {
   const service = { RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' };
   const nobody = { code: 1, stdout: '', stderr: 'ringneck: there is no account yet: ringneck account add NAME\n' };
   expect(await ringneck(['backfill', '--last', '3'], { env: env(service) })).toEqual(nobody);
-  expect(await ringneck(['backfill', '--last', '3', '--json'], { env: env(service) })).toEqual(nobody);
-  expect(await ringneck(['nightly'], { env: env(service) })).toEqual(nobody);
-  expect(await ringneck(['account', 'list'], { env: env() })).toEqual({
+  expect(await runHere(['backfill', '--last', '3', '--json'], { env: env(service) })).toEqual(nobody);
+  expect(await runHere(['nightly'], { env: env(service) })).toEqual(nobody);
+  expect(await runHere(['account', 'list'], { env: env() })).toEqual({
     code: 0,
     stdout: '',
     stderr: 'no account yet: ringneck account add NAME\n',
   });
-  expect(await ringneck(['account', 'list', '--json'], { env: env() })).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
+  expect(await runHere(['account', 'list', '--json'], { env: env() })).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
 });
 
 test('without an address of the service there is nothing to ask', async () => {
   const data = env();
   const line = 'RINGNECK_SERVICE_URL is not set: the base address of the service, as http://127.0.0.1:4000';
   refused(await ringneck(['up'], { env: data }), line);
-  expect(await ringneck(['account', 'add', 'ada'], { env: data, input: 'token' })).toEqual({
+  expect(await runHere(['account', 'add', 'ada'], { env: data, input: 'token' })).toEqual({
     code: 0,
     stdout: 'ada active\n',
     stderr: 'warning: RINGNECK_SERVICE_URL is not set: the token was not tried\n',
   });
-  refused(await ringneck(['backfill', '--last', '3'], { env: data }), line);
-  refused(await ringneck(['nightly'], { env: data }), line);
+  refused(await runHere(['backfill', '--last', '3'], { env: data }), line);
+  refused(await runHere(['nightly'], { env: data }), line);
 });
 
 test('status of an empty folder', async () => {
-  expect(await ringneck(['status', '--json'], { env: env() })).toEqual({
+  expect(await runHere(['status', '--json'], { env: env() })).toEqual({
     code: 0,
     stdout:
       '{"accounts":[],"queue":{"waiting":0,"active":0,"delayed":0,"failed":0},"webhooks":null,"snapshot":{"at":null},"heart_rate_path":null,"drift":[]}\n',

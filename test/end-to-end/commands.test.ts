@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,8 +10,8 @@ import { readSettings } from '../../src/config.ts';
 import type { RingneckError } from '../../src/errors.ts';
 import { silentLog } from '../../src/log.ts';
 import { childScript, startChild } from '../support/child.ts';
-import { type Ended, runCli, startCli } from '../support/cli.ts';
 import { type FaultService, startFaultService } from '../support/fault-service.ts';
+import { type Ended, ringneck, startRingneck } from '../support/ringneck.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { inspectFile } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -22,12 +23,21 @@ const days = { from: '2025-03-04', to: '2025-03-07' };
 const range = ['--from', days.from, '--to', days.to];
 
 let sandbox: Sandbox;
+/** Who comes to a folder that is held waits ten seconds: meanwhile the rest is done. */
+let refusals: { byHolder: ReturnType<typeof refusedByHolder>; byUp: ReturnType<typeof refusedByUp> };
+const held: ChildProcess[] = [];
 
 beforeAll(async () => {
   sandbox = await startSandbox({ count: 2, ...days, settings: { pageSize: 3 } });
+  refusals = { byHolder: refusedByHolder(), byUp: refusedByUp() };
+  // Looked at when they are asked for.
+  for (const refusal of Object.values(refusals)) refusal.catch(() => {});
 });
 
-afterAll(() => sandbox.close());
+afterAll(async () => {
+  for (const child of held) child.kill('SIGKILL');
+  await sandbox.close();
+});
 
 const settingsFor = (data: string, url = sandbox.url) => ({
   RINGNECK_DATA: data,
@@ -38,11 +48,13 @@ const settingsFor = (data: string, url = sandbox.url) => ({
 });
 
 async function startUp(settings: Record<string, string>, ...parameters: string[]) {
-  const up = startCli(['up', ...parameters], settings);
-  const line = (message: string) => new RegExp(`^(\\{.*"msg":"${message}".*\\})$`, 'm');
-  const { url } = JSON.parse((await up.says(line('up')))[1]!) as { url: string };
-  const mirror = parameters.length ? (JSON.parse((await up.says(line('the mirror is served')))[1]!) as { url: string }).url : '';
-  return { up, url, mirror };
+  const up = startRingneck(['up', ...parameters], { env: settings });
+  const urlOf = async (message: string) => {
+    const line = new RegExp(`^\\{.*"msg":"${message}".*\\}$`, 'm');
+    await up.said(line);
+    return (JSON.parse(line.exec(up.stderr)![0]) as { url: string }).url;
+  };
+  return { up, url: await urlOf('up'), mirror: parameters.length ? await urlOf('the mirror is served') : '' };
 }
 
 /** A service that holds back every answer until it is let go. */
@@ -80,9 +92,16 @@ async function refusedByHolder(): Promise<{ ended: Ended; pid: number }> {
   const settings = settingsFor(join(folder, 'held'));
   await perform(sessionOf(settings), 'listAccounts', {});
   const holder = startChild(childScript, 'own', join(folder, 'held', 'warehouse.duckdb'));
-  onTestFinished(() => void holder.process.kill('SIGKILL'));
+  held.push(holder.process);
   expect(await holder.line()).toBe('ready');
-  return { ended: await runCli(['status'], settings), pid: holder.pid };
+  return { ended: await ringneck(['status'], { env: settings }), pid: holder.pid };
+}
+
+/** A running `up` with a mirror, and what a second one says. */
+async function refusedByUp() {
+  const settings = settingsFor(join(folder, 'up'));
+  const running = await startUp(settings, '--mirror', '0');
+  return { settings, ...running, second: ringneck(['up'], { env: settings }) };
 }
 
 test('every command gives the same through the door of a running `up` as without one, and a folder that has no door is refused', async () => {
@@ -106,10 +125,8 @@ test('every command gives the same through the door of a running `up` as without
     ['snapshot', {}],
     ['status', {}],
   ];
-  // Takes ten seconds, for it waits: meanwhile the rest is done.
-  const refusal = refusedByHolder();
   const ways = ['alone', 'door'] as const;
-  const outputs: Record<string, { name: string; result?: string; message?: string; exitCode?: number }[]> = {};
+  const outputs: Record<string, { name: string; result?: string; message?: string; exitCode?: Ended['code'] }[]> = {};
   for (const way of ways) {
     const data = join(folder, way);
     const settings = settingsFor(data);
@@ -125,12 +142,12 @@ test('every command gives the same through the door of a running `up` as without
       }
     }
     const question = 'SELECT user_id, count(*) AS n, sum(steps) AS steps FROM daily_activity GROUP BY ALL ORDER BY ALL';
-    const { code, stdout } = await runCli(['sql', question, '--format', 'json'], settings);
-    outputs[way].push({ name: 'sql', result: stdout, exitCode: code! });
-    running?.up.process.kill('SIGTERM');
-    if (running) expect(await running.up.ended).toMatchObject({ code: 0, stdout: '' });
+    const { code, stdout } = await ringneck(['sql', question, '--format', 'json'], { env: settings });
+    outputs[way].push({ name: 'sql', result: stdout, exitCode: code });
+    running?.up.kill('SIGTERM');
+    if (running) expect(await running.up.end()).toMatchObject({ code: 0, stdout: '' });
   }
-  const { ended, pid } = await refusal;
+  const { ended, pid } = await refusals.byHolder;
   expect(ended).toMatchObject({ code: 75, stdout: '', stderr: expect.stringContaining(`PID ${pid}`) });
   expect(outputs.door).toEqual(outputs.alone);
   expect(outputs.alone!.flatMap(({ name, exitCode }) => (exitCode === undefined ? [] : [[name, exitCode]]))).toEqual([
@@ -152,26 +169,23 @@ test('every command gives the same through the door of a running `up` as without
 });
 
 test('`up` owns the folder, shows that it lives and can write, serves the mirror to its own tokens, and ends well on SIGTERM', async () => {
-  const data = join(folder, 'up');
-  const settings = settingsFor(data);
-  const { up, url, mirror } = await startUp(settings, '--mirror', '0');
+  const { settings, up, url, mirror, second } = await refusals.byUp;
   expect(await ask(url, '/health')).toEqual({ status: 200, body: { status: 'ok' } });
   expect(await ask(url, '/ready')).toEqual({ status: 200, body: { status: 'ready' } });
 
-  const second = runCli(['up'], settings);
   const [ada] = sandbox.people;
-  expect(await runCli(['account', 'add', 'ada', '--json'], settings, `${ada!.token}\n`)).toMatchObject({ code: 0 });
-  expect(await runCli(['backfill', ...range], settings)).toMatchObject({ code: 0, stdout: expect.stringContaining('complete') });
-  const token = (await runCli(['account', 'mirror-token', 'ada'], settings)).stdout.trim();
+  await addAda(settings);
+  expect(await ringneck(['backfill', ...range], { env: settings })).toMatchObject({ code: 0, stdout: expect.stringContaining('complete') });
+  const { token } = await perform(sessionOf(settings), 'mirrorToken', { name: 'ada' });
   const there = await readEverything(sandbox.url, ada!.token, days);
   const here = await readEverything(mirror, token, days);
   for (const [name, documents] of Object.entries(there)) expect(findDifference(documents, here[name]!), name).toBeUndefined();
   for (const stranger of [undefined, ada!.token, 'x']) expect((await ask(mirror, COLLECTIONS.sleep!, stranger)).status).toBe(401);
   expect(await second).toMatchObject({ code: 75, stdout: '', stderr: expect.stringContaining(`PID ${up.process.pid}`) });
 
-  up.process.kill('SIGTERM');
-  expect(await up.ended).toMatchObject({ code: 0, stdout: '' });
-  const [row] = await withDuckDB(join(data, 'warehouse.duckdb'), async connection =>
+  up.kill('SIGTERM');
+  expect(await up.end()).toMatchObject({ code: 0, stdout: '' });
+  const [row] = await withDuckDB(join(folder, 'up/warehouse.duckdb'), async connection =>
     (await connection.runAndReadAll(`SELECT value FROM sync.meta WHERE key = 'ready_at'`)).getRows(),
   );
   expect(Date.now() - Date.parse(String(row![0]))).toBeLessThan(60_000);
@@ -183,13 +197,13 @@ test('SIGTERM of `up` in the middle of a run leaves it to the next start, which 
   const settings = settingsFor(data, service.url);
   const first = await startUp(settings);
   await addAda(settings);
-  const waiting = startCli(['backfill', ...range, '--json'], settings);
+  const waiting = startRingneck(['backfill', ...range, '--json'], { env: settings });
   while (service.asked.length < 12) await sleep(5);
   const began = Date.now();
-  first.up.process.kill('SIGTERM');
-  expect(await first.up.ended).toMatchObject({ code: 0 });
+  first.up.kill('SIGTERM');
+  expect(await first.up.end()).toMatchObject({ code: 0 });
   expect(Date.now() - began).toBeLessThan(8_000);
-  expect(await waiting.ended).toMatchObject({ code: 75, stdout: '' });
+  expect(await waiting.end()).toMatchObject({ code: 75, stdout: '' });
 
   release();
   const next = await startUp(settings);
@@ -197,9 +211,9 @@ test('SIGTERM of `up` in the middle of a run leaves it to the next start, which 
     const [account] = (await perform(sessionOf(settings), 'status', {})).accounts;
     return account!.collections.filter(({ state }) => state !== 'up_to_date');
   };
-  while ((await unread()).length) await sleep(50);
-  next.up.process.kill('SIGTERM');
-  expect(await next.up.ended).toMatchObject({ code: 0 });
+  while ((await unread()).length) await sleep(250);
+  next.up.kill('SIGTERM');
+  expect(await next.up.end()).toMatchObject({ code: 0 });
   const runs = await withDuckDB(join(data, 'warehouse.duckdb'), async connection =>
     (await connection.runAndReadAll(`SELECT state, ended_at IS NULL FROM sync.runs WHERE kind = 'backfill'`)).getRows(),
   );
@@ -212,10 +226,10 @@ test('Ctrl-C ends a backfill with 130 and marks what is not read; the same comma
   const settings = settingsFor(data, service.url);
   await addAda(settings);
   const command = ['backfill', ...range, '--json'];
-  const backfill = startCli(command, settings);
+  const backfill = startRingneck(command, { env: settings });
   while (service.asked.length < 12) await sleep(5);
-  backfill.process.kill('SIGINT');
-  const ended = await backfill.ended;
+  backfill.kill('SIGINT');
+  const ended = await backfill.end();
   expect(ended, ended.stderr).toMatchObject({ code: 130 });
   const { run, windows } = JSON.parse(ended.stdout);
   expect(windows.done).toBeLessThan(windows.planned);
@@ -225,7 +239,7 @@ test('Ctrl-C ends a backfill with 130 and marks what is not read; the same comma
   expect(states).toEqual([['stopped']]);
 
   release();
-  const again = await runCli(command, settings);
+  const again = await ringneck(command, { env: settings });
   expect(again, again.stderr).toMatchObject({ code: 0 });
   expect(JSON.parse(again.stdout)).toMatchObject({ run, state: 'complete', failures: [] });
   const { hashes, broken } = await inspectFile(data);
@@ -238,7 +252,9 @@ test('Ctrl-C ends a backfill with 130 and marks what is not read; the same comma
 
 test('two commands that come at once are both served, or told to try later', async () => {
   const settings = settingsFor(join(folder, 'at-once'));
-  const both = await Promise.all(sandbox.people.map(({ name, token }) => runCli(['account', 'add', name, '--json'], settings, token)));
+  const both = await Promise.all(
+    sandbox.people.map(({ name, token }) => ringneck(['account', 'add', name, '--json'], { env: settings, input: token })),
+  );
   // Whose owner ends in the very moment of the call is told to try later; nobody fails otherwise, and nothing is half done.
   for (const { code, stderr } of both) expect([0, 75], stderr).toContain(code);
   expect(await perform(sessionOf(settings), 'listAccounts', {})).toHaveLength(both.filter(({ code }) => code === 0).length);

@@ -1,10 +1,16 @@
-import { join } from 'node:path';
-import { describe, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, onTestFinished, test } from 'vitest';
 import { hasRedis, startRedis } from '../queue/redis-server.ts';
-import { killRounds, openKillSetting } from '../support/kill-rounds.ts';
+import { type KillSetting, killRounds, openKillSetting } from '../support/kill-rounds.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
+let setting: KillSetting;
+
+beforeAll(async () => {
+  setting = await openKillSetting(folder);
+}, 120_000);
+
+afterAll(() => setting.close());
 
 describe.each(['embedded', 'redis'] as const)('kill -9 in the middle of a backfill, %s', kind => {
   test.skipIf(kind === 'redis' && !hasRedis)(
@@ -12,7 +18,7 @@ describe.each(['embedded', 'redis'] as const)('kill -9 in the middle of a backfi
     async () => {
       const redis = kind === 'redis' ? await startRedis() : undefined;
       if (redis) onTestFinished(() => redis.remove());
-      await killRounds(await openKillSetting(join(folder, kind), redis?.url), { seed: 11, kills: 2 });
+      await killRounds(setting, { seed: 18, kills: 1, queueUrl: redis?.url });
     },
     180_000,
   );

@@ -4,9 +4,10 @@ import { afterEach, expect, test } from 'vitest';
 import type { WebhookEvent } from '../../schema/webhook.ts';
 import type { OwnerOperations } from '../../src/cli/operations.ts';
 import { findDoor } from '../../src/control/find-door.ts';
-import { type Running, ringneck, type Sandbox, startRingneck } from '../cli/ringneck.ts';
 import { freePort } from '../queue/redis-server.ts';
 import { openHouse } from '../support/house.ts';
+import { type Running, ringneck, startRingneck } from '../support/ringneck.ts';
+import type { SandboxProcess } from '../support/sandbox-process.ts';
 import { inspectFile } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { rowsOf, withDuckDB } from '../support/warehouse.ts';
@@ -29,18 +30,18 @@ const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOStri
 
 const FAULTS = ['lose=0.4', 'repeat=3', 'shuffle', 'delay=1', 'unreadable=1'].flatMap(fault => ['--fault', fault]);
 
-async function startService(): Promise<Sandbox> {
+async function startService(): Promise<SandboxProcess> {
   const range = ['--from', ago(20), '--to', ago(9)];
-  const service = await startRingneck(
+  const service = startRingneck(
     ['service', '--people', '2', ...range, '--port', '0', '--json', '--allow-callback', '127.0.0.0/8', '--delivery-delay', '0', ...FAULTS],
     { env: { RINGNECK_DATA: join(folder, 'service'), RINGNECK_LOG_LEVEL: 'warn' } },
   );
   started.push(service);
-  return JSON.parse(await service.line()) as Sandbox;
+  return JSON.parse(await service.line()) as SandboxProcess;
 }
 
 /** A data folder with an account for each person. */
-async function openData(name: string, { url, people }: Sandbox, more: Record<string, string> = {}) {
+async function openData(name: string, { url, people }: SandboxProcess, more: Record<string, string> = {}) {
   const data = join(folder, name);
   const house = await openHouse(data, url);
   await house.add(people);
@@ -54,7 +55,7 @@ async function openData(name: string, { url, people }: Sandbox, more: Record<str
   return { data, env, run };
 }
 
-async function control({ control: { url, secret } }: Sandbox, path: string, body: object): Promise<WebhookEvent[]> {
+async function control({ control: { url, secret } }: SandboxProcess, path: string, body: object): Promise<WebhookEvent[]> {
   const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
   const answer = await fetch(`${url}/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
   expect(answer.status, path).toBe(200);
@@ -68,7 +69,7 @@ async function until(name: string, isSo: () => Promise<boolean>): Promise<void> 
 }
 
 /** Some days of everybody, with nights that are changed afterwards. Gives the events that we see raised. */
-async function live(sandbox: Sandbox): Promise<WebhookEvent[]> {
+async function live(sandbox: SandboxProcess): Promise<WebhookEvent[]> {
   const raised: WebhookEvent[] = [];
   const act = async (path: string, body: object) => void raised.push(...(await control(sandbox, path, body)));
   for (let day = 0; day < 3; day++) {
@@ -106,7 +107,7 @@ test('events are lost, repeated, late, shuffled, and come before their documents
     RINGNECK_VERIFICATION_TOKEN: 'a-word-of-ours',
   });
   await followed.run('backfill', '--last', '30');
-  const up = await startRingneck(['up'], { env: followed.env });
+  const up = startRingneck(['up'], { env: followed.env });
   started.push(up);
   await up.said('"msg":"up"');
   const door = (await findDoor<OwnerOperations>(followed.data))!;

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Sample } from '../../schema/fields.ts';
-import { runCli, startCli } from '../support/cli.ts';
+import type { OwnerOperations } from '../../src/cli/operations.ts';
+import { findDoor } from '../../src/control/find-door.ts';
+import { startRingneck } from '../support/ringneck.ts';
 import { inspectFile } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { findDifference, readEverything } from '../support/wire-reader.ts';
@@ -11,24 +13,25 @@ const folder = tempFolder();
 const days = { from: '2025-11-01', to: '2025-11-07' };
 const range = ['--from', days.from, '--to', days.to];
 
-/** Service, backfill and mirror, each a process whose machine is in this zone. */
+/** The service in one process, backfill and mirror in another, both of machines in this zone. */
 async function roundTrip(zone: string): Promise<Record<string, string>> {
   const data = join(folder, zone.replace('/', '-'));
   const settings = { TZ: zone, RINGNECK_DATA: data, RINGNECK_PORT: '0', RINGNECK_NIGHTLY: '0 0 29 2 *' };
-  const service = startCli(['service', '--people', '2', '--seed', '7', ...range, '--port', '0', '--json'], settings);
-  while (!service.stdout.includes('\n')) await Promise.race([service.ended, new Promise(resolve => setTimeout(resolve, 20))]);
-  const { url, people } = JSON.parse(service.stdout) as { url: string; people: { name: string; token: string }[] };
-  const connected = { ...settings, RINGNECK_SERVICE_URL: url };
-  const up = startCli(['up', '--mirror', '0'], connected);
-  await up.says(/"msg":"up"/);
+  const service = startRingneck(['service', '--people', '2', '--seed', '7', ...range, '--port', '0', '--json'], { env: settings });
+  const { url, people } = JSON.parse(await service.line()) as { url: string; people: { name: string; token: string }[] };
+  const env = { ...settings, RINGNECK_SERVICE_URL: url };
+  const up = startRingneck(['up', '--mirror', '0'], { env });
+  await up.said('"msg":"up"');
   const [, mirror] = /"url":"([^"]+)","msg":"the mirror is served"/.exec(up.stderr)!;
   // The second one lives in New York.
   const { name, token } = people[1]!;
-  expect(await runCli(['account', 'add', name], connected, token)).toMatchObject({ code: 0 });
-  const backfill = await runCli(['backfill', ...range, '--json'], connected);
-  expect(backfill, backfill.stderr).toMatchObject({ code: 0 });
+  // Done by `up`, in its zone.
+  const door = (await findDoor<OwnerOperations>(data))!;
+  await door.call('addAccount', { name, token });
+  expect(await door.call('backfill', { ...days, refresh: false, plan: false })).toMatchObject({ state: 'complete', failures: [] });
+  const mirrorToken = (await door.call('mirrorToken', { name })).token;
   const there = await readEverything(url, token, days);
-  const here = await readEverything(mirror!, (await runCli(['account', 'mirror-token', name], connected)).stdout.trim(), days);
+  const here = await readEverything(mirror!, mirrorToken, days);
   for (const [collection, documents] of Object.entries(there)) {
     expect(findDifference(documents, here[collection]!), `${collection} in ${zone}`).toBeUndefined();
   }
@@ -43,8 +46,8 @@ async function roundTrip(zone: string): Promise<Record<string, string>> {
     '2025-11-06T21:05:30.000+00:00',
   ]);
   for (const command of [up, service]) {
-    command.process.kill('SIGTERM');
-    expect(await command.ended).toMatchObject({ code: 0 });
+    command.kill('SIGTERM');
+    expect(await command.end()).toMatchObject({ code: 0 });
   }
   const { hashes, broken } = await inspectFile(data);
   expect(broken).toEqual([]);

@@ -2,17 +2,17 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { silentLog } from '../../src/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
-import { startRingneck } from '../cli/ringneck.ts';
 import { until } from '../queue/until.ts';
 import { startCallback } from '../service/webhooks/callback.ts';
 import { makeFolder } from '../service/webhooks/webhook-service.ts';
+import { startRingneck } from '../support/ringneck.ts';
 
 /** A service of one person whose activities are subscribed to by a callback. */
 async function startSubscribed(...options: string[]) {
   const callback = await startCallback();
   const env = { RINGNECK_DATA: makeFolder(), RINGNECK_LOG_LEVEL: 'warn' };
   const args = ['--people', '1', '--from', '2025-01-01', '--to', '2025-01-10', '--port', '0', '--json', '--allow-callback', '127.0.0.0/8'];
-  const service = await startRingneck(['service', ...args, ...options], { env });
+  const service = startRingneck(['service', ...args, ...options], { env });
   const { url, client, control, people } = JSON.parse(await service.line());
   const post = (place: string, headers: Record<string, string>, body: object) =>
     fetch(place, { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) });
@@ -43,7 +43,7 @@ async function startSubscribed(...options: string[]) {
 }
 
 test('an event leaves 30 seconds after its change unless told otherwise (section 8)', async () => {
-  const usual = await startSubscribed();
+  const [usual, told] = await Promise.all([startSubscribed(), startSubscribed('--delivery-delay', '1')]);
   const napped = Date.now();
   const id = await usual.nap();
   await usual.stop();
@@ -53,24 +53,23 @@ test('an event leaves 30 seconds after its change unless told otherwise (section
   const delayed = await queues.queue(`deliver-${usual.client.id}`).getDelayed();
   const job = delayed.find(({ data }) => (data as { event: { object_id: string } }).event.object_id === id)!;
   expect(job.opts.delay).toBe(30_000);
-  expect(Math.abs(job.timestamp - napped)).toBeLessThan(5_000);
+  expect(Math.abs(job.timestamp - napped)).toBeLessThan(60_000);
 
-  const told = await startSubscribed('--delivery-delay', '2');
   const before = Date.now();
   const other = await told.nap();
   const arrived = () => told.callback.received.find(({ body }) => body.includes(other));
   await until('it has arrived', () => arrived() !== undefined);
-  expect(arrived()!.at - before).toBeGreaterThanOrEqual(1_990);
+  expect(arrived()!.at - before).toBeGreaterThanOrEqual(990);
   await told.stop();
 });
 
 test('with the fault unreadable a document can be read only so long after its event has left', async () => {
-  const { callback, nap, read, stop } = await startSubscribed('--delivery-delay', '1', '--fault', 'unreadable=1.5');
+  const { callback, nap, read, stop } = await startSubscribed('--delivery-delay', '1', '--fault', 'unreadable=3');
   const before = Date.now();
   const id = await nap();
   await until('it is told of', () => callback.received.some(({ body }) => body.includes(id)));
   expect(await read(id)).toBe(404);
   await until('it can be read', async () => (await read(id)) === 200);
-  expect(Date.now() - before).toBeGreaterThanOrEqual(2_500);
+  expect(Date.now() - before).toBeGreaterThanOrEqual(4_000);
   await stop();
 });

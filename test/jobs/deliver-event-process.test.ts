@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { isSignedBy } from '../../src/signature.ts';
-import { ringneck, startRingneck } from '../cli/ringneck.ts';
 import { until } from '../queue/until.ts';
 import { agree, agreeThen, startCallback } from '../service/webhooks/callback.ts';
 import { makeFolder } from '../service/webhooks/webhook-service.ts';
+import { ringneck, startRingneck } from '../support/ringneck.ts';
 
 test('killed while deliveries wait and fail, a service delivers all of them after its restart', async () => {
   const callback = await startCallback(agreeThen(503));
@@ -62,7 +62,7 @@ test('no private address is called unless one is allowed', async () => {
   expect([wrong.code, wrong.stdout]).toEqual([2, '']);
   expect(wrong.stderr).toContain('expected a block of addresses, like 127.0.0.0/8 or fd00::/8');
 
-  const service = await startRingneck(['service', '--people', '1', '--to', '2025-01-10', '--port', '0', '--json'], {
+  const service = startRingneck(['service', '--people', '1', '--to', '2025-01-10', '--port', '0', '--json'], {
     env: { RINGNECK_DATA: makeFolder() },
   });
   const { url, client } = JSON.parse(await service.line());

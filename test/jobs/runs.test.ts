@@ -355,6 +355,18 @@ test('a process that ends leaves its runs to the next start', async () => {
   expect(take(next)).toHaveLength(3);
 });
 
+test('a run that is begun while the process ends is left to the next start too, and nobody waits for it', async () => {
+  const { warehouse, pipeline } = await setUp();
+  const begun = pipeline.runs.start(request());
+  pipeline.runs.close();
+  await expect(begun).rejects.toMatchObject({ exitCode: 75 });
+  expect(pipeline.runs.active()).toEqual([]);
+  expect(take(pipeline)).toEqual([]);
+  expect(await rows(warehouse, 'SELECT state FROM sync.runs')).toEqual([{ state: 'running' }]);
+  const next = await pipelineOf(warehouse, START);
+  expect(take(next)).toHaveLength(3);
+});
+
 test('a run that was stopped is not taken up at the next start', async () => {
   const { warehouse, pipeline } = await setUp();
   const run = await pipeline.runs.start(request());

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Log, silentLog } from '../../src/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
 import type { Queues } from '../../src/queue/queues.ts';
@@ -66,10 +66,18 @@ describe('the folder', () => {
     },
   };
 
+  /** A folder with a job in its queue. */
+  let made: string;
+  beforeAll(async () => {
+    made = mkdtempSync(join(tmpdir(), 'ringneck-embedded-'));
+    const one = await openQueues({ folder: made, log: silentLog });
+    await one.add('work', 'n', 1);
+    await one.close();
+    return () => rmSync(made, { recursive: true, force: true });
+  });
+
   test.each(Object.entries(breakages))('a database %s is moved aside, and the queue starts empty', async (_, damage) => {
-    const before = await open();
-    await before.add('work', 'n', 1);
-    await before.close();
+    cpSync(made, folder, { recursive: true });
     damage(join(folder, 'database'));
     const warn = vi.fn();
     const after = await open({ ...silentLog, warn } as unknown as Log);

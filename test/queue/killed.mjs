@@ -1,7 +1,9 @@
-// A process that works off a queue until it is killed. Prints a line for each job that it begins.
-import { openQueues } from '../../node_modules/.cache/ringneck-queue/src/queue/open.js';
+// A process that works off a queue until it is killed: `node killed.mjs <compiled folder> <folder> [<url>]`. Prints a line for each job
+// that it begins.
+import { pathToFileURL } from 'node:url';
 
-const [folder, url] = process.argv.slice(2);
+const [compiled, folder, url] = process.argv.slice(2);
+const { openQueues } = await import(pathToFileURL(`${compiled}/src/queue/open.js`).href);
 const log = { info() {}, warn() {}, error() {} };
 const queues = await openQueues({ folder, url, prefix: 'test', log });
 console.log('open');

@@ -1,26 +1,21 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { silentLog } from '../../src/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
 import type { Queues } from '../../src/queue/queues.ts';
 import { hasRedis, type RedisServer, startRedis } from './redis-server.ts';
 import { until } from './until.ts';
 
-const here = fileURLToPath(new URL('.', import.meta.url));
-
-// Node 20 does not run TypeScript.
-beforeAll(() => {
-  execFileSync(join(here, '../../node_modules/.bin/tsc'), ['-p', here, '--noCheck']);
-});
+const script = fileURLToPath(new URL('killed.mjs', import.meta.url));
 
 function startWorker(folder: string, url?: string) {
-  const child = spawn(process.execPath, [join(here, 'killed.mjs'), folder, ...(url ? [url] : [])], {
+  const child = spawn(process.execPath, [script, inject('compiled'), folder, ...(url ? [url] : [])], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const lines: string[] = [];

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, type TestContext, test, vi } from 'vitest';
 import { TryLaterError, UsageError } from '../../src/errors.ts';
 import { type Log, silentLog } from '../../src/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
@@ -18,7 +18,7 @@ function keptLog() {
   return { lines, log: { ...silentLog, info: keep, warn: keep, error: keep } as unknown as Log };
 }
 
-test('a Redis that is not there is named without its password, within seconds', async () => {
+test.concurrent('a Redis that is not there is named without its password, within seconds', async () => {
   const port = await freePort();
   const start = Date.now();
   const error = await open(`redis://ben:s3cret@127.0.0.1:${port}/2`).catch(thrown => thrown);
@@ -28,7 +28,7 @@ test('a Redis that is not there is named without its password, within seconds', 
   expect(Date.now() - start).toBeLessThan(4_000);
 });
 
-test('something that listens and says nothing is given up after 5 s', async () => {
+test.concurrent('something that listens and says nothing is given up after 5 s', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
@@ -42,14 +42,16 @@ test.each(['http://localhost', 'localhost:6379', 'redis//x', ''])('%j is not the
   await expect(open(url)).rejects.toThrow(UsageError);
 });
 
-describe.skipIf(!hasRedis)('a Redis', () => {
-  let redis: RedisServer | undefined;
-  afterEach(async () => {
-    await redis?.remove();
-  });
+// What they do is to wait, each with a server of its own.
+describe.skipIf(!hasRedis).concurrent('a Redis', () => {
+  async function serverOf({ onTestFinished }: TestContext, ...settings: string[]): Promise<RedisServer> {
+    const redis = await startRedis(...settings);
+    onTestFinished(() => redis.remove());
+    return redis;
+  }
 
-  test('that may lose jobs is warned about', async () => {
-    redis = await startRedis('--appendonly', 'no', '--maxmemory-policy', 'allkeys-lru');
+  test('that may lose jobs is warned about', async context => {
+    const redis = await serverOf(context, '--appendonly', 'no', '--maxmemory-policy', 'allkeys-lru');
     vi.spyOn(console, 'warn').mockImplementation(() => undefined);
     const { lines, log } = keptLog();
     await (await open(redis.url, log)).close();
@@ -57,16 +59,16 @@ describe.skipIf(!hasRedis)('a Redis', () => {
     expect(lines.join()).toContain('appendonly');
   });
 
-  test('as it should be is not', async () => {
-    redis = await startRedis();
+  test('as it should be is not', async context => {
+    const redis = await serverOf(context);
     const { lines, log } = keptLog();
     await (await open(redis.url, log)).close();
     await sleep(100);
     expect(lines).toEqual([]);
   });
 
-  test('that refuses the password is a wrong setting', async () => {
-    redis = await startRedis('--requirepass', 'right');
+  test('that refuses the password is a wrong setting', async context => {
+    const redis = await serverOf(context, '--requirepass', 'right');
     for (const user of ['', ':wr0ng@']) {
       const error = await open(redis.url.replace('//', `//${user}`)).catch(thrown => thrown);
       expect(error).toBeInstanceOf(UsageError);
@@ -75,8 +77,8 @@ describe.skipIf(!hasRedis)('a Redis', () => {
     await (await open(redis.url.replace('//', '//:right@'))).close();
   });
 
-  test('killed and restarted: adding fails in time and does not come true later, then all goes on', async () => {
-    redis = await startRedis();
+  test('killed and restarted: adding fails in time and does not come true later, then all goes on', async context => {
+    const redis = await serverOf(context);
     const { lines, log } = keptLog();
     const queues = await open(redis.url, log);
     const seen: unknown[] = [];
@@ -107,8 +109,8 @@ describe.skipIf(!hasRedis)('a Redis', () => {
     await queues.close();
   });
 
-  test('that is away does not keep an addition of many waiting, nor does it come true later', async () => {
-    redis = await startRedis();
+  test('that is away does not keep an addition of many waiting, nor does it come true later', async context => {
+    const redis = await serverOf(context);
     const queues = await open(redis.url);
     await redis.kill();
     await sleep(100);
@@ -129,8 +131,8 @@ describe.skipIf(!hasRedis)('a Redis', () => {
     await queues.close();
   });
 
-  test('whose memory is full is unavailable, and says so', async () => {
-    redis = await startRedis('--maxmemory', '1mb');
+  test('whose memory is full is unavailable, and says so', async context => {
+    const redis = await serverOf(context, '--maxmemory', '1mb');
     const queues = await open(redis.url);
     const error = await queues.addAll('work', [{ name: 'n', data: 'one' }]).catch(thrown => thrown);
     expect(error).toBeInstanceOf(QueueUnavailable);
@@ -139,8 +141,8 @@ describe.skipIf(!hasRedis)('a Redis', () => {
     await queues.close();
   });
 
-  test('that is away does not keep us from closing', async () => {
-    redis = await startRedis();
+  test('that is away does not keep us from closing', async context => {
+    const redis = await serverOf(context);
     const queues = await open(redis.url);
     queues.worker('work', async () => undefined, { concurrency: 2 });
     queues.events('work');
@@ -152,8 +154,8 @@ describe.skipIf(!hasRedis)('a Redis', () => {
     expect(Date.now() - start).toBeLessThan(4_000);
   });
 
-  test('is shared by two prefixes that do not see each other', async () => {
-    redis = await startRedis();
+  test('is shared by two prefixes that do not see each other', async context => {
+    const redis = await serverOf(context);
     const one = await open(redis.url);
     const other = await openQueues({ url: redis.url, folder: '/nowhere', prefix: 'service', log: silentLog });
     await one.add('work', 'n', 1);

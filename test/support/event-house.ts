@@ -21,7 +21,7 @@ import { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { until } from '../queue/until.ts';
 import { createLiteralSource, type Holdings } from '../service/literal-service.ts';
 import { type FaultService, startFaultService } from './fault-service.ts';
-import { rows } from './warehouse.ts';
+import { placeWarehouse, rows } from './warehouse.ts';
 
 /** The moment at which service and warehouse of these tests stand still. */
 export const EVENTS_NOW = Date.parse('2025-03-10T15:30:00Z');
@@ -94,6 +94,7 @@ export async function openEventHouse(folder: string, options: FetchOptions & Eve
   });
   const upstream = await service.listen({ host: '127.0.0.1', port: 0 });
   const faults = await startFaultService({}, { upstream });
+  await placeWarehouse(join(data, 'warehouse.duckdb'));
   const warehouse = await Warehouse.open({ path: join(data, 'warehouse.duckdb'), resources, now, beforeGroup });
   const queues = await openQueues({ folder: join(data, 'queue'), log, ...(queueUrl ? { url: queueUrl } : {}) });
   const client = createClient({

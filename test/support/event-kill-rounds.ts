@@ -6,15 +6,18 @@ import { findDoor } from '../../src/control/find-door.ts';
 import { freePort, type RedisServer } from '../queue/redis-server.ts';
 import { until } from '../queue/until.ts';
 import { PEOPLE, startChangingService } from './changing-documents.ts';
-import { type Command, startCli } from './cli.ts';
 import { checkEvents } from './event-kill-check.ts';
 import { startLoad } from './event-load.ts';
 import { openHouse } from './house.ts';
 import { below, pick, type Random, randomFrom } from './random-documents.ts';
+import { type Running, startRingneck } from './ringneck.ts';
 
 const SECRET = 'a-client-secret-of-the-kills';
-/** Until the jobs of a killed process have run again; and until an event whose document does not come is parked. */
-const SETTLED_MS = { once: 90_000, any: 300_000 };
+const PACES = {
+  once: { perSecond: 40, workingMs: { least: 500, more: 1_500 }, settledMs: 120_000 },
+  // Under this load it is some seconds until a fresh process keeps up. An event whose document does not come is parked late.
+  any: { perSecond: 60, workingMs: { least: 1_000, more: 5_000 }, settledMs: 300_000 },
+};
 /** Until a process that was told to stop, or has lost its queue while it started, has ended. */
 const ENDED_MS = 60_000;
 /** A time that does not come while this runs: no sweep may mend what an event should have brought. */
@@ -34,6 +37,7 @@ export interface EventKillRound {
  * was answered 2xx is in the ledger with its outcome, and what was announced last is stored as the service has it.
  */
 export async function eventKillRound({ folder, seed, kills, redis, deletes }: EventKillRound): Promise<void> {
+  const { perSecond, workingMs, settledMs } = PACES[deletes];
   const service = await startChangingService(deletes);
   const data = join(folder, 'data');
   await fillHouse(data, service.url);
@@ -50,14 +54,21 @@ export async function eventKillRound({ folder, seed, kills, redis, deletes }: Ev
     RINGNECK_NIGHTLY: NEVER,
     ...(redis ? { RINGNECK_QUEUE_URL: redis.url } : {}),
   };
-  const load = startLoad(service, { url, secret: SECRET, random: randomFrom(seed + 1) });
-  const killedAt = await killOften(() => startCli(['up'], env), { random: randomFrom(seed), kills, redis });
-  const up = startCli(['up'], env);
+  const load = startLoad(service, { url, secret: SECRET, random: randomFrom(seed + 1), perSecond });
+  const killedAt = await killOften(() => startRingneck(['up'], { env }), {
+    random: randomFrom(seed),
+    kills,
+    redis,
+    workingMs,
+  });
+  // Here nobody waits half a minute for locks to expire.
+  if (deletes === 'once') await redis?.expireLocks();
+  const up = startRingneck(['up'], { env });
   await isUp(up);
   const sent = await load.stop();
-  await allSettled(data, SETTLED_MS[deletes]);
-  up.process.kill('SIGTERM');
-  const { code, stderr } = await up.ended;
+  await allSettled(data, settledMs);
+  up.kill('SIGTERM');
+  const { code, stderr } = await up.end();
   expect(code, stderr).toBe(0);
   await checkEvents(data, `seed ${seed}`, { sent, killedAt, documents: service.documents, deletes });
 }
@@ -70,31 +81,35 @@ async function fillHouse(data: string, serviceUrl: string): Promise<void> {
   await house.close();
 }
 
-const isUp = (up: Command) => up.says(/"msg":"up"/);
+const isUp = (up: Running) => up.said(/"msg":"up"/);
 
 /** @returns when each kill was */
 async function killOften(
-  start: () => Command,
-  { random, kills, redis }: { random: Random; kills: number; redis: RedisServer | undefined },
+  start: () => Running,
+  {
+    random,
+    kills,
+    redis,
+    workingMs,
+  }: { random: Random; kills: number; redis: RedisServer | undefined; workingMs: { least: number; more: number } },
 ): Promise<number[]> {
   const killedAt: number[] = [];
-  let up: Command | undefined;
+  let up: Running | undefined;
   for (let turn = 0; killedAt.length < kills; turn++) {
     const when = (['working', up ? 'working' : 'starting', 'stopping'] as const)[turn % 3]!;
     up ??= start();
     if (when === 'starting') await sleep(below(random, 2_000));
     else {
       await isUp(up);
-      // Under this load it is some seconds until a fresh process keeps up.
-      await sleep(1_000 + below(random, 5_000));
+      await sleep(workingMs.least + below(random, workingMs.more));
     }
     if (when === 'stopping') {
-      up.process.kill('SIGTERM');
+      up.kill('SIGTERM');
       await sleep(below(random, 300));
     }
     const what = redis ? pick(random, ['up', 'redis', 'both'] as const) : 'up';
     if (what !== 'up' || isRunning(up)) killedAt.push(Date.now());
-    if (what !== 'redis') up.process.kill('SIGKILL');
+    if (what !== 'redis') up.kill('SIGKILL');
     if (redis && what !== 'up') {
       await redis.kill();
       // Longer, at times, than an addition waits for it.
@@ -104,18 +119,18 @@ async function killOften(
     if (what === 'redis' && when === 'working') continue;
     // One that starts without its Redis gives up, or finds it back.
     if (what === 'redis' && when === 'starting' && (await hasCome(up))) continue;
-    if (!(await Promise.race([up.ended, sleep(ENDED_MS)])))
+    if (!(await Promise.race([up.end(), sleep(ENDED_MS)])))
       throw new Error(`killed: ${what}, while ${when}; up does not end: ${up.stderr}`);
     up = undefined;
   }
-  up?.process.kill('SIGKILL');
-  await up?.ended;
+  up?.kill('SIGKILL');
+  await up?.end();
   return killedAt;
 }
 
-const isRunning = ({ process }: Command) => process.exitCode === null && process.signalCode === null;
+const isRunning = ({ process }: Running) => process.exitCode === null && process.signalCode === null;
 
-const hasCome = (up: Command) =>
+const hasCome = (up: Running) =>
   isUp(up).then(
     () => true,
     () => false,

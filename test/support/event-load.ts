@@ -4,8 +4,6 @@ import { signed } from '../receiver/signed.ts';
 import type { Changing, ChangingService } from './changing-documents.ts';
 import type { Random } from './random-documents.ts';
 
-/** 60 events a second. */
-const AT_ONCE = 3;
 const EVERY_MS = 50;
 /** A retry is signed anew: its timestamp is another second. */
 const RETRY_MS = 2_000;
@@ -22,7 +20,7 @@ export interface Sent {
 /** Changes documents and tells of each change. What is not answered 2xx is told again, or never. */
 export function startLoad(
   service: ChangingService,
-  { url, secret, random }: { url: string; secret: string; random: Random },
+  { url, secret, random, perSecond }: { url: string; secret: string; random: Random; perSecond: number },
 ): {
   /** Changes nothing more, and waits until all is told that is told again. */
   stop(): Promise<Sent[]>;
@@ -48,7 +46,7 @@ export function startLoad(
 
   async function goOn(): Promise<void> {
     while (!stopped) {
-      for (let i = 0; i < AT_ONCE; i++) {
+      for (let i = 0; i < (perSecond * EVERY_MS) / 1_000; i++) {
         const { changed, event } = service.change(random);
         const one: Sent = { event, changed, version: changed.version };
         sent.push(one);

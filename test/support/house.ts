@@ -5,8 +5,9 @@ import { type BackfillInput, type OwnerOperations, operationsOf, type RunReport 
 import { Owner, type OwnerOptions } from '../../src/cli/owner.ts';
 import { readSettings, type Settings } from '../../src/config.ts';
 import { silentLog } from '../../src/log.ts';
-import type { Value } from '../../src/warehouse/warehouse.ts';
+import type { Value } from '../../src/warehouse/parse-document.ts';
 import { hashTables } from './table-hash.ts';
+import { placeWarehouse } from './warehouse.ts';
 
 export interface House {
   owner: Owner;
@@ -29,6 +30,7 @@ export async function openHouse(
 ): Promise<House> {
   const settings = { ...readSettings({ RINGNECK_DATA: join(folder), RINGNECK_SERVICE_URL: serviceUrl }), ...options.settings };
   const client = { sleep: async () => {}, ...options.client };
+  if (!options.resources) await placeWarehouse(join(settings.data, 'warehouse.duckdb'));
   const owner = await Owner.open({ log: silentLog, retryDelayMs: 1, ...options, client, settings });
   const operations = operationsOf(owner);
   const read = (sql: string) => owner.warehouse.read(sql);

@@ -1,4 +1,6 @@
-import { join } from 'node:path';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { resources } from '../../schema/index.ts';
@@ -17,6 +19,27 @@ export function openWarehouse(path: string, options: Partial<WarehouseOptions> =
   return Warehouse.open({ path, resources, now: () => NOW, ...options });
 }
 
+let empty: Promise<Buffer> | undefined;
+
+/** Puts an empty warehouse where there is no file yet: opening it takes a third of the time of making one. */
+export async function placeWarehouse(path: string): Promise<void> {
+  if (existsSync(path)) return;
+  empty ??= makeEmpty();
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  writeFileSync(path, await empty, { mode: 0o600 });
+}
+
+async function makeEmpty(): Promise<Buffer> {
+  const folder = mkdtempSync(join(tmpdir(), 'ringneck-'));
+  try {
+    const path = join(folder, 'warehouse.duckdb');
+    await (await openWarehouse(path)).close();
+    return readFileSync(path);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
 export const resourceNamed = (name: string): Resource => resources.find(resource => resource.name === name)!;
 
 /** Stores documents as one answer to a request that is sent now. */
@@ -30,8 +53,12 @@ export async function store(warehouse: Warehouse, name: string, documents: reado
 }
 
 /** Opens a file that nobody else has open, as plain DuckDB would, and closes it again. */
-export async function withDuckDB<T>(path: string, work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
-  const instance = await DuckDBInstance.create(path);
+export async function withDuckDB<T>(
+  path: string,
+  work: (connection: DuckDBConnection) => Promise<T>,
+  config: Record<string, string> = {},
+): Promise<T> {
+  const instance = await DuckDBInstance.create(path, config);
   const connection = await instance.connect();
   try {
     return await work(connection);

@@ -1,3 +1,4 @@
+import { cpSync } from 'node:fs';
 import { DuckDBConnection } from '@duckdb/node-api';
 import { afterEach, expect, test, vi } from 'vitest';
 import { z } from 'zod';
@@ -114,15 +115,17 @@ test('drift is not counted again when a document is read again', async () => {
 });
 
 test('learning that was broken off is done at the next start, wherever it broke off', async () => {
+  const made = newPath(folder);
+  const before = await open(made, FIRST);
+  await store(
+    before,
+    'nap',
+    Array.from({ length: 450 }, (_, i) => ({ ...DOCUMENTS[0], id: `n-${i}` })),
+  );
+  await before.close();
   for (let nth = 1; ; nth++) {
     const path = newPath(folder);
-    const before = await open(path, FIRST);
-    await store(
-      before,
-      'nap',
-      Array.from({ length: 450 }, (_, i) => ({ ...DOCUMENTS[0], id: `n-${i}` })),
-    );
-    await before.close();
+    cpSync(made, path);
     let commits = 0;
     const run = DuckDBConnection.prototype.run;
     vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(async function (this: DuckDBConnection, ...parameters) {

@@ -2,9 +2,10 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { NeedsRebuild, type Warehouse } from '../../src/warehouse/warehouse.ts';
-import { compileWarehouse, startChild } from '../support/child.ts';
+import { afterAll, expect, inject, test } from 'vitest';
+import { NeedsRebuild } from '../../src/warehouse/snapshot-refresh.ts';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { startChild } from '../support/child.ts';
 import { below, pick, type Random, randomFrom } from '../support/random-documents.ts';
 import { findBroken } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -297,8 +298,6 @@ test('an interruption ends it, leaves the last one and nothing beside it, and th
 });
 
 test('killed at any moment it leaves a whole one, and the next process goes on from it', { timeout: 180_000 }, async () => {
-  const compiled = compileWarehouse();
-  onTestFinished(() => rmSync(compiled, { recursive: true, force: true }));
   const path = newPath(folder);
   const [published, full] = [join(dirname(path), 'snapshot.duckdb'), join(dirname(path), 'full.duckdb')];
   const base = await filled(path);
@@ -307,7 +306,7 @@ test('killed at any moment it leaves a whole one, and the next process goes on f
   const script = fileURLToPath(new URL('../support/child-refresher.mjs', import.meta.url));
   let said = 0;
   for (const afterMs of [10, 60, 150]) {
-    const child = startChild(script, compiled, path, published, String(said));
+    const child = startChild(script, inject('compiled'), path, published, String(said));
     said = Number(await child.line());
     await sleep(afterMs);
     child.process.kill('SIGKILL');

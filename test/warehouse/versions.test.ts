@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { below, pick, type Random, randomFrom } from '../support/random-documents.ts';
+import { randomAnswers } from '../support/random-answers.ts';
+import { below, pick, randomFrom } from '../support/random-documents.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { newPath, openWarehouse, resourceNamed, store } from '../support/warehouse.ts';
+import { newPath, openWarehouse, store } from '../support/warehouse.ts';
 import { ACTIVITY, SLEEP } from '../support/wire.ts';
 
 const folder = tempFolder();
@@ -107,69 +108,8 @@ test('a count of nothing is not the same as no sample', async () => {
   await warehouse.close();
 });
 
-/** What the warehouse must hold after operations, kept as plainly as can be. */
-interface Model {
-  documents: Map<string, { day: string; items: number; moment: number }>;
-  gone: Map<string, number>;
-}
-
-async function operate(model: Model, random: Random, warehouse: Awaited<ReturnType<typeof openWarehouse>>): Promise<Promise<unknown>> {
-  const resource = resourceNamed('daily_activity');
-  const userId = pick(random, ['ann', 'ben', 'cat']);
-  // Some answers are older than what came before.
-  const requestedAt = warehouse.moments.begin();
-  const ids = Array.from({ length: 1 + below(random, 4) }, () => `a-${below(random, 12)}`);
-  const documents: unknown[] = [];
-  const removed: string[] = [];
-  for (const id of new Set(ids)) {
-    const key = `${userId} ${id}`;
-    if (random() < 0.2) {
-      removed.push(id);
-      model.documents.delete(key);
-      model.gone.set(key, requestedAt);
-      continue;
-    }
-    const day = `2025-01-${10 + below(random, 5)}`;
-    const items = below(random, 5);
-    documents.push({ ...ACTIVITY, id, day, steps: below(random, 3), met: { ...ACTIVITY.met, items: Array(items).fill(1) } });
-    model.documents.set(key, { day, items, moment: requestedAt });
-    model.gone.delete(key);
-  }
-  return warehouse
-    .storeDocuments({ userId, resource, requestedAt, documents, removed }, { lane: random() < 0.3 ? 'live' : 'bulk' })
-    .finally(() => warehouse.moments.end(requestedAt));
-}
-
-test('after 4,000 random answers, with days that change, every id is there once and every sample belongs to one', async () => {
-  const path = newPath(folder);
-  let warehouse = await openWarehouse(path);
-  const random = randomFrom(11);
-  const model: Model = { documents: new Map(), gone: new Map() };
-  for (let round = 0; round < 80; round++) {
-    await Promise.all(Array.from({ length: 50 }, () => operate(model, random, warehouse)));
-    if (round % 30 !== 29) continue;
-    await warehouse.close();
-    warehouse = await openWarehouse(path);
-  }
-  expect(
-    await warehouse.read(
-      'SELECT user_id, id FROM daily_activity GROUP BY ALL HAVING count(*) > 1 UNION ALL SELECT user_id, id FROM sync.tombstones GROUP BY ALL HAVING count(*) > 1',
-    ),
-  ).toEqual([]);
-  const stored = await warehouse.read(
-    `SELECT d.user_id || ' ' || d.id, d.day, met_count, (SELECT count(*) FROM daily_activity_met s WHERE s.sk = d.sk AND s.user_id = d.user_id AND s.day = d.day)
-     FROM daily_activity d ORDER BY 1`,
-  );
-  const expected = [...model.documents].map(([key, { day, items }]) => [key, day, items, items]).sort(([a], [b]) => (a! < b! ? -1 : 1));
-  expect(stored).toEqual(expected);
-  expect(await warehouse.read('SELECT count(*) FROM daily_activity_met')).toEqual([
-    [[...model.documents.values()].reduce((sum, { items }) => sum + items, 0)],
-  ]);
-  expect(await warehouse.read(`SELECT user_id || ' ' || id FROM sync.tombstones ORDER BY 1`)).toEqual(
-    [...model.gone.keys()].sort().map(key => [key]),
-  );
-  await warehouse.close();
-});
+test('after 1,000 random answers, with days that change, every id is there once and every sample belongs to one', () =>
+  randomAnswers(newPath(folder), { seed: 11, rounds: 20 }));
 
 test('after 600 random ranges of heart rate, overlapping and out of order, the newest answer holds at every moment', async () => {
   const warehouse = await openWarehouse(newPath(folder));

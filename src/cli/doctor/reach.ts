@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { withoutQuery } from '../../../jobs/subscriptions/subscription-rows.ts';
+import { withoutQuery } from '../../../jobs/subscriptions/callback-url.ts';
 import type { Settings, WebhookSettings } from '../../config.ts';
 import { messageOf } from '../../errors.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';

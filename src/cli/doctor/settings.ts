@@ -1,4 +1,4 @@
-import { withoutQuery } from '../../../jobs/subscriptions/subscription-rows.ts';
+import { withoutQuery } from '../../../jobs/subscriptions/callback-url.ts';
 import type { Settings } from '../../config.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 

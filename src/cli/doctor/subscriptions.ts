@@ -1,5 +1,4 @@
-import { kindsOf } from '../../../jobs/subscriptions/ensure-subscriptions.ts';
-import { keyOf, readWanted } from '../../../jobs/subscriptions/subscription-rows.ts';
+import { keyOf, kindsOf, readWanted } from '../../../jobs/subscriptions/subscription-rows.ts';
 import { reportSubscriptions, type SubscriptionReport } from '../../../jobs/webhook-status.ts';
 import { withinTime } from '../../within-time.ts';
 import type { Owner } from '../owner.ts';

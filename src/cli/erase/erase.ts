@@ -15,13 +15,12 @@ import { Warehouse } from '../../warehouse/warehouse.ts';
 import type { OwnerOptions } from '../owner.ts';
 import { remark } from '../print.ts';
 import { forgetHistory } from './history.ts';
+import { isErasing } from './is-erasing.ts';
 import { removeLeftovers } from './leftovers.ts';
-import { isErasing, type Marker, readMarker, removeMarker, writeMarker } from './marker.ts';
+import { type Marker, readMarker, removeMarker, writeMarker } from './marker.ts';
 import { putBackEvents, setEventsAside } from './queue.ts';
 import { isClean, linesOf } from './report-lines.ts';
 import { type Searched, searchFolder } from './search.ts';
-
-export { isErasing } from './marker.ts';
 
 export interface EraseReport extends Searched {
   user_id: string;
@@ -63,10 +62,9 @@ export async function eraseAccount(options: EraseOptions, name: string): Promise
   return report;
 }
 
-/** Finishes what a process that was killed had begun, and says what is left to be known of it. */
+/** Finishes what a process that was killed had begun (see isErasing), and says what is left to be known of it. */
 export async function finishErase(options: EraseOptions): Promise<void> {
   const { data } = options.settings;
-  if (!isErasing(data)) return;
   const door = await findDoor(data);
   if (door && door.pid !== process.pid) throw new TryLaterError(`an account is being erased from ${data}; try again in a moment`);
   const report = await erase(options).catch((error: unknown) => {

@@ -1,9 +1,9 @@
-import { existsSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { z } from 'zod';
 import { RingneckError } from '../../errors.ts';
 import { writeFileAtomically } from '../../files.ts';
 import { openJsonFile } from '../../json-file.ts';
+import { markerPath } from './is-erasing.ts';
 
 /** What was begun and is not finished. Whoever opens the folder next finishes it. */
 const markerFile = z.strictObject({
@@ -18,11 +18,6 @@ const markerFile = z.strictObject({
   queue: z.enum(['redis', 'embedded']),
 });
 export type Marker = z.infer<typeof markerFile>;
-
-const markerPath = (folder: string) => join(folder, 'erasing.json');
-
-/** Whether an account is being erased, or was when a process ended. */
-export const isErasing = (folder: string): boolean => existsSync(markerPath(folder));
 
 export function readMarker(folder: string): Marker {
   const path = markerPath(folder);

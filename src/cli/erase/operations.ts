@@ -1,6 +1,6 @@
 import { parseAccountName } from '../../../jobs/accounts.ts';
 import type { Owner } from '../owner.ts';
-import { type EraseReport, ensureErasable, eraseAccount } from './erase.ts';
+import type { EraseReport } from './erase.ts';
 
 export function eraseOperations(owner: Owner) {
   const { settings, log, now, warehouse } = owner;
@@ -9,6 +9,7 @@ export function eraseOperations(owner: Owner) {
     /** Whether an account can be erased now, before anybody is asked to confirm it. */
     async ensureErasable(input: { name: string }): Promise<{ user_id: string }> {
       const name = parseAccountName(input.name);
+      const { ensureErasable } = await import('./erase.ts');
       await ensureErasable(options, warehouse, name);
       return { user_id: name };
     },
@@ -16,6 +17,7 @@ export function eraseOperations(owner: Owner) {
     /** Removes all that is kept of a person, with everything else at rest meanwhile. */
     async eraseAccount(input: { name: string }): Promise<EraseReport> {
       const name = parseAccountName(input.name);
+      const { ensureErasable, eraseAccount } = await import('./erase.ts');
       await ensureErasable(options, warehouse, name);
       return owner.whileClosed(() => eraseAccount(options, name));
     },

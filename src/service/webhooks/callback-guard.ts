@@ -1,11 +1,15 @@
 import { lookup } from 'node:dns/promises';
+import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
-import ipaddr from 'ipaddr.js';
+import type { IPv4, IPv6 } from 'ipaddr.js';
+
+// Not imported: Node would first read its source for what it exports, 25 ms of CPU for every command.
+const ipaddr = createRequire(import.meta.url)('ipaddr.js') as typeof import('ipaddr.js');
 
 /** A callback that is not called, or did not do what verification asks (6.2). The message is for whoever named the callback. */
 export class CallbackRefused extends Error {}
 
-type Ip = ipaddr.IPv4 | ipaddr.IPv6;
+type Ip = IPv4 | IPv6;
 
 /** A block of addresses: an address in it and the length of what they share. */
 export type AddressRange = [Ip, number];

@@ -1,8 +1,9 @@
 import { existsSync, rmSync } from 'node:fs';
-import { type DuckDBConnection, version as duckdbVersion } from '@duckdb/node-api';
+import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Resource } from '../../../schema/resource.ts';
 import { messageOf, RingneckError } from '../../errors.ts';
 import { openWaiting, readRows, refuseOpen } from '../database.ts';
+import { duckdb } from '../duckdb.ts';
 import { mapResource } from '../mapping.ts';
 import { listTables, qualified } from '../tables.ts';
 
@@ -84,7 +85,7 @@ export async function openExportSource(path: string, resources: readonly Resourc
     const usual = listTables(resources.map(mapResource)).flatMap(({ name }) => (name.includes('.') ? [] : (tables.get(name) ?? [])));
     return {
       connection,
-      duckdbVersion: duckdbVersion(),
+      duckdbVersion: duckdb.version(),
       tables,
       usual,
       interrupt: () => connection.interrupt(),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dueAt } from '../../../jobs/subscriptions/ensure-subscriptions.ts';
+import { dueAt } from '../../../jobs/subscriptions/expiry.ts';
 import { readWanted } from '../../../jobs/subscriptions/subscription-rows.ts';
 import { reportSubscriptions, reportWebhooks } from '../../../jobs/webhook-status.ts';
 import type { WebhookSettings } from '../../../src/config.ts';

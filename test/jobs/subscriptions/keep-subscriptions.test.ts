@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { concealQuery, readWanted } from '../../../jobs/subscriptions/subscription-rows.ts';
+import { concealQuery } from '../../../jobs/subscriptions/callback-url.ts';
+import { readWanted } from '../../../jobs/subscriptions/subscription-rows.ts';
 import { reportSubscriptions, reportWebhooks } from '../../../jobs/webhook-status.ts';
 import type { WebhookSettings } from '../../../src/config.ts';
 import { until } from '../../queue/until.ts';

@@ -1,14 +1,21 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { resources } from '../../../schema/index.ts';
+import type { WireDocument } from '../../../schema/resource.ts';
 import { createPeople } from '../../../src/service/people/people.ts';
 import { allOf, findStrange } from './conformity.ts';
 
 describe.each([7, 1, 4_000_000_019])('a year of seed %i', seed => {
   const people = createPeople({ seed, count: 4, from: '2025-01-01', to: '2025-12-31' });
+  /** Of each person, by resource. */
+  let years: Map<string, WireDocument[]>[];
+
+  beforeAll(() => {
+    years = people.persons.map(({ userId }) => new Map(resources.map(resource => [resource.name, allOf(people, userId, resource)])));
+  });
 
   it.each(resources)('writes $name as specified, in order', resource => {
-    for (const { userId } of people.persons) {
-      const documents = allOf(people, userId, resource);
+    for (const year of years) {
+      const documents = year.get(resource.name)!;
       expect(documents.length).toBeGreaterThan(0);
       for (const document of documents) {
         const parsed = resource.document.safeParse(document);
@@ -21,15 +28,14 @@ describe.each([7, 1, 4_000_000_019])('a year of seed %i', seed => {
   });
 
   it('gives no identifier twice', () => {
-    const ids = people.persons.flatMap(({ userId }) => [
-      userId,
-      ...resources.flatMap(each => allOf(people, userId, each).map(({ id }) => id)),
-    ]);
+    const ids = people.persons
+      .map(({ userId }) => userId)
+      .concat(years.flatMap(year => [...year.values()].flat().map(({ id }) => String(id))));
     expect(new Set(ids).size).toBe(ids.length);
   });
 
   it('leaves optional fields out, and sets them null, now and then', () => {
-    const sleeps = people.persons.flatMap(({ userId }) => allOf(people, userId, 'sleep'));
+    const sleeps = years.flatMap(year => year.get('sleep')!);
     for (const key of ['sleep_phase_30_sec', 'ring_id', 'average_breath']) {
       expect(sleeps.some(sleep => sleep[key] === null)).toBe(true);
       expect(sleeps.some(sleep => !(key in sleep))).toBe(true);

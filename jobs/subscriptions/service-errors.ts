@@ -1,0 +1,28 @@
+import { ServiceError } from '../../src/client/error.ts';
+
+/** Concern all of them alike: a dead client, a wrong address. What answered 5xx to one may still make the others. */
+const OF_ALL: ReadonlySet<ServiceError['kind']> = new Set([
+  'unauthorized',
+  'forbidden',
+  'not_found',
+  'redirected',
+  'rate_limited',
+  'stopped',
+]);
+
+/** Whether an error concerns one subscription, and not all of them. */
+export const isOfOne = (error: unknown): error is ServiceError => error instanceof ServiceError && !OF_ALL.has(error.kind);
+
+/** Whether the service refuses what this field of the request says. */
+export const isAbout = (error: unknown, field: string): boolean =>
+  error instanceof ServiceError && error.status === 422 && error.field === field;
+
+/** What is asked for; undefined where the service answers 404. */
+export async function orUndefined404<T>(ask: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof ServiceError && error.kind === 'not_found') return undefined;
+    throw error;
+  }
+}

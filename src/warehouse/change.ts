@@ -1,0 +1,15 @@
+import type { LedgerEntry } from './literals.ts';
+import type { RejectedDocument } from './parse-document.ts';
+import type { Counts, DocumentPage } from './store-documents.ts';
+import type { HeartRateRange } from './store-heart-rate.ts';
+
+/** A parsed change: all of it is committed in one transaction, or none. */
+export interface Change {
+  page?: DocumentPage;
+  heartRate?: HeartRateRange & { rejected: readonly RejectedDocument[] };
+  ledger?: Ledger;
+  samples: number;
+}
+
+/** Entries to be committed with a change; as a function, of what storing it did. It may be called again when the transaction is. */
+export type Ledger = readonly LedgerEntry[] | ((counts: Counts) => readonly LedgerEntry[]);

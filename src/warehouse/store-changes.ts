@@ -1,0 +1,105 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { heartRate } from '../../schema/heart-rate.ts';
+import type { Change } from './change.ts';
+import type { Confirmations, ConfirmedDocument, SettledRange } from './confirmations.ts';
+import { withTransaction } from './database.ts';
+import { driftEntries } from './drift.ts';
+import { type LedgerEntry, ledgerStatements } from './literals.ts';
+import type { Column, Mapping } from './mapping.ts';
+import type { Moments } from './moments.ts';
+import type { Drift } from './parse-document.ts';
+import { type Counts, noCounts, storeDocuments, type Transaction } from './store-documents.ts';
+import { rejectedHeartRate, storeHeartRate } from './store-heart-rate.ts';
+
+/** What is the same for every transaction of the writer. */
+export interface Storage {
+  connection: DuckDBConnection;
+  columnsOf(table: string): readonly Column[];
+  nextSk(): number;
+  moments: Moments;
+  confirmations: Confirmations;
+}
+
+/** What a transaction has done so far. */
+interface Done {
+  /** Of each change. */
+  counts: Counts[];
+  /** To be written at its end. */
+  ledger: LedgerEntry[];
+  observed: { collection: string; drift: readonly Drift[] }[];
+}
+
+/**
+ * Commits changes in one transaction, and remembers what they settle.
+ * @returns what storing each of them did
+ */
+export async function storeChanges(storage: Storage, changes: readonly Change[]): Promise<Counts[]> {
+  const { counts, documents, ranges } = await withTransaction(storage.connection, () => storeAll(storage, changes));
+  storage.confirmations.remember(documents, ranges);
+  return counts;
+}
+
+async function storeAll({ connection, columnsOf, nextSk, moments, confirmations }: Storage, changes: readonly Change[]) {
+  const documents: ConfirmedDocument[] = [];
+  const transaction: Transaction = {
+    connection,
+    nextSk,
+    columnsOf,
+    confirmedAt: (table, userId, id) => confirmations.find(table, userId, id),
+    confirm: (table, userId, id, moment) => documents.push({ table, userId, id, moment }),
+  };
+  const done: Done = { counts: changes.map(() => noCounts()), ledger: [], observed: [] };
+  await storePages(transaction, changes, done);
+  const ranges = await storeRanges(transaction, confirmations, changes, done);
+  const { counts, ledger, observed } = done;
+  ledger.push(...(await driftEntries(connection, observed, moments.latest())));
+  ledger.push(...changes.flatMap(({ ledger = [] }, i) => (typeof ledger === 'function' ? ledger(counts[i]!) : ledger)));
+  for (const statement of ledgerStatements(ledger, columnsOf)) await connection.run(statement);
+  return { counts, documents, ranges };
+}
+
+async function storePages(transaction: Transaction, changes: readonly Change[], { counts, ledger, observed }: Done): Promise<void> {
+  const indexes = byMapping(changes);
+  const pages = new Map([...indexes].map(([mapping, of]) => [mapping, of.map(i => changes[i]!.page!)]));
+  for (const [mapping, stored] of await storeDocuments(transaction, pages)) {
+    indexes.get(mapping)!.forEach((i, n) => {
+      counts[i] = stored.counts[n]!;
+    });
+    for (const entry of stored.ledger) ledger.push(entry);
+    observed.push({ collection: mapping.resource.name, drift: stored.drift });
+  }
+}
+
+function byMapping(changes: readonly Change[]): Map<Mapping, number[]> {
+  const indexes = new Map<Mapping, number[]>();
+  changes.forEach(({ page }, i) => {
+    if (!page) return;
+    const list = indexes.get(page.mapping);
+    if (list) list.push(i);
+    else indexes.set(page.mapping, [i]);
+  });
+  return indexes;
+}
+
+/** Ranges of one group may overlap: each is settled before the next is cut. */
+async function storeRanges(
+  transaction: Transaction,
+  confirmations: Confirmations,
+  changes: readonly Change[],
+  { counts, ledger, observed }: Done,
+): Promise<SettledRange[]> {
+  const settled: SettledRange[] = [];
+  for (let i = 0; i < changes.length; i++) {
+    const range = changes[i]!.heartRate;
+    if (!range) continue;
+    const segments = confirmations.listUnsettled(range, settled);
+    const stored = await storeHeartRate(transaction, range, segments);
+    observed.push({ collection: heartRate.name, drift: stored.drift });
+    const refused = await rejectedHeartRate(transaction.connection, range, segments);
+    counts[i] = { ...stored.counts, rejected: range.rejected.length, undated: refused.undated };
+    ledger.push(...refused.ledger);
+    const { userId, from, to, requestedAt } = range;
+    settled.push({ userId, from, to, requestedAt });
+  }
+  return settled;
+}

@@ -1,0 +1,135 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, expect, test } from 'vitest';
+import { lockFile } from '../../src/warehouse/export/lock.ts';
+import { below, randomFrom } from '../support/random-documents.ts';
+import { startRingneck } from '../support/ringneck.ts';
+import { openWarehouse, store } from '../support/warehouse.ts';
+import { STRESS } from '../support/wire.ts';
+import { filesIn, hashParquet, hashWarehouse, manifestOf, openExporting } from './exporting.ts';
+
+const { folder, file, env, exported, exportHere } = await openExporting();
+const parquet = join(folder, 'parquet');
+
+beforeAll(async () => {
+  await exportHere(parquet);
+});
+
+/** While an export runs: nothing is read. */
+const countFinished = (out: string) =>
+  readdirSync(out, { recursive: true, encoding: 'utf8' }).filter(path => path.endsWith('.parquet')).length;
+
+test('a second run leaves what is right, mends what is not, and follows what changed', async () => {
+  const before = filesIn(parquet);
+  const again = await exportHere(parquet);
+  expect(again).toMatchObject({ files: Object.keys(before).length, skipped: Object.keys(before).length, removed: 0 });
+
+  // Somebody damaged one, of the same length, removed one, and cut one.
+  const [damaged, removed, cut] = Object.keys(before).filter(path => path.startsWith('sleep/')) as [string, string, string];
+  const bytes = readFileSync(join(parquet, damaged));
+  bytes[100] = bytes[100]! ^ 1;
+  writeFileSync(join(parquet, damaged), bytes);
+  rmSync(join(parquet, removed));
+  truncateSync(join(parquet, cut), 10);
+  writeFileSync(join(parquet, 'notes.txt'), 'mine');
+  const mended = await exportHere(parquet);
+  expect(mended).toMatchObject({ files: Object.keys(before).length, skipped: Object.keys(before).length - 3 });
+  const { 'notes.txt': notes, ...files } = filesIn(parquet);
+  expect(notes).toBeDefined();
+  expect(files).toEqual(before);
+
+  const warehouse = await openWarehouse(file);
+  await store(warehouse, 'daily_stress', [{ ...STRESS, id: 'new', day: '2032-02-02' }]);
+  await warehouse.close();
+  const grown = await exportHere(parquet);
+  expect(grown).toMatchObject({
+    files: Object.keys(before).length + 1,
+    skipped: Object.keys(before).length,
+    removed: 0,
+  });
+  expect(Object.keys(filesIn(parquet))).toContain('daily_stress/daily_stress-2032-02.parquet');
+  const back = await openWarehouse(file);
+  await store(back, 'daily_stress', [], ['new']);
+  await back.close();
+  const shrunk = await exportHere(parquet);
+  expect(shrunk).toMatchObject({ files: Object.keys(before).length, skipped: Object.keys(before).length, removed: 1 });
+  expect(await hashParquet(parquet)).toEqual(await hashWarehouse(file));
+});
+
+test('an export that was killed, at any moment, is continued to what an undisturbed one gives', async () => {
+  const undisturbed = filesIn(parquet);
+  delete undisturbed['notes.txt'];
+  const total = Object.keys(undisturbed).length;
+  const random = randomFrom(5);
+  let counted = 0;
+  for (let round = 0; counted < 3; round++) {
+    expect(round).toBeLessThan(12);
+    const out = join(folder, `killed-${round}`);
+    const running = startRingneck(['export', '--out', out], { env });
+    while (!existsSync(join(out, 'export.json')) && running.process.exitCode === null) await sleep(5);
+    const at = below(random, total);
+    while (countFinished(out) < at && running.process.exitCode === null) await sleep(1);
+    running.kill('SIGKILL');
+    if ((await running.end()).code === 'SIGKILL') counted++;
+    // What bears its own name is whole.
+    for (const [path, hash] of Object.entries(filesIn(out))) if (path.endsWith('.parquet')) expect(hash).toBe(undisturbed[path]);
+    await exportHere(out);
+    expect(filesIn(out)).toEqual(undisturbed);
+    expect(readdirSync(out).filter(name => name.startsWith('.'))).toEqual([]);
+    expect(manifestOf(out).finished_at).not.toBeNull();
+  }
+});
+
+test('Ctrl-C ends with 130 and keeps what is finished', async () => {
+  const out = join(folder, 'interrupted');
+  const running = startRingneck(['export', '--out', out], { env });
+  while (!existsSync(join(out, 'export.json')) || countFinished(out) < 5) await sleep(1);
+  running.kill('SIGINT');
+  expect(await running.end()).toMatchObject({ code: 130, stdout: '', stderr: 'ringneck: interrupted\n' });
+  expect(Object.keys(filesIn(out)).filter(path => !path.endsWith('.parquet'))).toEqual([]);
+  const kept = manifestOf(out).files.filter(({ sha256 }: { sha256: string | null }) => sha256 !== null).length;
+  expect(kept).toBeGreaterThanOrEqual(4);
+  expect(await exportHere(out)).toMatchObject({ skipped: kept });
+});
+
+test('a folder that holds anything else, or another export, is refused and left as it is', async () => {
+  const strange = join(folder, 'strange');
+  mkdirSync(strange);
+  writeFileSync(join(strange, 'thesis.txt'), 'mine');
+  expect(await exported('--out', strange)).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `ringneck: --out ${strange} holds thesis.txt and is no export of ours: name a folder that is empty, or not there yet\n`,
+  });
+  expect(readdirSync(strange)).toEqual(['thesis.txt']);
+  writeFileSync(join(strange, 'export.json'), '{"ringneck_export": 2}');
+  await expect(exportHere(strange)).rejects.toThrow(`${join(strange, 'export.json')} cannot be read`);
+
+  const before = filesIn(parquet);
+  expect(await exported('--out', parquet, '--format', 'csv', '--user', 'ann')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `ringneck: --out ${parquet} holds another export (format: parquet, not csv; users: all, not ann): name another folder, or remove that one if it has served\n`,
+  });
+  expect(filesIn(parquet)).toEqual(before);
+});
+
+test('two exports into one folder: the second is refused and names the first', async () => {
+  const unlock = await lockFile(join(parquet, '.export.lock'));
+  const { code, stdout, stderr } = await exported('--out', parquet);
+  unlock();
+  expect([code, stdout]).toEqual([75, '']);
+  expect(stderr).toContain(`(PID ${process.pid})`);
+  // A lock that a killed export left half made.
+  writeFileSync(join(parquet, '.export.lock'), 'half');
+  expect(await exportHere(parquet)).toMatchObject({ removed: 0 });
+});
+
+test.runIf(process.platform === 'linux')('a place that takes no folders is refused', async () => {
+  expect(await exported('--out', '/proc/ringneck/out')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'ringneck: cannot make the folder /proc/ringneck/out: /proc takes no folders: name another place\n',
+  });
+});

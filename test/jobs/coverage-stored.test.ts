@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest';
+import { tempFolder } from '../support/temp-folder.ts';
+import { rows } from '../support/warehouse.ts';
+import { RING } from '../support/wire.ts';
+import { account, at, warehouseWith } from './literal-pipeline.ts';
+import { days, march, note, store, stress, told } from './literal-readings.ts';
+
+const folder = tempFolder();
+
+test('what is stored is never called missing, and what is wrong about its last reading is told with it', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await store(warehouse, 'daily_stress', ['2025-03-01', '2025-03-02', '2025-03-03', '2025-03-04', '2025-03-05', '2025-03-09'].map(stress));
+  await note(warehouse, { days: ['2025-03-02', '2025-03-02'], outcome: 'complete', when: '2025-03-09T00:00:00Z' });
+  await note(warehouse, { days: ['2025-03-03', '2025-03-03'], outcome: 'failed', when: '2025-03-09T00:00:00Z', reason: 'answered 500' });
+  await note(warehouse, { days: ['2025-03-04', '2025-03-04'], outcome: null, when: '2025-03-09T00:00:00Z' });
+  await note(warehouse, { days: ['2025-03-05', '2025-03-05'], outcome: 'suspicious', when: '2025-03-09T00:00:00Z', reason: 'gone' });
+  await note(warehouse, { days: ['2025-03-09', '2025-03-09'], outcome: 'complete', when: '2025-03-09T20:00:00Z' });
+  expect(await told(warehouse, { from: '2025-03-01' })).toEqual([
+    // The first came with an event.
+    '03-01 to 03-02 stored',
+    '03-03 stored: failed when last read: answered 500',
+    '03-04 stored',
+    '03-05 suspicious: gone',
+    '03-06 to 03-08 not_asked',
+    '03-09 stored: last read before the day was over',
+  ]);
+});
+
+test('a document that is gone leaves an empty day, one that could not be stored a failed one', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await store(warehouse, 'daily_stress', [stress('2025-03-05')]);
+  await note(warehouse, { days: march, outcome: 'complete', when: '2025-03-09T00:00:00Z' });
+  expect(await told(warehouse, days)).toEqual(['03-05 stored', '03-06 to 03-07 empty']);
+  await store(warehouse, 'daily_stress', [{ ...stress('2025-03-06'), day_summary: 7, id: 9 }], ['t-2025-03-05']);
+  expect(await told(warehouse, days)).toEqual([
+    '03-05 empty',
+    '03-06 failed: what came could not be stored (sync.rejected)',
+    '03-07 empty',
+  ]);
+});
+
+test('heart rate is known by the counts of its windows; only where an older window has none its rows are counted', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  const only = { collections: ['heart_rate'], from: '2025-03-01', to: '2025-03-06' };
+  await note(warehouse, {
+    collection: 'heart_rate',
+    days: ['2025-03-01', '2025-03-03'],
+    outcome: 'complete',
+    when: '2025-03-08T00:00:00Z',
+    rowsByDay: [1200, 0, 7],
+  });
+  await note(warehouse, {
+    collection: 'heart_rate',
+    days: ['2025-03-04', '2025-03-05'],
+    outcome: 'complete',
+    when: '2025-03-08T00:00:00Z',
+  });
+  const row = (timestamp: string) => ({ timestamp, timestamp_unix: Date.parse(timestamp), bpm: 60, source: 'awake' });
+  let counted: readonly number[] = [];
+  await warehouse.storeHeartRate(
+    {
+      userId: 'ada',
+      from: at('2025-03-04T00:00:00Z'),
+      to: at('2025-03-06T09:00:00Z'),
+      requestedAt: warehouse.moments.begin(),
+      // The second is another day in UTC, the last one lies outside.
+      rows: [
+        '2025-03-05T00:00:00.000+00:00',
+        '2025-03-05T00:30:00.000+01:00',
+        '2025-03-05T23:59:59.999+00:00',
+        '2025-03-06T09:00:00.000+00:00',
+      ].map(row),
+    },
+    {
+      ledger: rowsByDay => {
+        counted = rowsByDay;
+        return [];
+      },
+    },
+  );
+  expect(counted).toEqual([1, 2, 0]);
+  expect(await told(warehouse, only)).toEqual(['03-01 stored', '03-02 empty', '03-03 to 03-05 stored', '03-06 not_asked']);
+  expect(
+    await rows(
+      warehouse,
+      `SELECT day, documents FROM sync.coverage_between('2025-03-01', '2025-03-06') WHERE collection = 'heart_rate' ORDER BY day`,
+    ),
+  ).toEqual([
+    { day: '2025-03-01', documents: 1200 },
+    { day: '2025-03-02', documents: 0 },
+    { day: '2025-03-03', documents: 7 },
+    { day: '2025-03-04', documents: 1 },
+    { day: '2025-03-05', documents: 2 },
+    { day: '2025-03-06', documents: 0 },
+  ]);
+  // A reading that failed since takes nothing from what was read.
+  await note(warehouse, {
+    collection: 'heart_rate',
+    days: ['2025-03-01', '2025-03-02'],
+    outcome: 'failed',
+    when: '2025-03-09T00:00:00Z',
+    reason: 'no',
+  });
+  expect((await told(warehouse, only)).slice(0, 2)).toEqual(['03-01 stored: failed when last read: no', '03-02 failed: no']);
+});
+
+test('rings belong to no day', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  const only = { collections: ['ring_configuration'] };
+  expect(await told(warehouse, only)).toEqual(['no day not_asked']);
+  await note(warehouse, {
+    collection: 'ring_configuration',
+    days: null,
+    outcome: 'not_offered',
+    when: '2025-03-08T00:00:00Z',
+    reason: 'answered 404',
+  });
+  expect(await told(warehouse, only)).toEqual(['no day not_offered: answered 404']);
+  await note(warehouse, { collection: 'ring_configuration', days: null, outcome: 'complete', when: '2025-03-09T00:00:00Z' });
+  expect(await told(warehouse, only)).toEqual(['no day empty']);
+  const rejects = { rejected: 1, undated: 1 };
+  await note(warehouse, { collection: 'ring_configuration', days: null, outcome: 'complete', when: '2025-03-09T00:00:01Z', rejects });
+  expect(await told(warehouse, only)).toEqual(['no day failed: what came could not be stored (sync.rejected)']);
+  await store(warehouse, 'ring_configuration', [RING]);
+  expect(await told(warehouse, only)).toEqual(['no day stored']);
+});

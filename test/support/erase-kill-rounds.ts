@@ -1,0 +1,85 @@
+import { cpSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { EVENT_JOB_OPTIONS, eventQueue } from '../../jobs/accept-event.ts';
+import { readEvents } from '../../jobs/erase-events.ts';
+import { hashAccount, isEmpty } from './account-rows.ts';
+import { openHouse } from './house.ts';
+import { ringneck, startRingneck } from './ringneck.ts';
+import { startSandbox } from './sandbox.ts';
+
+const event = (userId: string) =>
+  JSON.stringify({ event_type: 'create', data_type: 'sleep', object_id: 'o', event_time: '2025-01-02T08:00:00Z', user_id: userId });
+
+export interface EraseSetting {
+  folder: string;
+  /** What each round begins with a copy of: two people, some days of each, and an event of each that nobody works off. */
+  original: string;
+  serviceUrl: string;
+  /** What the person who stays has there, and the event. */
+  before: Record<string, string>;
+  stays: string;
+}
+
+export async function openEraseSetting(folder: string): Promise<EraseSetting> {
+  const sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-31' });
+  const original = join(folder, 'original');
+  const house = await openHouse(original, sandbox.url);
+  await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
+  await house.backfill({ from: '2025-01-01', to: '2025-01-03' });
+  await house.operations.snapshot({});
+  const { queues, warehouse } = await house.owner.pipeline();
+  const jobs = sandbox.people.map(({ userId }, i) => ({
+    name: 'event',
+    data: { receivedAt: 1_736_000_000_000_000 + i, event: event(userId), misses: 0 },
+    opts: EVENT_JOB_OPTIONS,
+  }));
+  await queues.addAll(await eventQueue(warehouse), jobs);
+  const before = await hashAccount(house.read, 'adam');
+  await house.close();
+  // Nobody asks it any more.
+  await sandbox.close();
+  return { folder, original, serviceUrl: sandbox.url, before, stays: event(sandbox.people[1]!.userId) };
+}
+
+const inode = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino;
+
+/** When it is killed: as soon as this can be seen in the folder; `copied` is what the warehouse's inode was. */
+const MOMENTS = {
+  'the events of others are set aside': (data: string) => existsSync(join(data, 'erasing-events.json')),
+  'the new file is being written': (data: string) => existsSync(join(data, 'warehouse.duckdb.new')),
+  'the new file is in its place': (data: string, copied: number | undefined) => inode(join(data, 'warehouse.duckdb')) !== copied,
+  'the token has gone': (data: string) => !readFileSync(join(data, 'accounts.secret'), 'utf8').includes('"ada"'),
+};
+
+export type EraseMoment = keyof typeof MOMENTS;
+
+export const eraseMoments = Object.keys(MOMENTS) as EraseMoment[];
+
+/** Kills an erasing, and sees that it is finished when the folder is opened next. */
+export async function killErasing({ folder, original, serviceUrl, before, stays }: EraseSetting, moment: EraseMoment): Promise<void> {
+  const data = join(folder, moment.replaceAll(' ', '-'));
+  cpSync(original, data, { recursive: true });
+  const copied = inode(join(data, 'warehouse.duckdb'));
+  const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: serviceUrl };
+  const erasing = startRingneck(['account', 'remove', 'ada', '--erase', '--yes'], { env });
+  while (!MOMENTS[moment](data, copied) && erasing.process.exitCode === null) await sleep(1);
+  erasing.kill('SIGKILL');
+  await erasing.end();
+  const begun = existsSync(join(data, 'erasing.json'));
+
+  const listed = await ringneck(['account', 'list', '--json'], { env });
+  expect(listed).toMatchObject({ code: 0, stderr: begun ? expect.stringContaining('is finished') : '' });
+  expect(JSON.parse(listed.stdout)).toMatchObject([{ user_id: 'adam' }]);
+  expect(readdirSync(data).filter(file => /eras|\.new|\.wal$|\.tmp$/.test(file))).toEqual([]);
+
+  const house = await openHouse(data, serviceUrl);
+  expect(await hashAccount(house.read, 'adam')).toEqual(before);
+  expect(isEmpty(await hashAccount(house.read, 'ada'))).toBe(true);
+  const { queues, warehouse } = await house.owner.pipeline();
+  const kept = await readEvents({ warehouse, queues });
+  // One that was there twice is worked off twice; none is lost.
+  expect([...new Set(kept.map(held => held.event))]).toEqual([stays]);
+  await house.close();
+}

@@ -1,0 +1,206 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { newPath, openWarehouse, rows, store } from '../support/warehouse.ts';
+import { ACTIVITY, READINESS, RESILIENCE, RING, SESSION, SLEEP, SPO2, STRESS, VO2_MAX } from '../support/wire.ts';
+import { drift, extraOf, rejected } from './tolerance.ts';
+
+const folder = tempFolder();
+let warehouse: Warehouse;
+
+beforeEach(async () => {
+  warehouse = await openWarehouse(newPath(folder));
+});
+
+afterEach(() => warehouse.close());
+
+test('a required field that is null or absent is null in its column, and drift', async () => {
+  const { total_calories: _, met: __, ...partial } = ACTIVITY;
+  await store(warehouse, 'daily_activity', [{ ...partial, steps: null, timestamp: null, contributors: null }]);
+  expect(
+    await warehouse.read(
+      'SELECT steps, total_calories, "timestamp", timestamp_offset, met_start, met_count, contributors_stay_active, extra FROM daily_activity',
+    ),
+  ).toEqual([[null, null, null, null, null, null, null, null]]);
+  expect(await drift(warehouse)).toEqual([
+    ['daily_activity', 'contributors', 'missing', 1],
+    ['daily_activity', 'met', 'missing', 1],
+    ['daily_activity', 'steps', 'missing', 1],
+    ['daily_activity', 'timestamp', 'missing', 1],
+    ['daily_activity', 'total_calories', 'missing', 1],
+  ]);
+});
+
+test('a promised field that is missing in an optional object is drift too', async () => {
+  await store(warehouse, 'daily_spo2', [{ ...SPO2, spo2_percentage: {} }]);
+  expect(await warehouse.read('SELECT spo2_percentage_average, extra FROM daily_spo2')).toEqual([[null, null]]);
+  expect(await drift(warehouse)).toEqual([['daily_spo2', 'spo2_percentage.average', 'missing', 1]]);
+});
+
+test('an optional field of a wrong type is null in its column, and whole in extra', async () => {
+  await store(warehouse, 'sleep', [
+    {
+      ...SLEEP,
+      average_hrv: 61.5,
+      average_breath: '14',
+      lowest_heart_rate: 1e20,
+      movement_30_sec: 114,
+      readiness: { contributors: { hrv_balance: true, sleep_balance: 80 }, score: [79] },
+      heart_rate: { interval: 300, items: [50, 'x'], timestamp: '2025-01-14T23:20:42.000-03:30' },
+      hrv: 'none',
+    },
+  ]);
+  expect(
+    await warehouse.read(
+      `SELECT average_hrv, average_breath, lowest_heart_rate, movement_30_sec, readiness_contributors_hrv_balance,
+         readiness_contributors_sleep_balance, readiness_score, heart_rate_start, heart_rate_count, hrv_count FROM sleep`,
+    ),
+  ).toEqual([[null, null, null, null, null, 80, null, null, null, null]]);
+  expect(await extraOf(warehouse, 'sleep')).toEqual([
+    [
+      's-1',
+      {
+        average_breath: '14',
+        average_hrv: 61.5,
+        heart_rate: { interval: 300, items: [50, 'x'], timestamp: '2025-01-14T23:20:42.000-03:30' },
+        hrv: 'none',
+        lowest_heart_rate: 100000000000000000000,
+        movement_30_sec: 114,
+        readiness: { contributors: { hrv_balance: true }, score: [79] },
+      },
+    ],
+  ]);
+  expect(await warehouse.read('SELECT count(*) FROM sleep_heart_rate')).toEqual([[0]]);
+  expect(await drift(warehouse)).toEqual(
+    [
+      'average_breath',
+      'average_hrv',
+      'heart_rate',
+      'hrv',
+      'lowest_heart_rate',
+      'movement_30_sec',
+      'readiness.contributors.hrv_balance',
+      'readiness.score',
+    ].map(path => ['sleep', path, 'wrong type', 1]),
+  );
+  expect(await rejected(warehouse)).toEqual([]);
+});
+
+test('61.5 in a column of whole numbers is nowhere rounded', async () => {
+  await store(warehouse, 'daily_readiness', [{ ...READINESS, score: 61.5 }]);
+  expect(await warehouse.read('SELECT score, extra::VARCHAR FROM daily_readiness')).toEqual([[null, '{"score":61.5}']]);
+});
+
+test('whole numbers to 2⁵³ are exact, on both sides of zero', async () => {
+  await store(warehouse, 'ring_configuration', [
+    { ...RING, size: 9007199254740991 },
+    { ...RING, id: 'b', size: -9007199254740991 },
+    { ...RING, id: 'c', size: -1 },
+    { ...RING, id: 'd', size: 4294967296 },
+  ]);
+  expect(await warehouse.read('SELECT size FROM ring_configuration ORDER BY sk')).toEqual([
+    [9007199254740991],
+    [-9007199254740991],
+    [-1],
+    [4294967296],
+  ]);
+});
+
+test.each([
+  ['without an offset', '2025-02-28T21:14:00'],
+  ['on a day that is none', '2025-02-30T21:14:00+00:00'],
+  ['finer than a microsecond', '2025-02-28T21:14:00.0000001+00:00'],
+  ['too far away to be exact', '9999-12-31T23:59:59.999+00:00'],
+])('a timestamp %s is null in its column, raw in extra', async (_, timestamp) => {
+  await store(warehouse, 'vo2_max', [{ ...VO2_MAX, timestamp }]);
+  expect(await warehouse.read('SELECT "timestamp", timestamp_offset, vo2_max FROM vo2_max')).toEqual([[null, null, 44]]);
+  expect(await extraOf(warehouse, 'vo2_max')).toEqual([['v-1', { timestamp }]]);
+  expect(await drift(warehouse)).toEqual([['vo2_max', 'timestamp', 'bad format', 1]]);
+});
+
+const MET = ACTIVITY.met;
+
+test.each([
+  ['without a timestamp', { interval: 60, items: [1] }, 'missing'],
+  ['with null items', { interval: 60, items: null, timestamp: MET.timestamp }, 'missing'],
+  ['with a timestamp without an offset', { ...MET, timestamp: '2025-03-30T04:00:00' }, 'bad format'],
+  ['with an interval of nothing', { ...MET, interval: 0 }, 'out of range'],
+  ['with an interval that goes backwards', { ...MET, interval: -60 }, 'out of range'],
+  ['with an interval too small to tell its samples apart', { ...MET, interval: 1e-9 }, 'out of range'],
+  ['that would last for ever', { ...MET, interval: 1e300 }, 'out of range'],
+])('a required sample %s is whole in extra, and the document stored', async (_, met, kind) => {
+  await store(warehouse, 'daily_activity', [{ ...ACTIVITY, met }]);
+  expect(await warehouse.read('SELECT met_start, met_count, steps FROM daily_activity')).toEqual([[null, null, 10230]]);
+  expect(await extraOf(warehouse, 'daily_activity')).toEqual([['a-1', { met }]]);
+  expect(await drift(warehouse)).toEqual([['daily_activity', 'met', kind, 1]]);
+});
+
+test('an optional sample with a bad item keeps its document and the other samples', async () => {
+  await store(warehouse, 'session', [
+    { ...SESSION, motion_count: { interval: 5, items: [1, {}], timestamp: SESSION.heart_rate.timestamp } },
+  ]);
+  expect(await warehouse.read('SELECT heart_rate_count, motion_count_count FROM session')).toEqual([[3, null]]);
+  expect(await warehouse.read('SELECT count(*) FROM session_heart_rate')).toEqual([[3]]);
+});
+
+test('unknown fields at every depth stay, nested as on the wire', async () => {
+  const text = JSON.stringify({
+    ...SLEEP,
+    chronotype: 'owl',
+    readiness: { ...SLEEP.readiness, note: { by: 'app' }, contributors: { ...SLEEP.readiness.contributors, mood: 3 } },
+    heart_rate: { ...SLEEP.heart_rate, device: 'ring' },
+    absent: null,
+  }).replace('"chronotype"', '"__proto__":{"polluted":true},"constructor":1,"chronotype"');
+  await store(warehouse, 'sleep', [JSON.parse(text)]);
+  expect(await warehouse.read('SELECT extra::VARCHAR FROM sleep')).toEqual([
+    [
+      '{"__proto__":{"polluted":true},"chronotype":"owl","constructor":1,"heart_rate":{"device":"ring"},' +
+        '"readiness":{"contributors":{"mood":3},"note":{"by":"app"}}}',
+    ],
+  ]);
+  expect(await drift(warehouse)).toEqual(
+    ['__proto__', 'chronotype', 'constructor', 'heart_rate.device', 'readiness.contributors.mood', 'readiness.note'].map(path => [
+      'sleep',
+      path,
+      'unknown field',
+      1,
+    ]),
+  );
+  const [stored] = await warehouse.readDocuments('sleep', 'true');
+  expect(Object.hasOwn(stored!.document, '__proto__')).toBe(true);
+  expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+  expect(JSON.parse(JSON.stringify(stored!.document))).toMatchObject({ chronotype: 'owl', heart_rate: { device: 'ring', interval: 300 } });
+});
+
+test('a new value of an enumeration is stored, and drift without the value', async () => {
+  await store(warehouse, 'daily_stress', [{ ...STRESS, day_summary: 'blissful' }]);
+  expect(await warehouse.read('SELECT day_summary, extra FROM daily_stress')).toEqual([['blissful', null]]);
+  expect(await drift(warehouse)).toEqual([['daily_stress', 'day_summary', 'unknown value', 1]]);
+});
+
+test('a number out of its range is stored, and drift', async () => {
+  await store(warehouse, 'daily_resilience', [
+    { ...RESILIENCE, contributors: { sleep_recovery: 101, daytime_recovery: -0.5, stress: 50 } },
+  ]);
+  expect(await warehouse.read('SELECT contributors_sleep_recovery, contributors_daytime_recovery FROM daily_resilience')).toEqual([
+    [101, -0.5],
+  ]);
+  expect(await drift(warehouse)).toEqual([
+    ['daily_resilience', 'contributors.daytime_recovery', 'out of range', 1],
+    ['daily_resilience', 'contributors.sleep_recovery', 'out of range', 1],
+  ]);
+});
+
+test('drift is counted for each stored version, not again for one that is unchanged', async () => {
+  await store(warehouse, 'daily_stress', [
+    { ...STRESS, day_summary: 'blissful', secret: 'value-1' },
+    { ...STRESS, id: 't-2', day_summary: 'dull', secret: 'value-2' },
+  ]);
+  await store(warehouse, 'daily_stress', [{ ...STRESS, day_summary: 'blissful', secret: 'value-1' }]);
+  await store(warehouse, 'daily_stress', [{ ...STRESS, day_summary: 'odd' }]);
+  expect(await warehouse.read('SELECT path, kind, documents, first_seen_at, last_seen_at FROM sync.drift ORDER BY path')).toEqual([
+    ['day_summary', 'unknown value', 3, 1_748_736_000_000_000, 1_748_736_000_000_002],
+    ['secret', 'unknown field', 2, 1_748_736_000_000_000, 1_748_736_000_000_000],
+  ]);
+  expect(JSON.stringify(await rows(warehouse, 'SELECT * FROM sync.drift'))).not.toMatch(/value-|blissful|dull/);
+});

@@ -1,0 +1,138 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { newPath, openWarehouse } from '../support/warehouse.ts';
+import { drift, rejected, rejectedTexts } from './tolerance.ts';
+
+const folder = tempFolder();
+let warehouse: Warehouse;
+
+beforeEach(async () => {
+  warehouse = await openWarehouse(newPath(folder));
+});
+
+afterEach(() => warehouse.close());
+
+test('heart-rate rows without a usable moment, rate or source are rejected whole, the others stored', async () => {
+  const good = { timestamp: '2025-01-15T00:00:00+00:00', timestamp_unix: 1_736_899_200_000, bpm: 58, source: 'sleep' };
+  const bad = [
+    { ...good, timestamp: '2025-01-15T00:00:01' },
+    { ...good, timestamp: '2025-01-15T00:00:02+00:00', bpm: 61.5 },
+    { ...good, timestamp: '2025-01-15T00:00:03+00:00', source: null },
+  ];
+  const counts = await warehouse.storeHeartRate({
+    userId: 'ann',
+    from: 1_736_899_200_000_000,
+    to: 1_736_985_600_000_000,
+    requestedAt: warehouse.moments.begin(),
+    rows: [...bad, good, { ...good, timestamp: 'lone \ud800 and \u0000' }, 'text'],
+  });
+  expect(counts).toMatchObject({ stored: 1, unchanged: 0, outdated: 0, rejected: 5, removed: 0, samples: 1 });
+  expect(await rejected(warehouse)).toEqual([
+    {
+      user_id: 'ann',
+      collection: 'heart_rate',
+      id: '2025-01-15T00:00:01',
+      reason: 'timestamp is missing or no date-time with offset',
+      document: bad[0],
+    },
+    {
+      user_id: 'ann',
+      collection: 'heart_rate',
+      id: '2025-01-15T00:00:02+00:00',
+      reason: 'bpm is missing or no whole number',
+      document: bad[1],
+    },
+    { user_id: 'ann', collection: 'heart_rate', id: '2025-01-15T00:00:03+00:00', reason: 'source is missing or no text', document: bad[2] },
+    {
+      user_id: 'ann',
+      collection: 'heart_rate',
+      id: 'sha256:Hh0PJR06dvorG_yBFkB4Vy',
+      reason: 'timestamp is missing or no date-time with offset',
+      document: 'text',
+    },
+    {
+      user_id: 'ann',
+      collection: 'heart_rate',
+      id: 'sha256:m7ZwemN4vTAujXzABI_8aH',
+      reason: 'timestamp is missing or no date-time with offset',
+      document: { ...good, timestamp: 'lone \ufffd and \u0000' },
+    },
+  ]);
+});
+
+test('heart-rate rows with a new source, another Unix time or an unknown field are stored, and drift', async () => {
+  const good = { timestamp: '2025-01-15T00:00:00+00:00', timestamp_unix: 1_736_899_200_000, bpm: 58, source: 'sleep' };
+  const { timestamp_unix: _, ...without } = good;
+  const sent = [
+    { ...good, source: 'sauna' },
+    { ...good, timestamp_unix: 1 },
+    { ...without, timestamp: '2025-01-15T00:00:01+00:00' },
+    { ...good, timestamp: '2025-01-15T00:00:02+00:00', timestamp_unix: 1_736_899_202_000, quality: 'good' },
+  ];
+  const range = { userId: 'ann', from: 1_736_899_200_000_000, to: 1_736_985_600_000_000 };
+  await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.moments.begin(), rows: sent });
+  await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.moments.begin(), rows: sent });
+  expect(await warehouse.read('SELECT count(*) FROM heart_rate')).toEqual([[4]]);
+  expect(await drift(warehouse)).toEqual([
+    ['heart_rate', 'quality', 'unknown field', 1],
+    ['heart_rate', 'source', 'unknown value', 1],
+    ['heart_rate', 'timestamp_unix', 'disagreement', 1],
+    ['heart_rate', 'timestamp_unix', 'missing', 1],
+  ]);
+});
+
+test('a rejected heart-rate row leaves when its range comes again without it', async () => {
+  const range = { userId: 'ann', from: 1_736_899_200_000_000, to: 1_736_985_600_000_000 };
+  const good = { timestamp: '2025-01-15T00:00:00+00:00', timestamp_unix: 1_736_899_200_000, bpm: 58, source: 'sleep' };
+  const older = warehouse.moments.begin();
+  await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.moments.begin(), rows: [{ ...good, bpm: 'x' }] });
+  expect(await rejected(warehouse)).toHaveLength(1);
+  await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.moments.begin(), rows: [good] });
+  expect(await rejected(warehouse)).toEqual([]);
+  await warehouse.storeHeartRate({ ...range, requestedAt: older, rows: [{ ...good, bpm: 'y' }] });
+  expect(await rejected(warehouse)).toEqual([]);
+  warehouse.moments.end(older);
+});
+
+const WEEK = { userId: 'ann', from: 1_736_899_200_000_000, to: 1_737_504_000_000_000 };
+
+test('heart-rate rows of no moment are each kept once, and leave when the range comes again without them', async () => {
+  const read = (rows: readonly unknown[], range = WEEK) =>
+    warehouse.storeHeartRate({ ...range, requestedAt: warehouse.moments.begin(), rows });
+  const rows = [
+    { bpm: 60, source: 'rest' },
+    { bpm: 61, source: 'rest' },
+    // Two of one moment.
+    { timestamp: '2025-01-15T00:00:02+00:00', bpm: 'x', source: 'rest' },
+    { timestamp: '2025-01-15T00:00:02+00:00', bpm: 'x', source: 'awake' },
+  ];
+  expect(await read(rows)).toMatchObject({ stored: 0, rejected: 4, undated: 2 });
+  expect(await read(rows)).toMatchObject({ stored: 0, rejected: 4, undated: 2 });
+  expect(await rejectedTexts(warehouse)).toHaveLength(4);
+  // They may belong to the rest of the week.
+  await read([], { ...WEEK, to: WEEK.from + 86_400_000_000 });
+  expect(await warehouse.read('SELECT day, document::VARCHAR FROM sync.rejected ORDER BY 2')).toEqual([
+    [null, '{"bpm":60,"source":"rest"}'],
+    [null, '{"bpm":61,"source":"rest"}'],
+    ['2025-01-15', '{"timestamp":"2025-01-15T00:00:02+00:00","bpm":"x","source":"awake"}'],
+  ]);
+  await read([{ bpm: 61, source: 'rest' }]);
+  expect(await rejectedTexts(warehouse)).toEqual(['{"bpm":61,"source":"rest"}']);
+});
+
+test('of heart-rate rows that cannot be stored a thousand are kept of an account; all are counted', async () => {
+  const rows = Array.from({ length: 1_200 }, (_, n) => ({
+    timestamp: new Date(1_736_899_200_000 + n * 300_000).toISOString(),
+    bpm: 61.5,
+    source: 'rest',
+  }));
+  const read = (some: readonly unknown[]) => warehouse.storeHeartRate({ ...WEEK, requestedAt: warehouse.moments.begin(), rows: some });
+  // The ledger does not tell the day of those that are not kept.
+  expect(await read(rows)).toMatchObject({ stored: 0, rejected: 1_200, undated: 200 });
+  expect(await rejectedTexts(warehouse)).toHaveLength(1_000);
+  expect(await read(rows.slice(0, 1_001))).toMatchObject({ rejected: 1_001, undated: 1 });
+  expect(await rejectedTexts(warehouse)).toHaveLength(1_000);
+  expect(await read(rows.slice(0, 10))).toMatchObject({ rejected: 10, undated: 0 });
+  expect(await rejectedTexts(warehouse)).toHaveLength(10);
+});
