@@ -87,7 +87,8 @@ export async function serveSandbox(options: ServiceOptions, first: { people: num
     });
     closing.push(webhooks.close);
     isUnshown ||= webhooks.client.isNew;
-    if (allowedRanges.length > 0) log.info({ ranges: allowedRanges.map(formatRange).join(', ') }, 'callbacks may lie in these blocks of addresses');
+    if (allowedRanges.length > 0)
+      log.info({ ranges: allowedRanges.map(formatRange).join(', ') }, 'callbacks may lie in these blocks of addresses');
     const queues = await openQueues({ url: settings.queueUrl, folder: join(folder, 'queue'), prefix: 'service', log });
     closing.push(queues.close);
     const deliveries = openDeliveries({ queues, webhooks, delayMs: options.deliveryDelay * 1000, timeScale, log });
