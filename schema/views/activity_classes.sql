@@ -14,7 +14,7 @@ SELECT
   day,
   id AS activity_id,
   position,
-  starts_at + to_seconds(position * 300) AS ts,
+  make_timestamp(epoch_us(starts_at) + position * 300000000) AS ts,
   utc_offset,
   CAST(300 AS BIGINT) AS seconds,
   CASE code

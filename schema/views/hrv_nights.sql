@@ -13,9 +13,10 @@ SELECT
   stddev_samp(CASE WHEN abs(hrv.value) < 1e100 THEN hrv.value END) AS sd_hrv,
   min(hrv.value) AS lowest_hrv,
   max(hrv.value) AS highest_hrv,
-  avg(hrv.value) FILTER (WHERE hrv.ts < nights.bedtime_start + (nights.bedtime_end - nights.bedtime_start) / 2) AS first_half_hrv,
-  avg(hrv.value) FILTER (WHERE hrv.ts >= nights.bedtime_start + (nights.bedtime_end - nights.bedtime_start) / 2) AS second_half_hrv
-FROM nights LEFT JOIN sleep_hrv AS hrv USING (user_id, day, sk)
+  avg(hrv.value) FILTER (WHERE hrv.ts < nights.middle) AS first_half_hrv,
+  avg(hrv.value) FILTER (WHERE hrv.ts >= nights.middle) AS second_half_hrv
+FROM (SELECT *, bedtime_start + (bedtime_end - bedtime_start) / 2 AS middle FROM nights) AS nights
+LEFT JOIN sleep_hrv AS hrv USING (user_id, day, sk)
 GROUP BY user_id, day, nights.sleep_id;
 COMMENT ON VIEW hrv_nights IS 'Heart rate variability of each night: the samples of the main sleep, summed up. A night without samples has a row with samples 0 (2.12)';
 COMMENT ON COLUMN hrv_nights.user_id IS 'The account, as named by `account add`';

@@ -2,7 +2,7 @@
 -- date functions many times slower and asks for a time zone that nobody stored.
 
 CREATE OR REPLACE MACRO local(ts, utc_offset) AS
-  CAST(ts AS TIMESTAMP) + to_seconds(utc_offset);
+  make_timestamp(epoch_us(CAST(ts AS TIMESTAMP)) + CAST(utc_offset AS BIGINT) * 1000000);
 COMMENT ON MACRO local IS 'Local time of a moment in UTC, by its offset [s]: local(bedtime_start, bedtime_start_offset). Null when either is null';
 
 CREATE OR REPLACE MACRO night_of(ts, utc_offset) AS

@@ -7,12 +7,15 @@ SELECT
   activity.met_interval AS seconds,
   met.value AS met,
   met.value * activity.met_interval / 60 AS met_minutes,
+  -- The place is 0, where there is no digit, before the activity starts.
   CASE
-    WHEN met.ts >= coalesce(activity.timestamp, activity.met_start) THEN
-      CASE substr(activity.class_5_min, 1 + date_diff('second', coalesce(activity.timestamp, activity.met_start), met.ts) // 300, 1)
-        WHEN '0' THEN 'non_wear' WHEN '1' THEN 'rest' WHEN '2' THEN 'inactive'
-        WHEN '3' THEN 'low' WHEN '4' THEN 'medium' WHEN '5' THEN 'high'
-      END
+    substr(
+      activity.class_5_min,
+      greatest(0, (epoch_us(met.ts) - epoch_us(coalesce(activity.timestamp, activity.met_start)) + 300000000) // 300000000),
+      1
+    )
+    WHEN '0' THEN 'non_wear' WHEN '1' THEN 'rest' WHEN '2' THEN 'inactive'
+    WHEN '3' THEN 'low' WHEN '4' THEN 'medium' WHEN '5' THEN 'high'
   END AS class
 FROM daily_activity_met AS met JOIN daily_activity AS activity USING (user_id, day, sk);
 COMMENT ON VIEW met_minutes IS 'The MET samples of each activity, a row for each minute, with the class of its 5 minutes. Filter by user_id and day (2.5)';
