@@ -43,9 +43,10 @@ CREATE OR REPLACE VIEW sleep_stage_spans AS
 WITH strings AS (
   SELECT
     user_id, day, sk, id, bedtime_start, bedtime_start_offset,
-    epoch(bedtime_end - bedtime_start) AS lasted,
-    regexp_extract_all(coalesce(nullif(sleep_phase_30_sec, ''), nullif(sleep_phase_5_min, '')), '1+|2+|3+|4+|[^1-4]') AS runs,
-    CASE WHEN sleep_phase_30_sec <> '' THEN 30 ELSE 300 END AS step
+    coalesce(nullif(sleep_phase_30_sec, ''), nullif(sleep_phase_5_min, '')) AS digits,
+    regexp_extract_all(digits, '1+|2+|3+|4+|[^1-4]') AS runs,
+    CASE WHEN sleep_phase_30_sec <> '' THEN 30 ELSE 300 END AS step,
+    coalesce(epoch(bedtime_end - bedtime_start), length(digits) * step) AS lasted
   FROM sleep
   WHERE coalesce(type, '') NOT IN ('deleted', 'rest')
 ),
@@ -70,7 +71,7 @@ SELECT
   span,
   make_timestamp(epoch_us(bedtime_start) + (until - length) * 1000000) AS ts,
   bedtime_start_offset AS utc_offset,
-  CAST(least(until, coalesce(greatest(until - length, lasted), until)) - (until - length) AS BIGINT) AS seconds,
+  CAST(least(until, greatest(until - length, lasted)) - (until - length) AS BIGINT) AS seconds,
   CASE code WHEN '1' THEN 'deep' WHEN '2' THEN 'light' WHEN '3' THEN 'rem' WHEN '4' THEN 'awake' END AS stage,
   code
 FROM placed;

@@ -84,4 +84,18 @@ describe('stages and movement', () => {
       { span: 3, seconds: 0, stage: 'deep' },
     ]);
   });
+
+  test('where the end is not known every row is as long as its string says', async () => {
+    await store(warehouse, 'sleep', [{ ...sleep, bedtime_end: null, sleep_phase_30_sec: '442', movement_30_sec: '1' }]);
+    expect(await rows(warehouse, 'SELECT position, seconds, stage FROM sleep_stages ORDER BY position')).toEqual([
+      { position: 0, seconds: 30, stage: 'awake' },
+      { position: 1, seconds: 30, stage: 'awake' },
+      { position: 2, seconds: 30, stage: 'light' },
+    ]);
+    expect(await rows(warehouse, 'SELECT span, seconds, stage FROM sleep_stage_spans ORDER BY span')).toEqual([
+      { span: 1, seconds: 60, stage: 'awake' },
+      { span: 2, seconds: 30, stage: 'light' },
+    ]);
+    expect(await rows(warehouse, 'SELECT position, seconds FROM sleep_movement')).toEqual([{ position: 0, seconds: 30 }]);
+  });
 });
