@@ -1,4 +1,4 @@
--- Within, a metric is a number: its place in the three lists. Sorting by names would take a fifth more time, and a third more memory.
+-- Within, a metric is a number: its place in the three lists. Sorting by names would take a fifth more time and memory.
 -- Frames of so many rows are frames of so many days: after a day with values daily has the next 366, or all up to the next one.
 CREATE OR REPLACE VIEW baselines AS
 WITH measured AS (
