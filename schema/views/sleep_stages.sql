@@ -62,7 +62,10 @@ placed AS (
   SELECT
     user_id, day, id, bedtime_start, bedtime_start_offset, lasted, span, code, length,
     CAST(sum(length) OVER (PARTITION BY user_id, day, sk ORDER BY span) AS BIGINT) AS until
-  FROM (SELECT * EXCLUDE (run, step), left(run, 1) AS code, step * length(run) AS length FROM numbered)
+  FROM (
+    SELECT user_id, day, sk, id, bedtime_start, bedtime_start_offset, lasted, span, left(run, 1) AS code, step * length(run) AS length
+    FROM numbered
+  )
 )
 SELECT
   user_id,
