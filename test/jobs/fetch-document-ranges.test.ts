@@ -104,11 +104,10 @@ test('an old document makes no read of years: ranges with a gap between them are
   await expect.poll(async () => (await house.queue.getJobCounts('active')).active).toBe(3);
   release();
   await house.settled(lines + 3);
-  expect(askedSince(before, 'cem').filter(path => path.includes(' '))).toEqual([
-    `${SLEEP} 2025-02-08 2025-03-13`,
-    `${SLEEP} 2019-05-03 2019-05-07`,
-    `${SLEEP} 2025-02-08 2025-03-13`,
-  ]);
+  const [first, ...others] = askedSince(before, 'cem').filter(path => path.includes(' '));
+  expect(first).toBe(`${SLEEP} 2025-02-08 2025-03-13`);
+  // Two jobs side by side: either may be the first to wait.
+  expect(others.toSorted()).toEqual([`${SLEEP} 2019-05-03 2019-05-07`, `${SLEEP} 2025-02-08 2025-03-13`]);
   expect(await cem.outcomes()).toMatchObject([{ outcome: 'stored' }, { outcome: 'stored' }, { outcome: 'unchanged' }]);
 });
 
