@@ -5,8 +5,10 @@ export default defineConfig({
     globalSetup: ['test/support/build.ts'],
     include: ['test/**/*.test.ts'],
     exclude: ['test/campaign/**', 'node_modules/**'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Limits for what hangs: a loaded machine must not reach them.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 30_000 } },
     pool: 'forks',
     maxWorkers: 2,
   },

@@ -165,7 +165,7 @@ test('from a token to SQL: the shapes of every report', async () => {
     stdout: '[{"answer":42}]\n',
     stderr: '',
   });
-}, 180_000);
+});
 
 test('accounts are paused, resumed, mapped, given mirror tokens, removed', async () => {
   const { data, env } = surroundings();
@@ -253,7 +253,7 @@ test('Ctrl-C stops with 130, and the same command goes on with the run', async (
     state: 'complete',
     windows: { planned: report.windows.planned, done: report.windows.planned },
   });
-}, 180_000);
+});
 
 test('a key that is missing is said at once, in one line', async () => {
   const { data, env } = surroundings();

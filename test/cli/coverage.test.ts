@@ -214,7 +214,7 @@ test('what a run under way is about to read is pending; a repair waits for it an
   await first.add([{ name: 'ada', token: 'token' }]);
   const range = { from: '2025-03-01', to: '2025-03-08' };
   const ended = first.backfill({ ...range, collections: ['daily_stress', 'session'] }).catch(error => error);
-  await expect.poll(() => service.asked.some(({ path }) => path === COLLECTIONS.daily_stress), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => service.asked.some(({ path }) => path === COLLECTIONS.daily_stress)).toBe(true);
   await expect.poll(async () => (await first.read(`SELECT count(*) FROM sync.windows WHERE outcome = 'complete'`))[0]![0]).toBe(1);
   await first.close();
   answer?.();

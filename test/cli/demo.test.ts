@@ -82,7 +82,7 @@ test('Ctrl-C in the middle ends it with 130, and its service too', async () => {
   demo.kill('SIGINT');
   expect((await demo.end()).code).toBe(130);
   expect(processesOf(cwd)).toEqual([]);
-}, 120_000);
+});
 
 // The registry (or npm's cache) is asked, and it takes minutes: only where told to.
 test.runIf(process.env.DEMAND_TOOLS === '1')(

@@ -84,7 +84,7 @@ test('accepted events of others outlive the erasing, those of the person do not'
   expect(existsSync(join(data, 'erasing-events.json'))).toBe(false);
   expect(existsSync(join(data, 'queue/database.lost'))).toBe(true);
   expect(await held(data, settings)).toEqual(OTHERS);
-}, 120_000);
+});
 
 test('where it cannot be done all events wait as before', async () => {
   const data = join(folder, 'failed');
@@ -103,45 +103,41 @@ test('where it cannot be done all events wait as before', async () => {
     [2, 'hers-2', 2],
     [3, 'theirs', 3],
   ]);
-}, 120_000);
+});
 
-test.runIf(hasRedis)(
-  'the queues of this warehouse in a Redis are searched and emptied, another one’s are not',
-  async () => {
-    const redis = await startRedis();
-    onTestFinished(() => redis.remove());
-    const data = join(folder, 'redis');
-    const beside = join(folder, 'beside');
-    const settings = { queueUrl: redis.url };
-    const id = await accept(data, settings);
-    const otherId = await accept(beside, settings);
-    const [{ userId }] = sandbox.people as [Sandbox['people'][number]];
-    const words: Word[] = [{ what: 'service id', text: userId }];
-    const find = (warehouseId: string, what = words) => searchRedis({ url: redis.url, address: '', prefix: 'ringneck', warehouseId }, what);
-    // What every job has, and what one is of: names of accounts too.
-    const names: Word[] = ['event', 'data', 'ada'].map(text => ({ what: 'name', text }));
-    expect(await find(id, names)).toEqual([]);
-    const client = new Redis(redis.url);
-    const job = `ringneck:collect-${id}:run-1-1`;
-    await client.hset(job, { name: 'sleep', data: JSON.stringify({ runId: 'run', userId: 'ada', collection: 'data' }) });
-    expect(await find(id, names)).toEqual([{ what: 'name', where: `the queue collect-${id}` }]);
-    await client.del(job);
-    client.disconnect();
-    expect(await find(id)).toEqual([{ what: 'service id', where: `the queue events-${id}` }]);
+test.runIf(hasRedis)('the queues of this warehouse in a Redis are searched and emptied, another one’s are not', async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.remove());
+  const data = join(folder, 'redis');
+  const beside = join(folder, 'beside');
+  const settings = { queueUrl: redis.url };
+  const id = await accept(data, settings);
+  const otherId = await accept(beside, settings);
+  const [{ userId }] = sandbox.people as [Sandbox['people'][number]];
+  const words: Word[] = [{ what: 'service id', text: userId }];
+  const find = (warehouseId: string, what = words) => searchRedis({ url: redis.url, address: '', prefix: 'ringneck', warehouseId }, what);
+  // What every job has, and what one is of: names of accounts too.
+  const names: Word[] = ['event', 'data', 'ada'].map(text => ({ what: 'name', text }));
+  expect(await find(id, names)).toEqual([]);
+  const client = new Redis(redis.url);
+  const job = `ringneck:collect-${id}:run-1-1`;
+  await client.hset(job, { name: 'sleep', data: JSON.stringify({ runId: 'run', userId: 'ada', collection: 'data' }) });
+  expect(await find(id, names)).toEqual([{ what: 'name', where: `the queue collect-${id}` }]);
+  await client.del(job);
+  client.disconnect();
+  expect(await find(id)).toEqual([{ what: 'service id', where: `the queue events-${id}` }]);
 
-    const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_QUEUE_URL: redis.url };
-    const { code, stdout } = await runHere(['account', 'remove', 'ada', '--erase', '--yes', '--json'], { env });
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ events: 2, found: [], unsearched: [] });
-    expect(await find(id)).toEqual([]);
-    expect(await find(otherId)).toEqual([{ what: 'service id', where: `the queue events-${otherId}` }]);
-    expect(await held(data, settings)).toEqual(OTHERS);
+  const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_QUEUE_URL: redis.url };
+  const { code, stdout } = await runHere(['account', 'remove', 'ada', '--erase', '--yes', '--json'], { env });
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ events: 2, found: [], unsearched: [] });
+  expect(await find(id)).toEqual([]);
+  expect(await find(otherId)).toEqual([{ what: 'service id', where: `the queue events-${otherId}` }]);
+  expect(await held(data, settings)).toEqual(OTHERS);
 
-    await redis.kill();
-    const later = await runHere(['account', 'remove', 'adam', '--erase', '--yes'], { env });
-    expect(later).toMatchObject({ code: 75, stderr: expect.stringMatching(/^ringneck: Redis at 127\.0\.0\.1:\d+ gives no answer/) });
-    // Not begun: nothing is in the way of others.
-    expect(existsSync(join(data, 'erasing.json'))).toBe(false);
-  },
-  120_000,
-);
+  await redis.kill();
+  const later = await runHere(['account', 'remove', 'adam', '--erase', '--yes'], { env });
+  expect(later).toMatchObject({ code: 75, stderr: expect.stringMatching(/^ringneck: Redis at 127\.0\.0\.1:\d+ gives no answer/) });
+  // Not begun: nothing is in the way of others.
+  expect(existsSync(join(data, 'erasing.json'))).toBe(false);
+});

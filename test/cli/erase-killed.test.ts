@@ -12,5 +12,4 @@ test.each<EraseMoment>(['the events of others are set aside', 'the new file is i
     setting ??= openEraseSetting(folder);
     await killErasing(await setting, moment);
   },
-  180_000,
 );

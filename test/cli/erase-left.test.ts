@@ -6,11 +6,11 @@ import { EVENT_JOB_OPTIONS, eventQueue } from '../../jobs/accept-event.ts';
 import { readEvents } from '../../jobs/erase-events.ts';
 import { startFetching } from '../../jobs/fetch-document.ts';
 import type { EraseReport } from '../../src/cli/erase/erase.ts';
-import { until } from '../queue/until.ts';
 import { openHouse } from '../support/house.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
 import { rowsOf, withDuckDB } from '../support/warehouse.ts';
 import { runHere } from './run-here.ts';
 
@@ -69,7 +69,7 @@ test('files on another disk are replaced there, halves of copies go, and what ca
     const people = await withDuckDB(join(disk, name), connection => rowsOf(connection, 'SELECT DISTINCT user_id FROM sleep'));
     expect(people).toEqual([{ user_id: 'adam' }]);
   }
-}, 120_000);
+});
 
 test('what comes of an erased person afterwards is not noted, until the account is there again', async () => {
   const { data, erase } = surroundings('after');
@@ -121,7 +121,7 @@ test('what comes of an erased person afterwards is not noted, until the account 
     ['object-2', null],
     ['object-4', 'ada'],
   ]);
-}, 120_000);
+});
 
 test('while an account is being erased nobody reads, and the command that finishes it says what it found', async () => {
   const { data, env, cli } = surroundings('interrupted');
@@ -142,7 +142,7 @@ test('while an account is being erased nobody reads, and the command that finish
   expect(listed.stderr).toContain(`exports, not searched and left as they are:\n  ${join(data, 'out')}\n`);
   expect(existsSync(join(data, 'erasing.json'))).toBe(false);
   expect(await cli(['account', 'list'])).toMatchObject({ code: 0, stdout: '' });
-}, 120_000);
+});
 
 test('an account that is called like a word of our own files is not found in them', async () => {
   const { data, erase } = surroundings('words');
@@ -154,4 +154,4 @@ test('an account that is called like a word of our own files is not found in the
   await house.close();
   expect(readFileSync(join(data, 'accounts.secret'), 'utf8')).toContain('"format"');
   for (const name of ['format', '1']) expect(await erase(name)).toMatchObject({ code: 0, report: { found: [], unsearched: [] } });
-}, 120_000);
+});

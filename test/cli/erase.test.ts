@@ -129,7 +129,7 @@ test('an account is erased, and the search that finds it in the old folder finds
   const again = await later.backfill({ users: ['ada'], from: '2025-01-01', to: '2025-01-03' });
   expect(again).toMatchObject({ state: 'complete', windows: { planned: 12, done: 12, skipped: 0 } });
   expect(again.documents).toBeGreaterThan(10);
-}, 180_000);
+});
 
 test('what was removed before can be erased later; a name is typed again, and one that nobody has is wrong usage', async () => {
   const { data, cli } = surroundings();
@@ -150,7 +150,7 @@ test('what was removed before can be erased later; a name is typed again, and on
   expect(erased.stdout).toContain('files searched for name, service id: nothing found\nada is erased\n');
   expect((await cli(['account', 'remove', 'ada', '--erase', '--yes'])).code).toBe(2);
   expect(existsSync(join(data, 'erasing.json'))).toBe(false);
-}, 180_000);
+});
 
 test('what the search still finds is said, by file and not by value, and the exit code is 1', async () => {
   const { data, env, cli } = surroundings();
@@ -162,7 +162,7 @@ test('what the search still finds is said, by file and not by value, and the exi
   expect(erased.stdout).toContain(`: found\nstill found of ada:\n  the token in ${join(data, 'ada.token')}\n`);
   expect(erased.stdout + erased.stderr).not.toContain(token);
   expect(JSON.parse((await cli(['account', 'list', '--json'])).stdout)).toEqual([]);
-}, 180_000);
+});
 
 test('a running up pauses for it and goes on where it listened, without the account', async () => {
   const { data, env, cli } = surroundings({ RINGNECK_LOG_LEVEL: 'info' });
@@ -201,7 +201,7 @@ test('a running up pauses for it and goes on where it listened, without the acco
   expect(JSON.parse((await cli(['account', 'list', '--json'])).stdout)).toMatchObject([{ user_id: 'adam' }]);
   up.kill('SIGTERM');
   expect((await up.end()).code).toBe(0);
-}, 180_000);
+});
 
 test('where it cannot be done all is as before', async () => {
   const { data, cli } = surroundings();
@@ -221,34 +221,30 @@ test('where it cannot be done all is as before', async () => {
   expect(readdirSync(data).filter(name => /eras|\.new|\.tmp$/.test(name))).toEqual([]);
   expect(JSON.parse((await cli(['account', 'list', '--json'])).stdout)).toHaveLength(2);
   expect(await rowsOfAccount(path, 'ada')).toEqual(before);
-}, 180_000);
+});
 
 // `script` of util-linux gives a command a terminal; other systems have another one, or none.
 const able = process.platform === 'linux' && spawnSync('script', ['--version']).status === 0;
 
-test.runIf(able)(
-  'at a terminal the name is asked for again, and another one erases nothing',
-  async () => {
-    const { env, cli } = surroundings();
-    await cli(['account', 'add', 'ada'], sandbox.people[0]!.token);
-    const command = [process.execPath, MAIN, 'account', 'remove', 'ada', '--erase'].map(word => `'${word}'`).join(' ');
-    const typing = (keys: string) =>
-      new Promise<{ code: number | null; shown: string }>(resolve => {
-        const child = spawn('script', ['-qefc', command, '/dev/null'], { env: { ...process.env, SHELL: '/bin/bash', ...env } });
-        let shown = '';
-        child.stdout.setEncoding('utf8').on('data', text => {
-          if (!shown.includes('go on: ') && `${shown}${text}`.includes('go on: ')) child.stdin.write(keys);
-          shown += text;
-        });
-        child.once('close', code => resolve({ code, shown }));
+test.runIf(able)('at a terminal the name is asked for again, and another one erases nothing', async () => {
+  const { env, cli } = surroundings();
+  await cli(['account', 'add', 'ada'], sandbox.people[0]!.token);
+  const command = [process.execPath, MAIN, 'account', 'remove', 'ada', '--erase'].map(word => `'${word}'`).join(' ');
+  const typing = (keys: string) =>
+    new Promise<{ code: number | null; shown: string }>(resolve => {
+      const child = spawn('script', ['-qefc', command, '/dev/null'], { env: { ...process.env, SHELL: '/bin/bash', ...env } });
+      let shown = '';
+      child.stdout.setEncoding('utf8').on('data', text => {
+        if (!shown.includes('go on: ') && `${shown}${text}`.includes('go on: ')) child.stdin.write(keys);
+        shown += text;
       });
-    const other = await typing('adam\r');
-    expect(other).toMatchObject({ code: 1, shown: expect.stringContaining('that is not the name: nothing was erased') });
-    expect(await typing('\u0004')).toMatchObject({ code: 1 });
-    expect(await typing('\u0003')).toMatchObject({ code: 130 });
-    expect(JSON.parse((await cli(['account', 'list', '--json'])).stdout)).toHaveLength(1);
-    expect(await typing('ada\r')).toMatchObject({ code: 0, shown: expect.stringContaining('ada is erased') });
-    expect(JSON.parse((await cli(['account', 'list', '--json'])).stdout)).toEqual([]);
-  },
-  120_000,
-);
+      child.once('close', code => resolve({ code, shown }));
+    });
+  const other = await typing('adam\r');
+  expect(other).toMatchObject({ code: 1, shown: expect.stringContaining('that is not the name: nothing was erased') });
+  expect(await typing('\u0004')).toMatchObject({ code: 1 });
+  expect(await typing('\u0003')).toMatchObject({ code: 130 });
+  expect(JSON.parse((await cli(['account', 'list', '--json'])).stdout)).toHaveLength(1);
+  expect(await typing('ada\r')).toMatchObject({ code: 0, shown: expect.stringContaining('ada is erased') });
+  expect(JSON.parse((await cli(['account', 'list', '--json'])).stdout)).toEqual([]);
+});

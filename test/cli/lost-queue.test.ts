@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { followEvents } from '../../src/cli/follow-events.ts';
 import { createLog } from '../../src/log.ts';
-import { until } from '../queue/until.ts';
 import { startFaultService } from '../support/fault-service.ts';
 import { openHouse } from '../support/house.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
 
 test('after the embedded queue was lost, up reads the recent days again at once, once, also where another command met the loss', async () => {
   const folder = tempFolder();

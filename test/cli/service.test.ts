@@ -195,4 +195,4 @@ test('its people live: the clock moves, data appear over HTTP, faults go on and 
     expect([refused.code, refused.stdout]).toEqual([2, '']);
     expect(refused.stderr).toContain(message);
   }
-}, 60_000);
+});

@@ -7,11 +7,11 @@ import { Interrupted } from '../../src/cli/interrupt.ts';
 import { keepUpToDate } from '../../src/cli/snapshot-schedule.ts';
 import { Snapshots } from '../../src/cli/snapshots.ts';
 import { silentLog } from '../../src/log.ts';
-import { until } from '../queue/until.ts';
 import { startFaultService } from '../support/fault-service.ts';
 import { openHouse } from '../support/house.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
 import { newPath, openWarehouse, rowsOf, store, withDuckDB } from '../support/warehouse.ts';
 import { SLEEP, STRESS } from '../support/wire.ts';
 import { runHere } from './run-here.ts';
@@ -143,7 +143,7 @@ test('while up runs the snapshot follows by itself, also while a backfill goes o
   await until('one of two windows is read', isRead);
 
   const kept = await keepUpToDate(house.owner);
-  await until('it was published during the backfill', () => existsSync(snapshot), 60_000);
+  await until('it was published during the backfill', () => existsSync(snapshot));
   const ask = (sql: string) =>
     withDuckDB(':memory:', async connection => {
       await connection.run(`ATTACH '${snapshot}' AS snapshot (READ_ONLY)`);
@@ -157,7 +157,7 @@ test('while up runs the snapshot follows by itself, also while a backfill goes o
   interruption.abort(new Interrupted());
   expect(await backfill).toMatchObject({ state: 'stopped' });
   const isSorted = `SELECT count(*) AS n FROM sync.runs, sync.snapshot WHERE state = 'stopped' AND sorted_at = taken_at`;
-  await until('it was sorted after the backfill', async () => ((await ask(isSorted)) as { n: number }).n === 1, 60_000);
+  await until('it was sorted after the backfill', async () => ((await ask(isSorted)) as { n: number }).n === 1);
   await kept.close();
   await house.close();
   expect(readdirSync(data).filter(name => name.startsWith('snapshot'))).toEqual(['snapshot.duckdb']);

@@ -25,7 +25,7 @@ test('hostile statements of every kind end, write no file, read none but the war
   await house.withstand(statements);
 });
 
-test('while a writer works, hostile statements over its snapshot leave writer and snapshot alone', { timeout: 120_000 }, async () => {
+test('while a writer works, hostile statements over its snapshot leave writer and snapshot alone', async () => {
   const { corpus, data, file, runAll } = house;
   const warehouse = await openWarehouse(file);
   const snapshot = join(data, 'snapshot.duckdb');
@@ -56,7 +56,7 @@ test('while a writer works, hostile statements over its snapshot leave writer an
   await warehouse.close();
 });
 
-test('through the command itself they end as quietly', { timeout: 120_000 }, async () => {
+test('through the command itself they end as quietly', async () => {
   const { file, list, surroundings, tmp } = house;
   const before = list();
   const sample = [

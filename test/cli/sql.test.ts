@@ -2,9 +2,9 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { until } from '../queue/until.ts';
 import { MAIN, type Running, ringneck, startRingneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
 import { openWarehouse, store } from '../support/warehouse.ts';
 import { STRESS } from '../support/wire.ts';
 
@@ -77,7 +77,7 @@ test('an error in the middle of a result ends with 1', async () => {
   expect(stderr).toMatch(/^ringneck: Conversion Error: .*\n$/);
 });
 
-test('a large result is written as it comes: the process stays small, and a reader may leave', { timeout: 180_000 }, async () => {
+test('a large result is written as it comes: the process stays small, and a reader may leave', async () => {
   const query = `SELECT i, 'some text that makes a row long ' || i AS text FROM range(3000000) t(i)`;
   const script = `"$0" "$1" sql "$2" --format csv | head -1; echo "\${PIPESTATUS[0]}"`;
   const left = spawnSync('bash', ['-c', script, process.execPath, MAIN, query], { env: { ...process.env, ...env }, encoding: 'utf8' });

@@ -3,11 +3,11 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { hasRedis, startRedis } from '../queue/redis-server.ts';
-import { until } from '../queue/until.ts';
 import { startFaultService } from '../support/fault-service.ts';
 import { type Running, ringneck, startRingneck } from '../support/ringneck.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
 import { rowsOf, withDuckDB } from '../support/warehouse.ts';
 import { runHere } from './run-here.ts';
 
@@ -89,7 +89,7 @@ test('everything works through the door of a running up, and it ends cleanly on 
   expect(ended.stderr).toContain('"msg":"stopping"');
   expect(existsSync(join(data, 'control.sock'))).toBe(false);
   expect((await cli(['sql', 'SELECT 1 AS a', '--format', 'csv'])).stdout).toBe('a\n1\n');
-}, 180_000);
+});
 
 test('Ctrl-C of a backfill through the door stops its run and leaves up running; with --detach the run goes on', async () => {
   let held = Promise.resolve();
@@ -133,7 +133,7 @@ test('Ctrl-C of a backfill through the door stops its run and leaves up running;
   // It went on with the run that was stopped.
   const state = `SELECT state FROM sync.runs WHERE run_id = '${JSON.parse(stopped.stdout).run}'`;
   expect(await withDuckDB(join(data, 'warehouse.duckdb'), connection => rowsOf(connection, state))).toEqual([{ state: 'complete' }]);
-}, 180_000);
+});
 
 test('a port that is in use is one line, and the folder is free again', async () => {
   const server = createServer().listen(0, '127.0.0.1');

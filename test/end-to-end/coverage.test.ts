@@ -3,12 +3,12 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { nightlySchedule } from '../../jobs/sweeps/nightly.ts';
 import { keepSchedules } from '../../jobs/sweeps/schedule.ts';
 import { serveMirror } from '../../src/cli/mirror.ts';
-import { until } from '../queue/until.ts';
 import { type FaultService, startFaultService } from '../support/fault-service.ts';
 import { openHouse } from '../support/house.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { findBroken } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
 import { ask, COLLECTIONS, HEART_RATE, readCollection, shift } from '../support/wire-reader.ts';
 
 const folder = tempFolder();

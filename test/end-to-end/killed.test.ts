@@ -8,7 +8,7 @@ let setting: KillSetting;
 
 beforeAll(async () => {
   setting = await openKillSetting(folder);
-}, 120_000);
+});
 
 afterAll(() => setting.close());
 

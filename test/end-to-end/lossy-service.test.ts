@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import type { WebhookEvent } from '../../schema/webhook.ts';
 import type { OwnerOperations } from '../../src/cli/operations.ts';
@@ -10,6 +9,7 @@ import { type Running, ringneck, startRingneck } from '../support/ringneck.ts';
 import type { SandboxProcess } from '../support/sandbox-process.ts';
 import { inspectFile } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
 import { rowsOf, withDuckDB } from '../support/warehouse.ts';
 import { ask, COLLECTIONS, readCollection } from '../support/wire-reader.ts';
 
@@ -61,11 +61,6 @@ async function control({ control: { url, secret } }: SandboxProcess, path: strin
   expect(answer.status, path).toBe(200);
   const { events = [] } = (await answer.json()) as { events?: WebhookEvent[] };
   return events;
-}
-
-async function until(name: string, isSo: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 120_000; !(await isSo()); await sleep(250))
-    if (Date.now() > end) throw new Error(`it does not come: ${name}`);
 }
 
 /** Some days of everybody, with nights that are changed afterwards. Gives the events that we see raised. */

@@ -12,9 +12,9 @@ import { type NewJob, type Queues, QueueUnavailable } from '../../src/queue/queu
 import { openReceiver } from '../../src/receiver/receiver.ts';
 import { Moments } from '../../src/warehouse/moments.ts';
 import { hasRedis, startRedis } from '../queue/redis-server.ts';
-import { until } from '../queue/until.ts';
 import { signed } from '../receiver/signed.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
 import { NOW, newPath, openWarehouse } from '../support/warehouse.ts';
 
 const QUEUE = 'events-test';

@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { silentLog } from '../../src/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
-import { until } from '../queue/until.ts';
 import { startCallback } from '../service/webhooks/callback.ts';
 import { makeFolder } from '../service/webhooks/webhook-service.ts';
 import { startRingneck } from '../support/ringneck.ts';
+import { until } from '../support/until.ts';
 
 /** A service of one person whose activities are subscribed to by a callback. */
 async function startSubscribed(...options: string[]) {

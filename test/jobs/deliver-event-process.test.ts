@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { isSignedBy } from '../../src/signature.ts';
-import { until } from '../queue/until.ts';
 import { agree, agreeThen, startCallback } from '../service/webhooks/callback.ts';
 import { makeFolder } from '../service/webhooks/webhook-service.ts';
 import { ringneck, startRingneck } from '../support/ringneck.ts';
+import { until } from '../support/until.ts';
 
 test('killed while deliveries wait and fail, a service delivers all of them after its restart', async () => {
   const callback = await startCallback(agreeThen(503));

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { FetchOptions } from '../../jobs/fetch-document.ts';
 import { RingneckError } from '../../src/errors.ts';
 import { createLog } from '../../src/log.ts';
-import { until } from '../queue/until.ts';
 import { spo2 } from '../service/documents.ts';
 import { type EventHouse, openEventHouse } from '../support/event-house.ts';
 import { failStatements } from '../support/statement-faults.ts';
 import { findBroken } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
 import { night } from './nights.ts';
 
 const folder = tempFolder();

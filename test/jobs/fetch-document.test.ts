@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../queue/until.ts';
 import { spo2 } from '../service/documents.ts';
 import { type EventHouse, openEventHouse } from '../support/event-house.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
 import { night } from './nights.ts';
 
 const folder = tempFolder();

@@ -1,13 +1,12 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { PGlite } from '@electric-sql/pglite';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Log, silentLog } from '../../src/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
 import type { Queues } from '../../src/queue/queues.ts';
-import { startParams } from '../../src/queue/snapshot.ts';
-import { until } from './until.ts';
+import { startPostgres } from '../../src/queue/start-postgres.ts';
+import { until } from '../support/until.ts';
 
 let folder: string;
 let queues: Queues | undefined;
@@ -97,7 +96,7 @@ describe('the folder', () => {
     );
     await before.close();
     const dataDir = join(folder, 'database');
-    const database = await PGlite.create({ dataDir, startParams });
+    const database = await startPostgres({ dataDir });
     const { rows } = await database.query<{ path: string }>("SELECT pg_relation_filepath('job_ready_idx') AS path");
     await database.close();
     truncateSync(join(dataDir, rows[0]!.path), 0);

@@ -9,8 +9,8 @@ import { describe, expect, inject, test } from 'vitest';
 import { silentLog } from '../../src/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
 import type { Queues } from '../../src/queue/queues.ts';
+import { until } from '../support/until.ts';
 import { hasRedis, type RedisServer, startRedis } from './redis-server.ts';
-import { until } from './until.ts';
 
 const script = fileURLToPath(new URL('killed.mjs', import.meta.url));
 

@@ -8,8 +8,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { silentLog } from '../../src/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
 import type { Queues } from '../../src/queue/queues.ts';
+import { until } from '../support/until.ts';
 import { hasRedis, type RedisServer, startRedis } from './redis-server.ts';
-import { until } from './until.ts';
 
 const numbers = (count: number) => Array.from({ length: count }, (_, i) => i);
 
@@ -234,7 +234,7 @@ describe.each(['embedded', 'redis'] as const)('queues, %s', kind => {
       );
       await queues.add(work, 'good', {}, { jobId: 'a-1' });
       await queues.add(work, 'bad', {}, { jobId: 'a-2' });
-      await until('both', () => told.length === 2, 5_000);
+      await until('both', () => told.length === 2);
       expect(told).toEqual(['a-1 fine', 'a-2 bad luck']);
     });
 
@@ -268,8 +268,8 @@ describe.each(['embedded', 'redis'] as const)('queues, %s', kind => {
       for (let i = 1; i <= 20; i++) {
         const start = Date.now();
         await queues.add(work, 'n', i);
-        await until('it ran', () => seen.length === i, 2_000);
-        expect(Date.now() - start).toBeLessThan(1_000);
+        await until('it ran', () => seen.length === i);
+        expect(Date.now() - start).toBeLessThan(4_000);
       }
     });
 

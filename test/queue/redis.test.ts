@@ -6,8 +6,8 @@ import { TryLaterError, UsageError } from '../../src/errors.ts';
 import { type Log, silentLog } from '../../src/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
 import { QueueUnavailable } from '../../src/queue/queues.ts';
+import { until } from '../support/until.ts';
 import { freePort, hasRedis, type RedisServer, startRedis } from './redis-server.ts';
-import { until } from './until.ts';
 
 const open = (url: string, log: Log = silentLog) => openQueues({ url, folder: '/nowhere', prefix: 'test', log });
 

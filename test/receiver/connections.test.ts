@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { openReceiver } from '../../src/receiver/receiver.ts';
-import { until } from '../queue/until.ts';
+import { until } from '../support/until.ts';
 import { openWebhook } from './open-webhook.ts';
 import { post, RawConnection } from './raw.ts';
 import { BODY, headersOf, signed } from './signed.ts';

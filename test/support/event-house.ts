@@ -18,9 +18,9 @@ import { createService } from '../../src/service/service.ts';
 import type { ServiceSettings } from '../../src/service/settings.ts';
 import { createAuthenticate, hashToken, type TokenState } from '../../src/service/tokens.ts';
 import { Warehouse } from '../../src/warehouse/warehouse.ts';
-import { until } from '../queue/until.ts';
 import { createLiteralSource, type Holdings } from '../service/literal-service.ts';
 import { type FaultService, startFaultService } from './fault-service.ts';
+import { until } from './until.ts';
 import { placeWarehouse, rows } from './warehouse.ts';
 
 /** The moment at which service and warehouse of these tests stand still. */

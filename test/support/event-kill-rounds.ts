@@ -4,13 +4,13 @@ import { expect } from 'vitest';
 import type { OwnerOperations } from '../../src/cli/operations.ts';
 import { findDoor } from '../../src/control/find-door.ts';
 import { freePort, type RedisServer } from '../queue/redis-server.ts';
-import { until } from '../queue/until.ts';
 import { PEOPLE, startChangingService } from './changing-documents.ts';
 import { checkEvents } from './event-kill-check.ts';
 import { startLoad } from './event-load.ts';
 import { openHouse } from './house.ts';
 import { below, pick, type Random, randomFrom } from './random-documents.ts';
 import { type Running, startRingneck } from './ringneck.ts';
+import { until } from './until.ts';
 
 const SECRET = 'a-client-secret-of-the-kills';
 const PACES = {

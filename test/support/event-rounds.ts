@@ -3,9 +3,9 @@ import { expect } from 'vitest';
 import type { WireDocument } from '../../schema/resource.ts';
 import type { Operation } from '../../schema/webhook.ts';
 import { night } from '../jobs/nights.ts';
-import { until } from '../queue/until.ts';
 import type { EventHouse, Person } from './event-house.ts';
 import { below, pick, type Random } from './random-documents.ts';
+import { until } from './until.ts';
 
 const DAYS = ['2025-03-05', '2025-03-06', '2025-03-07', '2025-03-08', '2025-03-09'];
 const CHANGES = 12;

@@ -132,7 +132,7 @@ async function change(warehouse: Warehouse, random: Random, older: number): Prom
   }
 }
 
-test('brought up to date again and again, by this process and the next, it holds what a full one holds', { timeout: 180_000 }, async () => {
+test('brought up to date again and again, by this process and the next, it holds what a full one holds', async () => {
   const random = randomFrom(20_251_121);
   const path = newPath(folder);
   const [refreshed, full] = [join(dirname(path), 'refreshed.duckdb'), join(dirname(path), 'full.duckdb')];
@@ -297,7 +297,7 @@ test('an interruption ends it, leaves the last one and nothing beside it, and th
   ]);
 });
 
-test('killed at any moment it leaves a whole one, and the next process goes on from it', { timeout: 180_000 }, async () => {
+test('killed at any moment it leaves a whole one, and the next process goes on from it', async () => {
   const path = newPath(folder);
   const [published, full] = [join(dirname(path), 'snapshot.duckdb'), join(dirname(path), 'full.duckdb')];
   const base = await filled(path);

@@ -3,8 +3,8 @@ import { concealQuery } from '../../../jobs/subscriptions/callback-url.ts';
 import { readWanted } from '../../../jobs/subscriptions/subscription-rows.ts';
 import { reportSubscriptions, reportWebhooks } from '../../../jobs/webhook-status.ts';
 import type { WebhookSettings } from '../../../src/config.ts';
-import { until } from '../../queue/until.ts';
 import { CLIENT, startSubscriptionService } from '../../support/literal-subscriptions.ts';
+import { until } from '../../support/until.ts';
 import { CALLBACK, CONCEALED, rowOf, START, set, states, told, warehouse } from './kept-subscriptions.ts';
 
 test('removing cancels what goes to our callback, and nothing is made again until it is wanted', async () => {

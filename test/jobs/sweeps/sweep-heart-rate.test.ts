@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { sweepHeartRates } from '../../../jobs/sweeps/heart-rate.ts';
 import { type WindowJob, windowEntry } from '../../../jobs/windows.ts';
-import { until } from '../../queue/until.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
+import { until } from '../../support/until.ts';
 import { account, pipelineOf, warehouseWith } from '../literal-pipeline.ts';
 
 const folder = tempFolder();

@@ -5,10 +5,10 @@ import { startSchedules } from '../../../jobs/sweeps/schedules.ts';
 import { startSweep, sweepAfterLoss, sweepSchedule } from '../../../jobs/sweeps/sweep.ts';
 import { type WindowJob, windowEntry } from '../../../jobs/windows.ts';
 import { createLog } from '../../../src/log.ts';
-import { until } from '../../queue/until.ts';
 import { startFaultService } from '../../support/fault-service.ts';
 import { openHouse } from '../../support/house.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
+import { until } from '../../support/until.ts';
 import { account, at, pipelineOf, warehouseWith } from '../literal-pipeline.ts';
 
 const folder = tempFolder();

@@ -5,8 +5,8 @@ import type { WindowJob } from '../../../jobs/windows.ts';
 import { silentLog } from '../../../src/log.ts';
 import { openQueues } from '../../../src/queue/open.ts';
 import { hasRedis, startRedis } from '../../queue/redis-server.ts';
-import { until } from '../../queue/until.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
+import { until } from '../../support/until.ts';
 import { account, pipelineOf, warehouseWith } from '../literal-pipeline.ts';
 
 const folder = tempFolder();

@@ -5,13 +5,13 @@ import { scheduleQueue } from '../../../jobs/runs.ts';
 import { startSchedules } from '../../../jobs/sweeps/schedules.ts';
 import { startSweep } from '../../../jobs/sweeps/sweep.ts';
 import type { ServiceSettings } from '../../../src/service/settings.ts';
-import { until } from '../../queue/until.ts';
 import { editedSource } from '../../support/edited-source.ts';
 import { type Answer, startFaultService } from '../../support/fault-service.ts';
 import { type House, openHouse } from '../../support/house.ts';
 import { startSandbox } from '../../support/sandbox.ts';
 import { findBroken } from '../../support/table-hash.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
+import { until } from '../../support/until.ts';
 import { resourceNamed } from '../../support/warehouse.ts';
 import { COLLECTIONS, readCollection } from '../../support/wire-reader.ts';
 

@@ -6,10 +6,10 @@ import { startSweep, sweepAfterLoss } from '../../../jobs/sweeps/sweep.ts';
 import { watchQueue } from '../../../jobs/sweeps/watch-queue.ts';
 import { createLog, silentLog } from '../../../src/log.ts';
 import { hasRedis, startRedis } from '../../queue/redis-server.ts';
-import { until } from '../../queue/until.ts';
 import { startFaultService } from '../../support/fault-service.ts';
 import { openHouse } from '../../support/house.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
+import { until } from '../../support/until.ts';
 
 const folder = tempFolder();
 const NOON = Date.parse('2025-03-10T12:00:00Z');

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, inject, test } from 'vitest';
 import { resources } from '../../../schema/index.ts';
 import type { Change } from '../../../src/service/sandbox/change.ts';
-import { until } from '../../queue/until.ts';
+import { until } from '../../support/until.ts';
 import { makeFolder, openLife, userIds } from './open-life.ts';
 
 const SCRIPT = fileURLToPath(new URL('killed.mjs', import.meta.url));
@@ -59,4 +59,4 @@ test('killed again and again, it loses no event, names none twice, and what was 
     }
   }
   expect([...there].filter(key => !key.includes(' ring_configuration ')).sort()).toEqual(served.sort());
-}, 60_000);
+});

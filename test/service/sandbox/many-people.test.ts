@@ -64,4 +64,4 @@ test('killed when only some have lived on, it loses, doubles and edits nothing t
     expect(byName([...one.told, ...again.told])).toEqual(expected);
     expect(editsIn(one.folder)).toEqual(editsIn(folder));
   }
-}, 30_000);
+});
