@@ -28,7 +28,7 @@ COMMENT ON COLUMN activity_classes.user_id IS 'The account, as named by `account
 COMMENT ON COLUMN activity_classes.day IS 'Day on which the 24 hours start, of the document';
 COMMENT ON COLUMN activity_classes.activity_id IS 'Identifier of the document, id of daily_activity';
 COMMENT ON COLUMN activity_classes.position IS 'Place in the string, from 0 [count]';
-COMMENT ON COLUMN activity_classes.ts IS 'Start of the 5 minutes, UTC: timestamp of the document and position steps';
+COMMENT ON COLUMN activity_classes.ts IS 'Start of the 5 minutes, UTC: timestamp of the document, or the start of its MET samples where it has none, and position steps';
 COMMENT ON COLUMN activity_classes.utc_offset IS 'Local time less UTC when the activity started, for the whole of it [s]';
 COMMENT ON COLUMN activity_classes.seconds IS 'Length: 300 [s]';
 COMMENT ON COLUMN activity_classes.class IS 'non_wear, rest, inactive, low, medium or high; null for a digit that the specification does not name';

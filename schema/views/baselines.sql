@@ -33,7 +33,7 @@ bounded AS (
 ),
 rolling AS (
   SELECT
-    user_id, day, place, value,
+    user_id, day, place, value, finite,
     count(finite) OVER week AS days_7,
     CASE WHEN days_7 >= 4 THEN avg(finite) OVER week END AS mean_7,
     CASE WHEN days_7 >= 4 THEN stddev_samp(finite) OVER week END AS sd_7,
@@ -63,9 +63,9 @@ SELECT
     's', '%', 'score', 'score', 'score', 's', 'count', 'kcal'
   ])[place] AS unit,
   value,
-  days_7, mean_7, sd_7, (value - lag(mean_7) OVER days) / nullif(lag(sd_7) OVER days, 0) AS z_7,
-  days_28, mean_28, sd_28, (value - lag(mean_28) OVER days) / nullif(lag(sd_28) OVER days, 0) AS z_28,
-  days_90, mean_90, sd_90, (value - lag(mean_90) OVER days) / nullif(lag(sd_90) OVER days, 0) AS z_90
+  days_7, mean_7, sd_7, (finite - lag(mean_7) OVER days) / nullif(lag(sd_7) OVER days, 0) AS z_7,
+  days_28, mean_28, sd_28, (finite - lag(mean_28) OVER days) / nullif(lag(sd_28) OVER days, 0) AS z_28,
+  days_90, mean_90, sd_90, (finite - lag(mean_90) OVER days) / nullif(lag(sd_90) OVER days, 0) AS z_90
 FROM rolling
 WINDOW days AS (PARTITION BY user_id, place ORDER BY day);
 COMMENT ON VIEW baselines IS 'What is usual for a person: one row for each user, day of daily and metric, with rolling means, standard deviations and z-scores over 7, 28 and 90 calendar days. Days without a value count as missing, not as 0. Filter by user_id and metric: the days before must be read whatever the day (a rolling view reads one user’s documents)';
@@ -77,12 +77,12 @@ COMMENT ON COLUMN baselines.value IS 'The metric on the day itself [as unit says
 COMMENT ON COLUMN baselines.days_7 IS 'How many of the 7 days that end with this day have a value. Values of 1e100 and more, of either sign, count as missing [count]';
 COMMENT ON COLUMN baselines.mean_7 IS 'Mean of the 7 days that end with this day [as unit says]; null with fewer than 4 values. Values of 1e100 and more, of either sign, count as missing';
 COMMENT ON COLUMN baselines.sd_7 IS 'Standard deviation of the 7 days that end with this day, of a sample [as unit says]; null with fewer than 4 values. Values of 1e100 and more, of either sign, count as missing';
-COMMENT ON COLUMN baselines.z_7 IS 'By how many standard deviations the value lies above the mean of the 7 days before this day, itself left out: value less mean_7 of the day before, by its sd_7; null where these are, or where the deviation is 0';
+COMMENT ON COLUMN baselines.z_7 IS 'By how many standard deviations the value lies above the mean of the 7 days before this day, itself left out: value less mean_7 of the day before, by its sd_7; null where these are, where the deviation is 0, and for a value of 1e100 and more, of either sign';
 COMMENT ON COLUMN baselines.days_28 IS 'How many of the 28 days that end with this day have a value. Values of 1e100 and more, of either sign, count as missing [count]';
 COMMENT ON COLUMN baselines.mean_28 IS 'Mean of the 28 days that end with this day [as unit says]; null with fewer than 14 values. Values of 1e100 and more, of either sign, count as missing';
 COMMENT ON COLUMN baselines.sd_28 IS 'Standard deviation of the 28 days that end with this day, of a sample [as unit says]; null with fewer than 14 values. Values of 1e100 and more, of either sign, count as missing';
-COMMENT ON COLUMN baselines.z_28 IS 'By how many standard deviations the value lies above the mean of the 28 days before this day, itself left out: value less mean_28 of the day before, by its sd_28; null where these are, or where the deviation is 0';
+COMMENT ON COLUMN baselines.z_28 IS 'By how many standard deviations the value lies above the mean of the 28 days before this day, itself left out: value less mean_28 of the day before, by its sd_28; null where these are, where the deviation is 0, and for a value of 1e100 and more, of either sign';
 COMMENT ON COLUMN baselines.days_90 IS 'How many of the 90 days that end with this day have a value. Values of 1e100 and more, of either sign, count as missing [count]';
 COMMENT ON COLUMN baselines.mean_90 IS 'Mean of the 90 days that end with this day [as unit says]; null with fewer than 45 values. Values of 1e100 and more, of either sign, count as missing';
 COMMENT ON COLUMN baselines.sd_90 IS 'Standard deviation of the 90 days that end with this day, of a sample [as unit says]; null with fewer than 45 values. Values of 1e100 and more, of either sign, count as missing';
-COMMENT ON COLUMN baselines.z_90 IS 'By how many standard deviations the value lies above the mean of the 90 days before this day, itself left out: value less mean_90 of the day before, by its sd_90; null where these are, or where the deviation is 0';
+COMMENT ON COLUMN baselines.z_90 IS 'By how many standard deviations the value lies above the mean of the 90 days before this day, itself left out: value less mean_90 of the day before, by its sd_90; null where these are, where the deviation is 0, and for a value of 1e100 and more, of either sign';

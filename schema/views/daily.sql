@@ -156,7 +156,7 @@ SELECT
   night.sleep_id IS NULL AS night_missing,
   activity.id IS NULL AS activity_missing
 FROM joined;
-COMMENT ON VIEW daily IS 'One row for each user and day, from the first day of the person’s documents to the last: days of which nothing is known have a row too, of more than 366 on end only the first 366. Where the service has two documents of one kind for a day, the one stored last. The night is the main sleep of nights';
+COMMENT ON VIEW daily IS 'One row for each user and day, from the first day of the person’s documents, suggested bedtimes aside, to the last: days of which nothing is known have a row too, of more than 366 on end only the first 366. Where the service has two documents of one kind for a day, the one stored last. The night is the main sleep of nights';
 COMMENT ON COLUMN daily.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN daily.day IS 'The day, as the service says: a night counts to the day of waking (2.12), an activity to the day on which its 24 hours start at 4 a.m. (2.5)';
 COMMENT ON COLUMN daily.sleep_score IS 'Sleep score, of daily_sleep [score, 1 to 100]';
@@ -183,14 +183,14 @@ COMMENT ON COLUMN daily.average_breath IS 'Average breathing rate in the main sl
 COMMENT ON COLUMN daily.temperature_deviation IS 'Deviation of the skin temperature from the person’s usual, of daily_readiness [°C]';
 COMMENT ON COLUMN daily.temperature_trend_deviation IS 'Deviation of the skin temperature trend over three days, of daily_readiness [°C]';
 COMMENT ON COLUMN daily.naps IS 'Number of naps, the rows of naps [count]';
-COMMENT ON COLUMN daily.nap_duration IS 'Time asleep in naps, total_sleep_duration added up; 0 without a nap [s]';
+COMMENT ON COLUMN daily.nap_duration IS 'Time asleep in naps, total_sleep_duration added up where it is known; 0 without a nap [s]';
 COMMENT ON COLUMN daily.spo2_average IS 'Average oxygen saturation during sleep, of daily_spo2 [%]';
 COMMENT ON COLUMN daily.breathing_disturbance_index IS 'Breathing disturbances during sleep, of daily_spo2 [index, 0 to 100]';
 COMMENT ON COLUMN daily.stress_summary IS 'The day in one word, day_summary of daily_stress: restored, normal or stressful';
 COMMENT ON COLUMN daily.stress_high IS 'Time of high stress, of daily_stress [s]';
 COMMENT ON COLUMN daily.recovery_high IS 'Time of high recovery, of daily_stress [s]';
 COMMENT ON COLUMN daily.resilience_level IS 'Resilience level, of daily_resilience: limited, adequate, solid, strong or exceptional';
-COMMENT ON COLUMN daily.vo2_max IS 'Maximal oxygen uptake as last estimated, on this day or before: carried forward until the next estimate that has a value [ml/kg/min]';
+COMMENT ON COLUMN daily.vo2_max IS 'Maximal oxygen uptake as last estimated, on this day or before: of two estimates of a day the one created later, carried forward until the next estimate that has a value [ml/kg/min]';
 COMMENT ON COLUMN daily.vo2_max_day IS 'Day of the estimate in vo2_max; this day itself where there is a new one';
 COMMENT ON COLUMN daily.steps IS 'Steps [count]';
 COMMENT ON COLUMN daily.equivalent_walking_distance IS 'Distance on foot that would cost the same energy [m]';
@@ -203,10 +203,10 @@ COMMENT ON COLUMN daily.low_activity_time IS 'Time of low activity [s]';
 COMMENT ON COLUMN daily.sedentary_time IS 'Time of inactivity [s]';
 COMMENT ON COLUMN daily.resting_time IS 'Time of rest [s]';
 COMMENT ON COLUMN daily.non_wear_time IS 'Time the ring was not worn [s]';
-COMMENT ON COLUMN daily.recorded_time IS 'What the six times of the activity come to, non-wear included: 86400 on a whole day, 82800 or 90000 when clocks change, more or less on a flight, less while the day goes on [s]';
+COMMENT ON COLUMN daily.recorded_time IS 'What the six times of the activity come to, non-wear included: 86400 on a whole day, 82800 or 90000 when clocks change, more or less on a flight, less while the day goes on; null where one of them is [s]';
 COMMENT ON COLUMN daily.inactivity_alerts IS 'Number of inactivity alerts [count]';
 COMMENT ON COLUMN daily.sessions IS 'Number of sessions [count]';
-COMMENT ON COLUMN daily.non_wear_share IS 'non_wear_time by recorded_time [share, 0 to 1]';
-COMMENT ON COLUMN daily.ring_not_worn IS 'Whether the ring was not worn for at least half of recorded_time; null without an activity';
+COMMENT ON COLUMN daily.non_wear_share IS 'non_wear_time by recorded_time; null where that is unknown or 0 [share, 0 to 1]';
+COMMENT ON COLUMN daily.ring_not_worn IS 'Whether the ring was not worn for at least half of recorded_time; null where that is unknown or 0, as without an activity';
 COMMENT ON COLUMN daily.night_missing IS 'Whether the day has no main sleep in nights';
 COMMENT ON COLUMN daily.activity_missing IS 'Whether the day has no activity';

@@ -11,7 +11,7 @@ UNION ALL
 SELECT user_id, CAST(local(ts, utc_offset) AS DATE), ts, utc_offset, value, 'session', 'session', sk
 FROM session_heart_rate
 WHERE value IS NOT NULL;
-COMMENT ON VIEW heart_rate_all IS 'All measurements of the heart rate on one axis of time: the rows of heart_rate (2.14) and the samples of sleeps (2.12) and sessions (2.13), samples without a value left out. One moment may be there twice, from two origins: choose one of them for averages. Filter by user_id and ts';
+COMMENT ON VIEW heart_rate_all IS 'All measurements of the heart rate on one axis of time: the rows of heart_rate (2.14) and the samples of sleeps (2.12, of every type) and sessions (2.13), samples without a value left out. One moment may be there twice, from two origins: choose one of them for averages. Filter by user_id and ts';
 COMMENT ON COLUMN heart_rate_all.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN heart_rate_all.day IS 'Calendar day of ts at utc_offset; not the day of the sleep. A filter on ts is faster';
 COMMENT ON COLUMN heart_rate_all.ts IS 'When the heart rate was measured, UTC';

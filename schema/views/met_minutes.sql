@@ -22,7 +22,7 @@ COMMENT ON VIEW met_minutes IS 'The MET samples of each activity, a row for each
 COMMENT ON COLUMN met_minutes.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN met_minutes.day IS 'Day on which the 24 hours start at 4 a.m., of the document: minutes after midnight belong to the day before';
 COMMENT ON COLUMN met_minutes.ts IS 'Start of the minute, UTC';
-COMMENT ON COLUMN met_minutes.utc_offset IS 'Local time less UTC when the activity started, for the whole of it [s]';
+COMMENT ON COLUMN met_minutes.utc_offset IS 'Local time less UTC when the samples began, for all of them [s]';
 COMMENT ON COLUMN met_minutes.seconds IS 'Length: the interval of the samples, 60 unless the service says another [s]';
 COMMENT ON COLUMN met_minutes.met IS 'Metabolic equivalent; null where the service had no value [MET]';
 COMMENT ON COLUMN met_minutes.met_minutes IS 'met times the length in minutes: add it up [MET min]';

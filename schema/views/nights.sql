@@ -48,13 +48,13 @@ SELECT
   readiness_temperature_deviation AS temperature_deviation,
   low_battery_alert, ring_id, sk
 FROM ranked;
-COMMENT ON VIEW counted_sleeps IS 'The finished sleeps that count, and which of a day is the main one. Left out: types deleted and rest, and a sleep that goes on (no bedtime_end yet). Main is the longest long_sleep of the day; where there is none, the longest other sleep of more than 3 hours in bed; where there is none either, the longest whose middle lies between 21:00 and 9:00 local time. A late_nap is never main, and a day with naps alone has no main sleep. Longest: by total_sleep_duration, then time_in_bed, then the earlier, then the one stored last. The others are naps, but not what overlaps the main sleep in time: it is the same night again, as when an edited one came under a new id (2.12)';
+COMMENT ON VIEW counted_sleeps IS 'The finished sleeps that count, and which of a day is the main one. Left out: types deleted and rest, and a sleep that goes on (no bedtime_end yet). Main is the longest long_sleep of the day; where there is none, the longest other sleep of more than 3 hours in bed; where there is none either, the longest whose middle lies from 21:00 to before 9:00 local time. A late_nap is never main, and a day with naps alone has no main sleep. Longest: by total_sleep_duration, then time_in_bed, then the earlier, then the one stored last. The others are naps, but not what overlaps the main sleep in time: it is the same night again, as when an edited one came under a new id (2.12)';
 COMMENT ON COLUMN counted_sleeps.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN counted_sleeps.day IS 'Day of waking, as the service says: what ends after 18:00 local time counts to the next day';
 COMMENT ON COLUMN counted_sleeps.sleep_id IS 'Identifier of the document, id of sleep';
 COMMENT ON COLUMN counted_sleeps.type IS 'Kind of sleep: long_sleep, sleep or late_nap; null where the service gave none';
 COMMENT ON COLUMN counted_sleeps.main IS 'Whether this is the main sleep of its day, by the rule of this view';
-COMMENT ON COLUMN counted_sleeps.nap IS 'Whether this is a nap: not the main sleep of its day, nor overlapping it in time';
+COMMENT ON COLUMN counted_sleeps.nap IS 'Whether this is a nap: not the main sleep of its day, nor overlapping it in time, as far as both starts are known';
 COMMENT ON COLUMN counted_sleeps.bedtime_start IS 'Start of the time in bed, UTC';
 COMMENT ON COLUMN counted_sleeps.bedtime_start_offset IS 'Offset of bedtime_start [seconds east of UTC]';
 COMMENT ON COLUMN counted_sleeps.bedtime_end IS 'End of the time in bed, UTC';

@@ -35,7 +35,7 @@ COMMENT ON COLUMN sleep_stages.sleep_id IS 'Identifier of the document, id of sl
 COMMENT ON COLUMN sleep_stages.position IS 'Place in the string, from 0 [count]';
 COMMENT ON COLUMN sleep_stages.ts IS 'Start of the 30 seconds or 5 minutes, UTC: bedtime_start and position steps';
 COMMENT ON COLUMN sleep_stages.utc_offset IS 'Local time less UTC when the sleep started, for the whole of it [s]';
-COMMENT ON COLUMN sleep_stages.seconds IS 'Length: 30 or 300, the last one up to bedtime_end [s]';
+COMMENT ON COLUMN sleep_stages.seconds IS 'Length: 30 or 300, less where bedtime_end comes sooner, 0 for what lies after it [s]';
 COMMENT ON COLUMN sleep_stages.stage IS 'deep, light, rem or awake; null for a digit that the specification does not name';
 COMMENT ON COLUMN sleep_stages.code IS 'The digit as it came: 1 deep, 2 light, 3 REM, 4 awake';
 
@@ -44,7 +44,7 @@ WITH strings AS (
   SELECT
     user_id, day, sk, id, bedtime_start, bedtime_start_offset,
     coalesce(nullif(sleep_phase_30_sec, ''), nullif(sleep_phase_5_min, '')) AS digits,
-    regexp_extract_all(digits, '1+|2+|3+|4+|[^1-4]') AS runs,
+    regexp_extract_all(digits, '0+|1+|2+|3+|4+|5+|6+|7+|8+|9+|[^0-9]') AS runs,
     CASE WHEN sleep_phase_30_sec <> '' THEN 30 ELSE 300 END AS step,
     coalesce(epoch(bedtime_end - bedtime_start), length(digits) * step) AS lasted
   FROM sleep
@@ -78,14 +78,14 @@ SELECT
   CASE code WHEN '1' THEN 'deep' WHEN '2' THEN 'light' WHEN '3' THEN 'rem' WHEN '4' THEN 'awake' END AS stage,
   code
 FROM placed;
-COMMENT ON VIEW sleep_stage_spans IS 'sleep_stages with neighbours of one stage merged: one row for each stretch of a stage. Filter by user_id and day (2.12)';
+COMMENT ON VIEW sleep_stage_spans IS 'sleep_stages with neighbours of one stage merged: one row for each stretch of a stage, or of a digit that the specification does not name. Filter by user_id and day (2.12)';
 COMMENT ON COLUMN sleep_stage_spans.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN sleep_stage_spans.day IS 'Day of waking, of the document';
 COMMENT ON COLUMN sleep_stage_spans.sleep_id IS 'Identifier of the document, id of sleep';
 COMMENT ON COLUMN sleep_stage_spans.span IS 'Number of the stretch within the sleep, from 1 [count]';
 COMMENT ON COLUMN sleep_stage_spans.ts IS 'Start of the stretch, UTC; it ends seconds later';
 COMMENT ON COLUMN sleep_stage_spans.utc_offset IS 'Local time less UTC when the sleep started, for the whole of it [s]';
-COMMENT ON COLUMN sleep_stage_spans.seconds IS 'Length of the stretch, the last one up to bedtime_end [s]';
+COMMENT ON COLUMN sleep_stage_spans.seconds IS 'Length of the stretch, less where bedtime_end comes sooner, 0 for what lies after it [s]';
 COMMENT ON COLUMN sleep_stage_spans.stage IS 'deep, light, rem or awake; null for a digit that the specification does not name';
 COMMENT ON COLUMN sleep_stage_spans.code IS 'The digit as it came: 1 deep, 2 light, 3 REM, 4 awake';
 
@@ -117,6 +117,6 @@ COMMENT ON COLUMN sleep_movement.sleep_id IS 'Identifier of the document, id of 
 COMMENT ON COLUMN sleep_movement.position IS 'Place in the string, from 0 [count]';
 COMMENT ON COLUMN sleep_movement.ts IS 'Start of the 30 seconds, UTC: bedtime_start and position steps';
 COMMENT ON COLUMN sleep_movement.utc_offset IS 'Local time less UTC when the sleep started, for the whole of it [s]';
-COMMENT ON COLUMN sleep_movement.seconds IS 'Length: 30, the last one up to bedtime_end [s]';
+COMMENT ON COLUMN sleep_movement.seconds IS 'Length: 30, less where bedtime_end comes sooner, 0 for what lies after it [s]';
 COMMENT ON COLUMN sleep_movement.movement IS 'none, restless, tossing or active; null for a digit that the specification does not name';
 COMMENT ON COLUMN sleep_movement.code IS 'The digit as it came: 1 none, 2 restless, 3 tossing, 4 active';

@@ -57,5 +57,5 @@ COMMENT ON COLUMN weekly.activity_days IS 'Days with an activity: what the sums 
 COMMENT ON COLUMN weekly.steps IS 'Steps of the week [count]';
 COMMENT ON COLUMN weekly.mean_steps IS 'Mean steps of a day [count]';
 COMMENT ON COLUMN weekly.active_calories IS 'Energy spent by moving in the week [kcal]';
-COMMENT ON COLUMN weekly.training_minutes IS 'Time of medium and high activity in the week [min]';
+COMMENT ON COLUMN weekly.training_minutes IS 'Time of medium and high activity in the week, of the days that have both [min]';
 COMMENT ON COLUMN weekly.non_wear_share IS 'Time the ring was not worn by the time recorded, over the activities of the week whose recorded_time is known [share, 0 to 1]';

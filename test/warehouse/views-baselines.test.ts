@@ -33,6 +33,24 @@ describe('baselines', () => {
     ]);
   });
 
+  test('an absurd value has no z-score itself', async () => {
+    for (const [i, value] of [0.1, 0.3, 0.1, 0.3, 1e100, -1e300, 0.2].entries()) {
+      await store(warehouse, 'daily_readiness', [{ id: `c${i}`, day: `2025-03-0${1 + i}`, temperature_deviation: value }]);
+    }
+    expect(
+      await rows(
+        warehouse,
+        `SELECT day, value, days_7, round(z_7, 6) AS z_7 FROM baselines
+         WHERE metric = 'temperature_deviation' AND day > '2025-03-03' ORDER BY day`,
+      ),
+    ).toEqual([
+      { day: '2025-03-04', value: 0.3, days_7: 4, z_7: null },
+      { day: '2025-03-05', value: 1e100, days_7: 4, z_7: null },
+      { day: '2025-03-06', value: -1e300, days_7: 4, z_7: null },
+      { day: '2025-03-07', value: 0.2, days_7: 5, z_7: 0 },
+    ]);
+  });
+
   test('over 7 days: of calendar days, with 4 values at least, and the day itself not in its own z-score', async () => {
     // Nothing on the 5th and the 6th. On the 4th: mean 50, squares 0 + 16 + 16 + 0, by 3: deviation 3.265986.
     await store(

@@ -51,6 +51,17 @@ describe('stages and movement', () => {
     ]);
   });
 
+  test('neighbours of one digit without a label are one span too, other signs are each their own', async () => {
+    await store(warehouse, 'sleep', [{ ...sleep, sleep_phase_30_sec: '100977x' }]);
+    expect(await rows(warehouse, 'SELECT span, ts, seconds, stage, code FROM sleep_stage_spans ORDER BY span')).toEqual([
+      { span: 1, ts: '2025-03-10 23:00:00', seconds: 30, stage: 'deep', code: '1' },
+      { span: 2, ts: '2025-03-10 23:00:30', seconds: 60, stage: null, code: '0' },
+      { span: 3, ts: '2025-03-10 23:01:30', seconds: 30, stage: null, code: '9' },
+      { span: 4, ts: '2025-03-10 23:02:00', seconds: 60, stage: null, code: '7' },
+      { span: 5, ts: '2025-03-10 23:03:00', seconds: 20, stage: null, code: 'x' },
+    ]);
+  });
+
   test('come in 5 minutes where those of 30 seconds are missing; none at all are no rows', async () => {
     await store(warehouse, 'sleep', [
       { ...sleep, sleep_phase_30_sec: null, sleep_phase_5_min: '33', bedtime_end: '2025-03-11T00:09:00+01:00' },

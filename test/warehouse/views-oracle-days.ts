@@ -1,0 +1,197 @@
+import { findDayNumber, formatDay } from '../../schema/instant.ts';
+import { bounded, deviation, get, groupBy, known, mean, moment, of, type Row, type Stored, sum } from './views-oracle.ts';
+import { naps, nights } from './views-oracle-sleeps.ts';
+
+const SHOWN = [
+  'daily_readiness',
+  'daily_sleep',
+  'daily_activity',
+  'daily_spo2',
+  'vo2_max',
+  'daily_resilience',
+  'daily_stress',
+  'sleep',
+  'session',
+];
+
+const NIGHT = `sleep_id bedtime_start_local bedtime_end_local midpoint_local offset_change time_in_bed total_sleep_duration awake_time
+  deep_sleep_duration light_sleep_duration rem_sleep_duration latency efficiency restless_periods average_heart_rate lowest_heart_rate
+  average_hrv average_breath`.split(/\s+/);
+
+const ACTIVITY = `steps equivalent_walking_distance active_calories total_calories average_met_minutes high_activity_time
+  medium_activity_time low_activity_time sedentary_time resting_time non_wear_time inactivity_alerts`.split(/\s+/);
+
+const TIMES = ['high_activity_time', 'medium_activity_time', 'low_activity_time', 'sedentary_time', 'resting_time', 'non_wear_time'];
+
+/** The sum, null where one of them is. */
+const total = (values: readonly (number | null)[]) => (values.includes(null) ? null : sum(values as number[]));
+
+/** Null where there is nothing to divide, or nothing to divide by. */
+const ratio = (part: number | null, whole: number | null) => (part === null || !whole ? null : part / whole);
+
+/** Days from the first to the last, of a longer gap than 366 days the first 366. */
+function daysOf(days: readonly number[]): number[] {
+  const inOrder = [...new Set(days)].sort((a, b) => a - b);
+  return inOrder.flatMap((day, i) => {
+    const missing = Math.min((inOrder[i + 1] ?? day + 1) - day - 1, 366);
+    return Array.from({ length: missing + 1 }, (_, j) => day + j);
+  });
+}
+
+export function daily(stored: readonly Stored[]): Row[] {
+  const [allNights, allNaps] = [nights(stored), naps(stored)];
+  return [
+    ...groupBy(
+      stored.filter(({ resource }) => SHOWN.includes(resource)),
+      ({ user }) => user,
+    ),
+  ].flatMap(([user, versions]) => {
+    const last = new Map(
+      [...versions].sort((a, b) => a.sk - b.sk).map(({ resource, document }) => [`${resource} ${document.day}`, document]),
+    );
+    const sessions = groupBy(of(versions, 'session'), ({ document }) => get(document, 'day'));
+    const night = new Map(allNights.filter(row => row.user_id === user).map(row => [row.day, row]));
+    const napsOf = groupBy(
+      allNaps.filter(row => row.user_id === user),
+      row => row.day as string,
+    );
+    const estimates = groupBy(
+      of(versions, 'vo2_max').filter(({ document }) => get(document, 'vo2_max') !== null),
+      ({ document }) => get(document, 'day'),
+    );
+    let estimate: { vo2_max: number | null; vo2_max_day: string | null } = { vo2_max: null, vo2_max_day: null };
+    return daysOf(versions.map(({ document }) => findDayNumber(get(document, 'day'))!)).map(number => {
+      const day = formatDay(number);
+      const document = (resource: string) => last.get(`${resource} ${day}`) ?? {};
+      const [readiness, activity] = [document('daily_readiness'), document('daily_activity')];
+      const [spo2, stress] = [document('daily_spo2'), document('daily_stress')];
+      const made = (version: Stored) => moment(version.document, 'timestamp')?.micros ?? Number.NEGATIVE_INFINITY;
+      const newest = estimates
+        .get(day)
+        ?.sort((a, b) => (made(a) === made(b) ? a.sk - b.sk : made(a) - made(b)))
+        .at(-1);
+      if (newest) estimate = { vo2_max: get(newest.document, 'vo2_max'), vo2_max_day: day };
+      const recorded = total(TIMES.map(key => get(activity, key)));
+      const share = ratio(get(activity, 'non_wear_time'), recorded);
+      return {
+        user_id: user,
+        day,
+        sleep_score: get(document('daily_sleep'), 'score'),
+        readiness_score: get(readiness, 'score'),
+        activity_score: get(activity, 'score'),
+        ...Object.fromEntries(NIGHT.map(key => [key, night.get(day)?.[key] ?? null])),
+        temperature_deviation: get(readiness, 'temperature_deviation'),
+        temperature_trend_deviation: get(readiness, 'temperature_trend_deviation'),
+        naps: napsOf.get(day)?.length ?? 0,
+        nap_duration: sum(known((napsOf.get(day) ?? []).map(row => row.total_sleep_duration))),
+        spo2_average: get(spo2, 'spo2_percentage', 'average'),
+        breathing_disturbance_index: get(spo2, 'breathing_disturbance_index'),
+        stress_summary: get(stress, 'day_summary'),
+        stress_high: get(stress, 'stress_high'),
+        recovery_high: get(stress, 'recovery_high'),
+        resilience_level: get(document('daily_resilience'), 'level'),
+        ...estimate,
+        ...Object.fromEntries(ACTIVITY.map(key => [key, get(activity, key)])),
+        recorded_time: recorded,
+        sessions: sessions.get(day)?.length ?? 0,
+        non_wear_share: share,
+        ring_not_worn: share === null ? null : share >= 0.5,
+        night_missing: !night.has(day),
+        activity_missing: !last.has(`daily_activity ${day}`),
+      };
+    });
+  });
+}
+
+/** Monday of the week, as a number of days. */
+const monday = (day: string) => {
+  const number = findDayNumber(day)!;
+  return number - ((((number + 3) % 7) + 7) % 7);
+};
+
+/** The ISO year is that of the Thursday. */
+function isoWeek(first: number): string {
+  const year = formatDay(first + 3).slice(0, 4);
+  const week = Math.floor((first + 3 - findDayNumber(`${year}-01-01`)!) / 7) + 1;
+  return `${year}-W${String(week).padStart(2, '0')}`;
+}
+
+export function weekly(days: readonly Row[]): Row[] {
+  return [...groupBy(days, row => `${monday(row.day as string)} ${row.user_id}`).values()].map(unsorted => {
+    const week = [...unsorted].sort((a, b) => ((a.day as string) < (b.day as string) ? -1 : 1));
+    const values = (column: string) => known(week.map(row => row[column]));
+    const averages = `sleep_score readiness_score activity_score total_sleep_duration efficiency average_hrv lowest_heart_rate
+      average_breath temperature_deviation stress_high recovery_high steps`.split(/\s+/);
+    const added = (column: string) => (values(column).length ? sum(values(column)) : null);
+    const count = (isCounted: (row: Row) => boolean) => week.filter(isCounted).length;
+    const training = week.map(row => total([row.medium_activity_time as number, row.high_activity_time as number]));
+    const recorded = week.filter(row => row.recorded_time !== null);
+    return {
+      user_id: week[0]!.user_id!,
+      week: formatDay(monday(week[0]!.day as string)),
+      iso_week: isoWeek(monday(week[0]!.day as string)),
+      days: week.length,
+      nights: count(row => !row.night_missing),
+      ...Object.fromEntries(averages.map(column => [`mean_${column}`, mean(values(column))])),
+      naps: sum(values('naps')),
+      sessions: sum(values('sessions')),
+      days_with_stress: count(row => row.stress_summary !== null),
+      stressful_days: count(row => row.stress_summary === 'stressful'),
+      restored_days: count(row => row.stress_summary === 'restored'),
+      vo2_max: week.at(-1)!.vo2_max!,
+      activity_days: count(row => !row.activity_missing),
+      steps: added('steps'),
+      active_calories: added('active_calories'),
+      training_minutes: known(training).length ? sum(known(training)) / 60 : null,
+      non_wear_share: ratio(sum(known(recorded.map(row => row.non_wear_time))), sum(known(recorded.map(row => row.recorded_time)))),
+    };
+  });
+}
+
+const METRICS: Record<string, string> = {
+  average_hrv: 'ms',
+  lowest_heart_rate: 'beats/min',
+  average_heart_rate: 'beats/min',
+  average_breath: 'breaths/min',
+  temperature_deviation: '°C',
+  spo2_average: '%',
+  total_sleep_duration: 's',
+  deep_sleep_duration: 's',
+  rem_sleep_duration: 's',
+  efficiency: '%',
+  sleep_score: 'score',
+  readiness_score: 'score',
+  activity_score: 'score',
+  stress_high: 's',
+  steps: 'count',
+  active_calories: 'kcal',
+};
+
+/** The days that end with `last`: how many have a value, their mean and deviation where enough have. */
+function usual(values: ReadonlyMap<number, number>, last: number, length: number) {
+  const there = known(Array.from({ length }, (_, i) => values.get(last - i)));
+  const isEnough = there.length >= length / 2;
+  return { days: there.length, mean: isEnough ? mean(there) : null, sd: isEnough ? deviation(there) : null };
+}
+
+export function baselines(days: readonly Row[]): Row[] {
+  return [...groupBy(days, row => row.user_id as string).values()].flatMap(person =>
+    Object.entries(METRICS).flatMap(([metric, unit]) => {
+      const values = new Map(person.map(row => [findDayNumber(row.day as string)!, row[metric] as number]));
+      for (const [number, value] of values) if (value === null || !bounded([value]).length) values.delete(number);
+      return person.map(row => {
+        const number = findDayNumber(row.day as string)!;
+        const baseline: Row = { user_id: row.user_id!, day: row.day!, metric, unit, value: row[metric]! };
+        for (const length of [7, 28, 90]) {
+          const [now, before] = [usual(values, number, length), usual(values, number - 1, length)];
+          baseline[`days_${length}`] = now.days;
+          baseline[`mean_${length}`] = now.mean;
+          baseline[`sd_${length}`] = now.sd;
+          const value = values.get(number);
+          baseline[`z_${length}`] = value === undefined || !before.sd ? null : (value - before.mean!) / before.sd;
+        }
+        return baseline;
+      });
+    }),
+  );
+}

@@ -1,0 +1,74 @@
+import { findInstant } from '../../schema/instant.ts';
+import type { WireDocument } from '../../schema/resource.ts';
+import { add, dayOf, get, moment, of, type Row, SECOND, type Stored, type StoredHeartRate, samples } from './views-oracle.ts';
+
+const CLASSES: Record<string, string> = { 0: 'non_wear', 1: 'rest', 2: 'inactive', 3: 'low', 4: 'medium', 5: 'high' };
+
+/** Where an activity without a timestamp begins, its MET samples say. */
+const begins = (activity: WireDocument) => moment(activity, 'timestamp') ?? findInstant(get(activity, 'met', 'timestamp') ?? '') ?? null;
+
+export const activityClasses = (stored: readonly Stored[]): Row[] =>
+  of(stored, 'daily_activity').flatMap(({ user, document }) => {
+    const start = begins(document);
+    return [...(get(document, 'class_5_min') ?? '')].map((code, position) => ({
+      user_id: user,
+      day: get(document, 'day'),
+      activity_id: get(document, 'id'),
+      position,
+      ts: start && add(start.micros, position * 300),
+      utc_offset: start?.offset ?? null,
+      seconds: 300,
+      class: CLASSES[code] ?? null,
+      code,
+    }));
+  });
+
+export const metMinutes = (stored: readonly Stored[]): Row[] =>
+  of(stored, 'daily_activity').flatMap(({ user, document }) => {
+    const start = begins(document);
+    const codes = [...(get(document, 'class_5_min') ?? '')];
+    return samples(document, 'met').map(({ ts, utc_offset, value }) => ({
+      user_id: user,
+      day: get(document, 'day'),
+      ts,
+      utc_offset,
+      seconds: get(document, 'met', 'interval'),
+      met: value,
+      met_minutes: value === null ? null : (value * get(document, 'met', 'interval')) / 60,
+      class: (start && CLASSES[codes[Math.floor((ts - start.micros) / (300 * SECOND))] ?? '']) ?? null,
+    }));
+  });
+
+export function heartRateAll(stored: readonly Stored[], heartRate: readonly StoredHeartRate[]): Row[] {
+  const day = (ts: number, offset: number) => dayOf(add(ts, offset)!);
+  const measured = heartRate.map(({ user, row }) => {
+    const { micros, offset } = findInstant(get(row, 'timestamp'))!;
+    return {
+      user_id: user,
+      day: day(micros, offset),
+      ts: micros,
+      utc_offset: offset,
+      bpm: get(row, 'bpm'),
+      source: get(row, 'source'),
+      origin: 'heart_rate',
+      sk: null,
+    };
+  });
+  const sampled = ['sleep', 'session'].flatMap(origin =>
+    of(stored, origin).flatMap(({ user, sk, document }) =>
+      samples(document, 'heart_rate')
+        .filter(({ value }) => value !== null)
+        .map(({ ts, utc_offset, value }) => ({
+          user_id: user,
+          day: day(ts, utc_offset),
+          ts,
+          utc_offset,
+          bpm: value,
+          source: origin,
+          origin,
+          sk,
+        })),
+    ),
+  );
+  return [...measured, ...sampled];
+}
