@@ -7,9 +7,10 @@ import { version as packageVersion } from '../version.ts';
 import { ensureAddress } from './address.ts';
 import { beginAnswer } from './answer.ts';
 import { type Call, isDetached, type Line, type Operations } from './operations.ts';
-import { textOf } from './request.ts';
 
 const CLOSE_PATIENCE_MS = 10_000;
+/** Of a call: a caller gone wild must not fill the owner's memory. */
+const MOST_CHARACTERS = 1_000_000;
 
 /**
  * Listens for other commands in the data folder. The caller owns the folder (it holds the warehouse's lock), so a socket that lies there is a dead
@@ -31,7 +32,9 @@ export async function openDoor<Own extends Operations>({
   async function run(name: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const operation = Object.hasOwn(operations, name) ? operations[name] : undefined;
     if (operation === undefined) return refuse(response, 404, `no operation is called ${name}`);
-    const { id, input } = JSON.parse(await textOf(request)) as Call;
+    const body = await bodyOf(request);
+    if (body === undefined) return refuse(response, 413, `a call has ${MOST_CHARACTERS} characters at most`);
+    const { id, input } = JSON.parse(body) as Call;
 
     const controller = new AbortController();
     const answer = beginAnswer(response);
@@ -99,6 +102,13 @@ function closeServer(server: Server): Promise<unknown> {
   const closed = new Promise(resolve => server.close(resolve));
   server.closeAllConnections();
   return closed;
+}
+
+/** Undefined where it is too long. All of it is read all the same: who is still sending would not hear the answer. */
+async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
+  let text = '';
+  for await (const part of request.setEncoding('utf8')) if (text.length <= MOST_CHARACTERS) text += part;
+  return text.length <= MOST_CHARACTERS ? text : undefined;
 }
 
 function refuse(response: ServerResponse, status: number, message: string): void {

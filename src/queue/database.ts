@@ -1,14 +1,15 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { PGlite } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite';
 import { runMigrations } from 'bullmq';
 import { messageOf, RingneckError } from '../errors.ts';
 import { ensureFolder, writeFileAtomically } from '../files.ts';
 import type { Log } from '../log.ts';
 import { ensureAccessible, isOfMachine, isThere } from './machine.ts';
 import { send } from './session.ts';
-import { readSnapshot, startParams } from './snapshot.ts';
+import { readSnapshot } from './snapshot.ts';
+import { startPostgres } from './start-postgres.ts';
 import { unpack } from './tar.ts';
 import { tables, tidy } from './tidy.ts';
 
@@ -92,7 +93,7 @@ async function createDatabase(path: string, use: () => unknown): Promise<void> {
 async function openExisting(dataDir: string): Promise<PGlite> {
   // Without this PGlite would take what is left of a database for an empty folder, and make a new one inside.
   if (!isThere(join(dataDir, 'PG_VERSION'))) throw new Error(`${dataDir} holds no database`);
-  const database = await PGlite.create({ dataDir, startParams });
+  const database = await startPostgres({ dataDir });
   try {
     await runMigrations({ query: (text, parameters) => send(database, text, parameters) });
     // Without fsync an index may have lost touch with its table. The tables hold only what is to be done: 90 ms.

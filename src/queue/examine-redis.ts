@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { messageOf, TryLaterError } from '../errors.ts';
 import { withinTime } from '../within-time.ts';
-import { addressOf } from './redis.ts';
+import { addressOf } from './redis-address.ts';
 
 export interface RedisFacts {
   /** Host and port. */

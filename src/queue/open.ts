@@ -68,10 +68,20 @@ export async function openQueues(options: { url?: string; folder: string; prefix
   const closeAll = async (graceMs: number) => {
     backend.closing?.();
     const ended = Promise.all(workers.map(worker => worker.close()));
-    await withinTime(ended, graceMs).catch(() => workers.forEach(worker => void worker.cancelAllJobs('the process ends')));
-    const rest = [...workers.map(worker => worker.disconnect()), ...[...readers, ...queues.values()].map(one => one.close())];
-    await withinTime(Promise.allSettled(rest), closeMs).catch(() => undefined);
+    // While the store is away no worker ends, and what its jobs have done cannot be noted: they run again.
+    const isThere = await backend.ready(AbortSignal.timeout(answerMs)).then(
+      () => true,
+      () => false,
+    );
+    await withinTime(ended, isThere ? graceMs : 0).catch(() => workers.forEach(worker => void worker.cancelAllJobs('the process ends')));
+    const rest = Promise.allSettled([disconnectAll(), ...[...readers, ...queues.values()].map(one => one.close())]);
+    if (isThere) await withinTime(rest, closeMs).catch(() => undefined);
     await backend.end();
+  };
+
+  // One after the other: each also disconnects the connection that they share, listening to its socket; Node warns of the eleventh.
+  const disconnectAll = async () => {
+    for (const worker of workers) await worker.disconnect();
   };
 
   return {

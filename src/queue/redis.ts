@@ -5,6 +5,7 @@ import { messageOf, TryLaterError, UsageError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { withinTime } from '../within-time.ts';
 import type { Backend } from './backend.ts';
+import { addressOf } from './redis-address.ts';
 
 const openTimeoutMs = 5_000;
 const reconnectMs = { first: 50, most: 2_000 };
@@ -64,15 +65,6 @@ export async function openRedis(url: string, log: Log): Promise<Backend> {
     },
     end: async () => redis.disconnect(),
   };
-}
-
-/** Host and port, without user and password. */
-export function addressOf(url: string): string {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  if (parsed?.protocol !== 'redis:' && parsed?.protocol !== 'rediss:') {
-    throw new UsageError('RINGNECK_QUEUE_URL must be like redis://host:6379 or rediss://user:password@host:6379');
-  }
-  return `${parsed.hostname || 'localhost'}:${parsed.port || 6379}`;
 }
 
 async function warnOfSettings(redis: Redis, address: string, log: Log): Promise<void> {

@@ -2,21 +2,13 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:f
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PGlite } from '@electric-sql/pglite';
 import { runMigrations } from 'bullmq';
 import { writeFileAtomically } from '../files.ts';
 import { send } from './session.ts';
+import { startPostgres } from './start-postgres.ts';
 
 // In the source tree it lies where the build has put it.
 const folder = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../dist/src/queue/' : './', import.meta.url));
-
-/** How PostgreSQL is started: always the same way, the snapshot and the live one. */
-export const startParams = [
-  ...PGlite.defaultStartParams,
-  ...['shared_buffers=16MB', 'search_path=bullmq', 'max_wal_size=32MB', 'min_wal_size=16MB', 'maintenance_work_mem=8MB'].flatMap(
-    setting => ['-c', setting],
-  ),
-];
 
 /** The migrated, empty database as a compressed tar archive. Its name holds what it was made with, so that no other version takes it. */
 export async function readSnapshot(): Promise<Buffer> {
@@ -42,7 +34,7 @@ export async function storeSnapshotOnce(): Promise<void> {
 
 /** Takes 4 seconds and 700 MB of memory. A queue that starts from the snapshot takes half a second and 200 MB. */
 async function makeSnapshot(): Promise<Buffer> {
-  const database = await PGlite.create({ startParams, initDbStartParams: ['--wal-segsize=1'] });
+  const database = await startPostgres({ initDbStartParams: ['--wal-segsize=1'] });
   try {
     await runMigrations({ query: (text, parameters) => send(database, text, parameters) });
     await send(database, 'CHECKPOINT');

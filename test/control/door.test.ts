@@ -140,6 +140,21 @@ test('an error of the caller’s own onEvent is not mistaken for the owner’s',
   await expect(door.call('speak', undefined, { onEvent })).rejects.toThrow(new TypeError('cannot draw'));
 });
 
+test('a call of more than a million characters is refused, and the next one is answered', async () => {
+  const { door } = await owner({
+    async measure(input: { text: string }) {
+      return input.text.length;
+    },
+  });
+  const owned = `The process that owns ${folder} (PID ${process.pid})`;
+  expect(await exitOf(door.call('measure', { text: 'x'.repeat(5_000_000) }))).toEqual({
+    kind: RingneckError,
+    exitCode: 1,
+    message: `${owned} refused measure: a call has 1000000 characters at most`,
+  });
+  expect(await door.call('measure', { text: 'x'.repeat(999_000) })).toBe(999_000);
+});
+
 test('an operation that the owner does not know is refused', async () => {
   await owner({});
   const door = await findDoor<{ other: () => Promise<void> }>(folder);

@@ -141,7 +141,7 @@ describe.skipIf(!hasRedis).concurrent('a Redis', () => {
     await queues.close();
   });
 
-  test('that is away does not keep us from closing', async context => {
+  test('that is away does not keep us from closing, though no worker ends', async context => {
     const redis = await serverOf(context);
     const queues = await open(redis.url);
     queues.worker('work', async () => undefined, { concurrency: 2 });
@@ -150,8 +150,26 @@ describe.skipIf(!hasRedis).concurrent('a Redis', () => {
     await sleep(200);
     await redis.kill();
     const start = Date.now();
-    await queues.close({ graceMs: 500 });
+    await queues.close();
     expect(Date.now() - start).toBeLessThan(4_000);
+  });
+
+  test('with a dozen workers on one connection is closed without a warning of Node', async context => {
+    const redis = await serverOf(context);
+    const warnings: string[] = [];
+    const keep = (warning: Error) => void warnings.push(warning.message);
+    process.on('warning', keep);
+    context.onTestFinished(() => void process.off('warning', keep));
+    const queues = await open(redis.url);
+    for (let n = 1; n <= 12; n++) {
+      queues.worker(`work-${n}`, async () => undefined, { concurrency: 1 });
+      queues.events(`work-${n}`);
+      await queues.add(`work-${n}`, 'n', n);
+    }
+    await queues.close();
+    // Warnings are told in a later turn.
+    await new Promise(setImmediate);
+    expect(warnings).toEqual([]);
   });
 
   test('is shared by two prefixes that do not see each other', async context => {

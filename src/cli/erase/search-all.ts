@@ -1,7 +1,6 @@
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { messageOf } from '../../errors.ts';
-import { searchRedis } from '../../queue/search-redis.ts';
 import { searchDatabase } from '../../warehouse/search.ts';
 import type { Found, Searched, SearchOrder } from './search.ts';
 import { searchFile } from './search-bytes.ts';
@@ -55,6 +54,7 @@ export async function searchAll({ data, snapshot, dated, words, redis }: SearchO
     }
   }
   if (redis) {
+    const { searchRedis } = await import('../../queue/search-redis.ts');
     const places = await search(redis.address, () => searchRedis(redis, words));
     searched.found.push(...(places ?? []).map(place => ({ file: `Redis at ${redis.address}`, ...place })));
   }

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { messageOf, RingneckError } from '../../errors.ts';
-import { addressOf } from '../../queue/redis.ts';
+import { addressOf } from '../../queue/redis-address.ts';
 import type { Word } from '../../warehouse/search.ts';
 import type { OwnerOptions } from '../owner.ts';
 
