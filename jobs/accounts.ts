@@ -1,5 +1,6 @@
 import { UsageError } from '../src/errors.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
+import { quoteText } from '../src/warehouse/tables.ts';
 import type { Warehouse } from '../src/warehouse/warehouse.ts';
 
 export type AccountState = 'active' | 'paused' | 'parked' | 'removed';
@@ -65,6 +66,12 @@ export function createAccountFinder(warehouse: Warehouse): (serviceUserId: strin
 
 export async function findAccount(warehouse: Warehouse, userId: string): Promise<Account | undefined> {
   return (await listAccounts(warehouse)).find(account => account.userId === userId);
+}
+
+/** The service's own id of the person of this account, also of one that was removed: its rows are still there. Null where nobody knows. */
+export async function findServiceUserId(warehouse: Warehouse, userId: string): Promise<string | null> {
+  const [account] = await readAccounts(warehouse, `WHERE user_id = ${quoteText(userId)}`);
+  return account?.serviceUserId ?? null;
 }
 
 /** @throws UsageError naming the accounts that there are */

@@ -38,7 +38,8 @@ export interface CoverageSelection {
   to?: string;
 }
 
-/** Of each day there is a row for each account and collection: of many more days they do not fit into memory. */
+/** Of each day there is a row for each account and collection. More of them at once do not fit into the memory that storing has. */
+const MOST_ROWS = 30_000;
 const MOST_DAYS = 36_525;
 
 type Parts = Pick<Pipeline, 'warehouse' | 'collections' | 'now'>;
@@ -52,24 +53,43 @@ export async function readCoverage(parts: Parts, selection: CoverageSelection): 
   const { users, collections: chosen } = selection;
   await ensureKnown(parts, selection);
   const { from, to } = await findRange(parts, selection);
-  const rows = await warehouse.read(
-    `SELECT user_id, collection, min(day)::VARCHAR, max(day)::VARCHAR, state, reason
-     FROM (SELECT user_id, collection, day, state, reason,
-                  date_diff('day', DATE '1970-01-01', day)
-                    - row_number() OVER (PARTITION BY user_id, collection, state, reason ORDER BY day) AS run
-           FROM sync.coverage_between(DATE ${quoteText(from)}, DATE ${quoteText(to)})
-           WHERE ${users?.length ? `user_id IN (${textList(users)})` : 'NOT is_removed'}
-           ${chosen?.length ? `AND collection IN (${textList(chosen)})` : ''})
-     GROUP BY user_id, collection, state, reason, run ORDER BY user_id, min(day)`,
-  );
-  const runs = rows.map(row => {
-    const [user_id, collection, first, last, state, reason] = row as (string | null)[];
-    return { user_id, collection, from: first, to: last, state, reason } as CoverageRun;
-  });
+  const [counted] = await warehouse.read('SELECT count(*) FROM sync.accounts');
+  const days = Math.max(1, Math.floor(MOST_ROWS / ((counted![0] as number) * collections.length || 1)));
+  const runs: CoverageRun[] = [];
+  for (let first = from; first <= to; first = addDays(first, days)) {
+    const [last = to] = [addDays(first, days - 1), to].sort();
+    const rows = await warehouse.read(
+      `SELECT user_id, collection, min(day)::VARCHAR, max(day)::VARCHAR, state, reason
+       FROM (SELECT user_id, collection, day, state, reason,
+                    date_diff('day', DATE '1970-01-01', day)
+                      - row_number() OVER (PARTITION BY user_id, collection, state, reason ORDER BY day) AS run
+             FROM sync.coverage_between(DATE ${quoteText(first)}, DATE ${quoteText(last)})
+             WHERE ${users?.length ? `user_id IN (${textList(users)})` : 'NOT is_removed'}
+             ${chosen?.length ? `AND collection IN (${textList(chosen)})` : ''}
+             ${first === from ? '' : 'AND day IS NOT NULL'})
+       GROUP BY user_id, collection, state, reason, run ORDER BY user_id, min(day)`,
+    );
+    for (const row of rows) {
+      const [user_id, collection, begin, end, state, reason] = row as (string | null)[];
+      runs.push({ user_id, collection, from: begin, to: end, state, reason } as CoverageRun);
+    }
+  }
   const place = new Map(collections.map(({ name }, index) => [name, index]));
   // The sort is stable: within one account and collection the days stay in their order.
   runs.sort((a, b) => compare(a.user_id, b.user_id) || place.get(a.collection)! - place.get(b.collection)!);
-  return { from, to, runs };
+  return { from, to, runs: joinRuns(runs) };
+}
+
+/** Neighbours of which the same is known, as one. */
+function joinRuns(runs: readonly CoverageRun[]): CoverageRun[] {
+  const joined: CoverageRun[] = [];
+  for (const run of runs) {
+    const last = joined.at(-1);
+    const isAlike = (['user_id', 'collection', 'state', 'reason'] as const).every(key => last?.[key] === run[key]);
+    if (last?.to && isAlike && addDays(last.to, 1) === run.from) last.to = run.to;
+    else joined.push(run);
+  }
+  return joined;
 }
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

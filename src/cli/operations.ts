@@ -3,7 +3,7 @@ import { countEvents } from '../../jobs/accept-event.ts';
 import {
   type Account,
   accountEntry,
-  findAccount,
+  findServiceUserId,
   getAccount,
   listAccounts,
   parseAccountName,
@@ -136,11 +136,10 @@ export function operationsOf(owner: Owner) {
     /** Adds an account or gives a known one its new token; asks the service whether it takes the token. */
     async addAccount(input: { name: string; token: string; serviceUser?: string }): Promise<AccountReport & { warning: string | null }> {
       const name = parseAccountName(input.name);
-      const before = await findAccount(warehouse, name);
       owner.secrets.put(name, input.token);
       const account: Account = {
         userId: name,
-        serviceUserId: input.serviceUser ?? before?.serviceUserId ?? null,
+        serviceUserId: input.serviceUser ?? (await findServiceUserId(warehouse, name)),
         state: 'active',
         reason: null,
         since: warehouse.moments.next(),
@@ -228,6 +227,12 @@ async function greet(owner: Owner, account: Account, token: string): Promise<Acc
   try {
     await probeAccount({ client, warehouse }, token);
     const info = (await client.personalInfo(token)) as { id?: unknown } | undefined;
+    if (account.serviceUserId && typeof info?.id === 'string' && info.id !== account.serviceUserId) {
+      // What it brings would be mixed with what is stored of the other. A known id may also come from `account map`, so the last word is the user's.
+      const reason =
+        'the token is that of another person: give one of the same, or add this one by another name; resume where it is the same person';
+      return { ...reportOf(await setAccountState(warehouse, account, 'parked', reason)), warning: reason };
+    }
     if (account.serviceUserId || typeof info?.id !== 'string') return { ...reportOf(account), warning: null };
     const known = { ...account, serviceUserId: info.id };
     await warehouse.record([accountEntry(known)]);

@@ -43,6 +43,8 @@ export async function perform<Name extends keyof OwnerOperations & string>(
       const context = { emit: options.onEvent ?? (() => undefined), signal: options.signal ?? new AbortController().signal };
       return (await operation(input, context)) as ResultOf<OwnerOperations[Name]>;
     } finally {
+      // Somebody who came by the door may have the folder closed.
+      await folder.end();
       await opened.close();
     }
   } finally {

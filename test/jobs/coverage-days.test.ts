@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { accountEntry } from '../../jobs/accounts.ts';
 import { type CoverageSelection, readCoverage } from '../../jobs/coverage.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { rows } from '../support/warehouse.ts';
+import { newPath, openWarehouse, rows } from '../support/warehouse.ts';
 import { account, collections, warehouseWith } from './literal-pipeline.ts';
 import { NOON, note, store, stress } from './literal-readings.ts';
 
@@ -43,6 +44,37 @@ test('without days those from the first planned one to yesterday (UTC), the same
   );
   await expect(read({ from: '2025-03-10' })).rejects.toThrow('--from 2025-03-10 is after yesterday (UTC), 2025-03-09');
   await expect(read({ from: '2025-03-02', to: '2025-03-01' })).rejects.toThrow('--from 2025-03-02 is after --to 2025-03-01');
+});
+
+test('what was read in ten years of five accounts is told by the memory that storing has', async () => {
+  const users = ['ada', 'ben', 'cleo', 'dee', 'eve'];
+  const path = newPath(folder);
+  const written = await openWarehouse(path);
+  await written.record(users.map(name => accountEntry(account(name))));
+  for (const user of users) {
+    for (const { name } of collections) {
+      const read = { user, collection: name, outcome: 'complete', when: '2025-03-09T00:00:00Z' } as const;
+      if (name === 'ring_configuration') await note(written, { ...read, days: null });
+      else
+        for (const year of [2015, 2017, 2019, 2021, 2023]) await note(written, { ...read, days: [`${year}-01-01`, `${year + 1}-12-31`] });
+    }
+  }
+  // One that has written has more.
+  await written.close();
+  const warehouse = await openWarehouse(path);
+  onTestFinished(() => warehouse.close());
+  const { runs } = await readCoverage({ warehouse, collections, now: () => NOON }, { from: '2014-12-31', to: '2025-01-01' });
+  const known = (user: string, collection: string) => runs.filter(run => run.user_id === user && run.collection === collection);
+  expect(known('eve', 'daily_stress')).toEqual([
+    { user_id: 'eve', collection: 'daily_stress', from: '2014-12-31', to: '2014-12-31', state: 'not_asked', reason: null },
+    { user_id: 'eve', collection: 'daily_stress', from: '2015-01-01', to: '2024-12-31', state: 'empty', reason: null },
+    { user_id: 'eve', collection: 'daily_stress', from: '2025-01-01', to: '2025-01-01', state: 'not_asked', reason: null },
+  ]);
+  expect(known('ada', 'ring_configuration')).toEqual([
+    { user_id: 'ada', collection: 'ring_configuration', from: null, to: null, state: 'empty', reason: null },
+  ]);
+  // Three of each of the 11 collections that have days.
+  expect(runs).toHaveLength(5 * (11 * 3 + 1));
 });
 
 test('the view has the days from the first planned one to yesterday, without removed accounts, and says what its columns mean', async () => {
