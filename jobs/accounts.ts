@@ -1,6 +1,5 @@
 import { UsageError } from '../src/errors.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
-import { quoteText } from '../src/warehouse/tables.ts';
 import type { Warehouse } from '../src/warehouse/warehouse.ts';
 
 export type AccountState = 'active' | 'paused' | 'parked' | 'removed';
@@ -70,8 +69,8 @@ export async function findAccount(warehouse: Warehouse, userId: string): Promise
 
 /** The service's own id of the person of this account, also of one that was removed: its rows are still there. Null where nobody knows. */
 export async function findServiceUserId(warehouse: Warehouse, userId: string): Promise<string | null> {
-  const [account] = await readAccounts(warehouse, `WHERE user_id = ${quoteText(userId)}`);
-  return account?.serviceUserId ?? null;
+  const accounts = await readAccounts(warehouse, '');
+  return accounts.find(account => account.userId === userId)?.serviceUserId ?? null;
 }
 
 /** @throws UsageError naming the accounts that there are */

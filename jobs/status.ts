@@ -1,11 +1,11 @@
-import { formatInstant, MICROS_PER_DAY } from '../schema/instant.ts';
+import { dayOfMicros, formatInstant, MICROS_PER_DAY } from '../schema/instant.ts';
 import { listAccounts, listParkedCollections } from './accounts.ts';
 import type { Collection } from './collections.ts';
 import type { Pipeline } from './pipeline.ts';
 
 export interface CollectionStatus {
   name: string;
-  /** up_to_date, failed, suspicious, not_offered, not_authorised, pending, never_asked. */
+  /** up_to_date, not_asked (no reading reaches into yesterday, UTC), failed, suspicious, not_offered, not_authorised, pending, never_asked. */
   state: string;
   reason: string | null;
   newest_day: string | null;
@@ -42,6 +42,8 @@ export const isoOf = (micros: number): string => formatInstant({ micros, offset:
 
 const STATES: Record<string, string> = { complete: 'up_to_date', stopped: 'pending' };
 
+const NO_WINDOWS = [null, null, null, null, null, 0, 0, 0, null];
+
 /** How each account and collection stands, from the ledger and the documents. */
 export async function reportAccounts(
   { warehouse, now }: Pick<Pipeline, 'warehouse' | 'now'>,
@@ -63,15 +65,19 @@ export async function reportAccounts(
           r AS (SELECT *, bool_or(bad) OVER (PARTITION BY run_id, user_id, collection) AS bad_run FROM w),
           s AS (SELECT *, max(run_at) FILTER (NOT bad_run) OVER (PARTITION BY user_id, collection) AS good_until,
                        max(committed_at) FILTER (requested_at IS NOT NULL AND outcome = 'complete' OR outcome = 'not_offered')
-                         OVER (PARTITION BY user_id, collection) AS success FROM r)
+                         OVER (PARTITION BY user_id, collection) AS success,
+                       max(least(end_at, requested_at)) FILTER (requested_at IS NOT NULL AND outcome = 'complete')
+                         OVER (PARTITION BY user_id, collection) AS read_until FROM r)
      SELECT user_id, collection, any_value(success),
             arg_max(outcome, (run_at, bad, committed_at)) FILTER (committed_at IS NOT NULL),
             arg_max(coalesce(reason, ''), (run_at, bad, committed_at)) FILTER (committed_at IS NOT NULL),
             count(*) FILTER (bad AND (good_until IS NULL OR committed_at > good_until)),
-            count(*) FILTER (outcome IS NULL), count(*) FILTER (outcome = 'stopped')
+            count(*) FILTER (outcome IS NULL), count(*) FILTER (outcome = 'stopped'),
+            any_value(read_until)
      FROM s GROUP BY user_id, collection`,
   );
   const known = new Map(rows.map(row => [`${row[0]}\n${row[1]}`, row]));
+  const yesterday = dayOfMicros(now() * 1000 - MICROS_PER_DAY);
   return accounts.map(account => ({
     user_id: account.userId,
     service_user_id: account.serviceUserId,
@@ -80,13 +86,17 @@ export async function reportAccounts(
     since: isoOf(account.since),
     collections: collections.map(({ name }) => {
       const key = `${account.userId}\n${name}`;
-      const [, , success, outcome, reason, failures, pending, stopped] = known.get(key) ?? [null, null, null, null, null, 0, 0, 0];
+      const [, , success, outcome, reason, failures, pending, stopped, until] = known.get(key) ?? NO_WINDOWS;
       const isParked = parked.some(({ userId, collection }) => userId === account.userId && collection === name);
-      const last = outcome === null ? undefined : (STATES[outcome as string] ?? (outcome as string));
+      const lastDay = until === null ? '' : dayOfMicros((until as number) - 1);
+      const isOutdated = outcome === 'complete' && lastDay < yesterday;
+      const last = isOutdated ? 'not_asked' : outcome === null ? undefined : (STATES[outcome as string] ?? (outcome as string));
+      const state = isParked ? 'not_authorised' : (pending as number) > 0 ? 'pending' : (last ?? (stopped ? 'pending' : 'never_asked'));
+      const unasked = state === 'not_asked' && lastDay ? `nothing after ${lastDay} was asked for` : null;
       return {
         name,
-        state: isParked ? 'not_authorised' : (pending as number) > 0 ? 'pending' : (last ?? (stopped ? 'pending' : 'never_asked')),
-        reason: outcome === 'complete' ? null : (reason as string | null) || null,
+        state,
+        reason: outcome === 'complete' ? unasked : (reason as string | null) || null,
         newest_day: newest.get(key) ?? null,
         last_success: success === null ? null : isoOf(success as number),
         lag: success === null ? null : Math.max(0, Math.round(now() / 1000 - (success as number) / 1_000_000)),

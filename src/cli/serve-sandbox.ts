@@ -14,7 +14,7 @@ import { createFaultSwitches, type FaultSwitches } from '../service/sandbox/faul
 import { createService } from '../service/service.ts';
 import type { ServiceSettings } from '../service/settings.ts';
 import { findServiceOptions, openServiceState } from '../service/state.ts';
-import type { AddressRange } from '../service/webhooks/callback-guard.ts';
+import { type AddressRange, CallbackRefused, createCallbackGuard } from '../service/webhooks/callback-guard.ts';
 import { openWebhooks } from '../service/webhooks/webhooks.ts';
 import { checkFree } from './free-port.ts';
 import { closeAll, interruptible } from './interrupt.ts';
@@ -122,7 +122,7 @@ export async function serveSandbox(options: ServiceOptions, first: { people: num
     closing.push(close);
     const client = { id: webhooks.client.id, secret: webhooks.client.isNew ? webhooks.client.secret : null };
     if (options.json) printJson({ url, people: state.people, client, control });
-    else printPeople(url, state.people, client, control);
+    else printPeople(url, state.people, client, control, allowedRanges);
     isUnshown = false;
     await interruptible(signal => untilStopped(signal));
   } catch (error) {
@@ -148,17 +148,31 @@ function settingsOf(options: ServiceOptions): Partial<ServiceSettings> {
 
 const formatRange = ([address, bits]: AddressRange) => `${address}/${bits}`;
 
+const CALLBACK_URL = 'http://127.0.0.1:8080/webhook';
+
 /** What another terminal needs to follow this service with webhooks, ready to be copied. */
-function printSettings(url: string, id: string, secret: string): void {
+function printSettings(url: string, id: string, secret: string, allowed: readonly AddressRange[]): void {
   printLine('\nTo follow it from another terminal (`ringneck up` listens there):');
   for (const [name, value] of [
     ['RINGNECK_SERVICE_URL', url],
     ['RINGNECK_CLIENT_ID', id],
     ['RINGNECK_CLIENT_SECRET', secret],
-    ['RINGNECK_CALLBACK_URL', 'http://127.0.0.1:8080/webhook'],
+    ['RINGNECK_CALLBACK_URL', CALLBACK_URL],
     ['RINGNECK_VERIFICATION_TOKEN', randomBytes(12).toString('hex')],
   ]) {
     printLine(`  export ${name}=${value}`);
+  }
+  if (refusesCallback(allowed))
+    remark('The service refuses this callback, which is on this machine, until it is started again with --allow-callback 127.0.0.0/8.');
+}
+
+function refusesCallback(allowed: readonly AddressRange[]): boolean {
+  try {
+    createCallbackGuard(allowed).parse(CALLBACK_URL);
+    return false;
+  } catch (error) {
+    if (error instanceof CallbackRefused) return true;
+    throw error;
   }
 }
 
@@ -167,6 +181,7 @@ function printPeople(
   people: readonly { name: string; user_id: string; token: string | null }[],
   client: { id: string; secret: string | null },
   control: { url: string; secret: string | null },
+  allowed: readonly AddressRange[],
 ): void {
   printLine(
     formatTable(
@@ -178,7 +193,7 @@ function printPeople(
   printLine(`client ${client.id}, secret ${client.secret ?? '(as before)'}`);
   printLine(`control ${control.url}, secret ${control.secret ?? '(as before)'}`);
   printLine(`serving at ${url}, described at ${url}/docs`);
-  if (client.secret !== null) printSettings(url, client.id, client.secret);
+  if (client.secret !== null) printSettings(url, client.id, client.secret, allowed);
   if (people.some(({ token }) => token === null))
     remark('Tokens and the client’s secret are shown once, when they are made; --new-tokens replaces them.');
 }

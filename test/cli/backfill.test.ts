@@ -126,8 +126,8 @@ test('from a token to SQL: the shapes of every report', async () => {
   expect(status.accounts[1].collections.slice(9)).toEqual([
     {
       name: 'sleep',
-      state: 'up_to_date',
-      reason: null,
+      state: 'not_asked',
+      reason: 'nothing after 2025-01-05 was asked for',
       newest_day: expect.stringMatching(/^2025-01-0\d$/),
       last_success: expect.stringMatching(MOMENT),
       lag: expect.any(Number),
@@ -136,8 +136,8 @@ test('from a token to SQL: the shapes of every report', async () => {
     { name: 'session', state: 'never_asked', reason: null, newest_day: null, last_success: null, lag: null, failures: 0 },
     {
       name: 'heart_rate',
-      state: 'up_to_date',
-      reason: null,
+      state: 'not_asked',
+      reason: 'nothing after 2025-01-05 was asked for',
       newest_day: '2025-01-05',
       last_success: expect.stringMatching(MOMENT),
       lag: expect.any(Number),
@@ -147,7 +147,7 @@ test('from a token to SQL: the shapes of every report', async () => {
   const shown = await runHere(['status'], { env });
   expect([shown.code, shown.stderr]).toEqual([0, '']);
   expect(shown.stdout).toMatch(
-    /^ada: active\n {2}collection +state +newest day +read +failures +reason\n {2}daily_readiness +up_to_date +2025-01-1\d +\d+ s ago\n/,
+    /^ada: active\n {2}collection +state +newest day +read +failures +reason\n {2}daily_readiness +not_asked +2025-01-1\d +\d+ s ago +nothing after 2025-01-10 was asked for\n/,
   );
 
   const snapshot = await runHere(['snapshot', '--json'], { env });

@@ -147,11 +147,32 @@ test('while an account is being erased nobody reads, and the command that finish
 test('an account that is called like a word of our own files is not found in them', async () => {
   const { data, erase } = surroundings('words');
   const house = await openHouse(data, sandbox.url);
-  await house.add(['format', 'accounts', '1', 'check'].map((name, i) => ({ name, token: sandbox.people[i % 2]!.token })));
+  const names = ['format', '1', 'ringneck', 'backfill', 'snapshot', 'accounts', 'check'];
+  await house.add(names.map((name, i) => ({ name, token: sandbox.people[i % 2]!.token })));
+  await house.backfill({ users: ['check'], from: '2025-01-01', to: '2025-01-01' });
+  await house.operations.snapshot({});
   await house.operations.mirrorToken({ name: '1' });
   await house.operations.mirrorToken({ name: 'check' });
   await house.operations.datedSnapshot({});
   await house.close();
+  await withDuckDB(join(data, 'warehouse.duckdb'), connection =>
+    connection.run(
+      `INSERT INTO sync.events (received_at, outcome, reason)
+       VALUES (TIMESTAMP '2025-01-01 00:00:00', 'unknown_user', 'nobody has this id: ringneck account map NAME somebody')`,
+    ),
+  );
   expect(readFileSync(join(data, 'accounts.secret'), 'utf8')).toContain('"format"');
-  for (const name of ['format', '1']) expect(await erase(name)).toMatchObject({ code: 0, report: { found: [], unsearched: [] } });
+  for (const name of names.slice(0, 5)) expect(await erase(name)).toMatchObject({ code: 0, report: { found: [], unsearched: [] } });
+});
+
+test('exports in the data folder are listed, others cannot be known, and its help says so', async () => {
+  const { data, cli, erase } = surroundings('exports');
+  const house = await openHouse(data, sandbox.url);
+  await house.add([{ name: 'ada', token: sandbox.people[0]!.token }]);
+  await house.backfill({ users: ['ada'], from: '2025-01-01', to: '2025-01-01' });
+  await house.close();
+  for (const out of [join(data, 'out'), join(folder, 'out')]) expect((await cli(['export', '--out', out])).code).toBe(0);
+  expect((await erase()).report).toMatchObject({ found: [], unsearched: [], exports: [join(data, 'out')] });
+  const { stdout } = await cli(['account', 'remove', '--help']);
+  expect(stdout).toContain('exports, of which those in the data folder are listed;');
 });

@@ -115,6 +115,22 @@ test('a folder that holds anything else, or another export, is refused and left 
   expect(filesIn(parquet)).toEqual(before);
 });
 
+test('what is advised where the manifest cannot be read can be done', async () => {
+  const out = join(folder, 'unreadable');
+  const path = join(out, 'export.json');
+  const { files } = await exportHere(out, { tables: ['sleep'] });
+  const manifest = readFileSync(path);
+  truncateSync(path, 100);
+  const refused = await exported('--out', out, '--table', 'sleep');
+  expect([refused.code, refused.stdout]).toEqual([1, '']);
+  expect(refused.stderr).toMatch(
+    /^ringneck: \S+unreadable\/export\.json cannot be read \(.*\): put it back from a copy, or export into another folder\.\n$/,
+  );
+  expect(await exportHere(join(folder, 'another'), { tables: ['sleep'] })).toMatchObject({ files, skipped: 0 });
+  writeFileSync(path, manifest);
+  expect(await exportHere(out, { tables: ['sleep'] })).toMatchObject({ files, skipped: files });
+});
+
 test('two exports into one folder: the second is refused and names the first', async () => {
   const unlock = await lockFile(join(parquet, '.export.lock'));
   const { code, stdout, stderr } = await exported('--out', parquet);

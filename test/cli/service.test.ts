@@ -85,6 +85,9 @@ test('for people the tokens are a table, and a second service in the folder is t
   expect(service.stdout).toMatch(
     /^name .*\nada +[0-9a-f-]{36} +rn_\S+\nben +\S+ +rn_\S+\n\nclient [0-9a-f-]{36}, secret \S+\ncontrol http:\/\/127\.0\.0\.1:\d+\/control, secret rc_\S+\nserving at http:\/\/127\.0\.0\.1:\d+, described at http:\S+\/docs\n\nTo follow it from another terminal \(`ringneck up` listens there\):\n {2}export RINGNECK_SERVICE_URL=http:\S+\n {2}export RINGNECK_CLIENT_ID=\S+\n {2}export RINGNECK_CLIENT_SECRET=\S+\n {2}export RINGNECK_CALLBACK_URL=http:\/\/127\.0\.0\.1:8080\/webhook\n {2}export RINGNECK_VERIFICATION_TOKEN=\S+\n$/,
   );
+  const refused =
+    'The service refuses this callback, which is on this machine, until it is started again with --allow-callback 127.0.0.0/8.\n';
+  await service.said(refused);
   expect(await ringneck(['service', ...OPTIONS], { env })).toMatchObject({
     code: 75,
     stdout: '',
@@ -94,9 +97,45 @@ test('for people the tokens are a table, and a second service in the folder is t
   const again = await visit(env, OPTIONS);
   while (!again.service.stdout.includes('serving at')) await again.service.line();
   await again.service.said('--new-tokens replaces them');
+  expect(again.service.stderr).not.toContain(refused);
   expect(again.service.stdout).toMatch(/\nada +\S+ +\(as before\)\n/);
   expect(again.service.stdout).toMatch(/\ncontrol http:\S+, secret \(as before\)\n/);
   await again.end();
+});
+
+test('the callback that it shows is refused unless callbacks may lie there, and what it says then opens it', async () => {
+  const env = newEnv();
+  const settingOf = (text: string, name: string) => new RegExp(`export ${name}=(\\S+)`).exec(text)![1]!;
+  const first = await visit(env, [...OPTIONS, '--allow-callback', '10.0.0.0/8']);
+  while (!first.service.stdout.includes('VERIFICATION_TOKEN')) await first.service.line();
+  await first.service.said('until it is started again with ');
+  const subscribe = async (text: string) => {
+    const answer = await fetch(`${settingOf(text, 'RINGNECK_SERVICE_URL')}/v2/webhook/subscription`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-client-id': settingOf(text, 'RINGNECK_CLIENT_ID'),
+        'x-client-secret': settingOf(text, 'RINGNECK_CLIENT_SECRET'),
+      },
+      body: JSON.stringify({
+        callback_url: settingOf(text, 'RINGNECK_CALLBACK_URL'),
+        verification_token: 'word',
+        event_type: 'create',
+        data_type: 'sleep',
+      }),
+    });
+    return answer.text();
+  };
+  expect(await subscribe(first.service.stdout)).toContain('not public');
+  await first.end();
+  const advised = / until it is started again with (.*)\.\n/.exec(first.service.stderr)![1]!.split(' ');
+  const second = await visit(env, [...OPTIONS, ...advised, '--new-tokens']);
+  while (!second.service.stdout.includes('VERIFICATION_TOKEN')) await second.service.line();
+  // Whether or not somebody listens there: it is called.
+  const answer = await subscribe(second.service.stdout);
+  expect(answer).toContain('callback');
+  expect(answer).not.toContain('not public');
+  expect((await second.end()).stderr).not.toContain('refuses');
 });
 
 /** A port that is in use until the test ends. */

@@ -57,7 +57,7 @@ test('a document type that is declared in one file is served, described, backfil
   ]);
   expect(await findBroken(house.read)).toEqual([]);
   const [account] = (await house.operations.status({})).accounts;
-  expect(account!.collections.find(({ name }) => name === 'workout')).toMatchObject({ state: 'up_to_date', newest_day: '2025-03-06' });
+  expect(account!.collections.find(({ name }) => name === 'workout')).toMatchObject({ state: 'not_asked', newest_day: '2025-03-06' });
 
   const mirror = await serveMirror(house.owner, { host: '127.0.0.1', port: 0 });
   onTestFinished(() => mirror.close());

@@ -22,7 +22,7 @@ async function note(
   runId = `r${++runs}`,
   startAt = 0,
 ): Promise<void> {
-  const window = { runId, number: 0, userId, collection, startAt, endAt: startAt + 1 };
+  const window = { runId, number: 0, userId, collection, startAt, endAt: at('2025-03-12T00:00:00Z') };
   const result = {
     outcome,
     ...(reason ? { reason } : {}),
@@ -38,6 +38,9 @@ const report = (warehouse: Warehouse, names: readonly string[]) =>
   );
 
 const only = async (warehouse: Warehouse, name: string) => (await report(warehouse, [name]))[0]!.collections[0];
+
+const FRESH = { state: 'up_to_date', reason: null, failures: 0 };
+const notAskedAfter = (day: string) => ({ state: 'not_asked', reason: `nothing after ${day} was asked for`, failures: 0 });
 
 test('moments are ISO 8601 in UTC', () => {
   expect(isoOf(1_741_608_000_000_000)).toBe('2025-03-10T12:00:00.000Z');
@@ -149,6 +152,29 @@ test.each<[string, [Outcome | null, string?, string?][], object]>([
   const warehouse = await warehouseWith(folder, [account('ada')]);
   for (const [outcome, committed, reason] of windows) await note(warehouse, 'sleep', outcome, committed, reason);
   expect(await only(warehouse, 'sleep')).toMatchObject(expected);
+});
+
+test.each<[string, string, [from: string | null, to: string | null, requested: string], object]>([
+  ['a reading of days long past', 'sleep', ['2025-01-01', '2025-01-10', '2025-03-10T11:00:00Z'], notAskedAfter('2025-01-09')],
+  ['one that ends before yesterday', 'sleep', ['2025-01-01', '2025-03-09', '2025-03-10T11:00:00Z'], notAskedAfter('2025-03-08')],
+  ['one that ends with yesterday', 'sleep', ['2025-01-01', '2025-03-10', '2025-03-10T11:00:00Z'], FRESH],
+  ['one asked for before yesterday', 'heart_rate', ['2025-03-01', '2025-03-12', '2025-03-08T23:59:59Z'], notAskedAfter('2025-03-08')],
+  ['one asked for yesterday', 'heart_rate', ['2025-03-01', '2025-03-12', '2025-03-09T00:00:01Z'], FRESH],
+  ['a collection without days, before yesterday', 'ring_configuration', [null, null, '2025-03-08T12:00:00Z'], notAskedAfter('2025-03-08')],
+  ['a collection without days, yesterday', 'ring_configuration', [null, null, '2025-03-09T12:00:00Z'], FRESH],
+])('up to date is what was read up to yesterday: %s', async (_, collection, [from, to, requested], expected) => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  const midnight = (day: string | null) => (day === null ? null : at(`${day}T00:00:00Z`));
+  const window = { runId: 'r', number: 0, userId: 'ada', collection, startAt: midnight(from), endAt: midnight(to) };
+  await warehouse.record([
+    windowEntry(window, { outcome: 'complete', requestedAt: at(requested), committedAt: at('2025-03-10T11:00:00Z') }),
+  ]);
+  expect(await only(warehouse, collection)).toMatchObject(expected);
+  // To read older days takes nothing away from it.
+  const older = { ...window, runId: 'older', startAt: at('2024-01-01T00:00:00Z'), endAt: at('2024-01-02T00:00:00Z') };
+  const moment = at('2025-03-10T11:30:00Z');
+  if (from) await warehouse.record([windowEntry(older, { outcome: 'complete', requestedAt: moment, committedAt: moment })]);
+  expect(await only(warehouse, collection)).toMatchObject(expected);
 });
 
 test('a window that failed is seen among the others of its run, whichever came last, until a run has no failure', async () => {

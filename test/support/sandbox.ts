@@ -13,6 +13,8 @@ export interface Sandbox {
   people: { name: string; userId: string; token: string }[];
   source: People;
   setState(token: string, state: TokenState): void;
+  /** Another token of this person. */
+  renew(userId: string): string;
   close(): Promise<void>;
 }
 
@@ -28,15 +30,17 @@ export async function startSandbox(
 ): Promise<Sandbox> {
   const { settings, resources = allResources, wrap = source => source, now = Date.now, seed = 7, ...rest } = options;
   const people = createPeople({ seed, ...rest });
-  const list = people.persons.map(({ name, userId }) => ({ name, userId, token: `t-${randomBytes(12).toString('hex')}` }));
-  const states = new Map<string, TokenState>(list.map(({ token }) => [token, 'active']));
+  const holders = new Map<string, { userId: string; state: TokenState }>();
+  const renew = (userId: string) => {
+    const token = `t-${randomBytes(12).toString('hex')}`;
+    holders.set(token, { userId, state: 'active' });
+    return token;
+  };
+  const list = people.persons.map(({ name, userId }) => ({ name, userId, token: renew(userId) }));
   const service = createService({
     resources,
     source: wrap(peopleSource(people)),
-    authenticate: token => {
-      const holder = list.find(person => person.token === token);
-      return holder && { userId: holder.userId, state: states.get(token)! };
-    },
+    authenticate: token => holders.get(token),
     tokenKey: randomBytes(32),
     clock: () => new Date(now()),
     settings: { closeTimeoutMs: 100, ...settings },
@@ -46,7 +50,8 @@ export async function startSandbox(
     url,
     people: list,
     source: people,
-    setState: (token, state) => void states.set(token, state),
+    setState: (token, state) => void Object.assign(holders.get(token)!, { state }),
+    renew,
     close: () => service.close(),
   };
 }

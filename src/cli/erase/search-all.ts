@@ -23,17 +23,19 @@ export async function searchAll({ data, snapshot, dated, words, redis }: SearchO
     }
   };
   const queue = join(data, 'queue');
+  // Made anew without the person: what names somebody there stands in a row, and among the bytes our own words would be taken for it.
+  const namesInRows = new Set([join(data, 'warehouse.duckdb'), snapshot].flatMap(path => [path, `${path}.wal`]));
 
   async function searchOne(file: string): Promise<void> {
     // Events name people by the service's ids, and the rest of the queue is the store's own. A manifest counts people and names none.
     const inQueue = file.startsWith(`${queue}${sep}`);
     const isManifest = file.endsWith('.json') && isDatabase(file.replace(/json$/, 'duckdb'));
-    const asked = inQueue || isManifest ? words.filter(({ what }) => what !== 'name') : words;
+    const asked = inQueue || isManifest ? withoutName(words) : words;
     const isOurs = inQueue || isDatabase(file) || (file.endsWith('.wal') && isDatabase(file.slice(0, -'.wal'.length)));
     const places = await search(file, async () => {
       const entries = searchEntries(data, file, asked);
       if (entries) return entries;
-      const { found, isText } = searchFile(file, asked);
+      const { found, isText } = searchFile(file, namesInRows.has(file) ? withoutName(asked) : asked);
       if (!isText && !isOurs) searched.unsearched.push({ file, reason: 'neither a text nor a file of Ringneck: look into it yourself' });
       return [...(isDatabase(file) ? await searchDatabase(file, asked) : []), ...found.map(what => ({ what, where: null }))];
     });
@@ -60,6 +62,8 @@ export async function searchAll({ data, snapshot, dated, words, redis }: SearchO
   }
   return searched;
 }
+
+const withoutName = (words: SearchOrder['words']) => words.filter(({ what }) => what !== 'name');
 
 interface Listing {
   left: ReadonlySet<string>;

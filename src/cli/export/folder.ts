@@ -69,7 +69,8 @@ export function readManifest(folder: string): Manifest | undefined {
   const stats = statSync(folder, { throwIfNoEntry: false });
   if (!stats) return undefined;
   if (!stats.isDirectory()) throw new UsageError(`--out ${folder} is not a folder: name one that is empty, or not there yet`);
-  const found = openJsonFile(join(folder, MANIFEST), manifest).read();
+  // Without it nobody can say which files of the folder are ours to replace.
+  const found = openJsonFile(join(folder, MANIFEST), manifest, 'export into another folder').read();
   if (found) return found;
   const strange = readdirSync(folder).find(name => name !== EXPORT_LOCK && !SPILL.test(name));
   if (strange === undefined) return undefined;
