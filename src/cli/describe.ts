@@ -8,7 +8,9 @@ export function addDescribe(program: Command): void {
   withExample(
     program
       .command('describe <name>')
-      .description('explain a view, macro or table: its columns, their types and units, and a first query')
+      .description(
+        'explain a view, macro or table: its columns, their types and units, and a first query; or one column, as sleep.average_hrv',
+      )
       .option('--sql', 'print only the statement that makes a view or macro')
       .option('--json', 'print all that is known as JSON'),
     'ringneck describe sleep',
@@ -20,7 +22,10 @@ export function addDescribe(program: Command): void {
     const catalogue = await openCatalogue(await openSession());
     const entry = findEntry(catalogue, name);
     const { person } = catalogue;
-    if (json) printJson({ ...entry, joins: joinsOf(entry), example: writeExample(entry, person ?? undefined) ?? null });
-    else printLine(formatEntry(entry, { person, sql, width: terminalWidth() }));
+    if (json) {
+      const { isColumn, ...known } = entry;
+      const example = isColumn ? undefined : writeExample(entry, person ?? undefined);
+      printJson({ ...known, joins: joinsOf(entry), example: example ?? null });
+    } else printLine(formatEntry(entry, { person, sql, width: terminalWidth() }));
   });
 }

@@ -6,12 +6,13 @@ import { getSource, hasOwnerSince, remarkStale, type Source } from './find-sourc
 import { FORMATS, type Format } from './formats.ts';
 import { interruptible } from './interrupt.ts';
 import { wholeNumber, withExample } from './options.ts';
-import { remark } from './print.ts';
+import { printLine, remark } from './print.ts';
 import { openSession, type Session } from './session.ts';
 import type { Limits } from './sql/ask.ts';
+import type { Page } from './sql/frames.ts';
 
 interface Options {
-  format: Format;
+  format?: Format;
   memory: Limits['memory'];
   timeout: number;
 }
@@ -27,20 +28,31 @@ export function addSql(program: Command): void {
     program
       .command('sql [query]')
       .description('ask the warehouse in SQL, read-only: at a prompt on a terminal, else the query may come from standard input')
-      .addOption(new Option('--format <format>', 'how the result is written').choices(FORMATS).default('table'))
+      .addOption(
+        new Option(
+          '--format <format>',
+          'how the result is written; without it a table, whole, or on a terminal in a box what fits',
+        ).choices(FORMATS),
+      )
       .addOption(
         new Option('--memory <size>', 'what a query may take').argParser(parseMemory).default({ text: '1GB', bytes: 2 ** 30 }, '1GB'),
       )
       .option('--timeout <seconds>', 'how long a query may take, from its start to its last row', wholeNumber(1, 86_400), 300)
+      // A query that begins with a remark looks like an option.
+      .allowUnknownOption()
+      .allowExcessArguments()
       .addHelpText('after', MORE),
     'ringneck sql',
     `ringneck sql "SELECT user_id, round(avg(total_sleep_duration) / 3600, 1) AS hours FROM sleep WHERE type = 'long_sleep' GROUP BY ALL"`,
     `ringneck sql "SELECT day, stress_high FROM daily_stress WHERE user_id = 'ada' ORDER BY stress_high DESC LIMIT 10" --format json`,
     'ringneck sql --format csv < question.sql > answer.csv',
-  ).action(async (query: string | undefined, { format, memory, timeout }: Options) => {
+  ).action(async (query: string | undefined, { format, memory, timeout }: Options, { args }: Command) => {
+    const option = args.find(arg => /^--?\w\S*$/.test(arg));
+    if (option !== undefined) throw new UsageError(`unknown option '${option}': ringneck sql --help shows those there are`);
+    if (args.length > 1) throw new UsageError('a query is one argument: put it in quotes');
     const session = await openSession();
     const limits = { memory, seconds: timeout };
-    if (query === undefined && format === 'table' && process.stdin.isTTY && process.stdout.isTTY) {
+    if (query === undefined && format === undefined && process.stdin.isTTY && process.stdout.isTTY) {
       const { runPrompt } = await import('./sql/prompt.ts');
       return runPrompt(session.settings, limits);
     }
@@ -50,7 +62,7 @@ export function addSql(program: Command): void {
   });
 }
 
-async function writeAnswer(session: Session, sql: string, format: Format, limits: Limits, signal: AbortSignal): Promise<void> {
+async function writeAnswer(session: Session, sql: string, format: Format | undefined, limits: Limits, signal: AbortSignal): Promise<void> {
   const { startReader } = await import('./sql/ask.ts');
   // It starts while the owner is asked for its snapshot.
   const reader = startReader(limits);
@@ -59,13 +71,18 @@ async function writeAnswer(session: Session, sql: string, format: Format, limits
     source = await getSource(session.settings, signal);
     const { path } = source;
     remarkStale(source);
+    const page = format === undefined && process.stdout.isTTY ? await import('./sql/page.ts') : undefined;
+    const as = page ? { pageOf: page.ROWS_SHOWN } : { format: format ?? 'table' };
+    let last: Page | undefined;
     await reader.ask(
-      { path, sql, as: { format } },
+      { path, sql, as },
       async frame => {
-        if (frame.kind === 'text' && !process.stdout.write(frame.text)) await once(process.stdout, 'drain');
+        if (frame.kind === 'page') last = frame.page;
+        else if (frame.kind === 'text' && !process.stdout.write(frame.text)) await once(process.stdout, 'drain');
       },
       signal,
     );
+    if (page && last) printLine(page.formatPage(last, { more: '--format table' }));
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (source && (await hasOwnerSince(error, source, session.settings))) return writeAnswer(session, sql, format, limits, signal);

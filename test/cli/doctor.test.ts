@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -8,12 +8,13 @@ import { examineDisk, examineFolder } from '../../src/cli/doctor/folder.ts';
 import { examineQueue } from '../../src/cli/doctor/queue.ts';
 import { examineCallback, examineService } from '../../src/cli/doctor/reach.ts';
 import { examineSettings } from '../../src/cli/doctor/settings.ts';
+import { examineSnapshot } from '../../src/cli/doctor/snapshot.ts';
 import { examineWarehouse } from '../../src/cli/doctor/warehouse.ts';
-import { readSettings } from '../../src/config.ts';
+import { readSettings, type Settings } from '../../src/config.ts';
 import { freePort, hasRedis, startRedis } from '../queue/redis-server.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { newPath, openWarehouse } from '../support/warehouse.ts';
+import { newPath, openWarehouse, withDuckDB } from '../support/warehouse.ts';
 import { openListeningHouse, TOKENS } from './listening-house.ts';
 
 const folder = tempFolder();
@@ -64,6 +65,7 @@ test('all is well where all is well, through the door of a running owner', async
     `ok callback: ${env.RINGNECK_CALLBACK_URL!.replace(/\?.*/, '')} returns the challenge, and refuses a wrong token`,
     'ok subscriptions: all 33 are at the service',
     'ok warehouse: no row is there twice, and every document has its samples',
+    'ok snapshot: there is none yet: ringneck snapshot publishes one, ringneck up keeps one',
   ]);
   expect([code, stderr]).toEqual([0, '']);
   expect(['ok', 'warn']).toContain(state);
@@ -266,6 +268,32 @@ test('duplicates and samples without documents are counted', async () => {
   expect(said(await examineWarehouse(warehouse, -1))).toEqual([
     expect.stringMatching(/^warn warehouse: only 0 of \d+ counts were done in time$/),
   ]);
+});
+
+test('a snapshot that is old, of another version, damaged or something else', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  onTestFinished(() => warehouse.close());
+  const snapshot = join(newFolder(), 'snapshot.duckdb');
+  const examine = () => examineSnapshot({ settings: { snapshot } as Settings, warehouse });
+  const changed = (at: string) =>
+    warehouse.record([{ table: 'sync.windows', row: { user_id: 'ann', committed_at: Date.parse(at) * 1000 } }]);
+  expect(said(await examine())).toEqual(['ok snapshot: there is none yet: ringneck snapshot publishes one, ringneck up keeps one']);
+  await warehouse.snapshot(snapshot, 0o600);
+  expect(said(await examine())).toEqual([expect.stringMatching(`^ok snapshot: ${snapshot} is of 2025-06-01T00:00:00\\S*$`)]);
+  await changed('2025-06-01T00:09:59Z');
+  expect(said(await examine())).toEqual([expect.stringMatching(/^ok snapshot: /)]);
+  await changed('2025-06-01T02:00:30Z');
+  expect(said(await examine())).toEqual([
+    expect.stringMatching(`^warn snapshot: ${snapshot} is of 2025-06-01T00:00:00\\S*: the warehouse has changed until 120 min after it$`),
+  ]);
+  await withDuckDB(snapshot, connection => connection.run(`UPDATE sync.snapshot SET program = '0.0.9', declarations = 'others'`));
+  expect(said(await examine())).toEqual([`warn snapshot: ${snapshot} was made by another version (0.0.9)`]);
+  const damaged = readFileSync(snapshot).subarray(0, 5_000);
+  rmSync(snapshot);
+  await withDuckDB(snapshot, connection => connection.run('CREATE TABLE theirs (n INTEGER)'));
+  expect(said(await examine())).toEqual([`fail snapshot: ${snapshot} is no snapshot`]);
+  writeFileSync(snapshot, damaged);
+  expect(said(await examine())).toEqual([expect.stringMatching(`^fail snapshot: cannot open ${snapshot}: `)]);
 });
 
 test.runIf(hasRedis)('a Redis that would lose jobs, and one that is not there', async () => {

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Interrupted } from '../../src/cli/interrupt.ts';
@@ -9,6 +9,7 @@ import { Snapshots } from '../../src/cli/snapshots.ts';
 import { silentLog } from '../../src/log.ts';
 import { startFaultService } from '../support/fault-service.ts';
 import { openHouse } from '../support/house.ts';
+import { ringneck } from '../support/ringneck.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
@@ -83,6 +84,67 @@ test('a dated one is kept under its minute with a manifest, is written by nobody
   expect(createHash('sha256').update(readFileSync(path)).digest('hex')).toBe(kept.sha256);
   // The published one is another matter.
   expect(readdirSync(dirname(snapshot))).toEqual(['snapshots']);
+});
+
+test.each([
+  ['the warehouse', (data: string) => join(data, 'warehouse.duckdb'), 'the warehouse itself', 'name another file'],
+  ['the warehouse by way of a link', (data: string) => join(data, '../way/warehouse.duckdb'), 'the warehouse itself', 'name another file'],
+  ['a folder', (data: string) => data, 'a folder', 'name a file in it'],
+  [
+    'a text',
+    (data: string) => {
+      writeFileSync(join(data, 'notes.txt'), 'a text of more than a few words');
+      return join(data, 'notes.txt');
+    },
+    'a file that is no snapshot',
+    'move it away or name another file',
+  ],
+])('a snapshot that would replace %s is refused by whatever opens the data folder', async (_, place, what, advice) => {
+  const { warehouse } = await openSnapshots();
+  await store(warehouse, 'sleep', [SLEEP]);
+  await warehouse.close();
+  const data = dirname(warehouse.path);
+  rmSync(join(data, '../way'), { force: true });
+  symlinkSync(data, join(data, '../way'));
+  const snapshot = place(data);
+  for (const args of [['snapshot'], ['account', 'list']]) {
+    const env = { RINGNECK_DATA: data, RINGNECK_SNAPSHOT: snapshot };
+    expect(await ringneck(args, { env })).toMatchObject({
+      code: 2,
+      stderr: `ringneck: RINGNECK_SNAPSHOT is ${what}, ${snapshot}: ${advice}\n`,
+    });
+  }
+  expect(await withDuckDB(warehouse.path, connection => rowsOf(connection, 'SELECT count(*) AS n FROM sleep'))).toEqual([{ n: 1 }]);
+});
+
+test('a snapshot does not replace a database of somebody else', async () => {
+  const { warehouse, snapshots, snapshot } = await openSnapshots();
+  mkdirSync(dirname(snapshot));
+  await withDuckDB(snapshot, connection => connection.run('CREATE TABLE theirs AS SELECT 42 AS n'));
+  const message = `RINGNECK_SNAPSHOT is a file that is no snapshot, ${snapshot}: move it away or name another file`;
+  await expect(snapshots.refresh()).rejects.toMatchObject({ exitCode: 2, message });
+  await warehouse.close();
+  const env = { RINGNECK_DATA: dirname(warehouse.path), RINGNECK_SNAPSHOT: snapshot };
+  expect(await ringneck(['snapshot'], { env })).toEqual({ code: 2, stdout: '', stderr: `ringneck: ${message}\n` });
+  expect(await withDuckDB(snapshot, connection => rowsOf(connection, 'FROM theirs'))).toEqual([{ n: 42 }]);
+});
+
+test('a snapshot replaces an empty file, a damaged one and one of another version', async () => {
+  const { warehouse, snapshots, snapshot } = await openSnapshots();
+  await store(warehouse, 'daily_stress', [STRESS]);
+  const anew = () => new Snapshots({ settings: { snapshot, snapshotMode: 0o600 }, warehouse, log: silentLog });
+  const count = () => withDuckDB(snapshot, connection => rowsOf(connection, 'SELECT count(*) AS n FROM daily_stress'));
+  mkdirSync(dirname(snapshot));
+  writeFileSync(snapshot, '');
+  await snapshots.publish();
+  expect(await count()).toEqual([{ n: 1 }]);
+  writeFileSync(snapshot, readFileSync(snapshot).subarray(0, 5_000));
+  await anew().refresh();
+  expect(await count()).toEqual([{ n: 1 }]);
+  rmSync(snapshot);
+  await withDuckDB(snapshot, connection => connection.run('CREATE SCHEMA sync; CREATE TABLE sync.snapshot (taken_at TIMESTAMP)'));
+  await anew().refresh();
+  expect(await count()).toEqual([{ n: 1 }]);
 });
 
 test('whoever asks for a fresh one gets what is committed, and nothing is written when nothing was', async () => {

@@ -5,7 +5,7 @@ import { printable } from '../../src/cli/result.ts';
 import { formatBox } from '../../src/cli/sql/box.ts';
 import { complete } from '../../src/cli/sql/complete.ts';
 import { openHistory } from '../../src/cli/sql/history.ts';
-import { isComplete } from '../../src/cli/sql/statement.ts';
+import { isComplete, isJoinable } from '../../src/cli/sql/statement.ts';
 import type { Catalogue, CatalogueEntry } from '../../src/warehouse/catalogue.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -38,6 +38,17 @@ test.each([
   expect(isComplete(text)).toBe(expected);
 });
 
+test.each([
+  ['SELECT 1\n  AS a;', true],
+  [`SELECT 'a--b'\n;`, true],
+  [`SELECT 'a\nb';`, false],
+  ['SELECT "a\nb";', false],
+  ['SELECT $$a\nb$$;', false],
+  ['SELECT 1 -- one\n;', false],
+])('the lines of %j may be put into one: %s', (text, expected) => {
+  expect(isJoinable(text)).toBe(expected);
+});
+
 function entry(name: string, kind: CatalogueEntry['kind'], ...columns: string[]): CatalogueEntry {
   const nothing = { group: 'other', meaning: '', paragraph: null, rows: null, calls: [], reads: [], script: null, sql: null } as const;
   return { name, kind, ...nothing, columns: columns.map(column => ({ name: column, type: 'INTEGER', unit: null, meaning: '' })) };
@@ -66,6 +77,8 @@ test.each<[string, string, string, string[], string]>([
   ['keywords in small letters', '', 'sel', ['select'], 'sel'],
   ['a dot command', '', '.de', ['.describe'], '.de'],
   ['what a dot command is about', '', '.describe hh', ['hhmm'], 'hh'],
+  ['a column that a dot command is about', '', '.describe sleep.average_h', ['sleep.average_hrv'], 'sleep.average_h'],
+  ['a macro of a schema that a dot command is about', '', '.describe sync.c', ['sync.coverage_between'], 'sync.c'],
   ['nothing where nothing is typed', '', 'SELECT ', [], ''],
 ])('%s is completed', (_, before, line, names, word) => {
   expect(complete(CATALOGUE, ['.help', '.describe'], before, line)).toEqual([names, word]);
@@ -116,6 +129,32 @@ test('a box is no wider than the terminal: long values are cut, then the last co
     cut: 1,
     leftOut: 1,
   });
+});
+
+test('a text is cut between the characters that its reader sees, and a date never', () => {
+  const columns = ['a', 'day', 'c'].map(name => ({ name, numeric: false }));
+  const row = ['日本語 👩‍👩‍👧 é', '2025-01-01', 'a long text'];
+  expect(formatBox(columns, [row], 40)).toEqual({
+    text: [
+      '┌────────────┬────────────┬────────────┐',
+      '│ a          │ day        │ c          │',
+      '├────────────┼────────────┼────────────┤',
+      '│ 日本語 👩‍👩‍👧… │ 2025-01-01 │ a long te… │',
+      '└────────────┴────────────┴────────────┘',
+    ].join('\n'),
+    cut: 2,
+    leftOut: 0,
+  });
+  expect(formatBox(columns, [row], 39).leftOut).toBe(1);
+});
+
+test('a box of very many rows is made while its reader waits', () => {
+  const { text } = formatBox(
+    [{ name: 'n', numeric: true }],
+    Array.from({ length: 50_000 }, (_, i) => [String(i)]),
+    80,
+  );
+  expect(text.split('\n')).toHaveLength(50_004);
 });
 
 test('nothing in a box moves the cursor, turns the text or breaks the line', () => {

@@ -75,6 +75,39 @@ async function openPrompt(): Promise<Prompt> {
   return prompt;
 }
 
+/** What a command shows at a terminal of a hundred columns. */
+function atTerminal(...args: string[]): string {
+  const command = `stty cols 100; exec ${[process.execPath, MAIN, 'sql', ...args].map(word => `'${word}'`).join(' ')}`;
+  const options = { env: { ...process.env, SHELL: '/bin/bash', RINGNECK_DATA: data }, encoding: 'utf8' } as const;
+  return spawnSync('script', ['-qefc', command, '/dev/null'], options).stdout.replace(ESCAPES, '');
+}
+
+test.runIf(able)('one query at a terminal is answered as at the prompt, and whole where a format is named', () => {
+  const wide = atTerminal('FROM daily_stress');
+  expect(Math.max(...wide.split('\n').map(line => line.length))).toBeLessThanOrEqual(100);
+  expect(wide).toMatch(/^┌─.*\n\(1 row; columns: \d+ cut and \d+ left out to fit\)\n$/s);
+  expect(atTerminal('SELECT 1 AS gone; FROM range(12345)')).toMatch(
+    /^┌───────┐\n│ range │\n.*│ {4}99 │\n└───────┘\n\(100 of 12,345 rows, --format table shows more\)\n$/s,
+  );
+  expect(atTerminal('--format', 'table', 'SELECT user_id, day_summary FROM daily_stress')).toBe(
+    'user_id  day_summary\n───────  ───────────\nann      normal\n',
+  );
+});
+
+test.runIf(able)('a plan is drawn in its lines, however long it is', async () => {
+  const prompt = await openPrompt();
+  await prompt.answer('.timing off');
+  const plan = await prompt.answer('EXPLAIN SELECT day, count(*) AS n FROM daily_stress GROUP BY day ORDER BY n;');
+  expect(plan).toMatch(/^┌─+┐\n│ +ORDER_BY +│\n/);
+  expect(plan).toMatch(/\n│warehouse\.main\.daily_stress│\n/);
+  const long = await prompt.answer('EXPLAIN ANALYZE FROM daily;');
+  expect(long.length).toBeGreaterThan(10_000);
+  expect(long.trimEnd()).toMatch(/└─+┘$/);
+  prompt.type(CTRL_D);
+  expect(await prompt.end()).toBe(0);
+  expect(atTerminal('EXPLAIN SELECT 1')).toMatch(/^┌─+┐\n│ +PROJECTION +│\n/);
+});
+
 test.runIf(able)('a prompt answers in boxes, over several lines, says what is wrong and goes on', async () => {
   const prompt = await openPrompt();
   await prompt.answer('.timing off');

@@ -53,6 +53,28 @@ test('the four formats, byte for byte', async () => {
   );
 });
 
+test('a plan is written in its lines as a table, and as one value to programs', async () => {
+  expect((await sql('EXPLAIN SELECT 1')).stdout).toMatch(/^┌─+┐\n│ +PROJECTION +│\n[^\\]*│\n└─+┘\n$/);
+  const [row] = JSON.parse((await sql('EXPLAIN SELECT 1', '--format', 'json')).stdout);
+  expect(row).toEqual({ explain_key: 'physical_plan', explain_value: expect.stringMatching(/^┌─+┐\n│ +PROJECTION +│\n/) });
+  // Somebody's own text under these names does nothing to a terminal either.
+  const faked = await sql(`SELECT 1 AS explain_key, 'a' || chr(27) || '[2J' || chr(10) || 'b' AS explain_value`);
+  expect(faked.stdout).toBe('a\\u001b[2J\nb\n');
+});
+
+test.each(['-- One?\nSELECT 1 AS one', '--one=two?\nSELECT 1 AS one'])('a query may begin with a remark: %j', async query => {
+  expect(await sql(query, '--format', 'csv')).toMatchObject({ code: 0, stdout: 'one\n1\n' });
+});
+
+test.each([
+  [['SELECT 1', '--fromat', 'csv'], "ringneck: unknown option '--fromat': ringneck sql --help shows those there are\n"],
+  [['--fromat=csv', 'SELECT 1'], "ringneck: unknown option '--fromat=csv': ringneck sql --help shows those there are\n"],
+  [['-j'], "ringneck: unknown option '-j': ringneck sql --help shows those there are\n"],
+  [['SELECT', '1'], 'ringneck: a query is one argument: put it in quotes\n'],
+])('%j is wrong usage', async (args, stderr) => {
+  expect(await ringneck(['sql', ...args], { env })).toMatchObject({ code: 2, stderr });
+});
+
 test.each([
   ['SELEC 1', 'Parser Error: syntax error at or near "SELEC" (line 1, at "SELEC 1")'],
   ['SELECT *\nFROM slep', 'Catalog Error: Table with name slep does not exist! Did you mean "sleep"? (line 2, at "slep")'],

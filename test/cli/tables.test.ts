@@ -89,6 +89,23 @@ Try:
   });
 });
 
+test('describe explains one column alone', async () => {
+  const shown = `vo2_max: table, 0 rows
+Estimated maximal oxygen uptake.
+Specification: 2.7
+
+column   type    unit       meaning
+vo2_max  BIGINT  ml/kg/min  Maximal oxygen uptake
+`;
+  expect(await ringneck(['describe', 'VO2_Max.vo2_MAX'], { env })).toEqual({ code: 0, stderr: '', stdout: shown });
+  expect(JSON_OF(await ringneck(['describe', 'main."vo2_max".vo2_max', '--json'], { env }))).toMatchObject({
+    name: 'vo2_max',
+    columns: [{ name: 'vo2_max', type: 'BIGINT', unit: 'ml/kg/min', meaning: 'Maximal oxygen uptake' }],
+    example: null,
+  });
+  expect(findEntry(declared, 'runs.state').columns.map(({ name }) => name)).toEqual(['state']);
+});
+
 test('describe shows how a macro is called, and its SQL', async () => {
   expect(formatEntry(findEntry(declared, 'local'))).toMatch(/^local\(ts, utc_offset\): macro\n/);
   expect((await ringneck(['describe', 'local', '--sql'], { env })).stdout).toMatch(
@@ -126,6 +143,9 @@ test('describe suggests what was probably meant', async () => {
 
 test.each([
   ['nothing_of_the_kind', 'there is no table, view or macro "nothing_of_the_kind": `ringneck tables` lists them'],
+  ['sleep.average_hvr', 'sleep has no column "average_hvr": did you mean sleep.average_hrv?'],
+  ['windows.nothing_of_the_kind', 'sync.windows has no column "nothing_of_the_kind": ringneck describe sync.windows lists them'],
+  ['slep.score', 'there is no table, view or macro "slep.score": `ringneck tables` lists them'],
   ['MET_INTERVAL', 'MET_INTERVAL is a column of daily_activity: ringneck describe daily_activity'],
 ])('describe %s: no such table', (name, line) => {
   expect(() => findEntry(declared, name)).toThrow(new UsageError(line));

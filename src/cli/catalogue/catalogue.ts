@@ -2,7 +2,15 @@ import stringWidth from 'string-width';
 import { resources } from '../../../schema/index.ts';
 import { UsageError } from '../../errors.ts';
 import { findNearest } from '../../nearest.ts';
-import { type Catalogue, type CatalogueEntry, declareCatalogue, GROUPS, type Group, readCatalogue } from '../../warehouse/catalogue.ts';
+import {
+  type Catalogue,
+  type CatalogueColumn,
+  type CatalogueEntry,
+  declareCatalogue,
+  GROUPS,
+  type Group,
+  readCatalogue,
+} from '../../warehouse/catalogue.ts';
 import { type Join, listJoins } from '../../warehouse/joins.ts';
 import { findSource, hasOwnerSince, remarkStale } from '../find-source.ts';
 import { formatCount, formatTable, remark } from '../print.ts';
@@ -71,14 +79,23 @@ const shorten = (meaning: string) =>
     .replace(/(: |\. (?=\p{Lu})).*$/su, '')
     .replace(/\.$/, '');
 
+/** What there is to describe. */
+export type Described = CatalogueEntry & {
+  /** Whether only one of its columns was named: then it has no other. */
+  isColumn?: true;
+};
+
 /**
- * The entry of this name, whatever its capitals; `coverage` finds `sync.coverage`.
+ * The entry of this name, whatever its capitals; `coverage` finds `sync.coverage`, and `sleep.average_hrv` that column of `sleep`.
  * @throws UsageError with what was probably meant
  */
-export function findEntry({ entries }: Catalogue, name: string): CatalogueEntry {
+export function findEntry({ entries }: Catalogue, name: string): Described {
   const found = findNamed(entries, name);
   if (found) return found;
   const wanted = spellName(name);
+  const dot = wanted.lastIndexOf('.');
+  const table = dot > 0 ? findNamed(entries, wanted.slice(0, dot)) : undefined;
+  if (table?.columns.length) return { ...table, columns: [findColumn(table, wanted.slice(dot + 1))], isColumn: true };
   const holders = entries.filter(({ columns }) => columns.some(column => column.name.toLowerCase() === wanted)).map(entry => entry.name);
   if (holders.length) {
     const listed = holders.length > 6 ? `${holders.slice(0, 6).join(', ')} and ${holders.length - 6} more` : holders.join(', ');
@@ -92,19 +109,31 @@ export function findEntry({ entries }: Catalogue, name: string): CatalogueEntry 
   throw new UsageError(`there is no table, view or macro ${JSON.stringify(name)}: ${advice}`);
 }
 
+function findColumn({ name, columns }: CatalogueEntry, wanted: string): CatalogueColumn {
+  const found = columns.find(column => column.name.toLowerCase() === wanted);
+  if (found) return found;
+  const nearest = findNearest(
+    wanted,
+    columns.map(column => column.name),
+  );
+  const advice = nearest ? `did you mean ${name}.${nearest}?` : `ringneck describe ${name} lists them`;
+  throw new UsageError(`${name} has no column ${JSON.stringify(wanted)}: ${advice}`);
+}
+
 /** The joins of one table. */
 export const joinsOf = ({ name }: CatalogueEntry): Join[] => listJoins(resources).filter(({ from, to }) => from === name || to === name);
 
-/** What there is to know of one table, view or macro, as wide as `width`; without one a line for each column, for other programs. */
+/** What there is to know of one table, view or macro, or of one column, as wide as `width`; without one a line for each column, for other programs. */
 export function formatEntry(
-  entry: CatalogueEntry,
+  entry: Described,
   { person, width, sql = false }: { person?: string | null; width?: number | undefined; sql?: boolean } = {},
 ): string {
-  const { name, kind, rows, meaning, paragraph, columns, calls, reads } = entry;
+  const { name, kind, rows, meaning, paragraph, columns, calls, reads, isColumn } = entry;
   if (sql) return printable(entry.sql ?? `-- ${name} is a table: schema/warehouse.sql makes it`);
   const head = `${calls.join(', ') || name}: ${kind}${rows === null ? '' : `, ${formatCount(rows)} rows`}`;
   const about = [head, ...wrap(meaning, width)];
   if (paragraph) about.push(`Specification: ${paragraph}`);
+  if (isColumn) return printable([about.join('\n'), formatColumns(entry, width)].join('\n\n'));
   const example = writeExample(entry, person ?? undefined);
   const parts = [
     about.join('\n'),

@@ -37,7 +37,20 @@ export async function examineAll(): Promise<Finding[]> {
   return findings.toSorted((a, b) => ORDER.indexOf(a.check) - ORDER.indexOf(b.check));
 }
 
-const ORDER = ['settings', 'folder', 'owner', 'disk', 'clock', 'queue', 'service', 'accounts', 'callback', 'subscriptions', 'warehouse'];
+const ORDER = [
+  'settings',
+  'folder',
+  'owner',
+  'disk',
+  'clock',
+  'queue',
+  'service',
+  'accounts',
+  'callback',
+  'subscriptions',
+  'warehouse',
+  'snapshot',
+];
 
 /** Asks the owner, or becomes it for a moment. */
 async function examineOwner(settings: Settings): Promise<Finding[]> {

@@ -2,6 +2,7 @@ import { messageOf } from '../../errors.ts';
 import type { Owner } from '../owner.ts';
 import { examineAccounts } from './accounts.ts';
 import { examined, type Finding, fail, ok } from './finding.ts';
+import { examineSnapshot } from './snapshot.ts';
 import { examineSubscriptions } from './subscriptions.ts';
 import { examineWarehouse } from './warehouse.ts';
 
@@ -12,6 +13,7 @@ const WAREHOUSE_MS = 20_000;
 /** The last statement may begin just before the time is over. */
 const LAST_STATEMENT_MS = 20_000;
 const QUEUE_MS = 5_000;
+const SNAPSHOT_MS = 20_000;
 
 /** What only the owner of a data folder can look at. Plain JSON, as all operations. */
 export function doctorOperations(owner: Owner) {
@@ -22,6 +24,7 @@ export function doctorOperations(owner: Owner) {
         owner.settings.serviceUrl ? examined('accounts', ACCOUNTS_MS, () => examineAccounts(owner)) : [],
         examined('subscriptions', SUBSCRIPTIONS_MS, () => examineSubscriptions(owner)),
         examined('warehouse', WAREHOUSE_MS + LAST_STATEMENT_MS, () => examineWarehouse(owner.warehouse, WAREHOUSE_MS)),
+        examined('snapshot', SNAPSHOT_MS, () => examineSnapshot(owner)),
       ]);
       return parts.flat();
     },

@@ -1,4 +1,3 @@
-import Table from 'cli-table3';
 import { printable, widthOf } from '../result.ts';
 
 export interface Box {
@@ -10,7 +9,8 @@ export interface Box {
 
 /** What a cell has beside its text: a space on both sides and a line. */
 const FRAME = 3;
-const NARROWEST = 8;
+/** A date. */
+const NARROWEST = 10;
 
 /** A result in a box that is no wider than this; NULL is written out. Long texts are cut. */
 export function formatBox(
@@ -22,19 +22,34 @@ export function formatBox(
   const texts = rows.map(row => row.map(text => (text === null ? 'NULL' : printable(text))));
   const needed = head.map((name, i) => texts.reduce((most, row) => Math.max(most, widthOf(row[i]!)), widthOf(name)));
   const { shown, widest } = fitColumns(needed, width - 1);
-  const table = new Table({
-    head: head.slice(0, shown),
-    colWidths: needed.slice(0, shown).map(size => Math.min(size, widest) + FRAME - 1),
-    colAligns: columns.slice(0, shown).map(({ numeric }) => (numeric ? 'right' : 'left')),
-    chars: { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' },
-    style: { head: [], border: [] },
-  });
-  for (const row of texts) table.push(row.slice(0, shown));
+  const widths = needed.slice(0, shown).map(size => Math.min(size, widest));
+  const rule = (left: string, between: string, right: string) =>
+    left + widths.map(size => '─'.repeat(size + FRAME - 1)).join(between) + right;
+  const line = (cells: readonly string[]) => `│${widths.map((size, i) => ` ${fill(cells[i]!, size, columns[i]!.numeric)} `).join('│')}│`;
   return {
-    text: underline(table.toString()),
+    text: [rule('┌', '┬', '┐'), line(head), rule('├', '┼', '┤'), ...texts.map(line), rule('└', '┴', '┘')].join('\n'),
     cut: needed.slice(0, shown).filter(size => size > widest).length,
     leftOut: columns.length - shown,
   };
+}
+
+const CHARACTERS = new Intl.Segmenter('en', { granularity: 'grapheme' });
+
+/** The text in exactly so many places of a terminal. */
+function fill(text: string, width: number, right: boolean): string {
+  const shown = widthOf(text) > width ? shorten(text, width) : text;
+  const space = ' '.repeat(width - widthOf(shown));
+  return right ? space + shown : shown + space;
+}
+
+function shorten(text: string, width: number): string {
+  let [kept, taken] = ['', 0];
+  for (const { segment } of CHARACTERS.segment(text)) {
+    taken += widthOf(segment);
+    if (taken >= width) break;
+    kept += segment;
+  }
+  return `${kept}…`;
 }
 
 /** How many columns fit, and how wide the widest of them may be. */
@@ -45,11 +60,4 @@ function fitColumns(needed: readonly number[], width: number): { shown: number; 
   let widest = Math.max(NARROWEST, ...needed);
   while (widest > NARROWEST && total(shown, widest) > width) widest--;
   return { shown, widest };
-}
-
-/** The line below the head, which cli-table3 draws only together with lines between rows. */
-function underline(text: string): string {
-  const [top, head, ...rest] = text.split('\n');
-  const line = top!.replace('┌', '├').replace('┐', '┤').replaceAll('┬', '┼');
-  return [top, head, line, ...rest].join('\n');
 }

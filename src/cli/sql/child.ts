@@ -9,6 +9,7 @@ import { messageOf, RingneckError } from '../../errors.ts';
 import { openReader, type QueryResult } from '../../warehouse/query.ts';
 import { writeResult } from '../result.ts';
 import { type Frame, type Page, type Question, writeFrame } from './frames.ts';
+import { formatPlan, isPlan } from './page.ts';
 
 /** How much more than DuckDB's limit the process may take: Node itself, and what DuckDB holds outside of its limit. */
 const BESIDE_BYTES = 768 * 1024 * 1024;
@@ -22,11 +23,14 @@ const send = (frame: Frame) => writeFrame(out, frame);
 
 // The parent decides; a terminal's Ctrl-C reaches us too.
 process.on('SIGINT', () => undefined);
+// Whoever asked is gone: nobody else removes our folder.
+const removeFolder = () => rmSync(process.cwd(), { recursive: true, force: true });
 process.on('disconnect', () => {
-  // Whoever asked is gone: nobody else removes our folder.
-  rmSync(process.cwd(), { recursive: true, force: true });
+  removeFolder();
   die();
 });
+// Gone before we listened: then nothing keeps us.
+process.on('exit', removeFolder);
 process.once('message', ({ question, memoryBytes }: { question: Question; memoryBytes: number }) => {
   stepBack();
   process.send!('begun');
@@ -49,7 +53,10 @@ async function answer({ path, sql, memoryLimit, as }: Question): Promise<void> {
           send({ kind: 'text', text: chunk }).then(() => done(), done);
         },
       });
-      await writeResult(await reader.query(sql), as.format, text);
+      const result = await reader.query(sql);
+      if (as.format === 'table' && isPlan(result.columns))
+        text.write(`${formatPlan((await readPage(result, Number.POSITIVE_INFINITY)).rows)}\n`);
+      else await writeResult(result, as.format, text);
       text.end();
       await finished(text);
     }
@@ -60,13 +67,14 @@ async function answer({ path, sql, memoryLimit, as }: Question): Promise<void> {
 
 async function readPage({ columns, chunks, countRest }: QueryResult, wanted: number): Promise<Page> {
   const rows: Page['rows'] = [];
+  const show = isPlan(columns) ? (text: string | null) => text : shorten;
   let over = 0;
   while (rows.length < wanted) {
     const next = await chunks.next();
     if (next.done) break;
     const taken = next.value.slice(0, wanted - rows.length);
     over = next.value.length - taken.length;
-    for (const row of taken) rows.push(columns.map(({ text }, i) => shorten(text(row[i]!))));
+    for (const row of taken) rows.push(columns.map(({ text }, i) => show(text(row[i]!))));
   }
   const rest = rows.length < wanted ? { rows: 0, ended: true } : await countRest(COUNT_MS);
   await chunks.return(undefined);

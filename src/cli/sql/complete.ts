@@ -27,21 +27,10 @@ function candidates({ entries }: Catalogue, text: string, word: string): string[
   const dot = word.lastIndexOf('.');
   const names = relations.map(({ name }) => name);
   const tableMacros = entries.filter(({ kind }) => kind === 'table macro').map(({ name }) => `${name}(`);
-  if (NAMING.test(text.trimStart()))
-    return startingWith(
-      word,
-      entries.map(({ name }) => name),
-    );
-  if (dot > 0) {
-    const columns = findRelation(relations, text, word.slice(0, dot))?.columns ?? [];
-    return [
-      ...startingWith(word, names),
-      ...startingWith(
-        word,
-        columns.map(({ name }) => `${word.slice(0, dot)}.${name}`),
-      ),
-    ];
-  }
+  const holder = dot > 0 ? word.slice(0, dot) : undefined;
+  const columnsOfHolder = (holder && findRelation(relations, text, holder)?.columns.map(({ name }) => `${holder}.${name}`)) || [];
+  if (NAMING.test(text.trimStart())) return startingWith(word, [...entries.map(({ name }) => name), ...columnsOfHolder]);
+  if (holder) return startingWith(word, [...names, ...columnsOfHolder]);
   if (/\b(from|join|into|describe|summarize)\s+$/i.test(text)) return startingWith(word, [...names, ...tableMacros]);
   if (!word) return [];
   const columns = relations.flatMap(relation => relation.columns.map(({ name }) => name));

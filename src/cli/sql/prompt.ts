@@ -4,20 +4,19 @@ import type { Settings } from '../../config.ts';
 import { messageOf, RingneckError } from '../../errors.ts';
 import { getSource } from '../find-source.ts';
 import { Interrupted } from '../interrupt.ts';
-import { formatCount, printLine, remark } from '../print.ts';
+import { printLine, remark } from '../print.ts';
 import { printable } from '../result.ts';
 import type { Limits } from './ask.ts';
 import { type Asker, createAsker } from './asker.ts';
-import { formatBox } from './box.ts';
 import { complete } from './complete.ts';
 import { COMMANDS, type Manner, runDotCommand } from './dot-commands.ts';
 import type { Page } from './frames.ts';
 import { HISTORY_LINES, openHistory } from './history.ts';
-import { isComplete } from './statement.ts';
+import { formatPage, printableLines, ROWS_SHOWN } from './page.ts';
+import { isComplete, isJoinable } from './statement.ts';
 
 const PROMPT = 'ringneck> ';
 const CONTINUED = '     ...> ';
-const ROWS_SHOWN = 100;
 
 /** Asks and answers until its user leaves. Nothing is open between two statements. */
 export async function runPrompt(settings: Settings, limits: Limits): Promise<void> {
@@ -54,16 +53,10 @@ async function converse(data: string, asker: Asker): Promise<void> {
       );
     },
   });
-  /** An entry of several lines comes back as one. */
+  /** An entry of several lines comes back as one, where it then says the same. */
   const keep = (entry: readonly string[]) => {
-    const flat = entry.some(line => line.includes('--'))
-      ? entry
-      : [
-          entry
-            .map(line => line.trim())
-            .join(' ')
-            .trim(),
-        ];
+    const joined = entry.map(line => line.trim()).join(' ');
+    const flat = isJoinable(entry.join('\n')) ? [joined.trim()] : entry;
     for (const line of flat) if (line) history.add(printable(line.replaceAll('\t', ' ')));
     shown?.splice(0, shown.length, ...history.lines);
   };
@@ -138,26 +131,11 @@ async function showAnswers(sql: string, asker: Asker, manner: Manner, signal: Ab
   let from = performance.now();
   const show = (page: Page) => {
     const seconds = (performance.now() - from) / 1000;
-    printLine(formatPage(page, manner.timing ? `${seconds.toFixed(seconds < 10 ? 2 : 1)} s` : ''));
+    printLine(formatPage(page, { more: '.rows N', time: manner.timing ? `${seconds.toFixed(seconds < 10 ? 2 : 1)} s` : undefined }));
     from = performance.now();
   };
   await asker.ask(sql, manner.rows, show, signal);
 }
-
-/** A result with what is to be said of it below. */
-function formatPage({ columns, rows, rest }: Page, time: string): string {
-  if (!columns.length) return ['(done', ...(time ? [time] : [])].join(', ').concat(')');
-  const { text, cut, leftOut } = formatBox(columns, rows, process.stdout.columns);
-  const all = rows.length + rest.rows;
-  const count = rest.rows
-    ? `${formatCount(rows.length)} of ${rest.ended ? '' : 'more than '}${formatCount(all)} rows, .rows N shows more`
-    : `${formatCount(all)} ${all === 1 ? 'row' : 'rows'}`;
-  const narrow = [...(cut ? [`${cut} cut`] : []), ...(leftOut ? [`${leftOut} left out`] : [])].join(' and ');
-  return `${text}\n(${[count, ...(narrow ? [`columns: ${narrow} to fit`] : []), ...(time ? [time] : [])].join('; ')})`;
-}
-
-/** What DuckDB says keeps its lines: they show the place. */
-const printableLines = (message: string) => message.split('\n').map(printable).join('\n');
 
 function clearLine(lines: Interface): void {
   lines.write(null, { ctrl: true, name: 'e' });

@@ -22,6 +22,17 @@ export function isComplete(text: string): boolean {
   return complete;
 }
 
+/** Whether the text says the same with its lines in one: a remark would reach further, and a quoted text would lose its line breaks. */
+export function isJoinable(text: string): boolean {
+  for (let at = 0; at < text.length; ) {
+    const end = endOfPart(text, at);
+    const part = text.slice(at, end);
+    if (part.startsWith('--') || (part !== '\n' && part.includes('\n'))) return false;
+    at = end;
+  }
+  return true;
+}
+
 function endOfPart(text: string, at: number): number {
   for (const part of PARTS) {
     part.lastIndex = at;

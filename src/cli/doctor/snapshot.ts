@@ -1,0 +1,37 @@
+import { existsSync } from 'node:fs';
+import { isoOf } from '../../../jobs/status.ts';
+import { messageOf } from '../../errors.ts';
+import { snapshotDeclarations } from '../../warehouse/snapshot-about.ts';
+import type { Owner } from '../owner.ts';
+import { readSnapshotFile, type SnapshotFile } from '../snapshot-file.ts';
+import { type Finding, fail, ok, warn } from './finding.ts';
+
+/** While much is read `ringneck up` lets it be as old as that. */
+const MOST_BEHIND_MINUTES = 10;
+
+/** Whether readers can open the snapshot, and how far it is behind the warehouse. */
+export async function examineSnapshot({ settings, warehouse }: Pick<Owner, 'settings' | 'warehouse'>): Promise<Finding[]> {
+  const path = settings.snapshot;
+  if (!existsSync(path)) return [ok('snapshot', 'there is none yet: ringneck snapshot publishes one, ringneck up keeps one')];
+  let said: SnapshotFile | undefined;
+  try {
+    said = await readSnapshotFile(path);
+  } catch (error) {
+    return [fail('snapshot', messageOf(error), 'ringneck snapshot puts a new one there; let others open it read-only')];
+  }
+  if (!said) return [fail('snapshot', `${path} is no snapshot`, 'move it away, or set RINGNECK_SNAPSHOT to another file')];
+  const { takenAt, program, declarations } = said;
+  if (takenAt === null || declarations !== snapshotDeclarations(warehouse.mappings)) {
+    return [warn('snapshot', `${path} was made by another version (${program ?? 'unknown'})`, 'ringneck snapshot makes it anew')];
+  }
+  const [row] = await warehouse.read(
+    `SELECT max(moment) FROM (
+       SELECT max(committed_at) AS moment FROM sync.windows UNION ALL SELECT max(committed_at) FROM sync.events
+       UNION ALL SELECT max(greatest(started_at, ended_at)) FROM sync.runs UNION ALL SELECT max(since) FROM sync.accounts)`,
+  );
+  const behind = Math.floor(((row![0] as number | null) ?? 0) / 60_000_000 - takenAt / 60_000);
+  const of = `${path} is of ${isoOf(takenAt * 1000)}`;
+  if (behind < MOST_BEHIND_MINUTES) return [ok('snapshot', of)];
+  const mend = 'ringneck snapshot; where ringneck up runs, its log says why it could not publish one';
+  return [warn('snapshot', `${of}: the warehouse has changed until ${behind} min after it`, mend)];
+}
