@@ -95,7 +95,12 @@ const declared = {
     'a command, run without a shell when an account is parked, a run fails or events were missed; gets RINGNECK_REASON, RINGNECK_USER, RINGNECK_COLLECTION, RINGNECK_MESSAGE',
     commandLine,
   ),
-  snapshot: optional('RINGNECK_SNAPSHOT', 'where the snapshot for readers is put', path, '`<data>/snapshot.duckdb`'),
+  snapshot: optional(
+    'RINGNECK_SNAPSHOT',
+    'where the snapshot for readers is put; any other file there is left alone',
+    path,
+    '`<data>/snapshot.duckdb`',
+  ),
   snapshotMode: required('RINGNECK_SNAPSHOT_MODE', '0600', 'the snapshot’s file mode, octal', fileMode),
 } satisfies Record<string, Setting<unknown>>;
 

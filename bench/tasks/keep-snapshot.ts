@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { resources } from '../../schema/index.ts';
-import { keepSnapshots } from '../../src/cli/snapshot-schedule.ts';
-import { Snapshots } from '../../src/cli/snapshots.ts';
+import { keepSnapshots } from '../../src/cli/snapshot/schedule.ts';
+import { Snapshots } from '../../src/cli/snapshot/snapshots.ts';
 import { createLog } from '../../src/log.ts';
 import { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { resourceNamed } from '../recording.ts';

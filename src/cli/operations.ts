@@ -27,7 +27,7 @@ import { doctorOperations } from './doctor/examine.ts';
 import { eraseOperations } from './erase/operations.ts';
 import { followRun, type RunReport } from './follow-run.ts';
 import type { Owner } from './owner.ts';
-import { snapshotOperations } from './snapshot-operations.ts';
+import { snapshotOperations } from './snapshot/operations.ts';
 import { subscriptionOperations } from './subscription-operations.ts';
 
 export interface BackfillInput extends DayRange {

@@ -17,7 +17,7 @@ import { createOnFailure, type OnFailure } from '../on-failure.ts';
 import { openSecrets, type Secrets } from '../secrets.ts';
 import { Warehouse } from '../warehouse/warehouse.ts';
 import { isErasing } from './erase/is-erasing.ts';
-import { Snapshots } from './snapshots.ts';
+import { Snapshots } from './snapshot/snapshots.ts';
 
 export interface OwnerOptions {
   settings: Settings;

@@ -30,7 +30,7 @@ export function addUp(program: Command): void {
       import('../control/open-door.ts'),
       import('../receiver/receiver.ts'),
       import('./follow-events.ts'),
-      import('./snapshot-schedule.ts'),
+      import('./snapshot/schedule.ts'),
     ]);
     await interruptible(async signal => {
       const closing: (() => Promise<unknown>)[] = [];

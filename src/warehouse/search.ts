@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { resources } from '../../schema/index.ts';
 import { openWaiting, readRows } from './database.ts';
 import { mapResource } from './mapping.ts';
-import { ABOUT } from './snapshot-about.ts';
+import { ABOUT } from './snapshot/about.ts';
 import { listTables, qualified, quoteName, quoteText } from './tables.ts';
 import { listCreated } from './views.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keepSnapshots, pauseAfter } from '../../src/cli/snapshot-schedule.ts';
+import { keepSnapshots, pauseAfter } from '../../src/cli/snapshot/schedule.ts';
 
 /** Time that passes only when somebody sleeps or works, and what was done when: `refresh 1250`. */
 function simulate({ tookMs = 100, until = 60_000 } = {}) {

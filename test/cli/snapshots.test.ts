@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, sym
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Interrupted } from '../../src/cli/interrupt.ts';
-import { keepUpToDate } from '../../src/cli/snapshot-schedule.ts';
-import { Snapshots } from '../../src/cli/snapshots.ts';
+import { keepUpToDate } from '../../src/cli/snapshot/schedule.ts';
+import { Snapshots } from '../../src/cli/snapshot/snapshots.ts';
 import { silentLog } from '../../src/log.ts';
 import { startFaultService } from '../support/fault-service.ts';
 import { openHouse } from '../support/house.ts';

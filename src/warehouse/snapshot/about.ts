@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { version } from '../version.ts';
-import { readRows } from './database.ts';
-import { FORMAT } from './ensure.ts';
-import { declarationsHash } from './learn.ts';
-import { literal } from './literals.ts';
-import type { Mapping } from './mapping.ts';
-import type { Value } from './parse-document.ts';
-import type { Table } from './tables.ts';
-import { column, createTable, quoteName } from './tables.ts';
-import { readScripts } from './views.ts';
+import { version } from '../../version.ts';
+import { readRows } from '../database.ts';
+import { FORMAT } from '../ensure.ts';
+import { declarationsHash } from '../learn.ts';
+import { literal } from '../literals.ts';
+import type { Mapping } from '../mapping.ts';
+import type { Value } from '../parse-document.ts';
+import type { Table } from '../tables.ts';
+import { column, createTable, quoteName } from '../tables.ts';
+import { readScripts } from '../views.ts';
 
 /** Of our own ledger, what analysts and the views need: no token is in it anywhere, and no fact about the live file. */
 export const PUBLISHED: ReadonlySet<string> = new Set([

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
-import { messageOf } from '../errors.ts';
-import type { Log } from '../log.ts';
-import type { Owner } from './owner.ts';
+import { messageOf } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import type { Owner } from '../owner.ts';
 
 export interface SnapshotSchedule {
   close(): Promise<void>;

@@ -2,14 +2,14 @@ import { chmodSync, existsSync, renameSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { TryLaterError } from '../errors.ts';
-import { ensureFolder, syncFolder } from '../files.ts';
-import { readRows, withTransaction } from './database.ts';
-import type { Mapping } from './mapping.ts';
-import { ABOUT, PUBLISHED, snapshotDeclarations, writeAbout } from './snapshot-about.ts';
-import type { Table } from './tables.ts';
-import { commentOn, createTable, listTables, qualified, quoteName, quoteText } from './tables.ts';
-import { createViews } from './views.ts';
+import { TryLaterError } from '../../errors.ts';
+import { ensureFolder, syncFolder } from '../../files.ts';
+import { readRows, withTransaction } from '../database.ts';
+import type { Mapping } from '../mapping.ts';
+import type { Table } from '../tables.ts';
+import { commentOn, createTable, listTables, qualified, quoteName, quoteText } from '../tables.ts';
+import { createViews } from '../views.ts';
+import { ABOUT, PUBLISHED, snapshotDeclarations, writeAbout } from './about.ts';
 
 /** What a snapshot is made with. */
 export interface SnapshotParts {

@@ -1,15 +1,15 @@
 import { statSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { RingneckError } from '../errors.ts';
-import type { Change } from './change.ts';
-import type { Memory } from './database.ts';
-import type { Mapping } from './mapping.ts';
-import type { Moments } from './moments.ts';
-import { type SnapshotParts, writeSnapshot } from './snapshot.ts';
-import { type Contents, describeContents } from './snapshot-manifest.ts';
-import { NeedsRebuild, refreshSnapshot } from './snapshot-refresh.ts';
-import type { Counts } from './store-documents.ts';
-import { Touched } from './touched.ts';
+import { RingneckError } from '../../errors.ts';
+import type { Change } from '../change.ts';
+import type { Memory } from '../database.ts';
+import type { Mapping } from '../mapping.ts';
+import type { Moments } from '../moments.ts';
+import type { Counts } from '../store-documents.ts';
+import { Touched } from '../touched.ts';
+import { type Contents, describeContents } from './manifest.ts';
+import { type SnapshotParts, writeSnapshot } from './publish.ts';
+import { NeedsRebuild, refreshSnapshot } from './refresh.ts';
 
 export interface SnapshotFacts {
   /** Everything that was committed before is in it: microseconds. */

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { version } from '../version.ts';
-import { readRows } from './database.ts';
-import { FORMAT } from './ensure.ts';
-import type { Mapping } from './mapping.ts';
-import { publishedTables, schemaName } from './snapshot.ts';
-import { quoteName } from './tables.ts';
+import { version } from '../../version.ts';
+import { readRows } from '../database.ts';
+import { FORMAT } from '../ensure.ts';
+import type { Mapping } from '../mapping.ts';
+import { quoteName } from '../tables.ts';
+import { publishedTables, schemaName } from './publish.ts';
 
 export interface Contents {
   first_day: string | null;

@@ -1,15 +1,15 @@
 import { chmodSync, closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { isoOf } from '../../jobs/status.ts';
-import type { Settings } from '../config.ts';
-import { diskReserveBytes, ensureDiskReserve } from '../disk.ts';
-import { messageOf, TryLaterError, UsageError } from '../errors.ts';
-import { ensureFolder, writeFileAtomically } from '../files.ts';
-import type { Log } from '../log.ts';
-import { hashFile } from '../warehouse/snapshot-manifest.ts';
-import { NeedsRebuild } from '../warehouse/snapshot-refresh.ts';
-import type { Warehouse } from '../warehouse/warehouse.ts';
-import { readSnapshotFile } from './snapshot-file.ts';
+import { isoOf } from '../../../jobs/status.ts';
+import type { Settings } from '../../config.ts';
+import { diskReserveBytes, ensureDiskReserve } from '../../disk.ts';
+import { messageOf, TryLaterError, UsageError } from '../../errors.ts';
+import { ensureFolder, writeFileAtomically } from '../../files.ts';
+import type { Log } from '../../log.ts';
+import { hashFile } from '../../warehouse/snapshot/manifest.ts';
+import { NeedsRebuild } from '../../warehouse/snapshot/refresh.ts';
+import type { Warehouse } from '../../warehouse/warehouse.ts';
+import { readSnapshotFile } from './file.ts';
 
 interface SnapshotsParts {
   settings: Pick<Settings, 'snapshot' | 'snapshotMode'>;

@@ -1,15 +1,15 @@
 import { constants, existsSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { RingneckError } from '../errors.ts';
-import { firstLine, readRows, withTransaction } from './database.ts';
-import { literal, textList } from './literals.ts';
-import type { Mapping } from './mapping.ts';
-import { publishedTables, publishing, run, type SnapshotParts, schemaName } from './snapshot.ts';
-import { findAbout, snapshotDeclarations, writeAbout } from './snapshot-about.ts';
-import type { Table } from './tables.ts';
-import { quoteName } from './tables.ts';
-import type { Touched } from './touched.ts';
+import { RingneckError } from '../../errors.ts';
+import { firstLine, readRows, withTransaction } from '../database.ts';
+import { literal, textList } from '../literals.ts';
+import type { Mapping } from '../mapping.ts';
+import type { Table } from '../tables.ts';
+import { quoteName } from '../tables.ts';
+import type { Touched } from '../touched.ts';
+import { findAbout, snapshotDeclarations, writeAbout } from './about.ts';
+import { publishedTables, publishing, run, type SnapshotParts, schemaName } from './publish.ts';
 
 /** With more of its rows changed since they were sorted, sorting them all anew is worth its time. */
 const MOST_CHANGED = 1 / 3;

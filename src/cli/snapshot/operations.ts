@@ -1,5 +1,5 @@
-import { isoOf } from '../../jobs/status.ts';
-import type { Owner } from './owner.ts';
+import { isoOf } from '../../../jobs/status.ts';
+import type { Owner } from '../owner.ts';
 
 export interface DatedReport {
   path: string;
