@@ -1,5 +1,5 @@
 // The process of one query: it opens the file, answers, and is ended. Whatever the SQL does to it happens to nobody else.
-import { rmSync, writeFileSync } from 'node:fs';
+import { rmdirSync, writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { constants, setPriority } from 'node:os';
 import { Writable } from 'node:stream';
@@ -23,8 +23,15 @@ const send = (frame: Frame) => writeFrame(out, frame);
 
 // The parent decides; a terminal's Ctrl-C reaches us too.
 process.on('SIGINT', () => undefined);
-// Whoever asked is gone: nobody else removes our folder.
-const removeFolder = () => rmSync(process.cwd(), { recursive: true, force: true });
+const folder = process.cwd();
+/** Nobody else does when whoever asked is gone. Only an empty one, as ours is: nothing is lost should this ever run in another. */
+const removeFolder = () => {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // It was removed, or holds something.
+  }
+};
 process.on('disconnect', () => {
   removeFolder();
   die();
