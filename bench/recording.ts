@@ -48,14 +48,7 @@ export function ensureRecording(people: number, collections: readonly string[]):
   users.forEach((user, i) => {
     const { userId } = generated.persons[i]!;
     for (const collection of collections) {
-      const lines: string[] = [];
-      if (collection === HEART_RATE) {
-        lines.push(...heartRateLines(generated, userId));
-      } else {
-        for (let day = FROM; day <= TO; day = addDays(day, 1)) {
-          for (const document of generated.documents(userId, collection, day)) lines.push(`${document.day}\t${JSON.stringify(document)}`);
-        }
-      }
+      const lines = collection === HEART_RATE ? heartRateLines(generated, userId) : documentLines(generated, userId, collection);
       writeFileSync(join(unfinished, fileName(user, collection)), lines.join('\n'));
     }
   });
@@ -91,6 +84,14 @@ export function generateHeartRate(people: number, days: number): Recorded[] {
   const today = new Date().toISOString().slice(0, 10);
   const generated = createPeople({ seed: SEED, count: people, from: addDays(today, -days), to: today });
   return generated.persons.map(({ userId }) => toRecorded(heartRateLines(generated, userId)));
+}
+
+function documentLines(people: People, userId: string, collection: string): string[] {
+  const lines: string[] = [];
+  for (let day = FROM; day <= TO; day = addDays(day, 1)) {
+    for (const document of people.documents(userId, collection, day)) lines.push(`${document.day}\t${JSON.stringify(document)}`);
+  }
+  return lines;
 }
 
 function heartRateLines(people: People, userId: string): string[] {
