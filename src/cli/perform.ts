@@ -1,6 +1,7 @@
 import { type Door, findDoor } from '../control/find-door.ts';
 import { type EventOf, type InputOf, isDetached, type ResultOf } from '../control/operations.ts';
 import { TryLaterError } from '../errors.ts';
+import { closeAll } from './interrupt.ts';
 import type { KeptFolder } from './kept-folder.ts';
 import type { OwnerOperations } from './operations.ts';
 import type { Session } from './session.ts';
@@ -43,9 +44,8 @@ export async function perform<Name extends keyof OwnerOperations & string>(
       const context = { emit: options.onEvent ?? (() => undefined), signal: options.signal ?? new AbortController().signal };
       return (await operation(input, context)) as ResultOf<OwnerOperations[Name]>;
     } finally {
-      // Somebody who came by the door may have the folder closed.
-      await folder.end();
-      await opened.close();
+      // The door last: somebody who came by it may have the folder closed, and waits for the answer.
+      await closeAll([() => opened.close(), () => folder.end()]);
     }
   } finally {
     await folder.close();
