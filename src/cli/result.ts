@@ -93,7 +93,8 @@ export function printable(text: string): string {
 /** How many places of a terminal a printable text takes. */
 export const widthOf = (text: string): number => (/^[ -~]*$/.test(text) ? text.length : stringWidth(text));
 
-function pad(text: string, width: number, right: boolean): string {
+/** The text with spaces before or after it, so that it takes this many places. */
+export function pad(text: string, width: number, right: boolean): string {
   const space = ' '.repeat(Math.max(0, width - widthOf(text)));
   return right ? space + text : text + space;
 }

@@ -1,4 +1,4 @@
-import { printable, widthOf } from '../result.ts';
+import { pad, printable, widthOf } from '../result.ts';
 
 export interface Box {
   text: string;
@@ -25,7 +25,8 @@ export function formatBox(
   const widths = needed.slice(0, shown).map(size => Math.min(size, widest));
   const rule = (left: string, between: string, right: string) =>
     left + widths.map(size => '─'.repeat(size + FRAME - 1)).join(between) + right;
-  const line = (cells: readonly string[]) => `│${widths.map((size, i) => ` ${fill(cells[i]!, size, columns[i]!.numeric)} `).join('│')}│`;
+  const line = (cells: readonly string[]) =>
+    `│${widths.map((size, i) => ` ${pad(shorten(cells[i]!, size), size, columns[i]!.numeric)} `).join('│')}│`;
   return {
     text: [rule('┌', '┬', '┐'), line(head), rule('├', '┼', '┤'), ...texts.map(line), rule('└', '┴', '┘')].join('\n'),
     cut: needed.slice(0, shown).filter(size => size > widest).length,
@@ -35,14 +36,8 @@ export function formatBox(
 
 const CHARACTERS = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
-/** The text in exactly so many places of a terminal. */
-function fill(text: string, width: number, right: boolean): string {
-  const shown = widthOf(text) > width ? shorten(text, width) : text;
-  const space = ' '.repeat(width - widthOf(shown));
-  return right ? space + shown : shown + space;
-}
-
 function shorten(text: string, width: number): string {
+  if (widthOf(text) <= width) return text;
   let [kept, taken] = ['', 0];
   for (const { segment } of CHARACTERS.segment(text)) {
     taken += widthOf(segment);
