@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { isoOf } from '../../../jobs/status.ts';
 import { messageOf } from '../../errors.ts';
 import { snapshotDeclarations } from '../../warehouse/snapshot/about.ts';
+import { readSnapshotFile, type SnapshotFile } from '../../warehouse/snapshot/read-file.ts';
 import type { Owner } from '../owner.ts';
-import { readSnapshotFile, type SnapshotFile } from '../snapshot/file.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** While much is read `ringneck up` lets it be as old as that. */

@@ -7,9 +7,9 @@ import { messageOf, TryLaterError, UsageError } from '../../errors.ts';
 import { ensureFolder, writeFileAtomically } from '../../files.ts';
 import type { Log } from '../../log.ts';
 import { hashFile } from '../../warehouse/snapshot/manifest.ts';
+import { readSnapshotFile } from '../../warehouse/snapshot/read-file.ts';
 import { NeedsRebuild } from '../../warehouse/snapshot/refresh.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-import { readSnapshotFile } from './file.ts';
 
 interface SnapshotsParts {
   settings: Pick<Settings, 'snapshot' | 'snapshotMode'>;

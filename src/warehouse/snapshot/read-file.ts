@@ -1,4 +1,4 @@
-import { openReader } from '../../warehouse/query.ts';
+import { openReader } from '../query.ts';
 
 /** What a snapshot says of itself; null what it does not, as one of another version may. */
 export interface SnapshotFile {
