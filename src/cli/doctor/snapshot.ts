@@ -4,10 +4,8 @@ import { messageOf } from '../../errors.ts';
 import { snapshotDeclarations } from '../../warehouse/snapshot/about.ts';
 import { readSnapshotFile, type SnapshotFile } from '../../warehouse/snapshot/read-file.ts';
 import type { Owner } from '../owner.ts';
+import { LONGEST_STALE_MS } from '../snapshot/schedule.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
-
-/** While much is read `ringneck up` lets it be as old as that. */
-const MOST_BEHIND_MINUTES = 10;
 
 /** Whether readers can open the snapshot, and how far it is behind the warehouse. */
 export async function examineSnapshot({ settings, warehouse }: Pick<Owner, 'settings' | 'warehouse'>): Promise<Finding[]> {
@@ -31,7 +29,7 @@ export async function examineSnapshot({ settings, warehouse }: Pick<Owner, 'sett
   );
   const behind = Math.floor(((row![0] as number | null) ?? 0) / 60_000_000 - takenAt / 60_000);
   const of = `${path} is of ${isoOf(takenAt * 1000)}`;
-  if (behind < MOST_BEHIND_MINUTES) return [ok('snapshot', of)];
+  if (behind * 60_000 < LONGEST_STALE_MS) return [ok('snapshot', of)];
   const mend = 'ringneck snapshot; where ringneck up runs, its log says why it could not publish one';
   return [warn('snapshot', `${of}: the warehouse has changed until ${behind} min after it`, mend)];
 }

@@ -40,7 +40,8 @@ const SHARE = 1 / 40;
 const LONGEST_PAUSE_MS = 60_000;
 /** Of all time while much is read, what making it anew may take: all is sorted when that is over. */
 const REBUILD_SHARE = 1 / 100;
-const LONGEST_STALE_MS = 600_000;
+/** And so old it may be meanwhile. */
+export const LONGEST_STALE_MS = 600_000;
 const RETRY_MS = 30_000;
 
 /**
