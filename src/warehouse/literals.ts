@@ -19,9 +19,6 @@ export function literal(value: Value, type: Column['type']): string {
   }
 }
 
-/** DuckDB plans a longer chain of them ever more slowly. */
-const MOST_CONDITIONS = 100;
-
 export const textList = (values: Iterable<string>) => [...values].map(quoteText).join(', ');
 
 /**
@@ -61,26 +58,8 @@ function tableStatements(table: string, entries: readonly LedgerEntry[], columns
     if (!found) throw new Error(`${table} has no column ${name}`);
     return found.type;
   };
-  const equals = (name: string, value: Value) => `${quoteName(name)} ${value === null ? 'IS NULL' : `= ${literal(value, typeOf(name))}`}`;
-  // Keys that differ in their last part only leave by one statement: a page may bring thousands.
-  const last = new Map<string, Set<string>>();
-  for (const { key } of entries) {
-    if (!key) continue;
-    const parts = Object.entries(key);
-    const [name, value] = parts.pop()!;
-    const before = parts.map(part => equals(...part));
-    const condition = value === null ? [...before, equals(name, value)].join(' AND ') : [...before, `${quoteName(name)} IN `].join(' AND ');
-    const values = last.get(condition) ?? new Set();
-    if (value !== null) values.add(literal(value, typeOf(name)));
-    last.set(condition, values);
-  }
-  // Together, for a statement costs a millisecond or two whatever it does, and a run may end a hundred windows in one group.
-  const conditions = [...last].map(([condition, values]) => `${condition}${values.size ? `(${[...values].join(', ')})` : ''}`);
-  const statements: string[] = [];
-  for (let i = 0; i < conditions.length; i += MOST_CONDITIONS) {
-    const some = conditions.slice(i, i + MOST_CONDITIONS).map(condition => `(${condition})`);
-    statements.push(`DELETE FROM ${qualified(table)} WHERE ${some.join(' OR ')}`);
-  }
+  const keys = entries.flatMap(({ key }) => (key ? [key] : []));
+  const statements = deleteStatements(table, keys, (name, value) => literal(value, typeOf(name)));
   const rows = entries.filter(({ row }) => row).map(({ key, row }) => ({ ...key, ...row }) as Record<string, Value>);
   for (const row of rows) for (const name of Object.keys(row)) typeOf(name);
   if (rows.length) {
@@ -89,4 +68,35 @@ function tableStatements(table: string, entries: readonly LedgerEntry[], columns
     statements.push(`INSERT INTO ${qualified(table)} (${names.map(quoteName).join(', ')}) VALUES ${values.join(', ')}`);
   }
   return statements;
+}
+
+/**
+ * One statement for all keys of the same columns: a statement costs a millisecond or two whatever it does, and a run may end a hundred
+ * windows in one group. Never a chain of OR: DuckDB makes a join of each list of values in it, which take 2 MB each, all at once.
+ */
+function deleteStatements(
+  table: string,
+  keys: readonly Readonly<Record<string, Value>>[],
+  literalOf: (column: string, value: Value) => string,
+): string[] {
+  const alike = new Map<string, Readonly<Record<string, Value>>[]>();
+  for (const key of keys) {
+    const names = Object.keys(key).join('\n');
+    const some = alike.get(names);
+    if (some) some.push(key);
+    else alike.set(names, [key]);
+  }
+  return [...alike.values()].map(some => {
+    const isShared = (name: string) => some.every(key => key[name] === some[0]![name]);
+    const equals = (name: string, other: string) =>
+      `${quoteName(name)} ${some.some(key => key[name] === null) ? 'IS NOT DISTINCT FROM' : '='} ${other}`;
+    const names = Object.keys(some[0]!);
+    const varying = names.filter(name => !isShared(name));
+    const conditions = names.map(name =>
+      equals(name, isShared(name) ? literalOf(name, some[0]![name]!) : `gone.k${varying.indexOf(name)}`),
+    );
+    const values = some.map(key => `(${varying.map(name => literalOf(name, key[name]!)).join(', ')})`);
+    const using = varying.length ? `USING (VALUES ${values.join(', ')}) gone (${varying.map((_, i) => `k${i}`).join(', ')})` : '';
+    return `DELETE FROM ${qualified(table)} ${using} WHERE ${conditions.join(' AND ')}`;
+  });
 }

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { messageOf, RingneckError } from '../errors.ts';
+import { RingneckError } from '../errors.ts';
 import type { Change } from './change.ts';
 import { type CheckpointOptions, Checkpoints } from './checkpoints.ts';
 import { Confirmations } from './confirmations.ts';
@@ -158,7 +158,7 @@ export class Writer {
         this.#giveRoom();
         this.#options.onFatal?.(this.#fatal);
       } else if (group.length === 1 || error instanceof RingneckError) {
-        const failure = error instanceof RingneckError ? error : new RingneckError(`not stored: ${messageOf(error)}`, 1, { cause: error });
+        const failure = error instanceof RingneckError ? error : new RingneckError(`not stored: ${firstLine(error)}`, 1, { cause: error });
         for (const { reject } of group) reject(failure);
       } else {
         const half = group.length >> 1;

@@ -80,7 +80,8 @@ test('Ctrl-C in the middle ends it with 130, and its service too', async () => {
   const demo = startRingneck(['demo', '--no-wait'], { cwd });
   await demo.said('windows');
   demo.kill('SIGINT');
-  expect((await demo.end()).code).toBe(130);
+  const { code, stderr } = await demo.end();
+  expect(code, stderr).toBe(130);
   expect(processesOf(cwd)).toEqual([]);
 });
 
