@@ -28,7 +28,7 @@ export async function planWindows(
   request: RunRequest,
   runId = '',
 ): Promise<{ windows: PlannedWindow[]; skipped: number }> {
-  const coverage = request.refresh ? new Map<string, Coverage[]>() : await readCoverage(warehouse);
+  const coverage = request.refresh ? new Map<string, Coverage[]>() : await readCoverage(warehouse, request);
   const parked = new Set((await listParkedCollections(warehouse)).map(({ userId, collection }) => `${userId}\n${collection}`));
   let skipped = 0;
   const lists = request.users.map(userId => {
@@ -60,10 +60,10 @@ export async function planWindows(
 const rangesOf = (request: RunRequest, userId: string, collection: string): readonly DayRange[] =>
   request.spans?.filter(span => span.userId === userId && span.collection === collection) ?? [request];
 
-async function readCoverage(warehouse: Pipeline['warehouse']): Promise<Map<string, Coverage[]>> {
+async function readCoverage(warehouse: Pipeline['warehouse'], { from, to }: DayRange): Promise<Map<string, Coverage[]>> {
   const rows = await warehouse.read(
     `SELECT user_id, collection, start_at, end_at, requested_at FROM sync.windows
-     WHERE outcome = 'complete' AND start_at IS NOT NULL AND requested_at IS NOT NULL`,
+     WHERE outcome = 'complete' AND requested_at IS NOT NULL AND start_at <= DATE '${to}' AND end_at > DATE '${from}'`,
   );
   const coverage = new Map<string, Coverage[]>();
   for (const [userId, collection, startAt, endAt, requestedAt] of rows) {
