@@ -97,7 +97,7 @@ const declared = {
   ),
   snapshot: optional(
     'RINGNECK_SNAPSHOT',
-    'where the snapshot for readers is put; a file that is seen to be no snapshot is left alone',
+    'where the snapshot for readers is put; a file there that is none is left alone',
     path,
     '`<data>/snapshot.duckdb`',
   ),

@@ -71,6 +71,21 @@ test('files on another disk are replaced there, halves of copies go, and what ca
   }
 });
 
+test('a database that is no snapshot is left as it is, wherever the snapshot is said to be', async () => {
+  const { data, env } = surroundings('foreign');
+  const house = await openHouse(data, sandbox.url);
+  await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
+  await house.close();
+  const theirs = join(folder, 'theirs.duckdb');
+  await withDuckDB(theirs, connection => connection.run('CREATE TABLE theirs AS SELECT 42 AS n'));
+  const erased = await ringneck(['account', 'remove', 'ada', '--erase', '--yes'], { env: { ...env, RINGNECK_SNAPSHOT: theirs } });
+  expect(erased).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(`RINGNECK_SNAPSHOT is a file that is no snapshot, ${theirs}: move it away or name another file`),
+  });
+  expect(await withDuckDB(theirs, connection => rowsOf(connection, 'FROM theirs'))).toEqual([{ n: 42 }]);
+});
+
 test('what comes of an erased person afterwards is not noted, until the account is there again', async () => {
   const { data, erase } = surroundings('after');
   const [person] = sandbox.people;

@@ -7,6 +7,7 @@ import { Interrupted } from '../../src/cli/interrupt.ts';
 import { keepUpToDate } from '../../src/cli/snapshot/schedule.ts';
 import { Snapshots } from '../../src/cli/snapshot/snapshots.ts';
 import { silentLog } from '../../src/log.ts';
+import { childScript, startChild } from '../support/child.ts';
 import { startFaultService } from '../support/fault-service.ts';
 import { openHouse } from '../support/house.ts';
 import { ringneck } from '../support/ringneck.ts';
@@ -129,14 +130,35 @@ test('a snapshot does not replace a database of somebody else', async () => {
   expect(await withDuckDB(snapshot, connection => rowsOf(connection, 'FROM theirs'))).toEqual([{ n: 42 }]);
 });
 
+test('a database that cannot be opened, and may be anybody’s, is not replaced outside the data folder', async () => {
+  const { snapshots, snapshot } = await openSnapshots();
+  mkdirSync(dirname(snapshot));
+  await withDuckDB(snapshot, connection => connection.run('CREATE TABLE theirs AS SELECT 42 AS n'));
+  const damaged = readFileSync(snapshot).subarray(0, 5_000);
+  writeFileSync(snapshot, damaged);
+  await expect(snapshots.refresh()).rejects.toMatchObject({
+    exitCode: 2,
+    message: `RINGNECK_SNAPSHOT is a file that cannot be opened, ${snapshot}: move it away or name another file`,
+  });
+  rmSync(snapshot);
+  const holder = startChild(childScript, 'own', snapshot);
+  expect(await holder.line()).toBe('ready');
+  await expect(snapshots.publish()).rejects.toMatchObject({
+    exitCode: 75,
+    message: `${snapshot} is held by another process (PID ${holder.pid}); stop it, or try again later`,
+  });
+  holder.process.stdin!.end();
+  await holder.ended;
+});
+
 test('a snapshot replaces an empty file, a damaged one and one of another version', async () => {
-  const { warehouse, snapshots, snapshot } = await openSnapshots();
+  const { warehouse } = await openSnapshots();
   await store(warehouse, 'daily_stress', [STRESS]);
+  const snapshot = join(dirname(warehouse.path), 'snapshot.duckdb');
   const anew = () => new Snapshots({ settings: { snapshot, snapshotMode: 0o600 }, warehouse, log: silentLog });
   const count = () => withDuckDB(snapshot, connection => rowsOf(connection, 'SELECT count(*) AS n FROM daily_stress'));
-  mkdirSync(dirname(snapshot));
   writeFileSync(snapshot, '');
-  await snapshots.publish();
+  await anew().publish();
   expect(await count()).toEqual([{ n: 1 }]);
   writeFileSync(snapshot, readFileSync(snapshot).subarray(0, 5_000));
   await anew().refresh();

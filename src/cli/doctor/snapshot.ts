@@ -15,7 +15,9 @@ export async function examineSnapshot({ settings, warehouse }: Pick<Owner, 'sett
   try {
     said = await readSnapshotFile(path);
   } catch (error) {
-    return [fail('snapshot', messageOf(error), 'ringneck snapshot puts a new one there; let others open it read-only')];
+    return [
+      fail('snapshot', messageOf(error), 'let others open it read-only; one that is damaged, move away: ringneck snapshot makes a new one'),
+    ];
   }
   if (!said) return [fail('snapshot', `${path} is no snapshot`, 'move it away, or set RINGNECK_SNAPSHOT to another file')];
   const { takenAt, program, declarations } = said;

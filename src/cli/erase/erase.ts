@@ -14,6 +14,7 @@ import type { Word } from '../../warehouse/search.ts';
 import { Warehouse } from '../../warehouse/warehouse.ts';
 import type { OwnerOptions } from '../owner.ts';
 import { remark } from '../print.ts';
+import { ensureOurs, ensurePlace } from '../snapshot/place.ts';
 import { forgetHistory } from './history.ts';
 import { isErasing } from './is-erasing.ts';
 import { removeLeftovers } from './leftovers.ts';
@@ -28,7 +29,7 @@ export interface EraseReport extends Searched {
   removed: Record<string, number>;
   /** Accepted events of the person that were not worked off. */
   events: number;
-  /** The snapshot that was made anew; null where there was none, or where it could not be made and was taken away. */
+  /** The snapshot that was made anew; null where there was none of ours, or where it could not be made and was taken away. */
   snapshot: string | null;
   /** Other accounts of the same person: what they hold stays, and so do the service's ids that are theirs too. */
   same_person: string[];
@@ -207,6 +208,13 @@ async function withWarehouse<T>({ settings, resources: given, now }: EraseOption
 async function replaceSnapshot({ settings, log }: EraseOptions, warehouse: Warehouse): Promise<string | null> {
   const { snapshot, snapshotMode } = settings;
   if (!existsSync(snapshot)) return null;
+  try {
+    ensurePlace(snapshot, warehouse.path);
+    await ensureOurs(snapshot, settings.data);
+  } catch (error) {
+    log.warn({ reason: messageOf(error) }, 'what lies where the snapshot is put was left as it is');
+    return null;
+  }
   // Where it is a link the file that it leads to has the person.
   const real = realpathSync(snapshot);
   try {

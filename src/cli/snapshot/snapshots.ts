@@ -1,15 +1,15 @@
-import { chmodSync, closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isoOf } from '../../../jobs/status.ts';
 import type { Settings } from '../../config.ts';
 import { diskReserveBytes, ensureDiskReserve } from '../../disk.ts';
-import { messageOf, TryLaterError, UsageError } from '../../errors.ts';
+import { messageOf, TryLaterError } from '../../errors.ts';
 import { ensureFolder, writeFileAtomically } from '../../files.ts';
 import type { Log } from '../../log.ts';
 import { hashFile } from '../../warehouse/snapshot/manifest.ts';
-import { readSnapshotFile } from '../../warehouse/snapshot/read-file.ts';
 import { NeedsRebuild } from '../../warehouse/snapshot/refresh.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
+import { ensureOurs, ensurePlace } from './place.ts';
 
 interface SnapshotsParts {
   settings: Pick<Settings, 'snapshot' | 'snapshotMode'>;
@@ -143,7 +143,7 @@ export class Snapshots {
   async #noting(what: 'refresh' | 'publish', work: () => Promise<{ takenAt: number }>): Promise<Published> {
     const { settings, warehouse } = this.#parts;
     // What this process published is ours.
-    if (!this.#last) await ensureOurs(settings.snapshot);
+    if (!this.#last) await ensureOurs(settings.snapshot, dirname(warehouse.path));
     const commits = warehouse.commits;
     const start = performance.now();
     const { takenAt } = await work();
@@ -158,39 +158,4 @@ export class Snapshots {
     ensureFolder(dirname(path));
     ensureDiskReserve(dirname(path), diskReserveBytes + statSync(this.#parts.warehouse.path).size);
   }
-}
-
-/** What is published replaces what is there: that must not be the warehouse, by whatever name, nor what is no database. */
-function ensurePlace(path: string, warehouse: string): void {
-  const there = statSync(path, { throwIfNoEntry: false });
-  if (!there) return;
-  if (there.isDirectory()) throw new UsageError(`RINGNECK_SNAPSHOT is a folder, ${path}: name a file in it`);
-  const { ino, dev } = statSync(warehouse);
-  // Before the file is read: to close any handle on the warehouse would give up DuckDB's lock on it.
-  if (there.ino === ino && there.dev === dev) throw new UsageError(`RINGNECK_SNAPSHOT is the warehouse itself, ${path}: name another file`);
-  if (!there.isFile() || (there.size > 0 && !isDuckDB(path))) throw notOurs(path);
-}
-
-/** Nor somebody else's database. One that cannot be opened may be a snapshot that was damaged: that is for a new one to replace. */
-async function ensureOurs(path: string): Promise<void> {
-  if (!statSync(path, { throwIfNoEntry: false })?.size) return;
-  const isOther = await readSnapshotFile(path).then(
-    said => said === undefined,
-    () => false,
-  );
-  if (isOther) throw notOurs(path);
-}
-
-const notOurs = (path: string) =>
-  new UsageError(`RINGNECK_SNAPSHOT is a file that is no snapshot, ${path}: move it away or name another file`);
-
-function isDuckDB(path: string): boolean {
-  const head = Buffer.alloc(12);
-  const file = openSync(path, 'r');
-  try {
-    readSync(file, head);
-  } finally {
-    closeSync(file);
-  }
-  return head.toString('latin1', 8) === 'DUCK';
 }
