@@ -69,7 +69,7 @@ export async function runDemo({ days, to, keep, wait }: DemoOptions, signal: Abo
     );
 
     printLine('\n3. Questions');
-    const { path } = await operations.snapshot({});
+    const { path } = await operations.snapshot({}, { signal });
     await ask(path, wait && process.stdin.isTTY === true, signal);
 
     printLine('4. A minute of life: rings sync, the service announces what changed, and it is fetched at once');
@@ -79,7 +79,7 @@ export async function runDemo({ days, to, keep, wait }: DemoOptions, signal: Abo
     const { active } = await operations.subscriptionsEnsure({});
     printLine(`   ${active} subscriptions, one for each kind of data and of change`);
     await showLife(owner, announced, { wait, signal, lines });
-    await operations.snapshot({});
+    await operations.snapshot({}, { signal });
 
     const live = relative('.', join(folder, 'warehouse.duckdb'));
     printLine(`The warehouse is ${live}, a plain DuckDB file. Ask it more:`);

@@ -34,7 +34,7 @@ export async function followRun(
   try {
     const summary = await Promise.race([run.done, closing]);
     emit(run.progress);
-    if (summary.state !== 'stopped') await owner.snapshots.publishAfterRun();
+    if (summary.state !== 'stopped') await owner.snapshots.publishAfterRun(signal);
     return { ...summary, not_asked: skipped, heart_rate_path: (await owner.client()).heartRatePath ?? null };
   } finally {
     clearInterval(timer);

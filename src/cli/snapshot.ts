@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { interruptible } from './interrupt.ts';
 import { withExample } from './options.ts';
 import { perform } from './perform.ts';
 import { printJson, printLine } from './print.ts';
@@ -14,7 +15,8 @@ export function addSnapshot(program: Command): void {
     'ringneck snapshot',
     'ringneck snapshot --dated',
   ).action(async ({ dated, json }: { dated?: true; json?: true }) => {
-    const published = await perform(await openSession(), dated ? 'datedSnapshot' : 'snapshot', {});
+    const session = await openSession();
+    const published = await interruptible(signal => perform(session, dated ? 'datedSnapshot' : 'snapshot', {}, { signal }));
     if (json) printJson(published);
     else printLine(published.path);
   });

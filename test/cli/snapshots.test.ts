@@ -4,6 +4,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, sym
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Interrupted } from '../../src/cli/interrupt.ts';
+import type { Owner } from '../../src/cli/owner.ts';
+import { snapshotOperations } from '../../src/cli/snapshot/operations.ts';
 import { keepUpToDate } from '../../src/cli/snapshot/schedule.ts';
 import { Snapshots } from '../../src/cli/snapshot/snapshots.ts';
 import { silentLog } from '../../src/log.ts';
@@ -85,6 +87,34 @@ test('a dated one is kept under its minute with a manifest, is written by nobody
   expect(createHash('sha256').update(readFileSync(path)).digest('hex')).toBe(kept.sha256);
   // The published one is another matter.
   expect(readdirSync(dirname(snapshot))).toEqual(['snapshots']);
+});
+
+test('of two dated ones that are asked for at once one is kept, and what a killed process has left goes', async () => {
+  const { warehouse, snapshots, snapshot } = await openSnapshots();
+  await store(warehouse, 'sleep', [SLEEP]);
+  const dated = join(dirname(snapshot), 'snapshots');
+  mkdirSync(dated, { recursive: true });
+  for (const half of ['ringneck-2026-11-20T2230Z.duckdb.new', 'ringneck-2026-11-20T2231Z.duckdb.new.new.wal']) {
+    writeFileSync(join(dated, half), '');
+  }
+  const [first, second] = await Promise.allSettled([snapshots.keepDated(), snapshots.keepDated()]);
+  expect(first.status).toBe('fulfilled');
+  expect(second).toMatchObject({ status: 'rejected', reason: { exitCode: 75 } });
+  expect(readdirSync(dated).toSorted()).toEqual(['ringneck-2026-11-21T2230Z.duckdb', 'ringneck-2026-11-21T2230Z.json']);
+});
+
+test('a snapshot that its user stops is not there, and the last one stays', async () => {
+  const { warehouse, snapshots, snapshot } = await openSnapshots();
+  await store(warehouse, 'sleep', [SLEEP]);
+  const operations = snapshotOperations({ snapshots } as Owner);
+  await operations.snapshot({});
+  const before = readFileSync(snapshot);
+  await store(warehouse, 'sleep', [{ ...SLEEP, score: 1 }]);
+  const signal = AbortSignal.abort(new Interrupted());
+  await expect(operations.snapshot({}, { signal })).rejects.toMatchObject({ exitCode: 130 });
+  await expect(operations.datedSnapshot({}, { signal })).rejects.toMatchObject({ exitCode: 130 });
+  expect(readFileSync(snapshot).equals(before)).toBe(true);
+  expect(readdirSync(dirname(snapshot), { recursive: true }).toSorted()).toEqual(['snapshot.duckdb', 'snapshots']);
 });
 
 test.each([
@@ -183,7 +213,7 @@ test('whoever asks for a fresh one gets what is committed, and nothing is writte
   expect(await withDuckDB(snapshot, connection => rowsOf(connection, 'SELECT count(*) AS n FROM daily_stress'))).toEqual([{ n: 2 }]);
   const closing = snapshots.publish();
   snapshots.close();
-  await expect(closing).rejects.toThrow('the snapshot was not finished: the process ends; the last one stays');
+  await expect(closing).rejects.toThrow('the snapshot was stopped before it was whole; the last one stays');
 });
 
 test('without room for it none is begun, the error says what is missing, and the last one stays', async () => {

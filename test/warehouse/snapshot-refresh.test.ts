@@ -286,7 +286,7 @@ test('an interruption ends it, leaves the last one and nothing beside it, and th
     await sleep(afterMs);
     closing.abort();
     if ((await outcome) === 'done') continue;
-    expect(await outcome).toBe('the snapshot was not finished: the process ends; the last one stays');
+    expect(await outcome).toBe('the snapshot was stopped before it was whole; the last one stays');
     expect(readdirSync(dirname(path)).filter(name => !name.startsWith('warehouse'))).toEqual(['snapshot.duckdb']);
     expect(readFileSync(published).equals(before)).toBe(true);
   }

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Settings } from '../../config.ts';
+import { removeHalfDated } from '../snapshot/snapshots.ts';
 
 /** What a process that was killed, whose PID it says, has left of a file of ours that it was writing: nobody has ever read it. */
 const HALF_WRITTEN = /^(?:accounts\.secret|mirror-tokens\.json|erasing\.json|erasing-events\.json|sql_history)\.(\d+)\.new$/;
@@ -15,7 +16,9 @@ export function removeLeftovers({ data, snapshot }: Pick<Settings, 'data' | 'sna
   for (const path of existsSync(snapshot) ? [snapshot, realpathSync(snapshot)] : [snapshot]) {
     for (const half of [`${path}.new`, `${path}.new.wal`]) rmSync(half, { force: true });
   }
-  removeFrom(join(dirname(snapshot), 'snapshots'), name => /^ringneck-.*\.duckdb\.new(\.wal)?$/.test(name) || isDead(SPILLED.exec(name)));
+  const dated = join(dirname(snapshot), 'snapshots');
+  removeHalfDated(dated);
+  removeFrom(dated, name => isDead(SPILLED.exec(name)));
   removeFrom(data, name => isDead(HALF_WRITTEN.exec(name)) || isDead(SPILLED.exec(name)));
   // A search of the snapshot may have spilled beside it.
   removeFrom(dirname(snapshot), name => name.startsWith(basename(snapshot)) && isDead(SPILLED.exec(name)));

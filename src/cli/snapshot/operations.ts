@@ -1,4 +1,5 @@
 import { isoOf } from '../../../jobs/status.ts';
+import type { OperationContext } from '../../control/operations.ts';
 import type { Owner } from '../owner.ts';
 
 export interface DatedReport {
@@ -8,16 +9,23 @@ export interface DatedReport {
   sha256: string;
 }
 
+type Stoppable = Partial<Pick<OperationContext<never>, 'signal'>>;
+
+/** What is thrown by work that was stopped is a consequence. */
+const because = (signal: AbortSignal | undefined) => (error: unknown) => {
+  throw signal?.aborted ? signal.reason : error;
+};
+
 /** What the owner of a data folder publishes for readers. Plain JSON, as all operations. */
 export function snapshotOperations({ snapshots }: Owner) {
   return {
-    async snapshot(_: Record<string, never>): Promise<{ path: string; at: string }> {
-      const { path, at } = await snapshots.publish();
+    async snapshot(_: Record<string, never>, { signal }: Stoppable = {}): Promise<{ path: string; at: string }> {
+      const { path, at } = await snapshots.publish(signal).catch(because(signal));
       return { path, at: isoOf(at * 1000) };
     },
 
-    async datedSnapshot(_: Record<string, never>): Promise<DatedReport> {
-      const { path, at, manifest, sha256 } = await snapshots.keepDated();
+    async datedSnapshot(_: Record<string, never>, { signal }: Stoppable = {}): Promise<DatedReport> {
+      const { path, at, manifest, sha256 } = await snapshots.keepDated(signal).catch(because(signal));
       return { path, at: isoOf(at * 1000), manifest, sha256 };
     },
 

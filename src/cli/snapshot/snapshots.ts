@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isoOf } from '../../../jobs/status.ts';
 import type { Settings } from '../../config.ts';
@@ -44,6 +44,8 @@ export class Snapshots {
   #took: { refresh?: number; publish?: number } = {};
   /** How many are being made anew: that may take minutes. */
   #sorting = 0;
+  /** The last dated one: one after the other, or two would be of one minute. */
+  #keeping: Promise<unknown> = Promise.resolve();
 
   /** @throws UsageError where no snapshot can be put */
   constructor(parts: SnapshotsParts) {
@@ -57,22 +59,24 @@ export class Snapshots {
   }
 
   /** Publishes one whose rows are all in the order of user and time. */
-  async publish(): Promise<Published> {
+  async publish(signal?: AbortSignal): Promise<Published> {
     const { settings, warehouse } = this.#parts;
     this.#ensureRoom(settings.snapshot);
     this.#sorting++;
     try {
-      return await this.#noting('publish', () => warehouse.snapshot(settings.snapshot, settings.snapshotMode, this.#closing.signal));
+      return await this.#noting('publish', () => warehouse.snapshot(settings.snapshot, settings.snapshotMode, this.#until(signal)));
     } finally {
       this.#sorting--;
     }
   }
 
   /** At the end of a run: who has one sees what was read, where nobody keeps it up. A failure is told, and the last one stays. */
-  async publishAfterRun(): Promise<void> {
+  async publishAfterRun(signal: AbortSignal): Promise<void> {
     const { settings, log } = this.#parts;
     if (this.isKept || !existsSync(settings.snapshot) || this.isFresh) return;
-    await this.publish().catch(error => log.warn({ reason: messageOf(error) }, 'the snapshot could not be made anew; the last one stays'));
+    await this.publish(signal).catch(error =>
+      log.warn({ reason: messageOf(error) }, 'the snapshot could not be made anew; the last one stays'),
+    );
   }
 
   /**
@@ -112,25 +116,35 @@ export class Snapshots {
    * Keeps a copy that is never replaced, with a manifest of what it holds.
    * @throws TryLaterError when there is one of this minute
    */
-  async keepDated(): Promise<Dated> {
+  keepDated(signal?: AbortSignal): Promise<Dated> {
+    const kept = this.#keeping.then(() => this.#keepDated(signal));
+    this.#keeping = kept.catch(() => undefined);
+    return kept;
+  }
+
+  async #keepDated(signal: AbortSignal | undefined): Promise<Dated> {
     const { settings, warehouse } = this.#parts;
     const minute = new Date(warehouse.moments.next() / 1000).toISOString().slice(0, 16).replaceAll(':', '');
     const path = join(dirname(settings.snapshot), 'snapshots', `ringneck-${minute}Z.duckdb`);
     const manifest = path.replace(/duckdb$/, 'json');
+    const half = `${path}.new`;
     for (const taken of [path, manifest]) {
       if (existsSync(taken)) throw new TryLaterError(`${taken} is there already and stays as it is: take the next one in a minute`);
     }
+    removeHalfDated(dirname(path));
     this.#ensureRoom(path);
     this.#sorting++;
     try {
       // Nobody writes to it any more, also not by mistake.
-      const { takenAt, contents } = await warehouse.copy(path, settings.snapshotMode & 0o444, this.#closing.signal);
-      const sha256 = await hashFile(path);
-      const about = { file: basename(path), bytes: statSync(path).size, sha256, taken_at: isoOf(takenAt), ...contents };
+      const { takenAt, contents } = await warehouse.copy(half, settings.snapshotMode & 0o444, this.#until(signal));
+      const sha256 = await hashFile(half);
+      const about = { file: basename(path), bytes: statSync(half).size, sha256, taken_at: isoOf(takenAt), ...contents };
+      renameSync(half, path);
       writeFileAtomically(manifest, `${JSON.stringify(about, null, 2)}\n`);
       chmodSync(manifest, settings.snapshotMode & 0o444);
       return { path, at: Math.floor(takenAt / 1000), manifest, sha256 };
     } finally {
+      rmSync(half, { force: true });
       this.#sorting--;
     }
   }
@@ -138,6 +152,10 @@ export class Snapshots {
   /** Ends what is under way; the last one stays. */
   close(): void {
     this.#closing.abort();
+  }
+
+  #until(signal: AbortSignal | undefined): AbortSignal {
+    return signal ? AbortSignal.any([this.#closing.signal, signal]) : this.#closing.signal;
   }
 
   async #noting(what: 'refresh' | 'publish', work: () => Promise<{ takenAt: number }>): Promise<Published> {
@@ -158,4 +176,10 @@ export class Snapshots {
     ensureFolder(dirname(path));
     ensureDiskReserve(dirname(path), diskReserveBytes + statSync(this.#parts.warehouse.path).size);
   }
+}
+
+/** Removes the dated snapshots in a folder that were never finished. Nobody may be writing one. */
+export function removeHalfDated(folder: string): void {
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) if (/^ringneck-.*\.duckdb\.new/.test(name)) rmSync(join(folder, name), { force: true });
 }

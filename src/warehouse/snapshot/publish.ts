@@ -117,7 +117,7 @@ export async function run(connection: DuckDBConnection, signal: AbortSignal, sql
   return Number((await connection.run(sql)).rowsChanged);
 }
 
-const stopped = (cause?: unknown) => new TryLaterError('the snapshot was not finished: the process ends; the last one stays', { cause });
+const stopped = (cause?: unknown) => new TryLaterError('the snapshot was stopped before it was whole; the last one stays', { cause });
 
 /** Content must be on the disk before its name is, or a power loss could publish an empty file. Not `fsyncSync`: it may take a second. */
 async function flush(path: string): Promise<void> {
