@@ -132,7 +132,7 @@ describe.skipIf(!hasRedis).concurrent('a Redis', () => {
   });
 
   test('whose memory is full is unavailable, and says so', async context => {
-    const redis = await serverOf(context, '--maxmemory', '1mb');
+    const redis = await serverOf(context, '--maxmemory', '1kb');
     const queues = await open(redis.url);
     const error = await queues.addAll('work', [{ name: 'n', data: 'one' }]).catch(thrown => thrown);
     expect(error).toBeInstanceOf(QueueUnavailable);
