@@ -210,7 +210,7 @@ async function replaceSnapshot({ settings, log }: EraseOptions, warehouse: Wareh
   if (!existsSync(snapshot)) return null;
   try {
     ensurePlace(snapshot, warehouse.path);
-    await ensureOurs(snapshot, settings.data);
+    await ensureOurs(snapshot, warehouse.path);
   } catch (error) {
     log.warn({ reason: messageOf(error) }, 'what lies where the snapshot is put was left as it is');
     return null;

@@ -11,21 +11,16 @@ export interface DatedReport {
 
 type Stoppable = Partial<Pick<OperationContext<never>, 'signal'>>;
 
-/** What is thrown by work that was stopped is a consequence. */
-const because = (signal: AbortSignal | undefined) => (error: unknown) => {
-  throw signal?.aborted ? signal.reason : error;
-};
-
 /** What the owner of a data folder publishes for readers. Plain JSON, as all operations. */
 export function snapshotOperations({ snapshots }: Owner) {
   return {
     async snapshot(_: Record<string, never>, { signal }: Stoppable = {}): Promise<{ path: string; at: string }> {
-      const { path, at } = await snapshots.publish(signal).catch(because(signal));
+      const { path, at } = await snapshots.publish(signal);
       return { path, at: isoOf(at * 1000) };
     },
 
     async datedSnapshot(_: Record<string, never>, { signal }: Stoppable = {}): Promise<DatedReport> {
-      const { path, at, manifest, sha256 } = await snapshots.keepDated(signal).catch(because(signal));
+      const { path, at, manifest, sha256 } = await snapshots.keepDated(signal);
       return { path, at: isoOf(at * 1000), manifest, sha256 };
     },
 

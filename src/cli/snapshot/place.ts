@@ -20,13 +20,12 @@ export function ensurePlace(path: string, warehouse: string): void {
 /**
  * Nor somebody else's database. One that cannot be opened is replaced in the data folder only, where it is a snapshot that was damaged, or
  * that somebody has open for writing.
- * @param folder the data folder
  * @throws UsageError; TryLaterError where another process has it open for writing
  */
-export async function ensureOurs(path: string, folder: string): Promise<void> {
+export async function ensureOurs(path: string, warehouse: string): Promise<void> {
   if (!statSync(path, { throwIfNoEntry: false })?.size) return;
   const said = await readSnapshotFile(path).catch(error => {
-    if (dirname(path) === folder) return null;
+    if (dirname(path) === dirname(warehouse)) return null;
     if (error instanceof TryLaterError) throw error;
     throw new UsageError(`RINGNECK_SNAPSHOT is a file that cannot be opened, ${path}: ${ELSEWHERE}`, { cause: error });
   });

@@ -151,7 +151,7 @@ export class Snapshots {
 
   /** Ends what is under way; the last one stays. */
   close(): void {
-    this.#closing.abort();
+    this.#closing.abort(new TryLaterError('the snapshot was stopped before it was whole; the last one stays'));
   }
 
   #until(signal: AbortSignal | undefined): AbortSignal {
@@ -161,7 +161,7 @@ export class Snapshots {
   async #noting(what: 'refresh' | 'publish', work: () => Promise<{ takenAt: number }>): Promise<Published> {
     const { settings, warehouse } = this.#parts;
     // What this process published is ours.
-    if (!this.#last) await ensureOurs(settings.snapshot, dirname(warehouse.path));
+    if (!this.#last) await ensureOurs(settings.snapshot, warehouse.path);
     const commits = warehouse.commits;
     const start = performance.now();
     const { takenAt } = await work();

@@ -2,7 +2,6 @@ import { chmodSync, existsSync, renameSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { TryLaterError } from '../../errors.ts';
 import { ensureFolder, syncFolder } from '../../files.ts';
 import { readRows, withTransaction } from '../database.ts';
 import type { Mapping } from '../mapping.ts';
@@ -22,7 +21,7 @@ export interface SnapshotParts {
   takenAt: number;
   /** Throws when there is no room on the disk. */
   beforeTable: () => void;
-  /** Ends the work; what was published stays. */
+  /** Ends the work, which throws its reason; what was published stays. */
   signal: AbortSignal;
 }
 
@@ -90,7 +89,7 @@ export async function publishing(
     await connection.run('DETACH snapshot');
     await flush(temporary);
     if (existsSync(`${temporary}.wal`)) throw new Error(`${temporary} was not written completely`);
-    if (signal.aborted) throw stopped();
+    signal.throwIfAborted();
     chmodSync(temporary, mode);
     // Of somebody who opened the last one for writing: beside another file DuckDB would refuse both.
     rmSync(`${path}.wal`, { force: true });
@@ -104,7 +103,8 @@ export async function publishing(
       .catch(() => undefined);
     // It may be what fills the disk.
     removeTemporary();
-    throw signal.aborted ? stopped(error) : error;
+    // What an interruption makes fail is a consequence.
+    throw signal.aborted ? signal.reason : error;
   } finally {
     signal.removeEventListener('abort', interrupt);
   }
@@ -113,11 +113,9 @@ export async function publishing(
 
 /** One statement; between two of them an interruption would meet nothing that it could end. */
 export async function run(connection: DuckDBConnection, signal: AbortSignal, sql: string): Promise<number> {
-  if (signal.aborted) throw stopped();
+  signal.throwIfAborted();
   return Number((await connection.run(sql)).rowsChanged);
 }
-
-const stopped = (cause?: unknown) => new TryLaterError('the snapshot was stopped before it was whole; the last one stays', { cause });
 
 /** Content must be on the disk before its name is, or a power loss could publish an empty file. Not `fsyncSync`: it may take a second. */
 async function flush(path: string): Promise<void> {
