@@ -1,5 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { type Ended, ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -46,6 +48,12 @@ test.each([
 
 test('the version is that of the package', async () => {
   expect(await ringneck(['--version'])).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
+});
+
+// As `npm ci` or `npm run build` left it.
+const built = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+test.runIf(existsSync(built) && process.platform !== 'win32')('what was built runs by its name, as `npx ringneck` starts it', () => {
+  expect(execFileSync(built, ['--version'], { encoding: 'utf8' })).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
 test('without a command the help goes to stderr, with exit code 2', async () => {
