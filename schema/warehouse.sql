@@ -629,6 +629,9 @@ CREATE TABLE "sync"."windows" (
   start_at         TIMESTAMP,
   end_at           TIMESTAMP,
   requested_at     TIMESTAMP,
+  read_at          TIMESTAMP,
+  service_at       TIMESTAMP,
+  route            VARCHAR,
   committed_at     TIMESTAMP,
   requests         BIGINT,
   documents        BIGINT,
@@ -644,7 +647,10 @@ COMMENT ON COLUMN "sync"."windows"."user_id" IS 'The account';
 COMMENT ON COLUMN "sync"."windows"."collection" IS 'The collection: a table of documents, or heart_rate';
 COMMENT ON COLUMN "sync"."windows"."start_at" IS 'First moment of the range; null where a collection has no dates';
 COMMENT ON COLUMN "sync"."windows"."end_at" IS 'The moment after the range';
-COMMENT ON COLUMN "sync"."windows"."requested_at" IS 'When its first request was sent, UTC';
+COMMENT ON COLUMN "sync"."windows"."requested_at" IS 'The place of its first request in the order of all requests: near UTC, but never a moment to reckon with';
+COMMENT ON COLUMN "sync"."windows"."read_at" IS 'When its first request was sent, UTC, by the clock of this machine';
+COMMENT ON COLUMN "sync"."windows"."service_at" IS 'The same by the clock of the service: the Date of its answer, UTC; null where it sent none';
+COMMENT ON COLUMN "sync"."windows"."route" IS 'The path it was read from, where a collection has more than one';
 COMMENT ON COLUMN "sync"."windows"."committed_at" IS 'When its last document was committed, UTC';
 COMMENT ON COLUMN "sync"."windows"."requests" IS 'Requests it took';
 COMMENT ON COLUMN "sync"."windows"."documents" IS 'Documents (heart rate: rows) that came';
@@ -751,6 +757,20 @@ COMMENT ON COLUMN "sync"."tombstones"."user_id" IS 'The account';
 COMMENT ON COLUMN "sync"."tombstones"."collection" IS 'The collection: a table of documents, or heart_rate';
 COMMENT ON COLUMN "sync"."tombstones"."id" IS 'Identifier of the document';
 COMMENT ON COLUMN "sync"."tombstones"."removed_at" IS 'When the request that found it gone was sent, UTC';
+
+CREATE TABLE "sync"."suspicions" (
+  user_id       VARCHAR,
+  collection    VARCHAR,
+  kind          VARCHAR,
+  object_id     VARCHAR,
+  first_seen_at TIMESTAMP
+);
+COMMENT ON TABLE "sync"."suspicions" IS 'What was seen once and counts only when it is seen again some time later; a contrary answer removes it';
+COMMENT ON COLUMN "sync"."suspicions"."user_id" IS 'The account';
+COMMENT ON COLUMN "sync"."suspicions"."collection" IS 'The collection: a table of documents, or heart_rate';
+COMMENT ON COLUMN "sync"."suspicions"."kind" IS 'refused (the service refused the collection), missing (a stored document was absent from a complete answer)';
+COMMENT ON COLUMN "sync"."suspicions"."object_id" IS 'Identifier of the document; empty where it is about the whole collection';
+COMMENT ON COLUMN "sync"."suspicions"."first_seen_at" IS 'When it was seen first, UTC, by the clock of this machine';
 
 CREATE TABLE "sync"."drift" (
   collection    VARCHAR,
