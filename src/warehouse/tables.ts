@@ -75,7 +75,11 @@ const SYNC: readonly Table[] = [
       COLLECTION,
       column('start_at', 'TIMESTAMP', 'First moment of the range; null where a collection has no dates'),
       column('end_at', 'TIMESTAMP', 'The moment after the range'),
-      column('requested_at', 'TIMESTAMP', 'The place of its first request in the order of all requests: near UTC, but never a moment to reckon with'),
+      column(
+        'requested_at',
+        'TIMESTAMP',
+        'The place of its first request in the order of all requests: near UTC, but never a moment to reckon with',
+      ),
       column('read_at', 'TIMESTAMP', 'When its first request was sent, UTC, by the clock of this machine'),
       column('service_at', 'TIMESTAMP', 'The same by the clock of the service: the Date of its answer, UTC; null where it sent none'),
       column('route', 'VARCHAR', 'The path it was read from, where a collection has more than one'),
@@ -172,7 +176,11 @@ const SYNC: readonly Table[] = [
     columns: [
       column('user_id', 'VARCHAR', 'The account'),
       COLLECTION,
-      column('kind', 'VARCHAR', 'refused (the service refused the collection), missing (a stored document was absent from a complete answer)'),
+      column(
+        'kind',
+        'VARCHAR',
+        'refused (the service refused the collection), missing (a stored document was absent from a complete answer)',
+      ),
       column('object_id', 'VARCHAR', 'Identifier of the document; empty where it is about the whole collection'),
       column('first_seen_at', 'TIMESTAMP', 'When it was seen first, UTC, by the clock of this machine'),
     ],
