@@ -1,6 +1,8 @@
 import { closeSync, openSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../errors.ts';
+import { TooLate } from '../within-time.ts';
+import { QueueUnavailable } from './queues.ts';
 
 const CODES = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOMEM', 'EACCES', 'EPERM', 'EROFS', 'EIO', 'EBUSY']);
 /** Of PostgreSQL: class 53 (disk full, out of memory), insufficient privilege, an error of the device. */
@@ -10,6 +12,28 @@ const STATES = /^(53...|42501|58030)$/;
 export function isOfMachine(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return CODES.has(code) || STATES.test(code) || /out of memory|could not allocate memory/i.test(messageOf(error));
+}
+
+/** What a Redis answers while it cannot take, or cannot yet take, what it is given; BullMQ puts words of its own around it. */
+const REFUSALS = /\b(OOM|MISCONF|READONLY|LOADING|NOREPLICAS|CLUSTERDOWN|MASTERDOWN|TRYAGAIN)\b/;
+const CONNECTIONS =
+  /ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|Connection is closed|operation was aborted|Stream isn't writeable/;
+
+/** The first word of a Redis that refuses: its memory or disk is full, it is still loading, or it is not the one that writes. */
+export const refusalOfRedis = (error: unknown): string | undefined => REFUSALS.exec(messageOf(error))?.[1];
+
+/** Redis coming and going. */
+export const isOfConnection = (error: unknown): boolean => CONNECTIONS.test(messageOf(error));
+
+/**
+ * Whether an error of the queue comes from the machine that it is on, and so passes without our doing: a Redis that is away, loads, fails
+ * over or is full, a disk that is. Whoever meets one waits, says so once, and goes on; nothing of what was to be done is given up.
+ */
+export function isPassing(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if (at instanceof QueueUnavailable || at instanceof TooLate || isOfMachine(at) || isOfConnection(at) || refusalOfRedis(at)) return true;
+  }
+  return false;
 }
 
 /** Whether something lies at this path. One that may not be looked at is not taken for missing: it throws. */

@@ -3,6 +3,7 @@ import { messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { TooLate, withinTime } from '../within-time.ts';
 import type { Backend } from './backend.ts';
+import { isOfConnection, refusalOfRedis } from './machine.ts';
 import { type NewJob, type Queue, type QueueEvents, type Queues, QueueUnavailable, type Worker, type WorkerSettings } from './queues.ts';
 
 const answerMs = 1_500;
@@ -28,7 +29,7 @@ export async function openQueues(options: { url?: string; folder: string; prefix
 
   const report = (error: Error) => {
     const reason = messageOf(error);
-    if (closing || isOfConnection(reason)) return;
+    if (closing || isOfConnection(error)) return;
     if (Date.now() - (errors.get(reason) ?? 0) < repeatedErrorMs) return;
     if (errors.size > 100) errors.clear();
     errors.set(reason, Date.now());
@@ -57,9 +58,9 @@ export async function openQueues(options: { url?: string; folder: string; prefix
       await backend.ready(AbortSignal.timeout(answerMs));
       return await withinTime(work(), end - Date.now());
     } catch (error) {
-      if (error instanceof TooLate || isOfConnection(messageOf(error)))
+      if (error instanceof TooLate || isOfConnection(error))
         throw new QueueUnavailable('the queue gives no answer; try again', { cause: error });
-      const refusal = refusalOfRedis(messageOf(error));
+      const refusal = refusalOfRedis(error);
       if (refusal) throw new QueueUnavailable(`Redis refuses (${refusal}); see its own log, then try again`, { cause: error });
       throw error;
     }
@@ -126,14 +127,4 @@ export async function openQueues(options: { url?: string; folder: string; prefix
 async function openBackend({ url, folder, log }: { url?: string; folder: string; log: Log }): Promise<Backend> {
   if (url === undefined) return (await import('./embedded.ts')).openEmbedded(folder, log);
   return (await import('./redis.ts')).openRedis(url, log);
-}
-
-/** Redis coming and going: said once, by the connection itself. */
-function isOfConnection(reason: string): boolean {
-  return /ECONNREFUSED|ECONNRESET|EPIPE|Connection is closed|operation was aborted/.test(reason);
-}
-
-/** Its memory or disk is full, or it is not the one that writes: the first word of what it says. */
-function refusalOfRedis(reason: string): string | undefined {
-  return /\b(OOM|MISCONF|READONLY|LOADING|NOREPLICAS|CLUSTERDOWN|MASTERDOWN)\b/.exec(reason)?.[1];
 }
