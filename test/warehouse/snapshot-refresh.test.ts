@@ -178,7 +178,7 @@ test('a changed, a new and a removed document are in it, and nothing else was re
   const warehouse = await filled(path);
   await warehouse.snapshot(published, 0o640);
   expect(await aboutOf(published)).toEqual([
-    { changed_rows: 0, newest_sk: 255, program: '0.1.0', duckdb: 'v1.5.6', format: 1, sorted: true },
+    { changed_rows: 0, newest_sk: 255, program: '0.1.0', duckdb: 'v1.5.5', format: 1, sorted: true },
   ]);
   const before = statSync(published).ino;
   await store(warehouse, 'daily_activity', [{ ...ACTIVITY, id: 'a-2025-02-03', day: '2025-02-04', met: { ...ACTIVITY.met, items: [7] } }]);
@@ -188,9 +188,9 @@ test('a changed, a new and a removed document are in it, and nothing else was re
   expect(statSync(published).ino).not.toBe(before);
   expect(statSync(published).mode & 0o777).toBe(0o640);
   expect(readdirSync(dirname(path)).sort()).toEqual(['snapshot.duckdb', 'warehouse.duckdb']);
-  // One document and four samples left for one document and one sample; one document came and one went; the rest is drift.
+  // One document and four samples left for one document and one sample; one document came and one went for a tombstone; the rest is drift.
   const [about] = (await aboutOf(published)) as [{ changed_rows: number; newest_sk: number; sorted: boolean }];
-  expect(about).toMatchObject({ changed_rows: 9, newest_sk: 257, sorted: false });
+  expect(about).toMatchObject({ changed_rows: 10, newest_sk: 257, sorted: false });
   await withDuckDB(published, async connection => {
     expect(
       await rowsOf(
@@ -201,6 +201,9 @@ test('a changed, a new and a removed document are in it, and nothing else was re
     expect(
       await rowsOf(connection, `SELECT id FROM daily_stress WHERE user_id = 'ann' AND (day > '2025-03-01' OR day < '2025-02-02')`),
     ).toEqual([{ id: 'new' }]);
+    expect(await rowsOf(connection, 'SELECT user_id, collection, id FROM sync.tombstones')).toEqual([
+      { user_id: 'ann', collection: 'daily_stress', id: 't-2025-02-01' },
+    ]);
   });
 });
 

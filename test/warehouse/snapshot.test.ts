@@ -62,6 +62,7 @@ const PUBLISHED = [
   'sync.missed_events',
   'sync.routes',
   'sync.runs',
+  'sync.tombstones',
   'sync.windows',
 ];
 
@@ -115,6 +116,7 @@ test('a snapshot holds what the warehouse holds, sorted, with its comments, with
       { table_name: 'routes' },
       { table_name: 'runs' },
       { table_name: 'snapshot' },
+      { table_name: 'tombstones' },
       { table_name: 'windows' },
     ]);
     const found = await connection.runAndReadAll(

@@ -18,6 +18,7 @@ export const PUBLISHED: ReadonlySet<string> = new Set([
   'sync.events',
   'sync.missed_events',
   'sync.rejected',
+  'sync.tombstones',
   'sync.drift',
   'sync.routes',
   'sync.accounts',
