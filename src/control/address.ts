@@ -1,15 +1,22 @@
 import { createHash } from 'node:crypto';
-import { chmodSync, mkdtempSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { chmodSync, lstatSync, mkdtempSync, readlinkSync, renameSync, rmdirSync, type Stats, symlinkSync, unlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
+import { RingneckError } from '../errors.ts';
 import { ensureFolder } from '../files.ts';
+import { findIdentity } from './identity.ts';
 
 /** The longest path that a socket may have everywhere is 103 bytes (macOS; Linux 107); this leaves room for the place where it is made. */
 const LONGEST_PATH = 100;
-const TEMPORARY_NAME = 'ringneck-door-';
+const SOCKET = 's';
 
 const doorPath = (folder: string) => join(resolve(folder), 'control.sock');
 const isTooLong = (path: string) => Buffer.byteLength(path) > LONGEST_PATH;
+
+/** What the names of a folder's places in the temporary folder begin with: those of its copy begin otherwise. */
+const placePrefix = (folder: string) => `ringneck-door-${shortHash(findIdentity(folder) ?? '')}-`;
+
+const shortHash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12);
 
 // Windows has no sockets in folders, but pipes with names of their own.
 const pipeName = (folder: string) =>
@@ -19,7 +26,9 @@ const pipeName = (folder: string) =>
 export function findAddress(folder: string): string | undefined {
   if (process.platform === 'win32') return pipeName(folder);
   const path = doorPath(folder);
-  return isTooLong(path) ? findLink(path) : path;
+  if (isTooLong(path)) return findLink(folder);
+  // A link here was made by nobody of us, and may lead to anybody.
+  return find(path)?.isSymbolicLink() ? undefined : path;
 }
 
 /** Where the owner listens: first at `listenAt`; `publish` then puts the socket where others look, in place of a dead owner's. */
@@ -35,9 +44,9 @@ export function ensureAddress(folder: string): Address {
   ensureFolder(folder);
   const path = doorPath(folder);
   const tooLong = isTooLong(path);
-  removeFormer(path);
-  const place = mkdtempSync(tooLong ? join(tmpdir(), TEMPORARY_NAME) : join(folder, '.door-'));
-  const listenAt = join(place, 's');
+  removeFormer(folder);
+  const place = mkdtempSync(tooLong ? join(tmpdir(), placePrefix(folder)) : join(folder, '.door-'));
+  const listenAt = join(place, SOCKET);
   return {
     listenAt,
     publish() {
@@ -48,23 +57,61 @@ export function ensureAddress(folder: string): Address {
         return;
       }
       renameSync(listenAt, path);
-      rmSync(place, { recursive: true });
+      removePlace(place);
     },
     remove() {
-      rmSync(path, { force: true });
-      rmSync(place, { recursive: true, force: true });
+      removeDoor(path);
+      removePlace(place);
     },
   };
 }
 
-/** What a dead owner left; its temporary folder too, when it is one of ours. */
-function removeFormer(path: string): void {
-  const place = dirname(findLink(path) ?? '');
-  if (place.startsWith(join(tmpdir(), TEMPORARY_NAME))) rmSync(place, { recursive: true, force: true });
-  rmSync(path, { force: true });
+/** What a dead owner left; its place in the temporary folder too. */
+function removeFormer(folder: string): void {
+  const path = doorPath(folder);
+  const former = findLink(folder);
+  if (former !== undefined) removePlace(dirname(former));
+  removeDoor(path);
 }
 
-function findLink(path: string): string | undefined {
+/** A socket or link: a door can have been nothing else. */
+function removeDoor(path: string): void {
+  const found = find(path);
+  if (found === undefined) return;
+  if (!found.isSocket() && !found.isSymbolicLink()) throw new RingneckError(`${path} is no socket: move it away.`);
+  unlinkSync(path);
+}
+
+/** Takes the socket out of a place that we made, and then the place; whatever else somebody put into it stays. */
+function removePlace(place: string): void {
+  if (!isOurs(find(place))) return;
+  const socket = join(place, SOCKET);
+  if (find(socket)?.isSocket()) unlinkSync(socket);
+  try {
+    rmdirSync(place);
+  } catch {
+    // It is not empty.
+  }
+}
+
+/** The socket that the door's link leads to, where that is in a place that this user made for this folder. */
+function findLink(folder: string): string | undefined {
+  const target = readLink(doorPath(folder));
+  if (target === undefined || basename(target) !== SOCKET) return undefined;
+  const place = dirname(target);
+  return basename(place).startsWith(placePrefix(folder)) && isOurs(find(place)) ? target : undefined;
+}
+
+/** A real folder of this user's, which nobody else may enter. */
+function isOurs(found: Stats | undefined): boolean {
+  return found?.isDirectory() === true && found.uid === process.getuid?.() && (found.mode & 0o077) === 0;
+}
+
+function find(path: string): Stats | undefined {
+  return lstatSync(path, { throwIfNoEntry: false });
+}
+
+function readLink(path: string): string | undefined {
   try {
     return readlinkSync(path);
   } catch {

@@ -1,7 +1,8 @@
 import { RingneckError, TryLaterError } from '../errors.ts';
 import { version as packageVersion } from '../version.ts';
 import { findAddress } from './address.ts';
-import { call, type Owner, type Patience } from './call.ts';
+import { call, type Patience } from './call.ts';
+import { findWarehouseIdentity } from './identity.ts';
 import type { EventOf, InputOf, Operations, ResultOf } from './operations.ts';
 import { send, textOf } from './request.ts';
 
@@ -26,36 +27,53 @@ const nobodyThere = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED', 'ENOTSOCK', 'ECONNRESE
 
 /**
  * The door of whoever owns the folder; undefined when nobody answers there. An owner that is there and does not answer, or is of another version,
- * is a TryLaterError. (Version and patience are for tests.)
+ * is a TryLaterError; one that owns another warehouse is refused. (Version and patience are for tests.)
  */
 export async function findDoor<Own extends Operations>(
   folder: string,
   { version = packageVersion, patience = usualPatience }: { version?: string; patience?: Patience } = {},
 ): Promise<Door<Own> | undefined> {
   const address = findAddress(folder);
-  const owner = address === undefined ? undefined : await findOwner(folder, address, patience.firstWordMs);
+  if (address === undefined) return undefined;
+  const find = () => findOwner(folder, address, patience.firstWordMs);
+  let owner = await find();
   if (owner === undefined) return undefined;
   if (owner.version !== version) {
     throw new TryLaterError(
       `${folder} is owned by ringneck ${owner.version} (PID ${owner.pid}), and this is ringneck ${version}: restart \`ringneck up\`.`,
     );
   }
+  // An erasing may have put another file in its place between the two looks at it.
+  if (!owner.ours) owner = (await find()) ?? owner;
+  if (!owner.ours) {
+    throw new RingneckError(
+      `The process that answers at ${address} (PID ${owner.pid}) owns another warehouse than ${folder}: stop it, or remove that socket.`,
+    );
+  }
+  const { pid } = owner;
   return {
-    pid: owner.pid,
+    pid,
     async call(name, input, options = {}) {
       const onEvent = options.onEvent as ((event: unknown) => void) | undefined;
-      const result = await call(owner, { name, input, onEvent, signal: options.signal, patience });
+      const result = await call({ folder, address, pid }, { name, input, onEvent, signal: options.signal, patience });
       // Both sides are of one version, so the result has the type that the operation is declared with.
       return result as ResultOf<Own[typeof name]>;
     },
   };
 }
 
-async function findOwner(folder: string, address: string, patienceMs: number): Promise<(Owner & { version: string }) | undefined> {
+interface Found {
+  version: string;
+  pid: number;
+  /** Whether what it owns is the warehouse that lies in our folder. */
+  ours: boolean;
+}
+
+async function findOwner(folder: string, address: string, patienceMs: number): Promise<Found | undefined> {
   try {
     const response = await send(address, { method: 'GET', path: '/version', signal: AbortSignal.timeout(patienceMs) });
-    const { version, pid } = JSON.parse(await textOf(response)) as { version: string; pid: number };
-    return { version, pid, folder, address };
+    const { version, pid, warehouse } = JSON.parse(await textOf(response)) as { version: string; pid: number; warehouse?: string };
+    return { version, pid, ours: warehouse === findWarehouseIdentity(folder) };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
     if (nobodyThere.includes(code)) return undefined;

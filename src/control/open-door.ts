@@ -6,6 +6,7 @@ import type { Log } from '../log.ts';
 import { version as packageVersion } from '../version.ts';
 import { ensureAddress } from './address.ts';
 import { beginAnswer } from './answer.ts';
+import { findWarehouseIdentity } from './identity.ts';
 import { type Call, isDetached, type Line, type Operations } from './operations.ts';
 
 const CLOSE_PATIENCE_MS = 10_000;
@@ -60,7 +61,8 @@ export async function openDoor<Own extends Operations>({
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [kind, name = '', id = '', verb] = (request.url ?? '').split('/').slice(1).map(decodeURIComponent);
-    if (request.method === 'GET' && request.url === '/version') response.end(JSON.stringify({ version, pid: process.pid }));
+    if (request.method === 'GET' && request.url === '/version')
+      response.end(JSON.stringify({ version, pid: process.pid, warehouse: findWarehouseIdentity(folder) }));
     else if (request.method === 'POST' && kind === 'operations' && verb === 'stop') stop(id, response);
     else if (request.method === 'POST' && kind === 'operations' && !id) await run(name, request, response);
     else refuse(response, 404, 'there is nothing here');

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { findDoor } from '../../src/control/find-door.ts';
+import { findWarehouseIdentity } from '../../src/control/identity.ts';
 import { openDoor } from '../../src/control/open-door.ts';
 import type { OperationContext, Operations } from '../../src/control/operations.ts';
 import { RingneckError, TryLaterError, UsageError } from '../../src/errors.ts';
@@ -415,7 +416,8 @@ test('an owner that accepts and says nothing is named', async () => {
 
 const head = 'HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n';
 const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
-const hello = `HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${JSON.stringify({ version: '1', pid: 77 })}`;
+const hello = () =>
+  `HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${JSON.stringify({ version: '1', pid: 77, warehouse: findWarehouseIdentity(folder) })}`;
 
 test.each([
   ['says nothing', '', false, /^No answer from the process that owns .* \(PID 77\)/],
@@ -426,7 +428,7 @@ test.each([
   await impostor(socket =>
     socket.once('data', data => {
       const isCall = data.toString().startsWith('POST');
-      if (!isCall || ends) socket.end(isCall ? answer : hello);
+      if (!isCall || ends) socket.end(isCall ? answer : hello());
       else socket.write(answer);
     }),
   );

@@ -1,0 +1,13 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Which warehouse a data folder holds: device and inode of its file, or of the folder while it has none. A copy is another. */
+export function findWarehouseIdentity(folder: string): string | undefined {
+  return findIdentity(join(folder, 'warehouse.duckdb')) ?? findIdentity(folder);
+}
+
+/** Device and inode of what a path leads to. */
+export function findIdentity(path: string): string | undefined {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats && `${stats.dev}:${stats.ino}`;
+}
