@@ -1,5 +1,5 @@
 import { DelayedError, type Job } from 'bullmq';
-import { messageOf } from '../src/errors.ts';
+import { detailOf, messageOf } from '../src/errors.ts';
 import type { Account } from './accounts.ts';
 import { findAccount } from './accounts.ts';
 import { delay } from './delay.ts';
@@ -39,7 +39,7 @@ async function attempt(
     await collect(pipeline, job, lock, probing);
   } catch (error) {
     if (error instanceof DelayedError || job.attemptsMade + 1 < ATTEMPTS) throw error;
-    await pipeline.runs.find(job.data.runId)?.settle(job.data, 'failed', messageOf(error), kindOf(error));
+    await pipeline.runs.find(job.data.runId)?.settle(job.data, 'failed', messageOf(error), kindOf(error), detailOf(error));
   }
 }
 
@@ -113,9 +113,9 @@ async function resolve(
         // What the refusal means is unknown while the probe has no answer: that is decided as the probe's own error.
         return resolve(pipeline, run, job, lock, account, unclear, probing);
       }
-      return settle(pipeline, run, job.data, 'not_authorised', messageOf(error), kindOf(error));
+      return settle(pipeline, run, job.data, 'not_authorised', messageOf(error), kindOf(error), detailOf(error));
     case 'settle':
-      return settle(pipeline, run, job.data, decision.outcome, decision.reason, kindOf(error));
+      return settle(pipeline, run, job.data, decision.outcome, decision.reason, kindOf(error), detailOf(error));
   }
 }
 
@@ -146,6 +146,7 @@ async function settle(
   outcome: Outcome,
   reason?: string,
   kind: string = outcome,
+  detail?: string,
 ): Promise<void> {
   try {
     await pipeline.warehouse.record([windowEntry(window, { outcome, reason, committedAt: pipeline.warehouse.moments.next() })]);
@@ -154,5 +155,5 @@ async function settle(
     run.suspend(error);
     return;
   }
-  await run.settle(window, outcome, reason, kind);
+  await run.settle(window, outcome, reason, kind, detail);
 }

@@ -28,7 +28,10 @@ export interface Failure {
   from: string | null;
   to: string | null;
   kind: string;
+  /** In our own words: it is logged, and told to RINGNECK_ON_FAILURE. */
   message: string;
+  /** The service's own sentence, for whoever asked. */
+  detail?: string;
 }
 
 export interface Progress {
@@ -211,24 +214,24 @@ export class Run {
   }
 
   /** A window has its outcome, which is in the ledger. A job that ran twice settles once. */
-  async settle(window: WindowJob, outcome: Outcome, reason: string | undefined, kind: string): Promise<void> {
+  async settle(window: WindowJob, outcome: Outcome, reason: string | undefined, kind: string, detail?: string): Promise<void> {
     if (!this.isPending(window)) return;
     this.#pending.delete(window.number);
     this.#queued.set(window.userId, (this.#queued.get(window.userId) ?? 1) - 1);
     if (outcome === 'complete' || outcome === 'not_offered') this.progress.windows.done++;
     else if (outcome !== 'stopped') {
       this.progress.windows.failed++;
-      this.#addFailure(window, kind, reason ?? outcome);
+      this.#addFailure(window, kind, reason ?? outcome, detail);
     }
     await this.#advance(window.userId);
   }
 
   /** Failures of one collection for one reason are one failure over their whole range. */
-  #addFailure({ userId, collection, startAt, endAt }: PlannedWindow, kind: string, message: string): void {
+  #addFailure({ userId, collection, startAt, endAt }: PlannedWindow, kind: string, message: string, detail?: string): void {
     const from = startAt === null ? null : formatDay(Math.floor(startAt / MICROS_PER_DAY));
     const to = endAt === null ? null : formatDay(Math.ceil(endAt / MICROS_PER_DAY) - 1);
     const same = this.failures.find(f => f.user_id === userId && f.collection === collection && f.kind === kind && f.message === message);
-    if (!same) this.failures.push({ user_id: userId, collection, from, to, kind, message });
+    if (!same) this.failures.push({ user_id: userId, collection, from, to, kind, message, ...(detail === undefined ? {} : { detail }) });
     else {
       if (from && (!same.from || from < same.from)) same.from = from;
       if (to && (!same.to || to > same.to)) same.to = to;

@@ -26,7 +26,18 @@ export class TryLaterError extends RingneckError {
   }
 }
 
-/** The text of anything thrown. */
+/** The service's own sentence about an error, or about what caused it: for whoever asked, and never stored or logged. */
+export function detailOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  return 'detail' in error && typeof error.detail === 'string' ? error.detail : detailOf(error.cause);
+}
+
+/** The text for the terminal of whoever asked. */
+export const shownMessageOf = (error: unknown): string => withDetail(messageOf(error), detailOf(error));
+
+export const withDetail = (message: string, detail: string | undefined): string => (detail ? `${message} (it says: ${detail})` : message);
+
+/** The text of anything thrown, in our own words. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

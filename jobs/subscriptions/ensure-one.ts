@@ -1,7 +1,7 @@
 import { dataTypeOf, namesOf } from '../../schema/webhook.ts';
 import { ServiceError } from '../../src/client/error.ts';
 import type { SubscriptionClient, TheirSubscription } from '../../src/client/subscriptions.ts';
-import { messageOf } from '../../src/errors.ts';
+import { detailOf, messageOf } from '../../src/errors.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { concealQuery, isOurs } from './callback-url.ts';
 import { dueAt, expiredRow, isExpired } from './expiry.ts';
@@ -26,6 +26,8 @@ export interface Round {
   failed: Set<string>;
   /** Why some could not be renewed or turned to our callback. */
   notKept: Map<string, string>;
+  /** What the service said of those that failed, for whoever asked. */
+  details: Map<string, string>;
 }
 
 /**
@@ -40,7 +42,7 @@ export async function ensureOne(round: Round, kind: Kind, before: SubscriptionRo
     return await create(round, kind, before);
   } catch (error) {
     if (!isOfOne(error)) throw error;
-    round.failed.add(keyOf(kind));
+    noteFailure(round, kind, error);
     if (before?.state === 'active' && !round.lost.includes(keyOf(kind))) return stand(round, kind, before, error);
     const state = before?.state === 'active' || before?.state === 'lost' ? 'lost' : 'refused';
     return inactiveRow(round, kind, before, state, `not made yet: ${messageOf(error)}`);
@@ -83,7 +85,7 @@ async function renew(
 
 /** What an error leaves of one: it takes nothing away before the life that it has is over. */
 function stand(round: Round, kind: Kind, row: SubscriptionRow, error: ServiceError): SubscriptionRow {
-  round.failed.add(keyOf(kind));
+  noteFailure(round, kind, error);
   round.notKept.set(keyOf(kind), messageOf(error));
   return isExpired(row, round.warehouse) ? expiredRow(round, row, messageOf(error)) : row;
 }
@@ -103,7 +105,7 @@ async function redirect(round: Round, kind: Kind, before: SubscriptionRow | unde
     if (theirs) await client.remove(id);
     return undefined;
   } catch (error) {
-    if (isAbout(error, 'callback_url')) return refuseCallback(round, kind, before, messageOf(error));
+    if (isAbout(error, 'callback_url')) return refuseCallback(round, kind, before, messageOf(error), detailOf(error));
     throw error;
   }
 }
@@ -116,23 +118,30 @@ async function create(round: Round, kind: Kind, before: SubscriptionRow | undefi
     try {
       return activeRow(round, kind, before, await round.client.create(eventType, name), true);
     } catch (error) {
-      if (isAbout(error, 'callback_url')) return refuseCallback(round, kind, before, messageOf(error));
+      if (isAbout(error, 'callback_url')) return refuseCallback(round, kind, before, messageOf(error), detailOf(error));
       if (isAbout(error, 'data_type')) {
         round.notOffered.add(name);
         continue;
       }
       if (!(error instanceof ServiceError) || error.kind !== 'invalid_request') throw error;
-      round.failed.add(keyOf(kind));
+      noteFailure(round, kind, error);
       return inactiveRow(round, kind, before, 'refused', error.status === 409 ? existsUnknown(round) : messageOf(error));
     }
   }
   return inactiveRow(round, kind, before, 'not_offered', 'the service knows no such kind of data; asked again at the next start');
 }
 
+function noteFailure(round: Round, kind: Kind, error: unknown): void {
+  round.failed.add(keyOf(kind));
+  const detail = detailOf(error);
+  if (detail) round.details.set(keyOf(kind), detail);
+}
+
 /** The one callback is shared by all: they are not tried one after the other. */
-function refuseCallback(round: Round, kind: Kind, before: SubscriptionRow | undefined, said: string): SubscriptionRow {
+function refuseCallback(round: Round, kind: Kind, before: SubscriptionRow | undefined, said: string, detail?: string): SubscriptionRow {
   round.callbackRefused = said;
   round.failed.add(keyOf(kind));
+  if (detail) round.details.set(keyOf(kind), detail);
   return inactiveRow(
     round,
     kind,

@@ -9,7 +9,7 @@ export interface EnsureParts extends Pick<Round, 'client' | 'warehouse' | 'callb
   log: Log;
 }
 
-export interface Ensured extends Pick<Round, 'failed' | 'notKept'> {
+export interface Ensured extends Pick<Round, 'failed' | 'notKept' | 'details'> {
   /** One for each kind of data and operation, but for those that could not be asked for at all. */
   rows: SubscriptionRow[];
 }
@@ -23,7 +23,7 @@ export async function ensureSubscriptions({ dataTypes, log, ...parts }: EnsurePa
   const { client, warehouse } = parts;
   const known = await readSubscriptions(warehouse);
   const listed = await client.list();
-  const round: Round = { ...parts, listed, lost: [], redirected: [], failed: new Set(), notKept: new Map() };
+  const round: Round = { ...parts, listed, lost: [], redirected: [], failed: new Set(), notKept: new Map(), details: new Map() };
   const rows: SubscriptionRow[] = [];
   const news: SubscriptionRow[] = [];
   try {
@@ -44,7 +44,7 @@ export async function ensureSubscriptions({ dataTypes, log, ...parts }: EnsurePa
       log[level]({ subscriptions: some.map(keyOf), state: some[0]!.state, reason }, 'there is no subscription');
     }
   }
-  return { rows, failed: round.failed, notKept: round.notKept };
+  return { rows, failed: round.failed, notKept: round.notKept, details: round.details };
 }
 
 function groupByReason(rows: readonly SubscriptionRow[]): Map<string | null, SubscriptionRow[]> {

@@ -1,6 +1,6 @@
 import { dataTypeOf, type Operation } from '../../schema/webhook.ts';
 import type { SubscriptionClient } from '../../src/client/subscriptions.ts';
-import { messageOf } from '../../src/errors.ts';
+import { shownMessageOf } from '../../src/errors.ts';
 import type { LedgerEntry } from '../../src/warehouse/literals.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { isOurs } from './callback-url.ts';
@@ -36,7 +36,7 @@ export async function removeSubscriptions(parts: {
       if (await client.remove(id)) result.removed++;
     } catch (error) {
       if (!isOfOne(error)) throw error;
-      result.failed.push({ ...kind, reason: messageOf(error) });
+      result.failed.push({ ...kind, reason: shownMessageOf(error) });
       return;
     }
     const before = known.get(keyOf(kind));

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { lastDays } from '../../jobs/backfill.ts';
 import type { DayRange } from '../../jobs/windows.ts';
-import { UsageError } from '../errors.ts';
+import { UsageError, withDetail } from '../errors.ts';
 import { interruptible } from './interrupt.ts';
 import type { BackfillInput, NightlyInput, RunReport } from './operations.ts';
 import { collect, parseDay, wholeNumber, withExample } from './options.ts';
@@ -121,7 +121,7 @@ function printReport(report: RunReport, plan: boolean): void {
     remark(
       formatTable(
         ['failed', 'collection', 'from', 'to', 'kind', 'why'],
-        failures.map(f => [f.user_id, f.collection, f.from, f.to, f.kind, f.message]),
+        failures.map(f => [f.user_id, f.collection, f.from, f.to, f.kind, withDetail(f.message, f.detail)]),
       ),
     );
   }

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline/promises';
 import { addDays, dayOfMicros } from '../../schema/instant.ts';
 import { readSettings, type Settings } from '../config.ts';
 import { findDoor } from '../control/find-door.ts';
-import { messageOf, RingneckError, TryLaterError, UsageError } from '../errors.ts';
+import { messageOf, RingneckError, TryLaterError, UsageError, withDetail } from '../errors.ts';
 import { ensureFolder } from '../files.ts';
 import { createLog } from '../log.ts';
 import { type Announced, createLines, demoWebhooks, openDemoReceiver, showLife } from './demo-life.ts';
@@ -63,7 +63,8 @@ export async function runDemo({ days, to, keep, wait }: DemoOptions, signal: Abo
       .finally(() => progress.end());
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
     if (report.state === 'stopped') throw signal.reason;
-    if (report.failures.length) throw new RingneckError(`the backfill failed: ${report.failures[0]!.message}`);
+    if (report.failures.length)
+      throw new RingneckError(`the backfill failed: ${withDetail(report.failures[0]!.message, report.failures[0]!.detail)}`);
     printLine(
       `   ${formatCount(report.documents)} documents and ${formatCount(report.samples)} samples in ${seconds} s, ${formatCount(report.requests)} requests`,
     );

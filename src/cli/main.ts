@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander';
-import { messageOf, RingneckError } from '../errors.ts';
+import { messageOf, RingneckError, shownMessageOf } from '../errors.ts';
 import { Interrupted } from './interrupt.ts';
 import { remark } from './print.ts';
 import { createProgram } from './program.ts';
@@ -27,7 +27,7 @@ try {
     // Commander has said what is wrong; 0 is --help and --version.
     process.exitCode = error.exitCode === 0 ? 0 : 2;
   } else {
-    remark(`ringneck: ${messageOf(error)}`);
+    remark(`ringneck: ${shownMessageOf(error)}`);
     // What the operating system refuses is no bug of ours: its line says it all.
     if (!(error instanceof RingneckError) && !isOfSystem(error)) remark(String((error as Error)?.stack ?? error));
     process.exitCode = error instanceof RingneckError ? error.exitCode : 1;

@@ -21,7 +21,7 @@ import { reportWebhooks, type WebhookStatus } from '../../jobs/webhook-status.ts
 import type { DayRange } from '../../jobs/windows.ts';
 import { ServiceError } from '../client/error.ts';
 import type { OperationContext } from '../control/operations.ts';
-import { messageOf, UsageError } from '../errors.ts';
+import { messageOf, shownMessageOf, UsageError } from '../errors.ts';
 import { coverageOperations } from './coverage/operations.ts';
 import { doctorOperations } from './doctor/examine.ts';
 import { eraseOperations } from './erase/operations.ts';
@@ -240,9 +240,9 @@ async function greet(owner: Owner, account: Account, token: string): Promise<Acc
   } catch (error) {
     if (error instanceof ServiceError && (error.kind === 'unauthorized' || error.kind === 'forbidden')) {
       const parked = await setAccountState(warehouse, account, 'parked', `${error.kind}: ${error.message}`);
-      return { ...reportOf(parked), warning: `the service refuses the token: ${error.message}` };
+      return { ...reportOf(parked), warning: `the service refuses the token: ${shownMessageOf(error)}` };
     }
-    return { ...reportOf(account), warning: `the token could not be tried: ${messageOf(error)}` };
+    return { ...reportOf(account), warning: `the token could not be tried: ${shownMessageOf(error)}` };
   }
 }
 

@@ -1,4 +1,4 @@
-import { kindsOf } from '../../jobs/subscriptions/subscription-rows.ts';
+import { keyOf, kindsOf } from '../../jobs/subscriptions/subscription-rows.ts';
 import { reportSubscriptions, type SubscriptionReport } from '../../jobs/webhook-status.ts';
 import { TryLaterError } from '../errors.ts';
 import type { Owner } from './owner.ts';
@@ -6,7 +6,7 @@ import type { Owner } from './owner.ts';
 export interface EnsureReport {
   active: number;
   wanted: number;
-  problems: { event_type: string; data_type: string; state: string; reason: string | null }[];
+  problems: { event_type: string; data_type: string; state: string; reason: string | null; detail?: string }[];
 }
 
 export interface RemoveReport {
@@ -24,13 +24,22 @@ export function subscriptionOperations(owner: Owner) {
     async subscriptionsEnsure(_: Record<string, never>): Promise<EnsureReport> {
       const keeper = await owner.keeper();
       if (!keeper.started) throw nobodyListens();
-      const { rows } = await keeper.ensure();
+      const { rows, details } = await keeper.ensure();
       const dataTypes = owner.warehouse.mappings.map(({ resource }) => resource.dataType);
       const problems = rows.filter(({ state }) => state !== 'active');
       return {
         active: rows.length - problems.length,
         wanted: kindsOf(dataTypes).length,
-        problems: problems.map(({ eventType, dataType, state, reason }) => ({ event_type: eventType, data_type: dataType, state, reason })),
+        problems: problems.map(row => {
+          const detail = details.get(keyOf(row));
+          return {
+            event_type: row.eventType,
+            data_type: row.dataType,
+            state: row.state,
+            reason: row.reason,
+            ...(detail ? { detail } : {}),
+          };
+        }),
       };
     },
 

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { SubscriptionReport } from '../../jobs/webhook-status.ts';
 import { findDoor } from '../control/find-door.ts';
+import { withDetail } from '../errors.ts';
 import type { OwnerOperations } from './operations.ts';
 import { withExample } from './options.ts';
 import { perform } from './perform.ts';
@@ -35,7 +36,12 @@ export function addSubscriptions(program: Command): void {
     if (options.json) return printJson(report);
     printLine(`${active} of ${wanted} subscriptions are active`);
     if (!problems.length) return;
-    const rows = problems.map(problem => [problem.data_type, problem.event_type, problem.state, problem.reason]);
+    const rows = problems.map(problem => [
+      problem.data_type,
+      problem.event_type,
+      problem.state,
+      problem.reason && withDetail(problem.reason, problem.detail),
+    ]);
     remark(formatTable(['data type', 'event type', 'state', 'reason'], rows));
   });
 

@@ -59,9 +59,9 @@ function readStatus(question: Question<unknown>, answer: Answer, now: number): F
     return { error: new ServiceError(kind, question.route, message, { status }), again: false };
   }
   const detail = status < 500 ? findDetail(question, answer.body) : undefined;
-  const message = detail ? `answered ${status}: ${detail}` : `answered ${status}`;
+  const message = `answered ${status}`;
   if (kind === 'rate_limited') {
-    const error = new ServiceError(kind, question.route, message, { status, retryAfterMs: parseRateLimitMs(headers, now) });
+    const error = new ServiceError(kind, question.route, message, { status, detail, retryAfterMs: parseRateLimitMs(headers, now) });
     return { error, again: true, tier: /^app/i.test(findHeader(headers, 'x-ratelimit-tier') ?? '') ? 'application' : 'token' };
   }
   const retryAfterMs = kind === 'unavailable' ? findRetryAfterMs(headers, now) : undefined;
@@ -72,6 +72,7 @@ function readStatus(question: Question<unknown>, answer: Answer, now: number): F
       retryAfterMs,
       ofService: detail !== undefined,
       field: findField(answer.body),
+      detail,
     }),
     again: kind === 'unavailable' && status !== 501,
   };

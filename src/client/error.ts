@@ -26,9 +26,10 @@ export interface ServiceErrorDetails {
   retryAfterMs?: number | undefined;
   ofService?: boolean | undefined;
   field?: string | undefined;
+  detail?: string | undefined;
 }
 
-/** A request to the service that came to nothing. The text holds no token and no query. */
+/** A request to the service that came to nothing. The text holds no token, no query and no word of the service's. */
 export class ServiceError extends Error {
   readonly kind: ServiceErrorKind;
   /** The path, with `{document_id}` for an id; before it the method, where that is not GET. */
@@ -40,6 +41,8 @@ export class ServiceError extends Error {
   readonly ofService: boolean;
   /** The part of the request that a validation error speaks of: the last of its `loc`. */
   declare readonly field?: string;
+  /** Private, so that no log that writes all properties of an error has it. */
+  readonly #detail: string | undefined;
 
   constructor(kind: ServiceErrorKind, route: string, message: string, details: ServiceErrorDetails = {}) {
     super(`${route.startsWith('/') ? 'GET ' : ''}${route}: ${message}`);
@@ -47,8 +50,14 @@ export class ServiceError extends Error {
     this.kind = kind;
     this.route = route;
     this.ofService = details.ofService ?? false;
+    this.#detail = details.detail;
     if (details.status !== undefined) this.status = details.status;
     if (details.field !== undefined) this.field = details.field;
     if (details.retryAfterMs !== undefined) this.retryAfterMs = details.retryAfterMs;
+  }
+
+  /** The service's own sentence: for whoever asked. It may tell of a person, and is neither stored nor logged. */
+  get detail(): string | undefined {
+    return this.#detail;
   }
 }

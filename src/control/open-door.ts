@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf, RingneckError, TryLaterError } from '../errors.ts';
+import { messageOf, RingneckError, shownMessageOf, TryLaterError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { version as packageVersion } from '../version.ts';
 import { ensureAddress } from './address.ts';
@@ -130,7 +130,7 @@ async function finalLine(run: () => Promise<unknown>, signal: AbortSignal): Prom
     // What an aborted operation throws is a consequence; the reason says what happened.
     const error = signal.aborted && !(thrown instanceof RingneckError) ? signal.reason : thrown;
     const { name, exitCode } = error instanceof RingneckError ? error : new RingneckError('');
-    return { line: formatLine({ error: { name, message: messageOf(error), exitCode } }), error };
+    return { line: formatLine({ error: { name, message: shownMessageOf(error), exitCode } }), error };
   }
 }
 

@@ -19,7 +19,10 @@ export async function runHere(args: readonly string[], { env = {}, input = '' }:
   running = what;
   // The compiled program: the processes that it starts lie beside it.
   const load = <Module>(path: string) => import(join(inject('compiled'), 'src', path)) as Promise<Module>;
-  const [{ createProgram }, { messageOf, RingneckError }] = await Promise.all([load<Program>('cli/program.js'), load<Errors>('errors.js')]);
+  const [{ createProgram }, { RingneckError, shownMessageOf }] = await Promise.all([
+    load<Program>('cli/program.js'),
+    load<Errors>('errors.js'),
+  ]);
   const outer = { ...process.env };
   const outerCode = process.exitCode;
   const output = { stdout: '', stderr: '' };
@@ -39,7 +42,7 @@ export async function runHere(args: readonly string[], { env = {}, input = '' }:
     if (error instanceof CommanderError) return { code: error.exitCode === 0 ? 0 : 2, ...output };
     const isOurs = error instanceof RingneckError;
     if (!isOurs && !(error instanceof Error && 'syscall' in error)) throw error;
-    return { code: isOurs ? error.exitCode : 1, ...output, stderr: `${output.stderr}ringneck: ${messageOf(error)}\n` };
+    return { code: isOurs ? error.exitCode : 1, ...output, stderr: `${output.stderr}ringneck: ${shownMessageOf(error)}\n` };
   } finally {
     for (const spy of [...spies, stdin]) spy.mockRestore();
     setEnvironment(outer);

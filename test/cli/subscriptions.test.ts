@@ -126,7 +126,7 @@ test('without webhooks there is nothing to list, and with a wrong secret it says
   const refused = await ringneck(['subscriptions', 'list'], { env: wrong });
   expect([refused.code, refused.stdout]).toEqual([1, '']);
   expect(refused.stderr).toMatch(
-    /^ringneck: GET \/v2\/webhook\/subscription: answered 401: .*check RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET\n$/,
+    /^ringneck: GET \/v2\/webhook\/subscription: answered 401: check RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET \(it says: .+\)\n$/,
   );
   expect(refused.stderr).not.toContain('not-for-logs');
 });

@@ -37,7 +37,7 @@ test('a document that is missing, or is none', async () => {
   const { service, client } = await set({ [`${READINESS}/*`]: { status: 404, json: { detail: 'Document not found.' } } });
   const error = await errorOf(client.document(readiness, 'identifier', { token: TOKEN }));
   expect(error).toMatchObject({ kind: 'not_found', route: `${READINESS}/{document_id}` });
-  expect(error.message).toBe(`GET ${READINESS}/{document_id}: answered 404: Document not found.`);
+  expect([error.message, error.detail]).toEqual([`GET ${READINESS}/{document_id}: answered 404`, 'Document not found.']);
   for (const json of [null, [], 'text']) {
     service.on(`${READINESS}/*`, { json });
     expect(await errorOf(client.document(readiness, 'a', { token: TOKEN }))).toMatchObject({ kind: 'malformed' });

@@ -54,19 +54,21 @@ test.each<[number, object]>([
   expect(noted).toEqual([`GET ${READINESS} ${status}`]);
 });
 
-test('the service’s sentence is shown: short, in one line, without the token', async () => {
+test('the service’s sentence is apart from our message: short, in one line, without the token', async () => {
   const { service, client } = await set({
     [READINESS]: { status: 400, json: { detail: `Bad\r\n\u001b[31m ${TOKEN} ${'x'.repeat(999)}` } },
   });
-  const { message } = await errorOf(readAll(client.documents(readiness, RANGE)));
-  expect(message).toMatch(/^GET \/v2\/usercollection\/daily_readiness: answered 400: Bad \[31m … x+$/);
-  expect(message.length).toBeLessThan(300);
+  const { message, detail } = await errorOf(readAll(client.documents(readiness, RANGE)));
+  expect(message).toBe('GET /v2/usercollection/daily_readiness: answered 400');
+  expect(detail).toMatch(/^Bad \[31m … x+$/);
+  expect(detail!.length).toBeLessThan(300);
 
   service.on(READINESS, { status: 422, json: { detail: [{ loc: ['query', 'end'], msg: 'not a date', type: 'x', input: '2025-01-0x' }] } });
-  expect((await errorOf(readAll(client.documents(readiness, RANGE)))).message).toContain('answered 422: query.end: not a date');
+  expect((await errorOf(readAll(client.documents(readiness, RANGE)))).detail).toBe('query.end: not a date');
   for (const json of [null, {}, { detail: 7 }, { detail: [] }, { detail: [null] }]) {
     service.on(READINESS, { status: 400, json });
-    expect((await errorOf(readAll(client.documents(readiness, RANGE)))).message).toBe(`GET ${READINESS}: answered 400`);
+    const { message, detail } = await errorOf(readAll(client.documents(readiness, RANGE)));
+    expect([message, detail]).toEqual([`GET ${READINESS}: answered 400`, undefined]);
   }
 });
 

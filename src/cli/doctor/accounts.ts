@@ -1,6 +1,6 @@
 import { type Account, listAccounts } from '../../../jobs/accounts.ts';
 import { isRefusal, probeAccount } from '../../../jobs/probe.ts';
-import { messageOf, UsageError } from '../../errors.ts';
+import { shownMessageOf, UsageError } from '../../errors.ts';
 import { withinTime } from '../../within-time.ts';
 import type { Owner } from '../owner.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
@@ -51,9 +51,9 @@ async function examineAccount(owner: Owner, { userId, state, reason }: Account):
     if (isRefusal(error)) {
       const mend =
         error.kind === 'unauthorized' ? anew : 'the membership has lapsed or a permission is missing: that is for its holder to mend';
-      return fail('accounts', `the service refuses ${userId} (${error.message})`, mend);
+      return fail('accounts', `the service refuses ${userId} (${shownMessageOf(error)})`, mend);
     }
     const mend = error instanceof UsageError ? 'do what it says' : 'see what is said of the service; the account itself may be well';
-    return fail('accounts', `${userId} could not be tried (${messageOf(error)})`, mend);
+    return fail('accounts', `${userId} could not be tried (${shownMessageOf(error)})`, mend);
   }
 }

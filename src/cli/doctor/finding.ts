@@ -1,4 +1,4 @@
-import { messageOf } from '../../errors.ts';
+import { shownMessageOf } from '../../errors.ts';
 import { withinTime } from '../../within-time.ts';
 
 /** What a check found: plain JSON. */
@@ -21,6 +21,6 @@ export async function examined(check: string, ms: number, work: () => Promise<Fi
   try {
     return await withinTime(work(), ms);
   } catch (error) {
-    return [fail(check, messageOf(error), 'see the message; if it stays so, run again with RINGNECK_LOG_LEVEL=debug')];
+    return [fail(check, shownMessageOf(error), 'see the message; if it stays so, run again with RINGNECK_LOG_LEVEL=debug')];
   }
 }

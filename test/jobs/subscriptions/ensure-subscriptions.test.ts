@@ -233,7 +233,7 @@ test('an error of one subscription leaves the others alone, and one of all is to
   await nextRound();
   expect(await readWanted(warehouse)).toEqual({
     wanted: 'ensured',
-    problem: 'GET /v2/webhook/subscription: answered 401: Unknown client.: check RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET',
+    problem: 'GET /v2/webhook/subscription: answered 401: check RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET',
   });
   expect(timers.map(({ ms }) => ms)).toEqual([60_000, 120_000]);
   expect(await reportWebhooks(warehouse, settings, () => clock.ms)).toMatchObject({
