@@ -2,6 +2,7 @@ import { DelayedError, type Job } from 'bullmq';
 import { detailOf, messageOf } from '../src/errors.ts';
 import type { Account } from './accounts.ts';
 import { findAccount } from './accounts.ts';
+import type { WindowResult } from './collections.ts';
 import { delay } from './delay.ts';
 import type { Outcome } from './outcome.ts';
 import { ATTEMPTS, decide } from './outcome.ts';
@@ -123,18 +124,27 @@ async function collectWindow(pipeline: Pipeline, run: Run, window: WindowJob, to
   const collection = pipeline.collections.find(({ name }) => name === window.collection);
   if (!collection) return settle(pipeline, run, window, 'failed', `no collection ${window.collection} in this version`);
   if (!token) return settle(pipeline, run, window, 'not_authorised', `no token: ringneck account add ${window.userId}`);
-  const result = await collection.collect(window, {
-    pipeline,
-    token,
-    signal: run.signal,
-    acceptDeletions: run.request.acceptDeletions ?? false,
-    expectsEvents: run.request.kind !== 'backfill',
-    onAnswer: () => {
-      run.progress.requests++;
-    },
-    onStored: (counts, documents) => run.count(counts, documents),
-    ledger: result => [windowEntry(window, { ...result, committedAt: pipeline.warehouse.moments.next() })],
-  });
+  const share = run.brake.share(pipeline.warehouse, window);
+  let result: WindowResult;
+  try {
+    result = await collection.collect(window, {
+      pipeline,
+      token,
+      signal: run.signal,
+      acceptDeletions: run.request.acceptDeletions ?? false,
+      share,
+      expectsEvents: run.request.kind !== 'backfill',
+      onAnswer: () => {
+        run.progress.requests++;
+      },
+      onStored: (counts, documents) => run.count(counts, documents),
+      ledger: result => [windowEntry(window, { ...result, committedAt: pipeline.warehouse.moments.next() })],
+    });
+  } catch (error) {
+    share.giveBack();
+    throw error;
+  }
+  if (result.outcome !== 'complete') share.giveBack();
   if (result.outcome === 'complete') await run.settle(window, 'complete', undefined, 'complete');
   else await settle(pipeline, run, window, result.outcome, result.reason, result.outcome);
 }

@@ -5,8 +5,9 @@ import { ServiceError } from '../src/client/error.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import type { Counts, DocumentChange } from '../src/warehouse/store-documents.ts';
 import { quoteText } from '../src/warehouse/tables.ts';
-import type { Warehouse } from '../src/warehouse/warehouse.ts';
+import type { RawHeartRate, Warehouse } from '../src/warehouse/warehouse.ts';
 import type { Pipeline } from './pipeline.ts';
+import { ACCEPT, isTooMany, type RemovalShare, TOO_MANY_IN_RUN } from './removal-brake.ts';
 import { storePages } from './store-pages.ts';
 import { noteUnannounced } from './sweeps/missed-events.ts';
 import { findRemoved, readStoredIds, type StoredDocument } from './sweeps/removals.ts';
@@ -19,6 +20,8 @@ export interface CollectContext {
   signal: AbortSignal;
   /** Removes what is missing, however much it is. */
   acceptDeletions: boolean;
+  /** What this window may take out of what its run may remove. */
+  share: RemovalShare;
   /** Whether what has changed should have been announced by an event. */
   expectsEvents: boolean;
   /** Called for each answer. */
@@ -35,6 +38,8 @@ export interface WindowResult {
   requestedAt: number;
   requests: number;
   documents: number;
+  /** How many stored documents or rows it removed. */
+  removed?: number;
   /** Where rows belong to no day of their own: how many came of each UTC day, from the window's first. */
   rowsByDay?: readonly number[];
   rejects?: Rejects;
@@ -206,8 +211,6 @@ async function readNamed(
   return rows.map(([id]) => id as string);
 }
 
-const TWO_EMPTY = 'two empty answers over stored rows; if they are gone, backfill --refresh --accept-deletions removes them';
-
 /** Exact windows, not widened; their rows are replaced once, after the last page. */
 async function collectHeartRate({ userId, startAt, endAt }: Window, context: CollectContext): Promise<WindowResult> {
   const { warehouse, now } = context.pipeline;
@@ -222,25 +225,39 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
   let answer = await readHeartRate(from, to, context);
   result.requests = answer.requests;
   try {
-    if (!answer.rows.length && (await countHeartRate(warehouse, userId, from, to)) > 0) {
+    let doubt = await findDoubt({ userId, from, to, ...answer }, context);
+    if (doubt !== undefined) {
       warehouse.moments.end(answer.requestedAt);
       answer = await readHeartRate(from, to, context);
       result.requests += answer.requests;
-      if (!answer.rows.length && !context.acceptDeletions) {
-        return { ...result, outcome: 'suspicious', reason: TWO_EMPTY, requestedAt: answer.requestedAt };
-      }
+      doubt = await findDoubt({ userId, from, to, ...answer }, context);
     }
     const { rows, requestedAt } = answer;
     result.requestedAt = requestedAt;
+    if (doubt !== undefined && !context.acceptDeletions) {
+      // What is new in it may be all that there is of the last hours.
+      const counts = await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows, isSuspicious: true });
+      context.onStored(counts, 0);
+      return { ...result, outcome: 'suspicious', reason: doubt };
+    }
     result.documents = rows.length;
-    const ledger = (rowsByDay: readonly number[], rejects: Rejects) => context.ledger({ ...result, rowsByDay, rejects });
+    const ledger = (rowsByDay: readonly number[], counts: Counts) =>
+      context.ledger({ ...result, removed: counts.removed, rowsByDay, rejects: counts });
     const counts = await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows }, { ledger });
     // Rows are samples: documents are what has an identifier.
-    context.onStored({ ...counts, removed: 0 }, 0);
+    context.onStored(counts, 0);
     return result;
   } finally {
     warehouse.moments.end(answer.requestedAt);
   }
+}
+
+/** Why an answer is not believed: it lacks too much of what is stored. */
+async function findDoubt(answer: RawHeartRate, { pipeline: { warehouse }, share }: CollectContext): Promise<string | undefined> {
+  const { missing, stored } = await warehouse.countMissingHeartRate(answer);
+  if (stored && !answer.rows.length) return `two empty answers over ${stored} stored rows; ${ACCEPT}`;
+  if (isTooMany(missing, stored)) return `${missing} of ${stored} stored rows are missing from two answers; ${ACCEPT}`;
+  return (await share.take(missing, 'ts')) ? undefined : TOO_MANY_IN_RUN;
 }
 
 /** All rows of a range. The moment of its first request is held until the caller ends it. */
@@ -268,12 +285,4 @@ async function readHeartRate(
     if (requestedAt) warehouse.moments.end(requestedAt);
     throw error;
   }
-}
-
-async function countHeartRate(warehouse: Warehouse, userId: string, from: number, to: number): Promise<number> {
-  const [row] = await warehouse.read(
-    `SELECT count(*) FROM heart_rate WHERE user_id = ${quoteText(userId)}
-     AND ts >= make_timestamp(${from}::BIGINT) AND ts < make_timestamp(${to}::BIGINT)`,
-  );
-  return row![0] as number;
 }

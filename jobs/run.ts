@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { formatDay, MICROS_PER_DAY } from '../schema/instant.ts';
 import type { Counts } from '../src/warehouse/store-documents.ts';
 import type { Outcome } from './outcome.ts';
+import type { RemovalBrake } from './removal-brake.ts';
 import type { DayRange, PlannedWindow, WindowJob } from './windows.ts';
 
 export interface RunRequest extends DayRange {
@@ -40,7 +41,7 @@ export interface Progress {
   samples: number;
   unchanged: number;
   rejected: number;
-  /** Documents that the service no longer has. */
+  /** Documents, and rows of heart rate, that the service no longer has. */
   removed: number;
   requests: number;
   waits: number;
@@ -61,6 +62,7 @@ interface RunParts {
   /** Those that need what the others bring: begun when all others are settled. */
   later: readonly PlannedWindow[];
   alreadyDone: number;
+  brake: RemovalBrake;
   skipped: number;
   windowsPerAccount: number;
   enqueue(windows: WindowJob[]): Promise<void>;
@@ -74,6 +76,8 @@ interface RunParts {
 export class Run {
   readonly id: string;
   readonly request: RunRequest;
+  /** How much of what is stored the run takes away. */
+  readonly brake: RemovalBrake;
   readonly progress: Progress;
   readonly failures: Failure[] = [];
   readonly done: Promise<RunSummary>;
@@ -99,6 +103,7 @@ export class Run {
   constructor(parts: RunParts) {
     this.id = parts.id;
     this.request = parts.request;
+    this.brake = parts.brake;
     this.#parts = parts;
     this.#later = parts.later;
     this.#wait(parts.windows);

@@ -5,6 +5,7 @@ import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import { listParkedCollections } from './accounts.ts';
 import { ATTEMPTS } from './outcome.ts';
 import type { Pipeline } from './pipeline.ts';
+import { RemovalBrake } from './removal-brake.ts';
 import { Run, type RunRequest } from './run.ts';
 import { type Coverage, type DayRange, type PlannedWindow, planDays, type Window, type WindowJob, windowEntry } from './windows.ts';
 
@@ -154,7 +155,7 @@ export class Runs {
         return { table, row: { ...key, ...row } };
       }),
     ]);
-    return this.#begin(id, request, windows, 0, skipped);
+    return this.#begin(id, request, { windows, skipped, alreadyDone: 0, brake: new RemovalBrake() });
   }
 
   async #unfinished(where: string): Promise<{ id: string; request: RunRequest; startedAt: number }[]> {
@@ -170,7 +171,7 @@ export class Runs {
 
   async #resume(id: string, request: RunRequest): Promise<Run> {
     const rows = await this.#pipeline.warehouse.read(
-      `SELECT user_id, collection, start_at, end_at, outcome FROM sync.windows WHERE run_id = '${id}' ORDER BY start_at, user_id`,
+      `SELECT user_id, collection, start_at, end_at, outcome, removed FROM sync.windows WHERE run_id = '${id}' ORDER BY start_at, user_id`,
     );
     // What failed before the interruption is tried again: a run that ends as complete has read everything.
     const open = rows.filter(([, , , , outcome]) => outcome !== 'complete' && outcome !== 'not_offered');
@@ -186,10 +187,21 @@ export class Runs {
     await this.#pipeline.warehouse.record(
       windows.filter((_, i) => open[i]![4] !== null).map(window => windowEntry(window, { outcome: null })),
     );
-    return this.#begin(id, request, windows, rows.length - open.length, 0);
+    const brake = new RemovalBrake(
+      rows.map(([userId, collection, , , , removed]) => ({
+        userId: userId as string,
+        collection: collection as string,
+        count: (removed as number | null) ?? 0,
+      })),
+    );
+    return this.#begin(id, request, { windows, skipped: 0, alreadyDone: rows.length - open.length, brake });
   }
 
-  async #begin(id: string, request: RunRequest, windows: readonly PlannedWindow[], alreadyDone: number, skipped: number): Promise<Run> {
+  async #begin(
+    id: string,
+    request: RunRequest,
+    { windows, ...parts }: { windows: readonly PlannedWindow[]; skipped: number; alreadyDone: number; brake: RemovalBrake },
+  ): Promise<Run> {
     // Planned while the rest was closed: nobody would work on it, and whoever waits for it would wait for ever.
     if (this.#closed) throw this.#closed;
     const run = new Run({
@@ -197,8 +209,7 @@ export class Runs {
       request,
       windows: windows.filter(({ startAt }) => startAt !== null),
       later: windows.filter(({ startAt }) => startAt === null),
-      alreadyDone,
-      skipped,
+      ...parts,
       windowsPerAccount: WINDOWS_PER_REQUEST * this.#pipeline.requestsPerToken,
       enqueue: jobs => this.#enqueue(jobs, request.kind !== 'backfill'),
       end: ended => this.#finish(ended),

@@ -100,6 +100,8 @@ export function windowEntry(
     requestedAt?: number;
     requests?: number;
     documents?: number;
+    removed?: number | undefined;
+    route?: string | undefined;
     committedAt?: number;
     rowsByDay?: readonly number[] | undefined;
     rejects?: Rejects | undefined;
@@ -114,6 +116,8 @@ export function windowEntry(
       committed_at: result.committedAt ?? null,
       requests: result.requests ?? null,
       documents: result.documents ?? null,
+      removed: result.removed ?? null,
+      route: result.route ?? null,
       outcome: result.outcome,
       reason: result.reason ?? null,
       rows_by_day: result.rowsByDay ? JSON.stringify(result.rowsByDay) : null,

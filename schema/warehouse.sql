@@ -635,6 +635,7 @@ CREATE TABLE "sync"."windows" (
   committed_at     TIMESTAMP,
   requests         BIGINT,
   documents        BIGINT,
+  removed          BIGINT,
   outcome          VARCHAR,
   reason           VARCHAR,
   rows_by_day      JSON,
@@ -654,6 +655,7 @@ COMMENT ON COLUMN "sync"."windows"."route" IS 'The path it was read from, where 
 COMMENT ON COLUMN "sync"."windows"."committed_at" IS 'When its last document was committed, UTC';
 COMMENT ON COLUMN "sync"."windows"."requests" IS 'Requests it took';
 COMMENT ON COLUMN "sync"."windows"."documents" IS 'Documents (heart rate: rows) that came';
+COMMENT ON COLUMN "sync"."windows"."removed" IS 'Stored documents (heart rate: rows) that it removed because the service no longer has them';
 COMMENT ON COLUMN "sync"."windows"."outcome" IS 'complete, failed, not_offered, not_authorised, suspicious, stopped; null while planned';
 COMMENT ON COLUMN "sync"."windows"."reason" IS 'Why, where it is not complete';
 COMMENT ON COLUMN "sync"."windows"."rows_by_day" IS 'Heart rate: how many rows came of each UTC day, from the first day of the range; null elsewhere';

@@ -95,6 +95,10 @@ async function storeRanges(
     const segments = confirmations.listUnsettled(range, settled);
     const stored = await storeHeartRate(transaction, range, segments);
     observed.push({ collection: heartRate.name, drift: stored.drift });
+    if (range.isSuspicious) {
+      counts[i] = stored.counts;
+      continue;
+    }
     const refused = await rejectedHeartRate(transaction.connection, range, segments);
     counts[i] = { ...stored.counts, rejected: range.rejected.length, undated: refused.undated };
     ledger.push(...refused.ledger);

@@ -25,6 +25,8 @@ export interface HeartRateRange {
   to: number;
   requestedAt: number;
   rows: readonly HeartRateRow[];
+  /** The answer is not trusted: it brings rows of moments of which nothing is stored, and touches nothing else. */
+  isSuspicious?: boolean | undefined;
 }
 
 const KNOWN = new Set(['timestamp', 'timestamp_unix', 'bpm', 'source']);
@@ -87,6 +89,28 @@ function compareRows(a: HeartRateRow, b: HeartRateRow): number {
 }
 
 /**
+ * How many rows an answer would take away, and how many are stored: a moment of which there is another row lacks none. Those that a newer
+ * request brought stay.
+ */
+export async function countMissing(connection: DuckDBConnection, range: HeartRateRange): Promise<{ missing: number; stored: number }> {
+  const stored = await readRows(
+    connection,
+    `SELECT epoch_us(ts)::DOUBLE, count(*) FROM heart_rate WHERE ${whereRange(range.userId, range.from, range.to)}
+     AND fetched_at <= make_timestamp(${range.requestedAt}::BIGINT) GROUP BY ts`,
+  );
+  const arrived = stored.length ? byMoment(range.rows) : new Map<number, HeartRateRow[]>();
+  const counts = { missing: 0, stored: 0 };
+  for (const [micros, count] of stored as [number, number][]) {
+    counts.stored += count;
+    counts.missing += Math.max(0, count - (arrived.get(micros)?.length ?? 0));
+  }
+  return counts;
+}
+
+const whereRange = (userId: string, from: number, to: number) =>
+  `user_id = ${quoteText(userId)} AND ts >= make_timestamp(${from}::BIGINT) AND ts < make_timestamp(${to}::BIGINT)`;
+
+/**
  * Makes the stored rows of a range those of the answer, inside the caller's transaction. Rows that are equal already, and rows that a
  * newer request brought, are not touched.
  * @param segments the parts of the range that no newer answer has settled
@@ -100,24 +124,25 @@ export async function storeHeartRate(
   const counts = noCounts();
   const drift: Drift[] = [];
   for (const [from, to] of segments) {
-    const where = `user_id = ${quoteText(range.userId)} AND ts >= make_timestamp(${from}::BIGINT) AND ts < make_timestamp(${to}::BIGINT)`;
+    const where = whereRange(range.userId, from, to);
     const all = await readStored(transaction.connection, where);
     const newer = new Set(all.filter(({ fetchedAt }) => fetchedAt > range.requestedAt).map(identity));
     const stored = byMoment(all.filter(({ fetchedAt }) => fetchedAt <= range.requestedAt));
     const arrived = byMoment(range.rows.filter(row => row.micros >= from && row.micros < to && !newer.has(identity(row))));
 
     const leaving: number[] = [];
-    for (const [micros, rows] of stored) {
-      const others = arrived.get(micros) ?? [];
-      if (equal(rows, others)) {
-        arrived.delete(micros);
-        counts.unchanged += rows.length;
-        continue;
+    if (range.isSuspicious) for (const { micros } of all) arrived.delete(micros);
+    else
+      for (const [micros, rows] of stored) {
+        const others = arrived.get(micros) ?? [];
+        if (equal(rows, others)) {
+          arrived.delete(micros);
+          counts.unchanged += rows.length;
+          continue;
+        }
+        leaving.push(micros);
+        counts.removed += Math.max(0, rows.length - others.length);
       }
-      leaving.push(micros);
-      const kept = new Set(others.map(identity));
-      counts.removed += rows.filter(row => !kept.has(identity(row))).length;
-    }
     if (leaving.length) await deleteMoments(transaction.connection, where, range.requestedAt, leaving, leaving.length === stored.size);
 
     const rows = [...arrived.values()].flat();

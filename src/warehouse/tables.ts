@@ -86,6 +86,7 @@ const SYNC: readonly Table[] = [
       column('committed_at', 'TIMESTAMP', 'When its last document was committed, UTC'),
       column('requests', 'BIGINT', 'Requests it took'),
       column('documents', 'BIGINT', 'Documents (heart rate: rows) that came'),
+      column('removed', 'BIGINT', 'Stored documents (heart rate: rows) that it removed because the service no longer has them'),
       column('outcome', 'VARCHAR', 'complete, failed, not_offered, not_authorised, suspicious, stopped; null while planned'),
       column('reason', 'VARCHAR', 'Why, where it is not complete'),
       column('rows_by_day', 'JSON', 'Heart rate: how many rows came of each UTC day, from the first day of the range; null elsewhere'),

@@ -21,7 +21,7 @@ import { PUBLISHED } from './snapshot/about.ts';
 import { SnapshotCopies, type SnapshotFacts } from './snapshot/copies.ts';
 import type { Contents } from './snapshot/manifest.ts';
 import type { Counts, DocumentPage } from './store-documents.ts';
-import { countByDay, parseHeartRate } from './store-heart-rate.ts';
+import { countByDay, countMissing, parseHeartRate } from './store-heart-rate.ts';
 import { listTables } from './tables.ts';
 import { ensureViews } from './views.ts';
 import { type Lane, Writer } from './writer.ts';
@@ -47,6 +47,15 @@ export interface WriteOptions {
   lane?: Lane;
   /** Committed in the same transaction. */
   ledger?: Ledger;
+}
+
+/** All rows, as they came, of one account from `from` (included) to `to` (excluded), in microseconds. */
+export interface RawHeartRate {
+  userId: string;
+  from: number;
+  to: number;
+  requestedAt: number;
+  rows: readonly unknown[];
 }
 
 /** The warehouse: one file, one owner, one writer. */
@@ -183,22 +192,30 @@ export class Warehouse {
   /**
    * Replaces the heart-rate rows of an account from `from` (included) to `to` (excluded), microseconds, by all that the service has.
    * @param range.requestedAt when the first of its requests was sent
+   * @param range.isSuspicious adds rows of moments of which nothing is stored, and touches nothing else
    * @param options.ledger makes what is committed with the rows, of how many came of each UTC day and of what storing them did
    */
   async storeHeartRate(
-    range: { userId: string; from: number; to: number; requestedAt: number; rows: readonly unknown[] },
+    range: RawHeartRate & { isSuspicious?: boolean },
     { lane = 'bulk', ledger }: { lane?: Lane; ledger?: (rowsByDay: readonly number[], counts: Counts) => readonly LedgerEntry[] } = {},
   ): Promise<Counts> {
     this.moments.hold(range.requestedAt);
     try {
       await this.#writer.room(lane);
-      const { rows, rejected } = parseHeartRate(range.rows, findFieldAbout(heartRate.row.shape.source)?.values ?? []);
+      const { rows, rejected } = parseRows(range.rows);
       const rowsByDay = countByDay(rows, range);
       const entries = ledger && ((counts: Counts) => ledger(rowsByDay, counts));
       return await this.#write({ heartRate: { ...range, rows, rejected }, ledger: entries, samples: rows.length }, lane);
     } finally {
       this.moments.end(range.requestedAt);
     }
+  }
+
+  /** How many stored rows of a range an answer would take away, and how many there are. Changes nothing. */
+  countMissingHeartRate(range: RawHeartRate): Promise<{ missing: number; stored: number }> {
+    return this.#reader.use(connection =>
+      countMissing(connection, range.rows.length ? { ...range, rows: parseRows(range.rows).rows } : { ...range, rows: [] }),
+    );
   }
 
   /** Commits entries of the ledger alone, before anything that waits as bulk. */
@@ -270,6 +287,8 @@ export class Warehouse {
 }
 
 const NEVER = new AbortController().signal;
+
+const parseRows = (rows: readonly unknown[]) => parseHeartRate(rows, findFieldAbout(heartRate.row.shape.source)?.values ?? []);
 
 function missing(name: string): never {
   throw new RingneckError(`no such table: ${name}`);
