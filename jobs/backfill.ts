@@ -20,15 +20,27 @@ export function lastDays(count: number, nowMs: number): DayRange {
   return { from: addDays(to, 1 - count), to };
 }
 
+/** Before it nobody wore a ring; after it a range that is widened has a year of five digits, which no date of the interface can be. */
+const POSSIBLE: DayRange = { from: '1900-01-01', to: '2199-12-31' };
+
+function refuseImpossible({ from, to }: DayRange): void {
+  for (const [option, day] of Object.entries({ from, to })) {
+    if (day < POSSIBLE.from || day > POSSIBLE.to) {
+      throw new UsageError(`--${option} ${day}: give a day from ${POSSIBLE.from} to ${POSSIBLE.to}`);
+    }
+  }
+}
+
 /**
  * The request for a run over the accounts that are active, and what it leaves out.
- * @throws UsageError for an account or a collection that does not exist, naming those that do
+ * @throws UsageError for a day that cannot be asked for, and for an account or a collection that does not exist, naming those that do
  */
 export async function prepareRequest(
   { warehouse, collections }: Pick<Pipeline, 'warehouse' | 'collections'>,
   selection: { users?: readonly string[]; collections?: readonly string[] },
   rest: DayRange & Pick<RunRequest, 'kind' | 'refresh' | 'acceptDeletions'>,
 ): Promise<{ request: RunRequest; skipped: Skipped[] }> {
+  refuseImpossible(rest);
   const accounts = selection.users?.length
     ? await Promise.all([...new Set(selection.users)].map(name => getAccount(warehouse, name)))
     : await listAccounts(warehouse);

@@ -785,7 +785,7 @@ CREATE TABLE "sync"."drift" (
 );
 COMMENT ON TABLE "sync"."drift" IS 'What documents had that their declaration does not foresee; paths, never values';
 COMMENT ON COLUMN "sync"."drift"."collection" IS 'The collection: a table of documents, or heart_rate';
-COMMENT ON COLUMN "sync"."drift"."path" IS 'The field';
+COMMENT ON COLUMN "sync"."drift"."path" IS 'The field; * for all others where a document has over 100 or a collection over 1,000 of them';
 COMMENT ON COLUMN "sync"."drift"."kind" IS 'unknown field, unknown value, missing, wrong type, bad format, out of range, disagreement';
 COMMENT ON COLUMN "sync"."drift"."documents" IS 'In how many stored documents it was seen';
 COMMENT ON COLUMN "sync"."drift"."first_seen_at" IS 'When it was seen first, UTC';

@@ -26,7 +26,10 @@ export function addBackfill(program: Command): void {
   withExample(
     program
       .command('backfill')
-      .description('read a range of days of everything from the service into the warehouse; what is covered and settled is skipped')
+      .description(
+        'read a range of days of everything from the service into the warehouse; what is covered and settled is skipped. Documents are asked for ' +
+          'from two days before to two days after, because services differ in where a range ends: what comes of these days is stored and counted too',
+      )
       .option('--from <day>', 'first day', parseDay)
       .option('--to <day>', 'last day', parseDay)
       .option('--last <n>', 'the n days that end tomorrow (UTC)', wholeNumber(1, 36_500))

@@ -1,3 +1,4 @@
+import { parseJson } from '../json.ts';
 import { ServiceError, type ServiceErrorKind } from './error.ts';
 import type { RequestLane, Tier } from './gate.ts';
 import { findHeader, findRetryAfterMs, parseRateLimitMs } from './retry-after.ts';
@@ -41,7 +42,7 @@ function readBody<T>(question: Question<T>, { status, body }: Answer): { value: 
   });
   let parsed: unknown;
   try {
-    parsed = JSON.parse(body);
+    parsed = parseJson(body);
   } catch {
     // The message of the SyntaxError quotes the body, and so the health of somebody.
     if (/^\s*</.test(body)) return malformed(`answered ${status} with a page of HTML instead of JSON`);

@@ -1,5 +1,6 @@
 import { formatInstant } from '../../schema/instant.ts';
 import type { WireDocument } from '../../schema/resource.ts';
+import { ExactNumber, parseJson } from '../json.ts';
 import type { Field, Mapping } from './mapping.ts';
 import type { Value } from './parse-document.ts';
 
@@ -15,7 +16,7 @@ export function composeDocument(
   items: readonly (Float64Array | undefined)[],
   extra: string | null,
 ): WireDocument {
-  const kept = extra ? (JSON.parse(extra) as WireDocument) : {};
+  const kept = extra ? (parseJson(extra) as WireDocument) : {};
   const { document } = composeObject(mapping.root, values, items, kept);
   merge(document, kept);
   return document;
@@ -71,5 +72,5 @@ function merge(target: WireDocument, extra: WireDocument): void {
 }
 
 function isRecord(value: unknown): value is WireDocument {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
 }

@@ -158,6 +158,8 @@ export function isFatal(error: unknown): boolean {
   return /^(FATAL|INTERNAL) Error|database has been invalidated/i.test(messageOf(error));
 }
 
+export const isOutOfMemory = (error: unknown): boolean => /^Out of Memory Error/i.test(messageOf(error));
+
 /**
  * Runs `work` in one transaction. `work` may be repeated and does all its reads inside. Rollback is in `finally`: a COMMIT after a
  * failed statement reports success and stores nothing.

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DuckDBConnection } from '@duckdb/node-api';
+import { parseJson } from '../json.ts';
 import { version } from '../version.ts';
 import type { Change } from './change.ts';
 import { readRows } from './database.ts';
@@ -75,7 +76,7 @@ async function rejectedPages(connection: DuckDBConnection, mapping: Mapping): Pr
     `SELECT user_id, document::VARCHAR, fetched_at FROM sync.rejected WHERE collection = ${quoteText(mapping.resource.name)}`,
   );
   return rows.flatMap(([userId, text, fetchedAt]) => {
-    const { document } = parseDocument(mapping, JSON.parse(text as string));
+    const { document } = parseDocument(mapping, parseJson(text as string));
     if (!document) return [];
     return [{ userId: userId as string, mapping, requestedAt: fetchedAt as number, documents: [document], rejected: [], removed: [] }];
   });

@@ -21,8 +21,6 @@ export interface Field {
   path: readonly string[];
   /** The key is promised within the object around it. */
   promised: boolean;
-  /** The key is promised, and every object around it too. */
-  required: boolean;
   schema: z.ZodType;
   about?: FieldAbout;
   /** Position of the (first) column in `Mapping.columns`. */
@@ -86,7 +84,7 @@ export function mapResource(resource: Resource): Mapping {
     columns.push({ name, type, comment });
   };
 
-  const addField = (key: string, schema: z.ZodType, path: readonly string[], requiredAbove: boolean): Field => {
+  const addField = (key: string, schema: z.ZodType, path: readonly string[]): Field => {
     const about = findFieldAbout(schema);
     const inner = unwrap(schema);
     const promised = inner === schema;
@@ -94,7 +92,6 @@ export function mapResource(resource: Resource): Mapping {
       key,
       path,
       promised,
-      required: promised && requiredAbove,
       schema: inner,
       about,
       column: columns.length,
@@ -117,13 +114,11 @@ export function mapResource(resource: Resource): Mapping {
       return field;
     }
     if (!(inner instanceof z.ZodObject)) throw new Error(`${resource.name}: the field ${name} is made by no function of schema/fields.ts`);
-    field.fields = Object.entries(inner.shape).map(([child, childSchema]) =>
-      addField(child, childSchema as z.ZodType, [...path, child], field.required),
-    );
+    field.fields = Object.entries(inner.shape).map(([child, childSchema]) => addField(child, childSchema as z.ZodType, [...path, child]));
     field.known = new Map(field.fields.map(child => [child.key, child]));
     return field;
   };
 
-  const root = addField('', resource.document, [], true);
+  const root = addField('', resource.document, []);
   return { resource, table: resource.name, columns, series, root };
 }

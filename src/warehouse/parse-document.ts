@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Sample } from '../../schema/fields.ts';
 import { findDayNumber, findInstant, type Instant } from '../../schema/instant.ts';
+import { ExactNumber, writeJson } from '../json.ts';
 import type { Field, Mapping } from './mapping.ts';
 import { MAPPING_VERSION } from './mapping.ts';
 
@@ -59,34 +60,57 @@ interface Reading {
 
 type Extra = Record<string, unknown>;
 
+/** What DuckDB can take as one text within the memory that storing has. */
+const MOST_TEXT_BYTES = 16 * 1024 * 1024;
+/** What statements can name. */
+const LONGEST_ID = 1024;
+
 /**
- * Reads a wire document tolerantly: a document is refused only when its `id` or `day` is unusable or a required field has a wrong
- * type. Whatever else does not fit becomes null in its column, stays as it came in `extra`, and is counted as drift.
+ * Reads a wire document tolerantly: a document is refused only when its `id` or `day` is unusable, or when it is larger or nested more
+ * deeply than can be kept. Whatever else does not fit becomes null in its column, stays as it came in `extra`, and is counted as drift.
  */
 export function parseDocument(mapping: Mapping, raw: unknown): Parsed {
   const reading: Reading = { values: new Array(mapping.columns.length).fill(null), runs: [], drift: [], samples: 0 };
   for (let i = 0; i < mapping.series.length; i++) reading.runs.push(null);
-  const id = isObject(raw) && typeof raw.id === 'string' && storable(raw.id) ? raw.id : '';
-  const reject = (reason: string, text: string, day: string | null): Parsed => ({
-    rejected: { id: id || keyOfText(text), reason, text, day },
-  });
+  const id = isObject(raw) && typeof raw.id === 'string' && storable(raw.id) && raw.id.length <= LONGEST_ID ? raw.id : '';
   try {
     if (!isObject(raw)) throw new Unusable('not an object');
-    if (!id) throw new Unusable('id is missing or no text');
+    if (!id) {
+      const isLong = typeof raw.id === 'string' && raw.id.length > LONGEST_ID;
+      throw new Unusable(isLong ? `id is longer than ${LONGEST_ID} characters` : 'id is missing or no text');
+    }
     const extra = readObject(mapping.root, raw, reading);
     const dayField = mapping.resource.dated ? mapping.root.known?.get('day') : undefined;
     const day = dayField ? (reading.values[dayField.column] as string | null) : null;
     if (dayField && day === null) throw new Unusable('day is missing or not a calendar day');
     const extraText = extra ? jsonText(sorted(extra)) : null;
+    if (extraText !== null && Buffer.byteLength(extraText) > MOST_TEXT_BYTES) throw new Unusable('too much of it has no column');
     const hash = contentHash(mapping, reading, extraText);
     return { document: { id, day, extra: extraText, hash, ...reading } };
   } catch (error) {
     const day = isObject(raw) && typeof raw.day === 'string' && findDayNumber(raw.day) !== undefined ? raw.day : null;
-    if (error instanceof Unusable) return reject(error.message, jsonText(raw), day);
-    // The stack is what a document nested thousands of levels deep exhausts; it cannot be written as text either.
-    if (error instanceof RangeError) return reject('nested too deeply to be kept', 'null', day);
-    throw error;
+    // The stack is what a document nested thousands of levels deep exhausts.
+    if (!(error instanceof Unusable || error instanceof RangeError)) throw error;
+    const { key, text, reason } = keepText(raw, error instanceof Unusable ? error.message : TOO_DEEP);
+    return { rejected: { id: id || key, reason, text, day } };
   }
+}
+
+const TOO_DEEP = 'nested too deeply to be kept';
+
+/** A refused document as text, with what tells it from others without an id; of one that cannot be kept the text is `null`. */
+export function keepText(raw: unknown, reason: string): { key: string; text: string; reason: string } {
+  let text: string;
+  try {
+    text = jsonText(raw);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return { key: keyOfText('null'), text: 'null', reason: TOO_DEEP };
+  }
+  const key = keyOfText(text);
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= MOST_TEXT_BYTES) return { key, text, reason };
+  return { key, text: 'null', reason: `${reason}; its ${bytes} bytes are too many to be kept` };
 }
 
 /**
@@ -94,15 +118,25 @@ export function parseDocument(mapping: Mapping, raw: unknown): Parsed {
  * becomes U+FFFD.
  */
 export function jsonText(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'null';
-  return text.replace(/\\(\\|ud[89a-f][0-9a-f]{2})/g, (written, what) => (what === '\\' ? written : '\\ufffd'));
+  return writeJson(value).replace(/\\(\\|ud[89a-f][0-9a-f]{2})/g, (written, what) => (what === '\\' ? written : '\\ufffd'));
 }
 
 /** What tells rejected documents without an id apart: the same text is the same one, whenever it comes. */
 export const keyOfText = (text: string) => `sha256:${createHash('sha256').update(text).digest('base64url').slice(0, 22)}`;
 
 function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
+}
+
+/** In one document; what it has besides is counted together. */
+const MOST_DRIFT = 100;
+/** The path under which drift is counted that is too various to be told apart. */
+export const OTHER_PATHS = '*';
+
+/** Adds what was observed to what a document is counted with. */
+export function observe(drift: Drift[], seen: Drift): void {
+  if (drift.length < MOST_DRIFT) drift.push(seen);
+  else if (drift.length === MOST_DRIFT) drift.push({ path: OTHER_PATHS, example: '$', kind: seen.kind });
 }
 
 /** DuckDB text is UTF-8: a lone surrogate would be replaced; a NUL ends the text in tools written in C. */
@@ -129,7 +163,7 @@ function readObject(object: Field, raw: Record<string, unknown>, reading: Readin
       if (object.known!.has(key) || raw[key] === null) continue;
       extra ??= {};
       setOwn(extra, key, raw[key]);
-      reading.drift.push(driftAt([...object.path, key], 'unknown field'));
+      observe(reading.drift, driftAt([...object.path, key], 'unknown field'));
     }
   }
   return extra;
@@ -166,6 +200,7 @@ function readField(field: Field, value: unknown, reading: Reading): unknown {
     case 'text':
       if (typeof value !== 'string') return misfit(field, 'wrong type', value, reading);
       if (!storable(value)) return misfit(field, 'bad format', value, reading);
+      if (value.length > MOST_TEXT_BYTES / 4) return misfit(field, 'out of range', value, reading);
       if (field.about!.values && !field.about!.values.includes(value)) note(field, 'unknown value', reading);
       break;
     case 'day':
@@ -176,10 +211,13 @@ function readField(field: Field, value: unknown, reading: Reading): unknown {
       if (!Number.isSafeInteger(value)) return misfit(field, 'wrong type', value, reading);
       if (!field.schema.safeParse(value).success) note(field, 'out of range', reading);
       break;
-    case 'number':
-      if (!Number.isFinite(value)) return misfit(field, 'wrong type', value, reading);
-      if (!field.schema.safeParse(value).success) note(field, 'out of range', reading);
-      break;
+    case 'number': {
+      const number = numberOf(value);
+      if (!Number.isFinite(number)) return misfit(field, 'wrong type', value, reading);
+      if (!field.schema.safeParse(number).success) note(field, 'out of range', reading);
+      reading.values[at] = number as number;
+      return undefined;
+    }
     case 'flag':
       if (typeof value !== 'boolean') return misfit(field, 'wrong type', value, reading);
       break;
@@ -188,23 +226,25 @@ function readField(field: Field, value: unknown, reading: Reading): unknown {
   return undefined;
 }
 
+/** A column of numbers holds what JavaScript makes of one, however many digits it was written with. */
+const numberOf = (value: unknown) => (value instanceof ExactNumber ? Number(value.text) : value);
+
 function note(field: Field, kind: Drift['kind'], reading: Reading, example?: string): void {
-  reading.drift.push({ ...driftAt(field.path, kind), ...(example === undefined ? undefined : { example }) });
+  observe(reading.drift, { ...driftAt(field.path, kind), ...(example === undefined ? undefined : { example }) });
 }
 
-/** What does not fit stays in `extra`; a required field of a wrong type makes the document unusable. */
-function misfit(field: Field, kind: Drift['kind'], value: unknown, reading: Reading, example?: string): unknown {
-  if (kind === 'wrong type' && field.required) throw new Unusable(`${field.path.join('.')} is required and has a wrong type`);
-  note(field, kind, reading, example);
+/** What does not fit stays in `extra`. */
+function misfit(field: Field, kind: Drift['kind'], value: unknown, reading: Reading): unknown {
+  note(field, kind, reading);
   return value;
 }
 
 function readSample(field: Field, value: unknown, reading: Reading): unknown {
   if (!isObject(value)) return misfit(field, 'wrong type', value, reading);
-  const { interval, items, timestamp } = value as unknown as Sample;
+  const { items, timestamp } = value as unknown as Sample;
+  const interval = numberOf(value.interval) as number;
   if (isAbsent(interval) || isAbsent(items) || isAbsent(timestamp)) return misfit(field, 'missing', value, reading);
-  const numbers = Array.isArray(items) ? numbersOf(items) : undefined;
-  if (typeof numbers === 'number') return misfit(field, 'wrong type', value, reading, jsonPath([...field.path, 'items', numbers]));
+  const { numbers, strange } = Array.isArray(items) ? numbersOf(items) : {};
   if (!numbers || !Number.isFinite(interval) || typeof timestamp !== 'string') return misfit(field, 'wrong type', value, reading);
   const instant = findExactInstant(timestamp);
   if (!instant) return misfit(field, 'bad format', value, reading);
@@ -220,6 +260,11 @@ function readSample(field: Field, value: unknown, reading: Reading): unknown {
   reading.values[at + 3] = numbers.length;
   reading.runs[field.series] = { start: instant.micros, offset: instant.offset, interval, items: numbers };
   reading.samples += numbers.length;
+  if (strange !== undefined) {
+    // A null beside its neighbours, and what it was stands in the sample as it came.
+    note(field, 'wrong type', reading, jsonPath([...field.path, 'items', strange]));
+    return value;
+  }
 
   const keys = Object.keys(value);
   if (keys.length === 3) return undefined;
@@ -227,7 +272,7 @@ function readSample(field: Field, value: unknown, reading: Reading): unknown {
   for (const key of keys) {
     if (key === 'interval' || key === 'items' || key === 'timestamp' || value[key] === null) continue;
     setOwn(extra, key, value[key]);
-    reading.drift.push(driftAt([...field.path, key], 'unknown field'));
+    observe(reading.drift, driftAt([...field.path, key], 'unknown field'));
   }
   return Object.keys(extra).length ? extra : undefined;
 }
@@ -243,26 +288,33 @@ export function findExactInstant(text: string): Instant | undefined {
 /** Text that every database and tool can hold: keys are the service's. */
 const holdable = (text: string) => text.toWellFormed().replaceAll('\u0000', '\ufffd');
 
-export const driftAt = (path: readonly string[], kind: Drift['kind']): Drift => ({
-  path: holdable(path.join('.')),
-  example: holdable(jsonPath(path)),
-  kind,
-});
+/** A longer one is cut: a key may be as long as its sender likes. */
+const LONGEST_PATH = 200;
+
+export function driftAt(path: readonly string[], kind: Drift['kind']): Drift {
+  const text = holdable(path.join('.'));
+  if (text.length <= LONGEST_PATH) return { path: text, example: holdable(jsonPath(path)), kind };
+  return { path: `${text.slice(0, LONGEST_PATH).toWellFormed()}…`, example: '$', kind };
+}
 
 /** As DuckDB's JSON functions take it; what cannot be written so, a key with a quotation mark, they do not find. */
 const jsonPath = (path: readonly (string | number)[]) =>
   `$${path.map(part => (typeof part === 'number' ? `[${part}]` : /^[A-Za-z_]\w*$/.test(part) ? `.${part}` : `."${part}"`)).join('')}`;
 
-/** The numbers, or the place of the first item that is none. */
-function numbersOf(items: unknown[]): Float64Array | number {
+/** The numbers, with a null where an item is none, and the place of the first such item. */
+function numbersOf(items: unknown[]): { numbers: Float64Array; strange?: number } {
   const numbers = new Float64Array(items.length);
+  let strange: number | undefined;
   for (let i = 0; i < items.length; i++) {
     const item = items[i];
     if (typeof item === 'number' && Number.isFinite(item)) numbers[i] = item;
-    else if (item === null) numbers[i] = Number.NaN;
-    else return i;
+    else if (item instanceof ExactNumber && Number.isFinite(Number(item.text))) numbers[i] = Number(item.text);
+    else {
+      numbers[i] = Number.NaN;
+      if (item !== null) strange ??= i;
+    }
   }
-  return numbers;
+  return strange === undefined ? { numbers } : { numbers, strange };
 }
 
 /**

@@ -52,8 +52,10 @@ async function storeAll({ connection, columnsOf, nextSk, moments, confirmations 
   await storePages(transaction, changes, done);
   const ranges = await storeRanges(transaction, confirmations, changes, done);
   const { counts, ledger, observed } = done;
-  ledger.push(...(await driftEntries(connection, observed, moments.latest())));
-  ledger.push(...changes.flatMap(({ ledger = [] }, i) => (typeof ledger === 'function' ? ledger(counts[i]!) : ledger)));
+  for (const entry of await driftEntries(connection, observed, moments.latest())) ledger.push(entry);
+  changes.forEach(({ ledger: own = [] }, i) => {
+    for (const entry of typeof own === 'function' ? own(counts[i]!) : own) ledger.push(entry);
+  });
   for (const statement of ledgerStatements(ledger, columnsOf)) await connection.run(statement);
   return { counts, documents, ranges };
 }
@@ -101,7 +103,7 @@ async function storeRanges(
     }
     const refused = await rejectedHeartRate(transaction.connection, range, segments);
     counts[i] = { ...stored.counts, rejected: range.rejected.length, undated: refused.undated };
-    ledger.push(...refused.ledger);
+    for (const entry of refused.ledger) ledger.push(entry);
     const { userId, from, to, requestedAt } = range;
     settled.push({ userId, from, to, requestedAt });
   }

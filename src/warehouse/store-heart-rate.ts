@@ -5,7 +5,7 @@ import { RowAppender } from './append.ts';
 import { readRows } from './database.ts';
 import type { LedgerEntry } from './literals.ts';
 import type { Drift, RejectedDocument } from './parse-document.ts';
-import { driftAt, findExactInstant, jsonText, keyOfText, storable } from './parse-document.ts';
+import { driftAt, findExactInstant, keepText, observe, storable } from './parse-document.ts';
 import type { Counts, Transaction } from './store-documents.ts';
 import { appending, noCounts } from './store-documents.ts';
 import { quoteText } from './tables.ts';
@@ -29,6 +29,9 @@ export interface HeartRateRange {
   isSuspicious?: boolean | undefined;
 }
 
+/** No moment and no source is as long as this: what is would not fit beside others. */
+const LONGEST_TEXT = 1024;
+
 const KNOWN = new Set(['timestamp', 'timestamp_unix', 'bpm', 'source']);
 
 /**
@@ -48,23 +51,24 @@ export function parseHeartRate(
       ? 'timestamp is missing or no date-time with offset'
       : !Number.isSafeInteger(row.bpm)
         ? 'bpm is missing or no whole number'
-        : typeof row.source !== 'string' || !storable(row.source)
+        : typeof row.source !== 'string' || !storable(row.source) || row.source.length > LONGEST_TEXT
           ? 'source is missing or no text'
           : undefined;
     if (problem || !instant) {
-      const text = jsonText(raw);
-      const timestamp = typeof row.timestamp === 'string' && storable(row.timestamp) ? row.timestamp : '';
+      const { key, text, reason } = keepText(raw, problem!);
+      const timestamp =
+        typeof row.timestamp === 'string' && storable(row.timestamp) && row.timestamp.length <= LONGEST_TEXT ? row.timestamp : '';
       // Of one moment there may be several.
-      const id = timestamp && (rejected.get(timestamp)?.text ?? text) === text ? timestamp : keyOfText(text);
-      rejected.set(id, { id, reason: problem!, text, day: instant ? dayOfMicros(instant.micros) : null });
+      const id = timestamp && (rejected.get(timestamp)?.text ?? text) === text ? timestamp : key;
+      rejected.set(id, { id, reason, text, day: instant ? dayOfMicros(instant.micros) : null });
       continue;
     }
     const { bpm, source } = row as { bpm: number; source: string };
     const drift: Drift[] = [];
-    if (!documented.includes(source)) drift.push(driftAt(['source'], 'unknown value'));
-    if (row.timestamp_unix === undefined || row.timestamp_unix === null) drift.push(driftAt(['timestamp_unix'], 'missing'));
-    else if (row.timestamp_unix !== Math.floor(instant.micros / 1000)) drift.push(driftAt(['timestamp_unix'], 'disagreement'));
-    for (const key of Object.keys(row)) if (!KNOWN.has(key)) drift.push(driftAt([key], 'unknown field'));
+    if (!documented.includes(source)) observe(drift, driftAt(['source'], 'unknown value'));
+    if (row.timestamp_unix === undefined || row.timestamp_unix === null) observe(drift, driftAt(['timestamp_unix'], 'missing'));
+    else if (row.timestamp_unix !== Math.floor(instant.micros / 1000)) observe(drift, driftAt(['timestamp_unix'], 'disagreement'));
+    for (const key of Object.keys(row)) if (!KNOWN.has(key)) observe(drift, driftAt([key], 'unknown field'));
     rows.set(`${instant.micros} ${source}`, {
       micros: instant.micros,
       offset: instant.offset,
@@ -149,7 +153,7 @@ export async function storeHeartRate(
     counts.stored += rows.length;
     counts.samples += rows.length;
     if (rows.length) await append(transaction, range, rows);
-    for (const row of rows) if (row.drift) drift.push(...row.drift);
+    for (const row of rows) for (const seen of row.drift ?? []) drift.push(seen);
   }
   counts.outdated = range.rows.length - counts.stored - counts.unchanged;
   return { counts, drift };

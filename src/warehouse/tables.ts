@@ -191,7 +191,7 @@ const SYNC: readonly Table[] = [
     comment: 'What documents had that their declaration does not foresee; paths, never values',
     columns: [
       COLLECTION,
-      column('path', 'VARCHAR', 'The field'),
+      column('path', 'VARCHAR', 'The field; * for all others where a document has over 100 or a collection over 1,000 of them'),
       column('kind', 'VARCHAR', 'unknown field, unknown value, missing, wrong type, bad format, out of range, disagreement'),
       column('documents', 'BIGINT', 'In how many stored documents it was seen'),
       column('first_seen_at', 'TIMESTAMP', 'When it was seen first, UTC'),

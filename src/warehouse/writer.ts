@@ -3,7 +3,7 @@ import { RingneckError } from '../errors.ts';
 import type { Change } from './change.ts';
 import { type CheckpointOptions, Checkpoints } from './checkpoints.ts';
 import { Confirmations } from './confirmations.ts';
-import { firstLine, isFatal } from './database.ts';
+import { firstLine, isFatal, isOutOfMemory } from './database.ts';
 import { groupLength, isTwoGroups } from './group-length.ts';
 import { LiveWork } from './live-work.ts';
 import { type Storage, storeChanges } from './store-changes.ts';
@@ -139,8 +139,11 @@ export class Writer {
     });
   }
 
-  /** Commits a group; what fails is tried again in halves, so that a lack of memory, or one bad change, takes no neighbour with it. */
-  async #commit(group: readonly Waiting[]): Promise<void> {
+  /**
+   * Commits a group; what fails is tried again in halves, so that a lack of memory, or one bad change, takes no neighbour with it. A change
+   * that alone lacks memory, for a document of many megabytes, gets more of it.
+   */
+  async #commit(group: readonly Waiting[], isRaised = false): Promise<void> {
     if (this.#fatal) {
       for (const { reject } of group) reject(this.#fatal);
       return;
@@ -157,6 +160,10 @@ export class Writer {
         for (const { reject } of group) reject(this.#fatal);
         this.#giveRoom();
         this.#options.onFatal?.(this.#fatal);
+      } else if (group.length === 1 && isOutOfMemory(error) && !isRaised) {
+        const lower = await this.#options.raiseMemory().catch(() => undefined);
+        await this.#commit(group, true);
+        await lower?.();
       } else if (group.length === 1 || error instanceof RingneckError) {
         const failure = error instanceof RingneckError ? error : new RingneckError(`not stored: ${firstLine(error)}`, 1, { cause: error });
         for (const { reject } of group) reject(failure);

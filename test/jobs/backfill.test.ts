@@ -56,6 +56,15 @@ test('all active accounts and all collections are asked for; who is parked or pa
   });
 });
 
+test.each([
+  [{ to: '9999-12-31' }, '--to 9999-12-31: give a day from 1900-01-01 to 2199-12-31'],
+  [{ to: '2200-01-01' }, '--to 2200-01-01: give a day from 1900-01-01 to 2199-12-31'],
+  [{ from: '0001-01-01' }, '--from 0001-01-01: give a day from 1900-01-01 to 2199-12-31'],
+])('the range %j is wrong usage', async (days, message) => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await expect(prepareRequest({ warehouse, collections }, {}, { ...range, ...days })).rejects.toThrow(new UsageError(message));
+});
+
 test('a selection is taken in the order of the specification, whatever order it was given in', async () => {
   const warehouse = await warehouseWith(folder, [account('ada'), account('ben'), account('cat')]);
   const { request } = await prepareRequest(

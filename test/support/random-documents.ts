@@ -47,7 +47,7 @@ export function randomJson(random: Random, depth: number): unknown {
   );
 }
 
-/** A document of the resource with odd, but storable, contents: fields missing or null, of a wrong type where they are optional, unknown. */
+/** A document of the resource with odd, but storable, contents: fields missing or null, of a wrong type, unknown. */
 export function randomDocument(resource: Resource, random: Random, id: string): WireDocument {
   return { ...randomObject(resource.document, random), id, ...(resource.dated ? { day: randomDay(random) } : {}) };
 }
@@ -61,7 +61,7 @@ function randomObject(schema: z.ZodObject, random: Random): WireDocument {
     const optional = unwrap(field) !== field;
     if (chance < 0.1) continue;
     if (chance < 0.2) document[key] = null;
-    else if (optional && chance < 0.3) document[key] = randomJson(random, 2);
+    else if (chance < (optional ? 0.3 : 0.23)) document[key] = randomJson(random, 2);
     else document[key] = randomField(field, random);
   }
   if (random() < 0.2) document[pick(random, ['unknown', 'über', 'sk', 'extra', 'user_id', 'constructor'])] = randomJson(random, 3);

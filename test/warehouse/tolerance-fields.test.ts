@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { parseJson } from '../../src/json.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { normalise } from '../support/equal-in-meaning.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, rows, store } from '../support/warehouse.ts';
 import { ACTIVITY, READINESS, RESILIENCE, RING, SESSION, SLEEP, SPO2, STRESS, VO2_MAX } from '../support/wire.ts';
@@ -13,6 +15,9 @@ beforeEach(async () => {
 });
 
 afterEach(() => warehouse.close());
+
+/** Microseconds. */
+const at = (text: string) => Date.parse(text) * 1000;
 
 test('a required field that is null or absent is null in its column, and drift', async () => {
   const { total_calories: _, met: __, ...partial } = ACTIVITY;
@@ -55,7 +60,7 @@ test('an optional field of a wrong type is null in its column, and whole in extr
       `SELECT average_hrv, average_breath, lowest_heart_rate, movement_30_sec, readiness_contributors_hrv_balance,
          readiness_contributors_sleep_balance, readiness_score, heart_rate_start, heart_rate_count, hrv_count FROM sleep`,
     ),
-  ).toEqual([[null, null, null, null, null, 80, null, null, null, null]]);
+  ).toEqual([[null, null, null, null, null, 80, null, at('2025-01-15T02:50:42Z'), 2, null]]);
   expect(await extraOf(warehouse, 'sleep')).toEqual([
     [
       's-1',
@@ -70,7 +75,7 @@ test('an optional field of a wrong type is null in its column, and whole in extr
       },
     ],
   ]);
-  expect(await warehouse.read('SELECT count(*) FROM sleep_heart_rate')).toEqual([[0]]);
+  expect(await warehouse.read('SELECT value FROM sleep_heart_rate ORDER BY ts')).toEqual([[50], [null]]);
   expect(await drift(warehouse)).toEqual(
     [
       'average_breath',
@@ -135,12 +140,84 @@ test.each([
   expect(await drift(warehouse)).toEqual([['daily_activity', 'met', kind, 1]]);
 });
 
-test('an optional sample with a bad item keeps its document and the other samples', async () => {
+test('a strange item of a sample is null in its place, and the sample whole in extra', async () => {
   await store(warehouse, 'session', [
     { ...SESSION, motion_count: { interval: 5, items: [1, {}], timestamp: SESSION.heart_rate.timestamp } },
   ]);
-  expect(await warehouse.read('SELECT heart_rate_count, motion_count_count FROM session')).toEqual([[3, null]]);
+  expect(await warehouse.read('SELECT heart_rate_count, motion_count_count FROM session')).toEqual([[3, 2]]);
   expect(await warehouse.read('SELECT count(*) FROM session_heart_rate')).toEqual([[3]]);
+  expect(await warehouse.read('SELECT value FROM session_motion_count ORDER BY ts')).toEqual([[1], [null]]);
+  expect(await warehouse.read(`SELECT extra->>'$.motion_count.items' FROM session`)).toEqual([['[1,{}]']]);
+  expect(await warehouse.read('SELECT path, kind, example FROM sync.drift')).toEqual([
+    ['motion_count', 'wrong type', '$.motion_count.items[1]'],
+  ]);
+});
+
+test.each([
+  ['daily_activity', 'text for a whole number', { ...ACTIVITY, steps: '10230' }, 'steps'],
+  ['daily_activity', 'a fraction for a whole number', { ...ACTIVITY, steps: 61.5 }, 'steps'],
+  ['daily_activity', 'a whole number beyond what is exact', { ...ACTIVITY, steps: 9007199254740992 }, 'steps'],
+  ['daily_activity', 'text for a number', { ...ACTIVITY, average_met_minutes: '1.5' }, 'average_met_minutes'],
+  ['daily_activity', 'a list for an object', { ...ACTIVITY, contributors: [] }, 'contributors'],
+  ['daily_activity', 'a list for a sample', { ...ACTIVITY, met: [1, 2] }, 'met'],
+  ['daily_activity', 'text for an interval', { ...ACTIVITY, met: { ...ACTIVITY.met, interval: '60' } }, 'met'],
+  ['daily_activity', 'a number for a timestamp', { ...ACTIVITY, timestamp: 1_743_300_000 }, 'timestamp'],
+  ['daily_resilience', 'a number for text', { ...RESILIENCE, level: 3 }, 'level'],
+  [
+    'daily_resilience',
+    'text within an object',
+    { ...RESILIENCE, contributors: { ...RESILIENCE.contributors, stress: 'low' } },
+    'contributors.stress',
+  ],
+  ['sleep', 'text for a flag', { ...SLEEP, low_battery_alert: 'no' }, 'low_battery_alert'],
+])(
+  '%s: %s in a required field is null in its column, whole in extra, and its document comes back as it was',
+  async (name, _, odd, path) => {
+    expect(await store(warehouse, name, [odd])).toMatchObject({ stored: 1, rejected: 0 });
+    const keys = path.split('.');
+    const inDocument = keys.reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], odd);
+    const inExtra = keys.reduce<unknown>(
+      (value, key) => (value as Record<string, unknown>)[key],
+      ((await extraOf(warehouse, name))[0] as [string, unknown])[1],
+    );
+    expect(inExtra).toEqual(inDocument);
+    expect(await drift(warehouse)).toEqual([[name, path, 'wrong type', 1]]);
+    expect(await rejected(warehouse)).toEqual([]);
+    const [back] = await warehouse.readDocuments(name, 'true');
+    expect(normalise(back!.document)).toEqual(normalise(odd));
+  },
+);
+
+test('a day with 61.5 steps keeps its samples', async () => {
+  await store(warehouse, 'daily_activity', [{ ...ACTIVITY, steps: 61.5, met: { ...ACTIVITY.met, items: [1, 'x', 2.5] } }]);
+  expect(await warehouse.read('SELECT steps, met_count, active_calories FROM daily_activity')).toEqual([
+    [null, 3, ACTIVITY.active_calories],
+  ]);
+  expect(await warehouse.read('SELECT value FROM daily_activity_met ORDER BY ts')).toEqual([[1], [null], [2.5]]);
+});
+
+test('numbers of 16 and more digits that have no column, or do not fit theirs, stay as they were written', async () => {
+  const text =
+    '{"id":"t-1","day":"2025-02-03","day_summary":"normal","serial":12345678901234567890,"deep":{"list":[0.10000000000000000001,1]},"name":"12345678901234567890"}';
+  await store(warehouse, 'daily_stress', [parseJson(text), parseJson('{"no":12345678901234567890}')]);
+  await store(warehouse, 'daily_activity', [parseJson(JSON.stringify(ACTIVITY).replace('"steps":10230', '"steps":90071992547409931'))]);
+  expect(await warehouse.read('SELECT extra::VARCHAR FROM daily_stress')).toEqual([
+    ['{"deep":{"list":[0.10000000000000000001,1]},"name":"12345678901234567890","serial":12345678901234567890}'],
+  ]);
+  expect(await warehouse.read('SELECT document::VARCHAR FROM sync.rejected')).toEqual([['{"no":12345678901234567890}']]);
+  expect(await warehouse.read('SELECT steps, extra::VARCHAR FROM daily_activity')).toEqual([[null, '{"steps":90071992547409931}']]);
+});
+
+test('a number of many digits fills a column of numbers, and a sample', async () => {
+  const text = JSON.stringify({ ...READINESS, temperature_deviation: 7 }).replace(
+    '"temperature_deviation":7',
+    '"temperature_deviation":0.12345678901234567890',
+  );
+  await store(warehouse, 'daily_readiness', [parseJson(text)]);
+  expect(await warehouse.read('SELECT temperature_deviation, extra FROM daily_readiness')).toEqual([[0.12345678901234568, null]]);
+  const session = JSON.stringify({ ...SESSION, motion_count: { interval: 5, items: [7, 8], timestamp: SESSION.heart_rate.timestamp } });
+  await store(warehouse, 'session', [parseJson(session.replace('[7,8]', '[1.00000000000000000001,8]'))]);
+  expect(await warehouse.read('SELECT value FROM session_motion_count ORDER BY ts')).toEqual([[1], [8]]);
 });
 
 test('unknown fields at every depth stay, nested as on the wire', async () => {

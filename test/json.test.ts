@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { ExactNumber, parseJson, writeJson } from '../src/json.ts';
+
+test.each([
+  '12345678901234567890',
+  '-9007199254740993',
+  '1.00000000000000000001',
+  '0.1000000000000000055511151231257827',
+  '1.2345678901234567e-300',
+  '100000000000000000000000',
+])('%s stays as it was written', number => {
+  const text = `{"a":[1,${number},{"b":${number}}],"c":"${number}"}`;
+  expect(writeJson(parseJson(text))).toBe(text);
+  expect((parseJson(text) as { a: unknown[] }).a[1]).toEqual(new ExactNumber(number));
+});
+
+test.each(['9007199254740991', '0.30000000000000004', '-1234567890.12345', '1234567890123456'])('%s is a number as always', number => {
+  expect(parseJson(`[${number}]`)).toEqual([Number(number)]);
+});
+
+test('digits within texts stay texts, whatever quotation marks and backslashes lie around them', () => {
+  const value = {
+    a: 'x\\',
+    b: '"12345678901234567890"',
+    c: '\\"12345678901234567890',
+    d: ',12345678901234567890,',
+    '"12345678901234567890': 1,
+  };
+  expect(parseJson(JSON.stringify(value))).toEqual(value);
+});
+
+test('a long number is found wherever in the text it lies', () => {
+  for (let spaces = 0; spaces < 40; spaces++) {
+    const text = `[${' '.repeat(spaces)}1234567890123456789]`;
+    expect(writeJson(parseJson(text))).toBe('[1234567890123456789]');
+  }
+});
+
+test('elsewhere it is written as JavaScript has it', () => {
+  expect(JSON.stringify(parseJson('{"a":12345678901234567890}'))).toBe('{"a":12345678901234567000}');
+});
+
+test('the key __proto__ and a key that comes twice are taken as JSON.parse takes them', () => {
+  const parsed = parseJson('{"__proto__":{"a":12345678901234567890},"b":1,"b":2}') as Record<string, unknown>;
+  expect(Object.keys(parsed)).toEqual(['__proto__', 'b']);
+  expect(writeJson(parsed)).toBe('{"__proto__":{"a":12345678901234567890},"b":2}');
+});
+
+test.each(['{"a":1234567890123456789x}', '[12345678901234567-8]', '', '[01234567890123456789]'])('%s is no JSON', text => {
+  expect(() => parseJson(text)).toThrow(SyntaxError);
+});
+
+test('nested 100,000 deep, a long number comes as always', () => {
+  expect(JSON.stringify(parseJson(`[1234567890123456789,${'['.repeat(100_000)}${']'.repeat(100_000)}]`) === undefined)).toBe('false');
+});
