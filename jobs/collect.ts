@@ -1,5 +1,7 @@
 import { DelayedError, type Job } from 'bullmq';
+import { isDiskFull } from '../src/disk.ts';
 import { detailOf, messageOf } from '../src/errors.ts';
+import { QueueUnavailable } from '../src/queue/queues.ts';
 import type { Account } from './accounts.ts';
 import { findAccount } from './accounts.ts';
 import type { WindowResult } from './collections.ts';
@@ -39,7 +41,8 @@ async function attempt(
   try {
     await collect(pipeline, job, lock, probing);
   } catch (error) {
-    if (error instanceof DelayedError || job.attemptsMade + 1 < ATTEMPTS) throw error;
+    // A queue that takes nothing says nothing of the window: it is enqueued again when it does.
+    if (error instanceof DelayedError || error instanceof QueueUnavailable || job.attemptsMade + 1 < ATTEMPTS) throw error;
     await pipeline.runs.find(job.data.runId)?.settle(job.data, 'failed', messageOf(error), kindOf(error), detailOf(error));
   }
 }
@@ -56,11 +59,14 @@ async function collect(
   const window = job.data;
   const run = pipeline.runs.find(window.runId);
   if (!run?.isPending(window) || run.signal.aborted) return;
-  if (!run.enter(window.userId)) return delay(job, lock, PLACE_MS);
+  // Before the service is asked for what could not be stored.
+  const diskMs = pipeline.runs.findDiskWait();
+  if (diskMs !== undefined) return delay(job, lock, diskMs);
+  if (!run.enter(window)) return delay(job, lock, PLACE_MS);
   try {
     await collectInPlace(pipeline, run, job, lock, probing);
   } finally {
-    run.leave(window.userId);
+    run.leave(window);
   }
 }
 
@@ -99,6 +105,8 @@ async function resolve(
   error: unknown,
   probing: Map<string, Promise<void>>,
 ): Promise<void> {
+  // Its attempts are for what may be wrong with the window.
+  if (isDiskFull(error)) return delay(job, lock, pipeline.runs.findDiskWait() ?? PLACE_MS);
   const decision = decide(error, job.attemptsMade);
   switch (decision.do) {
     case 'wait':
@@ -158,12 +166,8 @@ async function settle(
   kind: string = outcome,
   detail?: string,
 ): Promise<void> {
-  try {
-    await pipeline.warehouse.record([windowEntry(window, { outcome, reason, committedAt: pipeline.warehouse.moments.next() })]);
-  } catch (error) {
-    // Where not even this can be written (a full disk) the run cannot go on; the ledger has it as unfinished, for the next start.
-    run.suspend(error);
-    return;
-  }
+  await pipeline.runs.store(run, () =>
+    pipeline.warehouse.record([windowEntry(window, { outcome, reason, committedAt: pipeline.warehouse.moments.next() })]),
+  );
   await run.settle(window, outcome, reason, kind, detail);
 }

@@ -1,8 +1,16 @@
 import { DelayedError, type Job } from 'bullmq';
+import { messageOf } from '../src/errors.ts';
+import { isPassing } from '../src/queue/machine.ts';
+import { QueueUnavailable } from '../src/queue/queues.ts';
 
 /** Leaves the worker, to come back later without having used an attempt. */
 export async function delay(job: Job, lock: string | undefined, ms: number): Promise<never> {
-  // The queue's clock is the machine's, in whole milliseconds.
-  await job.moveToDelayed(Date.now() + Math.ceil(ms), lock);
+  try {
+    // The queue's clock is the machine's, in whole milliseconds.
+    await job.moveToDelayed(Date.now() + Math.ceil(ms), lock);
+  } catch (error) {
+    if (isPassing(error)) throw new QueueUnavailable(`the job cannot be put off: ${messageOf(error)}`, { cause: error });
+    throw error;
+  }
   throw new DelayedError();
 }

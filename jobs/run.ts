@@ -45,6 +45,8 @@ export interface Progress {
   removed: number;
   requests: number;
   waits: number;
+  /** What the run waits for to pass, while it does: a queue or a disk that takes nothing. */
+  waiting_for?: string;
 }
 
 export interface RunSummary extends Progress {
@@ -59,7 +61,7 @@ interface RunParts {
   id: string;
   request: RunRequest;
   windows: readonly PlannedWindow[];
-  /** Those that need what the others bring: begun when all others are settled. */
+  /** Those that need what the others of their account bring: begun when these are settled. */
   later: readonly PlannedWindow[];
   alreadyDone: number;
   brake: RemovalBrake;
@@ -83,10 +85,16 @@ export class Run {
   readonly done: Promise<RunSummary>;
   /** Tells the jobs of this run from those that an earlier part of it, before a stop, may have left in the queue. */
   readonly part = randomUUID().slice(0, 8);
-  /** Windows without an outcome, in the queue or not. */
-  readonly #pending = new Map<number, PlannedWindow>();
-  /** Windows that are not in the queue yet, by account. */
+  /** Windows that the queue should hold: those without an outcome whose turn has come. */
+  readonly #queue = new Map<number, PlannedWindow>();
+  /** Windows whose turn has not come, by account. */
   readonly #waiting = new Map<string, PlannedWindow[]>();
+  /** Those of the second stage, by account. */
+  readonly #later = new Map<string, PlannedWindow[]>();
+  /** How many windows of an account have no outcome, without those of a stage that has not begun. */
+  readonly #open = new Map<string, number>();
+  /** Windows that a worker of this process is at. */
+  readonly #inHand = new Set<number>();
   /** How many windows of an account are in the queue, and how many are worked on. */
   readonly #queued = new Map<string, number>();
   readonly #working = new Map<string, number>();
@@ -94,7 +102,6 @@ export class Run {
   readonly #slow = new Set<string>();
   readonly #stopping = new AbortController();
   readonly #parts: RunParts;
-  #later: readonly PlannedWindow[];
   #ended = false;
   #claimed = false;
   #resolve!: (summary: RunSummary) => void;
@@ -105,8 +112,11 @@ export class Run {
     this.request = parts.request;
     this.brake = parts.brake;
     this.#parts = parts;
-    this.#later = parts.later;
     this.#wait(parts.windows);
+    for (const window of parts.later) {
+      if (this.#open.has(window.userId)) listOf(this.#later, window.userId).push(window);
+    }
+    this.#wait(parts.later.filter(({ userId }) => !this.#later.has(userId)));
     const planned = parts.windows.length + parts.later.length + parts.alreadyDone;
     this.progress = {
       windows: { planned, done: parts.alreadyDone, skipped: parts.skipped, failed: 0 },
@@ -132,12 +142,12 @@ export class Run {
 
   /** Whether this window, as a job of this part of the run, is still without an outcome. */
   isPending({ part, number }: Pick<WindowJob, 'part' | 'number'>): boolean {
-    return part === this.part && this.#pending.has(number);
+    return part === this.part && this.#queue.has(number);
   }
 
-  /** The accounts with windows that are planned or worked on; not those that only wait for the later stage. */
+  /** The accounts with windows that have no outcome. */
   findOpenUsers(): Set<string> {
-    return new Set([...this.#pending.values()].map(({ userId }) => userId));
+    return new Set(this.#open.keys());
   }
 
   /** True for the first who asks: whoever started a run may end it, those who join it later may not. */
@@ -157,15 +167,17 @@ export class Run {
    * Takes a place for working on a window of an account; false when there is none. After a long wait for a limit an account's
    * windows go one at a time: together they would use up the next allowance without any of them coming to its end.
    */
-  enter(userId: string): boolean {
+  enter({ userId, number }: Pick<WindowJob, 'userId' | 'number'>): boolean {
     const working = this.#working.get(userId) ?? 0;
     if (working >= this.#places(userId)) return false;
     this.#working.set(userId, working + 1);
+    this.#inHand.add(number);
     return true;
   }
 
-  leave(userId: string): void {
+  leave({ userId, number }: Pick<WindowJob, 'userId' | 'number'>): void {
     this.#working.set(userId, (this.#working.get(userId) ?? 1) - 1);
+    this.#inHand.delete(number);
   }
 
   slowDown(userId: string): void {
@@ -178,10 +190,8 @@ export class Run {
 
   #wait(windows: readonly PlannedWindow[]): void {
     for (const window of windows) {
-      this.#pending.set(window.number, window);
-      const list = this.#waiting.get(window.userId);
-      if (list) list.push(window);
-      else this.#waiting.set(window.userId, [window]);
+      listOf(this.#waiting, window.userId).push(window);
+      this.#open.set(window.userId, (this.#open.get(window.userId) ?? 0) + 1);
     }
   }
 
@@ -196,18 +206,26 @@ export class Run {
         const window = queued < this.#places(userId) ? this.#waiting.get(userId)?.shift() : undefined;
         if (!window) continue;
         this.#queued.set(userId, queued + 1);
+        this.#queue.set(window.number, window);
         next.push(window);
         found = true;
       }
     }
-    if (next.length) await this.#parts.enqueue(next.map(window => ({ ...window, part: this.part })));
+    if (next.length) await this.#parts.enqueue(next.map(window => this.#jobOf(window)));
   }
 
-  /** Puts into the queue what it should hold, after it was lost. What is worked on meanwhile is read twice, which does no harm. */
-  async requeue(): Promise<void> {
-    const waiting = new Set([...this.#waiting.values()].flat());
-    const lost = [...this.#pending.values()].filter(window => !waiting.has(window));
-    if (lost.length) await this.#parts.enqueue(lost.map(window => ({ ...window, part: this.part })));
+  /** What the queue should hold and nobody is at: a job that is not there was lost. */
+  queued(): WindowJob[] {
+    return [...this.#queue.values()].filter(({ number }) => !this.#inHand.has(number)).map(window => this.#jobOf(window));
+  }
+
+  #jobOf(window: PlannedWindow): WindowJob {
+    return { ...window, part: this.part };
+  }
+
+  tellWait(reason: string | undefined): void {
+    if (reason === undefined) delete this.progress.waiting_for;
+    else this.progress.waiting_for = reason;
   }
 
   count(counts: Counts, documents: number): void {
@@ -221,7 +239,8 @@ export class Run {
   /** A window has its outcome, which is in the ledger. A job that ran twice settles once. */
   async settle(window: WindowJob, outcome: Outcome, reason: string | undefined, kind: string, detail?: string): Promise<void> {
     if (!this.isPending(window)) return;
-    this.#pending.delete(window.number);
+    this.#queue.delete(window.number);
+    this.#close(window.userId);
     this.#queued.set(window.userId, (this.#queued.get(window.userId) ?? 1) - 1);
     if (outcome === 'complete' || outcome === 'not_offered') this.progress.windows.done++;
     else if (outcome !== 'stopped') {
@@ -229,6 +248,18 @@ export class Run {
       this.#addFailure(window, kind, reason ?? outcome, detail);
     }
     await this.#advance(window.userId);
+  }
+
+  /** One window less of an account; with its last one the later ones have their turn. */
+  #close(userId: string): void {
+    const open = this.#open.get(userId)! - 1;
+    if (open) {
+      this.#open.set(userId, open);
+      return;
+    }
+    this.#open.delete(userId);
+    this.#wait(this.#later.get(userId) ?? []);
+    this.#later.delete(userId);
   }
 
   /** Failures of one collection for one reason are one failure over their whole range. */
@@ -243,24 +274,16 @@ export class Run {
     }
   }
 
-  /** Goes on after a window of an account was settled: with its next one, with the later stage, or to the end. */
+  /** Goes on after a window of an account was settled: with its next one, or to the end. */
   async #advance(userId?: string): Promise<void> {
     if (this.#ended) return;
-    try {
-      if (this.#pending.size) {
+    if (this.#open.size) {
+      try {
         if (userId !== undefined) await this.#feed([userId]);
-        return;
+      } catch (error) {
+        // What no queue takes, now or later: the ledger has it, for the next start.
+        this.suspend(error);
       }
-      if (this.#later.length && !this.signal.aborted) {
-        const next = this.#later;
-        this.#later = [];
-        this.#wait(next);
-        await this.#feed(this.#waiting.keys());
-        return;
-      }
-    } catch (error) {
-      // What cannot be enqueued is read by nobody: the ledger has it, for the next start.
-      this.suspend(error);
       return;
     }
     this.#ended = true;
@@ -278,7 +301,10 @@ export class Run {
   async stop(): Promise<void> {
     if (this.signal.aborted) return;
     this.#stopping.abort();
-    this.#pending.clear();
+    this.#queue.clear();
+    this.#waiting.clear();
+    this.#later.clear();
+    this.#open.clear();
     await this.#advance();
   }
 
@@ -300,4 +326,10 @@ export class Run {
     const { from, to } = this.request;
     return { run: this.id, state: this.state, from, to, ...structuredClone(this.progress), failures: [...this.failures] };
   }
+}
+
+function listOf<T>(lists: Map<string, T[]>, name: string): T[] {
+  const list = lists.get(name) ?? [];
+  lists.set(name, list);
+  return list;
 }

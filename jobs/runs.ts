@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { MICROS_PER_DAY } from '../schema/instant.ts';
-import { TryLaterError } from '../src/errors.ts';
+import { isDiskFull } from '../src/disk.ts';
+import { messageOf, TryLaterError } from '../src/errors.ts';
+import { isPassing } from '../src/queue/machine.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import { listParkedCollections } from './accounts.ts';
 import { ATTEMPTS } from './outcome.ts';
 import type { Pipeline } from './pipeline.ts';
 import { RemovalBrake } from './removal-brake.ts';
 import { Run, type RunRequest } from './run.ts';
+import { Waits } from './waits.ts';
 import { type Coverage, type DayRange, type PlannedWindow, planDays, type Window, type WindowJob, windowEntry } from './windows.ts';
 
 /** The queue of windows to collect belongs to one warehouse: two of them may share a Redis. */
@@ -79,20 +83,132 @@ async function readCoverage(warehouse: Pipeline['warehouse'], { from, to }: DayR
 /** Windows of one account in the queue for each of its requests in flight: while one stores its page another asks for its own. */
 const WINDOWS_PER_REQUEST = 2;
 
+/** How often the queue is looked at: whether it holds what it should, and takes what it did not take before. */
+const LOOK_MS = 3_000;
+
+/** How long a full disk is left alone. */
+const DISK_MS = 3_000;
+
+/** How often a run is looked for that the ledger calls running and nobody works on. */
+const TAKE_UP_MS = 60_000;
+
+/** The name of a window's job: the same for the same window, so that adding it twice adds it once. */
+const jobIdOf = ({ runId, part, number }: WindowJob): string => `${runId}-${part}-${number}`;
+
 /** The runs of the process that owns the warehouse. The ledger is the truth, the queue a to-do list that may be lost. */
 export class Runs {
   readonly #active = new Map<string, Run>();
+  readonly #waits: Waits;
+  readonly #times: { lookMs: number; takeUpMs: number };
+  readonly #timers: NodeJS.Timeout[] = [];
   #pipeline!: Pipeline;
   #queue!: string;
   #starting: Promise<unknown> = Promise.resolve();
   #closed: TryLaterError | undefined;
 
+  constructor({ lookMs = LOOK_MS, takeUpMs = TAKE_UP_MS } = {}) {
+    this.#times = { lookMs, takeUpMs };
+    this.#waits = new Waits(reason => {
+      for (const run of this.#active.values()) run.tellWait(reason);
+    });
+  }
+
   /** Empties the queue (its jobs may be half done, their locks held by the dead) and takes up what the ledger says is unfinished. */
   async open(pipeline: Pipeline): Promise<void> {
     this.#pipeline = pipeline;
     this.#queue = await collectQueue(pipeline.warehouse);
+    this.#waits.log = pipeline.log;
     await pipeline.queues.queue(this.#queue).obliterate({ force: true });
-    for (const { id, request } of await this.#unfinished(`state = 'running'`)) await this.#resume(id, request);
+    await this.#takeUp();
+    this.#every(this.#times.lookMs, () => this.#look());
+    this.#every(this.#times.takeUpMs, () => this.takeUp());
+  }
+
+  /** One at a time, and never what keeps the process. */
+  #every(ms: number, work: () => Promise<void>): void {
+    let working = false;
+    const timer = setInterval(() => {
+      if (working || this.#closed) return;
+      working = true;
+      void work()
+        .catch(error => {
+          if (!this.#closed) this.#pipeline.log.warn({ reason: messageOf(error) }, 'the runs could not be looked after: tried again soon');
+        })
+        .finally(() => {
+          working = false;
+        });
+    }, ms);
+    timer.unref();
+    this.#timers.push(timer);
+  }
+
+  /** Takes up every run that the ledger calls running and nobody works on. */
+  takeUp(): Promise<void> {
+    return this.#oneByOne(() => this.#takeUp());
+  }
+
+  async #takeUp(): Promise<void> {
+    for (const { id, request } of await this.#unfinished(`state = 'running'`)) {
+      if (!this.#active.has(id)) await this.#resume(id, request);
+    }
+  }
+
+  #oneByOne<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#starting.then(work);
+    this.#starting = done.catch(() => undefined);
+    return done;
+  }
+
+  /**
+   * Puts into the queue what it should hold and does not: a Redis may be emptied, come back from an older dump, or have taken nothing for a
+   * while. What is worked on twice meanwhile does no harm.
+   */
+  async #look(): Promise<void> {
+    const runs = this.active().map(run => ({ run, jobs: run.queued() }));
+    if (!runs.some(({ jobs }) => jobs.length)) return;
+    try {
+      const held = await this.#pipeline.queues.ids(this.#queue);
+      for (const { run, jobs } of runs) {
+        const lost = jobs.filter(job => !held.has(jobIdOf(job)) && run.isPending(job));
+        if (lost.length) await this.#add(run.request, lost);
+      }
+      this.#waits.end('queue');
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      this.#waits.begin('queue', error);
+    }
+  }
+
+  /** Does what stores something for a run, again and again while the disk is full. */
+  async store<T>(run: Run, work: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        const stored = await work();
+        this.#waits.end('disk');
+        return stored;
+      } catch (error) {
+        if (!isDiskFull(error) || run.signal.aborted) throw error;
+        this.#waits.begin('disk', error);
+        try {
+          await sleep(DISK_MS, undefined, { signal: run.signal });
+        } catch {
+          throw error;
+        }
+      }
+    }
+  }
+
+  /** How long a window stays away from a disk that is full; undefined while there is room. */
+  findDiskWait(): number | undefined {
+    try {
+      this.#pipeline.warehouse.ensureRoom();
+      this.#waits.end('disk');
+      return undefined;
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      this.#waits.begin('disk', error);
+      return DISK_MS;
+    }
   }
 
   find(id: string): Run | undefined {
@@ -103,14 +219,10 @@ export class Runs {
     return [...this.#active.values()];
   }
 
-  /** Puts the windows of every run under way into a queue that lost them. */
-  async requeue(): Promise<void> {
-    for (const run of this.active()) await run.requeue();
-  }
-
   /** Leaves every run to the next start. */
   close(): void {
     this.#closed = new TryLaterError('the process ends before the run does: it goes on at the next start');
+    for (const timer of this.#timers) clearInterval(timer);
     for (const run of this.#active.values()) run.suspend(this.#closed);
     this.#active.clear();
   }
@@ -122,9 +234,7 @@ export class Runs {
    */
   start(request: RunRequest, { anew = false } = {}): Promise<Run> {
     // One after the other: two equal requests in one moment are one run.
-    const started = this.#starting.then(async () => (anew ? undefined : await this.#goOn(request)) ?? this.#plan(request));
-    this.#starting = started.catch(() => undefined);
-    return started;
+    return this.#oneByOne(async () => (anew ? undefined : await this.#goOn(request)) ?? this.#plan(request));
   }
 
   /** The run of the same request that is not over yet. */
@@ -211,13 +321,14 @@ export class Runs {
       later: windows.filter(({ startAt }) => startAt === null),
       ...parts,
       windowsPerAccount: WINDOWS_PER_REQUEST * this.#pipeline.requestsPerToken,
-      enqueue: jobs => this.#enqueue(jobs, request.kind !== 'backfill'),
-      end: ended => this.#finish(ended),
+      enqueue: jobs => this.#enqueue(request, jobs),
+      end: ended => this.store(ended, () => this.#finish(ended)),
       leave: ended => {
         if (this.#active.get(ended.id) === ended) this.#active.delete(ended.id);
       },
     });
     this.#active.set(id, run);
+    run.tellWait(this.#waits.reason);
     try {
       await run.begin();
     } catch (error) {
@@ -227,13 +338,24 @@ export class Runs {
     return run;
   }
 
-  /** @param first before what waits already: recent days must not wait for a long backfill */
-  #enqueue(jobs: readonly WindowJob[], first: boolean): Promise<void> {
+  /** What the queue does not take now it is given later: whoever looks after it finds that it is not there. */
+  async #enqueue(request: RunRequest, jobs: readonly WindowJob[]): Promise<void> {
+    try {
+      await this.#add(request, jobs);
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      this.#waits.begin('queue', error);
+    }
+  }
+
+  #add({ kind }: RunRequest, jobs: readonly WindowJob[]): Promise<void> {
     const backoff = { type: 'exponential', delay: this.#pipeline.retryDelayMs };
-    const options = { attempts: ATTEMPTS, backoff, removeOnComplete: true, removeOnFail: true, ...(first ? { lifo: true } : {}) };
-    return this.#pipeline.queues.addBulk(
+    // Before what waits already: recent days must not wait for a long backfill.
+    const first = kind === 'backfill' ? {} : { lifo: true };
+    const options = { attempts: ATTEMPTS, backoff, removeOnComplete: true, removeOnFail: true, ...first };
+    return this.#pipeline.queues.addAll(
       this.#queue,
-      jobs.map(data => ({ name: data.collection, data, opts: { ...options, jobId: `${data.runId}-${data.part}-${data.number}` } })),
+      jobs.map(data => ({ name: data.collection, data, opts: { ...options, jobId: jobIdOf(data) } })),
     );
   }
 

@@ -10,7 +10,7 @@ test('too little free space is an error that names the folder, what is free and 
   expect(() => ensureDiskReserve('/data/full', undefined, full)).toThrow(RingneckError);
   expect(() => ensureDiskReserve('/data/full', undefined, full)).toThrow(
     'The disk of /data/full is almost full: 511 MB free, and 512 MB are kept in reserve. ' +
-      'Make room (or use a larger disk) and start again: it continues where it was.',
+      'Make room (or use a larger disk): what waits goes on, and what ended continues where it was when it is started again.',
   );
 });
 

@@ -17,7 +17,7 @@ const CHECK_MS = 60_000;
 
 /**
  * Keeps schedules in the queue, and does at once what was missed. One whose last time is not over yet is left out. Where the queue comes
- * back empty, they and the windows of all runs are put into it again.
+ * back empty, they are put into it again; the windows of runs are looked after by `Runs`.
  * @param options.onLost the queue came back empty
  * @returns what ends the looking after the queue
  */
@@ -66,7 +66,6 @@ export async function keepSchedules(
       isLost: async () => (await queue.getJobSchedulersCount()) < schedules.length,
       restore: async () => {
         onLost();
-        await pipeline.runs.requeue();
         // Last: until they are there the queue counts as lost, and all of this is done again.
         for (const schedule of schedules) await make(schedule);
       },

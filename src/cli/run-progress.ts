@@ -25,7 +25,8 @@ export function tellFacts(first: Progress, now: () => number, format: (count: nu
   const storedOf = ({ documents, samples }: Progress) => documents + samples;
   const before = { settled: settledOf(first), stored: storedOf(first) };
   return progress => {
-    const { documents, samples, requests, waits, windows } = progress;
+    const { documents, samples, requests, waits, windows, waiting_for: waitingFor } = progress;
+    if (waitingFor !== undefined) return `waits for ${waitingFor}`;
     const ms = now() - startedAt;
     const settled = settledOf(progress) - before.settled;
     const left = windows.planned - settledOf(progress);

@@ -110,6 +110,7 @@ export async function openQueues(options: { url?: string; folder: string; prefix
     addBulk: async (name, jobs) => {
       for (let i = 0; i < jobs.length; i += sliceLength) await addSlice(name, jobs.slice(i, i + sliceLength));
     },
+    ids: async name => new Set(await orUnavailable(() => queue(name).getRanges(['wait', 'prioritized', 'delayed', 'active'], 0, -1))),
     counts: async name => {
       const counts = await orUnavailable(() => queue(name).getJobCounts());
       const { waiting = 0, prioritized = 0, paused = 0, active = 0, delayed = 0, failed = 0 } = counts;

@@ -59,6 +59,8 @@ export interface Queues {
   addAll(queue: string, jobs: readonly NewJob[]): Promise<void>;
   /** Adds many, each slice of 200 at once. Waits for a Redis that is away. */
   addBulk(queue: string, jobs: readonly NewJob[]): Promise<void>;
+  /** The ids of all jobs that wait, are put off or worked on. Rejects with QueueUnavailable like `add`. */
+  ids(queue: string): Promise<Set<string>>;
   /** Rejects with QueueUnavailable like `add`. */
   counts(queue: string): Promise<QueueCounts>;
   /** Rejects with QueueUnavailable when the store gives no answer in 1.5 s. */

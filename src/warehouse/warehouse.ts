@@ -66,6 +66,7 @@ export class Warehouse {
   readonly #writer: Writer;
   readonly #copies: SnapshotCopies;
   readonly #reader: SharedConnection;
+  readonly #ensureRoom: () => void;
   readonly #close: () => void;
   #commits = 0;
   #accountCommits = 0;
@@ -77,6 +78,7 @@ export class Warehouse {
     writer: Writer;
     reader: SharedConnection;
     copies: SnapshotCopies;
+    ensureRoom: () => void;
     close: () => void;
   }) {
     this.path = parts.path;
@@ -85,6 +87,7 @@ export class Warehouse {
     this.#writer = parts.writer;
     this.#reader = parts.reader;
     this.#copies = parts.copies;
+    this.#ensureRoom = parts.ensureRoom;
     this.#close = parts.close;
   }
 
@@ -129,6 +132,7 @@ export class Warehouse {
           moments,
           beforeTable: beforeGroup ?? (() => undefined),
         }),
+        ensureRoom: beforeGroup ?? (() => undefined),
         close: () => database.close(),
       });
       await warehouse.#learn();
@@ -216,6 +220,11 @@ export class Warehouse {
     return this.#reader.use(connection =>
       countMissing(connection, range.rows.length ? { ...range, rows: parseRows(range.rows).rows } : { ...range, rows: [] }),
     );
+  }
+
+  /** @throws what the next group of writes would be refused with: no room on the disk */
+  ensureRoom(): void {
+    this.#ensureRoom();
   }
 
   /** Commits entries of the ledger alone, before anything that waits as bulk. */

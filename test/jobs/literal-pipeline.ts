@@ -38,6 +38,8 @@ export interface LiteralPipeline extends Pipeline {
   clock: { ms: number };
   /** What was enqueued, oldest first. */
   jobs: NewJob[];
+  /** The ids of all that the queue holds. */
+  held: Set<string | undefined>;
 }
 
 /** A pipeline whose queue only remembers: the test settles the windows. */
@@ -45,13 +47,17 @@ export async function pipelineOf(
   warehouse: Warehouse,
   ms: number,
   names: readonly string[] = ['sleep', 'heart_rate'],
+  times: ConstructorParameters<typeof Runs>[0] = {},
 ): Promise<LiteralPipeline> {
   const clock = { ms };
   const jobs: NewJob[] = [];
+  const held = new Set<string | undefined>();
   const queues = {
     queue: () => ({ obliterate: async () => {} }),
-    addBulk: async (_: string, added: readonly NewJob[]) => {
+    ids: async () => held,
+    addAll: async (_: string, added: readonly NewJob[]) => {
       jobs.push(...added);
+      for (const { opts } of added) held.add(opts?.jobId);
     },
   };
   const pipeline = {
@@ -60,7 +66,7 @@ export async function pipelineOf(
     queues,
     tokens: { find: () => undefined, digest: (text: string) => text },
     collections: collections.filter(({ name }) => names.includes(name)),
-    runs: new Runs(),
+    runs: new Runs(times),
     settledDays: 14,
     // Every window is in the queue at once, for the tests to look at.
     requestsPerToken: 1_000,
@@ -70,6 +76,7 @@ export async function pipelineOf(
     onFailure: () => {},
     clock,
     jobs,
+    held,
   } as unknown as LiteralPipeline;
   await pipeline.runs.open(pipeline);
   return pipeline;

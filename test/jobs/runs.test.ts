@@ -3,6 +3,7 @@ import type { Run, RunRequest } from '../../jobs/run.ts';
 import { planWindows } from '../../jobs/runs.ts';
 import { type PlannedWindow, type WindowJob, windowEntry } from '../../jobs/windows.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
 import { rows } from '../support/warehouse.ts';
 import { account, at, type LiteralPipeline, pipelineOf, warehouseWith } from './literal-pipeline.ts';
 
@@ -136,7 +137,7 @@ test('the rows of the ledger, from the plan to the end', async () => {
   });
 });
 
-test('users take turns; a collection without dates waits until all others are settled', async () => {
+test('users take turns; a collection without dates waits for the others of its account, and for those of no other', async () => {
   const { pipeline } = await setUp(['ada', 'ben'], ['ring_configuration', 'sleep', 'heart_rate']);
   const run = await pipeline.runs.start(request({ users: ['ada', 'ben'], collections: ['ring_configuration', 'sleep', 'heart_rate'] }));
   const dated = take(pipeline);
@@ -148,12 +149,24 @@ test('users take turns; a collection without dates waits until all others are se
     'ada heart_rate 2025-01-08 2025-01-11',
     'ben heart_rate 2025-01-08 2025-01-11',
   ]);
-  for (const window of dated.slice(0, -1)) await settle(pipeline, run, window, 'complete');
+  const [adaSleep, benSleep, adaFirst, benFirst, adaLast, benLast] = dated as [
+    WindowJob,
+    WindowJob,
+    WindowJob,
+    WindowJob,
+    WindowJob,
+    WindowJob,
+  ];
+  for (const window of [adaSleep, benSleep, adaFirst]) await settle(pipeline, run, window, 'complete');
   expect(take(pipeline)).toEqual([]);
-  await settle(pipeline, run, dated.at(-1)!, 'failed', 'unavailable', 'away');
-  const undated = take(pipeline);
-  expect(undated.map(describe)).toEqual(['ada ring_configuration - -', 'ben ring_configuration - -']);
-  for (const window of undated) await settle(pipeline, run, window, 'not_offered');
+  await settle(pipeline, run, adaLast, 'failed', 'unavailable', 'away');
+  const [adaRing] = take(pipeline);
+  expect(describe(adaRing!)).toBe('ada ring_configuration - -');
+  await settle(pipeline, run, adaRing!, 'not_offered');
+  for (const window of [benFirst, benLast]) await settle(pipeline, run, window, 'complete');
+  const [benRing] = take(pipeline);
+  expect(describe(benRing!)).toBe('ben ring_configuration - -');
+  await settle(pipeline, run, benRing!, 'not_offered');
   expect(await run.done).toMatchObject({ state: 'failed', windows: { planned: 8, done: 7, failed: 1 } });
 });
 
@@ -238,7 +251,7 @@ test('a run that is begun anew reads everything, whatever the same one under way
 
 test('a queue that lost its jobs gets those of every run again that it held and that have no outcome', async () => {
   const { warehouse } = await setUp();
-  const pipeline = Object.assign(await pipelineOf(warehouse, START), { requestsPerToken: 1 });
+  const pipeline = Object.assign(await pipelineOf(warehouse, START, undefined, { lookMs: 5 }), { requestsPerToken: 1 });
   const run = await pipeline.runs.start(request({ collections: ['heart_rate'], to: '2025-01-28' }));
   const [first, second] = take(pipeline);
   expect([first, second].map(window => describe(window!))).toEqual([
@@ -247,7 +260,8 @@ test('a queue that lost its jobs gets those of every run again that it held and 
   ]);
   await settle(pipeline, run, first!, 'complete');
   expect(take(pipeline).map(describe)).toEqual(['ada heart_rate 2025-01-15 2025-01-22']);
-  await pipeline.runs.requeue();
+  pipeline.held.clear();
+  await until('what is lost is enqueued again', () => pipeline.jobs.length === 2);
   const again = take(pipeline);
   expect(again.map(describe)).toEqual(['ada heart_rate 2025-01-08 2025-01-15', 'ada heart_rate 2025-01-15 2025-01-22']);
   for (const window of again) await settle(pipeline, run, window, 'complete');
@@ -255,7 +269,8 @@ test('a queue that lost its jobs gets those of every run again that it held and 
   expect(describe(last!)).toBe('ada heart_rate 2025-01-22 2025-01-29');
   await settle(pipeline, run, last!, 'complete');
   expect(await run.done).toMatchObject({ state: 'complete', windows: { planned: 4, done: 4, failed: 0 } });
-  await pipeline.runs.requeue();
+  pipeline.held.clear();
+  await new Promise(resolve => setTimeout(resolve, 30));
   expect(pipeline.jobs).toEqual([]);
 });
 
@@ -348,6 +363,42 @@ test('a crash between the last window and the end of the run leaves nothing to r
   expect(await rows(warehouse, 'SELECT state, ended_at FROM sync.runs')).toEqual([{ state: 'complete', ended_at: '2025-03-10 12:00:01' }]);
 });
 
+test('a run that the ledger calls running and nobody works on is taken up while the process goes on', async () => {
+  const { warehouse } = await setUp();
+  const pipeline = await pipelineOf(warehouse, START, undefined, { takeUpMs: 5 });
+  await warehouse.record([
+    {
+      table: 'sync.runs',
+      key: { run_id: 'left' },
+      row: {
+        kind: 'backfill',
+        started_at: at('2025-03-10T11:00:00Z'),
+        ended_at: null,
+        state: 'running',
+        request: JSON.stringify(request()),
+      },
+    },
+    windowEntry(
+      {
+        runId: 'left',
+        number: 0,
+        userId: 'ada',
+        collection: 'sleep',
+        startAt: at('2025-01-01T00:00:00Z'),
+        endAt: at('2025-01-11T00:00:00Z'),
+      },
+      { outcome: null },
+    ),
+  ]);
+  await until('it is taken up', () => pipeline.jobs.length > 0);
+  const [window] = take(pipeline);
+  expect(describe(window!)).toBe('ada sleep 2025-01-01 2025-01-11');
+  const run = pipeline.runs.find('left')!;
+  await settle(pipeline, run, window!, 'complete');
+  expect(await run.done).toMatchObject({ run: 'left', state: 'complete', windows: { planned: 1, done: 1 } });
+  expect(pipeline.jobs).toEqual([]);
+});
+
 test('a process that ends leaves its runs to the next start', async () => {
   const { warehouse, pipeline } = await setUp();
   const run = await pipeline.runs.start(request());
@@ -418,9 +469,13 @@ test('an account has few windows in the queue, after a long wait for a limit one
   expect(pipeline.jobs).toHaveLength(3);
   await settle(pipeline, run, windowsOf(pipeline)[2]!, 'complete');
   expect(pipeline.jobs).toHaveLength(4);
-  expect([run.enter('ada'), run.enter('ada')]).toEqual([true, false]);
-  run.leave('ada');
-  expect(run.enter('ada')).toBe(true);
+  const [one, two] = [
+    { userId: 'ada', number: 3 },
+    { userId: 'ada', number: 4 },
+  ];
+  expect([run.enter(one), run.enter(two)]).toEqual([true, false]);
+  run.leave(one);
+  expect(run.enter(two)).toBe(true);
 });
 
 test('jobs are named by run, part and number, with three attempts', async () => {

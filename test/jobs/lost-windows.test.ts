@@ -1,0 +1,98 @@
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createLog } from '../../src/log.ts';
+import { hasRedis, type RedisServer, startRedis } from '../queue/redis-server.ts';
+import { type FaultService, startFaultService } from '../support/fault-service.ts';
+import { openHouse } from '../support/house.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
+
+const folder = tempFolder();
+const NOON = Date.parse('2025-03-10T12:00:00Z');
+const HEART_RATE = '/v2/usercollection/heartrate';
+const PEOPLE = ['ada', 'ben', 'cleo', 'dan', 'eva', 'finn'];
+/** Fifteen windows of seven days for each of them; eight of each are in the queue at once, and 24 are worked on. */
+const SPRING = { from: '2024-03-01', to: '2024-06-13', collections: ['heart_rate'] };
+const WINDOWS = 90;
+
+/** A service that holds back the answers of heart rate until it is opened. */
+async function startHeldService() {
+  let open: (value?: unknown) => void = () => undefined;
+  const opened = new Promise(resolve => {
+    open = resolve;
+  });
+  const service = await startFaultService({
+    '/v2/usercollection/personal_info': { json: { id: 'x' } },
+    [HEART_RATE]: { after: opened },
+  });
+  onTestFinished(() => service.close());
+  return { service, open };
+}
+
+async function setUp(name: string, redis: RedisServer, service: FaultService) {
+  onTestFinished(() => redis.remove());
+  const lines: string[] = [];
+  const log = createLog({ level: 'info', pretty: false, stream: { write: line => void lines.push(line) } });
+  const settings = { queueUrl: redis.url, queuePrefix: 'test' };
+  const house = await openHouse(join(folder, name), service.url, { now: () => NOON, log, settings });
+  await house.add(PEOPLE.map(name => ({ name, token: `token-${name}` })));
+  await house.owner.pipeline();
+  return { house, said: () => lines.map(line => (JSON.parse(line) as { msg: string }).msg) };
+}
+
+async function tell(redis: RedisServer, ...command: string[]): Promise<void> {
+  const client = new Redis(redis.url);
+  client.on('error', () => undefined);
+  await client.call(command[0]!, ...command.slice(1));
+  client.disconnect();
+}
+
+const askedForHeartRate = (service: FaultService) => service.asked.filter(({ path }) => path === HEART_RATE).length;
+
+describe.skipIf(!hasRedis)('a run comes to its end though', () => {
+  test('the Redis is emptied in the middle of it', async () => {
+    const redis = await startRedis();
+    const { service, open } = await startHeldService();
+    const { house } = await setUp('emptied', redis, service);
+    const ended = house.backfill(SPRING);
+    await until('windows are worked on', () => askedForHeartRate(service) >= 10);
+    await tell(redis, 'FLUSHALL');
+    open();
+    expect(await ended).toMatchObject({ state: 'complete', windows: { planned: WINDOWS, done: WINDOWS, failed: 0 } });
+  }, 40_000);
+
+  test('the Redis comes back from an older dump', async () => {
+    const redis = await startRedis('--appendonly', 'no', '--dbfilename', 'older.rdb');
+    const { service, open } = await startHeldService();
+    const { house } = await setUp('restored', redis, service);
+    await tell(redis, 'SAVE');
+    const ended = house.backfill(SPRING);
+    await until('windows are worked on', () => askedForHeartRate(service) >= 10);
+    await redis.kill();
+    await redis.start();
+    open();
+    expect(await ended).toMatchObject({ state: 'complete', windows: { planned: WINDOWS, done: WINDOWS, failed: 0 } });
+  }, 40_000);
+
+  test('the Redis is for three seconds not the one that writes, which is said once', async () => {
+    const redis = await startRedis();
+    const { service, open } = await startHeldService();
+    const { house, said } = await setUp('failed-over', redis, service);
+    const ended = house.backfill(SPRING);
+    await until('windows are worked on', () => askedForHeartRate(service) >= 10);
+    await tell(redis, 'REPLICAOF', '127.0.0.1', '1');
+    open();
+    const [run] = (await house.owner.pipeline()).runs.active();
+    await until('the wait is told to whoever watches', () => run!.progress.waiting_for !== undefined);
+    expect(run!.progress.waiting_for).toContain('READONLY');
+    await new Promise(resolve => setTimeout(resolve, 3_000));
+    await tell(redis, 'REPLICAOF', 'NO', 'ONE');
+    expect(await ended).toMatchObject({ state: 'complete', windows: { planned: WINDOWS, done: WINDOWS, failed: 0 } });
+    expect(run!.progress.waiting_for).toBeUndefined();
+    expect(said().filter(msg => msg.startsWith('the run waits'))).toEqual([
+      'the run waits for the queue and goes on by itself',
+      'the run waits for the queue no more',
+    ]);
+  }, 60_000);
+});
