@@ -1,6 +1,7 @@
 import { heartRate } from '../schema/heart-rate.ts';
 import { addDays } from '../schema/instant.ts';
 import type { Resource } from '../schema/resource.ts';
+import type { RequestMoments } from '../src/client/client.ts';
 import { ServiceError } from '../src/client/error.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import type { Counts, DocumentChange } from '../src/warehouse/store-documents.ts';
@@ -8,7 +9,7 @@ import { quoteText } from '../src/warehouse/tables.ts';
 import type { RawHeartRate, Warehouse } from '../src/warehouse/warehouse.ts';
 import type { Pipeline } from './pipeline.ts';
 import { ACCEPT, isTooMany, type RemovalShare, TOO_MANY_IN_RUN } from './removal-brake.ts';
-import { storePages } from './store-pages.ts';
+import { momentsOfRequest, storePages, UNASKED } from './store-pages.ts';
 import { noteUnannounced } from './sweeps/missed-events.ts';
 import { findRemoved, readStoredIds, type StoredDocument } from './sweeps/removals.ts';
 import type { DayRange, Rejects, Window } from './windows.ts';
@@ -32,10 +33,9 @@ export interface CollectContext {
   ledger(result: WindowResult): LedgerEntry[];
 }
 
-export interface WindowResult {
+export interface WindowResult extends RequestMoments {
   outcome: 'complete' | 'not_offered' | 'suspicious';
   reason?: string;
-  requestedAt: number;
   requests: number;
   documents: number;
   /** How many stored documents or rows it removed. */
@@ -112,7 +112,7 @@ async function collectPages(
   const foundAt = pipeline.warehouse.moments.next();
   const before = await readStoredIds(pipeline.warehouse, { resource, userId, days });
   try {
-    const { requestedAt, requests, documents } = await storePages(resource, userId, range, {
+    const { requests, documents, ...read } = await storePages(resource, userId, range, {
       pipeline,
       token,
       signal,
@@ -141,14 +141,13 @@ async function collectPages(
         removed.push(...verdict.removed);
         return {
           removed: removed.map(({ id }) => id),
-          ledger: rejects =>
-            ledger({ outcome, requestedAt: read.requestedAt, requests: read.requests, documents: read.documents, rejects }),
+          ledger: rejects => ledger({ outcome, ...momentsOfRequest(read), requests: read.requests, documents: read.documents, rejects }),
           days,
         };
       },
     });
     if (reason) pipeline.log.warn({ account: userId, collection: resource.name, reason }, 'stored documents are missing at the service');
-    return { outcome, ...(reason ? { reason } : {}), requestedAt, requests, documents };
+    return { outcome, ...(reason ? { reason } : {}), ...momentsOfRequest(read), requests, documents };
   } finally {
     // Also of a range that was read in part: what is stored is no news to the next attempt.
     if (changes.length) await noteUnannounced(pipeline, { resource, userId, foundAt, changes, removed });
@@ -172,14 +171,14 @@ async function storeNamed(
   { pipeline: { client, warehouse }, token, signal, onAnswer, onStored, ledger }: CollectContext,
 ): Promise<WindowResult> {
   const rejects: Rejects = { rejected: 0, undated: 0 };
-  const result: WindowResult = { outcome: 'complete', requestedAt: 0, requests: 1, documents: 0, rejects };
+  const result: WindowResult = { outcome: 'complete', ...UNASKED, requests: 1, documents: 0, rejects };
   for (const id of await readNamed(warehouse, namedBy, userId)) {
     try {
       const answer = await client.document(resource, id, { token, signal });
       try {
         result.requests++;
         onAnswer();
-        result.requestedAt ||= answer.requestedAt;
+        if (!result.requestedAt) Object.assign(result, momentsOfRequest(answer));
         result.documents++;
         const { requestedAt, document } = answer;
         const counts = await warehouse.storeDocuments({ userId, resource, requestedAt, documents: [document] });
@@ -217,7 +216,7 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
   const from = startAt!;
   // What is measured after the request cannot be in its answer, and must not be taken for absent.
   const to = Math.min(endAt!, now() * 1000);
-  const result: WindowResult = { outcome: 'complete', requestedAt: 0, requests: 0, documents: 0 };
+  const result: WindowResult = { outcome: 'complete', ...UNASKED, requests: 0, documents: 0 };
   if (from >= to) {
     await warehouse.record(context.ledger(result));
     return result;
@@ -233,7 +232,7 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
       doubt = await findDoubt({ userId, from, to, ...answer }, context);
     }
     const { rows, requestedAt } = answer;
-    result.requestedAt = requestedAt;
+    Object.assign(result, momentsOfRequest(answer));
     if (doubt !== undefined && !context.acceptDeletions) {
       // What is new in it may be all that there is of the last hours.
       const counts = await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows, isSuspicious: true });
@@ -265,24 +264,24 @@ async function readHeartRate(
   from: number,
   to: number,
   { pipeline: { client, warehouse }, token, signal, onAnswer }: CollectContext,
-): Promise<{ rows: unknown[]; requestedAt: number; requests: number }> {
+): Promise<RequestMoments & { rows: unknown[]; requests: number }> {
   const iso = (micros: number) => new Date(micros / 1000).toISOString();
   const rows: unknown[] = [];
-  let requestedAt = 0;
+  let first = UNASKED;
   let requests = 0;
   try {
     for await (const page of client.heartRate({ token, from: iso(from), to: iso(to), signal })) {
-      if (!requestedAt) {
-        requestedAt = page.requestedAt;
-        warehouse.moments.hold(requestedAt);
+      if (!first.requestedAt) {
+        first = momentsOfRequest(page);
+        warehouse.moments.hold(first.requestedAt);
       }
       requests++;
       onAnswer();
       for (const row of page.documents) rows.push(row);
     }
-    return { rows, requestedAt, requests };
+    return { ...first, rows, requests };
   } catch (error) {
-    if (requestedAt) warehouse.moments.end(requestedAt);
+    if (first.requestedAt) warehouse.moments.end(first.requestedAt);
     throw error;
   }
 }

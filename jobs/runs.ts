@@ -67,14 +67,14 @@ const rangesOf = (request: RunRequest, userId: string, collection: string): read
 
 async function readCoverage(warehouse: Pipeline['warehouse'], { from, to }: DayRange): Promise<Map<string, Coverage[]>> {
   const rows = await warehouse.read(
-    `SELECT user_id, collection, start_at, end_at, requested_at FROM sync.windows
-     WHERE outcome = 'complete' AND requested_at IS NOT NULL AND start_at <= DATE '${to}' AND end_at > DATE '${from}'`,
+    `SELECT user_id, collection, start_at, end_at, coalesce(service_at, read_at) FROM sync.windows
+     WHERE outcome = 'complete' AND coalesce(service_at, read_at) IS NOT NULL AND start_at <= DATE '${to}' AND end_at > DATE '${from}'`,
   );
   const coverage = new Map<string, Coverage[]>();
-  for (const [userId, collection, startAt, endAt, requestedAt] of rows) {
+  for (const [userId, collection, startAt, endAt, readAt] of rows) {
     const key = `${userId}\n${collection}`;
     const list = coverage.get(key) ?? [];
-    list.push({ startAt: startAt as number, endAt: endAt as number, requestedAt: requestedAt as number });
+    list.push({ startAt: startAt as number, endAt: endAt as number, readAt: readAt as number });
     coverage.set(key, list);
   }
   return coverage;

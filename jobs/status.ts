@@ -64,10 +64,11 @@ export async function reportAccounts(
                        max(committed_at) OVER (PARTITION BY run_id, user_id, collection) AS run_at FROM sync.windows),
           r AS (SELECT *, bool_or(bad) OVER (PARTITION BY run_id, user_id, collection) AS bad_run FROM w),
           s AS (SELECT *, max(run_at) FILTER (NOT bad_run) OVER (PARTITION BY user_id, collection) AS good_until,
-                       max(committed_at) FILTER (requested_at IS NOT NULL AND outcome = 'complete' OR outcome = 'not_offered')
+                       arg_max(CASE outcome WHEN 'complete' THEN read_at WHEN 'not_offered' THEN started_at END, committed_at)
                          OVER (PARTITION BY user_id, collection) AS success,
-                       max(least(end_at, requested_at)) FILTER (requested_at IS NOT NULL AND outcome = 'complete')
-                         OVER (PARTITION BY user_id, collection) AS read_until FROM r)
+                       max(least(end_at, coalesce(service_at, read_at))) FILTER (outcome = 'complete')
+                         OVER (PARTITION BY user_id, collection) AS read_until
+                FROM r LEFT JOIN (SELECT run_id, started_at FROM sync.runs) USING (run_id))
      SELECT user_id, collection, any_value(success),
             arg_max(outcome, (run_at, bad, committed_at)) FILTER (committed_at IS NOT NULL),
             arg_max(coalesce(reason, ''), (run_at, bad, committed_at)) FILTER (committed_at IS NOT NULL),

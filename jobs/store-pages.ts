@@ -1,6 +1,6 @@
 import { findDayNumber, MICROS_PER_DAY } from '../schema/instant.ts';
 import type { Resource } from '../schema/resource.ts';
-import type { Page, RequestLane } from '../src/client/client.ts';
+import type { Page, RequestLane, RequestMoments } from '../src/client/client.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import type { Counts, DocumentChange } from '../src/warehouse/store-documents.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -26,9 +26,8 @@ export interface PageReading {
 }
 
 /** A range that was read to its end. */
-export interface CompleteRead {
-  /** When the first of its requests was sent: what is absent was so then. */
-  requestedAt: number;
+export interface CompleteRead extends RequestMoments {
+  // Of its first request: what is absent was so then.
   requests: number;
   documents: number;
   /** The identifiers of all its documents. */
@@ -48,7 +47,7 @@ export async function storePages(
 ): Promise<CompleteRead & { changes: DocumentChange[] }> {
   const ids = new Set<string>();
   const rejects: Rejects = { rejected: 0, undated: 0 };
-  const read = { requestedAt: 0, requests: 0, documents: 0, ids };
+  const read = { ...UNASKED, requests: 0, documents: 0, ids };
   const changes: DocumentChange[] = [];
   // The documents are taken out of the page, and no frame that waits for their commit has them: as they came they are large.
   const store = (page: Pick<Page, 'requestedAt' | 'documents'>, end: Awaited<ReturnType<NonNullable<typeof finish>>>, isLast: boolean) => {
@@ -69,7 +68,7 @@ export async function storePages(
   try {
     for await (const page of client.documents(resource, { token, ...range, lane, signal })) {
       if (!read.requestedAt) {
-        read.requestedAt = page.requestedAt;
+        Object.assign(read, momentsOfRequest(page));
         warehouse.moments.hold(page.requestedAt);
       }
       read.requests++;
@@ -95,6 +94,15 @@ export async function storePages(
     if (read.requestedAt) warehouse.moments.end(read.requestedAt);
   }
 }
+
+export const UNASKED: RequestMoments = { requestedAt: 0, readAt: 0, serviceAt: null };
+
+/** The moments of a page or document, without what it brought. */
+export const momentsOfRequest = ({ requestedAt, readAt, serviceAt }: RequestMoments): RequestMoments => ({
+  requestedAt,
+  readAt,
+  serviceAt,
+});
 
 const sum = (a: Rejects, b: Rejects): Rejects => ({ rejected: a.rejected + b.rejected, undated: a.undated + b.undated });
 

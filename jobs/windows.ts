@@ -1,4 +1,5 @@
 import { findDayNumber, formatDay, MICROS_PER_DAY } from '../schema/instant.ts';
+import type { RequestMoments } from '../src/client/client.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import type { Value } from '../src/warehouse/parse-document.ts';
 import type { Counts } from '../src/warehouse/store-documents.ts';
@@ -22,7 +23,8 @@ export interface DayRange {
 export interface Coverage {
   startAt: number;
   endAt: number;
-  requestedAt: number;
+  /** When its first request was sent, by the service's clock, or by ours where the service shows none. */
+  readAt: number;
 }
 
 /**
@@ -38,10 +40,10 @@ export function planDays(
   const last = findDayNumber(range.to)!;
   const isSettled = (day: number) =>
     settled?.coverage.some(
-      ({ startAt, endAt, requestedAt }) =>
+      ({ startAt, endAt, readAt }) =>
         startAt <= day * MICROS_PER_DAY &&
         endAt >= (day + 1) * MICROS_PER_DAY &&
-        requestedAt >= (day + 1 + settled.settledDays) * MICROS_PER_DAY,
+        readAt >= (day + 1 + settled.settledDays) * MICROS_PER_DAY,
     ) ?? false;
   const spans: { startAt: number; endAt: number }[] = [];
   let skipped = 0;
@@ -94,10 +96,9 @@ const windowKey = ({ runId, userId, collection, startAt }: PlannedWindow): Reado
 /** The ledger's row of a window. */
 export function windowEntry(
   window: PlannedWindow,
-  result: {
+  result: Partial<RequestMoments> & {
     outcome: Outcome | null;
     reason?: string;
-    requestedAt?: number;
     requests?: number;
     documents?: number;
     removed?: number | undefined;
@@ -113,6 +114,8 @@ export function windowEntry(
     row: {
       end_at: window.endAt,
       requested_at: result.requestedAt || null,
+      read_at: result.readAt || null,
+      service_at: result.serviceAt ?? null,
       committed_at: result.committedAt ?? null,
       requests: result.requests ?? null,
       documents: result.documents ?? null,

@@ -58,7 +58,7 @@ export async function forgetSweeps({ warehouse, now, settledDays }: Pick<Pipelin
     `SELECT run_id FROM sync.runs r WHERE kind = 'sweep'
      AND (state = 'complete' AND ended_at < ${before(KEPT_DAYS)} OR state = 'failed' AND ended_at < ${before(FAILED_KEPT_DAYS)})
      AND NOT EXISTS (SELECT 1 FROM sync.windows w WHERE w.run_id = r.run_id AND w.outcome = 'complete'
-                     AND w.requested_at >= w.start_at + INTERVAL ${settledDays + 1} DAY)`,
+                     AND coalesce(w.service_at, w.read_at) >= w.start_at + INTERVAL ${settledDays + 1} DAY)`,
   );
   const keys = rows.map(([runId]) => ({ run_id: runId as string }));
   await warehouse.record(['sync.windows', 'sync.runs'].flatMap(table => keys.map(key => ({ table, key }))));
@@ -84,7 +84,8 @@ export async function missed({ warehouse, now }: Pick<Pipeline, 'warehouse' | 'n
     `SELECT (SELECT count(*) FROM sync.accounts WHERE state <> 'removed' AND since < make_timestamp(${due}::BIGINT)),
             (SELECT count(*) FROM sync.runs WHERE started_at < make_timestamp(${due}::BIGINT)),
             (SELECT count(*) FROM sync.accounts WHERE state <> 'removed'),
-            (SELECT count(*) FROM sync.runs WHERE kind = 'nightly' AND started_at >= make_timestamp(${due}::BIGINT))`,
+            (SELECT count(*) FROM sync.runs WHERE kind = 'nightly' AND started_at BETWEEN make_timestamp(${due}::BIGINT)
+               AND make_timestamp(${Math.ceil(now() * 1000)}::BIGINT))`,
   );
   const [before, runsBefore, accounts, nightlies] = row as number[];
   // An account's `since` is younger than the account once its token was replaced or it was resumed: then an earlier run tells.

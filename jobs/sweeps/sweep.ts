@@ -115,7 +115,12 @@ export function sweepSchedule(
   const everyMs = hours * 3_600_000;
   return {
     name: 'sweep',
-    repeat: async () => ({ everyMs, afterMs: Math.max(0, ((await readLastSweep(pipeline)) ?? pipeline.now()) + everyMs - pipeline.now()) }),
+    repeat: async () => {
+      const now = pipeline.now();
+      // One that is ahead of the clock is of a time when the clock was wrong.
+      const last = Math.min(now, (await readLastSweep(pipeline)) ?? now);
+      return { everyMs, afterMs: Math.max(0, last + everyMs - now) };
+    },
     missed: async () => false,
     run: () => sweepOnSchedule(pipeline, { kind: 'sweep', days }, patienceMs),
   };

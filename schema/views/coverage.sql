@@ -12,7 +12,9 @@ WITH
            date_diff('day', TIMESTAMP '1970-01-01', w.start_at) AS start_n,
            date_diff('day', TIMESTAMP '1970-01-01', w.end_at) AS end_n,
            CASE WHEN w.outcome <> 'stopped' THEN w.committed_at END AS settled_at,
-           CASE WHEN w.outcome = 'complete' THEN w.requested_at END AS read_at,
+           CASE WHEN w.outcome = 'complete' THEN w.requested_at END AS read_order,
+           -- What is over at the service is told by its own clock, and by ours only where it shows none.
+           CASE WHEN w.outcome = 'complete' THEN coalesce(w.service_at, w.read_at) END AS read_at,
            CASE WHEN w.outcome = 'stopped' THEN 1 END AS stopped,
            CASE WHEN w.outcome IS NULL THEN coalesce(r.started_at, TIMESTAMP '1970-01-01') END AS open_since
     FROM sync.windows w LEFT JOIN sync.runs r ON r.run_id = w.run_id
@@ -20,7 +22,7 @@ WITH
     WHERE w.outcome IS DISTINCT FROM 'complete' OR w.requested_at IS NOT NULL
   ),
   readings_by_day AS (
-    SELECT user_id, collection, start_n, number, rows_by_day, settled_at, read_at, stopped, open_since,
+    SELECT user_id, collection, start_n, number, rows_by_day, settled_at, read_order, read_at, stopped, open_since,
            unnest(CASE WHEN start_n IS NULL THEN [NULL] ELSE range(greatest(start_n, first_n), least(end_n, last_n + 1)) END) AS n
     FROM readings CROSS JOIN bounds
   ),
@@ -28,7 +30,7 @@ WITH
   latest AS (
     SELECT user_id, collection, n,
            arg_max(number, settled_at) AS settled, max(settled_at) AS settled_at, max(open_since) AS open_since,
-           arg_max(number, read_at) AS read, max(read_at) AS read_at, max(stopped) AS stopped
+           arg_max(number, read_order) AS read, arg_max(read_at, read_order) AS read_at, max(stopped) AS stopped
     FROM readings_by_day GROUP BY user_id, collection, n
   ),
   heart_counts AS (
@@ -136,4 +138,4 @@ COMMENT ON COLUMN sync.coverage.day IS 'The day of the documents; for heart_rate
 COMMENT ON COLUMN sync.coverage.state IS 'stored; empty (at the service: a complete reading that began after the day (UTC) was over brought nothing of it); not_offered (the collection answers 404); not_authorised (token, membership or permission); failed (read last without success, or what came could not be stored, and nothing is stored); suspicious (an answer that cannot be, over stored documents); pending (planned, not yet read); not_asked';
 COMMENT ON COLUMN sync.coverage.reason IS 'Why, where it is neither empty nor simply stored';
 COMMENT ON COLUMN sync.coverage.documents IS 'Stored documents of the day; for heart_rate the rows that came when it was last read [count]';
-COMMENT ON COLUMN sync.coverage.read_at IS 'When the request of the last complete reading of the day was sent, UTC; null where it was never read by its range';
+COMMENT ON COLUMN sync.coverage.read_at IS 'When the request of the last complete reading of the day was sent, UTC, by the service''s clock where it shows one; null where it was never read by its range';

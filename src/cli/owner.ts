@@ -3,6 +3,7 @@ import { collectionsOf } from '../../jobs/collections.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
 import { openRouteMemory } from '../../jobs/routes.ts';
 import { Runs } from '../../jobs/runs.ts';
+import { isoOf } from '../../jobs/status.ts';
 import type { SubscriptionKeeper } from '../../jobs/subscriptions/keep-subscriptions.ts';
 import { resources } from '../../schema/index.ts';
 import type { Resource } from '../../schema/resource.ts';
@@ -16,6 +17,7 @@ import { type MirrorTokens, openMirrorTokens } from '../mirror-tokens.ts';
 import { createOnFailure, type OnFailure } from '../on-failure.ts';
 import { openSecrets, type Secrets } from '../secrets.ts';
 import { Warehouse } from '../warehouse/warehouse.ts';
+import { findNewestAhead } from './doctor/clock.ts';
 import { isErasing } from './erase/is-erasing.ts';
 import { Snapshots } from './snapshot/snapshots.ts';
 
@@ -92,6 +94,13 @@ export class Owner {
       await warehouse.close();
       throw new TryLaterError(`an account is being erased from ${settings.data}; try again in a moment`);
     }
+    const newest = findNewestAhead(warehouse.moments);
+    if (newest !== undefined) {
+      log.warn(
+        { newest: isoOf(newest) },
+        'the newest moment in the warehouse is ahead of this machine’s clock: is the clock right, or was it wrong before?',
+      );
+    }
     return new Owner(options, warehouse);
   }
 
@@ -108,6 +117,7 @@ export class Owner {
       ...this.#options.client,
       baseUrl: this.#serviceUrl,
       clock: warehouse.moments,
+      wallNow: now,
       requestsPerToken: settings.requestsPerToken,
       reservedForLive: settings.webhooks ? 1 : 0,
       heartRatePath: settings.heartRatePath,

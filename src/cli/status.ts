@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { DriftStatus } from '../../jobs/status.ts';
 import type { WebhookStatus } from '../../jobs/webhook-status.ts';
+import { formatSpan } from './doctor/clock.ts';
 import type { StatusReport } from './operations.ts';
 import { withExample } from './options.ts';
 import { perform } from './perform.ts';
@@ -29,7 +30,7 @@ function printStatus({ accounts, queue, webhooks, snapshot, heart_rate_path: pat
       `  ${name}`,
       state,
       newest_day,
-      lag === null ? null : formatLag(lag),
+      lag === null ? null : `${formatSpan(lag * 1000)} ago`,
       failures || null,
       reason,
     ]);
@@ -82,11 +83,4 @@ function printWebhooks(status: WebhookStatus): void {
 function countAll(counts: Readonly<Record<string, number>>): string {
   const parts = Object.entries(counts).map(([name, count]) => `${count} ${name}`);
   return parts.length ? parts.join(', ') : 'none';
-}
-
-function formatLag(seconds: number): string {
-  if (seconds < 120) return `${seconds} s ago`;
-  if (seconds < 7_200) return `${Math.round(seconds / 60)} min ago`;
-  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h ago`;
-  return `${Math.round(seconds / 86_400)} days ago`;
 }

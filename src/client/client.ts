@@ -1,6 +1,6 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { resources } from '../../schema/index.ts';
-import { formatDay } from '../../schema/instant.ts';
+import { dayOfMicros } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
 import type { Question } from './answer.ts';
 import { parseBaseUrl, parsePath } from './base-url.ts';
@@ -9,14 +9,16 @@ import { createGates, type Gates, type RequestLane } from './gate.ts';
 import { createHeartRateReader } from './heart-rate.ts';
 import { createReadPages, type Page, withQuery } from './pages.ts';
 import { createReads } from './reads.ts';
-import { createAsk, type Good, type RequestClock } from './request.ts';
+import { createAsk, type Good, type RequestClock, type RequestMoments } from './request.ts';
 import { createRouteMemory, type RouteMemory } from './routes.ts';
+import { createServiceClock, type ServiceClock } from './service-clock.ts';
 import { createTransport } from './transport.ts';
 
 export type { RequestLane } from './gate.ts';
 export type { Page } from './pages.ts';
-export type { RequestClock } from './request.ts';
+export type { RequestClock, RequestMoments } from './request.ts';
 export type { RouteMemory } from './routes.ts';
+export type { ServiceClock } from './service-clock.ts';
 
 export interface ClientOptions {
   /** RINGNECK_SERVICE_URL; may have a path. */
@@ -42,18 +44,21 @@ export interface ClientOptions {
   sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Milliseconds since the Unix epoch; should not jump. */
   now?: () => number;
+  /** The time of day, in milliseconds. */
+  wallNow?: () => number;
   random?: () => number;
   /** What is known of the service's routes from earlier runs. */
   routes?: RouteMemory;
+  /** What is known of the service's clock, and learns from every answer. */
+  serviceClock?: ServiceClock;
   /** Before each wait, for a limit or after a fault. */
   onWait?: (ms: number) => void;
   /** As each attempt is sent. */
   onRequest?: () => void;
 }
 
-export interface DocumentAnswer {
+export interface DocumentAnswer extends RequestMoments {
   document: unknown;
-  requestedAt: number;
   /** To be called once the document is committed or dismissed. */
   done(): void;
 }
@@ -111,12 +116,16 @@ export function createClient(options: ClientOptions): Client {
     connections: options.connections ?? 128,
   });
   const routes = options.routes ?? createRouteMemory();
+  const wallNow = options.wallNow ?? Date.now;
+  const serviceClock = options.serviceClock ?? createServiceClock(wallNow);
   let requests = 0;
   const ask = createAsk({
     transport,
     clock,
     routes,
+    serviceClock,
     now,
+    wallNow,
     gates:
       options.gates ??
       createGates({
@@ -168,16 +177,16 @@ export function createClient(options: ClientOptions): Client {
       const route = documentRoute(resource);
       if (id === '' || !id.isWellFormed())
         throw new ServiceError('invalid_request', route, 'not asked: no document can have this identifier');
-      const { value, requestedAt } = await askOnce(
+      const { value, ...moments } = await askOnce(
         { route, path: `${COLLECTIONS}/${resource.path}/${encodeSegment(id)}`, token, lane, onSend },
         signal,
       );
       let open = true;
       return {
         document: value,
-        requestedAt,
+        ...moments,
         done() {
-          if (open) clock.end(requestedAt);
+          if (open) clock.end(moments.requestedAt);
           open = false;
         },
       };
@@ -197,7 +206,7 @@ export function createClient(options: ClientOptions): Client {
     },
     async probe(token, signal) {
       const route = `${COLLECTIONS}/${probed.path}`;
-      const today = formatDay(Math.floor(now() / 86_400_000));
+      const today = dayOfMicros(serviceClock.now() * 1000);
       const { requestedAt } = await askOnce({ route, path: withQuery(route, { start_date: today, end_date: today }), token }, signal);
       clock.end(requestedAt);
     },

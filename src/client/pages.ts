@@ -1,12 +1,10 @@
 import { ServiceError } from './error.ts';
 import type { RequestLane } from './gate.ts';
-import type { Ask, Good, RequestClock } from './request.ts';
+import type { Ask, Good, RequestClock, RequestMoments } from './request.ts';
 
 /** One answer of a collection. */
-export interface Page {
+export interface Page extends RequestMoments {
   documents: unknown[];
-  /** The moment (of the request clock) at which its request was sent. */
-  requestedAt: number;
   /** Null on the last page. */
   nextToken: string | null;
 }
@@ -73,13 +71,13 @@ export function createReadPages(ask: Ask, clock: RequestClock, limits: PageLimit
     let nextToken: string | null = null;
     let emptyPages = 0;
     for (let pages = 1; ; pages++) {
-      const { value, requestedAt }: Good<Envelope> = await askPage(reading, nextToken, signal);
+      const { value, ...moments }: Good<Envelope> = await askPage(reading, nextToken, signal);
       nextToken = value.nextToken;
       emptyPages = value.documents.length > 0 ? 0 : emptyPages + 1;
       try {
-        yield { documents: value.documents, requestedAt, nextToken };
+        yield { documents: value.documents, ...moments, nextToken };
       } finally {
-        clock.end(requestedAt);
+        clock.end(moments.requestedAt);
       }
       if (nextToken === null) return;
       const endless = (message: string) => new ServiceError('endless', reading.route, message);

@@ -1,7 +1,9 @@
 import { type Failure, type Question, readAnswer } from './answer.ts';
 import { ServiceError } from './error.ts';
 import type { Gates, Pass } from './gate.ts';
+import { findDateMs } from './retry-after.ts';
 import type { RouteMemory } from './routes.ts';
+import type { ServiceClock } from './service-clock.ts';
 import { type Transport, TransportError } from './transport.ts';
 
 /** The order guard of the warehouse: every moment that began must end. Moments are microseconds. */
@@ -15,21 +17,33 @@ export interface RequestSettings {
   gates: Gates;
   clock: RequestClock;
   routes: RouteMemory;
+  serviceClock: Pick<ServiceClock, 'note'>;
   /** Attempts after the first. */
   retries: number;
   /** What one request may wait in all before it gives way. */
   maxWaitMs: number;
   now: () => number;
+  /** The time of day, in milliseconds; may be set, forward and back. */
+  wallNow: () => number;
   random: () => number;
   sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   onRequest: () => void;
   onWait: (ms: number) => void;
 }
 
-/** A good answer. Whoever has it calls `clock.end(requestedAt)` when it has taken effect. */
-export interface Good<T> {
-  value: T;
+/** When a request was sent, in microseconds. The first is an order and no time; what is reckoned with are the other two. */
+export interface RequestMoments {
+  /** The moment of the request clock. */
   requestedAt: number;
+  /** By the clock of this machine. */
+  readAt: number;
+  /** By the service's: the `Date` of its answer; null where it shows none. */
+  serviceAt: number | null;
+}
+
+/** A good answer. Whoever has it calls `clock.end(requestedAt)` when it has taken effect. */
+export interface Good<T> extends RequestMoments {
+  value: T;
 }
 
 export type Ask = <T>(question: Question<T>, signal: AbortSignal) => Promise<Good<T>>;
@@ -44,6 +58,7 @@ export function createAsk(settings: RequestSettings): Ask {
     const { route } = question;
     question.onSend?.();
     const requestedAt = clock.begin();
+    const sentMs = settings.wallNow();
     let good = false;
     try {
       settings.onRequest();
@@ -51,9 +66,19 @@ export function createAsk(settings: RequestSettings): Ask {
       const outcome = readAnswer(question, answer, now());
       // A 200 that is a proxy's page does not show that the route exists.
       if ('value' in outcome || outcome.error.kind !== 'malformed') routes.note(`GET ${route}`, answer.status);
+      const dateMs = findDateMs(answer.headers);
+      // A proxy's page shows the proxy's clock.
+      if (dateMs !== undefined && ('value' in outcome || outcome.error.ofService)) {
+        settings.serviceClock.note(dateMs, { sentMs, receivedMs: settings.wallNow() });
+      }
       if (!('value' in outcome)) return outcome;
       good = true;
-      return { value: outcome.value, requestedAt };
+      return {
+        value: outcome.value,
+        requestedAt,
+        readAt: Math.floor(sentMs * 1000),
+        serviceAt: dateMs === undefined ? null : dateMs * 1000,
+      };
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
       return { error: new ServiceError(error.kind, route, error.message), again: error.again };

@@ -23,8 +23,13 @@ export function findRetryAfterMs(headers: Headers, now: number): number | undefi
   const moment = findHttpDate(text);
   if (moment === undefined) return undefined;
   // The service's own clock, where it shows one: ours may be wrong by an hour.
-  const wait = moment - (findHttpDate(findHeader(headers, 'date')?.trim() ?? '') ?? now);
+  const wait = moment - (findDateMs(headers) ?? now);
   return wait < 0 ? undefined : Math.min(wait, LONGEST_MS);
+}
+
+/** The service's own clock as an answer shows it, in milliseconds and cut to whole seconds; undefined where it shows none. */
+export function findDateMs(headers: Headers): number | undefined {
+  return findHttpDate(findHeader(headers, 'date')?.trim() ?? '');
 }
 
 function findHttpDate(text: string): number | undefined {

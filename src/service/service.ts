@@ -1,4 +1,4 @@
-import Fastify, { type FastifyInstance } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { heartRate } from '../../schema/heart-rate.ts';
 import type { Resource } from '../../schema/resource.ts';
 import { createAdmit } from './admission.ts';
@@ -20,7 +20,10 @@ export interface ServiceOptions {
   source: DocumentSource;
   authenticate: Authenticate;
   settings?: Partial<ServiceSettings>;
+  /** The service's own time: of default ranges, and of the `Date` of every answer. */
   clock: () => Date;
+  /** Rules the rate limits; the same clock where none is given. */
+  realClock?: () => Date;
   /** Signs next_token; the same key after a restart keeps tokens valid. At least 32 random bytes. */
   tokenKey: Uint8Array;
   log?: ServiceLog;
@@ -42,9 +45,10 @@ export function createService(options: ServiceOptions): FastifyInstance {
   const routes = listRoutes(described);
   const asSpecified = new Map(listRoutes({ ...described, specificationOnly: true }).map(route => [route.path, route]));
   const subscriptionRoutes = webhooks ? listSubscriptionRoutes(specificationOnly) : [];
-  const admit = createAdmit(options.authenticate, settings, clock);
+  const admit = createAdmit(options.authenticate, settings, options.realClock ?? clock);
   const maker: PageMaker = { source, settings, clock, tokenKey };
   const answerError = createAnswerError(log);
+  const showClock = (reply: FastifyReply) => void reply.raw.setHeader('Date', clock().toUTCString());
 
   const service = Fastify({
     logger: false,
@@ -54,10 +58,15 @@ export function createService(options: ServiceOptions): FastifyInstance {
     connectionTimeout: answerTimeoutMs + 10_000,
     routerOptions: { maxParamLength: MAX_HEADER_BYTES, caseSensitive: true },
     http: { maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: Math.min(5_000, requestTimeoutMs) },
-    frameworkErrors: answerError,
+    frameworkErrors: (error, request, reply) => {
+      showClock(reply);
+      answerError(error, request, reply);
+    },
     clientErrorHandler: answerBrokenConnection,
   });
   service.setErrorHandler(answerError);
+  // Before anything is read: what an answer holds is as of its date, or later.
+  service.addHook('onRequest', async (_, reply) => showClock(reply));
   service.addHook(
     'onRequest',
     createRefuseUnroutable([...routes.map(({ path }) => ({ method: 'get', path })), ...subscriptionRoutes], settings.bodyLimit),

@@ -26,8 +26,13 @@ export class Moments {
 
   /** A moment for the ledger: after every earlier one too, so that what was written last counts as last. */
   next(): number {
-    this.#last = Math.max(Math.floor(this.#now() * 1000), this.#last + 1);
+    this.#last = Math.max(this.wall(), this.#last + 1);
     return this.#last;
+  }
+
+  /** The time of day in microseconds: for what is told and reckoned with, never for an order. */
+  wall(): number {
+    return Math.floor(this.#now() * 1000);
   }
 
   /** The newest moment given out so far, or stored. */

@@ -52,7 +52,7 @@ async function storeAll({ connection, columnsOf, nextSk, moments, confirmations 
   await storePages(transaction, changes, done);
   const ranges = await storeRanges(transaction, confirmations, changes, done);
   const { counts, ledger, observed } = done;
-  for (const entry of await driftEntries(connection, observed, moments.latest())) ledger.push(entry);
+  for (const entry of await driftEntries(connection, observed, moments.wall())) ledger.push(entry);
   changes.forEach(({ ledger: own = [] }, i) => {
     for (const entry of typeof own === 'function' ? own(counts[i]!) : own) ledger.push(entry);
   });

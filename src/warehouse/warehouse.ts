@@ -7,6 +7,7 @@ import { RingneckError } from '../errors.ts';
 import { ensureFolder } from '../files.ts';
 import type { Change, Ledger } from './change.ts';
 import { openDatabase, readRows } from './database.ts';
+import { dateReadings } from './date-readings.ts';
 import { ensureTables, FORMAT } from './ensure.ts';
 import { declarationsHash, learn } from './learn.ts';
 import type { LedgerEntry } from './literals.ts';
@@ -108,6 +109,7 @@ export class Warehouse {
       await ensureViews(connection);
       const newest = await readNewest(connection, mappings);
       const moments = new Moments(newest.moment, now);
+      await dateReadings(connection, moments.wall());
       const columnsOf = (table: string) => columns.get(table) ?? missing(table);
       writer = new Writer({
         connection,

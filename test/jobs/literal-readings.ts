@@ -33,7 +33,7 @@ export async function note(
   const startAt = days && at(`${days[0]}T00:00:00Z`);
   const endAt = days && at(`${days[1]}T00:00:00Z`) + 86_400_000_000;
   const settled = rest.outcome !== null && rest.outcome !== 'stopped' && when ? { committedAt: at(when) } : {};
-  const asked = rest.outcome === 'complete' && when ? { requestedAt: at(when) } : {};
+  const asked = rest.outcome === 'complete' && when ? { requestedAt: at(when), readAt: at(when) } : {};
   await warehouse.record([
     {
       table: 'sync.runs',

@@ -44,9 +44,10 @@ async function settle(
   reason?: string,
 ): Promise<void> {
   const requestedAt = at('2025-03-10T12:00:01Z');
+  const readAt = at('2025-03-10T12:00:01.5Z');
   const committedAt = at('2025-03-10T12:00:02Z');
   await warehouse.record([
-    windowEntry(window, { outcome, ...(reason ? { reason } : {}), requestedAt, committedAt, requests: 2, documents: 9 }),
+    windowEntry(window, { outcome, ...(reason ? { reason } : {}), requestedAt, readAt, committedAt, requests: 2, documents: 9 }),
   ]);
   await run.settle(window, outcome, reason, kind);
 }
@@ -96,7 +97,13 @@ test('the rows of the ledger, from the plan to the end', async () => {
   await settle(pipeline, run, first!, 'complete');
   pipeline.clock.ms += 5_000;
   await settle(pipeline, run, second!, 'failed', 'unavailable', 'GET /v2/usercollection/heartrate: answered 500');
-  const read = { requested_at: '2025-03-10 12:00:01', committed_at: '2025-03-10 12:00:02', requests: 2, documents: 9 };
+  const read = {
+    requested_at: '2025-03-10 12:00:01',
+    read_at: '2025-03-10 12:00:01.5',
+    committed_at: '2025-03-10 12:00:02',
+    requests: 2,
+    documents: 9,
+  };
   expect(await rows(warehouse, 'SELECT * FROM sync.windows ORDER BY start_at')).toEqual([
     { ...planned, ...read, start_at: '2025-01-01 00:00:00', end_at: '2025-01-08 00:00:00', outcome: 'complete' },
     {

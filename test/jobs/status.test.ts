@@ -26,9 +26,12 @@ async function note(
   const result = {
     outcome,
     ...(reason ? { reason } : {}),
-    ...(committed ? { requestedAt: at(committed), committedAt: at(committed) } : {}),
+    ...(committed ? { requestedAt: at(committed), readAt: at(committed), committedAt: at(committed) } : {}),
   };
-  await warehouse.record([windowEntry(window, result)]);
+  await warehouse.record([
+    windowEntry(window, result),
+    ...(committed ? [{ table: 'sync.runs', key: { run_id: runId }, row: { started_at: at(committed) } }] : []),
+  ]);
 }
 
 const report = (warehouse: Warehouse, names: readonly string[]) =>
@@ -167,13 +170,18 @@ test.each<[string, string, [from: string | null, to: string | null, requested: s
   const midnight = (day: string | null) => (day === null ? null : at(`${day}T00:00:00Z`));
   const window = { runId: 'r', number: 0, userId: 'ada', collection, startAt: midnight(from), endAt: midnight(to) };
   await warehouse.record([
-    windowEntry(window, { outcome: 'complete', requestedAt: at(requested), committedAt: at('2025-03-10T11:00:00Z') }),
+    windowEntry(window, {
+      outcome: 'complete',
+      requestedAt: at(requested),
+      readAt: at(requested),
+      committedAt: at('2025-03-10T11:00:00Z'),
+    }),
   ]);
   expect(await only(warehouse, collection)).toMatchObject(expected);
   // To read older days takes nothing away from it.
   const older = { ...window, runId: 'older', startAt: at('2024-01-01T00:00:00Z'), endAt: at('2024-01-02T00:00:00Z') };
   const moment = at('2025-03-10T11:30:00Z');
-  if (from) await warehouse.record([windowEntry(older, { outcome: 'complete', requestedAt: moment, committedAt: moment })]);
+  if (from) await warehouse.record([windowEntry(older, { outcome: 'complete', requestedAt: moment, readAt: moment, committedAt: moment })]);
   expect(await only(warehouse, collection)).toMatchObject(expected);
 });
 

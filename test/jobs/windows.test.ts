@@ -7,7 +7,7 @@ const at = (text: string) => Date.parse(text) * 1000;
 const read = (from: string, to: string, requested: string): Coverage => ({
   startAt: at(`${from}T00:00:00Z`),
   endAt: at(`${to}T00:00:00Z`) + 86_400_000_000,
-  requestedAt: at(requested),
+  readAt: at(requested),
 });
 
 /** The days of each window planned, and how many were left out whole. */
@@ -93,7 +93,7 @@ test('pieces that are settled whole are counted as skipped', () => {
 });
 
 test('a day is settled only by a window that holds the whole of it', () => {
-  const half = { startAt: at('2025-01-01T00:00:00Z'), endAt: at('2025-01-01T12:00:00Z'), requestedAt: at('2025-06-01T00:00:00Z') };
+  const half = { startAt: at('2025-01-01T00:00:00Z'), endAt: at('2025-01-01T12:00:00Z'), readAt: at('2025-06-01T00:00:00Z') };
   const rest = { ...half, startAt: half.endAt, endAt: at('2025-01-02T00:00:00Z') };
   expect(plan('2025-01-01', '2025-01-01', 7, [half, rest])).toEqual({ days: ['2025-01-01..2025-01-01'], skipped: 0 });
 });

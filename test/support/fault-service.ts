@@ -76,6 +76,8 @@ export async function startFaultService(scripts: Record<string, Script> = {}, op
   }
 
   const server = createServer((incoming, response) => {
+    // A script says what time it is here, or nobody does.
+    response.sendDate = false;
     inFlight += 1;
     mostInFlight = Math.max(mostInFlight, inFlight);
     response.on('close', () => {
@@ -150,7 +152,8 @@ function send(response: ServerResponse, answer: Answer): void {
 
 function pass(upstream: string, incoming: IncomingMessage, response: ServerResponse): void {
   const outgoing = forward(new URL(incoming.url!, upstream), { method: incoming.method!, headers: incoming.headers }, answer => {
-    response.writeHead(answer.statusCode!, answer.headers);
+    const { date: _, ...headers } = answer.headers;
+    response.writeHead(answer.statusCode!, headers);
     answer.pipe(response);
   });
   outgoing.on('error', () => response.destroy());

@@ -1,6 +1,7 @@
 import { messageOf } from '../../errors.ts';
 import type { Owner } from '../owner.ts';
 import { examineAccounts } from './accounts.ts';
+import { examineMoments } from './clock.ts';
 import { examined, type Finding, fail, ok } from './finding.ts';
 import { examineSnapshot } from './snapshot.ts';
 import { examineSubscriptions } from './subscriptions.ts';
@@ -20,6 +21,7 @@ export function doctorOperations(owner: Owner) {
   return {
     async examine(_: Record<string, never>): Promise<Finding[]> {
       const parts = await Promise.all([
+        examined('clock', QUEUE_MS, async () => examineMoments(owner.warehouse)),
         examined('queue', QUEUE_MS, () => examineOwnQueue(owner)),
         owner.settings.serviceUrl ? examined('accounts', ACCOUNTS_MS, () => examineAccounts(owner)) : [],
         examined('subscriptions', SUBSCRIPTIONS_MS, () => examineSubscriptions(owner)),

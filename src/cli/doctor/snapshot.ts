@@ -25,9 +25,11 @@ export async function examineSnapshot({ settings, warehouse }: Pick<Owner, 'sett
     return [warn('snapshot', `${path} was made by another version (${program ?? 'unknown'})`, 'ringneck snapshot makes it anew')];
   }
   const [row] = await warehouse.read(
+    // A moment ahead of the clock is of a time when it was wrong.
     `SELECT max(moment) FROM (
-       SELECT max(committed_at) AS moment FROM sync.windows UNION ALL SELECT max(committed_at) FROM sync.events
-       UNION ALL SELECT max(greatest(started_at, ended_at)) FROM sync.runs UNION ALL SELECT max(since) FROM sync.accounts)`,
+       SELECT committed_at AS moment FROM sync.windows UNION ALL SELECT committed_at FROM sync.events
+       UNION ALL SELECT greatest(started_at, ended_at) FROM sync.runs UNION ALL SELECT since FROM sync.accounts)
+     WHERE moment <= make_timestamp(${warehouse.moments.wall()}::BIGINT)`,
   );
   const behind = Math.floor(((row![0] as number | null) ?? 0) / 60_000_000 - takenAt / 60_000);
   const of = `${path} is of ${isoOf(takenAt * 1000)}`;

@@ -94,7 +94,7 @@ export class SnapshotCopies {
       this.#connection ??= connect();
       const connection = await this.#connection;
       const lower = await memory.raise(connection);
-      return work({ connection, mappings, path, mode, takenAt: moments.next(), beforeTable, signal }).finally(lower);
+      return work({ connection, mappings, path, mode, takenAt: moments.wall(), beforeTable, signal }).finally(lower);
     });
     this.#last = done.catch(() => undefined);
     return done;

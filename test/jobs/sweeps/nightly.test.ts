@@ -114,7 +114,12 @@ test('a week after its end a complete sweep leaves the ledger, a failed one afte
     const requestedAt = at('2025-03-13T11:30:00Z');
     await warehouse.record([
       { table: 'sync.runs', key: { run_id: runId }, row },
-      windowEntry(window, { outcome: state === 'complete' ? 'complete' : 'failed', requestedAt, committedAt: requestedAt }),
+      windowEntry(window, {
+        outcome: state === 'complete' ? 'complete' : 'failed',
+        requestedAt,
+        readAt: requestedAt,
+        committedAt: requestedAt,
+      }),
       windowEntry({ ...window, collection: 'ring_configuration', startAt: null, endAt: null }, { outcome: 'complete', requestedAt }),
     ]);
   };
