@@ -1,6 +1,7 @@
 import { UsageError } from '../src/errors.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import type { Warehouse } from '../src/warehouse/warehouse.ts';
+import type { Tokens } from './pipeline.ts';
 
 export type AccountState = 'active' | 'paused' | 'parked' | 'removed';
 
@@ -82,6 +83,12 @@ export async function getAccount(warehouse: Warehouse, userId: string): Promise<
   throw new UsageError(
     `no account ${JSON.stringify(userId)}: ${names ? `there ${accounts.length === 1 ? 'is' : 'are'} ${names}` : 'add one with ringneck account add'}`,
   );
+}
+
+/** How an account stands: an active one without a token for this service is `without_token`, which no ledger holds. */
+export function shownAccount(account: Account, tokens?: Pick<Tokens, 'whyMissing'>): Omit<Account, 'state'> & { state: string } {
+  const missing = account.state === 'active' ? tokens?.whyMissing(account.userId) : undefined;
+  return missing === undefined ? account : { ...account, state: 'without_token', reason: missing };
 }
 
 /** The ledger's row of an account. */

@@ -1,11 +1,11 @@
 import { addDays, dayOfMicros } from '../schema/instant.ts';
 import { UsageError } from '../src/errors.ts';
-import { getAccount, listAccounts, listParkedCollections } from './accounts.ts';
-import type { Pipeline } from './pipeline.ts';
+import { getAccount, listAccounts, listParkedCollections, shownAccount } from './accounts.ts';
+import type { Pipeline, Tokens } from './pipeline.ts';
 import type { RunRequest } from './run.ts';
 import type { DayRange } from './windows.ts';
 
-/** Something that is not asked, and why: it was parked or paused before. */
+/** Something that is not asked, and why: it was parked or paused before, or we have no token for this service (`without_token`). */
 export interface Skipped {
   user_id: string;
   /** Null: the whole account. */
@@ -32,18 +32,19 @@ function refuseImpossible({ from, to }: DayRange): void {
 }
 
 /**
- * The request for a run over the accounts that are active, and what it leaves out.
+ * The request for a run over the accounts that are active and (where `tokens` are given) have one, and what it leaves out.
  * @throws UsageError for a day that cannot be asked for, and for an account or a collection that does not exist, naming those that do
  */
 export async function prepareRequest(
-  { warehouse, collections }: Pick<Pipeline, 'warehouse' | 'collections'>,
+  { warehouse, collections, tokens }: Pick<Pipeline, 'warehouse' | 'collections'> & { tokens?: Pick<Tokens, 'whyMissing'> },
   selection: { users?: readonly string[]; collections?: readonly string[] },
   rest: DayRange & Pick<RunRequest, 'kind' | 'refresh' | 'acceptDeletions'>,
 ): Promise<{ request: RunRequest; skipped: Skipped[] }> {
   refuseImpossible(rest);
-  const accounts = selection.users?.length
+  const found = selection.users?.length
     ? await Promise.all([...new Set(selection.users)].map(name => getAccount(warehouse, name)))
     : await listAccounts(warehouse);
+  const accounts = found.map(account => shownAccount(account, tokens));
   const names = collections.map(({ name }) => name);
   for (const name of selection.collections ?? []) {
     if (!names.includes(name)) throw new UsageError(`no resource ${JSON.stringify(name)}: there are ${names.join(', ')}`);

@@ -8,7 +8,10 @@ import type { Runs } from './runs.ts';
 
 /** Where tokens are kept. */
 export interface Tokens {
+  /** The token for the service that is asked. */
   find(userId: string): string | undefined;
+  /** Why there is none, and what to do about it; undefined when there is one. */
+  whyMissing(userId: string): string | undefined;
   /** The same for the same text, under the key of the tokens: the text cannot be found from it. */
   digest(text: string): string;
 }

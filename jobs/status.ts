@@ -1,7 +1,7 @@
 import { dayOfMicros, formatInstant, MICROS_PER_DAY } from '../schema/instant.ts';
-import { listAccounts, listParkedCollections } from './accounts.ts';
+import { listAccounts, listParkedCollections, shownAccount } from './accounts.ts';
 import type { Collection } from './collections.ts';
-import type { Pipeline } from './pipeline.ts';
+import type { Pipeline, Tokens } from './pipeline.ts';
 
 export interface CollectionStatus {
   name: string;
@@ -46,10 +46,10 @@ const NO_WINDOWS = [null, null, null, null, null, 0, 0, 0, null];
 
 /** How each account and collection stands, from the ledger and the documents. */
 export async function reportAccounts(
-  { warehouse, now }: Pick<Pipeline, 'warehouse' | 'now'>,
+  { warehouse, now, tokens }: Pick<Pipeline, 'warehouse' | 'now'> & { tokens?: Pick<Tokens, 'whyMissing'> },
   collections: readonly Collection[],
 ): Promise<AccountStatus[]> {
-  const accounts = await listAccounts(warehouse);
+  const accounts = (await listAccounts(warehouse)).map(account => shownAccount(account, tokens));
   const parked = await listParkedCollections(warehouse);
   const newest = new Map<string, string>();
   for (const { name, newestDay } of collections) {

@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { UsageError } from './errors.ts';
+import { messageOf, UsageError } from './errors.ts';
 import { findNearest } from './nearest.ts';
 import {
   callbackUrl,
@@ -7,7 +8,9 @@ import {
   count,
   cronPattern,
   fileMode,
+  fileVariable,
   headerValue,
+  isPrivateWay,
   matching,
   oneOf,
   optional,
@@ -15,6 +18,7 @@ import {
   queueUrl,
   required,
   type Setting,
+  secret,
   serviceUrl,
   timeZone,
 } from './setting.ts';
@@ -26,8 +30,16 @@ const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 const declared = {
   serviceUrl: optional('RINGNECK_SERVICE_URL', 'base address of the service', serviceUrl),
+  allowHttp: required(
+    'RINGNECK_ALLOW_HTTP',
+    '0',
+    '`1`: RINGNECK_SERVICE_URL may be `http:` on another host, where everybody on the way can read the tokens',
+    oneOf(['0', '1']),
+  ),
   data: required('RINGNECK_DATA', './data', 'data folder: warehouse, snapshot, secret key, queue, the service’s state', path),
-  queueUrl: optional('RINGNECK_QUEUE_URL', '`redis://…`; without one the queue runs embedded in the data folder', queueUrl, 'embedded'),
+  queueUrl: secret(
+    optional('RINGNECK_QUEUE_URL', '`redis://…`; without one the queue runs embedded in the data folder', queueUrl, 'embedded'),
+  ),
   queuePrefix: required(
     'RINGNECK_QUEUE_PREFIX',
     'ringneck',
@@ -37,11 +49,13 @@ const declared = {
   host: required('RINGNECK_HOST', '127.0.0.1', 'where `up` listens', matching(/^[A-Za-z0-9_.:%-]+$/, 'a host name or an IP address')),
   port: required('RINGNECK_PORT', '8080', 'where `up` listens; 0 picks a free one', count(0, 65535)),
   logLevel: required('RINGNECK_LOG_LEVEL', 'info', logLevels.join(', '), oneOf(logLevels)),
-  secretKey: optional(
-    'RINGNECK_SECRET_KEY',
-    'encrypts the accounts’ tokens: any text of at least 16 characters',
-    matching(/^[\s\S]{16,}$/, 'at least 16 characters'),
-    '`<data>/secret.key`',
+  secretKey: secret(
+    optional(
+      'RINGNECK_SECRET_KEY',
+      'encrypts the accounts’ tokens: any text of at least 16 characters',
+      matching(/^[\s\S]{16,}$/, 'at least 16 characters'),
+      '`<data>/secret.key`',
+    ),
   ),
   nightly: required('RINGNECK_NIGHTLY', '30 3 * * *', 'when the recent days are read again: a cron pattern', cronPattern),
   nightlyDays: required('RINGNECK_NIGHTLY_DAYS', '14', 'how many days `nightly` reads again', count(1, 3650)),
@@ -71,12 +85,12 @@ const declared = {
   ),
   callbackUrl: optional('RINGNECK_CALLBACK_URL', 'webhooks: where the service reaches `/webhook` of `up`, the whole address', callbackUrl),
   clientId: optional('RINGNECK_CLIENT_ID', 'webhooks: the client’s id at the service', headerValue),
-  clientSecret: optional('RINGNECK_CLIENT_SECRET', 'webhooks: the client’s secret; it signs the events', headerValue),
-  clientSecretOld: optional('RINGNECK_CLIENT_SECRET_OLD', 'webhooks: the secret before, accepted while it is being replaced', headerValue),
-  verificationToken: optional(
-    'RINGNECK_VERIFICATION_TOKEN',
-    'webhooks: a word of ours by which we know the service’s verification',
-    headerValue,
+  clientSecret: secret(optional('RINGNECK_CLIENT_SECRET', 'webhooks: the client’s secret; it signs the events', headerValue)),
+  clientSecretOld: secret(
+    optional('RINGNECK_CLIENT_SECRET_OLD', 'webhooks: the secret before, accepted while it is being replaced', headerValue),
+  ),
+  verificationToken: secret(
+    optional('RINGNECK_VERIFICATION_TOKEN', 'webhooks: a word of ours by which we know the service’s verification', headerValue),
   ),
   signatureWindow: required(
     'RINGNECK_SIGNATURE_WINDOW',
@@ -133,17 +147,42 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
   const wrong: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [key, setting] of Object.entries<Setting<unknown>>(declared)) {
-    const given = env[setting.variable] || setting.fallback;
+    const given = findGiven(setting, env, wrong) || setting.fallback;
     if (given === undefined) continue;
     const value = setting.value.parse(given);
     if (value !== undefined) values[key] = value;
-    else wrong.push(`${setting.variable}${shownValue(setting.variable, given)}: expected ${setting.value.expected}`);
+    else wrong.push(`${setting.variable}${shownValue(setting, env)}: expected ${setting.value.expected}`);
+  }
+  if (values.serviceUrl !== undefined && values.allowHttp !== '1' && !isPrivateWay(String(values.serviceUrl))) {
+    wrong.push(
+      'RINGNECK_SERVICE_URL is http: on another host, where everybody on the way can read the tokens: ' +
+        'give its https: address, or set RINGNECK_ALLOW_HTTP=1',
+    );
   }
   const webhooks = readWebhooks(values, wrong);
   if (wrong.length > 0) throw new UsageError(`Wrong ${wrong.length === 1 ? 'setting' : 'settings'}. ${wrong.join('; ')}.`);
   values.snapshot ??= resolve(String(values.data), 'snapshot.duckdb');
   // The keys are those of `declared`, each parsed by its own parser: the one step that the compiler cannot follow.
   return { ...values, webhooks, unknown: unknownVariables(env) } as unknown as Settings;
+}
+
+/** The text of a setting: of a secret one also from its file. */
+function findGiven(setting: Setting<unknown>, env: NodeJS.ProcessEnv, wrong: string[]): string | undefined {
+  const given = env[setting.variable];
+  const file = setting.secret && env[fileVariable(setting)];
+  if (!file) return given;
+  if (given) {
+    wrong.push(`${setting.variable} and ${fileVariable(setting)} are both set: give one of them`);
+    return undefined;
+  }
+  try {
+    const content = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+    if (!content) wrong.push(`${fileVariable(setting)}: ${file} is empty`);
+    return content;
+  } catch (error) {
+    wrong.push(`${fileVariable(setting)} cannot be read: ${messageOf(error)}`);
+    return undefined;
+  }
 }
 
 /** Webhooks need four settings together; without any of them they are off. */
@@ -172,14 +211,19 @@ export function settingsTable(): string {
 }
 
 /** The value for an error message: on one line, and without what could be a secret. */
-function shownValue(variable: string, given: string): string {
+function shownValue(setting: Setting<unknown>, env: NodeJS.ProcessEnv): string {
+  const { variable } = setting;
+  const given = env[variable];
+  if (!given) return setting.secret ? `, from ${fileVariable(setting)}` : '';
   if (/SECRET|VERIFICATION_TOKEN|CLIENT_ID/.test(variable)) return '';
   const harmless = given.replace(/^([a-z][a-z0-9+.-]*:\/+)?.*@/is, '$1***@').replace(/\?.*/s, '?***');
   return ` is ${JSON.stringify(harmless.length > 80 ? `${harmless.slice(0, 79)}…` : harmless)}`;
 }
 
 function unknownVariables(env: NodeJS.ProcessEnv): string[] {
-  const known = Object.values<Setting<unknown>>(declared).map(setting => setting.variable);
+  const known = Object.values<Setting<unknown>>(declared).flatMap(setting =>
+    setting.secret ? [setting.variable, fileVariable(setting)] : [setting.variable],
+  );
   return Object.keys(env)
     .filter(name => name.startsWith('RINGNECK_') && !known.includes(name))
     .sort()

@@ -7,9 +7,18 @@ import { openJsonFile } from './json-file.ts';
 import { keyFrom, seal, unseal } from './sealed.ts';
 import { ensureSecretKey, findSecretKey, secretKeyPath } from './secret-key.ts';
 
-/** The accounts' tokens. Whoever writes them owns the data folder; anybody may read, and sees what was written since. */
+/**
+ * The accounts' tokens, each for the address of the service that it was given for: no other gets it. Whoever writes them owns the data
+ * folder; anybody may read, and sees what was written since.
+ */
 export interface Secrets {
+  /** The token for our address. One that was sealed before tokens had addresses becomes ours. */
   find(name: string): string | undefined;
+  /** The token, whatever address it was given for: not to be sent anywhere. */
+  findOfAny(name: string): string | undefined;
+  /** Why `find` finds none, in a sentence that names the command; undefined when it finds one. */
+  whyMissing(name: string): string | undefined;
+  /** Keeps a token for our address; without one, for the first at which it is used. */
   put(name: string, token: string): void;
   remove(name: string): void;
   names(): string[];
@@ -18,21 +27,37 @@ export interface Secrets {
 }
 
 // `check` is a known text under the same key: it tells a wrong key from a damaged value.
+// Format 1 knew no addresses. An address stands in clear, so that it can be named without the key; it is authenticated with the token.
 const sealedFile = z.strictObject({
-  format: z.literal(1),
+  format: z.literal([1, 2]),
   salt: z.base64(),
   check: z.base64(),
-  accounts: z.array(z.tuple([z.string(), z.base64()])),
+  accounts: z.array(z.tuple([z.string(), z.base64()]).or(z.tuple([z.string(), z.base64(), z.string()]))),
 });
 type SealedFile = z.infer<typeof sealedFile>;
+
+/** What a token is bound to: neither a name nor an address holds a line break. */
+const boundTo = (name: string, address: string | undefined) => (address === undefined ? name : `${name}\n${address}`);
 
 const CHECK = 'ringneck';
 
 /**
  * Opens `<data>/accounts.secret`. The key comes from `key` (RINGNECK_SECRET_KEY) by scrypt, or from `<data>/secret.key`, which the first `put` makes.
  * Nothing is read or made before it is needed.
+ * @param address the service's, normalised: the one that gets tokens
+ * @param onBound a token without an address was bound to ours
  */
-export function openSecrets({ folder, key: given }: { folder: string; key?: string | undefined }): Secrets {
+export function openSecrets({
+  folder,
+  key: given,
+  address: ours,
+  onBound = () => undefined,
+}: {
+  folder: string;
+  key?: string | undefined;
+  address?: string | undefined;
+  onBound?: (name: string) => void;
+}): Secrets {
   const path = join(folder, 'accounts.secret');
   const file = openJsonFile(path, sealedFile);
   let derived: { salt: string; text: string; key: Buffer } | undefined;
@@ -62,7 +87,7 @@ export function openSecrets({ folder, key: given }: { folder: string; key?: stri
   function begin(): SealedFile {
     const salt = randomBytes(16).toString('base64');
     const key = derive(salt, ensureSecretKey(folder, given));
-    return { format: 1, salt, check: seal(CHECK, CHECK, key), accounts: [] };
+    return { format: 2, salt, check: seal(CHECK, CHECK, key), accounts: [] };
   }
 
   function write(content: SealedFile): void {
@@ -70,22 +95,50 @@ export function openSecrets({ folder, key: given }: { folder: string; key?: stri
     writeFileAtomically(path, `${JSON.stringify(content, undefined, 2)}\n`);
   }
 
+  const findEntry = (name: string) => file.read()?.accounts.find(([account]) => account === name);
+
+  function findOfAny(name: string): string | undefined {
+    const [, sealed, address] = findEntry(name) ?? [];
+    if (sealed === undefined) return undefined;
+    const token = unseal(sealed, boundTo(name, address), keyOf(file.read()!));
+    if (token === undefined) {
+      throw new RingneckError(`${path} is damaged: the token of ${name} cannot be read. Give it again: ringneck account add ${name}`);
+    }
+    return token;
+  }
+
+  function put(name: string, token: string): void {
+    const content = file.read() ?? begin();
+    const others = content.accounts.filter(([account]) => account !== name);
+    const sealed = seal(token, boundTo(name, ours), keyOf(content));
+    write({ ...content, format: 2, accounts: [...others, ours === undefined ? [name, sealed] : [name, sealed, ours]] });
+  }
+
+  function whyMissing(name: string): string | undefined {
+    const entry = findEntry(name);
+    if (entry === undefined) return `no token: ringneck account add ${name}`;
+    const [, , address] = entry;
+    if (address === undefined || address === ours || ours === undefined) return undefined;
+    return (
+      `the token was given for ${address}, and this service is ${ours}: ringneck account add ${name} ` +
+      '(with --keep-token: the same token for this address)'
+    );
+  }
+
   return {
     find(name) {
-      const content = file.read();
-      const sealed = content?.accounts.find(([account]) => account === name)?.[1];
-      if (content === undefined || sealed === undefined) return undefined;
-      const token = unseal(sealed, name, keyOf(content));
-      if (token === undefined) {
-        throw new RingneckError(`${path} is damaged: the token of ${name} cannot be read. Give it again: ringneck account add ${name}`);
+      const entry = findEntry(name);
+      if (entry === undefined || whyMissing(name) !== undefined) return undefined;
+      const token = findOfAny(name);
+      if (token !== undefined && entry[2] === undefined && ours !== undefined) {
+        put(name, token);
+        onBound(name);
       }
       return token;
     },
-    put(name, token) {
-      const content = file.read() ?? begin();
-      const others = content.accounts.filter(([account]) => account !== name);
-      write({ ...content, accounts: [...others, [name, seal(token, name, keyOf(content))]] });
-    },
+    findOfAny,
+    whyMissing,
+    put,
     remove(name) {
       const content = file.read();
       if (!content?.accounts.some(([account]) => account === name)) return;

@@ -20,6 +20,8 @@ export interface Setting<Value> {
   shown?: string;
   meaning: string;
   value: Parser<Value>;
+  /** Its value is not shown, and may also come from the file that `<variable>_FILE` names. */
+  secret?: true;
 }
 
 type Defaulted<Value> = Setting<Value> & { fallback: string };
@@ -46,6 +48,15 @@ export const optional = <Value>(variable: string, meaning: string, value: Parser
   value,
   shown,
 });
+
+/** A setting whose value nobody may see who looks at the environment or at an error. */
+export const secret = <Value>(setting: Setting<Value>): Setting<Value> => ({
+  ...setting,
+  meaning: `${setting.meaning}; or ${fileVariable(setting)}: a file that holds it`,
+  secret: true,
+});
+
+export const fileVariable = ({ variable }: Pick<Setting<unknown>, 'variable'>): string => `${variable}_FILE`;
 
 /** A parser for which whatever `read` throws counts as unreadable. */
 const text = <Value>(expected: string, read: (given: string) => Value | undefined): Parser<Value> => ({
@@ -78,6 +89,12 @@ export const serviceUrl = text('an http:// or https:// address without user, que
   const plain = /^https?:$/.test(url.protocol) && !url.username && !url.password && !/[?#]/.test(given);
   return plain ? url.href.replace(/\/+$/, '') : undefined;
 });
+
+/** Whether what is sent there stays on this machine, or is encrypted on its way. */
+export const isPrivateWay = (address: string): boolean => {
+  const { protocol, hostname } = new URL(address);
+  return protocol === 'https:' || /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+};
 
 /** May have a query: the service adds its own parameters to it. */
 export const callbackUrl = text('an http:// or https:// address without user or fragment', given => {

@@ -1,5 +1,7 @@
-import { resolve } from 'node:path';
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { readSettings, settingsTable } from '../src/config.ts';
 import { UsageError } from '../src/errors.ts';
 
@@ -15,6 +17,7 @@ const refusal = (env: NodeJS.ProcessEnv): string => {
 
 test('an empty environment gives the defaults', () => {
   expect(readSettings({ RINGNECK_TIME_ZONE: 'Asia/Kathmandu' })).toEqual({
+    allowHttp: '0',
     data: resolve('data'),
     queuePrefix: 'ringneck',
     host: '127.0.0.1',
@@ -134,13 +137,14 @@ test('a variable that is no setting is named, with the nearest that is', () => {
 
 test('the table has a row for each setting, the same on every machine', () => {
   const rows = settingsTable().split('\n');
-  expect(rows.slice(0, 4)).toEqual([
+  expect(rows.slice(0, 5)).toEqual([
     '| name | default | meaning |',
     '|---|---|---|',
     '| RINGNECK_SERVICE_URL | – | base address of the service |',
+    '| RINGNECK_ALLOW_HTTP | `0` | `1`: RINGNECK_SERVICE_URL may be `http:` on another host, where everybody on the way can read the tokens |',
     '| RINGNECK_DATA | `./data` | data folder: warehouse, snapshot, secret key, queue, the service’s state |',
   ]);
-  expect(rows).toHaveLength(29);
+  expect(rows).toHaveLength(30);
   expect(rows.find(row => row.includes('RINGNECK_TIME_ZONE'))).toBe(
     '| RINGNECK_TIME_ZONE | the system’s | time zone of the cron pattern |',
   );
@@ -172,5 +176,75 @@ test('some of the four and not all are refused, and no secret is shown', () => {
   expect(refusal({ ...webhooks, RINGNECK_CLIENT_SECRET: 'two words' })).not.toContain('two words');
   expect(refusal({ ...webhooks, RINGNECK_CALLBACK_URL: 'https://u:p@ringneck.example/webhook' })).toContain(
     'RINGNECK_CALLBACK_URL is "https://***@ringneck.example/webhook": expected an http:// or https:// address without user or fragment',
+  );
+});
+
+test('a service on another host is asked by https:, unless RINGNECK_ALLOW_HTTP allows the other', () => {
+  for (const address of [
+    'https://api.example.com',
+    'http://127.0.0.1:4000',
+    'http://localhost',
+    'http://a.localhost:1',
+    'http://[::1]:4000',
+  ])
+    expect(readSettings({ RINGNECK_SERVICE_URL: address }).serviceUrl).toBe(address);
+  for (const address of [
+    'http://api.example.com',
+    'http://10.0.0.1',
+    'http://127.0.0.1.example.com',
+    'http://localhost.example.com',
+    'http://0.0.0.0',
+  ]) {
+    expect(refusal({ RINGNECK_SERVICE_URL: address })).toBe(
+      'Wrong setting. RINGNECK_SERVICE_URL is http: on another host, where everybody on the way can read the tokens: ' +
+        'give its https: address, or set RINGNECK_ALLOW_HTTP=1.',
+    );
+    expect(readSettings({ RINGNECK_SERVICE_URL: address, RINGNECK_ALLOW_HTTP: '1' }).serviceUrl).toBe(address);
+  }
+});
+
+test('every secret may come from a file, without its line break', () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'ringneck-test-')), 'secret');
+  onTestFinished(() => rmSync(dirname(file), { recursive: true }));
+  writeFileSync(file, 'redis://:a-password-of-the-queue@queue:6379\n');
+  const given = {
+    RINGNECK_CALLBACK_URL: 'https://ringneck.example/webhook',
+    RINGNECK_CLIENT_ID: 'c',
+    RINGNECK_SECRET_KEY_FILE: file,
+    RINGNECK_CLIENT_SECRET_FILE: file,
+    RINGNECK_CLIENT_SECRET_OLD_FILE: file,
+    RINGNECK_VERIFICATION_TOKEN_FILE: file,
+    RINGNECK_QUEUE_URL_FILE: file,
+  };
+  const value = 'redis://:a-password-of-the-queue@queue:6379';
+  expect(readSettings(given)).toMatchObject({
+    secretKey: value,
+    queueUrl: value,
+    unknown: [],
+    webhooks: { secrets: [value, value], verificationToken: value },
+  });
+  writeFileSync(file, `${value}\r\n`);
+  expect(readSettings(given).secretKey).toBe(value);
+  expect(settingsTable()).toContain('it signs the events; or RINGNECK_CLIENT_SECRET_FILE: a file that holds it |');
+});
+
+test('a secret that is given twice, empty, wrong or unreadable is refused, without being shown', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ringneck-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'secret');
+  expect(refusal({ RINGNECK_SECRET_KEY_FILE: file })).toBe(
+    `Wrong setting. RINGNECK_SECRET_KEY_FILE cannot be read: ENOENT: no such file or directory, open '${file}'.`,
+  );
+  writeFileSync(file, '\n');
+  expect(refusal({ RINGNECK_SECRET_KEY_FILE: file })).toBe(`Wrong setting. RINGNECK_SECRET_KEY_FILE: ${file} is empty.`);
+  writeFileSync(file, 'hidden');
+  expect(refusal({ RINGNECK_SECRET_KEY_FILE: file, RINGNECK_SECRET_KEY: 'hidden hidden hidden' })).toBe(
+    'Wrong setting. RINGNECK_SECRET_KEY and RINGNECK_SECRET_KEY_FILE are both set: give one of them.',
+  );
+  expect(refusal({ RINGNECK_SECRET_KEY_FILE: file })).toBe(
+    'Wrong setting. RINGNECK_SECRET_KEY, from RINGNECK_SECRET_KEY_FILE: expected at least 16 characters.',
+  );
+  expect(refusal({ RINGNECK_QUEUE_URL_FILE: file })).toBe(
+    'Wrong setting. RINGNECK_QUEUE_URL, from RINGNECK_QUEUE_URL_FILE: expected a redis:// or rediss:// address.',
   );
 });

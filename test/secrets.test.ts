@@ -57,6 +57,39 @@ describe('account tokens', () => {
     for (const name of readdirSync(folder)) expect(modeOf(inFolder(name)), name).toBe(0o600);
   });
 
+  test('a token is for the address that it was given for, whatever is done to the file', () => {
+    const here = openSecrets({ folder, key: KEY, address: 'https://one.example' });
+    const there = openSecrets({ folder, key: KEY, address: 'https://two.example' });
+    here.put('anna', 'token-of-anna');
+    expect([here.find('anna'), there.find('anna'), there.findOfAny('anna')]).toEqual(['token-of-anna', undefined, 'token-of-anna']);
+    expect([here.whyMissing('anna'), there.whyMissing('anna'), here.whyMissing('bert')]).toEqual([
+      undefined,
+      'the token was given for https://one.example, and this service is https://two.example: ringneck account add anna ' +
+        '(with --keep-token: the same token for this address)',
+      'no token: ringneck account add bert',
+    ]);
+    for (const forged of ['"https://two.example"', undefined]) {
+      const text = readFileSync(inFolder('accounts.secret'), 'utf8');
+      writeFileSync(inFolder('accounts.secret'), text.replace(/,\s*"https:\/\/one.example"/, forged ? `, ${forged}` : ''));
+      expect(() => there.find('anna')).toThrow(/is damaged: the token of anna cannot be read/);
+      writeFileSync(inFolder('accounts.secret'), text);
+    }
+  });
+
+  test('a token that was sealed without an address belongs to the first at which it is used', () => {
+    const bound: string[] = [];
+    const open = (address?: string) => openSecrets({ folder, key: KEY, address, onBound: name => bound.push(name) });
+    open().put('anna', 'token-of-anna');
+    open().put('bert', 'token-of-bert');
+    const text = readFileSync(inFolder('accounts.secret'), 'utf8');
+    writeFileSync(inFolder('accounts.secret'), text.replace('"format": 2', '"format": 1'));
+    expect([open().find('anna'), open('https://one.example').whyMissing('anna'), bound]).toEqual(['token-of-anna', undefined, []]);
+    expect([open('https://one.example').find('anna'), bound]).toEqual(['token-of-anna', ['anna']]);
+    expect(open('https://two.example').find('anna')).toBeUndefined();
+    expect([open('https://one.example').find('anna'), bound]).toEqual(['token-of-anna', ['anna']]);
+    expect(open('https://two.example').find('bert')).toBe('token-of-bert');
+  });
+
   test('a given key makes no file of its own', () => {
     openSecrets({ folder, key: KEY }).put('anna', 'token');
     expect(readdirSync(folder)).toEqual(['accounts.secret']);

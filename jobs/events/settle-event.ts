@@ -68,7 +68,7 @@ export function createSettle(
     if (stayAwayMs !== undefined) return { userId, step: { again: stayAwayMs, tries: accepted.tries } };
     try {
       const token = tokens.find(account.userId);
-      if (!token) return await note(parked(`no token: ringneck account add ${account.userId}`));
+      if (!token) return await note(parked(tokens.whyMissing(account.userId) ?? 'no token'));
       const inWork = { ...accepted, userId: account.userId, resource, token };
       try {
         return { userId, step: await fetch(inWork) };

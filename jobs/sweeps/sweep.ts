@@ -1,6 +1,6 @@
 import { messageOf, TryLaterError } from '../../src/errors.ts';
 import { TooLate, withinTime } from '../../src/within-time.ts';
-import { type AccountState, listAccounts } from '../accounts.ts';
+import { listAccounts, shownAccount } from '../accounts.ts';
 import { lastDays, prepareRequest, type Skipped } from '../backfill.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Run, RunRequest } from '../run.ts';
@@ -101,9 +101,10 @@ export function sweepAfterLoss(pipeline: Pipeline, days: number, onStarted: () =
   start().catch(error => log.warn({ reason: messageOf(error) }, 'the last days could not be read again: the next sweep does it'));
 }
 
-/** The names of the accounts that are in this state. */
-export async function listUsers({ warehouse }: Pick<Pipeline, 'warehouse'>, wanted: AccountState = 'active'): Promise<string[]> {
-  return (await listAccounts(warehouse)).filter(({ state }) => state === wanted).map(({ userId }) => userId);
+/** The names of the accounts that can be asked. */
+export async function listUsers({ warehouse, tokens }: Pick<Pipeline, 'warehouse' | 'tokens'>): Promise<string[]> {
+  const accounts = (await listAccounts(warehouse)).map(account => shownAccount(account, tokens));
+  return accounts.filter(({ state }) => state === 'active').map(({ userId }) => userId);
 }
 
 /** Reads the last days of everything every few hours; where the last time is longer ago, at once. */

@@ -31,32 +31,45 @@ export function addAccount(program: Command): void {
       .description('add an account, or give a known one a new token; the token is read from standard input')
       .allowExcessArguments()
       .option('--token-file <file>', 'read the token from a file')
+      .option('--keep-token', 'let the token that it has serve for the address that RINGNECK_SERVICE_URL names now')
       .option('--service-user <id>', 'the service’s own id of the person, as it stands in events')
       .option('--from <day>', 'backfill from this day on at once', parseDay)
       .option('--json', 'print the account as JSON'),
     'printf %s "$TOKEN" | ringneck account add ada',
     'ringneck account add ada --token-file ada.token',
-  ).action(async (given: string, options: { tokenFile?: string; serviceUser?: string; from?: string; json?: true }, command: Command) => {
-    const session = await openSession();
-    const name = parseAccountName(given);
-    if (command.args.length > 1)
-      throw new UsageError('a token is never an argument, where others can see it: pipe it in, or use --token-file');
-    const to = addDays(dayOfMicros(Date.now() * 1000), 1);
-    if (options.from && options.from > to) throw new UsageError(`--from ${options.from} is in the future`);
-    const token = await readToken(options.tokenFile);
-    const added = await perform(session, 'addAccount', {
-      name,
-      token,
-      ...(options.serviceUser ? { serviceUser: options.serviceUser } : {}),
-    });
-    const { warning, ...report } = added;
-    if (warning) remark(`warning: ${warning}`);
-    if (options.json) printJson(report);
-    else printLine(`${report.user_id} ${report.state}${report.reason ? `: ${report.reason}` : ''}`);
-    if (options.from) {
-      await reportRun(session, 'backfill', { users: [name], from: options.from, to, refresh: false, plan: false }, { json: options.json });
-    }
-  });
+  ).action(
+    async (
+      given: string,
+      options: { tokenFile?: string; keepToken?: true; serviceUser?: string; from?: string; json?: true },
+      command: Command,
+    ) => {
+      const session = await openSession();
+      const name = parseAccountName(given);
+      if (command.args.length > 1)
+        throw new UsageError('a token is never an argument, where others can see it: pipe it in, or use --token-file');
+      const to = addDays(dayOfMicros(Date.now() * 1000), 1);
+      if (options.from && options.from > to) throw new UsageError(`--from ${options.from} is in the future`);
+      if (options.keepToken && options.tokenFile) throw new UsageError('--keep-token and --token-file exclude each other');
+      const token = options.keepToken ? undefined : await readToken(options.tokenFile);
+      const added = await perform(session, 'addAccount', {
+        name,
+        ...(token === undefined ? {} : { token }),
+        ...(options.serviceUser ? { serviceUser: options.serviceUser } : {}),
+      });
+      const { warning, ...report } = added;
+      if (warning) remark(`warning: ${warning}`);
+      if (options.json) printJson(report);
+      else printLine(`${report.user_id} ${report.state}${report.reason ? `: ${report.reason}` : ''}`);
+      if (options.from) {
+        await reportRun(
+          session,
+          'backfill',
+          { users: [name], from: options.from, to, refresh: false, plan: false },
+          { json: options.json },
+        );
+      }
+    },
+  );
 
   withExample(
     account.command('list').description('show the accounts and how they stand').option('--json', 'print an array'),

@@ -8,6 +8,7 @@ import {
   listAccounts,
   parseAccountName,
   setAccountState,
+  shownAccount,
 } from '../../jobs/accounts.ts';
 import { prepareRequest, type Skipped } from '../../jobs/backfill.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
@@ -68,7 +69,7 @@ export interface StatusReport {
   drift: DriftStatus[];
 }
 
-const reportOf = ({ userId, serviceUserId, state, reason, since }: Account): AccountReport => ({
+const reportOf = ({ userId, serviceUserId, state, reason, since }: ReturnType<typeof shownAccount>): AccountReport => ({
   user_id: userId,
   service_user_id: serviceUserId,
   state,
@@ -102,7 +103,7 @@ export function operationsOf(owner: Owner) {
     ...snapshotOperations(owner),
 
     async backfill(input: BackfillInput, context: OperationContext<Progress>): Promise<RunReport> {
-      const selected = { warehouse, collections: collectionsOf(warehouse.mappings.map(({ resource }) => resource)) };
+      const selected = { warehouse, collections: collectionsOf(warehouse.mappings.map(({ resource }) => resource)), tokens: owner.secrets };
       const selection = {
         ...(input.users ? { users: input.users } : {}),
         ...(input.collections ? { collections: input.collections } : {}),
@@ -133,10 +134,15 @@ export function operationsOf(owner: Owner) {
       return followRun(owner, run, skipped, context);
     },
 
-    /** Adds an account or gives a known one its new token; asks the service whether it takes the token. */
-    async addAccount(input: { name: string; token: string; serviceUser?: string }): Promise<AccountReport & { warning: string | null }> {
+    /**
+     * Adds an account or gives a known one its new token, or (without `token`) the one that it has for this address too; asks the service
+     * whether it takes the token.
+     */
+    async addAccount(input: { name: string; token?: string; serviceUser?: string }): Promise<AccountReport & { warning: string | null }> {
       const name = parseAccountName(input.name);
-      owner.secrets.put(name, input.token);
+      const token = input.token ?? owner.secrets.findOfAny(name);
+      if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);
+      owner.secrets.put(name, token);
       const account: Account = {
         userId: name,
         serviceUserId: input.serviceUser ?? (await findServiceUserId(warehouse, name)),
@@ -145,7 +151,7 @@ export function operationsOf(owner: Owner) {
         since: warehouse.moments.next(),
       };
       await warehouse.record([accountEntry(account)]);
-      return greet(owner, account, input.token);
+      return greet(owner, account, token);
     },
 
     async mapAccount({ name, serviceUser }: { name: string; serviceUser: string }): Promise<AccountReport> {
@@ -157,7 +163,7 @@ export function operationsOf(owner: Owner) {
     },
 
     async listAccounts(_: Record<string, never>): Promise<AccountReport[]> {
-      return (await listAccounts(warehouse)).map(reportOf);
+      return (await listAccounts(warehouse)).map(account => reportOf(shownAccount(account, owner.secrets)));
     },
 
     /** Forgets the token; the rows stay. */
@@ -185,7 +191,7 @@ export function operationsOf(owner: Owner) {
     async status(_: Record<string, never>): Promise<StatusReport> {
       const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
       return {
-        accounts: await reportAccounts({ warehouse, now }, collections),
+        accounts: await reportAccounts({ warehouse, now, tokens: owner.secrets }, collections),
         queue: await countQueue(warehouse, await owner.opened, owner.log),
         webhooks: await reportWebhooks(warehouse, owner.settings, now, {
           refused: owner.refusals(),

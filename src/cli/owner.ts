@@ -65,7 +65,13 @@ export class Owner {
     this.now = options.now ?? Date.now;
     this.onFailure = createOnFailure({ command: options.settings.onFailure, env: environment, log: options.log, now: this.now });
     this.warehouse = warehouse;
-    this.secrets = openSecrets({ folder: options.settings.data, key: options.settings.secretKey });
+    const { data: folder, secretKey: key, serviceUrl: address } = options.settings;
+    this.secrets = openSecrets({
+      folder,
+      key,
+      address,
+      onBound: account => this.log.warn({ account, address }, 'a token that was kept without an address belongs to this one from now on'),
+    });
     this.mirrorTokens = openMirrorTokens(options.settings.data);
     this.snapshots = new Snapshots(this);
   }

@@ -64,7 +64,7 @@ export async function pipelineOf(
     warehouse,
     client: undefined,
     queues,
-    tokens: { find: () => undefined, digest: (text: string) => text },
+    tokens: { find: () => undefined, whyMissing: () => undefined, digest: (text: string) => text },
     collections: collections.filter(({ name }) => names.includes(name)),
     runs: new Runs(times),
     settledDays: 14,

@@ -109,7 +109,11 @@ export async function openEventHouse(folder: string, options: FetchOptions & Eve
     warehouse,
     client,
     queues,
-    tokens: { find: userId => tokens.get(userId), digest: text => createHash('sha256').update(text).digest('hex') },
+    tokens: {
+      find: userId => tokens.get(userId),
+      whyMissing: userId => (tokens.has(userId) ? undefined : `no token: ringneck account add ${userId}`),
+      digest: text => createHash('sha256').update(text).digest('hex'),
+    },
     collections: collectionsOf(resources),
     runs: new Runs(),
     settledDays: 14,

@@ -43,7 +43,10 @@ async function examineAccount(owner: Owner, { userId, state, reason }: Account):
     );
   try {
     const token = owner.secrets.find(userId);
-    if (token === undefined) return fail('accounts', `${userId} has no token`, anew);
+    if (token === undefined) {
+      const why = owner.secrets.whyMissing(userId) ?? 'no token';
+      return fail('accounts', `${userId} has no token for this service (${why})`, `ringneck account add ${userId}`);
+    }
     const client = await owner.client();
     await withinTime(probeAccount({ client, warehouse: owner.warehouse }, token), ANSWER_MS);
     return ok('accounts', `${userId} is well`);

@@ -1,5 +1,6 @@
 import { withoutQuery } from '../../../jobs/subscriptions/callback-url.ts';
 import type { Settings } from '../../config.ts';
+import { isPrivateWay } from '../../setting.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** What is set, and what of it may not be what was meant. */
@@ -11,8 +12,7 @@ export function examineSettings(settings: Settings): Finding[] {
     findings.push(fail('settings', 'RINGNECK_SERVICE_URL is not set: there is nobody to ask', mend));
   }
   if (webhooks) {
-    const { protocol, hostname } = new URL(webhooks.callbackUrl);
-    if (protocol === 'http:' && !/^(localhost|127\..*|\[::1\])$/.test(hostname)) {
+    if (!isPrivateWay(webhooks.callbackUrl)) {
       const mend = 'put a reverse proxy with TLS in front, and give RINGNECK_CALLBACK_URL its https:// address';
       findings.push(warn('settings', `events come to ${withoutQuery(webhooks.callbackUrl)} unencrypted`, mend));
     }

@@ -93,7 +93,7 @@ async function erase(options: EraseOptions): Promise<EraseReport> {
   const marker = readOurs(options);
   const { name } = marker;
   const secrets = openSecrets({ folder: data, key: settings.secretKey });
-  const token = unlessKeyMissing(() => secrets.find(name));
+  const token = unlessKeyMissing(() => secrets.findOfAny(name));
   const { serviceUserIds, samePerson, id, removed } = await eraseRows(options, marker).catch(async (error: unknown) => {
     // Where not even that can be done the note stays, and the next who opens the folder goes on.
     await takeBack(options, name).catch(() => undefined);

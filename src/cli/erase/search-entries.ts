@@ -7,7 +7,7 @@ import { searchFile } from './search-bytes.ts';
 /** Our own files that name accounts, and where: `accounts` is a word of theirs and may be an account too. */
 const NAMING: Readonly<Record<string, z.ZodType<string[]>>> = {
   'accounts.secret': z
-    .object({ accounts: z.array(z.tuple([z.string(), z.string()])) })
+    .object({ accounts: z.array(z.tuple([z.string()], z.string())) })
     .transform(({ accounts }) => accounts.map(([name]) => name)),
   'mirror-tokens.json': z
     .object({ tokens: z.array(z.object({ name: z.string() })) })
