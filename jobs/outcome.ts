@@ -29,14 +29,19 @@ const BY_KIND: Record<ServiceErrorKind, Decision['do'] | Outcome> = {
 };
 
 const WAIT_MS = 30_000;
+/** One that asks for no time at all is not asked again in a busy loop. */
+const SHORTEST_WAIT_MS = 1_000;
 
 /**
- * Sorts an error by what to do next. Errors of other origin (the warehouse) are retried too: what could not be stored must not be
+ * Sorts an error by what to do next. A service that says for how long it is away (503) is waited for as one that sets a limit. Errors of other origin (the warehouse) are retried too: what could not be stored must not be
  * taken for read. Those that tell a person what to do (a full disk, a wrong key) are not: seconds change nothing about them.
  * @param attemptsMade attempts before this one
  */
 export function decide(error: unknown, attemptsMade: number): Decision {
   const known = error instanceof ServiceError ? error : undefined;
+  if (known?.kind === 'unavailable' && known.retryAfterMs !== undefined) {
+    return { do: 'wait', ms: Math.max(SHORTEST_WAIT_MS, known.retryAfterMs) };
+  }
   const what = known ? BY_KIND[known.kind] : isForGood(error) ? 'failed' : 'retry';
   switch (what) {
     case 'wait':

@@ -89,8 +89,8 @@ const isNamed = (document: unknown, id: string) =>
 
 function findMissing(error: unknown, isTrusted: boolean): Missing | undefined {
   if (!(error instanceof ServiceError)) return undefined;
-  if (error.kind === 'not_found') return { isGone: isTrusted && error.ofService, isRouteUnknown: !isTrusted };
+  if (error.kind === 'not_found') return { isGone: isTrusted, isRouteUnknown: !isTrusted };
   // Some services say so of a document that they have announced a moment before.
-  if (error.status === 400) return { isGone: false, isRouteUnknown: false };
+  if (error.kind === 'invalid_request' && error.status === 400) return { isGone: false, isRouteUnknown: false };
   return undefined;
 }

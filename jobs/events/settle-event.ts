@@ -1,4 +1,5 @@
 import { dataTypeOf } from '../../schema/webhook.ts';
+import { isAskable } from '../../src/client/base-url.ts';
 import { ServiceError } from '../../src/client/error.ts';
 import { messageOf } from '../../src/errors.ts';
 import { storable } from '../../src/warehouse/parse-document.ts';
@@ -64,6 +65,7 @@ export function createSettle(
       return note({ outcome: 'unknown_user', reason: `nobody has this id: ringneck account map NAME ${wordOf(event.user_id)}` });
     if (account.state !== 'active') return note(parked(`the account is ${account.state}${account.reason ? `: ${account.reason}` : ''}`));
     if (!storable(event.object_id)) return note(parked('no document can have this identifier'));
+    if (!isAskable(event.object_id)) return note(parked('no document can be asked for by this identifier: it would name another path'));
     const stayAwayMs = await places.enter(account.userId, jobId);
     if (stayAwayMs !== undefined) return { userId, step: { again: stayAwayMs, tries: accepted.tries } };
     try {
@@ -114,7 +116,8 @@ export function createSettle(
     const later = (step: number): Step => ({ again: delays.failed[step]!, tries: { ...tries, failures: tries.failures + 1 } });
     const retry = async (): Promise<Step> => {
       if (tries.failures < delays.failed.length) return later(tries.failures);
-      return note(isOfService(error) ? `the service did not answer: ${messageOf(error)}` : messageOf(error));
+      const isSilent = isOfService(error) && error.kind !== 'not_found';
+      return note(isSilent ? `the service did not answer: ${messageOf(error)}` : messageOf(error));
     };
     const decision = decide(error, 0);
     switch (decision.do) {
@@ -136,7 +139,8 @@ export function createSettle(
         if (decision.outcome === 'stopped') throw error;
         // A full disk, a key that is wrong: it ends, and what is to be stored waits for that.
         if (!isOfService(error)) return later(Math.min(tries.failures, delays.failed.length - 1));
-        if (error.kind === 'not_found' && !error.ofService) return retry();
+        // The range of a type that the service may not have: said once it proves nothing.
+        if (error.kind === 'not_found') return retry();
         return note(decision.reason);
     }
   }

@@ -112,7 +112,7 @@ async function confirmByDocument(
         answer.done();
       }
     } catch (error) {
-      if (!(error instanceof ServiceError && error.kind === 'not_found' && error.ofService)) throw error;
+      if (!(error instanceof ServiceError && error.kind === 'not_found')) throw error;
       onAnswer();
       removed.push(document);
     }

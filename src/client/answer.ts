@@ -1,6 +1,7 @@
 import { parseJson } from '../json.ts';
 import { ServiceError, type ServiceErrorKind } from './error.ts';
 import type { RequestLane, Tier } from './gate.ts';
+import { findRefusal, type Refusal } from './refusal.ts';
 import { findHeader, findRetryAfterMs, parseRateLimitMs } from './retry-after.ts';
 import type { Answer } from './transport.ts';
 
@@ -52,32 +53,35 @@ function readBody<T>(question: Question<T>, { status, body }: Answer): { value: 
   return value === undefined ? malformed(`answered ${status} with JSON of another shape than the interface promises`) : { value };
 }
 
+/** Only the service's own refusal is a verdict. What else comes of a status tells of the way to it, and is asked again. */
 function readStatus(question: Question<unknown>, answer: Answer, now: number): Failure {
   const { status, headers } = answer;
-  const kind = kindOf(status);
-  if (kind === 'redirected') {
+  if (status < 400) {
     const message = `answered ${status}, a redirect, which is not followed: RINGNECK_SERVICE_URL should be the final address`;
-    return { error: new ServiceError(kind, question.route, message, { status }), again: false };
+    return { error: new ServiceError('redirected', question.route, message, { status }), again: false };
   }
-  const detail = status < 500 ? findDetail(question, answer.body) : undefined;
+  const refusal = status < 500 ? findRefusal(answer) : undefined;
+  const detail = refusal && sentenceOf(question, refusal);
   const message = `answered ${status}`;
-  if (kind === 'rate_limited') {
-    const error = new ServiceError(kind, question.route, message, { status, detail, retryAfterMs: parseRateLimitMs(headers, now) });
+  const asksToWait = findHeader(headers, 'retry-after') !== undefined;
+  if (status === 429 && (refusal || asksToWait)) {
+    const error = new ServiceError('rate_limited', question.route, message, {
+      status,
+      detail,
+      retryAfterMs: parseRateLimitMs(headers, now),
+    });
     return { error, again: true, tier: /^app/i.test(findHeader(headers, 'x-ratelimit-tier') ?? '') ? 'application' : 'token' };
   }
-  const retryAfterMs = kind === 'unavailable' ? findRetryAfterMs(headers, now) : undefined;
-  return {
-    // A proxy's 404 is a page: only the service says in JSON why.
-    error: new ServiceError(kind, question.route, message, {
-      status,
-      retryAfterMs,
-      ofService: detail !== undefined,
-      field: findField(answer.body),
-      detail,
-    }),
-    again: kind === 'unavailable' && status !== 501,
-  };
+  // Request Timeout: the service gave up on this connection, not on the request.
+  if (refusal && status !== 408) {
+    return { error: new ServiceError(kindOf(status), question.route, message, { status, detail, field: refusal.field }), again: false };
+  }
+  const foreign = status < 500 && status !== 408 ? `, ${FOREIGN}` : '';
+  const retryAfterMs = status === 503 ? findRetryAfterMs(headers, now) : undefined;
+  return { error: new ServiceError('unavailable', question.route, message + foreign, { status, retryAfterMs }), again: status !== 501 };
 }
+
+const FOREIGN = 'but not in the form of the service (a proxy or firewall on the way, or a wrong RINGNECK_SERVICE_URL)';
 
 function kindOf(status: number): ServiceErrorKind {
   switch (status) {
@@ -87,42 +91,15 @@ function kindOf(status: number): ServiceErrorKind {
       return 'forbidden';
     case 404:
       return 'not_found';
-    // Request Timeout: the service gave up on this connection, not on the request.
-    case 408:
-      return 'unavailable';
-    case 429:
-      return 'rate_limited';
+    default:
+      return 'invalid_request';
   }
-  if (status < 400) return 'redirected';
-  return status < 500 ? 'invalid_request' : 'unavailable';
 }
 
-/** What the first entry of a validation error speaks of. */
-function findField(body: string): string | undefined {
-  let field: unknown;
-  try {
-    field = (JSON.parse(body) as { detail?: { loc?: unknown[] }[] } | null)?.detail?.[0]?.loc?.at(-1);
-  } catch {
-    return undefined;
-  }
-  return typeof field === 'string' ? field.slice(0, 64) : undefined;
-}
-
-/** The service's own sentence, in one short line: `detail` as text, or the first entry of a validation error. */
-function findDetail(question: Question<unknown>, body: string): string | undefined {
-  let detail: unknown;
-  try {
-    detail = (JSON.parse(body) as { detail?: unknown } | null)?.detail;
-  } catch {
-    return undefined;
-  }
-  if (Array.isArray(detail)) {
-    const { loc, msg } = (detail[0] ?? {}) as { loc?: unknown; msg?: unknown };
-    if (typeof msg !== 'string') return undefined;
-    detail = Array.isArray(loc) ? `${loc.join('.')}: ${msg}` : msg;
-  }
-  if (typeof detail !== 'string') return undefined;
-  let text = detail;
+/** The service's own sentence, in one short line. */
+function sentenceOf(question: Question<unknown>, { sentence }: Refusal): string | undefined {
+  let text = sentence;
+  if (text === undefined) return undefined;
   for (const secret of [question.token, ...(question.secrets ?? [])]) {
     for (const form of [secret, encodeURIComponent(secret)]) if (form) text = text.replaceAll(form, '…');
   }

@@ -27,3 +27,9 @@ export function parsePath(text: string, setting: string): string {
   }
   return text;
 }
+
+/**
+ * Whether an identifier can be the last part of a path. Encoded, it may be anything but what every reader of URLs takes for a step: `%2E%2E`
+ * climbs as `..` does.
+ */
+export const isAskable = (id: string): boolean => id !== '' && id !== '.' && id !== '..' && id.isWellFormed();

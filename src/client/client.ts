@@ -3,11 +3,11 @@ import { resources } from '../../schema/index.ts';
 import { dayOfMicros } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
 import type { Question } from './answer.ts';
-import { parseBaseUrl, parsePath } from './base-url.ts';
+import { isAskable, parseBaseUrl, parsePath } from './base-url.ts';
 import { ServiceError } from './error.ts';
 import { createGates, type Gates, type RequestLane } from './gate.ts';
 import { createHeartRateReader } from './heart-rate.ts';
-import { createReadPages, type Page, withQuery } from './pages.ts';
+import { createReadPages, type Page } from './pages.ts';
 import { createReads } from './reads.ts';
 import { createAsk, type Good, type RequestClock, type RequestMoments } from './request.ts';
 import { createRouteMemory, type RouteMemory } from './routes.ts';
@@ -143,7 +143,10 @@ export function createClient(options: ClientOptions): Client {
       options.onRequest?.();
     },
   });
-  const readPages = createReadPages(ask, clock, { maxPages: options.maxPages ?? 10_000, maxEmptyPages: options.maxEmptyPages ?? 1_000 });
+  const readPages = createReadPages(ask, clock, routes, {
+    maxPages: options.maxPages ?? 10_000,
+    maxEmptyPages: options.maxEmptyPages ?? 1_000,
+  });
   const heartRate = createHeartRateReader(heartRateSetting, readPages, routes, now);
   const reads = createReads();
 
@@ -157,12 +160,12 @@ export function createClient(options: ClientOptions): Client {
   }
 
   async function askOnce(
-    question: Pick<Question<object>, 'route' | 'path' | 'token' | 'lane' | 'onSend'>,
+    question: Pick<Question<Identified>, 'route' | 'path' | 'token' | 'lane' | 'onSend'>,
     signal: AbortSignal | undefined,
-  ): Promise<Good<object>> {
+  ): Promise<Good<Identified>> {
     const read = reads.open(signal);
     try {
-      return await ask({ ...question, accept: acceptObject }, read.signal);
+      return await ask({ ...question, accept: acceptIdentified }, read.signal);
     } finally {
       read.leave();
     }
@@ -175,10 +178,9 @@ export function createClient(options: ClientOptions): Client {
     },
     async document(resource, id, { token, lane, signal, onSend }) {
       const route = documentRoute(resource);
-      if (id === '' || !id.isWellFormed())
-        throw new ServiceError('invalid_request', route, 'not asked: no document can have this identifier');
+      if (!isAskable(id)) throw new ServiceError('invalid_request', route, 'not asked: no document can have this identifier');
       const { value, ...moments } = await askOnce(
-        { route, path: `${COLLECTIONS}/${resource.path}/${encodeSegment(id)}`, token, lane, onSend },
+        { route, path: `${COLLECTIONS}/${resource.path}/${encodeURIComponent(id)}`, token, lane, onSend },
         signal,
       );
       let open = true;
@@ -205,10 +207,9 @@ export function createClient(options: ClientOptions): Client {
       }
     },
     async probe(token, signal) {
-      const route = `${COLLECTIONS}/${probed.path}`;
       const today = dayOfMicros(serviceClock.now() * 1000);
-      const { requestedAt } = await askOnce({ route, path: withQuery(route, { start_date: today, end_date: today }), token }, signal);
-      clock.end(requestedAt);
+      const range = { token, from: today, to: today };
+      for await (const _ of this.documents(probed, { ...range, signal })) return;
     },
     get requests() {
       return requests;
@@ -228,11 +229,12 @@ function steadyNow(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** Identifiers are data: none may name another path. Dots are unreserved, and `..` alone would climb. */
-function encodeSegment(id: string): string {
-  return id === '.' || id === '..' ? id.replaceAll('.', '%2E') : encodeURIComponent(id);
+interface Identified {
+  id: string;
 }
 
-function acceptObject(value: unknown): object | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+/** A document, or what is known of a person: an object with an identifier. */
+function acceptIdentified(value: unknown): Identified | undefined {
+  const { id } = (value ?? {}) as { id?: unknown };
+  return typeof id === 'string' && id !== '' ? (value as Identified) : undefined;
 }

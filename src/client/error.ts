@@ -1,4 +1,6 @@
-/** What went wrong, sorted by what the caller does next. */
+/**
+ * What went wrong, sorted by what the caller does next. The first four are the service's own word: a 4xx in its own form (`findRefusal`).
+ */
 export type ServiceErrorKind =
   /** 401: the token is dead, or lacks the scope of this one collection (`probe` tells them apart). */
   | 'unauthorized'
@@ -6,11 +8,11 @@ export type ServiceErrorKind =
   | 'forbidden'
   /** 404. */
   | 'not_found'
-  /** 429, for longer than a request may wait in place. */
-  | 'rate_limited'
   /** Any other 4xx: asking the same again gives the same. */
   | 'invalid_request'
-  /** 5xx, a connection that is refused or reset, no answer in time. */
+  /** 429, for longer than a request may wait in place; of any form where it says for how long. */
+  | 'rate_limited'
+  /** 5xx, a 4xx in a foreign form, a connection that is refused or reset, no answer in time: it proves nothing. */
   | 'unavailable'
   /** An answer that is not what the interface promises: not JSON, cut off, HTML, another envelope, too large. */
   | 'malformed'
@@ -24,7 +26,6 @@ export type ServiceErrorKind =
 export interface ServiceErrorDetails {
   status?: number | undefined;
   retryAfterMs?: number | undefined;
-  ofService?: boolean | undefined;
   field?: string | undefined;
   detail?: string | undefined;
 }
@@ -37,8 +38,6 @@ export class ServiceError extends Error {
   declare readonly status?: number;
   /** How long the service wants to be left alone. */
   declare readonly retryAfterMs?: number;
-  /** Whether the answer was one of the service (`{detail}`), not that of something on the way. */
-  readonly ofService: boolean;
   /** The part of the request that a validation error speaks of: the last of its `loc`. */
   declare readonly field?: string;
   /** Private, so that no log that writes all properties of an error has it. */
@@ -49,7 +48,6 @@ export class ServiceError extends Error {
     this.name = 'ServiceError';
     this.kind = kind;
     this.route = route;
-    this.ofService = details.ofService ?? false;
     this.#detail = details.detail;
     if (details.status !== undefined) this.status = details.status;
     if (details.field !== undefined) this.field = details.field;
@@ -61,3 +59,8 @@ export class ServiceError extends Error {
     return this.#detail;
   }
 }
+
+const VERDICTS: ReadonlySet<ServiceErrorKind> = new Set(['unauthorized', 'forbidden', 'not_found', 'invalid_request']);
+
+/** Whether an error is what the service itself says, and not what became of the request on its way. */
+export const isVerdict = ({ kind }: ServiceError): boolean => VERDICTS.has(kind);

@@ -1,6 +1,7 @@
 import { ServiceError } from './error.ts';
 import type { RequestLane } from './gate.ts';
 import type { Ask, Good, RequestClock, RequestMoments } from './request.ts';
+import type { RouteMemory } from './routes.ts';
 
 /** One answer of a collection. */
 export interface Page extends RequestMoments {
@@ -31,7 +32,7 @@ interface Envelope {
 }
 
 /** Follows pages. A page's moment ends when the consumer asks for the next page or leaves. */
-export function createReadPages(ask: Ask, clock: RequestClock, limits: PageLimits): ReadPages {
+export function createReadPages(ask: Ask, clock: RequestClock, routes: Pick<RouteMemory, 'hasAnswered'>, limits: PageLimits): ReadPages {
   // The interface does not show whether a token goes alone or with the parameters it came from. What the service took last is tried first.
   let tokenAlone = false;
 
@@ -71,7 +72,9 @@ export function createReadPages(ask: Ask, clock: RequestClock, limits: PageLimit
     let nextToken: string | null = null;
     let emptyPages = 0;
     for (let pages = 1; ; pages++) {
-      const { value, ...moments }: Good<Envelope> = await askPage(reading, nextToken, signal);
+      const { value, ...moments }: Good<Envelope> = await askPage(reading, nextToken, signal).catch(error => {
+        throw asUnclear(error, nextToken !== null, routes);
+      });
       nextToken = value.nextToken;
       emptyPages = value.documents.length > 0 ? 0 : emptyPages + 1;
       try {
@@ -105,5 +108,13 @@ function acceptEnvelope(value: unknown): Envelope | undefined {
 }
 
 function isInvalid(error: unknown): boolean {
-  return error instanceof ServiceError && (error.status === 400 || error.status === 422);
+  return error instanceof ServiceError && error.kind === 'invalid_request' && (error.status === 400 || error.status === 422);
+}
+
+/** 4.2 lists no 404 for a collection: it may say that the service has none, but not once it has answered. */
+function asUnclear(error: unknown, isLater: boolean, routes: Pick<RouteMemory, 'hasAnswered'>): unknown {
+  if (!(error instanceof ServiceError) || error.kind !== 'not_found') return error;
+  if (!isLater && !routes.hasAnswered(`GET ${error.route}`)) return error;
+  const where = isLater ? 'after its first page' : 'where it has answered before';
+  return new ServiceError('unavailable', error.route, `answered 404 ${where}`, { status: 404 });
 }

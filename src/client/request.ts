@@ -1,5 +1,5 @@
 import { type Failure, type Question, readAnswer } from './answer.ts';
-import { ServiceError } from './error.ts';
+import { isVerdict, ServiceError } from './error.ts';
 import type { Gates, Pass } from './gate.ts';
 import { findDateMs } from './retry-after.ts';
 import type { RouteMemory } from './routes.ts';
@@ -64,13 +64,11 @@ export function createAsk(settings: RequestSettings): Ask {
       settings.onRequest();
       const answer = await transport.get(question.path, question.token, signal);
       const outcome = readAnswer(question, answer, now());
-      // A 200 that is a proxy's page does not show that the route exists.
-      if ('value' in outcome || outcome.error.kind !== 'malformed') routes.note(`GET ${route}`, answer.status);
+      // What a proxy answers says nothing of the route, and shows the proxy's clock.
+      const isOfService = 'value' in outcome || isVerdict(outcome.error);
+      if (isOfService) routes.note(`GET ${route}`, answer.status);
       const dateMs = findDateMs(answer.headers);
-      // A proxy's page shows the proxy's clock.
-      if (dateMs !== undefined && ('value' in outcome || outcome.error.ofService)) {
-        settings.serviceClock.note(dateMs, { sentMs, receivedMs: settings.wallNow() });
-      }
+      if (isOfService && dateMs !== undefined) settings.serviceClock.note(dateMs, { sentMs, receivedMs: settings.wallNow() });
       if (!('value' in outcome)) return outcome;
       good = true;
       return {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { findInstant } from '../../schema/instant.ts';
 import { type Question, readAnswer } from './answer.ts';
 import { parseBaseUrl } from './base-url.ts';
-import { ServiceError } from './error.ts';
+import { isVerdict, ServiceError } from './error.ts';
 import { createReads } from './reads.ts';
 import { createTransport, TransportError } from './transport.ts';
 
@@ -103,9 +103,9 @@ export function createSubscriptionClient(options: SubscriptionClientOptions): Su
         ...(body ? { body: JSON.stringify(body) } : {}),
       };
       const answer = await transport.send(request, read.signal);
-      // The shape of a DELETE's answer is not shown (4.4): whatever it is, it was done.
-      const succeeded = method === 'DELETE' && answer.status >= 200 && answer.status < 300;
-      const outcome = readAnswer(question, succeeded ? { ...answer, body: 'null' } : answer, now());
+      // The shape of a DELETE's answer is not shown (4.4): empty, or JSON of any kind.
+      const isEmpty = method === 'DELETE' && answer.body.trim() === '';
+      const outcome = readAnswer(question, isEmpty ? { ...answer, body: 'null' } : answer, now());
       if ('error' in outcome) throw outcome.error;
       return outcome.value;
     } catch (error) {
@@ -120,7 +120,7 @@ export function createSubscriptionClient(options: SubscriptionClientOptions): Su
       try {
         return await send({ method: 'GET', route: ROUTE, path: ROUTE, accept: value => z.array(subscription).safeParse(value).data });
       } catch (error) {
-        if (error instanceof ServiceError && (error.status === 404 || error.status === 405)) return undefined;
+        if (error instanceof ServiceError && isVerdict(error) && (error.status === 404 || error.status === 405)) return undefined;
         throw error;
       }
     },

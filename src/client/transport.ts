@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { type Dispatcher, Pool } from 'undici';
 import type { ServiceAddress } from './base-url.ts';
 import type { Headers } from './retry-after.ts';
@@ -104,7 +105,9 @@ export function createTransport(address: ServiceAddress, limits: TransportLimits
             },
             onResponseEnd() {
               const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size);
-              settle(() => resolve({ status, headers, body: body.toString() }));
+              // Decoded as it is, every byte that is none would become the same sign, in identifiers too.
+              if (isUtf8(body)) settle(() => resolve({ status, headers, body: body.toString() }));
+              else fail(new TransportError('malformed', `answered ${status} with bytes that are not UTF-8`));
             },
             onResponseError(_, error) {
               if (isRefusedByUndici(error)) settle(() => reject(error));

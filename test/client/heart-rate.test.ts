@@ -43,13 +43,13 @@ test('a service that ever had the plain path never falls back', async () => {
     { routes: { hasAnswered: route => answered.has(route), note() {} } },
   );
   expect(client.heartRatePath).toBe(PLAIN);
-  expect(await errorOf(readAll(client.heartRate(WEEK)))).toMatchObject({ kind: 'not_found', route: PLAIN });
+  expect(await errorOf(readAll(client.heartRate(WEEK)))).toMatchObject({ kind: 'unavailable', route: PLAIN });
   expect(service.asked.map(({ path }) => path)).toEqual([PLAIN]);
 });
 
 test('a 404 on a later page does not fall back', async () => {
   const { service, client } = await set({ [PLAIN]: [page(['real'], 'T1'), { status: 404 }], [SANDBOX]: page(['generated']) });
-  expect(await errorOf(readAll(client.heartRate(WEEK)))).toMatchObject({ kind: 'not_found', route: PLAIN });
+  expect(await errorOf(readAll(client.heartRate(WEEK)))).toMatchObject({ kind: 'unavailable', route: PLAIN });
   expect(service.asked.every(({ path }) => path === PLAIN)).toBe(true);
 });
 
@@ -86,7 +86,7 @@ test('a given path is used as it is', async () => {
   expect(client.heartRatePath).toBe('/custom/hr');
   expect(await readAll(client.heartRate(WEEK))).toEqual([{ id: 'a' }]);
   service.on('/custom/hr', { status: 404 });
-  expect(await errorOf(readAll(client.heartRate(WEEK)))).toMatchObject({ kind: 'not_found', route: '/custom/hr' });
+  expect(await errorOf(readAll(client.heartRate(WEEK)))).toMatchObject({ kind: 'unavailable', route: '/custom/hr' });
   expect(service.asked.every(({ path }) => path === '/custom/hr')).toBe(true);
 });
 

@@ -31,7 +31,7 @@ test.each([
 function pickyService(accepts: (asked: Asked) => boolean, status: number) {
   return (asked: Asked): Answer => {
     if (!asked.query.has('next_token')) return page(['a'], 'T1');
-    return accepts(asked) ? page(['b'], null) : { status, json: { detail: 'Invalid parameters.' } };
+    return accepts(asked) ? page(['b'], null) : status === 422 ? { status } : { status, json: { detail: 'Invalid parameters.' } };
   };
 }
 
@@ -144,4 +144,16 @@ test('a resource without dates is asked without parameters', async () => {
   const { service, client } = await set({ '/v2/usercollection/ring_configuration': [page(['a'], 'T1'), page(['b'])] });
   await readAll(client.documents({ path: 'ring_configuration' }, { token: TOKEN }));
   expect(service.asked.map(({ rawQuery }) => rawQuery)).toEqual(['', '?next_token=T1']);
+});
+
+test('a 404 is the service’s word about a collection only to the first page, and only while that has never answered', async () => {
+  const { service, client } = await set({ [READINESS]: [{ status: 404 }, page(['a'], 'T1'), { status: 404 }] });
+  expect(await errorOf(readAll(client.documents(readiness, RANGE)))).toMatchObject({ kind: 'not_found', status: 404 });
+  const later = await errorOf(readAll(client.documents(readiness, RANGE)));
+  expect(later).toMatchObject({ kind: 'unavailable', status: 404 });
+  expect(later.message).toBe(`GET ${READINESS}: answered 404 after its first page`);
+  service.on(READINESS, { status: 404 });
+  const error = await errorOf(readAll(client.documents(readiness, RANGE)));
+  expect(error).toMatchObject({ kind: 'unavailable', status: 404 });
+  expect(error.message).toBe(`GET ${READINESS}: answered 404 where it has answered before`);
 });

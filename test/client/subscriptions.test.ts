@@ -102,7 +102,7 @@ test('what is already gone need not be removed, and that is told', async () => {
 test.each([
   [401, { detail: 'Unknown client.' }, { kind: 'unauthorized' }, 'POST /v2/webhook/subscription: answered 401'],
   [409, { detail: 'exists' }, { kind: 'invalid_request', status: 409 }, 'POST /v2/webhook/subscription: answered 409'],
-  [404, {}, { kind: 'not_found' }, 'POST /v2/webhook/subscription: answered 404'],
+  [404, { detail: 'x' }, { kind: 'not_found' }, 'POST /v2/webhook/subscription: answered 404'],
   [503, { detail: 'x' }, { kind: 'unavailable' }, 'POST /v2/webhook/subscription: answered 503'],
 ])('%i to a POST is told as what it is', async (status, json, expected, message) => {
   const { service, client } = await start();
@@ -125,6 +125,19 @@ test('a validation error says which field it is about, without repeating secrets
     service.instead = () => ({ status: 422, json });
     expect((await errorOf(client.create('create', 'sleep'))).field).toBeUndefined();
   }
+});
+
+test('what a proxy answers is no verdict: not to a list, nor to a removal', async () => {
+  const { service, client } = await start();
+  for (const status of [401, 403, 404, 405]) {
+    service.instead = () => ({ status, text: '<html>' });
+    expect(await errorOf(client.list())).toMatchObject({ kind: 'unavailable', status });
+    expect(await errorOf(client.remove(ID))).toMatchObject({ kind: 'unavailable', status });
+  }
+  service.instead = () => ({ status: 200, text: '<html>' });
+  expect(await errorOf(client.remove(ID))).toMatchObject({ kind: 'malformed', status: 200 });
+  service.instead = () => ({ status: 405, json: { detail: 'Method Not Allowed' } });
+  expect(await client.list()).toBeUndefined();
 });
 
 test('a limit says for how long', async () => {

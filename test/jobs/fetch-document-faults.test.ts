@@ -104,8 +104,22 @@ test('a 404 that is a page of something on the way removes nothing', async () =>
   house.faults.on(`${SPO2}/spo2-1`, ({ token }) =>
     token === 'proxied-token' ? { status: 404, text: '<html>nothing here</html>' } : undefined,
   );
-  expect(await person.tell({ event_type: 'delete' })).toMatchObject({ outcome: 'unchanged' });
+  expect(await person.tell({ event_type: 'delete' })).toMatchObject({ outcome: 'parked' });
+  expect(await person.outcomes()).toMatchObject([
+    { reason: expect.stringMatching(/^the service did not answer: .*answered 404, but not in the form of the service/) },
+  ]);
+  expect(await house.rows(`SELECT id FROM daily_spo2 WHERE user_id = 'proxied'`)).toEqual([{ id: 'spo2-1' }]);
   house.faults.on(`${SPO2}/spo2-1`, () => undefined);
+});
+
+test.each(['.', '..'])('an event whose identifier is %s is settled, and no other path is asked', async objectId => {
+  const person = await house.person(`steps-${objectId.length}`, { daily_spo2: [spo2('2025-03-09', objectId)] });
+  const before = house.faults.asked.length;
+  expect(await person.tell({ object_id: objectId })).toMatchObject({ outcome: 'parked' });
+  expect(await person.outcomes()).toMatchObject([
+    { reason: 'no document can be asked for by this identifier: it would name another path' },
+  ]);
+  expect(house.faults.asked.length).toBe(before);
 });
 
 test('a limit that lasts longer than a request may wait sends the job away until then, and costs it nothing', async () => {

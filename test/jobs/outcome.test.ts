@@ -46,6 +46,11 @@ test('a limit is waited for as long as the service says, however often', () => {
   expect(decide(error('rate_limited', { retryAfterMs: 0 }), 99)).toEqual({ do: 'wait', ms: 0 });
 });
 
+test('a service that says for how long it is away is waited for, however often', () => {
+  expect(decide(error('unavailable', { status: 503, retryAfterMs: 600_000 }), 2)).toEqual({ do: 'wait', ms: 600_000 });
+  expect(decide(error('unavailable', { status: 503, retryAfterMs: 0 }), 99)).toEqual({ do: 'wait', ms: 1_000 });
+});
+
 test('there are three attempts', () => {
   expect(ATTEMPTS).toBe(3);
   expect([0, 1, 2, 3].map(made => decide(error('unavailable'), made).do)).toEqual(['retry', 'retry', 'settle', 'settle']);

@@ -1,7 +1,7 @@
 import { createServer, request as forward, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** One scripted answer. Without any of it: 200 with an empty page. */
+/** One scripted answer. Without any of it: 200 with an empty page; a status from 400 alone is the service's own refusal. */
 export interface Answer {
   status?: number;
   headers?: Record<string, string>;
@@ -129,7 +129,7 @@ export async function startFaultService(scripts: Record<string, Script> = {}, op
 
 function send(response: ServerResponse, answer: Answer): void {
   const { status = 200, fault } = answer;
-  const text = answer.text ?? JSON.stringify(answer.json === undefined ? { data: [], next_token: null } : answer.json);
+  const text = answer.text ?? JSON.stringify(answer.json === undefined ? defaultBody(status) : answer.json);
   const headers = { 'content-type': text.startsWith('<') ? 'text/html' : 'application/json', ...answer.headers };
   if (fault === 'hang') return;
   if (fault === 'reset') {
@@ -148,6 +148,11 @@ function send(response: ServerResponse, answer: Answer): void {
     return;
   }
   response.writeHead(status, headers).end(text);
+}
+
+function defaultBody(status: number): unknown {
+  if (status < 400) return { data: [], next_token: null };
+  return { detail: status === 422 ? [{ loc: ['query'], msg: 'refused', type: 'simulated' }] : 'Refused.' };
 }
 
 function pass(upstream: string, incoming: IncomingMessage, response: ServerResponse): void {

@@ -4,7 +4,7 @@ import { readWanted } from '../../../jobs/subscriptions/subscription-rows.ts';
 import { reportSubscriptions, reportWebhooks } from '../../../jobs/webhook-status.ts';
 import type { WebhookSettings } from '../../../src/config.ts';
 import { createLog } from '../../../src/log.ts';
-import { CLIENT, invalid, startSubscriptionService } from '../../support/literal-subscriptions.ts';
+import { CLIENT, invalid, type Said, startSubscriptionService } from '../../support/literal-subscriptions.ts';
 import { rows } from '../../support/warehouse.ts';
 import { CALLBACK, CONCEALED, clock, methods, rowOf, SIX, set, states, told, warehouse } from './kept-subscriptions.ts';
 
@@ -368,9 +368,15 @@ test('a 404 from something on the way does not cost the id: it is renewed by it 
   const { start, nextRound } = await set({}, service);
   await start();
   const before = await rowOf('create', 'sleep');
-  service.instead = ({ path }) => (path.includes('/renew/') ? { status: 404, text: '<html>' } : undefined);
-  clock.ms += 21_600_000;
-  await nextRound();
+  const answering = (answer: Said) => {
+    service.instead = ({ path }) => (path.includes('/renew/') ? answer : undefined);
+    clock.ms += 21_600_000;
+    return nextRound();
+  };
+  await answering({ status: 404, text: '<html>' });
+  expect(await rowOf('create', 'sleep')).toMatchObject({ id: before!.id, state: 'active' });
+  // Also one in the form of the service: it has the subscription all the same.
+  await answering({ status: 404, json: { detail: 'Not Found' } });
   expect(await rowOf('create', 'sleep')).toMatchObject({ id: before!.id, state: 'refused' });
   service.instead = () => undefined;
   await nextRound();

@@ -1,0 +1,56 @@
+import { findHeader } from './retry-after.ts';
+import type { Answer } from './transport.ts';
+
+/** A refusal in the service's own form. What else answers 4xx (a proxy, a firewall, a portal) says nothing about the service. */
+export interface Refusal {
+  /** What it says, as it came. */
+  sentence: string | undefined;
+  /** What the first entry of a validation error speaks of. */
+  field: string | undefined;
+}
+
+const JSON_TYPE = /^(application\/json|[\w.-]+\/[\w.-]+\+json)\s*(;|$)/i;
+const BEARER = /(^|,\s*)bearer\b/i;
+const WORDS = ['detail', 'error', 'message', 'title'] as const;
+
+interface Entry {
+  loc: unknown[];
+  msg: string;
+  type: string;
+}
+
+/**
+ * Reads a 4xx: JSON (problem+json too), an object that says why by `detail`, `error`, `message` or `title`; of a 422 `detail` is the list
+ * of section 7. A 401 may say it by its header instead (RFC 6750). Undefined where it is nothing of that.
+ */
+export function findRefusal({ status, headers, body }: Answer): Refusal | undefined {
+  const said = JSON_TYPE.test(findHeader(headers, 'content-type')?.trim() ?? '') ? parseObject(body) : undefined;
+  if (said) {
+    if (Array.isArray(said.detail) && said.detail.length > 0 && said.detail.every(isEntry)) {
+      const [{ loc, msg }] = said.detail as [Entry];
+      const field = loc.at(-1);
+      return { sentence: `${loc.join('.')}: ${msg}`, field: typeof field === 'string' ? field.slice(0, 64) : undefined };
+    }
+    const word = status === 422 ? undefined : WORDS.map(name => said[name]).find(saysSomething);
+    if (word !== undefined) return { sentence: typeof word === 'string' ? word : undefined, field: undefined };
+  }
+  const challenges = [headers['www-authenticate'] ?? []].flat();
+  return status === 401 && challenges.some(challenge => BEARER.test(challenge)) ? { sentence: undefined, field: undefined } : undefined;
+}
+
+function parseObject(body: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isEntry(value: unknown): value is Entry {
+  const { loc, msg, type } = (value ?? {}) as { [key in keyof Entry]?: unknown };
+  return Array.isArray(loc) && typeof msg === 'string' && typeof type === 'string';
+}
+
+const saysSomething = (value: unknown) =>
+  typeof value === 'string' ? value.trim() !== '' : typeof value === 'object' && value !== null && Object.keys(value).length > 0;
