@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { mendWritable } from './access.ts';
 import { messageOf, UsageError } from './errors.ts';
 import { findNearest } from './nearest.ts';
 import {
@@ -176,6 +177,8 @@ function findGiven(setting: Setting<unknown>, env: NodeJS.ProcessEnv, wrong: str
     return undefined;
   }
   try {
+    const mend = mendWritable(file);
+    if (mend) wrong.push(`${fileVariable(setting)}: others can write ${file}: ${mend}`);
     const content = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
     if (!content) wrong.push(`${fileVariable(setting)}: ${file} is empty`);
     return content;

@@ -233,7 +233,7 @@ test('a secret that is given twice, empty, wrong or unreadable is refused, witho
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'secret');
   expect(refusal({ RINGNECK_SECRET_KEY_FILE: file })).toBe(
-    `Wrong setting. RINGNECK_SECRET_KEY_FILE cannot be read: ENOENT: no such file or directory, open '${file}'.`,
+    `Wrong setting. RINGNECK_SECRET_KEY_FILE cannot be read: ENOENT: no such file or directory, stat '${file}'.`,
   );
   writeFileSync(file, '\n');
   expect(refusal({ RINGNECK_SECRET_KEY_FILE: file })).toBe(`Wrong setting. RINGNECK_SECRET_KEY_FILE: ${file} is empty.`);

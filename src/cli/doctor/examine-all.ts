@@ -27,7 +27,7 @@ export async function examineAll(): Promise<Finding[]> {
   const { serviceUrl, queueUrl, webhooks } = settings;
   const folder = examineFolder(settings.data);
   const parts = await Promise.all([
-    folder[0]!.state === 'ok' ? examineOwner(settings) : [],
+    folder[0]!.state === 'ok' && !folder.some(({ state }) => state === 'fail') ? examineOwner(settings) : [],
     queueUrl ? examined('queue', REACH_MS, () => examineQueue(queueUrl)) : [],
     serviceUrl ? examined('service', REACH_MS, () => examineService({ ...settings, serviceUrl })) : [],
     webhooks ? examined('callback', REACH_MS, () => examineCallback(webhooks)) : [],

@@ -1,30 +1,18 @@
-import { closeSync, constants, openSync, rmSync, type Stats, statfsSync, statSync } from 'node:fs';
+import { closeSync, constants, openSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { findAccess } from '../../access.ts';
 import { diskReserveBytes } from '../../disk.ts';
 import { messageOf } from '../../errors.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
-/** Ours, and for nobody else to read. */
-const PRIVATE = ['secret.key', 'accounts.secret', 'warehouse.duckdb', 'control.sock', 'queue', 'service'];
-
-/** Whether the data folder can be used, and whether others can look into it. */
+/** Whether the data folder can be used, and whether others can write or look into it. */
 export function examineFolder(path: string): Finding[] {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (!stats) return [warn('folder', `${path} does not exist yet`, 'the first command makes it; is RINGNECK_DATA what you meant?')];
   if (!stats.isDirectory()) return [fail('folder', `${path} is not a folder`, 'set RINGNECK_DATA to a folder')];
-  const findings = [writable(path)];
-  if (process.platform !== 'win32') {
-    if (stats.mode & 0o077) findings.push(warn('folder', `${path} is open to others (${octal(stats)})`, `chmod 700 ${path}`));
-    for (const name of PRIVATE) {
-      const inside = statSync(join(path, name), { throwIfNoEntry: false });
-      if (!inside || !(inside.mode & 0o077)) continue;
-      findings.push(warn('folder', `${name} is open to others (${octal(inside)})`, `chmod go= ${join(path, name)}`));
-    }
-  }
-  return findings;
+  const access = findAccess(path).map(({ can, message, mend }) => (can === 'write' ? fail : warn)('folder', message, mend));
+  return [writable(path), ...access];
 }
-
-const octal = ({ mode }: Stats) => (mode & 0o777).toString(8).padStart(4, '0');
 
 /** Asked of the file system itself: modes do not tell of one that is mounted read-only. */
 function writable(path: string): Finding {

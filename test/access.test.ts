@@ -1,0 +1,74 @@
+import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ensureUnwritable } from '../src/access.ts';
+import { readSettings } from '../src/config.ts';
+import { ringneck } from './support/ringneck.ts';
+import { tempFolder } from './support/temp-folder.ts';
+
+const folder = tempFolder();
+let folders = 0;
+function dataFolder(mode = 0o700): string {
+  const path = join(folder, `d${++folders}`);
+  mkdirSync(path);
+  chmodSync(path, mode);
+  return path;
+}
+
+test.each([0o720, 0o702, 0o777, 0o1777])(
+  'a data folder that others can write (%o) is refused with the command that mends it',
+  async mode => {
+    const data = dataFolder(mode);
+    const { code, stderr } = await ringneck(['account', 'list'], { env: { RINGNECK_DATA: data } });
+    const octal = (mode & 0o777).toString(8).padStart(4, '0');
+    expect({ code, stderr }).toEqual({ code: 2, stderr: `ringneck: ${data} is writable by others (${octal}): chmod 700 ${data}\n` });
+    const link = join(folder, `link${folders}`);
+    symlinkSync(data, link);
+    expect(() => ensureUnwritable(link)).toThrow(`${link} is writable by others`);
+  },
+);
+
+test.each(['secret.key', 'accounts.secret', 'warehouse.duckdb'])('%s that others can write is refused', name => {
+  const data = dataFolder();
+  const path = join(data, name);
+  writeFileSync(path, '');
+  chmodSync(path, 0o620);
+  expect(() => ensureUnwritable(data)).toThrow(`${name} is writable by others (0620): chmod go= ${path}`);
+});
+
+test('what others can only read is a warning, in the log once', async () => {
+  const data = dataFolder(0o755);
+  const { code, stderr } = await ringneck(['account', 'list'], { env: { RINGNECK_DATA: data } });
+  expect(code).toBe(0);
+  const warnings = stderr.split('\n').filter(line => line.includes('open to others'));
+  expect(warnings.map(line => JSON.parse(line))).toMatchObject([
+    { level: 40, msg: `${data} is open to others (0755)`, mend: `chmod 700 ${data}` },
+  ]);
+});
+
+test.runIf(process.getuid?.() === 0)('a folder of another user is refused', () => {
+  const data = dataFolder();
+  chownSync(data, 12345, 12345);
+  expect(() => ensureUnwritable(data)).toThrow(`${data} is another user’s (uid 12345): chown 0 ${data}`);
+});
+
+test('a file with a secret that others can write is refused; one that they can read is as containers have it', () => {
+  const file = join(folder, 'secret');
+  writeFileSync(file, 'a key of more than sixteen letters');
+  chmodSync(file, 0o444);
+  expect(readSettings({ RINGNECK_SECRET_KEY_FILE: file }).secretKey).toBe('a key of more than sixteen letters');
+  chmodSync(file, 0o646);
+  expect(() => readSettings({ RINGNECK_SECRET_KEY_FILE: file })).toThrow(
+    `RINGNECK_SECRET_KEY_FILE: others can write ${file}: chmod go-w ${file}`,
+  );
+});
+
+test('doctor says what others can do', async () => {
+  const data = dataFolder();
+  writeFileSync(join(data, 'secret.key'), 'x'.repeat(32));
+  chmodSync(join(data, 'secret.key'), 0o666);
+  const { code, stdout } = await ringneck(['doctor'], { env: { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' } });
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/fail +folder +secret\.key is writable by others \(0666\)/);
+  expect(stdout).toContain(`chmod go= ${join(data, 'secret.key')}`);
+});
