@@ -98,7 +98,7 @@ async function collectPages(
   resource: Resource,
   userId: string,
   days: DayRange | undefined,
-  { pipeline, token, signal, acceptDeletions, expectsEvents, onAnswer, onStored: count, ledger }: CollectContext,
+  { pipeline, token, signal, acceptDeletions, share, expectsEvents, onAnswer, onStored: count, ledger }: CollectContext,
 ): Promise<WindowResult> {
   const range = days ? { from: addDays(days.from, -WIDENED_DAYS), to: addDays(days.to, WIDENED_DAYS) } : {};
   const changes: DocumentChange[] = [];
@@ -110,6 +110,7 @@ async function collectPages(
   let outcome: 'complete' | 'suspicious' = 'complete';
   let reason: string | undefined;
   const foundAt = pipeline.warehouse.moments.next();
+  const begunAt = pipeline.now() * 1000;
   const before = await readStoredIds(pipeline.warehouse, { resource, userId, days });
   try {
     const { requests, documents, ...read } = await storePages(resource, userId, range, {
@@ -128,8 +129,10 @@ async function collectPages(
           days,
           range,
           read,
+          begunAt,
           before,
           acceptDeletions,
+          share,
           onAnswer,
           onStored,
         });
@@ -141,7 +144,16 @@ async function collectPages(
         removed.push(...verdict.removed);
         return {
           removed: removed.map(({ id }) => id),
-          ledger: rejects => ledger({ outcome, ...momentsOfRequest(read), requests: read.requests, documents: read.documents, rejects }),
+          absentFrom: verdict.absentFrom,
+          ledger: rejects =>
+            ledger({
+              outcome,
+              ...momentsOfRequest(read),
+              requests: read.requests,
+              documents: read.documents,
+              removed: removed.length,
+              rejects,
+            }),
           days,
         };
       },

@@ -19,6 +19,8 @@ export interface PageReading {
   /** What is committed with the last of the pages: documents that are gone, entries of the ledger. Called once it has come. */
   finish?(read: CompleteRead): Promise<{
     removed?: readonly string[];
+    /** The days from which they are absent, where nothing else says that they are gone. */
+    absentFrom?: DayRange | undefined;
     ledger?: (rejects: Rejects) => readonly LedgerEntry[];
     /** The days that are settled now; undefined where documents belong to no day. */
     days?: DayRange | undefined;
@@ -36,7 +38,8 @@ export interface CompleteRead extends RequestMoments {
 
 /**
  * Reads a collection to its end and stores each page before the next one is asked for. Documents that `finish` says are gone count
- * as absent at the moment of the first request, which is held until they are committed.
+ * as absent at the moment of the first request, which is held until they are committed; where nothing but their absence says so, before any
+ * answer that is still under way: it may bring them under another day.
  * @throws ServiceError; the pages that came before it are stored
  */
 export async function storePages(
@@ -51,7 +54,7 @@ export async function storePages(
   const changes: DocumentChange[] = [];
   // The documents are taken out of the page, and no frame that waits for their commit has them: as they came they are large.
   const store = (page: Pick<Page, 'requestedAt' | 'documents'>, end: Awaited<ReturnType<NonNullable<typeof finish>>>, isLast: boolean) => {
-    const { ledger, removed, days } = end;
+    const { ledger, removed, absentFrom, days } = end;
     return warehouse.storeDocuments(
       {
         userId,
@@ -59,7 +62,7 @@ export async function storePages(
         requestedAt: page.requestedAt,
         documents: page.documents.splice(0),
         range: momentsOf(range),
-        ...(removed && isLast ? { removed } : {}),
+        ...(removed && isLast ? { removed, absentFrom } : {}),
         ...(ledger && isLast ? { completes: { since: read.requestedAt, days } } : {}),
       },
       { lane, ...(ledger && isLast ? { ledger: counts => ledger(sum(rejects, counts)) } : {}) },
@@ -84,7 +87,8 @@ export async function storePages(
       changes.push(...counts.changes);
       onStored?.(counts, count);
       if (end.removed?.length) {
-        const removal = await store({ requestedAt: read.requestedAt, documents: [] }, end, true);
+        const requestedAt = end.absentFrom ? warehouse.moments.oldestHeld() - 1 : read.requestedAt;
+        const removal = await store({ requestedAt, documents: [] }, end, true);
         changes.push(...removal.changes);
         onStored?.(removal, 0);
       }

@@ -4,16 +4,20 @@ import type { Counts } from '../../src/warehouse/store-documents.ts';
 import { qualified, quoteText } from '../../src/warehouse/tables.ts';
 import { hasTrustedRoute } from '../events/document-fetches.ts';
 import type { Pipeline } from '../pipeline.ts';
+import { ACCEPT, isTooMany, type RemovalShare, TOO_MANY_IN_RUN } from '../removal-brake.ts';
 import { type CompleteRead, storePages } from '../store-pages.ts';
+import { readSuspicions, suspicionEntry } from '../suspicions.ts';
 import type { DayRange } from '../windows.ts';
 
-/** More than these many documents, and more than this share of what is stored, are not removed unless somebody says so. */
-const MOST_REMOVED = 10;
-const MOST_REMOVED_SHARE = 1 / 5;
+/** How long after the first proof the second one counts, where no document route can be asked. */
+const CONFIRMS_AFTER_MICROS = 5 * 60 * 1_000_000;
+
+const FIRST_PROOF =
+  'stored documents are missing from the answer; nothing was removed: a reading at least 5 minutes later removes them if it does not bring them either';
 
 /** A range that was read completely, and what confirms that a document is gone from it. */
 export interface Absence {
-  pipeline: Pick<Pipeline, 'client' | 'warehouse'>;
+  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'now'>;
   resource: Resource;
   userId: string;
   token: string;
@@ -23,10 +27,14 @@ export interface Absence {
   /** What was asked for: wider than `days`. */
   range: { from?: string; to?: string };
   read: CompleteRead;
+  /** Before its first request was sent, in microseconds of this machine's clock. */
+  begunAt: number;
   /** What was stored of it before the first request: while nothing of that is missing, nothing needs to be looked up. */
   before: readonly string[];
   /** Somebody says that what is missing is gone, however much it is. */
   acceptDeletions: boolean;
+  /** What may be removed out of what the run may. */
+  share: RemovalShare;
   onAnswer(): void;
   onStored(counts: Counts, documents: number): void;
 }
@@ -38,31 +46,74 @@ export interface StoredDocument {
 }
 
 /** The documents that are gone, or why none may be taken for gone. */
-export type Verdict = { removed: StoredDocument[]; suspicious?: undefined } | { suspicious: string };
+export type Verdict =
+  | {
+      removed: StoredDocument[];
+      /** The days from which they are absent, where nothing else says that they are gone. */
+      absentFrom?: DayRange | undefined;
+      suspicious?: undefined;
+    }
+  | { suspicious: string };
 
 /**
  * Which stored documents the service no longer has: absent from a complete read that began after they were fetched, and confirmed.
- * Changes nothing but by what the confirmation brings.
+ * Changes nothing but by what the confirmation brings, and by noting the first of two proofs.
  * @throws ServiceError when the confirmation gets no clear answer: then nothing is known to be gone
  */
 export async function findRemoved(absence: Absence): Promise<Verdict> {
-  const { resource, read, before, acceptDeletions, pipeline } = absence;
+  const { resource, days, read, before, acceptDeletions, share, pipeline } = absence;
   if (before.every(id => read.ids.has(id))) return { removed: [] };
   const { absent, stored } = await readAbsent(absence);
   if (!absent.length) return { removed: [] };
-  const hasRoute = hasTrustedRoute(pipeline.client, resource);
-  if (!hasRoute && !absence.days) return { removed: [] };
+  const hasRoute = hasTrustedRoute(pipeline.client, resource) || (await tryRoute(absence));
+  if (!hasRoute && !days) return { removed: [] };
   if (!acceptDeletions) {
-    if (absent.length > MOST_REMOVED && absent.length > stored * MOST_REMOVED_SHARE) {
-      return { suspicious: suspicionOf(`${absent.length} of ${stored} stored documents are missing from the answer`) };
+    if (isTooMany(absent.length, stored)) {
+      return { suspicious: `${absent.length} of ${stored} stored documents are missing from the answer; ${ACCEPT}` };
     }
-    if (!hasRoute && !read.documents) return { suspicious: suspicionOf(`an empty answer over ${absent.length} stored documents`) };
+    if (!hasRoute && !read.documents) return { suspicious: `an empty answer over ${absent.length} stored documents; ${ACCEPT}` };
+    if (!hasRoute && !(await isSecondProof(absence, absent))) return { suspicious: FIRST_PROOF };
+    if (!(await share.take(absent.length, days && 'day'))) return { suspicious: TOO_MANY_IN_RUN };
   }
   try {
-    return await (hasRoute ? confirmByDocument(absence, absent) : confirmByReading(absence, absent));
+    const removed = hasRoute
+      ? await confirmByDocument(absence, absent)
+      : acceptDeletions
+        ? await confirmByReading(absence, absent)
+        : absent;
+    share.keep(removed.length);
+    return { removed, absentFrom: hasRoute ? undefined : days };
   } catch (error) {
     throw asUnclear(error);
   }
+}
+
+/** Whether the service has the document route, as a document that has just come shows: by it those that are missing can be asked for. */
+async function tryRoute({ pipeline: { client }, resource, token, signal, read, onAnswer }: Absence): Promise<boolean> {
+  const [present] = read.ids;
+  if (present === undefined) return false;
+  read.requests++;
+  try {
+    (await client.document(resource, present, { token, signal })).done();
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.kind === 'stopped') throw error;
+  }
+  onAnswer();
+  return client.hasDocumentRoute(resource);
+}
+
+/** Whether each was missing some minutes ago already; what was not is noted, for a later reading. */
+async function isSecondProof(
+  { pipeline: { warehouse, now }, resource, userId, begunAt }: Absence,
+  absent: readonly StoredDocument[],
+): Promise<boolean> {
+  const place = { userId, collection: resource.name, kind: 'missing' as const };
+  const known = await readSuspicions(warehouse, place);
+  const nowMicros = now() * 1000;
+  const isKnown = ({ id }: StoredDocument) => (known.get(id) ?? Number.POSITIVE_INFINITY) <= nowMicros;
+  const unknown = absent.filter(document => !isKnown(document));
+  await warehouse.record(unknown.map(({ id }) => suspicionEntry({ ...place, objectId: id }, nowMicros)));
+  return !unknown.length && absent.every(({ id }) => known.get(id)! + CONFIRMS_AFTER_MICROS <= begunAt);
 }
 
 /** The identifiers that are stored of a range: what is read before its first request, and not while its last page lies in memory. */
@@ -76,8 +127,6 @@ export async function readStoredIds(
 
 const whereRange = (userId: string, days: DayRange | undefined) =>
   `user_id = ${quoteText(userId)}${days ? ` AND day BETWEEN DATE ${quoteText(days.from)} AND DATE ${quoteText(days.to)}` : ''}`;
-
-const suspicionOf = (what: string) => `${what}; nothing was removed: if they are gone, backfill --refresh --accept-deletions removes them`;
 
 async function readAbsent({
   pipeline: { warehouse },
@@ -97,7 +146,7 @@ async function readAbsent({
 async function confirmByDocument(
   { pipeline: { client, warehouse }, resource, userId, token, signal, read, onAnswer, onStored }: Absence,
   absent: readonly StoredDocument[],
-): Promise<Verdict> {
+): Promise<StoredDocument[]> {
   const removed: StoredDocument[] = [];
   for (const document of absent) {
     read.requests++;
@@ -117,7 +166,7 @@ async function confirmByDocument(
       removed.push(document);
     }
   }
-  return { removed };
+  return removed;
 }
 
 function ensureIs({ path }: Resource, id: string, document: unknown): void {
@@ -125,8 +174,9 @@ function ensureIs({ path }: Resource, id: string, document: unknown): void {
   throw new ServiceError('malformed', `/v2/usercollection/${path}/{document_id}`, 'answered with something else than the document');
 }
 
-async function confirmByReading(absence: Absence, absent: readonly StoredDocument[]): Promise<Verdict> {
-  const { pipeline, resource, userId, range, token, signal, read, onAnswer, onStored, acceptDeletions } = absence;
+/** Of somebody who says that they are gone; what a second answer brings is not. */
+async function confirmByReading(absence: Absence, absent: readonly StoredDocument[]): Promise<StoredDocument[]> {
+  const { pipeline, resource, userId, range, token, signal, read, onAnswer, onStored } = absence;
   const again = await storePages(resource, userId, range, {
     pipeline,
     token,
@@ -136,11 +186,7 @@ async function confirmByReading(absence: Absence, absent: readonly StoredDocumen
     onStored: counts => onStored(counts, 0),
   });
   read.requests += again.requests;
-  const removed = absent.filter(({ id }) => !again.ids.has(id));
-  if (!again.documents && !acceptDeletions) {
-    return { suspicious: suspicionOf(`a second answer was empty over ${removed.length} stored documents`) };
-  }
-  return { removed };
+  return absent.filter(({ id }) => !again.ids.has(id));
 }
 
 /** A 404 that is no document's says nothing of the collection, which has just answered. */

@@ -21,6 +21,8 @@ export interface Before {
   tombstones: Map<string, number>;
   /** When each was last refused. */
   refused: Map<string, number>;
+  /** What was absent from an answer before. */
+  suspected: Set<string>;
   /** What was refused before of an account whose reading is complete. */
   earlier: Refused[];
 }
@@ -43,7 +45,7 @@ export async function readBefore(
   const selects: string[] = [];
   const [allUsers, allIds] = [new Set<string>(), new Set<string>()];
   for (const [{ table, resource }, pages] of groups) {
-    before.set(table, { stored: new Map(), tombstones: new Map(), refused: new Map(), earlier: [] });
+    before.set(table, { stored: new Map(), tombstones: new Map(), refused: new Map(), suspected: new Set(), earlier: [] });
     const users = new Set(pages.map(({ userId }) => userId));
     const ids = new Set<string>();
     for (const { documents, removed, rejected } of pages) {
@@ -67,11 +69,14 @@ export async function readBefore(
     );
   }
   if (!selects.length) return before;
-  // Both are small: a service rarely removes or sends what cannot be stored.
-  const moments = (table: string, column: string) =>
-    `SELECT '${table}', collection, user_id, id, NULL, NULL, ${column}, NULL
-     FROM sync.${table} WHERE user_id IN (${textList(allUsers)}) AND id IN (${textList(allIds)})`;
-  if (allIds.size) selects.push(moments('tombstones', 'removed_at'), moments('rejected', 'fetched_at'));
+  // All are small: a service rarely removes, leaves out or sends what cannot be stored.
+  const moments = (table: string, id: string, column: string) =>
+    `SELECT '${table}', collection, user_id, ${id}, NULL, NULL, ${column}, NULL
+     FROM sync.${table} WHERE user_id IN (${textList(allUsers)}) AND ${id} IN (${textList(allIds)})`;
+  if (allIds.size) {
+    selects.push(moments('tombstones', 'id', 'removed_at'), moments('rejected', 'id', 'fetched_at'));
+    selects.push(`${moments('suspicions', 'object_id', 'first_seen_at')} AND kind = 'missing'`);
+  }
   for (const [kind, table, userId, id, sk, day, moment, hash] of await readRows(connection, selects.join(' UNION ALL '))) {
     const known = before.get(table as string);
     const key = keyOf(userId as string, id as string);
@@ -87,7 +92,8 @@ export async function readBefore(
         startAt: sk as number | null,
         endAt: hash === null ? null : Number(hash),
       });
-    } else known?.[kind === 'tombstones' ? 'tombstones' : 'refused'].set(key, moment as number);
+    } else if (kind === 'suspicions') known?.suspected.add(key);
+    else known?.[kind === 'tombstones' ? 'tombstones' : 'refused'].set(key, moment as number);
   }
   return before;
 }

@@ -17,6 +17,8 @@ export interface DocumentPage {
   rejected: readonly RejectedDocument[];
   /** Documents that the answer says are gone. */
   removed: readonly string[];
+  /** The days from which they are absent: what lies under another day by now is not gone. Undefined where each is known to be. */
+  absentFrom?: { from: string; to: string } | undefined;
   /** What was asked for, in microseconds; undefined where it was no range. */
   range?: MomentRange | undefined;
   completes?: CompletedReading | undefined;
@@ -128,12 +130,13 @@ function planPages(
   transaction: Transaction,
   mapping: Mapping,
   pages: readonly DocumentPage[],
-  { stored, tombstones, refused, earlier }: Before,
+  { stored, tombstones, refused, suspected, earlier }: Before,
 ): Plan {
   const decisions = new Map<string, Decision>();
   /** When this group settled a document: by storing, removing, or finding it unchanged. */
   const settled = new Map<string, number>();
   const ledger: LedgerEntry[] = [];
+  const dayOf = (key: string) => (decisions.has(key) ? decisions.get(key)!.document?.day : stored.get(key)?.day);
   const isStored = (key: string) => (decisions.has(key) ? decisions.get(key)!.document !== undefined : stored.has(key));
 
   const counts = pages.map(page => {
@@ -157,8 +160,16 @@ function planPages(
       }
     };
 
+    /** It came, or it is gone: in neither case a second proof is waited for. */
+    const forgetSuspicion = (id: string) => {
+      if (!suspected.delete(keyOf(page.userId, id))) return;
+      const { user_id, collection } = ledgerKey(id);
+      ledger.push({ table: 'sync.suspicions', key: { user_id, collection, kind: 'missing', object_id: id } });
+    };
+
     for (const document of page.documents) {
       const key = keyOf(page.userId, document.id);
+      forgetSuspicion(document.id);
       if (page.requestedAt < newestOf(document.id)) {
         count.outdated++;
         continue;
@@ -180,10 +191,11 @@ function planPages(
 
     for (const id of page.removed) {
       const key = keyOf(page.userId, id);
-      if (page.requestedAt < newestOf(id)) {
+      if (page.requestedAt < newestOf(id) || isElsewhere(page, dayOf(key))) {
         count.outdated++;
         continue;
       }
+      forgetSuspicion(id);
       if (isStored(key)) count.changes.push({ id, operation: 'delete' });
       decisions.set(key, { page, id });
       count.removed++;
@@ -195,6 +207,7 @@ function planPages(
 
     for (const { id, reason, text, day } of page.rejected) {
       const key = keyOf(page.userId, id);
+      forgetSuspicion(id);
       const isOutdated = page.requestedAt < newestOf(id);
       // What another answer has brought too is missing from this one all the same.
       if (day === null && !isOutdated) count.undated++;
@@ -233,6 +246,9 @@ function planPages(
   const additions = [...decisions.values()].filter((decision): decision is Required<Decision> => decision.document !== undefined);
   return { counts, ledger, replaced, additions };
 }
+
+const isElsewhere = ({ absentFrom }: DocumentPage, day: string | null | undefined) =>
+  absentFrom !== undefined && typeof day === 'string' && (day < absentFrom.from || day > absentFrom.to);
 
 /** With user and day beside the numbers DuckDB skips whole row groups; by `sk` alone it would read them all. */
 function deleteVersions(mapping: Mapping, versions: readonly { userId: string; day: string | null; sk: number }[]): string[] {

@@ -67,10 +67,11 @@ test.each([
   ['that has every route', {}],
   ['with the routes of the specification only', { specificationOnly: true }],
 ] satisfies [string, Partial<ServiceSettings>][])(
-  'events lost, shuffled and repeated by a service %s: after one sweep all is as after a plain backfill',
+  'events lost, shuffled and repeated by a service %s: once swept all is as after a plain backfill',
   async (_, settings) => {
+    let clock = NOON;
     const { edits, open, ada, url } = await setUp(settings);
-    const house = await open();
+    const house = await open({ now: () => clock });
     const { warehouse } = house.owner;
     const idsOf = async (table: string) => (await house.read(`SELECT id FROM "${table}" ORDER BY day, id`)).flat() as string[];
     const ids = new Map<string, string[]>();
@@ -118,8 +119,17 @@ test.each([
     expect((await idsOf('daily_stress')).at(-1)).toBe(fresh[1]);
     expect(await house.hash()).not.toEqual(before);
 
-    expect(await sweep(house, { days: 5 })).toMatchObject({ state: 'complete', removed: 3, failures: [] });
-    const straight = await open();
+    if ('specificationOnly' in settings) {
+      // Nights have no route of their own there: that they are gone takes a second sweep, minutes later.
+      expect(await sweep(house, { days: 5 })).toMatchObject({
+        state: 'failed',
+        removed: 1,
+        failures: [{ kind: 'suspicious', collection: 'sleep' }],
+      });
+      clock += 300_000;
+      expect(await sweep(house, { days: 5 })).toMatchObject({ state: 'complete', removed: 2, failures: [] });
+    } else expect(await sweep(house, { days: 5 })).toMatchObject({ state: 'complete', removed: 3, failures: [] });
+    const straight = await open({ now: () => clock });
     expect(await straight.backfill(days)).toMatchObject({ state: 'complete', failures: [] });
     expect(await house.hash()).toEqual(await straight.hash());
     expect(await findBroken(house.read)).toEqual([]);
