@@ -14,7 +14,7 @@ export const dailyActivity = resource({
   document: z.object({
     id: identifier('Identifier of the document'),
     active_calories: integer('Energy spent by moving', 'kcal'),
-    average_met_minutes: number('Average metabolic equivalent over the day', 'MET'),
+    average_met_minutes: number('Average metabolic equivalent over the day; MET, not MET minutes, whatever its name says', 'MET'),
     class_5_min: text(
       'One digit for each 5 minutes from 4 a.m.: 0 non-wear, 1 rest, 2 inactive, 3 low, 4 medium, 5 high activity',
     ).nullish(),

@@ -133,7 +133,7 @@ COMMENT ON COLUMN "daily_activity"."user_id" IS 'The account, as named by `accou
 COMMENT ON COLUMN "daily_activity"."id" IS 'Identifier of the document';
 COMMENT ON COLUMN "daily_activity"."day" IS 'Day on which the 24 hours start';
 COMMENT ON COLUMN "daily_activity"."active_calories" IS 'Energy spent by moving [kcal]';
-COMMENT ON COLUMN "daily_activity"."average_met_minutes" IS 'Average metabolic equivalent over the day [MET]';
+COMMENT ON COLUMN "daily_activity"."average_met_minutes" IS 'Average metabolic equivalent over the day; MET, not MET minutes, whatever its name says [MET]';
 COMMENT ON COLUMN "daily_activity"."class_5_min" IS 'One digit for each 5 minutes from 4 a.m.: 0 non-wear, 1 rest, 2 inactive, 3 low, 4 medium, 5 high activity';
 COMMENT ON COLUMN "daily_activity"."contributors_meet_daily_targets" IS 'Contribution of meeting the daily targets to the activity score [score, 1 to 100]';
 COMMENT ON COLUMN "daily_activity"."contributors_move_every_hour" IS 'Contribution of moving every hour to the activity score [score, 1 to 100]';

@@ -5,6 +5,7 @@ WITH measured AS (
   SELECT
     user_id,
     day,
+    coalesce(activity_unfinished, false) AS is_unfinished,
     unnest(range(1, 17)) AS place,
     unnest([
       CAST(average_hrv AS DOUBLE),
@@ -26,9 +27,9 @@ WITH measured AS (
     ]) AS value
   FROM daily
 ),
--- One absurd value must not end the query of everybody: the square of more than 1e150 is no number.
+-- One absurd value must not end the query of everybody: the square of more than 1e150 is no number. The last four go on all day.
 bounded AS (
-  SELECT user_id, day, place, value, CASE WHEN abs(value) < 1e100 THEN value END AS finite
+  SELECT user_id, day, place, value, CASE WHEN abs(value) < 1e100 AND NOT (is_unfinished AND place > 12) THEN value END AS finite
   FROM measured
 ),
 rolling AS (
@@ -42,12 +43,15 @@ rolling AS (
     CASE WHEN days_28 >= 14 THEN stddev_samp(finite) OVER month END AS sd_28,
     count(finite) OVER quarter AS days_90,
     CASE WHEN days_90 >= 45 THEN avg(finite) OVER quarter END AS mean_90,
-    CASE WHEN days_90 >= 45 THEN stddev_samp(finite) OVER quarter END AS sd_90
+    CASE WHEN days_90 >= 45 THEN stddev_samp(finite) OVER quarter END AS sd_90,
+    median(finite) OVER before AS median_before,
+    mad(finite) OVER before AS mad_before
   FROM bounded
   WINDOW
     week AS (PARTITION BY user_id, place ORDER BY day ROWS BETWEEN 6 PRECEDING AND CURRENT ROW),
     month AS (PARTITION BY user_id, place ORDER BY day ROWS BETWEEN 27 PRECEDING AND CURRENT ROW),
-    quarter AS (PARTITION BY user_id, place ORDER BY day ROWS BETWEEN 89 PRECEDING AND CURRENT ROW)
+    quarter AS (PARTITION BY user_id, place ORDER BY day ROWS BETWEEN 89 PRECEDING AND CURRENT ROW),
+    before AS (PARTITION BY user_id, place ORDER BY day ROWS BETWEEN 28 PRECEDING AND 1 PRECEDING)
 )
 SELECT
   user_id,
@@ -63,26 +67,35 @@ SELECT
     's', '%', 'score', 'score', 'score', 's', 'count', 'kcal'
   ])[place] AS unit,
   value,
-  days_7, mean_7, sd_7, (finite - lag(mean_7) OVER days) / nullif(lag(sd_7) OVER days, 0) AS z_7,
+  days_7, mean_7, sd_7, CASE WHEN lag(days_7) OVER days >= 5 THEN (finite - lag(mean_7) OVER days) / nullif(lag(sd_7) OVER days, 0) END AS z_7,
   days_28, mean_28, sd_28, (finite - lag(mean_28) OVER days) / nullif(lag(sd_28) OVER days, 0) AS z_28,
-  days_90, mean_90, sd_90, (finite - lag(mean_90) OVER days) / nullif(lag(sd_90) OVER days, 0) AS z_90
+  days_90, mean_90, sd_90, (finite - lag(mean_90) OVER days) / nullif(lag(sd_90) OVER days, 0) AS z_90,
+  CASE WHEN lag(days_28) OVER days >= 14 THEN median_before END AS median_28,
+  CASE WHEN median_28 IS NOT NULL THEN mad_before END AS mad_28,
+  -- The least spread that is believed of each metric. 1.4826 MAD are a standard deviation, where values are normal.
+  (finite - median_28) / nullif(
+    greatest(1.4826 * mad_28, CASE place WHEN 1 THEN 0.02 * abs(median_28) WHEN 2 THEN 1 WHEN 4 THEN 0.125 WHEN 5 THEN 0.1 END), 0
+  ) AS robust_z_28
 FROM rolling
 WINDOW days AS (PARTITION BY user_id, place ORDER BY day);
-COMMENT ON VIEW baselines IS 'What is usual for a person: one row for each user, day of daily and metric, with rolling means, standard deviations and z-scores over 7, 28 and 90 calendar days. Days without a value count as missing, not as 0. Filter by user_id and metric: the days before must be read whatever the day (a rolling view reads one user’s documents)';
+COMMENT ON VIEW baselines IS 'What is usual for a person: one row for each user, day of daily and metric, with rolling means, standard deviations and z-scores over 7, 28 and 90 calendar days, and a robust z-score against the 28 days before, which a few sick nights among them hardly move. Days without a value count as missing, not as 0; so do activity_score, stress_high, steps and active_calories of a day with activity_unfinished in daily, such as today. Filter by user_id and metric: the days before must be read whatever the day (a rolling view reads one user’s documents)';
 COMMENT ON COLUMN baselines.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN baselines.day IS 'The day, as in daily';
 COMMENT ON COLUMN baselines.metric IS 'What is measured, a column of daily: average_hrv, lowest_heart_rate, average_heart_rate, average_breath, temperature_deviation, spo2_average, total_sleep_duration, deep_sleep_duration, rem_sleep_duration, efficiency, sleep_score, readiness_score, activity_score, stress_high, steps or active_calories';
 COMMENT ON COLUMN baselines.unit IS 'Unit of value, mean and sd: ms, beats/min, breaths/min, °C, %, s, score, count or kcal';
-COMMENT ON COLUMN baselines.value IS 'The metric on the day itself [as unit says]; null where it is missing';
+COMMENT ON COLUMN baselines.value IS 'The metric on the day itself, as in daily [as unit says]; null where it is missing. Of an unfinished day activity_score, stress_high, steps and active_calories are as far as they have come: they are in no mean and have no z-score';
 COMMENT ON COLUMN baselines.days_7 IS 'How many of the 7 days that end with this day have a value. Values of 1e100 and more, of either sign, count as missing [count]';
 COMMENT ON COLUMN baselines.mean_7 IS 'Mean of the 7 days that end with this day [as unit says]; null with fewer than 4 values. Values of 1e100 and more, of either sign, count as missing';
 COMMENT ON COLUMN baselines.sd_7 IS 'Standard deviation of the 7 days that end with this day, of a sample [as unit says]; null with fewer than 4 values. Values of 1e100 and more, of either sign, count as missing';
-COMMENT ON COLUMN baselines.z_7 IS 'By how many standard deviations the value lies above the mean of the 7 days before this day, itself left out: value less mean_7 of the day before, by its sd_7; null where these are, where the deviation is 0, and for a value of 1e100 and more, of either sign';
+COMMENT ON COLUMN baselines.z_7 IS 'By how many standard deviations the value lies above the mean of the 7 days before this day, itself left out: value less mean_7 of the day before, by its sd_7; null where fewer than 5 of those days have a value, where the deviation is 0, for an unfinished day’s activity and stress, and for a value of 1e100 and more, of either sign';
 COMMENT ON COLUMN baselines.days_28 IS 'How many of the 28 days that end with this day have a value. Values of 1e100 and more, of either sign, count as missing [count]';
 COMMENT ON COLUMN baselines.mean_28 IS 'Mean of the 28 days that end with this day [as unit says]; null with fewer than 14 values. Values of 1e100 and more, of either sign, count as missing';
 COMMENT ON COLUMN baselines.sd_28 IS 'Standard deviation of the 28 days that end with this day, of a sample [as unit says]; null with fewer than 14 values. Values of 1e100 and more, of either sign, count as missing';
-COMMENT ON COLUMN baselines.z_28 IS 'By how many standard deviations the value lies above the mean of the 28 days before this day, itself left out: value less mean_28 of the day before, by its sd_28; null where these are, where the deviation is 0, and for a value of 1e100 and more, of either sign';
+COMMENT ON COLUMN baselines.z_28 IS 'By how many standard deviations the value lies above the mean of the 28 days before this day, itself left out: value less mean_28 of the day before, by its sd_28; null where these are, where the deviation is 0, for an unfinished day’s activity and stress, and for a value of 1e100 and more, of either sign';
 COMMENT ON COLUMN baselines.days_90 IS 'How many of the 90 days that end with this day have a value. Values of 1e100 and more, of either sign, count as missing [count]';
 COMMENT ON COLUMN baselines.mean_90 IS 'Mean of the 90 days that end with this day [as unit says]; null with fewer than 45 values. Values of 1e100 and more, of either sign, count as missing';
 COMMENT ON COLUMN baselines.sd_90 IS 'Standard deviation of the 90 days that end with this day, of a sample [as unit says]; null with fewer than 45 values. Values of 1e100 and more, of either sign, count as missing';
-COMMENT ON COLUMN baselines.z_90 IS 'By how many standard deviations the value lies above the mean of the 90 days before this day, itself left out: value less mean_90 of the day before, by its sd_90; null where these are, where the deviation is 0, and for a value of 1e100 and more, of either sign';
+COMMENT ON COLUMN baselines.z_90 IS 'By how many standard deviations the value lies above the mean of the 90 days before this day, itself left out: value less mean_90 of the day before, by its sd_90; null where these are, where the deviation is 0, for an unfinished day’s activity and stress, and for a value of 1e100 and more, of either sign';
+COMMENT ON COLUMN baselines.median_28 IS 'Median of the 28 days before this day, itself left out [as unit says]; null with fewer than 14 values. Values of 1e100 and more, of either sign, count as missing';
+COMMENT ON COLUMN baselines.mad_28 IS 'Median of the distances of those 28 days from median_28 (median absolute deviation) [as unit says]; null with fewer than 14 values';
+COMMENT ON COLUMN baselines.robust_z_28 IS 'How unusual the value is, whatever a few of the days before were like: value less median_28, by the greater of 1.4826 mad_28 and a least spread: 0.1 °C for temperature_deviation, 1 beat/min for lowest_heart_rate, 0.125 breaths/min for average_breath, 2 % of median_28 for average_hrv, none for the others; null where median_28 is, where the spread is 0, for an unfinished day’s activity and stress, and for a value of 1e100 and more, of either sign';

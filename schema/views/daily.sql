@@ -51,7 +51,8 @@ facts AS (
       id: id, score: score, steps: steps, equivalent_walking_distance: equivalent_walking_distance,
       active_calories: active_calories, total_calories: total_calories, average_met_minutes: average_met_minutes,
       high_activity_time: high_activity_time, medium_activity_time: medium_activity_time, low_activity_time: low_activity_time,
-      sedentary_time: sedentary_time, resting_time: resting_time, non_wear_time: non_wear_time, inactivity_alerts: inactivity_alerts
+      sedentary_time: sedentary_time, resting_time: resting_time, non_wear_time: non_wear_time, inactivity_alerts: inactivity_alerts,
+      sampled_time: met_count * met_interval
     } AS activity
   FROM daily_activity
   UNION ALL BY NAME
@@ -152,7 +153,18 @@ SELECT
   activity.inactivity_alerts,
   sessions,
   activity.non_wear_time / nullif(recorded_time, 0) AS non_wear_share,
-  activity.non_wear_time * 2 >= nullif(recorded_time, 0) AS ring_not_worn,
+  -- From 4 a.m. to midnight are 72,000 s.
+  coalesce(
+    recorded_time,
+    greatest(
+      list_sum([
+        activity.non_wear_time, activity.resting_time, activity.sedentary_time,
+        activity.low_activity_time, activity.medium_activity_time, activity.high_activity_time
+      ]),
+      activity.sampled_time
+    )
+  ) < 72000 AS activity_unfinished,
+  CASE WHEN recorded_time > 0 THEN activity.non_wear_time * 2 >= CASE WHEN activity_unfinished THEN 86400 ELSE recorded_time END END AS ring_not_worn,
   night.sleep_id IS NULL AS night_missing,
   activity.id IS NULL AS activity_missing
 FROM joined;
@@ -196,7 +208,7 @@ COMMENT ON COLUMN daily.steps IS 'Steps [count]';
 COMMENT ON COLUMN daily.equivalent_walking_distance IS 'Distance on foot that would cost the same energy [m]';
 COMMENT ON COLUMN daily.active_calories IS 'Energy spent by moving [kcal]';
 COMMENT ON COLUMN daily.total_calories IS 'Energy spent in all [kcal]';
-COMMENT ON COLUMN daily.average_met_minutes IS 'Average metabolic equivalent over the day [MET]';
+COMMENT ON COLUMN daily.average_met_minutes IS 'Average metabolic equivalent over the day; MET, not MET minutes, whatever its name says [MET]';
 COMMENT ON COLUMN daily.high_activity_time IS 'Time of high activity [s]';
 COMMENT ON COLUMN daily.medium_activity_time IS 'Time of medium activity [s]';
 COMMENT ON COLUMN daily.low_activity_time IS 'Time of low activity [s]';
@@ -207,6 +219,7 @@ COMMENT ON COLUMN daily.recorded_time IS 'What the six times of the activity com
 COMMENT ON COLUMN daily.inactivity_alerts IS 'Number of inactivity alerts [count]';
 COMMENT ON COLUMN daily.sessions IS 'Number of sessions [count]';
 COMMENT ON COLUMN daily.non_wear_share IS 'non_wear_time by recorded_time; null where that is unknown or 0 [share, 0 to 1]';
-COMMENT ON COLUMN daily.ring_not_worn IS 'Whether the ring was not worn for at least half of recorded_time; null where that is unknown or 0, as without an activity';
+COMMENT ON COLUMN daily.activity_unfinished IS 'Whether the activity does not reach midnight yet, as today’s does at noon: recorded_time, or where that is unknown the sum of the known times or the length of the MET samples, whichever is more, is less than 72000 s (4 a.m. to midnight). Then its sums are of a part of the day, and baselines and weekly leave them out. Null without an activity and where neither is known';
+COMMENT ON COLUMN daily.ring_not_worn IS 'Whether the ring was not worn for at least 50 % of the day: of recorded_time, and of 86400 s where activity_unfinished. Null without an activity, and where recorded_time is unknown or 0';
 COMMENT ON COLUMN daily.night_missing IS 'Whether the day has no main sleep in nights';
 COMMENT ON COLUMN daily.activity_missing IS 'Whether the day has no activity';

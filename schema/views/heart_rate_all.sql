@@ -1,22 +1,60 @@
-CREATE OR REPLACE VIEW heart_rate_all AS
+CREATE OR REPLACE VIEW heart_rate_sources AS
 SELECT
   user_id, CAST(local(ts, utc_offset) AS DATE) AS day, ts, utc_offset, CAST(bpm AS DOUBLE) AS bpm,
-  source, 'heart_rate' AS origin, CAST(NULL AS BIGINT) AS sk
+  source, 'heart_rate' AS origin, CAST(NULL AS BIGINT) AS sk, CAST(NULL AS DOUBLE) AS seconds
 FROM heart_rate
 UNION ALL
-SELECT user_id, CAST(local(ts, utc_offset) AS DATE), ts, utc_offset, value, 'sleep', 'sleep', sk
-FROM sleep_heart_rate
+SELECT user_id, CAST(local(ts, utc_offset) AS DATE), ts, utc_offset, value, 'sleep', 'sleep', sk, heart_rate_interval
+FROM sleep_heart_rate JOIN (SELECT user_id, day, sk, heart_rate_interval FROM sleep) AS sleep USING (user_id, day, sk)
 WHERE value IS NOT NULL
 UNION ALL
-SELECT user_id, CAST(local(ts, utc_offset) AS DATE), ts, utc_offset, value, 'session', 'session', sk
-FROM session_heart_rate
+SELECT user_id, CAST(local(ts, utc_offset) AS DATE), ts, utc_offset, value, 'session', 'session', sk, heart_rate_interval
+FROM session_heart_rate JOIN (SELECT user_id, day, sk, heart_rate_interval FROM session) AS session USING (user_id, day, sk)
 WHERE value IS NOT NULL;
-COMMENT ON VIEW heart_rate_all IS 'All measurements of the heart rate on one axis of time: the rows of heart_rate (2.14) and the samples of sleeps (2.12, of every type) and sessions (2.13), samples without a value left out. One moment may be there twice, from two origins: choose one of them for averages. Filter by user_id and ts';
+COMMENT ON VIEW heart_rate_sources IS 'All measurements of the heart rate on one axis of time, from all sources: the rows of heart_rate (2.14) and the samples of sleeps (2.12, of every type) and sessions (2.13), samples without a value left out. A minute of sleep is mostly there twice: for averages take heart_rate_all, or one origin. Filter by user_id and ts';
+COMMENT ON COLUMN heart_rate_sources.user_id IS 'The account, as named by `account add`';
+COMMENT ON COLUMN heart_rate_sources.day IS 'Calendar day of ts at utc_offset; not the day of the sleep. A filter on ts is faster';
+COMMENT ON COLUMN heart_rate_sources.ts IS 'When the heart rate was measured, UTC; of a sample the start of its interval';
+COMMENT ON COLUMN heart_rate_sources.utc_offset IS 'Local time less UTC: of samples when recording started; of heart_rate as the service wrote it, mostly 0, which says nothing of where the person was [s]';
+COMMENT ON COLUMN heart_rate_sources.bpm IS 'Heart rate [beats/min]';
+COMMENT ON COLUMN heart_rate_sources.source IS 'What the person did: of heart_rate as the service says (awake, workout, rest, sleep, live, session); else sleep or session';
+COMMENT ON COLUMN heart_rate_sources.origin IS 'Where the row comes from: heart_rate, sleep or session';
+COMMENT ON COLUMN heart_rate_sources.sk IS 'The version of the document, sk of sleep or session; null for rows of heart_rate';
+COMMENT ON COLUMN heart_rate_sources.seconds IS 'Interval of the sample, from ts on; null for rows of heart_rate, which are of a moment [s]';
+
+-- Rows and samples meet in 5 minutes of the clock, so that they are hashed: joined by their order a question takes three times as long.
+CREATE OR REPLACE VIEW heart_rate_all AS
+SELECT user_id, day, ts, utc_offset, bpm, source, origin, sk, seconds
+FROM heart_rate_sources
+WHERE origin = 'heart_rate'
+UNION ALL
+SELECT
+  user_id, last.day, ts, last.utc_offset, last.bpm, last.source, last.origin, last.sk, last.seconds
+FROM (
+  SELECT
+    samples.user_id, samples.ts,
+    arg_max({day: day, utc_offset: utc_offset, bpm: bpm, source: source, origin: origin, sk: sk, seconds: seconds}, sk) AS last
+  FROM (
+    SELECT
+      *,
+      epoch_us(ts) + CAST(greatest(0, least(seconds, 86400)) * 1000000 AS BIGINT) AS until_us,
+      unnest(range(epoch_us(ts) // 300000000, greatest(epoch_us(ts), until_us - 1) // 300000000 + 1)) AS clock
+    FROM heart_rate_sources
+    WHERE origin <> 'heart_rate'
+  ) AS samples
+  LEFT JOIN (SELECT user_id, ts, epoch_us(ts) // 300000000 AS clock FROM heart_rate) AS measured
+    ON measured.user_id = samples.user_id AND measured.clock = samples.clock
+      AND measured.ts >= samples.ts AND epoch_us(measured.ts) < until_us
+  GROUP BY samples.user_id, samples.ts
+  HAVING count(measured.ts) = 0
+);
+COMMENT ON VIEW heart_rate_all IS 'The heart rate on one axis of time, each moment once: the rows of heart_rate (2.14), and the samples of sleeps (2.12, of every type) and sessions (2.13) in whose interval no row of heart_rate lies. Of samples of one moment the one whose document was stored last; of an interval longer than a day its first day counts. All of them has heart_rate_sources. Filter by user_id and ts';
 COMMENT ON COLUMN heart_rate_all.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN heart_rate_all.day IS 'Calendar day of ts at utc_offset; not the day of the sleep. A filter on ts is faster';
-COMMENT ON COLUMN heart_rate_all.ts IS 'When the heart rate was measured, UTC';
+COMMENT ON COLUMN heart_rate_all.ts IS 'When the heart rate was measured, UTC; of a sample the start of its interval';
 COMMENT ON COLUMN heart_rate_all.utc_offset IS 'Local time less UTC: of samples when recording started; of heart_rate as the service wrote it, mostly 0, which says nothing of where the person was [s]';
 COMMENT ON COLUMN heart_rate_all.bpm IS 'Heart rate [beats/min]';
 COMMENT ON COLUMN heart_rate_all.source IS 'What the person did: of heart_rate as the service says (awake, workout, rest, sleep, live, session); else sleep or session';
 COMMENT ON COLUMN heart_rate_all.origin IS 'Where the row comes from: heart_rate, sleep or session';
 COMMENT ON COLUMN heart_rate_all.sk IS 'The version of the document, sk of sleep or session; null for rows of heart_rate';
+COMMENT ON COLUMN heart_rate_all.seconds IS 'Interval of the sample, from ts on; null for rows of heart_rate, which are of a moment [s]';

@@ -26,7 +26,8 @@ SELECT
   bedtime_start_offset AS utc_offset,
   CAST(greatest(0, least(step, lasted - position * step)) AS BIGINT) AS seconds,
   CASE code WHEN '1' THEN 'deep' WHEN '2' THEN 'light' WHEN '3' THEN 'rem' WHEN '4' THEN 'awake' END AS stage,
-  code
+  code,
+  CAST(step AS BIGINT) AS step
 FROM digits;
 COMMENT ON VIEW sleep_stages IS 'The stages of each sleep in timed rows: from sleep_phase_30_sec where the service gave it, else from sleep_phase_5_min, which is coarser: its sums differ from the durations of the sleep. Naps too, types deleted and rest left out; join nights by user_id, day and sleep_id for the main sleeps alone. Filter by user_id and day (2.12)';
 COMMENT ON COLUMN sleep_stages.user_id IS 'The account, as named by `account add`';
@@ -38,6 +39,7 @@ COMMENT ON COLUMN sleep_stages.utc_offset IS 'Local time less UTC when the sleep
 COMMENT ON COLUMN sleep_stages.seconds IS 'Length: 30 or 300, less where bedtime_end comes sooner, 0 for what lies after it [s]';
 COMMENT ON COLUMN sleep_stages.stage IS 'deep, light, rem or awake; null for a digit that the specification does not name';
 COMMENT ON COLUMN sleep_stages.code IS 'The digit as it came: 1 deep, 2 light, 3 REM, 4 awake';
+COMMENT ON COLUMN sleep_stages.step IS 'Time that one digit stands for, the same in the whole sleep: 30 for sleep_phase_30_sec, 300 for sleep_phase_5_min [s]';
 
 CREATE OR REPLACE VIEW sleep_stage_spans AS
 WITH strings AS (
@@ -60,10 +62,10 @@ numbered AS (
 -- What the window sorts is the memory that everybody takes: no more than is needed, and sk rather than the longer id.
 placed AS (
   SELECT
-    user_id, day, id, bedtime_start, bedtime_start_offset, lasted, span, code, length,
+    user_id, day, id, bedtime_start, bedtime_start_offset, lasted, step, span, code, length,
     CAST(sum(length) OVER (PARTITION BY user_id, day, sk ORDER BY span) AS BIGINT) AS until
   FROM (
-    SELECT user_id, day, sk, id, bedtime_start, bedtime_start_offset, lasted, span, left(run, 1) AS code, step * length(run) AS length
+    SELECT user_id, day, sk, id, bedtime_start, bedtime_start_offset, lasted, step, span, left(run, 1) AS code, step * length(run) AS length
     FROM numbered
   )
 )
@@ -76,9 +78,10 @@ SELECT
   bedtime_start_offset AS utc_offset,
   CAST(least(until, greatest(until - length, lasted)) - (until - length) AS BIGINT) AS seconds,
   CASE code WHEN '1' THEN 'deep' WHEN '2' THEN 'light' WHEN '3' THEN 'rem' WHEN '4' THEN 'awake' END AS stage,
-  code
+  code,
+  CAST(step AS BIGINT) AS step
 FROM placed;
-COMMENT ON VIEW sleep_stage_spans IS 'sleep_stages with neighbours of one stage merged: one row for each stretch of a stage, or of a digit that the specification does not name. Filter by user_id and day (2.12)';
+COMMENT ON VIEW sleep_stage_spans IS 'sleep_stages with neighbours of one stage merged: one row for each stretch of a stage, or of a digit that the specification does not name. Digits of 5 minutes hide most short stretches: count stretches only within one step. Filter by user_id and day (2.12)';
 COMMENT ON COLUMN sleep_stage_spans.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN sleep_stage_spans.day IS 'Day of waking, of the document';
 COMMENT ON COLUMN sleep_stage_spans.sleep_id IS 'Identifier of the document, id of sleep';
@@ -88,6 +91,7 @@ COMMENT ON COLUMN sleep_stage_spans.utc_offset IS 'Local time less UTC when the 
 COMMENT ON COLUMN sleep_stage_spans.seconds IS 'Length of the stretch, less where bedtime_end comes sooner, 0 for what lies after it [s]';
 COMMENT ON COLUMN sleep_stage_spans.stage IS 'deep, light, rem or awake; null for a digit that the specification does not name';
 COMMENT ON COLUMN sleep_stage_spans.code IS 'The digit as it came: 1 deep, 2 light, 3 REM, 4 awake';
+COMMENT ON COLUMN sleep_stage_spans.step IS 'Time that one digit stands for, the same in the whole sleep: 30 for sleep_phase_30_sec, 300 for sleep_phase_5_min [s]';
 
 CREATE OR REPLACE VIEW sleep_movement AS
 WITH digits AS (

@@ -13,6 +13,8 @@ import { silentLog } from '../../src/log.ts';
 import { openReader, type Reader } from '../../src/warehouse/query.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { newPath, openWarehouse, rows, store } from '../support/warehouse.ts';
+import { ACTIVITY } from '../support/wire.ts';
 
 const PAGE = fileURLToPath(new URL('../../docs/cookbook.md', import.meta.url));
 const YEAR = { from: '2025-01-01', to: '2025-12-31' };
@@ -52,7 +54,7 @@ const ANSWERED = /```sql\n([\s\S]*?)```\n\n```text\n([\s\S]*?)```\n/g;
 test('every question of the cookbook has the answer that the page shows', async () => {
   const page = readFileSync(PAGE, 'utf8');
   const blocks = [...page.matchAll(ANSWERED)];
-  expect(blocks.length).toBeGreaterThanOrEqual(16);
+  expect(blocks.length).toBeGreaterThanOrEqual(17);
   expect(page.match(/```sql/g)).toHaveLength(blocks.length);
   let answered = page;
   for (const [block, sql] of blocks) {
@@ -131,6 +133,35 @@ test('social jetlag is the one computed from the documents', async () => {
   };
   const answer = (await print(sqlOf('## 4.'))).split('\n').find(line => line.startsWith('ben'));
   expect(answer!.split(/ +/)).toEqual(['ben', clock(at(false)), clock(at(true)), clock(at(true) - at(false))]);
+});
+
+test('the heart through the day counts each measurement once around a flight, by the activity that began last', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  try {
+    // Six hours west, and back on the next day: from 4:00 to 10:00 UTC of the 2nd there is no activity, on the 3rd there are two.
+    const starts = ['2025-09-01T04:00:00+00:00', '2025-09-02T04:00:00-06:00', '2025-09-03T04:00:00+00:00'];
+    await store(
+      warehouse,
+      'daily_activity',
+      starts.map(timestamp => ({ ...ACTIVITY, id: timestamp, day: timestamp.slice(0, 10), timestamp })),
+    );
+    const row = (timestamp: string, bpm: number) => ({ timestamp, timestamp_unix: Date.parse(timestamp), bpm, source: 'awake' });
+    await warehouse.storeHeartRate({
+      ...{ userId: 'ann', from: Date.UTC(2025, 8, 1) * 1000, to: Date.UTC(2025, 8, 5) * 1000, requestedAt: warehouse.moments.next() },
+      rows: [row('2025-09-02T06:00:00.000+00:00', 60), row('2025-09-02T14:00:00.000+00:00', 70), row('2025-09-03T08:00:00.000+00:00', 80)],
+    });
+    const answer = (await rows(warehouse, sqlOf('## 16.').replace(';', ''))) as {
+      hour: number;
+      workdays: number;
+      weekends: number | null;
+    }[];
+    expect(answer.map(({ hour, workdays, weekends }) => [hour, workdays, weekends])).toEqual([
+      [6, 60, null],
+      [8, 75, null],
+    ]);
+  } finally {
+    await warehouse.close();
+  }
 });
 
 /** The first statement under a heading. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { rows, store } from '../support/warehouse.ts';
+import { ACTIVITY } from '../support/wire.ts';
 import { emptiedWarehouse } from './views-setup.ts';
 
 const warehouse = await emptiedWarehouse();
@@ -34,24 +35,25 @@ describe('baselines', () => {
   });
 
   test('an absurd value has no z-score itself', async () => {
-    for (const [i, value] of [0.1, 0.3, 0.1, 0.3, 1e100, -1e300, 0.2].entries()) {
+    for (const [i, value] of [0.2, 0.1, 0.3, 0.1, 0.3, 1e100, -1e300, 0.2].entries()) {
       await store(warehouse, 'daily_readiness', [{ id: `c${i}`, day: `2025-03-0${1 + i}`, temperature_deviation: value }]);
     }
     expect(
       await rows(
         warehouse,
         `SELECT day, value, days_7, round(z_7, 6) AS z_7 FROM baselines
-         WHERE metric = 'temperature_deviation' AND day > '2025-03-03' ORDER BY day`,
+         WHERE metric = 'temperature_deviation' AND day > '2025-03-04' ORDER BY day`,
       ),
     ).toEqual([
-      { day: '2025-03-04', value: 0.3, days_7: 4, z_7: null },
-      { day: '2025-03-05', value: 1e100, days_7: 4, z_7: null },
-      { day: '2025-03-06', value: -1e300, days_7: 4, z_7: null },
-      { day: '2025-03-07', value: 0.2, days_7: 5, z_7: 0 },
+      { day: '2025-03-05', value: 0.3, days_7: 5, z_7: null },
+      { day: '2025-03-06', value: 1e100, days_7: 5, z_7: null },
+      { day: '2025-03-07', value: -1e300, days_7: 5, z_7: null },
+      // The 1st has left.
+      { day: '2025-03-08', value: 0.2, days_7: 5, z_7: 0 },
     ]);
   });
 
-  test('over 7 days: of calendar days, with 4 values at least, and the day itself not in its own z-score', async () => {
+  test('over 7 days: of calendar days, with 4 values at least, a z-score with 5, and the day itself not in its own', async () => {
     // Nothing on the 5th and the 6th. On the 4th: mean 50, squares 0 + 16 + 16 + 0, by 3: deviation 3.265986.
     await store(
       warehouse,
@@ -74,8 +76,8 @@ describe('baselines', () => {
       { day: '2025-03-04', value: 50, days_7: 4, mean_7: 50, sd_7: 3.265986, z_7: null },
       { day: '2025-03-05', value: null, days_7: 4, mean_7: 50, sd_7: 3.265986, z_7: null },
       { day: '2025-03-06', value: null, days_7: 4, mean_7: 50, sd_7: 3.265986, z_7: null },
-      // 60 less 50, by 3.265986. Then 50, 54, 46, 50, 60: mean 52, squares 4 + 4 + 36 + 4 + 64 = 112, by 4: root of 28.
-      { day: '2025-03-07', value: 60, days_7: 5, mean_7: 52, sd_7: 5.291503, z_7: 3.061862 },
+      // The days before have four values. Then 50, 54, 46, 50, 60: mean 52, squares 4 + 4 + 36 + 4 + 64 = 112, by 4: root of 28.
+      { day: '2025-03-07', value: 60, days_7: 5, mean_7: 52, sd_7: 5.291503, z_7: null },
       // 54 less 52, by 5.291503. The 1st has left: 54, 46, 50, 60, 54: mean 52.8, squares 1.44 + 46.24 + 7.84 + 51.84 + 1.44 = 108.8, by 4.
       { day: '2025-03-08', value: 54, days_7: 5, mean_7: 52.8, sd_7: 5.215362, z_7: 0.377964 },
       // 46 less 52.8, by 5.215362. 46, 50, 60, 54, 46: mean 51.2, squares 27.04 + 1.44 + 77.44 + 7.84 + 27.04 = 140.8, by 4.
@@ -108,6 +110,131 @@ describe('baselines', () => {
         `SELECT DISTINCT value, mean_28, sd_28, z_28, unit FROM baselines WHERE metric = 'sleep_score' AND days_28 > 20`,
       ),
     ).toEqual([{ value: 80, mean_28: 80, sd_28: 0, z_28: null, unit: 'score' }]);
+  });
+
+  const dayAfter = (first: string, days: number) => new Date(Date.parse(first) + days * 86_400_000).toISOString().slice(0, 10);
+
+  /** A night and a readiness for each day from 1 January 2025 on. */
+  async function storeNights(nights: readonly { temperature: number; heartRate: number; breath: number; hrv: number }[]) {
+    const days = nights.map((night, i) => ({ ...night, day: dayAfter('2025-01-01', i) }));
+    await store(
+      warehouse,
+      'daily_readiness',
+      days.map(({ day, temperature }) => ({ id: day, day, temperature_deviation: temperature })),
+    );
+    await store(
+      warehouse,
+      'sleep',
+      days.map(({ day, heartRate, breath, hrv }) => ({
+        ...{ id: day, day, type: 'long_sleep', lowest_heart_rate: heartRate, average_breath: breath, average_hrv: hrv },
+        ...{ bedtime_start: `${day}T01:00:00+00:00`, bedtime_end: `${day}T07:00:00+00:00` },
+      })),
+    );
+  }
+
+  const robust = (where: string) =>
+    rows(
+      warehouse,
+      `SELECT day, metric, median_28, round(mad_28, 6) AS mad_28, round(robust_z_28, 6) AS robust_z_28 FROM baselines
+       WHERE metric IN ('temperature_deviation', 'lowest_heart_rate', 'average_breath', 'average_hrv') AND ${where} ORDER BY day, metric`,
+    );
+
+  test('a robust z-score is of the median of the 28 days before, by 1.4826 of their median distance from it', async () => {
+    const usual = Array.from({ length: 28 }, (_, i) =>
+      i % 2 ? { temperature: 0.1, heartRate: 56, breath: 14, hrv: 50 } : { temperature: -0.1, heartRate: 54, breath: 14, hrv: 40 },
+    );
+    await storeNights([...usual, { temperature: 0.9, heartRate: 60, breath: 14, hrv: 30 }]);
+    const day = '2025-01-29';
+    expect(await robust(`day = '${day}'`)).toEqual([
+      { day, metric: 'average_breath', median_28: 14, mad_28: 0, robust_z_28: 0 },
+      // 30 less 45, by 7.413.
+      { day, metric: 'average_hrv', median_28: 45, mad_28: 5, robust_z_28: -2.023472 },
+      { day, metric: 'lowest_heart_rate', median_28: 55, mad_28: 1, robust_z_28: 3.372454 },
+      { day, metric: 'temperature_deviation', median_28: 0, mad_28: 0.1, robust_z_28: 6.070417 },
+    ]);
+  });
+
+  test('the fourth night of a fever is as unusual as the first, which a mean of the days before would hide', async () => {
+    const usual = Array.from({ length: 28 }, (_, i) => ({
+      temperature: [-0.15, -0.1, -0.05, 0, 0.05, 0.1, 0.15][i % 7]!,
+      heartRate: 55,
+      breath: 14,
+      hrv: 40,
+    }));
+    const fever = Array.from({ length: 4 }, () => ({ temperature: 0.9, heartRate: 55, breath: 14, hrv: 40 }));
+    await storeNights([...usual, ...fever]);
+    expect(
+      await rows(
+        warehouse,
+        `SELECT day, round(z_28, 3) AS z_28, median_28, round(mad_28, 6) AS mad_28, round(robust_z_28, 6) AS robust_z_28 FROM baselines
+         WHERE metric = 'temperature_deviation' AND day >= '2025-01-29' ORDER BY day`,
+      ),
+    ).toEqual([
+      { day: '2025-01-29', z_28: 8.838, median_28: 0, mad_28: 0.1, robust_z_28: 6.070417 },
+      { day: '2025-01-30', z_28: 4.42, median_28: 0, mad_28: 0.1, robust_z_28: 6.070417 },
+      // The lowest two have left for 0.9: 0 and 0.05 are in the middle. 0.875 by 0.111195.
+      { day: '2025-01-31', z_28: 3.278, median_28: 0.025, mad_28: 0.075, robust_z_28: 7.869059 },
+      // 0.85 by 0.14826.
+      { day: '2025-02-01', z_28: 2.685, median_28: 0.05, mad_28: 0.1, robust_z_28: 5.733171 },
+    ]);
+  });
+
+  test('where the days before were all alike each spread has a floor, or there is no robust z-score', async () => {
+    const usual = Array.from({ length: 14 }, () => ({ temperature: 0, heartRate: 55, breath: 14, hrv: 50 }));
+    await storeNights([...usual, { temperature: 0.3, heartRate: 58, breath: 14.25, hrv: 53 }]);
+    await store(
+      warehouse,
+      'daily_sleep',
+      Array.from({ length: 15 }, (_, i) => ({ id: `ds${i}`, day: dayAfter('2025-01-01', i), score: i === 14 ? 90 : 80 })),
+    );
+    const day = '2025-01-15';
+    expect(await robust(`day = '${day}'`)).toEqual([
+      { day, metric: 'average_breath', median_28: 14, mad_28: 0, robust_z_28: 2 },
+      // 2 % of 50.
+      { day, metric: 'average_hrv', median_28: 50, mad_28: 0, robust_z_28: 3 },
+      { day, metric: 'lowest_heart_rate', median_28: 55, mad_28: 0, robust_z_28: 3 },
+      { day, metric: 'temperature_deviation', median_28: 0, mad_28: 0, robust_z_28: 3 },
+    ]);
+    // The 14th day has 13 before it.
+    expect(await robust(`day = '2025-01-14' AND median_28 IS NOT NULL`)).toEqual([]);
+    expect(
+      await rows(warehouse, `SELECT median_28, mad_28, robust_z_28 FROM baselines WHERE metric = 'sleep_score' AND day = '${day}'`),
+    ).toEqual([{ median_28: 80, mad_28: 0, robust_z_28: null }]);
+  });
+
+  test('of a day at noon steps, calories, score and stress are in no mean and have no z-score; the night before it has', async () => {
+    const times = { non_wear_time: 0, sedentary_time: 0, low_activity_time: 0, medium_activity_time: 0, high_activity_time: 0 };
+    const days = Array.from({ length: 16 }, (_, i) => dayAfter('2025-01-01', i));
+    const isNoon = (i: number) => i === 15;
+    await store(
+      warehouse,
+      'daily_activity',
+      days.map((day, i) => ({
+        ...{ ...ACTIVITY, ...times, id: day, day, score: isNoon(i) ? 40 : 80 + (i % 2), active_calories: isNoon(i) ? 50 : 400 + (i % 2) },
+        // Of a day 24 hours, at noon 8.
+        ...{ steps: isNoon(i) ? 1000 : i % 2 ? 9000 : 8000, resting_time: isNoon(i) ? 28_800 : 86_400 },
+      })),
+    );
+    await store(
+      warehouse,
+      'daily_stress',
+      days.map((day, i) => ({ id: day, day, stress_high: isNoon(i) ? 0 : 3600 + 60 * (i % 2) })),
+    );
+    await store(warehouse, 'sleep', nights(Object.fromEntries(days.map((day, i) => [day, i % 2 ? 60 : 40]))));
+    expect(
+      await rows(
+        warehouse,
+        `SELECT metric, value, days_28, round(mean_28, 6) AS mean_28, round(z_28, 6) AS z_28, robust_z_28 IS NULL AS no_robust FROM baselines
+         WHERE metric IN ('steps', 'active_calories', 'activity_score', 'stress_high', 'average_hrv') AND day = '2025-01-16' ORDER BY metric`,
+      ),
+    ).toEqual([
+      { metric: 'active_calories', value: 50, days_28: 15, mean_28: 400.466667, z_28: null, no_robust: true },
+      { metric: 'activity_score', value: 40, days_28: 15, mean_28: 80.466667, z_28: null, no_robust: true },
+      // Before it 8 of 40 and 7 of 60: mean 49.3333, squares 8 × 87.1111 + 7 × 113.7778 = 1493.3333, by 14, the root: 10.327956.
+      { metric: 'average_hrv', value: 60, days_28: 16, mean_28: 50, z_28: 1.032796, no_robust: false },
+      { metric: 'steps', value: 1000, days_28: 15, mean_28: 8466.666667, z_28: null, no_robust: true },
+      { metric: 'stress_high', value: 0, days_28: 15, mean_28: 3628, z_28: null, no_robust: true },
+    ]);
   });
 
   test('every metric is a column of daily, with a row for each of its days', async () => {

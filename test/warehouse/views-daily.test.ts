@@ -116,6 +116,43 @@ describe('daily', () => {
   });
 });
 
+test('a ring is not worn from half a day on, and an activity is unfinished that does not reach midnight', async () => {
+  const times = { resting_time: 0, sedentary_time: 0, low_activity_time: 0, medium_activity_time: 0, high_activity_time: 0 };
+  const activity = (day: string, non_wear_time: number | null, resting_time: number, items: number) => ({
+    ...{ ...ACTIVITY, ...times, id: day, day, non_wear_time, resting_time },
+    met: { ...ACTIVITY.met, items: new Array(items).fill(1) },
+  });
+  await store(warehouse, 'daily_activity', [
+    activity('2025-03-01', 43200, 43200, 1440),
+    activity('2025-03-02', 43199, 43201, 1440),
+    // At noon, without the ring since 7, and at 23:00, without it since 11.
+    activity('2025-03-03', 18000, 10800, 480),
+    activity('2025-03-04', 43200, 25200, 1140),
+    // A minute to midnight, and midnight.
+    activity('2025-03-05', 0, 71940, 1199),
+    activity('2025-03-06', 0, 72000, 1200),
+    // Where a time is not known the others or the samples say it.
+    activity('2025-03-07', null, 43200, 1440),
+    activity('2025-03-08', null, 43200, 480),
+    activity('2025-03-09', 0, 0, 0),
+    activity('2025-03-11', null, 75600, 0),
+  ]);
+  await store(warehouse, 'daily_sleep', [{ id: 'a', day: '2025-03-10', score: 80 }]);
+  expect(await rows(warehouse, 'SELECT day, recorded_time, activity_unfinished, ring_not_worn FROM daily ORDER BY day')).toEqual([
+    { day: '2025-03-01', recorded_time: 86400, activity_unfinished: false, ring_not_worn: true },
+    { day: '2025-03-02', recorded_time: 86400, activity_unfinished: false, ring_not_worn: false },
+    { day: '2025-03-03', recorded_time: 28800, activity_unfinished: true, ring_not_worn: false },
+    { day: '2025-03-04', recorded_time: 68400, activity_unfinished: true, ring_not_worn: true },
+    { day: '2025-03-05', recorded_time: 71940, activity_unfinished: true, ring_not_worn: false },
+    { day: '2025-03-06', recorded_time: 72000, activity_unfinished: false, ring_not_worn: false },
+    { day: '2025-03-07', recorded_time: null, activity_unfinished: false, ring_not_worn: null },
+    { day: '2025-03-08', recorded_time: null, activity_unfinished: true, ring_not_worn: null },
+    { day: '2025-03-09', recorded_time: 0, activity_unfinished: true, ring_not_worn: null },
+    { day: '2025-03-10', recorded_time: null, activity_unfinished: null, ring_not_worn: null },
+    { day: '2025-03-11', recorded_time: null, activity_unfinished: false, ring_not_worn: null },
+  ]);
+});
+
 test('one absurd day is a row and no years of rows: a gap of a year is filled, of a longer one the first 366 days', async () => {
   await store(warehouse, 'daily_sleep', [
     { id: 'absurd', day: '0001-01-01', score: 80 },

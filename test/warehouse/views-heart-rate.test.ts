@@ -4,7 +4,7 @@ import { emptiedWarehouse } from './views-setup.ts';
 
 const warehouse = await emptiedWarehouse();
 
-test('heart_rate_all has the rows of heart_rate and the samples of sleeps and sessions that have a value', async () => {
+test('heart_rate_sources has the rows of heart_rate and the samples of sleeps and sessions that have a value', async () => {
   const samples = { interval: 60, items: [61, null, 63], timestamp: '2025-03-11T12:00:00+01:00' };
   await store(warehouse, 'session', [{ id: 'm', day: '2025-03-11', type: 'rest', heart_rate: samples }]);
   const requestedAt = warehouse.moments.begin();
@@ -16,7 +16,7 @@ test('heart_rate_all has the rows of heart_rate and the samples of sleeps and se
   expect(
     await rows(
       warehouse,
-      'SELECT user_id, day, ts, utc_offset, bpm, source, origin, sk IS NULL AS of_no_document FROM heart_rate_all ORDER BY ts',
+      'SELECT user_id, day, ts, utc_offset, bpm, source, origin, sk IS NULL AS of_no_document, seconds FROM heart_rate_sources ORDER BY ts',
     ),
   ).toEqual([
     ...[
@@ -29,6 +29,7 @@ test('heart_rate_all has the rows of heart_rate and the samples of sleeps and se
         source: 'session',
         origin: 'session',
         of_no_document: false,
+        seconds: 60,
       },
     ],
     ...[
@@ -41,6 +42,7 @@ test('heart_rate_all has the rows of heart_rate and the samples of sleeps and se
         source: 'awake',
         origin: 'heart_rate',
         of_no_document: true,
+        seconds: null,
       },
     ],
     ...[
@@ -53,8 +55,78 @@ test('heart_rate_all has the rows of heart_rate and the samples of sleeps and se
         source: 'session',
         origin: 'session',
         of_no_document: false,
+        seconds: 60,
       },
     ],
+  ]);
+});
+
+test('in heart_rate_all each moment is there once: a row of heart_rate wins over a sample in whose interval it lies', async () => {
+  const at = (time: string) => ({
+    ...{ timestamp: `2025-03-20T${time}+00:00`, timestamp_unix: Date.parse(`2025-03-20T${time}Z`), bpm: 70, source: 'sleep' },
+  });
+  const requestedAt = warehouse.moments.begin();
+  await warehouse.storeHeartRate({
+    ...{ userId: 'ann', from: Date.UTC(2025, 2, 20) * 1000, to: Date.UTC(2025, 2, 21) * 1000, requestedAt },
+    // At the first moment of a sample, at the last of another, and before all of them.
+    rows: [at('00:59:59.000'), at('01:05:00.000'), at('01:14:59.999'), at('02:30:00.000')],
+  });
+  warehouse.moments.end(requestedAt);
+  const sleep = { type: 'long_sleep', bedtime_start: '2025-03-20T01:00:00+00:00', bedtime_end: '2025-03-20T03:00:00+00:00' };
+  const samples = (from: string, interval: number, ...items: (number | null)[]) => ({
+    ...{ interval, items, timestamp: `2025-03-20T${from}+00:00` },
+  });
+  await store(warehouse, 'sleep', [
+    { ...sleep, id: 'a', day: '2025-03-20', heart_rate: samples('01:00:00', 300, 50, 51, 52, 53, null, 55) },
+    // An hour and a half to each sample: the first holds the row of 2:30, the second none.
+    { ...sleep, id: 'b', day: '2025-03-20', type: 'rest', heart_rate: samples('01:30:00', 5400, 60, 61) },
+  ]);
+  // The nap was edited: what is stored last is shown.
+  await store(warehouse, 'sleep', [{ ...sleep, id: 'c', day: '2025-03-20', type: 'sleep', heart_rate: samples('12:00:00', 300, 65, 66) }]);
+  await store(warehouse, 'session', [{ id: 'd', day: '2025-03-20', type: 'rest', heart_rate: samples('12:05:00', 5, 67, 68) }]);
+  const day = `user_id = 'ann' AND ts BETWEEN '2025-03-20' AND '2025-03-21'`;
+  expect(await rows(warehouse, `SELECT ts, bpm, origin, seconds FROM heart_rate_all WHERE ${day} ORDER BY ts`)).toEqual([
+    { ts: '2025-03-20 00:59:59', bpm: 70, origin: 'heart_rate', seconds: null },
+    { ts: '2025-03-20 01:00:00', bpm: 50, origin: 'sleep', seconds: 300 },
+    { ts: '2025-03-20 01:05:00', bpm: 70, origin: 'heart_rate', seconds: null },
+    { ts: '2025-03-20 01:14:59.999', bpm: 70, origin: 'heart_rate', seconds: null },
+    { ts: '2025-03-20 01:15:00', bpm: 53, origin: 'sleep', seconds: 300 },
+    { ts: '2025-03-20 01:25:00', bpm: 55, origin: 'sleep', seconds: 300 },
+    { ts: '2025-03-20 02:30:00', bpm: 70, origin: 'heart_rate', seconds: null },
+    { ts: '2025-03-20 03:00:00', bpm: 61, origin: 'sleep', seconds: 5400 },
+    { ts: '2025-03-20 12:00:00', bpm: 65, origin: 'sleep', seconds: 300 },
+    { ts: '2025-03-20 12:05:00', bpm: 67, origin: 'session', seconds: 5 },
+    { ts: '2025-03-20 12:05:05', bpm: 68, origin: 'session', seconds: 5 },
+  ]);
+  expect(
+    await rows(warehouse, `SELECT origin, count(*) AS rows FROM heart_rate_sources WHERE ${day} GROUP BY origin ORDER BY origin`),
+  ).toEqual([
+    { origin: 'heart_rate', rows: 4 },
+    { origin: 'session', rows: 2 },
+    { origin: 'sleep', rows: 9 },
+  ]);
+  // A filter does not change what wins: the row of 1:14:59.999 is not asked for.
+  const until = `SELECT ts FROM heart_rate_all WHERE user_id = 'ann' AND ts BETWEEN '2025-03-20 01:06:00' AND '2025-03-20 01:12:00'`;
+  expect(await rows(warehouse, until)).toEqual([]);
+});
+
+test('a moment of somebody else takes nothing away, and an interval of years costs no more than one of a day', async () => {
+  const sleep = { type: 'long_sleep', bedtime_start: '2025-03-25T01:00:00+00:00', bedtime_end: '2025-03-25T03:00:00+00:00' };
+  const timestamp = '2025-03-25T01:00:00+00:00';
+  await store(warehouse, 'sleep', [
+    { ...sleep, id: 'a', day: '2025-03-25', heart_rate: { interval: 1e8, items: [50], timestamp } },
+    { ...sleep, id: 'b', day: '2025-03-26', heart_rate: { interval: 0.001, items: [51], timestamp: '2025-03-26T01:00:00+00:00' } },
+  ]);
+  const requestedAt = warehouse.moments.begin();
+  await warehouse.storeHeartRate({
+    ...{ userId: 'bob', from: Date.UTC(2025, 2, 25) * 1000, to: Date.UTC(2025, 2, 27) * 1000, requestedAt },
+    rows: [{ timestamp, timestamp_unix: Date.parse(timestamp), bpm: 70, source: 'sleep' }],
+  });
+  warehouse.moments.end(requestedAt);
+  expect(await rows(warehouse, `SELECT user_id, ts, bpm FROM heart_rate_all WHERE ts > '2025-03-24' ORDER BY ALL`)).toEqual([
+    { user_id: 'ann', ts: '2025-03-25 01:00:00', bpm: 50 },
+    { user_id: 'ann', ts: '2025-03-26 01:00:00', bpm: 51 },
+    { user_id: 'bob', ts: '2025-03-25 01:00:00', bpm: 70 },
   ]);
 });
 

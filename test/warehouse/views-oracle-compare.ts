@@ -3,7 +3,7 @@ import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { newPath, openWarehouse } from '../support/warehouse.ts';
 import type { Row, Stored, StoredHeartRate } from './views-oracle.ts';
 import { baselines, daily, weekly } from './views-oracle-days.ts';
-import { activityClasses, heartRateAll, metMinutes } from './views-oracle-series.ts';
+import { activityClasses, heartRateAll, heartRateSources, metMinutes } from './views-oracle-series.ts';
 import { countedSleeps, hrvNights, naps, nights, sleepMovement, sleepStageSpans, sleepStages } from './views-oracle-sleeps.ts';
 
 /** What tells the rows of each view apart. */
@@ -18,7 +18,8 @@ const KEYS: Record<string, string[]> = {
   activity_classes: ['activity_id', 'position'],
   met_minutes: ['day', 'ts', 'met', 'class', 'utc_offset', 'seconds'],
   hrv_nights: ['day'],
-  heart_rate_all: ['ts', 'origin', 'source', 'sk'],
+  heart_rate_sources: ['ts', 'origin', 'source', 'sk'],
+  heart_rate_all: ['ts'],
   baselines: ['day', 'metric'],
   weekly: ['week'],
 };
@@ -81,6 +82,7 @@ function expectedViews(stored: readonly Stored[], heartRate: readonly StoredHear
     activity_classes: activityClasses(stored),
     met_minutes: metMinutes(stored),
     hrv_nights: hrvNights(stored),
+    heart_rate_sources: heartRateSources(stored, heartRate),
     heart_rate_all: heartRateAll(stored, heartRate),
     baselines: baselines(days),
     weekly: weekly(days),

@@ -1,5 +1,7 @@
+import type { Sample } from '../../schema/fields.ts';
 import { findDayNumber, formatDay } from '../../schema/instant.ts';
-import { bounded, deviation, get, groupBy, known, mean, moment, of, type Row, type Stored, sum } from './views-oracle.ts';
+import type { WireDocument } from '../../schema/resource.ts';
+import { bounded, deviation, get, groupBy, known, mean, median, moment, of, type Row, type Stored, sum } from './views-oracle.ts';
 import { naps, nights } from './views-oracle-sleeps.ts';
 
 const SHOWN = [
@@ -28,6 +30,16 @@ const total = (values: readonly (number | null)[]) => (values.includes(null) ? n
 
 /** Null where there is nothing to divide, or nothing to divide by. */
 const ratio = (part: number | null, whole: number | null) => (part === null || !whole ? null : part / whole);
+
+/** Whether all that is told of an activity is less than from 4 a.m. to midnight; null where nothing is. */
+function endsBeforeMidnight(activity: WireDocument): boolean | null {
+  const times = TIMES.map(key => get(activity, key));
+  const recorded = total(times);
+  if (recorded !== null) return recorded < 20 * 3600;
+  const met = get(activity, 'met') as Sample | null;
+  const told = [...(known(times).length ? [sum(known(times))] : []), ...(met ? [met.items.length * met.interval] : [])];
+  return told.length ? Math.max(...told) < 20 * 3600 : null;
+}
 
 /** Days from the first to the last, of a longer gap than 366 days the first 366. */
 function daysOf(days: readonly number[]): number[] {
@@ -73,6 +85,7 @@ export function daily(stored: readonly Stored[]): Row[] {
       if (newest) estimate = { vo2_max: get(newest.document, 'vo2_max'), vo2_max_day: day };
       const recorded = total(TIMES.map(key => get(activity, key)));
       const share = ratio(get(activity, 'non_wear_time'), recorded);
+      const isUnfinished = endsBeforeMidnight(activity);
       return {
         user_id: user,
         day,
@@ -95,13 +108,17 @@ export function daily(stored: readonly Stored[]): Row[] {
         recorded_time: recorded,
         sessions: sessions.get(day)?.length ?? 0,
         non_wear_share: share,
-        ring_not_worn: share === null ? null : share >= 0.5,
+        activity_unfinished: isUnfinished,
+        ring_not_worn: recorded ? get(activity, 'non_wear_time') * 2 >= (isUnfinished ? 86_400 : recorded) : null,
         night_missing: !night.has(day),
         activity_missing: !last.has(`daily_activity ${day}`),
       };
     });
   });
 }
+
+/** What a day at noon has only a part of. */
+const GOES_ON_ALL_DAY = ['activity_score', 'stress_high', 'recovery_high', 'steps', 'active_calories'];
 
 /** Monday of the week, as a number of days. */
 const monday = (day: string) => {
@@ -119,13 +136,14 @@ function isoWeek(first: number): string {
 export function weekly(days: readonly Row[]): Row[] {
   return [...groupBy(days, row => `${monday(row.day as string)} ${row.user_id}`).values()].map(unsorted => {
     const week = [...unsorted].sort((a, b) => ((a.day as string) < (b.day as string) ? -1 : 1));
-    const values = (column: string) => known(week.map(row => row[column]));
+    const whole = week.filter(row => row.activity_unfinished !== true);
+    const values = (column: string) => known((GOES_ON_ALL_DAY.includes(column) ? whole : week).map(row => row[column]));
     const averages = `sleep_score readiness_score activity_score total_sleep_duration efficiency average_hrv lowest_heart_rate
       average_breath temperature_deviation stress_high recovery_high steps`.split(/\s+/);
     const added = (column: string) => (values(column).length ? sum(values(column)) : null);
-    const count = (isCounted: (row: Row) => boolean) => week.filter(isCounted).length;
-    const training = week.map(row => total([row.medium_activity_time as number, row.high_activity_time as number]));
-    const recorded = week.filter(row => row.recorded_time !== null);
+    const count = (isCounted: (row: Row) => boolean, of = week) => of.filter(isCounted).length;
+    const active = whole.map(row => total([row.medium_activity_time as number, row.high_activity_time as number]));
+    const recorded = whole.filter(row => row.recorded_time !== null);
     return {
       user_id: week[0]!.user_id!,
       week: formatDay(monday(week[0]!.day as string)),
@@ -133,16 +151,18 @@ export function weekly(days: readonly Row[]): Row[] {
       days: week.length,
       nights: count(row => !row.night_missing),
       ...Object.fromEntries(averages.map(column => [`mean_${column}`, mean(values(column))])),
+      ...Object.fromEntries(averages.map(column => [`n_${column}`, values(column).length])),
       naps: sum(values('naps')),
       sessions: sum(values('sessions')),
-      days_with_stress: count(row => row.stress_summary !== null),
-      stressful_days: count(row => row.stress_summary === 'stressful'),
-      restored_days: count(row => row.stress_summary === 'restored'),
+      days_with_stress: count(row => row.stress_summary !== null, whole),
+      stressful_days: count(row => row.stress_summary === 'stressful', whole),
+      restored_days: count(row => row.stress_summary === 'restored', whole),
       vo2_max: week.at(-1)!.vo2_max!,
-      activity_days: count(row => !row.activity_missing),
+      activity_days: count(row => !row.activity_missing, whole),
+      unfinished_days: week.length - whole.length,
       steps: added('steps'),
       active_calories: added('active_calories'),
-      training_minutes: known(training).length ? sum(known(training)) / 60 : null,
+      active_minutes: known(active).length ? sum(known(active)) / 60 : null,
       non_wear_share: ratio(sum(known(recorded.map(row => row.non_wear_time))), sum(known(recorded.map(row => row.recorded_time)))),
     };
   });
@@ -174,11 +194,31 @@ function usual(values: ReadonlyMap<number, number>, last: number, length: number
   return { days: there.length, mean: isEnough ? mean(there) : null, sd: isEnough ? deviation(there) : null };
 }
 
+const FLOORS: Record<string, (median: number) => number> = {
+  temperature_deviation: () => 0.1,
+  lowest_heart_rate: () => 1,
+  average_breath: () => 0.125,
+  average_hrv: median => Math.abs(median) * 0.02,
+};
+
+/** Of the 28 days before one: their median, their median distance from it, and how far the day lies off by that. */
+function robust(metric: string, values: ReadonlyMap<number, number>, day: number): Row {
+  const before = known(Array.from({ length: 28 }, (_, i) => values.get(day - 1 - i)));
+  if (before.length < 14) return { median_28: null, mad_28: null, robust_z_28: null };
+  const middle = median(before)!;
+  const mad = median(before.map(value => Math.abs(value - middle)))!;
+  const spread = Math.max(mad * 1.4826, FLOORS[metric]?.(middle) ?? 0);
+  const value = values.get(day);
+  return { median_28: middle, mad_28: mad, robust_z_28: value === undefined || spread === 0 ? null : (value - middle) / spread };
+}
+
 export function baselines(days: readonly Row[]): Row[] {
   return [...groupBy(days, row => row.user_id as string).values()].flatMap(person =>
     Object.entries(METRICS).flatMap(([metric, unit]) => {
       const values = new Map(person.map(row => [findDayNumber(row.day as string)!, row[metric] as number]));
       for (const [number, value] of values) if (value === null || !bounded([value]).length) values.delete(number);
+      for (const row of person)
+        if (row.activity_unfinished === true && GOES_ON_ALL_DAY.includes(metric)) values.delete(findDayNumber(row.day as string)!);
       return person.map(row => {
         const number = findDayNumber(row.day as string)!;
         const baseline: Row = { user_id: row.user_id!, day: row.day!, metric, unit, value: row[metric]! };
@@ -188,9 +228,10 @@ export function baselines(days: readonly Row[]): Row[] {
           baseline[`mean_${length}`] = now.mean;
           baseline[`sd_${length}`] = now.sd;
           const value = values.get(number);
-          baseline[`z_${length}`] = value === undefined || !before.sd ? null : (value - before.mean!) / before.sd;
+          const hasScore = value !== undefined && before.sd && before.days >= 5;
+          baseline[`z_${length}`] = hasScore ? (value - before.mean!) / before.sd! : null;
         }
-        return baseline;
+        return { ...baseline, ...robust(metric, values, number) };
       });
     }),
   );

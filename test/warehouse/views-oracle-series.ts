@@ -1,6 +1,6 @@
 import { findInstant } from '../../schema/instant.ts';
 import type { WireDocument } from '../../schema/resource.ts';
-import { add, dayOf, get, moment, of, type Row, SECOND, type Stored, type StoredHeartRate, samples } from './views-oracle.ts';
+import { add, dayOf, get, groupBy, moment, of, type Row, SECOND, type Stored, type StoredHeartRate, samples } from './views-oracle.ts';
 
 const CLASSES: Record<string, string> = { 0: 'non_wear', 1: 'rest', 2: 'inactive', 3: 'low', 4: 'medium', 5: 'high' };
 
@@ -39,7 +39,7 @@ export const metMinutes = (stored: readonly Stored[]): Row[] =>
     }));
   });
 
-export function heartRateAll(stored: readonly Stored[], heartRate: readonly StoredHeartRate[]): Row[] {
+export function heartRateSources(stored: readonly Stored[], heartRate: readonly StoredHeartRate[]): Row[] {
   const day = (ts: number, offset: number) => dayOf(add(ts, offset)!);
   const measured = heartRate.map(({ user, row }) => {
     const { micros, offset } = findInstant(get(row, 'timestamp'))!;
@@ -52,6 +52,7 @@ export function heartRateAll(stored: readonly Stored[], heartRate: readonly Stor
       source: get(row, 'source'),
       origin: 'heart_rate',
       sk: null,
+      seconds: null,
     };
   });
   const sampled = ['sleep', 'session'].flatMap(origin =>
@@ -67,8 +68,28 @@ export function heartRateAll(stored: readonly Stored[], heartRate: readonly Stor
           source: origin,
           origin,
           sk,
+          seconds: get(document, 'heart_rate', 'interval'),
         })),
     ),
   );
   return [...measured, ...sampled];
+}
+
+/** Each moment once, by walking through the moments of one person: what lies in the interval of a sample takes its place. */
+export function heartRateAll(stored: readonly Stored[], heartRate: readonly StoredHeartRate[]): Row[] {
+  const everything = groupBy(heartRateSources(stored, heartRate), row => row.user_id as string);
+  return [...everything.values()].flatMap(person => {
+    const measured = person.filter(row => row.origin === 'heart_rate');
+    const isMeasuredWithin = (from: number, seconds: number) =>
+      measured.some(({ ts }) => (ts as number) >= from && (ts as number) < from + Math.min(seconds, 86_400) * SECOND);
+    const samples = groupBy(
+      person.filter(row => row.origin !== 'heart_rate'),
+      row => String(row.ts),
+    );
+    const kept = [...samples.values()].flatMap(ofMoment => {
+      if (ofMoment.some(row => isMeasuredWithin(row.ts as number, row.seconds as number))) return [];
+      return [ofMoment.reduce((last, row) => ((row.sk as number) > (last.sk as number) ? row : last))];
+    });
+    return [...measured, ...kept];
+  });
 }

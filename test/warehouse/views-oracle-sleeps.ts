@@ -1,4 +1,19 @@
-import { add, bounded, deviation, get, groupBy, known, mean, moment, of, type Row, SECOND, type Stored, samples } from './views-oracle.ts';
+import {
+  add,
+  bounded,
+  deviation,
+  get,
+  groupBy,
+  known,
+  mean,
+  median,
+  moment,
+  of,
+  type Row,
+  SECOND,
+  type Stored,
+  samples,
+} from './views-oracle.ts';
 
 const AS_IT_CAME = `type time_in_bed total_sleep_duration awake_time deep_sleep_duration light_sleep_duration rem_sleep_duration latency
   efficiency restless_periods average_heart_rate lowest_heart_rate average_hrv average_breath low_battery_alert ring_id`.split(/\s+/);
@@ -104,7 +119,8 @@ export function sleepStages(stored: readonly Stored[]): Row[] {
     .flatMap(version => {
       const fine = get(version.document, 'sleep_phase_30_sec');
       const coarse = get(version.document, 'sleep_phase_5_min');
-      return fine ? timed(version, fine, 30, 'stage', STAGES) : timed(version, coarse ?? '', 300, 'stage', STAGES);
+      const step = fine ? 30 : 300;
+      return timed(version, fine ? fine : (coarse ?? ''), step, 'stage', STAGES).map(row => ({ ...row, step }) as Row);
     });
 }
 
@@ -125,12 +141,6 @@ export const sleepMovement = (stored: readonly Stored[]) =>
   of(stored, 'sleep')
     .filter(version => !isHidden(version))
     .flatMap(version => timed(version, get(version.document, 'movement_30_sec') ?? '', 30, 'movement', MOVEMENTS));
-
-function median(values: readonly number[]): number | null {
-  const inOrder = [...values].sort((a, b) => a - b);
-  const half = inOrder.length / 2;
-  return inOrder.length ? (inOrder[Math.ceil(half) - 1]! + inOrder[Math.floor(half)]!) / 2 : null;
-}
 
 export function hrvNights(stored: readonly Stored[]): Row[] {
   const versions = new Map(of(stored, 'sleep').map(version => [version.sk, version]));

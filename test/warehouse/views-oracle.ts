@@ -93,5 +93,12 @@ export function deviation(values: readonly number[]): number | null {
   return Math.sqrt(sum(values.map(value => (value - middle) ** 2)) / (values.length - 1));
 }
 
+/** Of an even number the middle of the two in the middle. */
+export function median(values: readonly number[]): number | null {
+  const inOrder = [...values].sort((a, b) => a - b);
+  const half = inOrder.length / 2;
+  return inOrder.length ? (inOrder[Math.ceil(half) - 1]! + inOrder[Math.floor(half)]!) / 2 : null;
+}
+
 /** What a mean or a deviation can be made of: a value of 1e100 and more counts as missing. */
 export const bounded = (values: readonly number[]) => values.filter(value => Math.abs(value) < 1e100);

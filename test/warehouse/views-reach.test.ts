@@ -102,16 +102,31 @@ test.each([
   }
 });
 
-test('a filter on user and moment reaches every series of heart_rate_all, and one on the day is asked right where they are read', async () => {
+test('a filter on user and moment reaches every series of heart_rate_sources, and one on the day is asked right where they are read', async () => {
   const scans = await scansOf(
-    `SELECT * FROM heart_rate_all WHERE user_id = 'u2' AND ts >= '2025-01-05' AND ts < '2025-01-06' AND day = '2025-01-05'`,
+    `SELECT * FROM heart_rate_sources WHERE user_id = 'u2' AND ts >= '2025-01-05' AND ts < '2025-01-06' AND day = '2025-01-05'`,
   );
-  expect(scans.map(({ table }) => table).sort()).toEqual(['heart_rate', 'session_heart_rate', 'sleep_heart_rate']);
-  for (const { filters } of scans) {
+  expect(scans.map(({ table }) => table).sort()).toEqual(['heart_rate', 'session', 'session_heart_rate', 'sleep', 'sleep_heart_rate']);
+  for (const { filters } of scans.filter(({ table }) => table.endsWith('heart_rate'))) {
     expect(filters).toMatch(OF_USER);
     expect(filters).toMatch(/ts>='2025-01-05 00:00:00'::TIMESTAMP AND ts<'2025-01-06 00:00:00'::TIMESTAMP/);
     expect(filters).toMatch(/AS DATE\) = '2025-01-05'::DATE/);
   }
+});
+
+test('a filter on user and moment reaches every series of heart_rate_all; what may win over a sample is looked for in the user’s own rows', async () => {
+  const scans = await scansOf(`SELECT * FROM heart_rate_all WHERE user_id = 'u2' AND ts >= '2025-01-05' AND ts < '2025-01-06'`);
+  for (const { filters } of scans) expect(filters).toMatch(OF_USER);
+  const ofMoments = scans.filter(({ filters }) =>
+    /ts>='2025-01-05 00:00:00'::TIMESTAMP AND ts<'2025-01-06 00:00:00'::TIMESTAMP/.test(filters),
+  );
+  expect(ofMoments.map(({ table }) => table).sort()).toEqual(['heart_rate', 'session_heart_rate', 'sleep_heart_rate']);
+  expect(
+    scans
+      .filter(scan => !ofMoments.includes(scan))
+      .map(({ table }) => table)
+      .sort(),
+  ).toEqual(['heart_rate', 'session', 'sleep']);
 });
 
 test('daily reads of other days nothing but which there are, and the estimates that it carries forward', async () => {

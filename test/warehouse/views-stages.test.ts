@@ -16,7 +16,7 @@ describe('stages and movement', () => {
     sleep_phase_30_sec: '4421197',
     movement_30_sec: '1234905',
   };
-  const head = { user_id: 'ann', day: '2025-03-11', sleep_id: 's', utc_offset: 3600 };
+  const head = { user_id: 'ann', day: '2025-03-11', sleep_id: 's', utc_offset: 3600, step: 30 };
 
   test('are rows of 30 seconds, the last one as long as the sleep, what is unknown without a label', async () => {
     await store(warehouse, 'sleep', [sleep, { ...sleep, id: 'x', type: 'deleted' }, { ...sleep, id: 'y', type: 'rest' }]);
@@ -68,16 +68,34 @@ describe('stages and movement', () => {
       { ...sleep, id: 'none', sleep_phase_30_sec: null, sleep_phase_5_min: null, movement_30_sec: null },
       { ...sleep, id: 'empty', sleep_phase_30_sec: '', sleep_phase_5_min: '', movement_30_sec: '' },
     ]);
-    expect(await rows(warehouse, 'SELECT sleep_id, ts, seconds, stage FROM sleep_stages ORDER BY ts')).toEqual([
-      { sleep_id: 's', ts: '2025-03-10 23:00:00', seconds: 300, stage: 'rem' },
-      { sleep_id: 's', ts: '2025-03-10 23:05:00', seconds: 240, stage: 'rem' },
+    expect(await rows(warehouse, 'SELECT sleep_id, ts, seconds, stage, step FROM sleep_stages ORDER BY ts')).toEqual([
+      { sleep_id: 's', ts: '2025-03-10 23:00:00', seconds: 300, stage: 'rem', step: 300 },
+      { sleep_id: 's', ts: '2025-03-10 23:05:00', seconds: 240, stage: 'rem', step: 300 },
     ]);
-    expect(await rows(warehouse, 'SELECT sleep_id, ts, seconds, stage FROM sleep_stage_spans')).toEqual([
-      { sleep_id: 's', ts: '2025-03-10 23:00:00', seconds: 540, stage: 'rem' },
+    expect(await rows(warehouse, 'SELECT sleep_id, ts, seconds, stage, step FROM sleep_stage_spans')).toEqual([
+      { sleep_id: 's', ts: '2025-03-10 23:00:00', seconds: 540, stage: 'rem', step: 300 },
     ]);
     expect(await rows(warehouse, 'SELECT DISTINCT sleep_id FROM sleep_movement')).toEqual([{ sleep_id: 's' }]);
     await store(warehouse, 'daily_activity', [{ ...ACTIVITY, class_5_min: '' }]);
     expect(await rows(warehouse, 'SELECT code FROM activity_classes')).toEqual([]);
+  });
+
+  test('a sleep with digits of both lengths is told in those of 30 seconds alone, and each sleep says which it has', async () => {
+    const [start, end] = ['2025-03-11T00:00:00+00:00', '2025-03-11T00:10:00+00:00'];
+    const long = { ...sleep, bedtime_start: start, bedtime_end: end, sleep_phase_5_min: '12' };
+    await store(warehouse, 'sleep', [
+      { ...long, id: 'both', sleep_phase_30_sec: '1'.repeat(9) + '2'.repeat(11) },
+      { ...long, id: 'coarse', sleep_phase_30_sec: null },
+    ]);
+    expect(
+      await rows(
+        warehouse,
+        'SELECT sleep_id, step, list(seconds ORDER BY span) AS seconds FROM sleep_stage_spans GROUP BY ALL ORDER BY ALL',
+      ),
+    ).toEqual([
+      { sleep_id: 'both', step: 30, seconds: [270, 330] },
+      { sleep_id: 'coarse', step: 300, seconds: [300, 300] },
+    ]);
   });
 
   test('a string that is longer than the sleep keeps its rows, without a length', async () => {

@@ -15,9 +15,9 @@ const QUESTIONS: Readonly<Record<string, (person: string) => string>> = {
   nights: person =>
     `SELECT day, hhmm(total_sleep_duration) AS asleep, efficiency, average_hrv FROM nights WHERE user_id = ${person} ORDER BY day DESC LIMIT 7`,
   weekly: person =>
-    `SELECT week, round(mean_average_hrv, 1) AS hrv, stressful_days, training_minutes FROM weekly WHERE user_id = ${person} ORDER BY week DESC LIMIT 8`,
+    `SELECT week, round(mean_average_hrv, 1) AS hrv, stressful_days, active_minutes FROM weekly WHERE user_id = ${person} ORDER BY week DESC LIMIT 8`,
   baselines: person =>
-    `SELECT day, value, round(mean_28, 1) AS usual, round(z_28, 1) AS z FROM baselines WHERE user_id = ${person} AND metric = 'average_hrv' ORDER BY day DESC LIMIT 7`,
+    `SELECT day, value, round(median_28, 1) AS usual, round(robust_z_28, 1) AS z FROM baselines WHERE user_id = ${person} AND metric = 'average_hrv' ORDER BY day DESC LIMIT 7`,
 };
 
 /** What a macro is tried with, by the name of its parameter. */
