@@ -11,15 +11,16 @@ const failureDelayMs = 300;
 const addition = /\badd_jobs?(_bulk)?\s*\(/;
 
 /**
- * PGlite in the shape of a `pg.Pool`, as much of it as BullMQ uses. One statement at a time: those that take jobs in first, for their
- * senders wait while workers have a hundred statements ready, else in the order they came. BullMQ's queries are functions that are
- * transactions in themselves; it opens none (only its migrations do, and those run before this exists).
+ * PGlite in the shape of a `pg.Pool`, as much of it as BullMQ uses. One statement at a time: those that take jobs in and all others take
+ * turns, each in the order they came, so that neither a flood of jobs nor a hundred busy workers keep the other from their turn. BullMQ's
+ * queries are functions that are transactions in themselves; it opens none (only its migrations do, and those run before this exists).
  */
 export class Pool extends EventEmitter implements PgPool {
   readonly #database: PGlite;
   readonly #sessions = new Set<Session>();
   readonly #additions: (() => Promise<void>)[] = [];
   readonly #others: (() => Promise<void>)[] = [];
+  #tookAddition = false;
   #working: Promise<void> | undefined;
   #queries = 0;
   #ended = false;
@@ -83,7 +84,10 @@ export class Pool extends EventEmitter implements PgPool {
   }
 
   #next(): (() => Promise<void>) | undefined {
-    return this.#additions.shift() ?? this.#others.shift();
+    const lanes = this.#tookAddition ? [this.#others, this.#additions] : [this.#additions, this.#others];
+    const lane = lanes.find(({ length }) => length > 0);
+    this.#tookAddition = lane === this.#additions;
+    return lane?.shift();
   }
 }
 

@@ -12,23 +12,35 @@ function openDatabase() {
   return { asked, database: { execProtocol } as unknown as PGlite };
 }
 
-test('a statement that takes a job in goes before the others that wait, for its sender waits too', async () => {
+test('statements that take jobs in and all others take turns, each in the order they came', async () => {
   const { asked, database } = openDatabase();
   const pool = new Pool(database);
   await Promise.all([
+    pool.query('SELECT id FROM add_jobs_bulk($1, $2)', []),
+    pool.query('SELECT job FROM add_job($1)', []),
+    pool.query('SELECT last FROM add_job($1)', []),
     pool.query('SELECT one', []),
     pool.query('SELECT two', []),
-    pool.query('SELECT id FROM add_jobs_bulk($1, $2)', []),
     pool.query('SELECT three FROM add_job_scheduler($1)', []),
-    pool.query('SELECT job FROM add_job($1)', []),
+    pool.query('SELECT four', []),
   ]);
   expect(asked).toEqual([
-    'SELECT one',
     'SELECT id FROM add_jobs_bulk',
+    'SELECT one',
     'SELECT job FROM add_job',
     'SELECT two',
+    'SELECT last FROM add_job',
     'SELECT three FROM add_job_scheduler',
+    'SELECT four',
   ]);
+});
+
+test('a statement that takes a job in waits for one of a hundred others at most', async () => {
+  const { asked, database } = openDatabase();
+  const pool = new Pool(database);
+  const others = Array.from({ length: 100 }, (_, i) => pool.query(`SELECT n${i}`, []));
+  await Promise.all([...others, pool.query('SELECT job FROM add_job($1)', [])]);
+  expect(asked.indexOf('SELECT job FROM add_job')).toBeLessThanOrEqual(1);
 });
 
 test('ending waits for every statement that was given, and takes no more', async () => {
