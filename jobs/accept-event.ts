@@ -1,16 +1,13 @@
 import type { WebhookEvent } from '../schema/webhook.ts';
+import { type Journal, openJournal } from '../src/journal.ts';
+import type { Log } from '../src/log.ts';
 import type { NewJob, Queues } from '../src/queue/queues.ts';
-import type { Pipeline } from './pipeline.ts';
+import type { Warehouse } from '../src/warehouse/warehouse.ts';
+import { fillQueue, type QueueFilling } from './fill-queue.ts';
 import { warehouseId } from './runs.ts';
 
 /** The queue of accepted events belongs to one warehouse: two of them may share a Redis. */
-export const eventQueue = async (warehouse: Pipeline['warehouse']): Promise<string> => `events-${await warehouseId(warehouse)}`;
-
-/** How many accepted events are not settled yet. Rejects with QueueUnavailable like `counts`. */
-export async function countEvents({ warehouse, queues }: Pick<Pipeline, 'warehouse' | 'queues'>): Promise<number> {
-  const { waiting, active, delayed, failed } = await queues.counts(await eventQueue(warehouse));
-  return waiting + active + delayed + failed;
-}
+export const eventQueue = async (warehouse: Warehouse): Promise<string> => `events-${await warehouseId(warehouse)}`;
 
 /** What the queue keeps of an event until it is worked off. */
 export interface EventJob {
@@ -30,49 +27,55 @@ export const EVENT_JOB_OPTIONS = {
   removeOnFail: false,
 } as const;
 
-const MOST_AT_ONCE = 200;
+const OF_INBOX = 'inbox-';
 
-interface Waiting {
-  job: NewJob;
-  resolve(): void;
-  reject(error: unknown): void;
+/** By this the queue knows an event again that is enqueued twice. */
+export const jobIdOf = (receivedAt: number | string): string => `${OF_INBOX}${receivedAt}`;
+
+/** Whether an event was in the inbox when it was enqueued; those that an earlier version accepted, or that are taken up again, were not. */
+export const isOfInbox = (jobId: string | undefined): boolean => jobId?.startsWith(OF_INBOX) === true;
+
+/**
+ * Opens the accepted events that have no outcome yet. Each is in here from before its 2xx until the ledger has its outcome: what the ledger
+ * has already is left out.
+ */
+export async function openInbox(folder: string, warehouse: Pick<Warehouse, 'read'>): Promise<Journal> {
+  const inbox = openJournal(folder);
+  const [first] = inbox.keys();
+  if (first === undefined) return inbox;
+  const oldest = inbox.keys().reduce((least, key) => Math.min(least, Number(key)), Number(first));
+  const rows = await warehouse.read(`SELECT received_at FROM sync.events WHERE received_at >= make_timestamp(${oldest}::BIGINT)`);
+  for (const [receivedAt] of rows) inbox.settle(String(receivedAt));
+  return inbox;
 }
 
 /**
- * Puts events into the queue; each call resolves when its event is there for good. One addition at a time, without a timer: what arrives
- * meanwhile goes into the next one together, so that a burst costs a fraction of single additions and a lone event waits for nothing.
+ * Puts events into the inbox; each call resolves when its event is there for good.
+ * @param onAccepted is told of each by its key
  */
 export function createAccept(
-  { warehouse, queues }: { warehouse: { moments: { next(): number } }; queues: Pick<Queues, 'addAll'> },
-  queueName: string,
+  { warehouse, inbox }: { warehouse: { moments: { next(): number } }; inbox: Journal },
+  onAccepted: (key: string) => void = () => {},
 ): (event: WebhookEvent) => Promise<void> {
-  let waiting: Waiting[] = [];
-  let adding = false;
+  // Younger than all that wait, also after the clock was set back.
+  let last = inbox.keys().reduce((newest, key) => Math.max(newest, Number(key)), 0);
+  return async event => {
+    last = Math.max(warehouse.moments.next(), last + 1);
+    const key = String(last);
+    await inbox.append(key, JSON.stringify(event));
+    onAccepted(key);
+  };
+}
 
-  async function addWaiting(): Promise<void> {
-    adding = true;
-    while (waiting.length > 0) {
-      const group = waiting.splice(0, MOST_AT_ONCE);
-      try {
-        await queues.addAll(
-          queueName,
-          group.map(({ job }) => job),
-        );
-        for (const { resolve } of group) resolve();
-      } catch (error) {
-        // Those behind would wait for the same silence, one group after the other, and their senders with them.
-        const behind = waiting;
-        waiting = [];
-        for (const { reject } of [...group, ...behind]) reject(error);
-      }
-    }
-    adding = false;
-  }
+/** Keeps the events of the inbox in the queue, whatever becomes of it. */
+export function enqueueEvents(
+  { inbox, queues, log }: { inbox: Journal; queues: Pick<Queues, 'addAll' | 'counts' | 'generation'>; log: Log },
+  queue: string,
+): QueueFilling {
+  return fillQueue({ journal: inbox, queues, queue, jobOf: eventJob, log });
+}
 
-  return event =>
-    new Promise<void>((resolve, reject) => {
-      const data: EventJob = { receivedAt: warehouse.moments.next(), event: JSON.stringify(event), misses: 0 };
-      waiting.push({ job: { name: 'event', data, opts: EVENT_JOB_OPTIONS }, resolve, reject });
-      if (!adding) void addWaiting();
-    });
+function eventJob(key: string, event: string): NewJob {
+  const data: EventJob = { receivedAt: Number(key), event, misses: 0 };
+  return { name: 'event', data, opts: { ...EVENT_JOB_OPTIONS, jobId: jobIdOf(key) } };
 }

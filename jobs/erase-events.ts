@@ -1,16 +1,12 @@
 import type { WebhookEvent } from '../schema/webhook.ts';
-import type { Queues } from '../src/queue/queues.ts';
-import { EVENT_JOB_OPTIONS, eventQueue } from './accept-event.ts';
+import { type EventJob, eventQueue, isOfInbox } from './accept-event.ts';
 import type { Pipeline } from './pipeline.ts';
 import { collectQueue, scheduleQueue } from './runs.ts';
 
 type Parts = Pick<Pipeline, 'warehouse' | 'queues'>;
 
-/** What the queue holds of an event, whatever version accepted it. */
-export interface HeldEvent {
-  /** The event as JSON. */
-  event: string;
-}
+/** An accepted event, whatever version accepted it. */
+export type HeldEvent = Pick<EventJob, 'receivedAt' | 'event'>;
 
 const WAITING = ['waiting', 'prioritized', 'active', 'delayed', 'failed'] as const;
 
@@ -19,26 +15,32 @@ export async function queuesOf(warehouse: Pipeline['warehouse']): Promise<string
   return Promise.all([collectQueue(warehouse), scheduleQueue(warehouse), eventQueue(warehouse)]);
 }
 
-/** The accepted events that are not settled yet; all that the queues hold besides can be planned again. */
+/** The accepted events that are in the queue alone, as versions without an inbox left them; all else that the queues hold comes anew. */
 export async function readEvents({ warehouse, queues }: Parts): Promise<HeldEvent[]> {
   const jobs = await queues.queue(await eventQueue(warehouse)).getJobs([...WAITING]);
-  return jobs.filter(job => job !== undefined).map(job => job.data as HeldEvent);
+  return jobs.filter(job => job !== undefined && !isOfInbox(job.id)).map(job => job.data as EventJob);
 }
 
-/** Whether an event is about the person of one of these ids. */
-export const isAbout = ({ event }: HeldEvent, serviceUserIds: readonly string[]): boolean =>
-  serviceUserIds.includes((JSON.parse(event) as WebhookEvent).user_id);
+/** Puts events into the inbox, but those that have their outcome. */
+export async function keepEvents({ warehouse, inbox }: Pick<Pipeline, 'warehouse' | 'inbox'>, events: readonly HeldEvent[]): Promise<void> {
+  if (!events.length) return;
+  const rows = await warehouse.read('SELECT received_at FROM sync.events');
+  const settled = new Set(rows.map(([receivedAt]) => receivedAt as number));
+  const open = events.filter(({ receivedAt }) => !settled.has(receivedAt));
+  await Promise.all(open.map(({ receivedAt, event }) => inbox.append(String(receivedAt), event)));
+}
+
+/**
+ * Removes the events about the person of these ids from the inbox, to the last byte.
+ * @returns how many there were
+ */
+export function forgetEvents({ inbox }: Pick<Pipeline, 'inbox'>, serviceUserIds: readonly string[]): number {
+  const before = inbox.size;
+  inbox.rewrite((_, event) => !serviceUserIds.includes((JSON.parse(event) as WebhookEvent).user_id));
+  return before - inbox.size;
+}
 
 /** Removes everything that the queues of this warehouse hold. Nobody may work on them. */
 export async function emptyQueues({ warehouse, queues }: Parts): Promise<void> {
   for (const name of await queuesOf(warehouse)) await queues.queue(name).obliterate({ force: true });
-}
-
-/** Puts events back as they were accepted. One that is there already does no harm: it is worked off twice. */
-export async function putEvents(
-  { warehouse, queues }: { warehouse: Pipeline['warehouse']; queues: Queues },
-  events: readonly HeldEvent[],
-): Promise<void> {
-  const jobs = events.map(data => ({ name: 'event', data, opts: EVENT_JOB_OPTIONS }));
-  await queues.addAll(await eventQueue(warehouse), jobs);
 }

@@ -1,9 +1,10 @@
 import type { Job } from 'bullmq';
 import { dataTypeOf, webhookEvent } from '../schema/webhook.ts';
-import { type EventJob, eventQueue } from './accept-event.ts';
+import { type EventJob, enqueueEvents, eventQueue, isOfInbox } from './accept-event.ts';
 import { delay } from './delay.ts';
 import { type AcceptedEvent, FORGOTTEN, mayBeEarly, type Settled, type Tries } from './events/event-outcome.ts';
 import { createSettle, type EventDelays } from './events/settle-event.ts';
+import type { QueueFilling } from './fill-queue.ts';
 import type { Pipeline } from './pipeline.ts';
 
 /** Most of an event's time is waiting for its answer, and each account's requests are bounded by its gate. */
@@ -47,21 +48,35 @@ const BRING_HEART_RATE: ReadonlySet<string> = new Set(['sleep', 'daily_activity'
 /** What the queue holds of an event that was worked on before. */
 type FetchJob = EventJob & Partial<Tries> & { again?: boolean };
 
+/** Events being worked off. */
+export interface Fetching {
+  /** What puts them into the queue. */
+  filling: QueueFilling;
+  /** Enqueues nothing more, and lets what is under way come to its end. */
+  stop(): Promise<void>;
+}
+
 /**
  * Starts working off the accepted events. An event is a hint: its document is fetched, and what the service answers is stored. The queue
- * is never emptied, for what was acknowledged lives in it alone; a job may run twice, at any time.
+ * may be lost, for the inbox holds what has no outcome yet; a job may run twice, at any time.
  */
-export async function startFetching(pipeline: Pipeline, options: FetchOptions = {}): Promise<{ stop(): Promise<void> }> {
+export async function startFetching(pipeline: Pipeline, options: FetchOptions = {}): Promise<Fetching> {
+  const { inbox } = pipeline;
   const settle = createSettle(pipeline, options);
 
   async function work(job: Job<FetchJob>, lock: string | undefined): Promise<void> {
     const { receivedAt, event: text, misses, absences = 0, failures = 0, again = false } = job.data;
+    const key = String(receivedAt);
+    // Settled already: enqueued twice, or of a queue that was restored from a dump.
+    if (isOfInbox(job.id) && !again && !inbox.has(key)) return;
     const accepted = { receivedAt, event: webhookEvent.parse(JSON.parse(text)), tries: { misses, absences, failures }, again };
     const { userId, step } = await settle(accepted);
     if ('settled' in step) {
       if (step.settled !== FORGOTTEN && (!again || CHANGING.has(step.settled.outcome))) tell(accepted, userId, step.settled);
-      if (again || !mayBeEarly(accepted, step.settled, pipeline.now())) return;
-      await job.updateData({ ...job.data, misses: 0, absences: 0, failures: 0, again: true });
+      const looksAgain = !again && mayBeEarly(accepted, step.settled, pipeline.now());
+      if (looksAgain) await job.updateData({ ...job.data, misses: 0, absences: 0, failures: 0, again: true });
+      inbox.settle(key);
+      if (!looksAgain) return;
       return delay(job, lock, options.lookAgainMs ?? LOOK_AGAIN_MS);
     }
     if (step.tries !== accepted.tries) await job.updateData({ ...job.data, ...step.tries });
@@ -85,9 +100,17 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
     if (userId !== null && outcome === 'stored' && BRING_HEART_RATE.has(dataTypeOf(event.data_type))) options.onHeartRate?.(userId);
   }
 
-  const worker = pipeline.queues.worker<FetchJob>(await eventQueue(pipeline.warehouse), (job, lock) => work(job as Job<FetchJob>, lock), {
+  const queue = await eventQueue(pipeline.warehouse);
+  const worker = pipeline.queues.worker<FetchJob>(queue, (job, lock) => work(job as Job<FetchJob>, lock), {
     concurrency: CONCURRENCY,
     maxStalledCount: MOST_CRASHES,
   });
-  return { stop: () => worker.close() };
+  const filling = enqueueEvents(pipeline, queue);
+  return {
+    filling,
+    async stop() {
+      await filling.close();
+      await worker.close();
+    },
+  };
 }

@@ -1,4 +1,5 @@
 import type { Client } from '../src/client/client.ts';
+import type { Journal } from '../src/journal.ts';
 import type { Log } from '../src/log.ts';
 import type { OnFailure } from '../src/on-failure.ts';
 import type { Queues } from '../src/queue/queues.ts';
@@ -21,6 +22,8 @@ export interface Pipeline {
   warehouse: Warehouse;
   client: Client;
   queues: Queues;
+  /** The accepted events that have no outcome yet. */
+  inbox: Journal;
   tokens: Tokens;
   collections: readonly Collection[];
   runs: Runs;

@@ -230,11 +230,10 @@ export class Runs {
   /**
    * Plans a run and starts it. The same request as that of a run that was stopped or interrupted less than a day ago goes on with
    * that run; that of one under way joins it.
-   * @param options.anew begins at the first window all the same: what such a run has read already may be too old
    */
-  start(request: RunRequest, { anew = false } = {}): Promise<Run> {
+  start(request: RunRequest): Promise<Run> {
     // One after the other: two equal requests in one moment are one run.
-    return this.#oneByOne(async () => (anew ? undefined : await this.#goOn(request)) ?? this.#plan(request));
+    return this.#oneByOne(async () => (await this.#goOn(request)) ?? this.#plan(request));
   }
 
   /** The run of the same request that is not over yet. */

@@ -17,8 +17,8 @@ export interface WebhookStatus {
   problem: string | null;
   problems: { event_type: string; data_type: string; state: string; reason: string | null }[];
   last_event_at: string | null;
-  /** Accepted and not settled yet; null where the queue gives no answer. */
-  waiting: number | null;
+  /** Accepted and not settled yet. */
+  waiting: number;
   /** Of the last 24 hours, by outcome. */
   events_24h: Record<string, number>;
   missed_24h: number;
@@ -33,7 +33,7 @@ export async function reportWebhooks(
   warehouse: Warehouse,
   { webhooks }: { webhooks: WebhookSettings | null },
   now: () => number,
-  { refused = {}, waiting = null }: { refused?: Readonly<Record<string, number>>; waiting?: number | null } = {},
+  { refused = {}, waiting = 0 }: { refused?: Readonly<Record<string, number>>; waiting?: number } = {},
 ): Promise<WebhookStatus | null> {
   if (!webhooks) return null;
   const { wanted, problem } = await readWanted(warehouse);

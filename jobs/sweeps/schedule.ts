@@ -18,13 +18,12 @@ const CHECK_MS = 60_000;
 /**
  * Keeps schedules in the queue, and does at once what was missed. One whose last time is not over yet is left out. Where the queue comes
  * back empty, they are put into it again; the windows of runs are looked after by `Runs`.
- * @param options.onLost the queue came back empty
  * @returns what ends the looking after the queue
  */
 export async function keepSchedules(
   pipeline: Pipeline,
   schedules: readonly Schedule[],
-  { onLost = () => {}, checkMs = CHECK_MS }: { onLost?: () => void; checkMs?: number } = {},
+  { checkMs = CHECK_MS }: { checkMs?: number } = {},
 ): Promise<() => void> {
   const name = await scheduleQueue(pipeline.warehouse);
   const queue = pipeline.queues.queue(name);
@@ -65,7 +64,6 @@ export async function keepSchedules(
     {
       isLost: async () => (await queue.getJobSchedulersCount()) < schedules.length,
       restore: async () => {
-        onLost();
         // Last: until they are there the queue counts as lost, and all of this is done again.
         for (const schedule of schedules) await make(schedule);
       },

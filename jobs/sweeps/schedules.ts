@@ -1,11 +1,10 @@
 import { messageOf } from '../../src/errors.ts';
-import { countEvents } from '../accept-event.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { sweepHeartRates } from './heart-rate.ts';
 import { judgeMissedEvents, type MissedEvents } from './missed-events.ts';
 import { type NightlySettings, nightlySchedule } from './nightly.ts';
 import { keepSchedules, type Schedule } from './schedule.ts';
-import { sweepAfterLoss, sweepSchedule } from './sweep.ts';
+import { sweepSchedule } from './sweep.ts';
 
 export interface ScheduleSettings {
   nightly: NightlySettings;
@@ -31,7 +30,7 @@ export async function startSchedules(pipeline: Pipeline, settings: ScheduleSetti
   const judge = async () => {
     try {
       // What an earlier process accepted came in time, but is in the ledger only when it is worked off: the next time is early enough.
-      const accepted = begun ? 0 : await countEvents(pipeline);
+      const accepted = begun ? 0 : pipeline.inbox.size;
       begun = true;
       if (!accepted) await judgeMissedEvents(pipeline, { webhooks, onMissed });
     } catch (error) {
@@ -48,9 +47,7 @@ export async function startSchedules(pipeline: Pipeline, settings: ScheduleSetti
       await heartRates.sweepAll();
     },
   };
-  const stopWatching = await keepSchedules(pipeline, [nightlySchedule(pipeline, nightly), sweepSchedule(pipeline, sweep), heartRate], {
-    onLost: () => sweepAfterLoss(pipeline, nightly.days),
-  });
+  const stopWatching = await keepSchedules(pipeline, [nightlySchedule(pipeline, nightly), sweepSchedule(pipeline, sweep), heartRate]);
   return {
     requestHeartRate: heartRates.request,
     close() {

@@ -20,18 +20,13 @@ export interface SweepRange {
   users?: readonly string[];
   collections?: readonly string[];
   acceptDeletions?: boolean | undefined;
-  /** Reads all of it, whatever an equal sweep under way has read already. */
-  anew?: boolean;
 }
 
 /** Reads the last days again, whatever is known of them: it bounds how stale the warehouse may be, whatever events do. */
-export async function startSweep(
-  pipeline: Pipeline,
-  { kind, days, acceptDeletions, anew = false, ...selection }: SweepRange,
-): Promise<Sweep> {
+export async function startSweep(pipeline: Pipeline, { kind, days, acceptDeletions, ...selection }: SweepRange): Promise<Sweep> {
   const rest: Parameters<typeof prepareRequest>[2] = { ...lastDays(days, pipeline.now()), kind, refresh: true };
   const { request, skipped } = await prepareRequest(pipeline, selection, acceptDeletions ? { ...rest, acceptDeletions: true } : rest);
-  return { run: await pipeline.runs.start(request, { anew }), skipped };
+  return { run: await pipeline.runs.start(request), skipped };
 }
 
 /** How long a reading of everything keeps the next one from its turn. */
@@ -81,24 +76,6 @@ function tellBroken({ log }: Pick<Pipeline, 'log'>, run: Run, error: unknown): v
   // At the end of the process a run is left to the next start.
   const level = error instanceof TryLaterError ? 'info' : 'warn';
   log[level]({ run: run.id, reason: messageOf(error) }, `${run.request.kind} run did not come to its end`);
-}
-
-/**
- * Reads the last days of everything again, in the background, because the queue lost what it held. What a sweep under way has read
- * before does not count: the events that are lost may be younger.
- * @param days as many as at night
- * @param onStarted the run is in the ledger: whatever ends the process now, the next start takes it up
- */
-export function sweepAfterLoss(pipeline: Pipeline, days: number, onStarted: () => void = () => {}): void {
-  const { log } = pipeline;
-  log.warn({ days }, 'the queue was lost, and perhaps accepted events with it: the last days of everything are read again');
-  const start = async () => {
-    if (!(await listUsers(pipeline)).length) return onStarted();
-    const { run } = await startSweep(pipeline, { kind: 'nightly', days, anew: true });
-    onStarted();
-    await tellEnd(pipeline, run).catch(error => tellBroken(pipeline, run, error));
-  };
-  start().catch(error => log.warn({ reason: messageOf(error) }, 'the last days could not be read again: the next sweep does it'));
 }
 
 /** The names of the accounts that can be asked. */

@@ -13,7 +13,7 @@ import { openSession } from './session.ts';
 
 const ABOUT_ERASING = `
 --erase removes all that is kept of a person: rows, samples, tombstones, rejected documents, events, the ledger's entries, token. A new
-file of what remains is written in place of the old one, the queue is emptied (what waits for others is put back), the snapshot is made
+file of what remains is written in place of the old one, the queue is emptied (what waits for others is enqueued again), the snapshot is made
 anew, halves of copies that a crash left are removed, and all of it is searched afterwards for name, service id and token. A running
 \`ringneck up\` pauses meanwhile. Interrupted, it is finished by the next command, which says what the search found.
 It does not reach: backups and copies of yours; exports, of which those in the data folder are listed; dated snapshots, which are listed

@@ -49,7 +49,7 @@ export async function openDemoReceiver(
   const schedules = await following.start({ onEvent });
   return async () => {
     await receiver.close();
-    schedules.close();
+    await schedules.close();
   };
 }
 

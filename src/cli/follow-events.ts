@@ -1,23 +1,24 @@
-import { createAccept, eventQueue } from '../../jobs/accept-event.ts';
-import { type EventLine, startFetching } from '../../jobs/fetch-document.ts';
-import { type Schedules, startSchedules } from '../../jobs/sweeps/schedules.ts';
-import { sweepAfterLoss } from '../../jobs/sweeps/sweep.ts';
+import { createAccept } from '../../jobs/accept-event.ts';
+import { type EventLine, type Fetching, startFetching } from '../../jobs/fetch-document.ts';
+import { startSchedules } from '../../jobs/sweeps/schedules.ts';
 import type { WebhookOptions } from '../receiver/webhook.ts';
 import type { Owner } from './owner.ts';
 
 /** What goes on while the data folder is owned: schedules, and with webhooks the events and the subscriptions that bring them. */
 export interface Following {
-  /** For the receiver; undefined where webhooks are not configured. */
+  /** For the receiver; undefined where webhooks are not configured. Events are accepted from the beginning, and wait for `start`. */
   webhook: WebhookOptions | undefined;
   /** Works off what was accepted, and keeps the subscriptions. The receiver must be listening: the service verifies it meanwhile. */
-  start(options?: { onEvent?: (line: EventLine) => void }): Promise<Schedules>;
+  start(options?: { onEvent?: (line: EventLine) => void }): Promise<{ close(): Promise<void> }>;
 }
 
+/** Needs no queue, which may take its time to open. */
 export async function followEvents(owner: Owner): Promise<Following> {
   const { settings, warehouse, log, now } = owner;
   const { webhooks } = settings;
-  const pipeline = await owner.pipeline();
+  const inbox = await owner.inbox();
   const keeper = webhooks ? await owner.keeper() : undefined;
+  let fetching: Fetching | undefined;
   const webhook: WebhookOptions | undefined =
     webhooks && keeper
       ? {
@@ -25,7 +26,7 @@ export async function followEvents(owner: Owner): Promise<Following> {
           secrets: webhooks.secrets,
           headerPrefix: settings.headerPrefix,
           windowMs: settings.signatureWindow * 1000,
-          accept: createAccept(pipeline, await eventQueue(warehouse)),
+          accept: createAccept({ warehouse, inbox }, key => fetching?.filling.add(key)),
           isGone: keeper.isGone,
           noteGone: keeper.noteGone,
           now,
@@ -36,6 +37,7 @@ export async function followEvents(owner: Owner): Promise<Following> {
   return {
     webhook,
     async start({ onEvent } = {}) {
+      const pipeline = await owner.pipeline();
       const schedules = await startSchedules(pipeline, {
         nightly: { pattern: settings.nightly, timeZone: settings.timeZone, days: settings.nightlyDays },
         sweep: { hours: settings.sweepHours, days: settings.sweepDays },
@@ -50,10 +52,14 @@ export async function followEvents(owner: Owner): Promise<Following> {
           }),
       });
       // What an earlier process accepted is worked off also where webhooks are configured no more.
-      await startFetching(pipeline, { onHeartRate: schedules.requestHeartRate, ...(onEvent ? { onEvent } : {}) });
+      fetching = await startFetching(pipeline, { onHeartRate: schedules.requestHeartRate, ...(onEvent ? { onEvent } : {}) });
       keeper?.start();
-      if (pipeline.queues.startedEmpty) sweepAfterLoss(pipeline, settings.nightlyDays, () => pipeline.queues.forgetLoss());
-      return schedules;
+      return {
+        async close() {
+          schedules.close();
+          await fetching?.filling.close();
+        },
+      };
     },
   };
 }

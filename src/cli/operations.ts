@@ -1,5 +1,4 @@
 import { statSync } from 'node:fs';
-import { countEvents } from '../../jobs/accept-event.ts';
 import {
   type Account,
   accountEntry,
@@ -195,7 +194,7 @@ export function operationsOf(owner: Owner) {
         queue: await countQueue(warehouse, await owner.opened, owner.log),
         webhooks: await reportWebhooks(warehouse, owner.settings, now, {
           refused: owner.refusals(),
-          waiting: await countWaitingEvents(await owner.opened, owner.log),
+          waiting: (await owner.inbox()).size,
         }),
         snapshot: { at: modifiedAt(owner.settings.snapshot) },
         heart_rate_path: await readHeartRatePath(warehouse),
@@ -265,16 +264,6 @@ async function countQueue(
   } catch (error) {
     log.warn({ reason: messageOf(error) }, 'the queue does not answer');
     return { ...NO_JOBS, waiting: planned };
-  }
-}
-
-/** Null where the queue is not open or does not answer. */
-async function countWaitingEvents(pipeline: Pipeline | undefined, log: Owner['log']): Promise<number | null> {
-  try {
-    return pipeline ? await countEvents(pipeline) : null;
-  } catch (error) {
-    log.warn({ reason: messageOf(error) }, 'the queue of events does not answer');
-    return null;
   }
 }
 

@@ -12,6 +12,7 @@ import { environment, type Settings } from '../config.ts';
 import { ensureDiskReserve } from '../disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../errors.ts';
 import { ensureFolder } from '../files.ts';
+import type { Journal } from '../journal.ts';
 import type { Log } from '../log.ts';
 import { type MirrorTokens, openMirrorTokens } from '../mirror-tokens.ts';
 import { createOnFailure, type OnFailure } from '../on-failure.ts';
@@ -55,6 +56,7 @@ export class Owner {
   readonly #options: OwnerOptions;
   #client: Promise<Client> | undefined;
   #keeper: Promise<SubscriptionKeeper> | undefined;
+  #inbox: Promise<Journal> | undefined;
   #pipeline: Promise<Pipeline> | undefined;
   #closing: Promise<void> | undefined;
 
@@ -168,6 +170,17 @@ export class Owner {
     });
   }
 
+  /** The accepted events that have no outcome yet. */
+  inbox(): Promise<Journal> {
+    this.#inbox ??= this.#openInbox();
+    return this.#inbox;
+  }
+
+  async #openInbox(): Promise<Journal> {
+    const { openInbox } = await import('../../jobs/accept-event.ts');
+    return openInbox(join(this.settings.data, 'inbox'), this.warehouse);
+  }
+
   /** Opens queue and workers, and takes up the runs that the ledger says are unfinished. */
   pipeline(): Promise<Pipeline> {
     this.#pipeline ??= this.#openPipeline();
@@ -176,7 +189,7 @@ export class Owner {
 
   async #openPipeline(): Promise<Pipeline> {
     const { settings, warehouse, secrets, log, now } = this;
-    const client = await this.client();
+    const [client, inbox] = await Promise.all([this.client(), this.inbox()]);
     const [{ openQueues }, { startCollecting }] = await Promise.all([import('../queue/open.ts'), import('../../jobs/collect.ts')]);
     const queues = await openQueues({
       ...(settings.queueUrl ? { url: settings.queueUrl } : {}),
@@ -188,6 +201,7 @@ export class Owner {
       warehouse,
       client,
       queues,
+      inbox,
       tokens: secrets,
       collections: collectionsOf(this.#options.resources ?? resources),
       runs: new Runs(),
@@ -228,6 +242,7 @@ export class Owner {
       pipeline?.runs.close();
       await (await this.#keeper?.catch(() => undefined))?.close();
       await pipeline?.queues.close();
+      await (await this.#inbox?.catch(() => undefined))?.close();
       await (await this.#client?.catch(() => undefined))?.close();
       await this.onFailure.close();
     } finally {

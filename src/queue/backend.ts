@@ -6,13 +6,12 @@ export interface Backend {
   factory: BackendFactory<IQueueBackend, unknown>;
   /** The times that suit it. */
   worker: Pick<WorkerOptions, 'drainDelay' | 'lockDuration' | 'stalledInterval'>;
-  /** What it held was lost, and `forgetLoss` not called since. */
-  startedEmpty?: boolean;
-  forgetLoss?(): void;
   /** From so many jobs on, adding them together costs less than one by one. */
   togetherFrom: number;
   /** Resolves as soon as a command would be answered, rejects when the signal says so. */
   ready(signal: AbortSignal): Promise<unknown>;
+  /** Changes when the store may no longer hold what it held: started again from a dump, or another one in its place. */
+  generation(): Promise<string>;
   /** Makes the store answer something. */
   ping(): Promise<void>;
   /** From now on a connection that is lost is one that we close. */

@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import type { PGlite } from '@electric-sql/pglite';
 import { runMigrations } from 'bullmq';
 import { messageOf, RingneckError } from '../errors.ts';
-import { ensureFolder, writeFileAtomically } from '../files.ts';
+import { ensureFolder } from '../files.ts';
 import type { Log } from '../log.ts';
 import { ensureAccessible, isOfMachine, isThere } from './machine.ts';
 import { send } from './session.ts';
@@ -19,26 +19,16 @@ const orphans = `
   UPDATE job SET stalled_marked = true, locked_until_ms = 0 WHERE state = 'active';
   DELETE FROM meta WHERE field = 'stalled-check'`;
 
-export interface OpenedDatabase {
-  database: PGlite;
-  /** What it held was lost, at this start or at an earlier one after which nobody called `forgetLoss`. */
-  startedEmpty: boolean;
-  /** The next start is not told of the loss again. */
-  forgetLoss(): void;
-}
-
 /**
  * Opens the database of the embedded queue in its folder, made when missing. One that is broken, after a power loss say, is kept aside and
- * made anew: what is planned the ledger can write again, but accepted events were in the queue alone.
+ * made anew: what is to be done is known from elsewhere.
  * PGlite has no lock on its folder: the caller owns it already (the warehouse's lock is taken first).
  * @throws RingneckError where the machine does not let a database be opened, which says nothing of this one
  */
-export async function openDatabase(folder: string, log: Log): Promise<OpenedDatabase> {
+export async function openDatabase(folder: string, log: Log): Promise<PGlite> {
   ensureFolder(folder);
-  const lossFile = join(folder, 'database.lost');
   try {
-    const database = await openOrReplace(join(folder, 'database'), lossFile, log);
-    return { database, startedEmpty: existsSync(lossFile), forgetLoss: () => rmSync(lossFile, { force: true }) };
+    return await openOrReplace(join(folder, 'database'), log);
   } catch (error) {
     throw new RingneckError(
       `the queue in ${folder} cannot be opened: ${messageOf(error)}; what it holds is kept: look at the disk, the memory, the limit of open ` +
@@ -49,7 +39,7 @@ export async function openDatabase(folder: string, log: Log): Promise<OpenedData
   }
 }
 
-async function openOrReplace(path: string, lossFile: string, log: Log): Promise<PGlite> {
+async function openOrReplace(path: string, log: Log): Promise<PGlite> {
   const fresh = `${path}.new`;
   if (!isThere(path)) await createDatabase(fresh, () => renameSync(fresh, path));
   try {
@@ -66,13 +56,11 @@ async function openOrReplace(path: string, lossFile: string, log: Log): Promise<
   if (!('error' in second)) return second;
   if (isOfMachine(second.error)) throw second.error;
   const aside = `${path}.broken-${new Date().toISOString().replaceAll(':', '-')}`;
-  // Before anything is moved: whatever ends this process now, the next start tells of the loss.
-  writeFileAtomically(lossFile, '');
   renameSync(path, aside);
   renameSync(fresh, path);
   log.warn(
     { reason: messageOf(second.error), aside },
-    'the queue is broken, is kept aside and starts empty: what is planned is enqueued again, accepted events that were not worked off may be lost',
+    'the queue is broken, is kept aside and starts empty: what is to be done is enqueued again',
   );
   return openExisting(path);
 }

@@ -87,8 +87,6 @@ export async function openQueues(options: { url?: string; folder: string; prefix
 
   return {
     kind: backend.kind,
-    startedEmpty: backend.startedEmpty ?? false,
-    forgetLoss: () => backend.forgetLoss?.(),
     queue,
     worker: <Data, Result>(name: string, process: Processor<Data, Result>, settings: WorkerSettings) => {
       const defaults = { ...backend.worker, runRetryDelay: 1_000, maxStalledCount: 10 };
@@ -116,6 +114,7 @@ export async function openQueues(options: { url?: string; folder: string; prefix
       const { waiting = 0, prioritized = 0, paused = 0, active = 0, delayed = 0, failed = 0 } = counts;
       return { waiting: waiting + prioritized + paused, active, delayed, failed };
     },
+    generation: () => orUnavailable(() => backend.generation()),
     ping: () => orUnavailable(() => backend.ping()),
     close: ({ graceMs = 10_000 } = {}) => {
       closing ??= closeAll(graceMs);

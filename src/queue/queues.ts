@@ -41,10 +41,6 @@ export class QueueUnavailable extends TryLaterError {}
  */
 export interface Queues {
   readonly kind: 'redis' | 'embedded';
-  /** The embedded queue was broken and started empty: what it alone held is lost. Also at later starts, until `forgetLoss`. */
-  readonly startedEmpty: boolean;
-  /** The loss is being made good: the next start is not told of it. */
-  forgetLoss(): void;
   /** The queue of this name, always the same one. */
   queue(name: string): Queue;
   /** Works off a queue. Its errors are logged; a job's own errors are the caller's. */
@@ -63,6 +59,11 @@ export interface Queues {
   ids(queue: string): Promise<Set<string>>;
   /** Rejects with QueueUnavailable like `add`. */
   counts(queue: string): Promise<QueueCounts>;
+  /**
+   * Another text than before when the store may no longer hold what it held: started again from a dump, failed over. Not when it was
+   * emptied. Rejects with QueueUnavailable like `add`.
+   */
+  generation(): Promise<string>;
   /** Rejects with QueueUnavailable when the store gives no answer in 1.5 s. */
   ping(): Promise<void>;
   /** Lets running jobs end, for `graceMs` at most (10 s); those left behind run again at the next start. */

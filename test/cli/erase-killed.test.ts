@@ -6,7 +6,7 @@ const folder = tempFolder();
 let setting: Promise<EraseSetting> | undefined;
 
 // One before the new file, one after it; test/campaign has all of them.
-test.each<EraseMoment>(['the events of others are set aside', 'the new file is in its place'])(
+test.each<EraseMoment>(['the events are in the inbox alone', 'the new file is in its place'])(
   'killed when %s, it is finished when the folder is opened next',
   async moment => {
     setting ??= openEraseSetting(folder);

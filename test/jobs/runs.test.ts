@@ -241,21 +241,6 @@ test('the same request while its run goes on joins that run', async () => {
   expect(await pipeline.runs.start(request({ to: '2025-01-11' }))).not.toBe(run);
 });
 
-test('a run that is begun anew reads everything, whatever the same one under way or stopped has read', async () => {
-  const { pipeline } = await setUp();
-  const run = await pipeline.runs.start(request({ refresh: true }));
-  await settle(pipeline, run, take(pipeline)[0]!, 'complete');
-  const second = await pipeline.runs.start(request({ refresh: true }), { anew: true });
-  expect(second).not.toBe(run);
-  const all = ['ada sleep 2025-01-01 2025-01-11', 'ada heart_rate 2025-01-01 2025-01-08', 'ada heart_rate 2025-01-08 2025-01-11'];
-  expect(take(pipeline).map(describe)).toEqual(all);
-  await run.stop();
-  await second.stop();
-  const third = await pipeline.runs.start(request({ refresh: true }), { anew: true });
-  expect([run.id, second.id]).not.toContain(third.id);
-  expect(take(pipeline).map(describe)).toEqual(all);
-});
-
 test('a queue that lost its jobs gets those of every run again that it held and that have no outcome', async () => {
   const { warehouse } = await setUp();
   const pipeline = Object.assign(await pipelineOf(warehouse, START, undefined, { lookMs: 5 }), { requestsPerToken: 1 });

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -28,32 +28,23 @@ const open = async () => {
 /** What was set aside. */
 const aside = () => readdirSync(folder).filter(name => name.startsWith('database.broken'));
 
-test('what was set aside is kept, and the loss is told at each start until it is forgotten', async () => {
+test('what was set aside is kept', async () => {
   for (const n of [1, 2]) {
     const before = await open();
-    expect(before.startedEmpty).toBe(n > 1);
     await before.add('work', 'n', n);
     await before.close();
     rmSync(join(folder, 'database/PG_VERSION'));
   }
-  const second = await open();
-  expect(aside()).toHaveLength(2);
-  await second.close();
-  const third = await open();
-  expect(third.startedEmpty).toBe(true);
-  third.forgetLoss();
-  await third.close();
-  const fourth = await open();
-  expect(fourth.startedEmpty).toBe(false);
+  await (await open()).close();
+  await (await open()).close();
   expect(aside()).toHaveLength(2);
 });
 
-test('a process that ended while it set the database aside leaves a loss that the next start tells', async () => {
+test('a process that ended while it set the database aside leaves a queue that opens, empty', async () => {
   await (await open()).close();
   // As after the first of two renames.
-  writeFileSync(join(folder, 'database.lost'), '');
   renameSync(join(folder, 'database'), join(folder, 'database.broken-2025-06-01T00-00-00.000Z'));
-  expect((await open()).startedEmpty).toBe(true);
+  expect((await (await open()).counts('work')).waiting).toBe(0);
 });
 
 test.skipIf(process.platform !== 'linux')('too little memory is an error, and the queue keeps what it holds', async () => {
@@ -75,7 +66,6 @@ test.skipIf(process.platform !== 'linux')('too little memory is an error, and th
   expect(readdirSync(folder)).toEqual(['database']);
   const after = await open();
   expect((await after.counts('work')).waiting).toBe(1);
-  expect(after.startedEmpty).toBe(false);
 });
 
 test('a file that may not be read is an error, and the queue keeps what it holds', async () => {

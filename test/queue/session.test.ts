@@ -34,7 +34,7 @@ test('what was said while nobody listened is told to the next listener, once', a
 
 test('parameters and answers are those of node-postgres', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'ringneck-session-'));
-  const { database } = await openDatabase(folder, silentLog);
+  const database = await openDatabase(folder, silentLog);
   const pool = new Pool(database);
   const nasty = ['a', '', 'NULL', null, 'ü"\\{},\n', "';--"];
   const { rows, rowCount } = await pool.query(
@@ -63,7 +63,7 @@ test('parameters and answers are those of node-postgres', async () => {
 
 test('the write-ahead log does not grow without end', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'ringneck-session-'));
-  const { database } = await openDatabase(folder, silentLog);
+  const database = await openDatabase(folder, silentLog);
   const pool = new Pool(database);
   const text = JSON.stringify(randomBytes(6_000).toString('base64'));
   // Twice what Pool counts to, and a bit: 75 MB of log in all.

@@ -234,7 +234,7 @@ test('the memory of repetitions is bounded, whatever comes', () => {
   expect(kept.slice(900)).toEqual(Array.from({ length: 100 }, () => true));
 });
 
-test('an event that the queue does not take is 503, for the sender to try again', async () => {
+test('an event that cannot be kept is 503, for the sender to try again', async () => {
   const { receiver, lines, send } = await openWebhook({
     accept: () => Promise.reject(new QueueUnavailable('the queue gives no answer; try again')),
   });

@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { createAccept, eventQueue } from '../../jobs/accept-event.ts';
+import { createAccept, eventQueue, openInbox } from '../../jobs/accept-event.ts';
 import { type Account, accountEntry } from '../../jobs/accounts.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
-import { type EventLine, type FetchOptions, startFetching } from '../../jobs/fetch-document.ts';
+import { type EventLine, type Fetching, type FetchOptions, startFetching } from '../../jobs/fetch-document.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
 import { openRouteMemory } from '../../jobs/routes.ts';
 import { Runs } from '../../jobs/runs.ts';
@@ -109,6 +109,7 @@ export async function openEventHouse(folder: string, options: FetchOptions & Eve
     warehouse,
     client,
     queues,
+    inbox: await openInbox(join(data, 'inbox'), warehouse),
     tokens: {
       find: userId => tokens.get(userId),
       whyMissing: userId => (tokens.has(userId) ? undefined : `no token: ringneck account add ${userId}`),
@@ -126,11 +127,16 @@ export async function openEventHouse(folder: string, options: FetchOptions & Eve
   const lines: EventLine[] = [];
   const heartRateOf: string[] = [];
   const name = await eventQueue(warehouse);
+  let fetching: Fetching | undefined;
   const start = async () => {
-    await startFetching(pipeline, { onEvent: line => lines.push(line), onHeartRate: userId => heartRateOf.push(userId), ...rest });
+    fetching = await startFetching(pipeline, {
+      onEvent: line => lines.push(line),
+      onHeartRate: userId => heartRateOf.push(userId),
+      ...rest,
+    });
   };
   if (!later) await start();
-  const accept = createAccept(pipeline, name);
+  const accept = createAccept(pipeline, key => fetching?.filling.add(key));
 
   const house: EventHouse = {
     pipeline,
@@ -186,7 +192,9 @@ export async function openEventHouse(folder: string, options: FetchOptions & Eve
     settled: count => until(`${count} events are settled, ${lines.length} are`, () => lines.length >= count),
     rows: sql => rows(warehouse, sql),
     async close() {
+      await fetching?.filling.close();
       await queues.close({ graceMs: 500 });
+      await pipeline.inbox.close();
       await client.close();
       await warehouse.close();
       await faults.close();

@@ -19,7 +19,7 @@ import { forgetHistory } from './history.ts';
 import { isErasing } from './is-erasing.ts';
 import { removeLeftovers } from './leftovers.ts';
 import { type Marker, readMarker, removeMarker, writeMarker } from './marker.ts';
-import { putBackEvents, setEventsAside } from './queue.ts';
+import { emptyQueue, removeEvents } from './queue.ts';
 import { isClean, linesOf } from './report-lines.ts';
 import { type Searched, searchFolder } from './search.ts';
 
@@ -101,7 +101,7 @@ async function erase(options: EraseOptions): Promise<EraseReport> {
   });
   const { events, snapshot } = await withWarehouse(options, async warehouse => {
     await rememberIds(options, warehouse, secrets, serviceUserIds);
-    return { events: await putBackEvents(options, warehouse, serviceUserIds), snapshot: await replaceSnapshot(options, warehouse) };
+    return { events: await removeEvents(options, warehouse, serviceUserIds), snapshot: await replaceSnapshot(options, warehouse) };
   });
   secrets.remove(name);
   openMirrorTokens(data).remove(name);
@@ -148,7 +148,7 @@ async function eraseRows(options: EraseOptions, marker: Marker) {
     const serviceUserIds = marker.serviceUserIds ?? (await findServiceUserIds(warehouse, name));
     const samePerson = marker.serviceUserIds ? marker.samePerson : await findSamePerson(warehouse, name);
     writeMarker(data, { ...marker, serviceUserIds, samePerson });
-    await setEventsAside(options, warehouse);
+    await emptyQueue(options, warehouse);
     return { serviceUserIds, samePerson, id: await warehouseId(warehouse), isThere: await accountExists(warehouse, name) };
   });
   // Gone: what was interrupted had come further.
@@ -164,9 +164,7 @@ async function eraseRows(options: EraseOptions, marker: Marker) {
 /** Nothing was begun, unless the new file is in its place. */
 async function takeBack(options: EraseOptions, name: string): Promise<void> {
   await withWarehouse(options, async warehouse => {
-    if (!(await accountExists(warehouse, name))) return;
-    await putBackEvents(options, warehouse, []);
-    removeMarker(options.settings.data);
+    if (await accountExists(warehouse, name)) removeMarker(options.settings.data);
   });
 }
 

@@ -1,84 +1,73 @@
 import { existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { emptyQueues, type HeldEvent, isAbout, putEvents, readEvents } from '../../../jobs/erase-events.ts';
-import { ensureFolder, writeFileAtomically } from '../../files.ts';
+import { openInbox } from '../../../jobs/accept-event.ts';
+import { emptyQueues, forgetEvents, type HeldEvent, keepEvents, readEvents } from '../../../jobs/erase-events.ts';
+import type { Journal } from '../../journal.ts';
 import type { openQueues } from '../../queue/open.ts';
 import type { Queues } from '../../queue/queues.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import type { OwnerOptions } from '../owner.ts';
 
-/** What the queues alone held: kept here from before they are emptied until it is in them again. */
-interface SetAside {
-  events: HeldEvent[];
-  /** An earlier loss of the queue that is not made good yet. */
-  lost: boolean;
-}
-
 type Options = Pick<OwnerOptions, 'settings' | 'log'>;
 
-const asidePath = (folder: string) => join(folder, 'erasing-events.json');
 /** Where the queue lies: its folder may be a link to another disk. */
 function targetOf(folder: string): string {
   const isLink = lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink();
   return isLink ? resolve(dirname(folder), readlinkSync(folder)) : folder;
 }
 
-const queueFolder = (folder: string) => join(folder, 'queue');
-
 /**
- * Empties the queues, so that nothing of a person is in them nor in what they have written before. The events, which were acknowledged and
- * are in the queue alone, are set aside; windows are planned in the ledger.
+ * Empties the queues, so that nothing of a person is in them nor in what they have written before. What is to be done comes anew: events
+ * from the inbox, into which those go that versions without one left in the queue alone, and windows from the ledger.
  */
-export async function setEventsAside({ settings, log }: Options, warehouse: Warehouse): Promise<void> {
-  const folder = queueFolder(settings.data);
+export async function emptyQueue({ settings, log }: Options, warehouse: Warehouse): Promise<void> {
+  const folder = join(settings.data, 'queue');
   const target = targetOf(folder);
   const gone = `${target}.erased`;
   rmSync(gone, { recursive: true, force: true });
   // A process that was killed here has left the link alone.
   if (target !== folder) mkdirSync(target, { recursive: true, mode: 0o700 });
-  const aside = readAside(settings.data);
-  const take = async (queues: Queues) => {
-    const held = await readEvents({ warehouse, queues });
-    // Again what an attempt before this one had set aside.
-    const known = new Set(aside.events.map(event => JSON.stringify(event)));
-    aside.events.push(...held.filter(event => !known.has(JSON.stringify(event))));
-    aside.lost ||= queues.startedEmpty;
-    writeFileAtomically(asidePath(settings.data), JSON.stringify(aside));
-  };
-  // Also beside a Redis: from the time before there was one.
-  if (existsSync(folder)) {
-    await withQueues({ folder, prefix: settings.queuePrefix, log }, take);
-    // With it what was kept aside when it was broken, and what PostgreSQL has not overwritten. Its name first: half a queue is a broken one.
-    renameSync(target, gone);
-    rmSync(gone, { recursive: true, force: true });
-    if (target !== folder) mkdirSync(target, { mode: 0o700 });
-  }
-  if (settings.queueUrl) {
-    await withQueues({ url: settings.queueUrl, prefix: settings.queuePrefix, folder, log }, async queues => {
-      await take(queues);
-      await emptyQueues({ warehouse, queues });
-    });
-  }
+  await withInbox(settings.data, warehouse, async inbox => {
+    const aside = join(settings.data, 'erasing-events.json');
+    // What an erasing by a version without an inbox has set aside before it was killed.
+    if (existsSync(aside))
+      await keepEvents({ warehouse, inbox }, (JSON.parse(readFileSync(aside, 'utf8')) as { events: HeldEvent[] }).events);
+    rmSync(aside, { force: true });
+    const keep = async (queues: Queues) => keepEvents({ warehouse, inbox }, await readEvents({ warehouse, queues }));
+    // Also beside a Redis: from the time before there was one.
+    if (existsSync(folder)) {
+      await withQueues({ folder, prefix: settings.queuePrefix, log }, keep);
+      // With it what was kept aside when it was broken, and what PostgreSQL has not overwritten. Its name first: half a queue is a broken one.
+      renameSync(target, gone);
+      rmSync(gone, { recursive: true, force: true });
+      if (target !== folder) mkdirSync(target, { mode: 0o700 });
+    }
+    if (settings.queueUrl) {
+      await withQueues({ url: settings.queueUrl, prefix: settings.queuePrefix, folder, log }, async queues => {
+        await keep(queues);
+        await emptyQueues({ warehouse, queues });
+      });
+    }
+    // While the ledger still knows which of the person's events have their outcome.
+    inbox.rewrite(() => true);
+  });
 }
 
 /**
- * Puts back what was set aside, but for the events about a person.
- * @returns how many were left out
+ * Removes the events about a person that were accepted and not worked off.
+ * @returns how many there were
  */
-export async function putBackEvents({ settings, log }: Options, warehouse: Warehouse, without: readonly string[]): Promise<number> {
-  const { data, queueUrl, queuePrefix } = settings;
-  const { events, lost } = readAside(data);
-  if (lost) {
-    ensureFolder(queueFolder(data));
-    writeFileAtomically(join(queueFolder(data), 'database.lost'), '');
+export function removeEvents({ settings }: Options, warehouse: Warehouse, serviceUserIds: readonly string[]): Promise<number> {
+  return withInbox(settings.data, warehouse, async inbox => forgetEvents({ inbox }, serviceUserIds));
+}
+
+async function withInbox<T>(data: string, warehouse: Warehouse, work: (inbox: Journal) => Promise<T>): Promise<T> {
+  const inbox = await openInbox(join(data, 'inbox'), warehouse);
+  try {
+    return await work(inbox);
+  } finally {
+    await inbox.close();
   }
-  const kept = events.filter(event => !isAbout(event, without));
-  if (kept.length) {
-    const place = { ...(queueUrl ? { url: queueUrl } : {}), prefix: queuePrefix, folder: queueFolder(data), log };
-    await withQueues(place, queues => putEvents({ warehouse, queues }, kept));
-  }
-  rmSync(asidePath(data), { force: true });
-  return events.length - kept.length;
 }
 
 async function withQueues<T>(options: Parameters<typeof openQueues>[0], work: (queues: Queues) => Promise<T>): Promise<T> {
@@ -90,9 +79,4 @@ async function withQueues<T>(options: Parameters<typeof openQueues>[0], work: (q
   } finally {
     await queues.close({ graceMs: 0 });
   }
-}
-
-function readAside(folder: string): SetAside {
-  const path = asidePath(folder);
-  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as SetAside) : { events: [], lost: false };
 }

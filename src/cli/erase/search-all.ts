@@ -23,12 +23,13 @@ export async function searchAll({ data, snapshot, dated, words, redis }: SearchO
     }
   };
   const queue = join(data, 'queue');
+  const inbox = join(data, 'inbox');
   // Made anew without the person: what names somebody there stands in a row, and among the bytes our own words would be taken for it.
   const namesInRows = new Set([join(data, 'warehouse.duckdb'), snapshot].flatMap(path => [path, `${path}.wal`]));
 
   async function searchOne(file: string): Promise<void> {
     // Events name people by the service's ids, and the rest of the queue is the store's own. A manifest counts people and names none.
-    const inQueue = file.startsWith(`${queue}${sep}`);
+    const inQueue = file.startsWith(`${queue}${sep}`) || file.startsWith(`${inbox}${sep}`);
     const isManifest = file.endsWith('.json') && isDatabase(file.replace(/json$/, 'duckdb'));
     const asked = inQueue || isManifest ? withoutName(words) : words;
     const isOurs = inQueue || isDatabase(file) || (file.endsWith('.wal') && isDatabase(file.slice(0, -'.wal'.length)));

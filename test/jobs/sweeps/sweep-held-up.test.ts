@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { nightlySchedule } from '../../../jobs/sweeps/nightly.ts';
 import { startSchedules } from '../../../jobs/sweeps/schedules.ts';
-import { startSweep, sweepAfterLoss, sweepSchedule } from '../../../jobs/sweeps/sweep.ts';
+import { sweepSchedule } from '../../../jobs/sweeps/sweep.ts';
 import { type WindowJob, windowEntry } from '../../../jobs/windows.ts';
 import { createLog } from '../../../src/log.ts';
 import { startFaultService } from '../../support/fault-service.ts';
@@ -95,26 +95,6 @@ test('a sweep of which all accounts are held up is not begun again', async () =>
   pipeline.jobs.length = 0;
   expect((await run(sweepSchedule(pipeline, { hours: 6, days: 3 }, PATIENCE_MS))).users).toEqual([]);
   expect(await pipeline.warehouse.read('SELECT count(*) FROM sync.runs')).toEqual([[1]]);
-});
-
-test('after a loss the last days are read anew, although a night under way has read some of them; it is warned about once', async () => {
-  const { pipeline, settle, said } = await setUp();
-  const { run } = await startSweep(pipeline, { kind: 'nightly', days: 14 });
-  await settle(pipeline.jobs.splice(0)[0]!.data as WindowJob);
-  sweepAfterLoss(pipeline, 14);
-  await until('the second has begun', () => pipeline.jobs.length > 0);
-  expect(pipeline.runs.active().map(({ request }) => [request.kind, request.from, request.to])).toEqual([
-    ['nightly', '2025-02-26', '2025-03-11'],
-    ['nightly', '2025-02-26', '2025-03-11'],
-  ]);
-  const windows = pipeline.jobs.splice(0).map(({ data }) => data as WindowJob);
-  expect(windows.length).toBe(run.progress.windows.planned);
-  for (const window of windows) await settle(window);
-  await until('its end is told', () => said().includes('30 nightly run ended'));
-  expect(said()).toEqual([
-    '40 the queue was lost, and perhaps accepted events with it: the last days of everything are read again',
-    '30 nightly run ended',
-  ]);
 });
 
 test('what was missed is told although heart rate is held up by the service', async () => {

@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../src/errors.ts';
+import type { Journal } from '../src/journal.ts';
+import type { Log } from '../src/log.ts';
+import { isPassing } from '../src/queue/machine.ts';
+import type { NewJob, Queues } from '../src/queue/queues.ts';
+
+/** Keeps a queue holding a job for everything in a journal. The queue may be lost at any time. */
+export interface QueueFilling {
+  /** Something was appended: it goes into the queue next. */
+  add(key: string): void;
+  /** Resolves when nothing more is added. */
+  close(): Promise<void>;
+}
+
+export interface FillOptions {
+  journal: Pick<Journal, 'find' | 'keys' | 'size' | 'settled'>;
+  queues: Pick<Queues, 'addAll' | 'counts' | 'generation'>;
+  queue: string;
+  /** With an id of its own by which the queue knows it again. */
+  jobOf(key: string, text: string): NewJob;
+  log: Log;
+  /** How often it is looked whether the queue still holds what it should, and after how long what failed is tried again. */
+  checkMs?: number;
+  againMs?: number;
+}
+
+const AT_ONCE = 200;
+const CHECK_MS = 3_000;
+const AGAIN_MS = 1_000;
+
+/**
+ * Begins with all that the journal holds. What arrives while an addition is under way goes into the next one together. While the queue
+ * takes nothing (away, full, read-only) everything waits in the journal, and that is said once.
+ */
+export function fillQueue(options: FillOptions): QueueFilling {
+  const { journal, queues, queue, jobOf, log, checkMs = CHECK_MS, againMs = AGAIN_MS } = options;
+  /** What is perhaps not in the queue. */
+  const missing = new Set(journal.keys());
+  const closing = new AbortController();
+  const { signal } = closing;
+  let filling: Promise<void> | undefined;
+  let checking: Promise<void> | undefined;
+  let generation: string | undefined;
+  let refused = false;
+
+  async function fill(): Promise<void> {
+    while (missing.size > 0 && !signal.aborted) {
+      const keys = firstOf(missing, AT_ONCE);
+      try {
+        await queues.addAll(queue, keys.flatMap(toJob));
+        for (const key of keys) missing.delete(key);
+        if (refused) log.info({ waiting: missing.size }, 'the queue takes work again');
+        refused = false;
+      } catch (error) {
+        if (signal.aborted) break;
+        const reason = messageOf(error);
+        if (!refused) log.warn({ reason, waiting: journal.size }, 'the queue takes no work: what was accepted is kept and waits for it');
+        if (!isPassing(error)) log.error({ reason }, 'accepted work could not be enqueued: tried again');
+        refused = true;
+        await sleep(againMs, undefined, { signal }).catch(() => undefined);
+      }
+    }
+    filling = undefined;
+  }
+
+  const toJob = (key: string): NewJob[] => {
+    const text = journal.find(key);
+    return text === undefined ? [] : [jobOf(key, text)];
+  };
+
+  /** A queue that was emptied holds less than there is to do; one that was restored or failed over is another one. */
+  async function isLost(): Promise<boolean> {
+    const [before, settledBefore] = [journal.size - missing.size, journal.settled];
+    const now = await queues.generation();
+    const isOther = generation !== undefined && now !== generation;
+    generation = now;
+    if (isOther) return true;
+    if (before <= 0) return false;
+    const { waiting, active, delayed, failed } = await queues.counts(queue);
+    return waiting + active + delayed + failed < before - (journal.settled - settledBefore);
+  }
+
+  async function check(): Promise<void> {
+    // A queue that is away answers when it is back.
+    if (!(await isLost().catch(() => false)) || signal.aborted) return;
+    if (journal.size) log.warn({ waiting: journal.size }, 'the queue has lost what it held: what is not settled is enqueued again');
+    for (const key of journal.keys()) missing.add(key);
+    start();
+  }
+
+  function start(): void {
+    if (missing.size > 0 && !signal.aborted) filling ??= fill();
+  }
+
+  const timer = setInterval(() => {
+    checking ??= check().finally(() => {
+      checking = undefined;
+    });
+  }, checkMs);
+  // It must not keep the process of who never closes it.
+  timer.unref();
+  checking = check().finally(() => {
+    checking = undefined;
+  });
+  start();
+
+  return {
+    add(key) {
+      missing.add(key);
+      start();
+    },
+    async close() {
+      closing.abort();
+      clearInterval(timer);
+      await Promise.all([filling, checking]);
+    },
+  };
+}
+
+function firstOf(keys: ReadonlySet<string>, most: number): string[] {
+  const first: string[] = [];
+  for (const key of keys) {
+    if (first.push(key) === most) break;
+  }
+  return first;
+}

@@ -1,0 +1,136 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { fillQueue } from '../../jobs/fill-queue.ts';
+import { createLog } from '../../src/log.ts';
+import { type NewJob, type QueueCounts, QueueUnavailable } from '../../src/queue/queues.ts';
+import { until } from '../support/until.ts';
+
+/** A journal in memory, and a queue whose additions the test lets go one by one. */
+function setUp(keys: readonly string[] = [], checkMs = 1_000_000) {
+  const held = new Map(keys.map(key => [key, `text of ${key}`]));
+  const state = { settled: 0, generation: 'one', counts: { waiting: keys.length, active: 0, delayed: 0, failed: 0 } as QueueCounts };
+  const additions: { jobs: readonly NewJob[]; resolve(): void; reject(error: Error): void }[] = [];
+  const lines: string[] = [];
+  const filling = fillQueue({
+    journal: {
+      find: key => held.get(key),
+      keys: () => [...held.keys()],
+      get size() {
+        return held.size;
+      },
+      get settled() {
+        return state.settled;
+      },
+    },
+    queues: {
+      addAll: (_, jobs) =>
+        new Promise<void>((resolve, reject) => {
+          additions.push({ jobs, resolve, reject });
+        }),
+      counts: async () => state.counts,
+      generation: async () => state.generation,
+    },
+    queue: 'q',
+    jobOf: (key, text) => ({ name: key, data: text }),
+    log: createLog({ level: 'info', pretty: false, stream: { write: line => void lines.push(JSON.parse(line).msg) } }),
+    checkMs,
+    againMs: 1,
+  });
+  onTestFinished(async () => {
+    for (const { resolve } of additions) resolve();
+    await filling.close();
+  });
+  return {
+    state,
+    additions,
+    lines,
+    filling,
+    append(key: string) {
+      held.set(key, `text of ${key}`);
+      filling.add(key);
+    },
+    settle(key: string) {
+      if (held.delete(key)) state.settled++;
+    },
+  };
+}
+
+const names = (jobs: readonly NewJob[]) => jobs.map(({ name }) => name);
+const turn = () => new Promise(resolve => setImmediate(resolve));
+
+test('what arrives while an addition is under way goes into the next one together, 200 at most', async () => {
+  const { additions, append } = setUp();
+  append('lone');
+  expect(additions.map(({ jobs }) => jobs)).toEqual([[{ name: 'lone', data: 'text of lone' }]]);
+  for (let i = 0; i < 250; i++) append(`n-${i}`);
+  await turn();
+  expect(additions).toHaveLength(1);
+  additions[0]!.resolve();
+  await turn();
+  expect(additions.map(({ jobs }) => jobs.length)).toEqual([1, 200]);
+  expect(names(additions[1]!.jobs).slice(0, 2)).toEqual(['n-0', 'n-1']);
+  additions[1]!.resolve();
+  await turn();
+  expect(additions.map(({ jobs }) => jobs.length)).toEqual([1, 200, 50]);
+  additions[2]!.resolve();
+  await turn();
+  append('later');
+  expect(names(additions[3]!.jobs)).toEqual(['later']);
+});
+
+test('it begins with all that waits, and leaves out what is settled meanwhile', async () => {
+  const { additions, settle } = setUp(Array.from({ length: 250 }, (_, i) => `n-${i}`));
+  settle('n-240');
+  expect(additions.map(({ jobs }) => jobs.length)).toEqual([200]);
+  additions[0]!.resolve();
+  await turn();
+  expect(names(additions[1]!.jobs)).toEqual(expect.arrayContaining(['n-200', 'n-249']));
+  expect(additions[1]!.jobs).toHaveLength(49);
+});
+
+test('what the queue refuses is tried again until it takes it, and both are said once', async () => {
+  const { additions, append, lines } = setUp();
+  append('a');
+  for (let i = 0; i < 3; i++) {
+    additions[i]!.reject(new QueueUnavailable('Redis refuses (READONLY); see its own log, then try again'));
+    append(`b-${i}`);
+    await until('it is tried again', () => additions.length === i + 2);
+  }
+  expect(names(additions[3]!.jobs)).toEqual(['a', 'b-0', 'b-1', 'b-2']);
+  additions[3]!.resolve();
+  await until('it is told', () => lines.length === 2);
+  expect(lines).toEqual(['the queue takes no work: what was accepted is kept and waits for it', 'the queue takes work again']);
+});
+
+test('a queue that holds less than there is to do, and one that is another one, get all of it again', async () => {
+  const { additions, state, settle, lines } = setUp(['a', 'b', 'c'], 5);
+  additions[0]!.resolve();
+  await new Promise(resolve => setTimeout(resolve, 50));
+  expect(additions).toHaveLength(1);
+  settle('a');
+  state.counts = { waiting: 1, active: 0, delayed: 1, failed: 0 };
+  await new Promise(resolve => setTimeout(resolve, 50));
+  expect(additions).toHaveLength(1);
+
+  state.counts = { waiting: 0, active: 0, delayed: 1, failed: 0 };
+  await until('it is filled', () => additions.length === 2);
+  expect(names(additions[1]!.jobs)).toEqual(['b', 'c']);
+  state.counts = { waiting: 5, active: 0, delayed: 0, failed: 0 };
+  additions[1]!.resolve();
+  await turn();
+
+  state.generation = 'two';
+  await until('it is filled again', () => additions.length === 3);
+  expect(names(additions[2]!.jobs)).toEqual(['b', 'c']);
+  expect(new Set(lines)).toEqual(new Set(['the queue has lost what it held: what is not settled is enqueued again']));
+});
+
+test('nothing is added after it was closed', async () => {
+  const { additions, append, filling } = setUp();
+  append('a');
+  const closed = filling.close();
+  additions[0]!.resolve();
+  await closed;
+  append('b');
+  await turn();
+  expect(additions).toHaveLength(1);
+});
