@@ -41,20 +41,8 @@ export async function eventKillRound({ folder, seed, kills, redis, deletes }: Ev
   const service = await startChangingService(deletes);
   const data = join(folder, 'data');
   await fillHouse(data, service.url);
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}/webhook`;
-  const env = {
-    RINGNECK_DATA: data,
-    RINGNECK_SERVICE_URL: service.url,
-    RINGNECK_PORT: String(port),
-    RINGNECK_CALLBACK_URL: url,
-    RINGNECK_CLIENT_ID: 'client-7',
-    RINGNECK_CLIENT_SECRET: SECRET,
-    RINGNECK_VERIFICATION_TOKEN: 'a-word-of-ours',
-    RINGNECK_NIGHTLY: NEVER,
-    ...(redis ? { RINGNECK_QUEUE_URL: redis.url } : {}),
-  };
-  const load = startLoad(service, { url, secret: SECRET, random: randomFrom(seed + 1), perSecond });
+  const { env, url, secret } = await eventEnvironment(data, service.url, redis);
+  const load = startLoad(service, { url, secret, random: randomFrom(seed + 1), perSecond });
   const killedAt = await killOften(() => startRingneck(['up'], { env }), {
     random: randomFrom(seed),
     kills,
@@ -73,15 +61,37 @@ export async function eventKillRound({ folder, seed, kills, redis, deletes }: Ev
   await checkEvents(data, `seed ${seed}`, { sent, killedAt, documents: service.documents, deletes });
 }
 
+/** What `up` needs to take events of this service, and where and how they are sent to it. */
+export async function eventEnvironment(
+  data: string,
+  serviceUrl: string,
+  redis: RedisServer | undefined,
+): Promise<{ env: Record<string, string>; url: string; secret: string }> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}/webhook`;
+  const env = {
+    RINGNECK_DATA: data,
+    RINGNECK_SERVICE_URL: serviceUrl,
+    RINGNECK_PORT: String(port),
+    RINGNECK_CALLBACK_URL: url,
+    RINGNECK_CLIENT_ID: 'client-7',
+    RINGNECK_CLIENT_SECRET: SECRET,
+    RINGNECK_VERIFICATION_TOKEN: 'a-word-of-ours',
+    RINGNECK_NIGHTLY: NEVER,
+    ...(redis ? { RINGNECK_QUEUE_URL: redis.url } : {}),
+  };
+  return { env, url, secret: SECRET };
+}
+
 /** The people with what the service has of them at the beginning. */
-async function fillHouse(data: string, serviceUrl: string): Promise<void> {
+export async function fillHouse(data: string, serviceUrl: string): Promise<void> {
   const house = await openHouse(data, serviceUrl);
   await house.add(PEOPLE.map(name => ({ name, token: `${name}-token` })));
   await house.backfill({ from: '2025-03-01', to: '2025-03-09' });
   await house.close();
 }
 
-const isUp = (up: Running) => up.said(/"msg":"up"/);
+export const isUp = (up: Running) => up.said(/"msg":"up"/);
 
 /** @returns when each kill was */
 async function killOften(
@@ -137,7 +147,7 @@ const hasCome = (up: Running) =>
   );
 
 /** Until the queue holds no accepted event any more. */
-async function allSettled(data: string, ms: number): Promise<void> {
+export async function allSettled(data: string, ms: number): Promise<void> {
   const door = (await findDoor<OwnerOperations>(data))!;
   await until(
     'every accepted event is settled',

@@ -1,0 +1,17 @@
+import { describe, onTestFinished, test } from 'vitest';
+import { hasRedis, startRedis } from '../queue/redis-server.ts';
+import { openKillSetting } from '../support/kill-rounds.ts';
+import { backfillRound } from '../support/redis-rounds.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const folder = tempFolder();
+
+describe.skipIf(!hasRedis)('Redis is lost, restored, failed over, read-only or full at random moments', () => {
+  test('a backfill ends with everything', async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.remove());
+    const setting = await openKillSetting(folder);
+    onTestFinished(() => setting.close());
+    for (const seed of [1, 2]) await backfillRound(setting, redis, seed);
+  });
+});

@@ -1,0 +1,131 @@
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { type Answer, type FaultService, startFaultService } from './fault-service.ts';
+import { type House, openHouse } from './house.ts';
+import { below, pick, type Random } from './random-documents.ts';
+import { type Sandbox, startSandbox } from './sandbox.ts';
+
+const days = { from: '2025-03-01', to: '2025-03-14' };
+const range = { from: '2025-02-27', to: '2025-03-16' };
+const PAGE = '<html><head><title>Sign in to this network</title></head><body>blocked</body></html>';
+
+/** What lies between us and a service says of its own accord: none of it is the service's word. */
+const OWN_ANSWERS: readonly Answer[] = [
+  { status: 200, text: PAGE },
+  { status: 200, json: {} },
+  { status: 200, json: { status: 'ok' } },
+  { status: 302, headers: { location: 'http://127.0.0.1:9/login' }, text: '' },
+  { status: 400, text: PAGE },
+  { status: 401, text: PAGE },
+  { status: 403, text: PAGE },
+  { status: 403, text: 'Forbidden', headers: { 'content-type': 'text/plain' } },
+  { status: 404, text: PAGE },
+  { status: 404, text: '' },
+  { status: 410, text: PAGE },
+  { status: 422, json: [] },
+  { status: 429, text: PAGE, headers: { 'retry-after': '1' } },
+  { status: 502, text: PAGE },
+  { status: 503, text: PAGE, headers: { 'retry-after': '1' } },
+  { fault: 'reset' },
+];
+
+export interface IntermediarySetting {
+  sandbox: Sandbox;
+  folder: string;
+  /** Of a backfill that nobody disturbs. */
+  hashes: Record<string, string>;
+  /** The identifiers that it stores of each collection and day; of heart rate how many rows. */
+  truth: Map<string, string>;
+  close(): Promise<void>;
+}
+
+const contents = async (house: House): Promise<Map<string, string>> => {
+  const truth = new Map<string, string>();
+  for (const { name, dated } of house.owner.warehouse.mappings.map(({ resource }) => resource)) {
+    const day = dated ? 'day::VARCHAR' : 'NULL';
+    const rows = await house.read(`SELECT ${day}, string_agg(id || content_hash, ' ' ORDER BY id) FROM "${name}" GROUP BY 1`);
+    for (const [of, ids] of rows) truth.set(`${name} ${of}`, ids as string);
+  }
+  for (const [day, rows] of await house.read('SELECT ts::DATE::VARCHAR, count(*)::VARCHAR FROM heart_rate GROUP BY 1')) {
+    truth.set(`heart_rate ${day}`, rows as string);
+  }
+  return truth;
+};
+
+export async function openIntermediarySetting(folder: string): Promise<IntermediarySetting> {
+  const sandbox = await startSandbox({ count: 1, ...days, settings: { pageSize: 4, heartRatePageSize: 3_000 } });
+  const house = await openHouse(join(folder, 'plain'), sandbox.url);
+  await house.add(sandbox.people);
+  expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
+  const [hashes, truth] = [await house.hash(), await contents(house)];
+  await house.close();
+  return { sandbox, folder, hashes, truth, close: () => sandbox.close() };
+}
+
+/** Every so many of a hundred requests meet something else than the service: its own answer, a cut one, or one of before. */
+function disturb(proxy: FaultService, upstream: string, random: Random, percent: number): void {
+  const known = new Map<string, string>();
+  const answer = async ({ path, rawQuery, headers }: FaultService['asked'][number]): Promise<Answer | undefined> => {
+    if (below(random, 100) >= percent) return undefined;
+    const url = `${path}${rawQuery}`;
+    switch (below(random, 4)) {
+      case 0: {
+        const stale = known.get(url);
+        const response = await fetch(upstream + url, { headers: { authorization: headers.authorization ?? '' }, redirect: 'manual' });
+        const text = await response.text();
+        if (response.status !== 200) return undefined;
+        known.set(url, stale ?? text);
+        return stale === undefined ? { text, fault: 'truncate' } : { text: stale };
+      }
+      default:
+        return pick(random, OWN_ANSWERS);
+    }
+  };
+  for (const path of ['/v2/usercollection/*', '/v2/usercollection/*/*', '/v2/sandbox/usercollection/*']) proxy.on(path, answer);
+}
+
+/** What coverage says of a day that is not all there: nothing of it may be taken for done. */
+async function findLies(house: House, truth: IntermediarySetting['truth']): Promise<string[]> {
+  const here = await contents(house);
+  const lies: string[] = [];
+  const { runs } = await house.operations.coverage({ from: days.from, to: days.to });
+  for (const { collection, from, to, state } of runs) {
+    if (!['stored', 'empty', 'not_offered'].includes(state)) continue;
+    for (let day = from; ; day = nextDay(day!)) {
+      const place = `${collection} ${day}`;
+      if (state === 'not_offered' || here.get(place) !== truth.get(place)) lies.push(`${place} is ${state}`);
+      if (day === null || day === to) break;
+    }
+  }
+  return lies;
+}
+
+const nextDay = (day: string) => new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10);
+
+/**
+ * A backfill behind something that answers in the service's place, then one over what is stored already; after each of them coverage says
+ * of no day that is missing that it is stored, empty or not offered. Once the service is heard alone, one repair brings everything.
+ */
+export async function intermediaryRound(
+  { sandbox, folder, hashes, truth }: IntermediarySetting,
+  name: string,
+  random: Random,
+): Promise<void> {
+  const proxy = await startFaultService({}, { upstream: sandbox.url });
+  const house = await openHouse(join(folder, name), proxy.url);
+  try {
+    await house.add(sandbox.people);
+    for (const refresh of [false, false, true]) {
+      disturb(proxy, sandbox.url, random, pick(random, [2, 10, 40]));
+      await house.backfill({ ...range, refresh });
+      expect(await findLies(house, truth), name).toEqual([]);
+    }
+    for (const path of ['/v2/usercollection/*', '/v2/usercollection/*/*', '/v2/sandbox/usercollection/*']) proxy.on(path, () => undefined);
+    await house.operations.repair({}, { emit: () => {}, signal: new AbortController().signal });
+    expect(await house.hash(), name).toEqual(hashes);
+    expect(await house.read(`SELECT user_id, state FROM sync.accounts WHERE state <> 'active'`), name).toEqual([]);
+  } finally {
+    await house.close();
+    await proxy.close();
+  }
+}

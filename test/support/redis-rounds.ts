@@ -1,0 +1,63 @@
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import type { RedisServer } from '../queue/redis-server.ts';
+import { startChangingService } from './changing-documents.ts';
+import { checkEvents } from './event-kill-check.ts';
+import { allSettled, eventEnvironment, fillHouse, isUp } from './event-kill-rounds.ts';
+import { startLoad } from './event-load.ts';
+import { KILLED_COMMAND, type KillSetting } from './kill-rounds.ts';
+import { below, pick, randomFrom } from './random-documents.ts';
+import { befall, MISHAPS } from './redis-mishaps.ts';
+import { startRingneck } from './ringneck.ts';
+import { inspectFile } from './table-hash.ts';
+
+/** A backfill whose Redis meets mishaps at moments chosen by seed comes to its end by itself, with all that there is. */
+export async function backfillRound(setting: KillSetting, redis: RedisServer, seed: number): Promise<void> {
+  const { folder, template, service, settings, hashes, requests } = setting;
+  const random = randomFrom(seed);
+  const data = join(folder, `mishaps-${seed}`);
+  cpSync(template, data, { recursive: true });
+  const child = startRingneck(KILLED_COMMAND, { env: settings(data, redis.url) });
+  const happened: string[] = [];
+  const isRunning = () => child.process.exitCode === null;
+  while (happened.length < 3 && isRunning()) {
+    const at = service.asked.length + 1 + below(random, Math.floor(requests / 3));
+    const until = Date.now() + 2_000;
+    while (service.asked.length < at && isRunning() && Date.now() < until) await sleep(1);
+    if (!isRunning()) break;
+    const mishap = pick(random, MISHAPS);
+    happened.push(mishap);
+    await befall(redis, mishap, random);
+  }
+  const { code, stdout, stderr } = await child.end();
+  expect(code, `seed ${seed}, ${happened.join(', ')}: ${stderr}`).toBe(0);
+  expect(JSON.parse(stdout), `seed ${seed}`).toMatchObject({ state: 'complete', failures: [] });
+  expect(await inspectFile(data), `seed ${seed}, ${happened.join(', ')}`).toMatchObject({ hashes, broken: [] });
+}
+
+/** Whatever becomes of Redis under a stream of events, each that was answered 2xx is in the ledger with its outcome in the end. */
+export async function eventRound(folder: string, redis: RedisServer, seed: number, mishaps: number): Promise<void> {
+  const random = randomFrom(seed);
+  const service = await startChangingService('once');
+  const data = join(folder, `events-${seed}`);
+  await fillHouse(data, service.url);
+  const { env, url, secret } = await eventEnvironment(data, service.url, redis);
+  const up = startRingneck(['up'], { env });
+  await isUp(up);
+  const load = startLoad(service, { url, secret, random: randomFrom(seed + 1), perSecond: 40 });
+  const happenedAt: number[] = [];
+  for (let i = 0; i < mishaps; i++) {
+    await sleep(500 + below(random, 1_500));
+    happenedAt.push(Date.now());
+    await befall(redis, pick(random, MISHAPS), random);
+  }
+  await sleep(500);
+  const sent = await load.stop();
+  await allSettled(data, 300_000);
+  up.kill('SIGTERM');
+  const { code, stderr } = await up.end();
+  expect(code, stderr).toBe(0);
+  await checkEvents(data, `seed ${seed}`, { sent, killedAt: happenedAt, documents: service.documents, deletes: 'once' });
+}
