@@ -1,7 +1,7 @@
 import { describe, onTestFinished, test } from 'vitest';
 import { hasRedis, startRedis } from '../queue/redis-server.ts';
 import { openKillSetting } from '../support/kill-rounds.ts';
-import { backfillRound } from '../support/redis-rounds.ts';
+import { backfillRound, eventRound } from '../support/redis-rounds.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
@@ -13,5 +13,11 @@ describe.skipIf(!hasRedis)('Redis is lost, restored, failed over, read-only or f
     const setting = await openKillSetting(folder);
     onTestFinished(() => setting.close());
     for (const seed of [1, 2]) await backfillRound(setting, redis, seed);
+  });
+
+  test('each event that was acknowledged has its outcome', async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.remove());
+    await eventRound(folder, redis, 1, 4);
   });
 });
