@@ -43,7 +43,8 @@ export const namesOf = (dataType: string): string[] => [
 /** The body of an event (2.17). Keys beyond these five are ignored. */
 export const webhookEvent = z.object({
   event_type: z.enum(OPERATIONS),
-  data_type: z.string().min(1).max(64),
+  // The kinds of data that are known are words of this form; it is shown in terminals.
+  data_type: z.string().regex(/^[A-Za-z0-9_]{1,64}$/),
   object_id: z.string().min(1).max(1024),
   event_time: z.string().min(1).max(64),
   user_id: z.string().min(1).max(1024),

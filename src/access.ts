@@ -41,7 +41,7 @@ export function mendWritable(path: string): string | undefined {
 }
 
 function accessOf(path: string, said: string): Access | undefined {
-  const stats = statSync(path, { throwIfNoEntry: false });
+  const stats = find(path);
   if (stats === undefined) return undefined;
   const open = stats.isDirectory() ? `chmod 700 ${path}` : `chmod go= ${path}`;
   if (!isOurs(stats))
@@ -49,6 +49,15 @@ function accessOf(path: string, said: string): Access | undefined {
   if (stats.mode & 0o022) return { can: 'write', message: `${said} writable by others (${octal(stats)})`, mend: open };
   if (stats.mode & 0o077) return { can: 'read', message: `${said} open to others (${octal(stats)})`, mend: open };
   return undefined;
+}
+
+/** What cannot be looked at is told by whoever opens it. */
+function find(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Root can do everything anyway. */

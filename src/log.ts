@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import pino, { type DestinationStream, type Logger } from 'pino';
+import { printable, printableJson, printableLines } from './printable.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -36,13 +37,21 @@ const atDepths = (key: string) => ['', '*.', '*.*.', '*.*.*.'].map(above => `${a
 export function createLog({ level, pretty, stream }: { level: string; pretty: boolean; stream?: DestinationStream }): Log {
   const output = stream ?? pino.destination({ dest: STDERR, sync: true });
   const options = { level, redact: { paths: secretKeys.flatMap(atDepths), censor: '[redacted]' } };
-  if (!pretty) return pino(options, output);
+  if (!pretty) return pino(options, { write: line => output.write(printableJson(line)) });
   // Loaded only where a person looks on.
   const { prettyFactory } = require('pino-pretty') as typeof import('pino-pretty');
   // Not pino-pretty's own stream: it passes lines on a moment later, and a process that exits at once would lose them.
   const colorize = stream === undefined && process.stderr.isTTY && process.stderr.hasColors();
   const format = prettyFactory({ colorize, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss' });
-  return pino(options, { write: line => output.write(format(line)) });
+  return pino(options, { write: line => output.write(format(printableIn(JSON.parse(line)))) });
+}
+
+/** The same with every text in it, names too, made printable. */
+function printableIn<Value>(value: Value): Value {
+  if (typeof value === 'string') return printableLines(value) as Value;
+  if (Array.isArray(value)) return value.map(printableIn) as Value;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inside]) => [printable(name), printableIn(inside)])) as Value;
 }
 
 /** A log that says nothing, for tests. */

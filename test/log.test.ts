@@ -49,7 +49,17 @@ test.each([false, true])('every line is on stderr before a process ends at once,
   const folder = mkdtempSync(join(tmpdir(), 'ringneck-test-'));
   try {
     const root = fileURLToPath(new URL('..', import.meta.url));
-    const options = ['--ignoreConfig', '--module', 'nodenext', '--target', 'es2023', '--types', 'node', '--skipLibCheck'];
+    const options = [
+      '--ignoreConfig',
+      '--module',
+      'nodenext',
+      '--target',
+      'es2023',
+      '--types',
+      'node',
+      '--skipLibCheck',
+      '--rewriteRelativeImportExtensions',
+    ];
     await execFile('node', ['node_modules/typescript/bin/tsc', 'src/log.ts', ...options, '--outDir', folder], { cwd: root });
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');

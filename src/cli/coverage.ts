@@ -47,7 +47,7 @@ export function addCoverage(program: Command): void {
     if (!report.runs.length) return remark('no account yet: ringneck account add NAME');
     // Node knows of NO_COLOR and of terminals without colours.
     const colours = process.stdout.isTTY === true && process.stdout.hasColors();
-    for (const line of coverageLines(report, colours)) printLine(line);
+    for (const line of coverageLines(report, colours)) printLine(line, { coloured: colours });
   });
 }
 

@@ -1,19 +1,21 @@
 import { createRequire } from 'node:module';
+import { printable, printableJson, printableLines } from '../printable.ts';
 
 const require = createRequire(import.meta.url);
 
-/** Results go to stdout and nothing else does. */
+/** Results go to stdout and nothing else does. Whatever comes from outside does nothing to a terminal but show. */
 export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value)}\n`);
+  process.stdout.write(`${printableJson(JSON.stringify(value))}\n`);
 }
 
-export function printLine(text = ''): void {
-  process.stdout.write(`${text}\n`);
+/** Its lines may have our own colours, where `coloured` says so: then whoever made them has escaped what comes from outside. */
+export function printLine(text = '', { coloured = false }: { coloured?: boolean } = {}): void {
+  process.stdout.write(`${coloured ? text : printableLines(text)}\n`);
 }
 
 /** Remarks go to stderr. */
 export function remark(text: string): void {
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${printableLines(text)}\n`);
 }
 
 const NO_LINES = {
@@ -43,7 +45,7 @@ export function formatTable(head: readonly string[], rows: readonly (readonly (s
     chars: NO_LINES,
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0, compact: true },
   });
-  for (const row of rows) table.push(row.map(value => (value === null ? '' : String(value))));
+  for (const row of rows) table.push(row.map(value => (value === null ? '' : printable(String(value)))));
   return table
     .toString()
     .split('\n')

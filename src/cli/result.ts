@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import stringWidth from 'string-width';
+import { printable, printableJson } from '../printable.ts';
 import type { Cell, QueryResult, ResultColumn } from '../warehouse/query.ts';
 import type { Format } from './formats.ts';
 
@@ -30,7 +31,7 @@ type Write = (text: string) => Promise<void>;
 type Chunks = QueryResult['chunks'];
 
 const jsonRow = (columns: readonly ResultColumn[], row: readonly Cell[]) =>
-  `{${columns.map(({ name, json }, i) => `${JSON.stringify(name)}:${json(row[i]!)}`).join(',')}}`;
+  printableJson(`{${columns.map(({ name, json }, i) => `${JSON.stringify(name)}:${json(row[i]!)}`).join(',')}}`);
 
 /** Each write ends with a line: a result that ends early leaves no half one. */
 async function writeJson(columns: readonly ResultColumn[], chunks: Chunks, write: Write): Promise<void> {
@@ -78,16 +79,6 @@ async function writeTable(columns: readonly ResultColumn[], chunks: Chunks, writ
     if (widths || waiting.length >= ROWS_MEASURED) await flush();
   }
   if (columns.length && (!widths || waiting.length)) await flush();
-}
-
-/** What moves a terminal's cursor, changes its state, or turns the direction of its text; and what would break a line. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
-const SHORT: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
-
-/** One line that does nothing to a terminal but show. */
-export function printable(text: string): string {
-  return text.replace(UNPRINTABLE, character => SHORT[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** How many places of a terminal a printable text takes. */

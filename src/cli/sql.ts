@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { RingneckError, UsageError } from '../errors.ts';
+import { printable, printableLines } from '../printable.ts';
 import { getSource, hasOwnerSince, remarkStale, type Source } from './find-source.ts';
 import { FORMATS, type Format } from './formats.ts';
 import { interruptible } from './interrupt.ts';
@@ -31,7 +32,7 @@ export function addSql(program: Command): void {
       .addOption(
         new Option(
           '--format <format>',
-          'how the result is written; without it a table, whole, or on a terminal in a box what fits',
+          'how the result is written (csv: texts as they are, also those that a spreadsheet takes for a formula; `ringneck export` marks them); without it a table, whole, or on a terminal in a box what fits',
         ).choices(FORMATS),
       )
       .addOption(
@@ -74,11 +75,14 @@ async function writeAnswer(session: Session, sql: string, format: Format | undef
     const page = format === undefined && process.stdout.isTTY ? await import('./sql/page.ts') : undefined;
     const as = page ? { pageOf: page.ROWS_SHOWN } : { format: format ?? 'table' };
     let last: Page | undefined;
+    const decoder = new TextDecoder();
+    // Into a pipe or a file go the values as they are.
+    const shown = (text: Uint8Array) => (process.stdout.isTTY ? printableLines(decoder.decode(text, { stream: true })) : text);
     await reader.ask(
       { path, sql, as },
       async frame => {
         if (frame.kind === 'page') last = frame.page;
-        else if (frame.kind === 'text' && !process.stdout.write(frame.text)) await once(process.stdout, 'drain');
+        else if (frame.kind === 'text' && !process.stdout.write(shown(frame.text))) await once(process.stdout, 'drain');
       },
       signal,
     );
@@ -87,7 +91,6 @@ async function writeAnswer(session: Session, sql: string, format: Format | undef
     if (signal.aborted) throw signal.reason;
     if (source && (await hasOwnerSince(error, source, session.settings))) return writeAnswer(session, sql, format, limits, signal);
     if (!(error instanceof RingneckError)) throw error;
-    const { printable } = await import('./result.ts');
     throw new RingneckError(printable(oneLine(error.message)), error.exitCode, { cause: error });
   } finally {
     await reader.end();

@@ -62,6 +62,14 @@ test('a plan is written in its lines as a table, and as one value to programs', 
   expect(faked.stdout).toBe('a\\u001b[2J\nb\n');
 });
 
+test('CSV has the values as they are, formulas too, and --help says so', async () => {
+  expect((await sql(`SELECT '=1+1' AS a, '-2' AS b`, '--format', 'csv')).stdout).toBe('a,b\n=1+1,-2\n');
+  const { stdout } = await ringneck(['sql', '--help']);
+  expect(stdout.replace(/\s+/g, ' ')).toContain(
+    'csv: texts as they are, also those that a spreadsheet takes for a formula; `ringneck export` marks them',
+  );
+});
+
 test.each(['-- One?\nSELECT 1 AS one', '--one=two?\nSELECT 1 AS one'])('a query may begin with a remark: %j', async query => {
   expect(await sql(query, '--format', 'csv')).toMatchObject({ code: 0, stdout: 'one\n1\n' });
 });

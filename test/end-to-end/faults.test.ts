@@ -162,7 +162,7 @@ describe('faults that stay', () => {
     const report = await house.backfill(range);
     expect(report.state).toBe('failed');
     expect([...new Set(report.failures.map(({ user_id }) => user_id))]).toEqual([ada]);
-    expect(report.failures[0]!.message).toMatch(/expired|parked/);
+    expect(`${report.failures[0]!.message} ${report.failures[0]!.detail}`).toMatch(/expired|parked/);
     const status = await house.operations.status({});
     expect(status.accounts.map(({ state, reason }) => [state, reason?.slice(0, 12) ?? null])).toEqual([
       ['parked', 'unauthorized'],

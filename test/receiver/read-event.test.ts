@@ -77,6 +77,13 @@ test('a data type that nobody knows is an event all the same', () => {
   });
 });
 
+test.each(['', 'a b', 'sleep\n', '\u001b[2Jsleep', 'sleep\u202e', 'daily-mood', 'x'.repeat(65)])(
+  'a data type that is no word of the known form: %j',
+  type => {
+    expect(read(signed(JSON.stringify({ ...EVENT, data_type: type })))).toEqual({ refused: 'wrong_fields' });
+  },
+);
+
 test.each([
   ['nothing', '', 'not_json'],
   ['text', 'hello', 'not_json'],

@@ -2,6 +2,7 @@ import stringWidth from 'string-width';
 import { resources } from '../../../schema/index.ts';
 import { UsageError } from '../../errors.ts';
 import { findNearest } from '../../nearest.ts';
+import { printableLines } from '../../printable.ts';
 import {
   type Catalogue,
   type CatalogueColumn,
@@ -52,7 +53,7 @@ export function formatCatalogue(
   const count = ({ rows }: CatalogueEntry) => (rows === null ? '' : formatCount(rows));
   if (width === undefined) {
     const lines = shown.map(entry => [entry.name, entry.kind, entry.group, entry.rows, shorten(entry.meaning)]);
-    return printable(formatTable(['name', 'kind', 'group', 'rows', 'what it is'], lines));
+    return printableLines(formatTable(['name', 'kind', 'group', 'rows', 'what it is'], lines));
   }
   const nameWidth = Math.max(...shown.map(({ name }) => stringWidth(name)));
   const countWidth = Math.max(...shown.map(entry => count(entry).length));
@@ -66,11 +67,8 @@ export function formatCatalogue(
       });
       return [TITLES[members[0]!.group], ...lines].join('\n');
     });
-  return printable(groups.join('\n\n'));
+  return printableLines(groups.join('\n\n'));
 }
-
-/** A file of somebody else may have anything in its names and comments: control characters must not reach a terminal. */
-const printable = (text: string) => text.replace(/[^\P{Cc}\n]/gu, '\ufffd');
 
 /** Of a meaning the first clause: `describe` has the whole. */
 const shorten = (meaning: string) =>
@@ -129,11 +127,11 @@ export function formatEntry(
   { person, width, sql = false }: { person?: string | null; width?: number | undefined; sql?: boolean } = {},
 ): string {
   const { name, kind, rows, meaning, paragraph, columns, calls, reads, isColumn } = entry;
-  if (sql) return printable(entry.sql ?? `-- ${name} is a table: schema/warehouse.sql makes it`);
+  if (sql) return printableLines(entry.sql ?? `-- ${name} is a table: schema/warehouse.sql makes it`);
   const head = `${calls.join(', ') || name}: ${kind}${rows === null ? '' : `, ${formatCount(rows)} rows`}`;
   const about = [head, ...wrap(meaning, width)];
   if (paragraph) about.push(`Specification: ${paragraph}`);
-  if (isColumn) return printable([about.join('\n'), formatColumns(entry, width)].join('\n\n'));
+  if (isColumn) return printableLines([about.join('\n'), formatColumns(entry, width)].join('\n\n'));
   const example = writeExample(entry, person ?? undefined);
   const parts = [
     about.join('\n'),
@@ -148,7 +146,7 @@ export function formatEntry(
           .join('\n')}`
       : '',
   ];
-  return printable(parts.filter(Boolean).join('\n\n'));
+  return printableLines(parts.filter(Boolean).join('\n\n'));
 }
 
 const NAME_WIDTH = 28;

@@ -1,6 +1,7 @@
 import { styleText } from 'node:util';
 import { type CoverageReport, type CoverageRun, type CoverageState, MISSING, STATES } from '../../../jobs/coverage.ts';
 import { findDayNumber, formatDay } from '../../../schema/instant.ts';
+import { printable } from '../../printable.ts';
 import { formatCount } from '../print.ts';
 
 /** How a state is shown: its character, its name, its colour. */
@@ -124,7 +125,7 @@ function reasonLines(runs: readonly CoverageRun[]): string[] {
       const more = places.length - MOST_PLACES;
       return [
         '',
-        ...wrap(`${SHOWN[state].name}${reason === null ? '' : `: ${reason}`}`, ''),
+        ...wrap(`${SHOWN[state].name}${reason === null ? '' : `: ${printable(reason)}`}`, ''),
         ...places.slice(0, MOST_PLACES).flatMap(place => wrap(place, '  ')),
         ...(more > 0 ? [`  … and ${more} more: --json shows all`] : []),
       ];

@@ -1,4 +1,5 @@
-import { pad, printable, widthOf } from '../result.ts';
+import { printable } from '../../printable.ts';
+import { pad, widthOf } from '../result.ts';
 
 export interface Box {
   text: string;

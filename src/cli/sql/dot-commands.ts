@@ -1,7 +1,7 @@
 import { UsageError } from '../../errors.ts';
 import { findNearest } from '../../nearest.ts';
+import { printable } from '../../printable.ts';
 import type { Catalogue } from '../../warehouse/catalogue.ts';
-import { printable } from '../result.ts';
 
 /** What a prompt remembers; nothing else outlives a statement. */
 export interface Manner {

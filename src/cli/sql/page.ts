@@ -1,5 +1,5 @@
+import { printableLines } from '../../printable.ts';
 import { formatCount } from '../print.ts';
-import { printable } from '../result.ts';
 import { formatBox } from './box.ts';
 import type { Page } from './frames.ts';
 
@@ -31,4 +31,3 @@ export const formatPlan = (rows: readonly (readonly (string | null)[])[]) =>
   rows.map(([, plan]) => printableLines((plan ?? '').trimEnd())).join('\n');
 
 /** Lines that do nothing to a terminal but show. */
-export const printableLines = (text: string) => text.split('\n').map(printable).join('\n');
