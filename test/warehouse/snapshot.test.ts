@@ -38,7 +38,7 @@ async function filled(): Promise<Warehouse> {
       })),
     });
   }
-  await store(warehouse, 'sleep', [SLEEP, { ...SLEEP, id: 'bad', period: 'x', secret: 'kept out' }]);
+  await store(warehouse, 'sleep', [SLEEP, { ...SLEEP, id: 'bad', day: 'x', secret: 'kept out' }]);
   await store(warehouse, 'daily_stress', [STRESS], ['gone']);
   await warehouse.record([
     { table: 'sync.runs', key: { run_id: 'r' }, row: { kind: 'backfill', state: 'complete' } },

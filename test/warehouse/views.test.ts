@@ -84,7 +84,9 @@ test('a warehouse from before the views gets them', async () => {
     await newFile(),
     `DROP VIEW nights; DROP VIEW counted_sleeps; DROP VIEW weekly; DROP MACRO local; DROP MACRO hhmm; DELETE FROM sync.meta WHERE key = 'views'`
       .concat(`; DROP VIEW naps; DROP VIEW sleep_stages; DROP VIEW sleep_stage_spans; DROP VIEW sleep_movement; DROP VIEW activity_classes`)
-      .concat(`; DROP VIEW heart_rate_all; DROP VIEW hrv_nights; DROP VIEW met_minutes; DROP VIEW daily; DROP VIEW baselines`)
+      .concat(
+        `; DROP VIEW heart_rate_all; DROP VIEW heart_rate_sources; DROP VIEW hrv_nights; DROP VIEW met_minutes; DROP VIEW daily; DROP VIEW baselines`,
+      )
       .concat(`; DROP MACRO night_of; DROP MACRO activity_day_of; DROP VIEW sync.coverage; DROP MACRO TABLE sync.coverage_between`)
       .concat(`; DROP VIEW sync.collections; DROP VIEW sync.document_days`),
   );

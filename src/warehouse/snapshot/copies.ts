@@ -11,6 +11,9 @@ import { type Contents, describeContents } from './manifest.ts';
 import { type SnapshotParts, writeSnapshot } from './publish.ts';
 import { NeedsRebuild, refreshSnapshot } from './refresh.ts';
 
+/** Microseconds. */
+const ONE_TICK = 1000;
+
 export interface SnapshotFacts {
   /** Everything that was committed before is in it: microseconds. */
   takenAt: number;
@@ -30,6 +33,7 @@ export class SnapshotCopies {
   readonly #parts: CopiesParts;
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
+  #takenAt = 0;
   #connection: Promise<DuckDBConnection> | undefined;
   /** The one that this process published last, as the file was then. */
   #published: { path: string; stamp: string } | undefined;
@@ -94,10 +98,18 @@ export class SnapshotCopies {
       this.#connection ??= connect();
       const connection = await this.#connection;
       const lower = await memory.raise(connection);
-      return work({ connection, mappings, path, mode, takenAt: moments.wall(), beforeTable, signal }).finally(lower);
+      return work({ connection, mappings, path, mode, takenAt: this.#takeMoment(moments), beforeTable, signal }).finally(lower);
     });
     this.#last = done.catch(() => undefined);
     return done;
+  }
+
+  /** The time of day, but two that are taken within a tick of the clock are told apart. */
+  #takeMoment(moments: Moments): number {
+    const wall = moments.wall();
+    const isSameTick = wall <= this.#takenAt && this.#takenAt - wall < ONE_TICK;
+    this.#takenAt = isSameTick ? this.#takenAt + 1 : wall;
+    return this.#takenAt;
   }
 
   /**
