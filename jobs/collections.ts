@@ -7,6 +7,7 @@ import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import type { Counts, DocumentChange } from '../src/warehouse/store-documents.ts';
 import { quoteText } from '../src/warehouse/tables.ts';
 import type { RawHeartRate, Warehouse } from '../src/warehouse/warehouse.ts';
+import { withdrawGenerated } from './generated-heart-rate.ts';
 import type { Pipeline } from './pipeline.ts';
 import { ACCEPT, isTooMany, type RemovalShare, TOO_MANY_IN_RUN } from './removal-brake.ts';
 import { momentsOfRequest, storePages, UNASKED } from './store-pages.ts';
@@ -16,7 +17,7 @@ import type { DayRange, Rejects, Window } from './windows.ts';
 import { daysOf } from './windows.ts';
 
 export interface CollectContext {
-  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'now' | 'log'>;
+  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'runs' | 'now' | 'log'>;
   token: string;
   signal: AbortSignal;
   /** Removes what is missing, however much it is. */
@@ -38,6 +39,8 @@ export interface WindowResult extends RequestMoments {
   reason?: string;
   requests: number;
   documents: number;
+  /** The path, where a collection has more than one. */
+  route?: string;
   /** How many stored documents or rows it removed. */
   removed?: number;
   /** Where rows belong to no day of their own: how many came of each UTC day, from the window's first. */
@@ -236,6 +239,11 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
   let answer = await readHeartRate(from, to, context);
   result.requests = answer.requests;
   try {
+    if (answer.route === heartRate.plainPath && (await withdrawGenerated(context.pipeline))) {
+      warehouse.moments.end(answer.requestedAt);
+      answer = await readHeartRate(from, to, context);
+      result.requests += answer.requests;
+    }
     let doubt = await findDoubt({ userId, from, to, ...answer }, context);
     if (doubt !== undefined) {
       warehouse.moments.end(answer.requestedAt);
@@ -244,11 +252,13 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
       doubt = await findDoubt({ userId, from, to, ...answer }, context);
     }
     const { rows, requestedAt } = answer;
-    Object.assign(result, momentsOfRequest(answer));
+    Object.assign(result, momentsOfRequest(answer), { route: answer.route });
+    refuseGenerated(answer.route, context);
     if (doubt !== undefined && !context.acceptDeletions) {
-      // What is new in it may be all that there is of the last hours.
-      const counts = await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows, isSuspicious: true });
-      context.onStored(counts, 0);
+      // What is new in it may be all that there is of the last hours. Generated rows can be found again by a complete window only.
+      if (answer.route !== heartRate.sandboxPath) {
+        context.onStored(await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows, isSuspicious: true }), 0);
+      }
       return { ...result, outcome: 'suspicious', reason: doubt };
     }
     result.documents = rows.length;
@@ -261,6 +271,13 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
   } finally {
     warehouse.moments.end(answer.requestedAt);
   }
+}
+
+/** What came from the sandbox path is not stored where the plain one has answered somebody meanwhile. */
+function refuseGenerated(route: string, { pipeline: { client } }: CollectContext): void {
+  const { sandboxPath, plainPath } = heartRate;
+  if (route !== sandboxPath || client.heartRatePath !== plainPath) return;
+  throw new ServiceError('unavailable', sandboxPath, `left, because ${plainPath} has answered meanwhile; to be read from there`);
 }
 
 /** Why an answer is not believed: it lacks too much of what is stored. */
@@ -276,22 +293,24 @@ async function readHeartRate(
   from: number,
   to: number,
   { pipeline: { client, warehouse }, token, signal, onAnswer }: CollectContext,
-): Promise<RequestMoments & { rows: unknown[]; requests: number }> {
+): Promise<RequestMoments & { route: string; rows: unknown[]; requests: number }> {
   const iso = (micros: number) => new Date(micros / 1000).toISOString();
   const rows: unknown[] = [];
   let first = UNASKED;
+  let route = '';
   let requests = 0;
   try {
     for await (const page of client.heartRate({ token, from: iso(from), to: iso(to), signal })) {
       if (!first.requestedAt) {
         first = momentsOfRequest(page);
+        route = page.route;
         warehouse.moments.hold(first.requestedAt);
       }
       requests++;
       onAnswer();
       for (const row of page.documents) rows.push(row);
     }
-    return { ...first, rows, requests };
+    return { ...first, route, rows, requests };
   } catch (error) {
     if (first.requestedAt) warehouse.moments.end(first.requestedAt);
     throw error;

@@ -118,6 +118,7 @@ export function createClient(options: ClientOptions): Client {
   const routes = options.routes ?? createRouteMemory();
   const wallNow = options.wallNow ?? Date.now;
   const serviceClock = options.serviceClock ?? createServiceClock(wallNow);
+  const sleep = options.sleep ?? ((ms: number, signal: AbortSignal) => sleepFor(ms, undefined, { signal }));
   let requests = 0;
   const ask = createAsk({
     transport,
@@ -136,7 +137,7 @@ export function createClient(options: ClientOptions): Client {
     retries: options.retries ?? 3,
     maxWaitMs: options.maxWaitMs ?? 60_000,
     random: options.random ?? Math.random,
-    sleep: options.sleep ?? ((ms, signal) => sleepFor(ms, undefined, { signal })),
+    sleep,
     onWait: options.onWait ?? (() => {}),
     onRequest() {
       requests += 1;
@@ -147,7 +148,7 @@ export function createClient(options: ClientOptions): Client {
     maxPages: options.maxPages ?? 10_000,
     maxEmptyPages: options.maxEmptyPages ?? 1_000,
   });
-  const heartRate = createHeartRateReader(heartRateSetting, readPages, routes, now);
+  const heartRate = createHeartRateReader(heartRateSetting, readPages, routes, now, sleep);
   const reads = createReads();
 
   async function* stoppable(signal: AbortSignal | undefined, pages: (signal: AbortSignal) => AsyncGenerator<Page, void, undefined>) {

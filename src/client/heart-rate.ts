@@ -9,14 +9,23 @@ export interface HeartRateReader {
   path(): string | undefined;
 }
 
-/** A 404 of the plain path is believed for so long; then a read asks it again. */
+/** The plain path's 404 counts when it says so again after this. */
+const REPEATED_AFTER_MS = 5_000;
+/** Then it is believed for so long, until a read asks it again. */
 const BELIEVED_MS = 3_600_000;
 
 /**
- * Reads heart rate at a given path, or (`auto`) at the plain one and, where that is not there, at the path of 4.3. The latter's rows
- * may be generated, so a service that has once answered at the plain path is never asked there.
+ * Reads heart rate at a given path, or (`auto`) at the plain one and, where the service itself says twice that it has no such path, at
+ * that of 4.3. The latter's rows may be generated, so a service that has once answered at the plain path is never asked there.
+ * @param sleep waits between the two
  */
-export function createHeartRateReader(setting: string, readPages: ReadPages, routes: RouteMemory, now: () => number): HeartRateReader {
+export function createHeartRateReader(
+  setting: string,
+  readPages: ReadPages,
+  routes: RouteMemory,
+  now: () => number,
+  sleep: (ms: number, signal: AbortSignal) => Promise<void>,
+): HeartRateReader {
   const { plainPath, sandboxPath } = heartRate;
   const hasPlain = () => routes.hasAnswered(`GET ${plainPath}`);
   /** By token: what one person's 404 shows says nothing of the others. */
@@ -28,16 +37,26 @@ export function createHeartRateReader(setting: string, readPages: ReadPages, rou
     return missingUntil.has(token);
   }
 
+  async function pause(signal: AbortSignal): Promise<void> {
+    try {
+      await sleep(REPEATED_AFTER_MS, signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+    if (signal.aborted) throw new ServiceError('stopped', plainPath, 'stopped');
+  }
+
   async function* readAuto(query: { token: string; from: string; to: string }, signal: AbortSignal) {
     const parameters = { start_datetime: query.from, end_datetime: query.to };
     const { token } = query;
-    if (hasPlain() || !isMissing(token)) {
+    for (let isRepeated = false; hasPlain() || !isMissing(token); isRepeated = true) {
+      if (isRepeated) await pause(signal);
       try {
         yield* readPages({ route: plainPath, parameters, token }, signal);
         return;
       } catch (error) {
         if (!(error instanceof ServiceError && error.kind === 'not_found') || hasPlain()) throw error;
-        missingUntil.set(token, now() + BELIEVED_MS);
+        if (isRepeated) missingUntil.set(token, now() + BELIEVED_MS);
       }
     }
     for await (const page of readPages({ route: sandboxPath, parameters, token }, signal)) {

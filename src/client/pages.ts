@@ -5,6 +5,8 @@ import type { RouteMemory } from './routes.ts';
 
 /** One answer of a collection. */
 export interface Page extends RequestMoments {
+  /** The path that was asked. */
+  route: string;
   documents: unknown[];
   /** Null on the last page. */
   nextToken: string | null;
@@ -78,7 +80,7 @@ export function createReadPages(ask: Ask, clock: RequestClock, routes: Pick<Rout
       nextToken = value.nextToken;
       emptyPages = value.documents.length > 0 ? 0 : emptyPages + 1;
       try {
-        yield { documents: value.documents, ...moments, nextToken };
+        yield { route: reading.route, documents: value.documents, ...moments, nextToken };
       } finally {
         clock.end(moments.requestedAt);
       }

@@ -2,11 +2,14 @@ import type { LedgerEntry } from './literals.ts';
 import type { RejectedDocument } from './parse-document.ts';
 import type { Counts, DocumentPage } from './store-documents.ts';
 import type { HeartRateRange } from './store-heart-rate.ts';
+import type { HeartRateWithdrawal } from './withdraw-heart-rate.ts';
 
 /** A parsed change: all of it is committed in one transaction, or none. */
 export interface Change {
   page?: DocumentPage;
   heartRate?: HeartRateRange & { rejected: readonly RejectedDocument[] };
+  /** Heart rate that was not the person's, of these ranges. */
+  withdrawal?: HeartRateWithdrawal;
   ledger?: Ledger;
   samples: number;
 }

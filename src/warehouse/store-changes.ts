@@ -10,6 +10,7 @@ import type { Moments } from './moments.ts';
 import type { Drift } from './parse-document.ts';
 import { type Counts, noCounts, storeDocuments, type Transaction } from './store-documents.ts';
 import { rejectedHeartRate, storeHeartRate } from './store-heart-rate.ts';
+import { withdrawHeartRate } from './withdraw-heart-rate.ts';
 
 /** What is the same for every transaction of the writer. */
 export interface Storage {
@@ -92,7 +93,8 @@ async function storeRanges(
 ): Promise<SettledRange[]> {
   const settled: SettledRange[] = [];
   for (let i = 0; i < changes.length; i++) {
-    const range = changes[i]!.heartRate;
+    const { heartRate: range, withdrawal } = changes[i]!;
+    if (withdrawal) counts[i]!.removed = await withdrawHeartRate(transaction.connection, withdrawal);
     if (!range) continue;
     const segments = confirmations.listUnsettled(range, settled);
     const stored = await storeHeartRate(transaction, range, segments);

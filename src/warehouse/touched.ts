@@ -9,10 +9,11 @@ export class Touched {
   readonly heartRate = new Map<string, readonly [from: number, to: number]>();
 
   /** @param counts undefined: it is not known whether the change was committed */
-  add({ page, heartRate }: Pick<Change, 'page' | 'heartRate'>, counts: Counts | undefined): void {
+  add({ page, heartRate, withdrawal }: Pick<Change, 'page' | 'heartRate' | 'withdrawal'>, counts: Counts | undefined): void {
     if (counts && counts.stored + counts.removed === 0) return;
     if (page) this.tables.add(page.mapping.table);
     if (heartRate) this.#extend(heartRate.userId, [heartRate.from, heartRate.to]);
+    for (const { userId, from, to } of withdrawal?.spans ?? []) this.#extend(userId, [from, to]);
   }
 
   absorb(other: Touched): void {

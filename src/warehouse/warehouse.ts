@@ -25,6 +25,7 @@ import type { Counts, DocumentPage } from './store-documents.ts';
 import { countByDay, countMissing, parseHeartRate } from './store-heart-rate.ts';
 import { listTables } from './tables.ts';
 import { ensureViews } from './views.ts';
+import { type HeartRateSpan, type HeartRateWithdrawal, readSpans } from './withdraw-heart-rate.ts';
 import { type Lane, Writer } from './writer.ts';
 
 export interface WarehouseOptions {
@@ -230,6 +231,19 @@ export class Warehouse {
     this.#ensureRoom();
   }
 
+  /** What the ledger says was read from a path of heart rate, by account. */
+  readHeartRateSpans(route: string): Promise<HeartRateSpan[]> {
+    return this.#reader.use(connection => readSpans(connection, route));
+  }
+
+  /**
+   * Removes the heart rate that was read from a path; its windows, and all others that lose rows by it, count as failed.
+   * @returns how many rows left
+   */
+  async withdrawHeartRate(withdrawal: HeartRateWithdrawal): Promise<number> {
+    return (await this.#write({ withdrawal, samples: 0 }, 'live')).removed;
+  }
+
   /** Commits entries of the ledger alone, before anything that waits as bulk. */
   async record(ledger: readonly LedgerEntry[]): Promise<void> {
     if (ledger.length) await this.#write({ ledger, samples: 0 }, 'live');
@@ -238,7 +252,7 @@ export class Warehouse {
   async #write(change: Change, lane: Lane): Promise<Counts> {
     const counts = await this.#copies.noting(change, () => this.#writer.write(change, lane));
     const entries = typeof change.ledger === 'object' ? change.ledger : [];
-    if (change.page || change.heartRate || entries.some(({ table }) => PUBLISHED.has(table))) this.#commits++;
+    if (change.page || change.heartRate || change.withdrawal || entries.some(({ table }) => PUBLISHED.has(table))) this.#commits++;
     if (entries.some(({ table }) => table === 'sync.accounts')) this.#accountCommits++;
     return counts;
   }

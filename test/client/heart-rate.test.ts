@@ -15,12 +15,13 @@ test('date-times go with %2B, and pages are followed', async () => {
   expect(client.heartRatePath).toBe(PLAIN);
 });
 
-test('a service without the plain path is read at the sandbox path, which is then known', async () => {
-  const { service, client } = await set({ [SANDBOX]: { json: { data: [{ bpm: 60 }] } } });
+test('a service that says twice that it has no plain path is read at the sandbox path, which is then known', async () => {
+  const { service, client, slept } = await set({ [SANDBOX]: { json: { data: [{ bpm: 60 }] } } });
   expect(await readAll(client.heartRate(WEEK))).toEqual([{ bpm: 60 }]);
   expect(client.heartRatePath).toBe(SANDBOX);
   await readAll(client.heartRate(WEEK));
-  expect(service.asked.map(({ path }) => path)).toEqual([PLAIN, SANDBOX, SANDBOX]);
+  expect(service.asked.map(({ path }) => path)).toEqual([PLAIN, PLAIN, SANDBOX, SANDBOX]);
+  expect(slept).toEqual([5_000]);
 });
 
 test('another person, and a later hour, ask the plain path again', async () => {
@@ -28,7 +29,7 @@ test('another person, and a later hour, ask the plain path again', async () => {
   const { service, client } = await set({ [SANDBOX]: page(['generated']) }, { now: () => time });
   await readAll(client.heartRate(WEEK));
   await readAll(client.heartRate({ ...WEEK, token: 'berta' }));
-  expect(service.asked.map(({ path }) => path)).toEqual([PLAIN, SANDBOX, PLAIN, SANDBOX]);
+  expect(service.asked.map(({ path }) => path)).toEqual([PLAIN, PLAIN, SANDBOX, PLAIN, PLAIN, SANDBOX]);
   time = 3_600_000;
   service.on(PLAIN, page(['real']));
   expect(await readAll(client.heartRate(WEEK))).toEqual([{ id: 'real' }]);

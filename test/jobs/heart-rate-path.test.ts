@@ -1,0 +1,132 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { forgetSweeps } from '../../jobs/sweeps/nightly.ts';
+import type { Asked, FaultService } from '../support/fault-service.ts';
+import { startFaultService } from '../support/fault-service.ts';
+import { type House, openHouse } from '../support/house.ts';
+import { NOT_FOUND } from '../support/literal-service.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
+
+const folder = tempFolder();
+let folders = 0;
+
+const PLAIN = '/v2/usercollection/heartrate';
+const SANDBOX = '/v2/sandbox/usercollection/heartrate';
+
+/** One row at the beginning of each hour that was asked for. */
+const hourly =
+  (bpm: number) =>
+  ({ query }: Asked) => {
+    const [from, to] = ['start_datetime', 'end_datetime'].map(name => Date.parse(query.get(name)!));
+    const data: unknown[] = [];
+    for (let ms = Math.ceil(from! / 3_600_000) * 3_600_000; ms < to!; ms += 3_600_000) {
+      data.push({ timestamp: new Date(ms).toISOString().replace('.000Z', '+00:00'), timestamp_unix: ms, bpm, source: 'awake' });
+    }
+    return { json: { data, next_token: null } };
+  };
+
+const real = hourly(61);
+const generated = hourly(99);
+
+async function setUp(): Promise<{ service: FaultService; house: House }> {
+  const service = await startFaultService({ [SANDBOX]: generated, [PLAIN]: NOT_FOUND });
+  onTestFinished(() => service.close());
+  const house = await openHouse(join(folder, `h${++folders}`), service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
+  await house.add([
+    { name: 'ada', token: 'token-of-ada' },
+    { name: 'ben', token: 'token-of-ben' },
+  ]);
+  return { service, house };
+}
+
+const march = { from: '2025-03-01', to: '2025-03-14', collections: ['heart_rate'] };
+
+const rates = (house: House, user = 'ada') =>
+  house.read(`SELECT bpm, count(*) FROM heart_rate WHERE user_id = '${user}' GROUP BY bpm ORDER BY bpm`);
+
+const windows = (house: House, run: string) =>
+  house.read(`SELECT DISTINCT user_id, route, outcome FROM sync.windows WHERE run_id = '${run}' ORDER BY ALL`);
+
+test('each window tells which path it was read from', async () => {
+  const { service, house } = await setUp();
+  const first = await house.backfill(march);
+  expect(first).toMatchObject({ state: 'complete', heart_rate_path: SANDBOX });
+  expect(await windows(house, first.run)).toEqual([
+    ['ada', SANDBOX, 'complete'],
+    ['ben', SANDBOX, 'complete'],
+  ]);
+  service.on(PLAIN, real);
+  const [later] = [await house.backfill({ ...march, from: '2025-04-01', to: '2025-04-03', users: ['ada'] })];
+  // Within the hour the plain path is not asked again.
+  expect(await windows(house, later.run)).toEqual([['ada', SANDBOX, 'complete']]);
+});
+
+test('one 404 of the plain path, and one of something on the way, are no reason to read elsewhere', async () => {
+  const { service, house } = await setUp();
+  service.on(PLAIN, (asked, nth) => (nth === 1 ? NOT_FOUND : real(asked)));
+  const report = await house.backfill({ ...march, users: ['ada'] });
+  expect(report).toMatchObject({ state: 'complete', heart_rate_path: PLAIN });
+  expect(await rates(house)).toEqual([[61, 336]]);
+  expect(service.asked.map(({ path }) => path)).not.toContain(SANDBOX);
+});
+
+test('a proxy’s 404 never leads to the generated rows', async () => {
+  const { service, house } = await setUp();
+  service.on(PLAIN, { status: 404, text: '<html>not here</html>' });
+  expect(await house.backfill({ ...march, users: ['ada'] })).not.toMatchObject({ heart_rate_path: SANDBOX });
+  expect(await rates(house)).toEqual([]);
+  expect(service.asked.map(({ path }) => path)).not.toContain(SANDBOX);
+});
+
+test('when the plain path first answers, what the sandbox path brought is removed, is called unread, and is read again', async () => {
+  const { service, house } = await setUp();
+  const before = await house.backfill(march);
+  expect(await rates(house, 'ben')).toEqual([[99, 336]]);
+  // Of an account that nobody asks any more, too.
+  await house.operations.pauseAccount({ name: 'ben' });
+  const stranger = { user_id: 'ada', ts: 1, utc_offset: 0, bpm: 50, source: 'awake', fetched_at: 1 };
+  await house.owner.warehouse.record([{ table: 'heart_rate', row: stranger }]);
+  service.on(PLAIN, real);
+  await house.close();
+
+  const later = await openHouse(house.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
+  const day = await later.backfill({ ...march, from: '2025-05-01', to: '2025-05-01', users: ['ada'] });
+  expect(day).toMatchObject({ state: 'complete', heart_rate_path: PLAIN });
+  const reason = `read from ${SANDBOX}, whose rows were removed when ${PLAIN} answered: they were generated`;
+  expect(
+    await later.read(`SELECT DISTINCT user_id, route, outcome, reason FROM sync.windows WHERE run_id = '${before.run}' ORDER BY 1`),
+  ).toEqual([
+    ['ada', SANDBOX, 'failed', reason],
+    ['ben', SANDBOX, 'failed', reason],
+  ]);
+  expect(await rates(later, 'ben')).toEqual([]);
+  const coverage = await later.operations.coverage({ users: ['ben'], collections: ['heart_rate'], from: march.from, to: march.to });
+  expect(coverage.runs).toMatchObject([{ from: '2025-03-01', to: '2025-03-14', state: 'failed', reason }]);
+  // Of those who may be asked it is read again, without a command.
+  await until('it is read again', async () => (await rates(later)).some(([, count]) => count === 360));
+  expect(await rates(later)).toEqual([
+    [50, 1],
+    [61, 360],
+  ]);
+  expect(await windows(later, before.run)).toHaveLength(2);
+  const again = await later.backfill({ ...march, users: ['ada'] });
+  expect(again.windows).toMatchObject({ planned: 0, skipped: 2 });
+});
+
+test('a sweep that read from the sandbox path stays in the ledger for as long as its rows', async () => {
+  const { house } = await setUp();
+  await house.backfill(march);
+  const { warehouse } = house.owner;
+  await warehouse.record([
+    ...(await house.read('SELECT run_id, started_at FROM sync.runs')).map(([run_id, started_at]) => ({
+      table: 'sync.runs',
+      key: { run_id: run_id! },
+      row: { kind: 'sweep', state: 'complete', started_at: started_at!, ended_at: started_at!, request: '{}' },
+    })),
+  ]);
+  const now = () => Date.parse('2025-08-01T12:00:00Z');
+  // One that settled nothing.
+  await forgetSweeps({ warehouse, now, settledDays: 365 });
+  expect(await house.read('SELECT count(*) FROM sync.windows')).toEqual([[4]]);
+});
