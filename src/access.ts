@@ -15,7 +15,7 @@ export interface Access {
 
 /** What other users can do with a data folder and with what lies in it, the folder first. */
 export function findAccess(folder: string): Access[] {
-  if (process.platform === 'win32') return [];
+  if (process.platform === 'win32' || !find(folder)?.isDirectory()) return [];
   const found = [accessOf(folder, `${folder} is`)];
   for (const name of PRIVATE) found.push(accessOf(join(folder, name), `${name} is`));
   return found.filter(access => access !== undefined);

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { findDoor } from '../control/find-door.ts';
-import { TryLaterError } from '../errors.ts';
+import { messageOf, TryLaterError } from '../errors.ts';
+import type { Log } from '../log.ts';
 import type { WebhookOptions } from '../receiver/webhook.ts';
 import { formatEvent } from './event-line.ts';
 import type { Following } from './follow-events.ts';
@@ -55,7 +56,7 @@ export function addUp(program: Command): void {
         const receiver = await listening(
           { host, port },
           'RINGNECK_PORT',
-          openReceiver({ ready: readiness(() => folder.owner), ...(webhook ? { webhook } : {}) }, { host, port }),
+          openReceiver({ ready: readiness(() => folder.owner, log), ...(webhook ? { webhook } : {}) }, { host, port }),
         );
         closing.push(() => receiver.close());
         await folder.during(async owner => {
@@ -111,7 +112,7 @@ export function webhookOf(find: () => Following | undefined): WebhookOptions | u
 }
 
 /** Ready means that a write succeeds; asked more often, the last answer counts for a while. */
-function readiness(find: () => Owner): () => Promise<void> {
+function readiness(find: () => Owner, log: Log): () => Promise<void> {
   let last: { at: number; answer: Promise<void> } | undefined;
   return async () => {
     const now = Date.now();
@@ -119,6 +120,8 @@ function readiness(find: () => Owner): () => Promise<void> {
     if (!last || now - last.at >= READY_EVERY_MS) {
       const row = { value: new Date(now).toISOString() };
       last = { at: now, answer: owner.warehouse.record([{ table: 'sync.meta', key: { key: 'ready_at' }, row }]) };
+      // Whoever asks may be anybody, and is not told of our files.
+      last.answer.catch(error => log.warn({ reason: messageOf(error) }, 'nothing can be written: /ready says so'));
     }
     return last.answer;
   };

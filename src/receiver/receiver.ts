@@ -1,9 +1,9 @@
 import Fastify from 'fastify';
-import { messageOf } from '../errors.ts';
+import { limitConnections, MOST_CONNECTIONS } from '../connections.ts';
 import { serveWebhook, type WebhookOptions } from './webhook.ts';
 
 export interface ReceiverOptions {
-  /** Resolves when a write succeeds; rejects with what is in the way. */
+  /** Resolves when a write succeeds. */
   ready: () => Promise<void>;
   /** Without it there is no /webhook. */
   webhook?: WebhookOptions;
@@ -19,6 +19,7 @@ export interface ReceiverLimits {
   idleMs: number;
   /** How long closing waits for requests under way. */
   closeMs: number;
+  connections: number;
 }
 
 const defaultLimits: ReceiverLimits = {
@@ -27,6 +28,7 @@ const defaultLimits: ReceiverLimits = {
   // Longer than any usual proxy keeps an unused connection (nginx 60 s, Caddy 120 s): a request that meets our closing would be lost.
   idleMs: 130_000,
   closeMs: 5_000,
+  connections: MOST_CONNECTIONS,
 };
 
 export interface Receiver {
@@ -54,6 +56,7 @@ export async function openReceiver(options: ReceiverOptions, address: { host: st
     // Node looks only every 30 s by itself.
     http: { headersTimeout: limits.requestMs, requestTimeout: limits.requestMs, connectionsCheckingInterval: limits.requestMs / 5 },
   });
+  limitConnections(receiver.server, limits.connections);
   const webhook = options.webhook && serveWebhook(receiver, options.webhook);
   receiver.addHook('onRequest', (request, reply, done) => {
     if (!request.is404) return done();
@@ -79,8 +82,9 @@ export async function openReceiver(options: ReceiverOptions, address: { host: st
     try {
       await options.ready();
       return { status: 'ready' };
-    } catch (error) {
-      return reply.code(503).send({ status: 'not ready', reason: messageOf(error) });
+    } catch {
+      // What is in the way names our files; whoever asks may be anybody.
+      return reply.code(503).send({ status: 'not ready', reason: 'nothing can be written: the log says why' });
     }
   });
   const url = await receiver.listen(address);

@@ -1,6 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { heartRate } from '../../schema/heart-rate.ts';
 import type { Resource } from '../../schema/resource.ts';
+import { limitConnections } from '../connections.ts';
 import { createAdmit } from './admission.ts';
 import { answerBrokenConnection, createAnswerError, createRefuseUnroutable, type ServiceLog } from './answers.ts';
 import { describeService } from './openapi.ts';
@@ -56,14 +57,20 @@ export function createService(options: ServiceOptions): FastifyInstance {
     requestTimeout: requestTimeoutMs,
     handlerTimeout: answerTimeoutMs,
     connectionTimeout: answerTimeoutMs + 10_000,
+    keepAliveTimeout: settings.idleTimeoutMs,
     routerOptions: { maxParamLength: MAX_HEADER_BYTES, caseSensitive: true },
-    http: { maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: Math.min(5_000, requestTimeoutMs) },
+    http: {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: Math.min(5_000, requestTimeoutMs),
+    },
     frameworkErrors: (error, request, reply) => {
       showClock(reply);
       answerError(error, request, reply);
     },
     clientErrorHandler: answerBrokenConnection,
   });
+  limitConnections(service.server);
   service.setErrorHandler(answerError);
   // Before anything is read: what an answer holds is as of its date, or later.
   service.addHook('onRequest', async (_, reply) => showClock(reply));

@@ -19,6 +19,8 @@ export interface ServiceSettings {
   requestTimeoutMs: number;
   /** Until an answer must be ready; then 503. */
   answerTimeoutMs: number;
+  /** How long a connection may stay unused between two requests. */
+  idleTimeoutMs: number;
   /** How long closing waits for clients that still read their answers. */
   closeTimeoutMs: number;
 }
@@ -31,5 +33,6 @@ export const defaultSettings: ServiceSettings = {
   bodyLimit: 65_536,
   requestTimeoutMs: 30_000,
   answerTimeoutMs: 60_000,
+  idleTimeoutMs: 70_000,
   closeTimeoutMs: 5_000,
 };

@@ -52,6 +52,16 @@ test('an unused connection is kept for a while and then cut', async () => {
   expect(await cutAfter(connection)).toBeLessThan(2_500);
 });
 
+test('strangers’ connections are bounded, and unused ones give way to a newcomer', async () => {
+  const { receiver } = await openWebhook({ limits: { connections: 5 } });
+  const unused = await Promise.all(Array.from({ length: 5 }, () => RawConnection.open(receiver.url)));
+  for (const connection of unused) expect((await connection.ask(good()))?.status).toBe(204);
+  const refused = await RawConnection.open(receiver.url);
+  expect(await refused.ask(good())).toBeUndefined();
+  await until('they have given way', () => unused.every(({ closed }) => closed));
+  expect((await (await RawConnection.open(receiver.url)).ask(good()))?.status).toBe(204);
+});
+
 test('closing lets an event under way be accepted and answered', async () => {
   let release = () => {};
   let arrived = false;

@@ -17,14 +17,14 @@ test('it lives, whatever the warehouse says', async () => {
   expect(await get('/health')).toEqual([200, JSON_TYPE, '{"status":"ok"}']);
 });
 
-test('it is ready while a write succeeds, and says what is in the way when not', async () => {
+test('it is ready while a write succeeds, and tells strangers no path when not', async () => {
   let wrong: Error | undefined;
   const get = await start(async () => {
     if (wrong) throw wrong;
   });
   expect(await get('/ready')).toEqual([200, JSON_TYPE, '{"status":"ready"}']);
-  wrong = new Error('the disk is almost full');
-  expect(await get('/ready')).toEqual([503, JSON_TYPE, '{"status":"not ready","reason":"the disk is almost full"}']);
+  wrong = new Error('/var/lib/ringneck: the disk is almost full');
+  expect(await get('/ready')).toEqual([503, JSON_TYPE, '{"status":"not ready","reason":"nothing can be written: the log says why"}']);
   wrong = undefined;
   expect(await get('/ready')).toEqual([200, JSON_TYPE, '{"status":"ready"}']);
 });

@@ -112,7 +112,7 @@ const [mapped, nat64, sixToFour, teredo, globalUnicast] = ['::ffff:0:0/96', '64:
 ) as [AddressRange, AddressRange, AddressRange, AddressRange, AddressRange];
 const CARRIERS = [mapped, nat64, sixToFour, teredo];
 
-/** The addresses that a connection ends at: IPv6 can carry IPv4 in several ways (RFC 4291, 6052, 3056, 4380). */
+/** The addresses that a connection ends at: IPv6 can carry IPv4 in several ways (RFC 4291, 6052, 3056, 4380, 5214). */
 function carriedBy(ip: Ip): Ip[] {
   if (!(ip instanceof ipaddr.IPv6)) return [ip];
   const { parts } = ip;
@@ -123,11 +123,17 @@ function carriedBy(ip: Ip): Ip[] {
   if (ip.match(mapped) || ip.match(nat64)) return [carried(6)];
   if (ip.match(sixToFour)) return [carried(1)];
   if (ip.match(teredo)) return [carried(2), carried(6, 0xffff)];
+  // ISATAP has a network of its owner's; with it the address itself must be public too.
+  if ((parts[4]! & 0xfcff) === 0 && parts[5] === 0x5efe) return [ip, carried(6)];
   return [ip];
 }
 
+/** Looks public, and answers each machine of Azure from within, with its secrets. */
+const AZURE = '168.63.129.16';
+
 /** Outside of 2000::/3 nothing is public, also what the library has no name for, as ::127.0.0.1. */
 function isPublic(ip: Ip): boolean {
+  if (ip.toString() === AZURE) return false;
   return ip.range() === 'unicast' && (!(ip instanceof ipaddr.IPv6) || ip.match(globalUnicast));
 }
 

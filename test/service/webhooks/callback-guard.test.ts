@@ -133,6 +133,16 @@ const REFUSED: Record<string, readonly string[]> = {
     'http://[64:ff9b::a9fe:a9fe]/',
     'http://[64:ff9b::10.0.0.1]/',
     'http://[64:ff9b:1::7f00:1]/',
+    // What Azure answers to its machines alone.
+    'http://168.63.129.16/metadata',
+    'http://[::ffff:168.63.129.16]/',
+    'http://[2002:a83f:8110::]/',
+    // ISATAP, in any network (RFC 5214).
+    'http://[2a00:1450:4001::5efe:127.0.0.1]/',
+    'http://[2a00:1450:4001:0:0:5efe:a00:1]/',
+    'http://[2a00:1450:4001:0:200:5efe:192.168.0.1]/',
+    'http://[2a00:1450:4001:0:100:5efe:169.254.169.254]/',
+    'http://[2a00:1450:4001:0:200:5efe:168.63.129.16]/',
     'http://[2002:7f00:1::]/',
     'http://[2002:a00:1::1]/',
     'http://[2002:c0a8:101::1]/',
