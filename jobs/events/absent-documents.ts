@@ -21,19 +21,27 @@ const RECENT_DAYS = 30;
 /** A service may leave out the last day, or file a night under the next one. */
 const WIDENED_DAYS = 2;
 
-/** The days in which a document is looked for: those about its stored version, else the last ones. Empty where there are no days. */
-export async function findRange(warehouse: Warehouse, { userId, resource, event }: EventInWork, now: number): Promise<Partial<DayRange>> {
+/**
+ * The days in which a document is looked for: those about its stored version, and where it was not found there, far about it, for it may
+ * have moved; else the last ones. Empty where there are no days.
+ */
+export async function findRange(
+  warehouse: Warehouse,
+  { userId, resource, event, tries }: EventInWork,
+  now: number,
+): Promise<Partial<DayRange>> {
   if (!resource.dated) return {};
   const [row] = await warehouse.read(
     `SELECT day::VARCHAR FROM "${resource.name}" WHERE user_id = ${quoteText(userId)} AND id = ${quoteText(event.object_id)}`,
   );
   const { from, to } = row ? { from: row[0] as string, to: row[0] as string } : lastDays(RECENT_DAYS, now);
-  return { from: addDays(from, -WIDENED_DAYS), to: addDays(to, WIDENED_DAYS) };
+  const days = row && tries.misses && event.event_type !== 'delete' ? RECENT_DAYS : WIDENED_DAYS;
+  return { from: addDays(from, -days), to: addDays(to, days) };
 }
 
 /**
  * What becomes of an event whose document a complete read did not bring. An event that says so removes it after two such reads, any other
- * event only what was stored before. An answer with nothing in it at all proves nothing: it may be the service that is ill.
+ * event only what was stored before and what the document's own route calls gone: under some other day it may still be there. An answer with nothing in it at all proves nothing: it may be the service that is ill.
  */
 export async function settleAbsent(warehouse: Warehouse, event: EventInWork, read: RangeRead, delays: AbsentDelays): Promise<Step> {
   const isDelete = event.event.event_type === 'delete';
@@ -47,6 +55,7 @@ export async function settleAbsent(warehouse: Warehouse, event: EventInWork, rea
     const next = delays.unreadable[misses];
     if (next !== undefined) return later(next);
     if (!(await wasKnown(warehouse, event))) return note(`found neither by its identifier nor ${placeOf(read)}`);
+    if (absences && !event.isGone) return note(`not found ${placeOf(read)}, but it may have moved to other days: the next sweep decides`);
     if (absences === 1 && misses === delays.unreadable.length) return later(delays.confirm);
   }
   if (absences >= 2) return { settled: await storeAnswer(warehouse, { requestedAt: read.requestedAt }, [event]) };

@@ -43,6 +43,8 @@ export interface EventInWork extends AcceptedEvent {
   userId: string;
   resource: Resource;
   token: string;
+  /** The service says by the document's own route that it does not exist. */
+  isGone?: boolean;
 }
 
 /** The ledger's row of an event. A job that runs twice replaces it. */

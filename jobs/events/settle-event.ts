@@ -84,15 +84,16 @@ export function createSettle(
 
   async function fetch(event: EventInWork): Promise<Step> {
     const { resource, tries } = event;
+    let isGone = false;
     if (!unknownRoutes.has(resource.name) || hasTrustedRoute(client, resource)) {
       const fetched = await fetchDocument(event);
       if ('settled' in fetched) return fetched;
-      const { isGone, isRouteUnknown } = fetched.missing;
-      if (isRouteUnknown) unknownRoutes.add(resource.name);
+      isGone = fetched.missing.isGone;
+      if (fetched.missing.isRouteUnknown) unknownRoutes.add(resource.name);
       const next = delays.unreadable[tries.misses];
       if (isGone && next !== undefined) return { again: next, tries: { ...tries, misses: tries.misses + 1 } };
     }
-    const step = await readRange(event, await findRange(warehouse, event, now()));
+    const step = await readRange({ ...event, isGone }, await findRange(warehouse, event, now()));
     if ('settled' in step && step.settled.outcome !== 'parked' && step.settled.outcome !== 'removed') await tryRoute(event);
     return step;
   }

@@ -131,18 +131,35 @@ test('a delete event of a document that is still in the range stores it', async 
   expect(await house.rows(`SELECT period FROM sleep WHERE user_id = 'eve'`)).toEqual([{ period: 7 }]);
 });
 
-test('an update of a document that was stored and is absent from every read removes it; one that was never seen is parked', async () => {
-  const fay = await house.person('fay', { sleep: [night('sleep-1')] });
-  await fay.store('sleep', [night('sleep-1'), night('gone-1')]);
+test('an update of a document that moved by more than two days stores it under its new day', async () => {
+  const fay = await house.person('fay', { sleep: [night('sleep-1', '2025-02-20'), night('moved-1', '2025-03-01')] });
+  await fay.store('sleep', [night('sleep-1', '2025-02-20'), night('moved-1', '2025-02-20')]);
   const before = house.faults.asked.length;
-  expect(await fay.tell({ data_type: 'sleep', object_id: 'gone-1' })).toMatchObject({ outcome: 'removed' });
-  expect(askedSince(before, 'fay')).toHaveLength(4);
-  await fay.tell({ event_type: 'create', data_type: 'sleep', object_id: 'never-1' });
-  expect(await fay.outcomes()).toMatchObject([
-    { object_id: 'gone-1', outcome: 'removed', reason: null },
+  expect(await fay.tell({ data_type: 'sleep', object_id: 'moved-1' })).toMatchObject({ outcome: 'stored' });
+  // First about the day that is known, then far about it.
+  expect(askedSince(before, 'fay')).toEqual([`${SLEEP} 2025-02-18 2025-02-22`, `${SLEEP} 2025-01-21 2025-03-22`]);
+  expect(await house.rows(`SELECT id, day::VARCHAR AS day FROM sleep WHERE user_id = 'fay' ORDER BY id`)).toEqual([
+    { id: 'moved-1', day: '2025-03-01' },
+    { id: 'sleep-1', day: '2025-02-20' },
+  ]);
+});
+
+test('an update of a document that is absent from every read removes nothing where no route tells of it alone', async () => {
+  const fin = await house.person('fin', { sleep: [night('sleep-1'), night('moved-1', '2024-05-01')] });
+  await fin.store('sleep', [night('sleep-1'), night('moved-1')]);
+  const before = house.faults.asked.length;
+  expect(await fin.tell({ data_type: 'sleep', object_id: 'moved-1' })).toMatchObject({ outcome: 'parked' });
+  expect(askedSince(before, 'fin')).toHaveLength(4);
+  await fin.tell({ event_type: 'create', data_type: 'sleep', object_id: 'never-1' });
+  expect(await fin.outcomes()).toMatchObject([
+    {
+      object_id: 'moved-1',
+      outcome: 'parked',
+      reason: 'not found from 2025-02-07 to 2025-04-08, but it may have moved to other days: the next sweep decides',
+    },
     { object_id: 'never-1', outcome: 'parked', reason: 'found neither by its identifier nor from 2025-02-08 to 2025-03-13' },
   ]);
-  expect(await storedOf('fay')).toEqual([{ id: 'sleep-1' }]);
+  expect(await storedOf('fin')).toEqual([{ id: 'moved-1' }, { id: 'sleep-1' }]);
 });
 
 test('a document that shows up between two reads is stored', async () => {
@@ -168,7 +185,7 @@ test('an answer without any document removes the only one that is stored for a d
     {
       outcome: 'parked',
       reason:
-        'not found by its identifier, and nothing at all came from 2025-03-07 to 2025-03-11, which proves nothing: the next sweep decides',
+        'not found by its identifier, and nothing at all came from 2025-02-07 to 2025-04-08, which proves nothing: the next sweep decides',
     },
     { outcome: 'removed' },
   ]);
