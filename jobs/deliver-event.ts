@@ -1,18 +1,20 @@
 import type { Job } from 'bullmq';
 import type { WebhookEvent } from '../schema/webhook.ts';
-import { messageOf } from '../src/errors.ts';
+import { openJournal } from '../src/journal.ts';
 import type { Log } from '../src/log.ts';
-import type { Queues } from '../src/queue/queues.ts';
+import type { NewJob, Queues } from '../src/queue/queues.ts';
+import { Repetitions } from '../src/receiver/repetitions.ts';
 import type { Posted } from '../src/service/webhooks/post-event.ts';
 import type { Webhooks } from '../src/service/webhooks/webhooks.ts';
 import { withinTime } from '../src/within-time.ts';
 import { delay } from './delay.ts';
 import { type Failures, planRetry } from './delivery-schedule.ts';
+import { fillQueue } from './fill-queue.ts';
 import { createPlaces, type Places } from './places.ts';
 
 /** Something that happened to a document, to be told to whoever subscribed to it. */
 export interface Change {
-  /** Names the change for good: announced twice, it makes no second delivery while the first is queued. 1 to 100 of A–Z, a–z, 0–9, “_”, “.” and “-”. */
+  /** Names the change for good: announced twice, it makes no second delivery while the first is remembered. 1 to 100 of A–Z, a–z, 0–9, “_”, “.” and “-”. */
   eventId: string;
   event: WebhookEvent;
   /** Beyond the usual delay. */
@@ -20,7 +22,7 @@ export interface Change {
 }
 
 export interface Deliveries {
-  /** Queues one delivery for each active subscription of each change. Resolves when all are kept durably. */
+  /** Plans one delivery for each active subscription of each change. Resolves when all are kept durably, whatever becomes of the queue. */
   announce(changes: readonly Change[]): Promise<void>;
   /** Takes up nothing more and ends what is still under way after `graceMs` (2 s); that is made again at the next start. */
   close(options?: { graceMs?: number }): Promise<void>;
@@ -28,6 +30,8 @@ export interface Deliveries {
 
 export interface DeliveryOptions {
   queues: Queues;
+  /** Holds the deliveries that have no outcome yet. */
+  folder: string;
   webhooks: Pick<Webhooks, 'client' | 'subscriptions' | 'post'>;
   /** From a change to its first delivery (6.1). */
   delayMs: number;
@@ -37,9 +41,17 @@ export interface DeliveryOptions {
   random?: () => number;
 }
 
-interface DeliveryJob {
+/** A delivery as the outbox keeps it. */
+interface Planned {
   subscriptionId: string;
   event: WebhookEvent;
+  /** Milliseconds since the epoch. */
+  dueAt: number;
+}
+
+interface DeliveryJob extends Omit<Planned, 'dueAt'> {
+  /** Missing in what a version without an outbox left in the queue. */
+  dueAt?: number;
   failures: Failures;
 }
 
@@ -49,21 +61,25 @@ const PLACES = 8;
 /** Beside those that wait for an answer, which take no worker from others: a client's 51 subscriptions at most, each with its places. */
 const WORKERS = 64;
 
-/** A delivery is remembered this long: who announces again after a crash makes no second one. */
+/** A delivery is remembered this long: who announces again makes no second one. */
 const REMEMBERED_MS = 600_000;
-const FORGETTING_MS = 60_000;
-const FORGOTTEN_AT_ONCE = 10_000;
 
 const CLOSING_MS = 2_000;
 
 /** For errors of our own, as a full disk; a callback's failures are counted apart and do not use these up. */
 const OWN_ATTEMPTS = { attempts: 20, backoff: { type: 'exponential', delay: 1_000, jitter: 0.5 } };
 
-/** Delivers events to callbacks (6.1), beginning with what an earlier process left in the queue. Close it before the queues. */
+/**
+ * Delivers events to callbacks (6.1), beginning with what an earlier process left. What is due lies in an outbox until it has its outcome;
+ * the queue may be lost. Close it before the queues.
+ */
 export function openDeliveries(options: DeliveryOptions): Deliveries {
   const { queues, webhooks, delayMs, log } = options;
   // Services that share a Redis have queues of their own.
   const queue = `deliver-${webhooks.client.id}`;
+  const outbox = openJournal(options.folder, { notesSettled: true });
+  const filling = fillQueue({ journal: outbox, queues, queue, jobOf: deliveryJob, log });
+  const settled = new Repetitions({ windowMs: REMEMBERED_MS / 2, now: Date.now });
   const destinations = createPlaces(PLACES, () => performance.now());
   const ending = new AbortController();
   let inFlight = 0;
@@ -73,42 +89,46 @@ export function openDeliveries(options: DeliveryOptions): Deliveries {
   };
   const worker = queues.worker<DeliveryJob>(
     queue,
-    (job, lock) => deliver(options, { destinations, countInFlight, ending: ending.signal }, job as Job<DeliveryJob>, lock),
+    async (job, lock) => {
+      const id = job.id!;
+      // It has its outcome: enqueued twice, or of a queue that was restored from a dump.
+      if (job.data.dueAt !== undefined && !outbox.has(id)) return;
+      await deliver(options, { destinations, countInFlight, ending: ending.signal }, job as Job<DeliveryJob>, lock);
+      settled.add(id);
+      outbox.settle(id);
+    },
     { concurrency: WORKERS },
   );
-  const forgetting = setInterval(() => {
-    forgetDelivered(queues, queue, REMEMBERED_MS).catch(error =>
-      log.warn({ reason: messageOf(error) }, 'delivered events are kept in the queue'),
-    );
-  }, FORGETTING_MS);
 
   return {
     async announce(changes) {
-      const jobs = changes.flatMap(({ eventId, event, delayMs: moreMs = 0 }) => {
+      const planned = changes.flatMap(({ eventId, event, delayMs: moreMs = 0 }) => {
         if (!/^[A-Za-z0-9_.-]{1,100}$/.test(eventId)) throw new Error(`no id of an event: ${JSON.stringify(eventId)}`);
-        return webhooks.subscriptions.listFor(event).map(({ id }) => ({
-          name: 'deliver',
-          data: { subscriptionId: id, event, failures: {} } satisfies DeliveryJob,
-          opts: { jobId: `${eventId}-${id}`, delay: Math.ceil(delayMs + moreMs), removeOnComplete: false, ...OWN_ATTEMPTS },
-        }));
+        const dueAt = Date.now() + delayMs + moreMs;
+        return webhooks.subscriptions
+          .listFor(event)
+          .map(({ id }) => ({ key: `${eventId}-${id}`, delivery: { subscriptionId: id, event, dueAt } satisfies Planned }))
+          .filter(({ key }) => !settled.has(key));
       });
-      await queues.addBulk(queue, jobs);
+      await Promise.all(planned.map(({ key, delivery }) => outbox.append(key, JSON.stringify(delivery))));
+      for (const { key } of planned) filling.add(key);
     },
     async close({ graceMs = 2_000 } = {}) {
-      clearInterval(forgetting);
       const end = setTimeout(() => ending.abort(), graceMs);
+      await filling.close();
       // While Redis is away a worker cannot be closed; closing the queues gives it up.
       await withinTime(worker.close(), graceMs + CLOSING_MS).catch(() => undefined);
       clearTimeout(end);
+      await outbox.close();
     },
   };
 }
 
-/** Removes what was delivered longer ago. BullMQ's own removal, after every single job, doubles what a delivery costs an embedded queue. */
-export async function forgetDelivered(queues: Queues, queue: string, ageMs: number, atOnce = FORGOTTEN_AT_ONCE): Promise<void> {
-  let forgotten: string[];
-  do forgotten = await queues.queue(queue).clean(ageMs, atOnce, 'completed');
-  while (forgotten.length >= atOnce);
+function deliveryJob(key: string, text: string): NewJob {
+  const delivery = JSON.parse(text) as Planned;
+  const data: DeliveryJob = { ...delivery, failures: {} };
+  const delay = Math.max(0, Math.ceil(delivery.dueAt - Date.now()));
+  return { name: 'deliver', data, opts: { jobId: key, delay, removeOnComplete: true, ...OWN_ATTEMPTS } };
 }
 
 interface Delivering {

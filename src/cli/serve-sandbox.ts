@@ -91,7 +91,11 @@ export async function serveSandbox(options: ServiceOptions, first: { people: num
       log.info({ ranges: allowedRanges.map(formatRange).join(', ') }, 'callbacks may lie in these blocks of addresses');
     const queues = await openQueues({ url: settings.queueUrl, folder: join(folder, 'queue'), prefix: 'service', log });
     closing.push(queues.close);
-    const deliveries = openDeliveries({ queues, webhooks, delayMs: options.deliveryDelay * 1000, timeScale, log });
+    const deliveries = openDeliveries({
+      ...{ queues, webhooks, timeScale, log },
+      folder: join(folder, 'deliveries'),
+      delayMs: options.deliveryDelay * 1000,
+    });
     closing.push(deliveries.close);
     const { announce } = deliveries;
     const { fault: faults = createFaultSwitches(), deliveryDelay, clockSpeed: speed } = options;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type Change, forgetDelivered, openDeliveries } from '../../jobs/deliver-event.ts';
+import { type Change, openDeliveries } from '../../jobs/deliver-event.ts';
 import type { Operation } from '../../schema/webhook.ts';
 import { createLog, silentLog } from '../../src/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
@@ -48,7 +48,11 @@ describe.each(['embedded', 'redis'] as const)('deliveries, %s', kind => {
       const logged: string[] = [];
       const log = createLog({ level: 'debug', pretty: false, stream: { write: line => void logged.push(line) } });
       const webhooks = openTestWebhooks({ ...rest, folder, timeScale: 1 });
-      const { announce, close } = openDeliveries({ queues, webhooks, delayMs, timeScale, log, random: () => 0.5 });
+      const { announce, close } = openDeliveries({
+        ...{ queues, webhooks, delayMs, timeScale, log },
+        folder: join(folder, 'deliveries'),
+        random: () => 0.5,
+      });
       onTestFinished(() => close({ graceMs: 0 }));
       return {
         folder,
@@ -99,32 +103,32 @@ describe.each(['embedded', 'redis'] as const)('deliveries, %s', kind => {
       expect(objects(callback).sort()).toEqual(['object-1', 'object-2', 'object-3']);
     });
 
-    test('what was delivered longer ago is forgotten', async () => {
+    test('what is due survives a queue that was emptied, while nobody was there and while it waits', async () => {
       const callback = await startCallback();
-      const { announce, subscribe, queue, counts } = await open();
-      await subscribe(callback.url);
-      await announce([change('1')]);
-      await until('it is done', async () => callback.received.length === 1 && (await counts()).active === 0);
-      await forgetDelivered(queues, queue, 60_000);
-      await announce([change('1')]);
-      expect((await counts()).waiting).toBe(0);
-      await sleep(5);
-      await forgetDelivered(queues, queue, 0);
-      await announce([change('1')]);
-      await until('it comes again', () => callback.received.length === 2);
+      const first = await open({ delayMs: 1_500 });
+      await first.subscribe(callback.url);
+      await first.announce([change('1'), change('2')]);
+      await until('they are queued', async () => (await first.counts()).delayed === 2);
+      await first.close();
+      await queues.queue(first.queue).obliterate({ force: true });
+      const second = await open({ folder: first.folder, delayMs: 60_000 });
+      await until('both are delivered', () => callback.received.length === 2);
+      expect(objects(callback).sort()).toEqual(['object-1', 'object-2']);
+
+      await second.announce([{ ...change('3'), delayMs: 2_000 - 60_000 }]);
+      await until('it is queued', async () => (await second.counts()).delayed === 1);
+      await queues.queue(second.queue).drain(true);
+      await until('it is delivered', () => callback.received.length === 3);
+      expect((await second.counts()).failed).toBe(0);
     });
 
-    test('what was delivered is forgotten to the last, also when that is more than goes at once', async () => {
+    test('what a version without an outbox left in the queue is delivered', async () => {
       const callback = await startCallback();
-      const { announce, subscribe, queue, counts } = await open();
-      await subscribe(callback.url);
-      const changes = ['1', '2', '3', '4', '5'].map(id => change(id));
-      await announce(changes);
-      const completed = () => queues.queue(queue).getCompletedCount();
-      await until('all are done', async () => (await completed()) === 5);
-      await sleep(5);
-      await forgetDelivered(queues, queue, 0, 2);
-      expect([await completed(), (await counts()).failed]).toEqual([0, 0]);
+      const { subscribe, queue } = await open();
+      const subscriptionId = await subscribe(callback.url);
+      const data = { subscriptionId, event: change('1').event, failures: {} };
+      await queues.add(queue, 'deliver', data, { jobId: `event-1-${subscriptionId}` });
+      await until('it is delivered', () => callback.received.length === 1);
     });
 
     test('an id that no queue could hold is refused', async () => {
@@ -339,7 +343,7 @@ test.skipIf(!hasRedis)('two services at one Redis do not mix', async () => {
       { callback_url: callback.url, event_type: 'create', data_type: 'sleep' },
       async () => {},
     );
-    return openDeliveries({ queues, webhooks, delayMs: 0, timeScale: 1, log: silentLog });
+    return openDeliveries({ queues, webhooks, folder: makeFolder(), delayMs: 0, timeScale: 1, log: silentLog });
   };
   const [one, other] = [await startCallback(), await startCallback()];
   const [first, second] = [await open(one), await open(other)];
