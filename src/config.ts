@@ -37,7 +37,7 @@ const declared = {
     '`1`: RINGNECK_SERVICE_URL may be `http:` on another host, where everybody on the way can read the tokens',
     oneOf(['0', '1']),
   ),
-  data: required('RINGNECK_DATA', './data', 'data folder: warehouse, snapshot, secret key, queue, the service’s state', path),
+  data: required('RINGNECK_DATA', './data', 'data folder: warehouse, snapshot, secret key, inbox, queue, the service’s state', path),
   queueUrl: secret(
     optional('RINGNECK_QUEUE_URL', '`redis://…`; without one the queue runs embedded in the data folder', queueUrl, 'embedded'),
   ),

@@ -105,6 +105,7 @@ test('the columns of the tables that others rely on are those of INTERFACES', ()
     'committed_at',
     'requests',
     'documents',
+    'removed',
     'outcome',
     'reason',
     'rows_by_day',
