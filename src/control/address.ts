@@ -108,7 +108,11 @@ function isOurs(found: Stats | undefined): boolean {
 }
 
 function find(path: string): Stats | undefined {
-  return lstatSync(path, { throwIfNoEntry: false });
+  try {
+    return lstatSync(path);
+  } catch {
+    return undefined;
+  }
 }
 
 function readLink(path: string): string | undefined {

@@ -6,8 +6,12 @@ export function findWarehouseIdentity(folder: string): string | undefined {
   return findIdentity(join(folder, 'warehouse.duckdb')) ?? findIdentity(folder);
 }
 
-/** Device and inode of what a path leads to. */
+/** Device and inode of what a path leads to; undefined where nothing is to be seen. */
 export function findIdentity(path: string): string | undefined {
-  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return stats && `${stats.dev}:${stats.ino}`;
+  try {
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    return undefined;
+  }
 }

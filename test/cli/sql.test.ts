@@ -227,7 +227,7 @@ test('a data folder that cannot be made or written is one line', async () => {
   const mounted = join(folder, 'read-only');
   mkdirSync(mounted);
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro,size=1m', 'tmpfs', mounted], { stdio: 'ignore' });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro,size=1m,mode=700', 'tmpfs', mounted], { stdio: 'ignore' });
   } catch {
     // A container without the right to mount.
     return;
