@@ -81,7 +81,7 @@ const declared = {
   heartRatePath: required(
     'RINGNECK_HEART_RATE_PATH',
     'auto',
-    '`auto`: the plain path, and the path of 4.3 where the service never had that one; or a path',
+    '`auto`: the plain path, and the path of 4.3 where the service says twice that it does not have that one and never answered there; or a path',
     matching(/^(auto|\/[^\s?#]*)$/, '“auto” or a path that begins with “/”'),
   ),
   callbackUrl: optional('RINGNECK_CALLBACK_URL', 'webhooks: where the service reaches `/webhook` of `up`, the whole address', callbackUrl),
