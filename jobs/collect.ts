@@ -6,11 +6,13 @@ import type { Account } from './accounts.ts';
 import { findAccount } from './accounts.ts';
 import type { WindowResult } from './collections.ts';
 import { delay } from './delay.ts';
+import { askForAddress, offersAnything } from './not-offered.ts';
 import type { Outcome } from './outcome.ts';
 import { ATTEMPTS, decide } from './outcome.ts';
-import { kindOf, park } from './park.ts';
+import { kindOf, park, type Refused } from './park.ts';
 import type { Pipeline } from './pipeline.ts';
 import { isRefusal } from './probe.ts';
+import { confirmsRefusal, refuteRefusal } from './refusals.ts';
 import type { Run } from './run.ts';
 import { collectQueue } from './runs.ts';
 import { type WindowJob, windowEntry } from './windows.ts';
@@ -18,12 +20,14 @@ import { type WindowJob, windowEntry } from './windows.ts';
 /** Waiting for answers is the cost of a real network: windows run side by side, each token's requests are bounded by its gate. */
 const CONCURRENCY = 24;
 
+const ONCE = ', for the first time: what a later run is answered decides, a minute later at the earliest';
+
 /** How long a window waits for the place that another one of its account has. */
 const PLACE_MS = 1_000;
 
 /** Starts working off the windows of all runs. */
 export async function startCollecting(pipeline: Pipeline): Promise<void> {
-  const probing = new Map<string, Promise<void>>();
+  const probing = new Map<string, Promise<Refused>>();
   pipeline.queues.worker<WindowJob>(
     await collectQueue(pipeline.warehouse),
     (job, lock) => attempt(pipeline, job as Job<WindowJob>, lock, probing),
@@ -36,7 +40,7 @@ async function attempt(
   pipeline: Pipeline,
   job: Job<WindowJob>,
   lock: string | undefined,
-  probing: Map<string, Promise<void>>,
+  probing: Map<string, Promise<Refused>>,
 ): Promise<void> {
   try {
     await collect(pipeline, job, lock, probing);
@@ -54,7 +58,7 @@ async function collect(
   pipeline: Pipeline,
   job: Job<WindowJob>,
   lock: string | undefined,
-  probing: Map<string, Promise<void>>,
+  probing: Map<string, Promise<Refused>>,
 ): Promise<void> {
   const window = job.data;
   const run = pipeline.runs.find(window.runId);
@@ -75,7 +79,7 @@ async function collectInPlace(
   run: Run,
   job: Job<WindowJob>,
   lock: string | undefined,
-  probing: Map<string, Promise<void>>,
+  probing: Map<string, Promise<Refused>>,
 ): Promise<void> {
   const window = job.data;
   const account = await findAccount(pipeline.warehouse, window.userId);
@@ -103,7 +107,7 @@ async function resolve(
   lock: string | undefined,
   account: Account,
   error: unknown,
-  probing: Map<string, Promise<void>>,
+  probing: Map<string, Promise<Refused>>,
 ): Promise<void> {
   // Its attempts are for what may be wrong with the window.
   if (isDiskFull(error)) return delay(job, lock, pipeline.runs.findDiskWait() ?? PLACE_MS);
@@ -115,28 +119,68 @@ async function resolve(
       return delay(job, lock, decision.ms);
     case 'retry':
       throw error;
-    case 'park':
+    case 'confirm':
       try {
-        await park(pipeline, account, error, probing);
+        return await confirmNotOffered(pipeline, run, job, lock, error);
+      } catch (unclear) {
+        if (unclear === error || unclear instanceof DelayedError) throw unclear;
+        return resolve(pipeline, run, job, lock, account, unclear, probing);
+      }
+    case 'park': {
+      let refused: Refused;
+      try {
+        refused = await park(pipeline, account, error, probing);
       } catch (unclear) {
         // What the refusal means is unknown while the probe has no answer: that is decided as the probe's own error.
         return resolve(pipeline, run, job, lock, account, unclear, probing);
       }
-      return settle(pipeline, run, job.data, 'not_authorised', messageOf(error), kindOf(error), detailOf(error));
+      if (refused === 'account' || (await confirmsRefusal(pipeline, job.data, account))) {
+        return settle(pipeline, run, job.data, 'not_authorised', messageOf(error), kindOf(error), detailOf(error));
+      }
+      return settle(pipeline, run, job.data, 'suspicious', `${messageOf(error)}${ONCE}`, 'suspicious', detailOf(error));
+    }
     case 'settle':
       return settle(pipeline, run, job.data, decision.outcome, decision.reason, kindOf(error), detailOf(error));
   }
 }
 
-async function collectWindow(pipeline: Pipeline, run: Run, window: WindowJob, token: string | undefined): Promise<void> {
+/** A collection is not offered once it has said 404 twice, where the service offers anything at all: else the address is wrong. */
+async function confirmNotOffered(
+  pipeline: Pipeline,
+  run: Run,
+  job: Job<WindowJob>,
+  lock: string | undefined,
+  notFound: unknown,
+): Promise<void> {
+  const window = job.data;
+  const { client } = pipeline;
+  const waitMs = run.notFounds.note(window, pipeline.secondLookMs);
+  if (waitMs > 0) return delay(job, lock, waitMs);
+  const token = pipeline.tokens.find(window.userId);
+  if (token === undefined) throw notFound;
+  const offers = client.hasAnswered() || (await run.notFounds.askOffers(() => offersAnything(pipeline, token)));
+  if (!offers) return run.fail(window, 'wrong_address', askForAddress(client.address, window.userId));
+  const collection = pipeline.collections.find(({ name }) => name === window.collection);
+  if (collection?.collectNotOffered) return collectWindow(pipeline, run, window, token, 'collectNotOffered');
+  return settle(pipeline, run, window, 'not_offered', messageOf(notFound), kindOf(notFound), detailOf(notFound));
+}
+
+async function collectWindow(
+  pipeline: Pipeline,
+  run: Run,
+  window: WindowJob,
+  token: string | undefined,
+  how: 'collect' | 'collectNotOffered' = 'collect',
+): Promise<void> {
   const collection = pipeline.collections.find(({ name }) => name === window.collection);
   if (!collection) return settle(pipeline, run, window, 'failed', `no collection ${window.collection} in this version`);
   // No refusal of the service's: with a token, or at the address that it was given for, the same window is read again.
   if (!token) return settle(pipeline, run, window, 'failed', pipeline.tokens.whyMissing(window.userId));
   const share = run.brake.share(pipeline.warehouse, window);
+  let answered = false;
   let result: WindowResult;
   try {
-    result = await collection.collect(window, {
+    result = await collection[how]!(window, {
       pipeline,
       token,
       signal: run.signal,
@@ -144,6 +188,7 @@ async function collectWindow(pipeline: Pipeline, run: Run, window: WindowJob, to
       share,
       expectsEvents: run.request.kind !== 'backfill',
       onAnswer: () => {
+        answered = true;
         run.progress.requests++;
       },
       onStored: (counts, documents) => run.count(counts, documents),
@@ -152,6 +197,8 @@ async function collectWindow(pipeline: Pipeline, run: Run, window: WindowJob, to
   } catch (error) {
     share.giveBack();
     throw error;
+  } finally {
+    if (answered) await refuteRefusal(pipeline, window);
   }
   if (result.outcome !== 'complete') share.giveBack();
   if (result.outcome === 'complete') await run.settle(window, 'complete', undefined, 'complete');

@@ -1,12 +1,14 @@
 import { heartRate } from '../schema/heart-rate.ts';
 import { addDays } from '../schema/instant.ts';
 import type { Resource } from '../schema/resource.ts';
+import { isAskable } from '../src/client/base-url.ts';
 import type { RequestMoments } from '../src/client/client.ts';
 import { ServiceError } from '../src/client/error.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import type { Counts, DocumentChange } from '../src/warehouse/store-documents.ts';
 import { quoteText } from '../src/warehouse/tables.ts';
 import type { RawHeartRate, Warehouse } from '../src/warehouse/warehouse.ts';
+import { hasTrustedRoute } from './events/document-fetches.ts';
 import { withdrawGenerated } from './generated-heart-rate.ts';
 import type { Pipeline } from './pipeline.ts';
 import { ACCEPT, isTooMany, type RemovalShare, TOO_MANY_IN_RUN } from './removal-brake.ts';
@@ -59,6 +61,8 @@ export interface Collection {
   dataType: string | undefined;
   /** Reads one window from the service into the warehouse, window row included. Throws ServiceError. */
   collect(window: Window, context: CollectContext): Promise<WindowResult>;
+  /** The same where the service is known not to offer the collection, but what is in it may be found otherwise. */
+  collectNotOffered?(window: Window, context: CollectContext): Promise<WindowResult>;
 }
 
 /**
@@ -68,13 +72,15 @@ export interface Collection {
 const WIDENED_DAYS = 2;
 
 export function documentCollection(resource: Resource): Collection {
+  const { namedBy } = resource;
   return {
     name: resource.name,
     windowDays: resource.dated ? 90 : undefined,
     newestDay: resource.dated ? 'max(day)::VARCHAR' : undefined,
     dataType: resource.dataType,
     collect: (window, context) =>
-      resource.dated ? collectDocuments(resource, window, context) : collectUndated(resource, window, context),
+      resource.dated ? collectDocuments(resource, window, context) : collectPages(resource, window.userId, undefined, context),
+    ...(namedBy ? { collectNotOffered: (window, context) => storeNamed(resource, namedBy, window.userId, context) } : {}),
   };
 }
 
@@ -169,16 +175,7 @@ async function collectPages(
   }
 }
 
-/** A collection without dates is read whole. Where it is not offered, the documents that others name are read one by one. */
-async function collectUndated(resource: Resource, { userId }: Window, context: CollectContext): Promise<WindowResult> {
-  try {
-    return await collectPages(resource, userId, undefined, context);
-  } catch (error) {
-    if (!(error instanceof ServiceError && error.kind === 'not_found') || !resource.namedBy) throw error;
-    return await storeNamed(resource, resource.namedBy, userId, context);
-  }
-}
-
+/** Reads the documents that others name one by one. */
 async function storeNamed(
   resource: Resource,
   namedBy: { resource: string; field: string },
@@ -204,8 +201,11 @@ async function storeNamed(
         answer.done();
       }
     } catch (error) {
-      // A document that a night names may be gone: its neighbours are still wanted.
       if (!(error instanceof ServiceError && error.kind === 'not_found')) throw error;
+      if (!hasTrustedRoute(client, resource)) {
+        throw new ServiceError('unavailable', error.route, 'answered 404 where it has never answered', { status: 404 });
+      }
+      // A document that a night names may be gone: its neighbours are still wanted.
       result.requests++;
     }
   }
@@ -222,7 +222,7 @@ async function readNamed(
   const rows = await warehouse.read(
     `SELECT DISTINCT "${field}" FROM "${resource}" WHERE user_id = ${quoteText(userId)} AND "${field}" IS NOT NULL ORDER BY 1`,
   );
-  return rows.map(([id]) => id as string);
+  return rows.map(([id]) => id as string).filter(isAskable);
 }
 
 /** Exact windows, not widened; their rows are replaced once, after the last page. */

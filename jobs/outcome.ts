@@ -8,6 +8,8 @@ export type Decision =
   | { do: 'retry' }
   /** Leaves the worker and comes back, without consuming an attempt. */
   | { do: 'wait'; ms: number }
+  /** The collection may not be offered: said once, that proves nothing. */
+  | { do: 'confirm' }
   /** The account or the collection is not to be asked again: which of them, a probe tells. */
   | { do: 'park' }
   | { do: 'settle'; outcome: Outcome; reason: string };
@@ -18,7 +20,7 @@ export const ATTEMPTS = 3;
 const BY_KIND: Record<ServiceErrorKind, Decision['do'] | Outcome> = {
   unauthorized: 'park',
   forbidden: 'park',
-  not_found: 'not_offered',
+  not_found: 'confirm',
   rate_limited: 'wait',
   unavailable: 'retry',
   malformed: 'retry',
@@ -46,8 +48,9 @@ export function decide(error: unknown, attemptsMade: number): Decision {
   switch (what) {
     case 'wait':
       return { do: 'wait', ms: known?.retryAfterMs ?? WAIT_MS };
+    case 'confirm':
     case 'park':
-      return { do: 'park' };
+      return { do: what };
     case 'retry':
       if (attemptsMade + 1 < ATTEMPTS) return { do: 'retry' };
       return { do: 'settle', outcome: 'failed', reason: messageOf(error) };

@@ -6,26 +6,36 @@ import { isRefusal, probeAccount } from './probe.ts';
 
 export const kindOf = (error: unknown) => (error instanceof ServiceError ? error.kind : 'not_stored');
 
+/** What a refusal concerns: all of the account, which is parked then, or one collection. */
+export type Refused = 'account' | 'collection';
+
 /**
  * A refusal may mean a dead token, a lapsed membership, or one missing permission: one probe of a base collection tells, for all
  * jobs of the account that are refused at the same time. Throws when the probe gets no clear answer.
  */
-export async function park(pipeline: Pipeline, account: Account, refusal: unknown, probing: Map<string, Promise<void>>): Promise<void> {
-  const probe = async () => {
+export async function park(
+  pipeline: Pipeline,
+  account: Account,
+  refusal: unknown,
+  probing: Map<string, Promise<Refused>>,
+): Promise<Refused> {
+  const probe = async (): Promise<Refused> => {
     try {
       await probeAccount(pipeline, pipeline.tokens.find(account.userId) ?? '');
       pipeline.log.warn({ account: account.userId, kind: kindOf(refusal) }, 'the service refuses one collection of the account');
+      return 'collection';
     } catch (error) {
       if (!isRefusal(error)) throw error;
       // Its user may have paused or removed it meanwhile.
       const current = await findAccount(pipeline.warehouse, account.userId);
-      if (current?.state !== 'active') return;
+      if (current?.state !== 'active') return 'account';
       await setAccountState(pipeline.warehouse, current, 'parked', `${error.kind}: ${error.message}`);
       pipeline.log.warn({ account: account.userId, kind: error.kind }, 'the service refuses the account: parked');
       pipeline.onFailure({ reason: 'account_parked', user: account.userId, message: error.message });
+      return 'account';
     }
   };
   const running = probing.get(account.userId) ?? probe().finally(() => probing.delete(account.userId));
   probing.set(account.userId, running);
-  await running;
+  return running;
 }

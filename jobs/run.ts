@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { formatDay, MICROS_PER_DAY } from '../schema/instant.ts';
 import type { Counts } from '../src/warehouse/store-documents.ts';
+import { NotFounds } from './not-offered.ts';
 import type { Outcome } from './outcome.ts';
 import type { RemovalBrake } from './removal-brake.ts';
 import type { DayRange, PlannedWindow, WindowJob } from './windows.ts';
@@ -80,6 +81,7 @@ export class Run {
   readonly request: RunRequest;
   /** How much of what is stored the run takes away. */
   readonly brake: RemovalBrake;
+  readonly notFounds = new NotFounds();
   readonly progress: Progress;
   readonly failures: Failure[] = [];
   readonly done: Promise<RunSummary>;
@@ -103,6 +105,7 @@ export class Run {
   readonly #stopping = new AbortController();
   readonly #parts: RunParts;
   #ended = false;
+  #failedFor: string | undefined;
   #claimed = false;
   #resolve!: (summary: RunSummary) => void;
   #reject!: (error: unknown) => void;
@@ -297,9 +300,27 @@ export class Run {
     }
   }
 
+  /** Stops reading, because what is wrong with this window is wrong with all that are left: they have failed for this reason. */
+  async fail({ userId, collection }: WindowJob, kind: string, message: string): Promise<void> {
+    if (this.signal.aborted) return;
+    const { from, to } = this.request;
+    this.#failedFor = message;
+    this.failures.push({ user_id: userId, collection, from, to, kind, message });
+    this.progress.windows.failed = this.progress.windows.planned - this.progress.windows.done;
+    await this.#end();
+  }
+
+  /** What all windows without an outcome have failed for. */
+  get failedFor(): string | undefined {
+    return this.#failedFor;
+  }
+
   /** Stops reading; what is not yet read is marked as stopped and waits for the same command. */
   async stop(): Promise<void> {
-    if (this.signal.aborted) return;
+    if (!this.signal.aborted) await this.#end();
+  }
+
+  async #end(): Promise<void> {
     this.#stopping.abort();
     this.#queue.clear();
     this.#waiting.clear();
@@ -318,7 +339,7 @@ export class Run {
   }
 
   get state(): RunSummary['state'] {
-    if (this.signal.aborted) return 'stopped';
+    if (this.signal.aborted && this.#failedFor === undefined) return 'stopped';
     return this.failures.length ? 'failed' : 'complete';
   }
 

@@ -377,7 +377,7 @@ export class Runs {
           // Of a run that came to its end only a window that could not be noted is left.
           run.state === 'stopped'
             ? { outcome: 'stopped' }
-            : { outcome: 'failed', reason: 'its outcome could not be noted', committedAt: warehouse.moments.next() },
+            : { outcome: 'failed', reason: run.failedFor ?? 'its outcome could not be noted', committedAt: warehouse.moments.next() },
         ),
       ),
     );

@@ -44,16 +44,18 @@ export async function readSuspicions(
 /**
  * Notes what was seen, unless it was noted before.
  * @param nowMicros by the clock of this machine: proofs lie apart in time, whatever order requests had
+ * @param notBefore what was noted before does not count any more
  * @returns since when it is known
  */
 export async function noteSuspicion(
   warehouse: Pick<Warehouse, 'read' | 'record'>,
   suspicion: Suspicion,
   nowMicros: number,
+  notBefore = Number.NEGATIVE_INFINITY,
 ): Promise<number> {
   const known = await findSuspicion(warehouse, suspicion);
   // A clock that was set back must not keep the second proof from ever counting.
-  if (known !== undefined && known <= nowMicros) return known;
+  if (known !== undefined && known >= notBefore && known <= nowMicros) return known;
   await warehouse.record([suspicionEntry(suspicion, nowMicros)]);
   return nowMicros;
 }

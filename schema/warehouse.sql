@@ -795,12 +795,14 @@ COMMENT ON COLUMN "sync"."drift"."example" IS 'Where in a document it was seen, 
 CREATE TABLE "sync"."routes" (
   route       VARCHAR,
   last_status BIGINT,
-  last_200_at TIMESTAMP
+  last_200_at TIMESTAMP,
+  service     VARCHAR
 );
 COMMENT ON TABLE "sync"."routes" IS 'What the routes of the service answered';
 COMMENT ON COLUMN "sync"."routes"."route" IS 'Method and path, with {document_id} for an id';
 COMMENT ON COLUMN "sync"."routes"."last_status" IS 'The last status code';
 COMMENT ON COLUMN "sync"."routes"."last_200_at" IS 'When it last answered 200, UTC';
+COMMENT ON COLUMN "sync"."routes"."service" IS 'The base address of the service: what another one answered says nothing of this one';
 
 CREATE TABLE "sync"."accounts" (
   user_id         VARCHAR,

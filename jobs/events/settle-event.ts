@@ -6,7 +6,7 @@ import { storable } from '../../src/warehouse/parse-document.ts';
 import { type Account, createAccountFinder } from '../accounts.ts';
 import { wasErased } from '../erase-ids.ts';
 import { decide } from '../outcome.ts';
-import { park } from '../park.ts';
+import { park, type Refused } from '../park.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { createPlaces } from '../places.ts';
 import { type AbsentDelays, findRange, settleAbsent } from './absent-documents.ts';
@@ -48,7 +48,7 @@ export function createSettle(
   /** Routes that answered 404 and that the service may not have: where one of them is meant the range is read at once. */
   const unknownRoutes = new Set<string>();
   const triedRoutes = new Set<string>();
-  const probing = new Map<string, Promise<void>>();
+  const probing = new Map<string, Promise<Refused>>();
 
   async function settle(accepted: AcceptedEvent): Promise<{ userId: string | null; step: Step }> {
     const { event } = accepted;
@@ -117,13 +117,15 @@ export function createSettle(
     const later = (step: number): Step => ({ again: delays.failed[step]!, tries: { ...tries, failures: tries.failures + 1 } });
     const retry = async (): Promise<Step> => {
       if (tries.failures < delays.failed.length) return later(tries.failures);
-      const isSilent = isOfService(error) && error.kind !== 'not_found';
-      return note(isSilent ? `the service did not answer: ${messageOf(error)}` : messageOf(error));
+      return note(isOfService(error) ? `the service did not answer: ${messageOf(error)}` : messageOf(error));
     };
     const decision = decide(error, 0);
     switch (decision.do) {
       case 'wait':
         return { again: decision.ms, tries };
+      case 'confirm':
+        // The range of a type that the service may not have: said twice it is its word, and the next sweep asks all the same.
+        return tries.failures ? note(messageOf(error)) : later(0);
       case 'retry':
         return retry();
       case 'park':
@@ -140,8 +142,6 @@ export function createSettle(
         if (decision.outcome === 'stopped') throw error;
         // A full disk, a key that is wrong: it ends, and what is to be stored waits for that.
         if (!isOfService(error)) return later(Math.min(tries.failures, delays.failed.length - 1));
-        // The range of a type that the service may not have: said once it proves nothing.
-        if (error.kind === 'not_found') return retry();
         return note(decision.reason);
     }
   }

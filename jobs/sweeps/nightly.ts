@@ -3,7 +3,9 @@ import { MICROS_PER_DAY } from '../../schema/instant.ts';
 import { ServiceError } from '../../src/client/error.ts';
 import { messageOf } from '../../src/errors.ts';
 import { listAccounts, setAccountState } from '../accounts.ts';
+import { takeUpParked } from '../events/take-up.ts';
 import type { Pipeline } from '../pipeline.ts';
+import { askRefused } from '../refusals.ts';
 import type { Schedule } from './schedule.ts';
 import { SWEEP_PATIENCE_MS, type Sweep, startSweep, sweepOnSchedule } from './sweep.ts';
 
@@ -23,11 +25,13 @@ export async function startNightly(pipeline: Pipeline, days: number, acceptDelet
 }
 
 /**
- * Before a night each account that was parked by 403 is asked with one request: a membership that was renewed un-parks it. And sweeps of
- * long ago are forgotten.
+ * Before a night each account that was parked by 403 is asked with one request: a membership that was renewed un-parks it. So is each
+ * collection that was refused. And sweeps of long ago are forgotten.
  */
 async function tidyUp(pipeline: Pipeline): Promise<void> {
   await askForbidden(pipeline);
+  await askRefused(pipeline);
+  await takeUpParked(pipeline);
   await forgetSweeps(pipeline);
 }
 

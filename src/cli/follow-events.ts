@@ -1,4 +1,5 @@
 import { createAccept } from '../../jobs/accept-event.ts';
+import { takeUpParked } from '../../jobs/events/take-up.ts';
 import { type EventLine, type Fetching, startFetching } from '../../jobs/fetch-document.ts';
 import { startSchedules } from '../../jobs/sweeps/schedules.ts';
 import type { WebhookOptions } from '../receiver/webhook.ts';
@@ -53,6 +54,7 @@ export async function followEvents(owner: Owner): Promise<Following> {
       });
       // What an earlier process accepted is worked off also where webhooks are configured no more.
       fetching = await startFetching(pipeline, { onHeartRate: schedules.requestHeartRate, ...(onEvent ? { onEvent } : {}) });
+      void takeUpParked(pipeline);
       keeper?.start();
       return {
         async close() {

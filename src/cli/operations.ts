@@ -11,6 +11,7 @@ import {
 } from '../../jobs/accounts.ts';
 import { prepareRequest, type Skipped } from '../../jobs/backfill.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
+import { takeUpParked } from '../../jobs/events/take-up.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
 import { probeAccount } from '../../jobs/probe.ts';
 import type { Progress, RunRequest, RunSummary } from '../../jobs/run.ts';
@@ -22,6 +23,7 @@ import type { DayRange } from '../../jobs/windows.ts';
 import { ServiceError } from '../client/error.ts';
 import type { OperationContext } from '../control/operations.ts';
 import { messageOf, shownMessageOf, UsageError } from '../errors.ts';
+import { quoteText } from '../warehouse/tables.ts';
 import { coverageOperations } from './coverage/operations.ts';
 import { doctorOperations } from './doctor/examine.ts';
 import { eraseOperations } from './erase/operations.ts';
@@ -150,7 +152,9 @@ export function operationsOf(owner: Owner) {
         since: warehouse.moments.next(),
       };
       await warehouse.record([accountEntry(account)]);
-      return greet(owner, account, token);
+      const report = await greet(owner, account, token);
+      await takeUpEvents(owner);
+      return report;
     },
 
     async mapAccount({ name, serviceUser }: { name: string; serviceUser: string }): Promise<AccountReport> {
@@ -179,7 +183,9 @@ export function operationsOf(owner: Owner) {
     },
 
     async resumeAccount({ name }: { name: string }): Promise<AccountReport> {
-      return reportOf(await setAccountState(warehouse, await getAccount(warehouse, name), 'active', null));
+      const resumed = await setAccountState(warehouse, await getAccount(warehouse, name), 'active', null);
+      await takeUpEvents(owner);
+      return reportOf(resumed);
     },
 
     async mirrorToken({ name }: { name: string }): Promise<{ user_id: string; token: string }> {
@@ -197,7 +203,7 @@ export function operationsOf(owner: Owner) {
           waiting: (await owner.inbox()).size,
         }),
         snapshot: { at: modifiedAt(owner.settings.snapshot) },
-        heart_rate_path: await readHeartRatePath(warehouse),
+        heart_rate_path: await readHeartRatePath(warehouse, owner.settings.serviceUrl),
         drift: await reportDrift({ warehouse, now }),
       };
     },
@@ -205,6 +211,12 @@ export function operationsOf(owner: Owner) {
 }
 
 export type OwnerOperations = ReturnType<typeof operationsOf>;
+
+/** Where events are worked off, those that were parked with their account are taken up at once; elsewhere at the next start of `up`. */
+async function takeUpEvents({ opened }: Owner): Promise<void> {
+  const pipeline = await opened?.catch(() => undefined);
+  if (pipeline) await takeUpParked(pipeline);
+}
 
 function nobodyToAsk(skipped: readonly Skipped[]): Error {
   const names = skipped.map(({ user_id, state, reason }) => `${user_id} is ${state}${reason ? ` (${reason})` : ''}`);
@@ -277,9 +289,10 @@ async function countPlanned(warehouse: Owner['warehouse']): Promise<number> {
 }
 
 /** Which heart-rate path last answered: the sandbox one only where the plain one never did. */
-async function readHeartRatePath(warehouse: Owner['warehouse']): Promise<string | null> {
+async function readHeartRatePath(warehouse: Owner['warehouse'], service: string | undefined): Promise<string | null> {
   const rows = await warehouse.read(
-    `SELECT route FROM sync.routes WHERE route LIKE '%/heartrate' AND last_200_at IS NOT NULL ORDER BY last_200_at DESC LIMIT 1`,
+    `SELECT route FROM sync.routes WHERE route LIKE '%/heartrate' AND last_200_at IS NOT NULL
+     AND coalesce(service = ${quoteText(service ?? '')}, true) ORDER BY last_200_at DESC LIMIT 1`,
   );
   return rows[0] ? (rows[0][0] as string).replace(/^GET /, '') : null;
 }

@@ -28,12 +28,15 @@ export interface OwnerOptions {
   resources?: readonly Resource[];
   /** Before a window's second attempt. */
   retryDelayMs?: number;
+  /** Between the two 404s by which a collection is not offered. */
+  secondLookMs?: number;
   /** How the client waits and gives up. */
   client?: Pick<ClientOptions, 'sleep' | 'retries' | 'maxWaitMs' | 'deadlineMs'>;
   now?: () => number;
 }
 
 const RETRY_DELAY_MS = 5_000;
+const SECOND_LOOK_MS = 5_000;
 const WEBHOOK_SETTINGS = 'RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET, RINGNECK_VERIFICATION_TOKEN';
 
 /** The process that owns the data folder, with what it has open. Client and queue are loaded and opened when first needed. */
@@ -129,7 +132,7 @@ export class Owner {
       requestsPerToken: settings.requestsPerToken,
       reservedForLive: settings.webhooks ? 1 : 0,
       heartRatePath: settings.heartRatePath,
-      routes: await openRouteMemory(warehouse, now, onError),
+      routes: await openRouteMemory(warehouse, this.#serviceUrl, now, onError),
       onWait: () => {
         void this.#pipeline?.then(({ runs }) => {
           for (const run of runs.active()) run.progress.waits++;
@@ -208,6 +211,7 @@ export class Owner {
       settledDays: settings.settledDays,
       requestsPerToken: settings.requestsPerToken,
       retryDelayMs: this.#options.retryDelayMs ?? RETRY_DELAY_MS,
+      secondLookMs: this.#options.secondLookMs ?? SECOND_LOOK_MS,
       now,
       log,
       onFailure: this.onFailure,

@@ -96,6 +96,10 @@ export interface Client {
   probe(token: string, signal?: AbortSignal): Promise<void>;
   /** How many attempts were sent. */
   readonly requests: number;
+  /** The base address. */
+  readonly address: string;
+  /** Whether any route of the service has ever answered 200. */
+  hasAnswered(): boolean;
   /** Where heart rate is read; undefined until it is known. */
   readonly heartRatePath: string | undefined;
   /** Stops what is under way and closes the connections. */
@@ -110,7 +114,8 @@ const probed = resources.find(resource => resource.dated && resource.specified.i
 export function createClient(options: ClientOptions): Client {
   const { clock, now = steadyNow, heartRatePath = 'auto' } = options;
   const heartRateSetting = heartRatePath === 'auto' ? 'auto' : parsePath(heartRatePath, 'RINGNECK_HEART_RATE_PATH');
-  const transport = createTransport(parseBaseUrl(options.baseUrl), {
+  const address = parseBaseUrl(options.baseUrl);
+  const transport = createTransport(address, {
     deadlineMs: options.deadlineMs ?? 60_000,
     maxResponseBytes: options.maxResponseBytes ?? 64 * 1024 * 1024,
     connections: options.connections ?? 128,
@@ -212,6 +217,8 @@ export function createClient(options: ClientOptions): Client {
       const range = { token, from: today, to: today };
       for await (const _ of this.documents(probed, { ...range, signal })) return;
     },
+    address: address.origin + address.path,
+    hasAnswered: () => routes.hasAnsweredAny(),
     get requests() {
       return requests;
     },

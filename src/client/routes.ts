@@ -2,6 +2,8 @@
 export interface RouteMemory {
   /** Whether the route has ever answered 200 at this service; true as soon as that was noted. */
   hasAnswered(route: string): boolean;
+  /** Whether any route has. */
+  hasAnsweredAny(): boolean;
   note(route: string, status: number): void;
 }
 
@@ -10,6 +12,7 @@ export function createRouteMemory(): RouteMemory {
   const answered = new Set<string>();
   return {
     hasAnswered: route => answered.has(route),
+    hasAnsweredAny: () => answered.size > 0,
     note(route, status) {
       if (status === 200) answered.add(route);
     },

@@ -206,6 +206,7 @@ const SYNC: readonly Table[] = [
       column('route', 'VARCHAR', 'Method and path, with {document_id} for an id'),
       column('last_status', 'BIGINT', 'The last status code'),
       column('last_200_at', 'TIMESTAMP', 'When it last answered 200, UTC'),
+      column('service', 'VARCHAR', 'The base address of the service: what another one answered says nothing of this one'),
     ],
   },
   {

@@ -41,7 +41,7 @@ test('a service that ever had the plain path never falls back', async () => {
   const answered = new Set([`GET ${PLAIN}`]);
   const { service, client } = await set(
     { [SANDBOX]: page(['generated']) },
-    { routes: { hasAnswered: route => answered.has(route), note() {} } },
+    { routes: { hasAnswered: route => answered.has(route), hasAnsweredAny: () => true, note() {} } },
   );
   expect(client.heartRatePath).toBe(PLAIN);
   expect(await errorOf(readAll(client.heartRate(WEEK)))).toMatchObject({ kind: 'unavailable', route: PLAIN });

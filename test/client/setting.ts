@@ -50,6 +50,7 @@ export async function set(scripts: Record<string, Script> = {}, options: Partial
     random: () => 1,
     routes: {
       hasAnswered: route => answered.has(route),
+      hasAnsweredAny: () => answered.size > 0,
       note(route, status) {
         noted.push(`${route} ${status}`);
         if (status === 200) answered.add(route);

@@ -30,11 +30,16 @@ afterAll(() => sandbox.close());
 /** A house whose service is the sandbox behind faults, and the accounts of the first so many people in it. */
 async function set(
   scripts: Record<string, Script> = {},
-  { people = 1, service = sandbox, client = {} }: { people?: number; service?: Sandbox; client?: object } = {},
+  {
+    people = 1,
+    service = sandbox,
+    client = {},
+    now = Date.now,
+  }: { people?: number; service?: Sandbox; client?: object; now?: () => number } = {},
 ): Promise<{ house: House; faults: FaultService; ada: string }> {
   const faults = await startFaultService({}, { upstream: service.url });
   onTestFinished(() => faults.close());
-  const house = await openHouse(join(folder, `f${++folders}`), faults.url, { client });
+  const house = await openHouse(join(folder, `f${++folders}`), faults.url, { client, now });
   await house.add(service.people.slice(0, people));
   for (const [path, script] of Object.entries(scripts)) faults.on(path, script);
   return { house, faults, ada: service.people[0]!.name };
@@ -212,9 +217,14 @@ describe('faults that stay', () => {
   test.each([
     ['daily_readiness', 401],
     ['heart_rate', 403],
-  ])('a refusal of %s alone (%i) parks this collection and nothing else', async (name, status) => {
+  ])('a refusal of %s alone (%i), said twice, parks this collection and nothing else', async (name, status) => {
     const path = name === 'heart_rate' ? '/v2/usercollection/heartrate' : COLLECTIONS[name]!;
-    const { house, faults, ada } = await set({ [path]: { status, json: { detail: 'no scope' } } });
+    let ahead = 0;
+    const { house, faults, ada } = await set({ [path]: { status, json: { detail: 'no scope' } } }, { now: () => Date.now() + ahead });
+    expect([...new Set((await house.backfill(range)).failures.map(({ collection, kind }) => [collection, kind].join()))]).toEqual([
+      `${name},suspicious`,
+    ]);
+    ahead = 60_000;
     const report = await house.backfill(range);
     expect([...new Set(collectionsOf(report.failures))]).toEqual([name]);
     const [account] = (await house.operations.status({})).accounts;

@@ -71,6 +71,7 @@ export async function pipelineOf(
     // Every window is in the queue at once, for the tests to look at.
     requestsPerToken: 1_000,
     retryDelayMs: 1,
+    secondLookMs: 1,
     now: () => clock.ms,
     log: silentLog,
     onFailure: () => {},

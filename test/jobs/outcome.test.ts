@@ -10,7 +10,7 @@ const reason = 'GET /v2/usercollection/sleep: answered so';
 const table: [ServiceErrorKind, object, object][] = [
   ['unauthorized', { do: 'park' }, { do: 'park' }],
   ['forbidden', { do: 'park' }, { do: 'park' }],
-  ['not_found', { do: 'settle', outcome: 'not_offered', reason }, { do: 'settle', outcome: 'not_offered', reason }],
+  ['not_found', { do: 'confirm' }, { do: 'confirm' }],
   ['rate_limited', { do: 'wait', ms: 30_000 }, { do: 'wait', ms: 30_000 }],
   ['unavailable', { do: 'retry' }, { do: 'settle', outcome: 'failed', reason }],
   ['malformed', { do: 'retry' }, { do: 'settle', outcome: 'failed', reason }],

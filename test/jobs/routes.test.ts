@@ -9,10 +9,13 @@ const folder = tempFolder();
 const HOUR = 3_600_000;
 const START = Date.parse('2025-03-10T12:00:00Z');
 
-async function memoryOf(warehouse: Warehouse) {
+const HERE = 'https://here.example';
+
+async function memoryOf(warehouse: Warehouse, service = HERE) {
   const clock = { ms: START };
   const routes = await openRouteMemory(
     warehouse,
+    service,
     () => clock.ms,
     error => {
       throw error;
@@ -21,7 +24,7 @@ async function memoryOf(warehouse: Warehouse) {
   /** What is in the ledger once all notes are committed. */
   const noted = async () => {
     await warehouse.record([{ table: 'sync.meta', key: { key: 'test' }, row: { value: '' } }]);
-    return rows(warehouse, 'SELECT * FROM sync.routes ORDER BY route');
+    return rows(warehouse, 'SELECT route, last_status, last_200_at FROM sync.routes ORDER BY route');
   };
   return { clock, routes, noted };
 }
@@ -77,6 +80,7 @@ test('a note that cannot be written is reported and nothing more', async () => {
   const failing = { read: warehouse.read.bind(warehouse), record: () => Promise.reject(new Error('disk')) } as unknown as Warehouse;
   const routes = await openRouteMemory(
     failing,
+    HERE,
     () => START,
     error => errors.push(error),
   );
@@ -84,4 +88,32 @@ test('a note that cannot be written is reported and nothing more', async () => {
   await new Promise(setImmediate);
   expect(errors).toEqual([new Error('disk')]);
   expect(routes.hasAnswered('/a')).toBe(true);
+});
+
+test('what another service answered says nothing of this one', async () => {
+  const warehouse = await warehouseWith(folder, []);
+  const { routes, noted } = await memoryOf(warehouse);
+  expect(routes.hasAnsweredAny()).toBe(false);
+  routes.note('/a', 200);
+  expect(routes.hasAnsweredAny()).toBe(true);
+  await noted();
+  const there = await memoryOf(warehouse, 'https://there.example');
+  expect([there.routes.hasAnswered('/a'), there.routes.hasAnsweredAny()]).toEqual([false, false]);
+  there.routes.note('/a', 404);
+  await there.noted();
+  expect(await rows(warehouse, 'SELECT * FROM sync.routes ORDER BY ALL')).toEqual([
+    { service: 'https://here.example', route: '/a', last_status: 200, last_200_at: '2025-03-10 12:00:00' },
+    { service: 'https://there.example', route: '/a', last_status: 404, last_200_at: null },
+  ]);
+  expect((await memoryOf(warehouse)).routes.hasAnswered('/a')).toBe(true);
+});
+
+test('what was noted before services were told apart belongs to the first that is asked', async () => {
+  const warehouse = await warehouseWith(folder, []);
+  await warehouse.record([{ table: 'sync.routes', row: { route: '/a', last_status: 404, last_200_at: START * 1000 } }]);
+  expect((await memoryOf(warehouse)).routes.hasAnswered('/a')).toBe(true);
+  expect((await memoryOf(warehouse, 'https://there.example')).routes.hasAnswered('/a')).toBe(false);
+  expect(await rows(warehouse, 'SELECT * FROM sync.routes')).toEqual([
+    { service: 'https://here.example', route: '/a', last_status: 404, last_200_at: '2025-03-10 12:00:00' },
+  ]);
 });

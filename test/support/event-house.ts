@@ -102,7 +102,7 @@ export async function openEventHouse(folder: string, options: FetchOptions & Eve
     clock: warehouse.moments,
     retries: 0,
     sleep: async () => {},
-    routes: await openRouteMemory(warehouse, now, () => {}),
+    routes: await openRouteMemory(warehouse, faults.url, now, () => {}),
   });
   const tokens = new Map<string, string>();
   const pipeline: Pipeline = {
@@ -120,6 +120,7 @@ export async function openEventHouse(folder: string, options: FetchOptions & Eve
     settledDays: 14,
     requestsPerToken: 4,
     retryDelayMs: 1,
+    secondLookMs: 1,
     now,
     log,
     onFailure: Object.assign(() => {}, { close: async () => {} }),

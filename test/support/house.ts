@@ -31,7 +31,7 @@ export async function openHouse(
   const settings = { ...readSettings({ RINGNECK_DATA: join(folder), RINGNECK_SERVICE_URL: serviceUrl }), ...options.settings };
   const client = { sleep: async () => {}, ...options.client };
   if (!options.resources) await placeWarehouse(join(settings.data, 'warehouse.duckdb'));
-  const owner = await Owner.open({ log: silentLog, retryDelayMs: 1, ...options, client, settings });
+  const owner = await Owner.open({ log: silentLog, retryDelayMs: 1, secondLookMs: 1, ...options, client, settings });
   const operations = operationsOf(owner);
   const read = (sql: string) => owner.warehouse.read(sql);
   let closing: Promise<void> | undefined;
