@@ -270,6 +270,25 @@ test('duplicates and samples without documents are counted', async () => {
   ]);
 });
 
+test('tables of somebody else that have a key or an index', async () => {
+  const path = newPath(folder);
+  await (await openWarehouse(path)).close();
+  await withDuckDB(path, async connection => {
+    await connection.run(
+      'CREATE TABLE keyed (id INTEGER PRIMARY KEY); CREATE TABLE single (id INTEGER UNIQUE); CREATE TABLE plain (id INTEGER NOT NULL CHECK (id > 0))',
+    );
+    await connection.run('CREATE TABLE indexed (id INTEGER); CREATE INDEX by_id ON indexed (id)');
+  });
+  const warehouse = await openWarehouse(path);
+  onTestFinished(() => warehouse.close());
+  const danger = 'has a key or an index: killed while it replaces many of its rows, this DuckDB can leave a file that no one opens';
+  expect(said(await examineWarehouse(warehouse, 20_000)).filter(line => line.includes('index'))).toEqual([
+    `warn warehouse: main.indexed ${danger}`,
+    `warn warehouse: main.keyed ${danger}`,
+    `warn warehouse: main.single ${danger}`,
+  ]);
+});
+
 test('a snapshot that is old, of another version, damaged or something else', async () => {
   let now = Date.parse('2025-06-01T00:00:00Z');
   const warehouse = await openWarehouse(newPath(folder), { now: () => now });

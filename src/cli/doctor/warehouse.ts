@@ -18,6 +18,15 @@ export async function examineWarehouse(warehouse: Pick<Warehouse, 'read' | 'mapp
   const end = performance.now() + ms;
   const findings: Finding[] = [];
   let asked = 0;
+  for (const table of await findIndexed(warehouse)) {
+    findings.push(
+      warn(
+        'warehouse',
+        `${table} has a key or an index: killed while it replaces many of its rows, this DuckDB can leave a file that no one opens`,
+        `keep it in a file of its own, or make it anew without: CREATE TABLE … AS FROM ${table}`,
+      ),
+    );
+  }
   const questions = [...documentQuestions(warehouse), ...(await heartRateQuestions(warehouse))];
   for (const { what, sql } of questions) {
     if (performance.now() > end) break;
@@ -27,8 +36,21 @@ export async function examineWarehouse(warehouse: Pick<Warehouse, 'read' | 'mapp
   }
   if (asked < questions.length) {
     findings.push(warn('warehouse', `only ${asked} of ${questions.length} counts were done in time`, 'run it again when less is going on'));
-  } else if (!findings.length) findings.push(ok('warehouse', 'no row is there twice, and every document has its samples'));
+  } else if (!findings.some(({ state }) => state === 'fail'))
+    findings.push(ok('warehouse', 'no row is there twice, and every document has its samples'));
   return findings;
+}
+
+/** Tables with a key, a unique constraint or an index: only somebody else's can have one, ours are refused at the start. */
+async function findIndexed(warehouse: Pick<Warehouse, 'read'>): Promise<string[]> {
+  const rows = await warehouse.read(
+    `SELECT DISTINCT schema_name || '.' || table_name AS name FROM (
+       SELECT schema_name, table_name FROM duckdb_indexes() WHERE database_name = current_database()
+       UNION ALL SELECT schema_name, table_name FROM duckdb_constraints()
+         WHERE database_name = current_database() AND constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'FOREIGN KEY'))
+     ORDER BY name`,
+  );
+  return rows.map(([name]) => name as string);
 }
 
 function documentQuestions({ mappings }: Pick<Warehouse, 'mappings'>): Question[] {
