@@ -6,6 +6,7 @@ import { listAccounts, setAccountState } from '../accounts.ts';
 import { takeUpParked } from '../events/take-up.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { askRefused } from '../refusals.ts';
+import { ANOTHER_PERSON, findPerson, isAnother } from '../same-person.ts';
 import type { Schedule } from './schedule.ts';
 import { SWEEP_PATIENCE_MS, type Sweep, startSweep, sweepOnSchedule } from './sweep.ts';
 
@@ -25,8 +26,8 @@ export async function startNightly(pipeline: Pipeline, days: number, acceptDelet
 }
 
 /**
- * Before a night each account that was parked by 403 is asked with one request: a membership that was renewed un-parks it. So is each
- * collection that was refused. And sweeps of long ago are forgotten.
+ * Before a night each account that was parked by 403, or whose new token could not be tried, is asked: a membership that was renewed
+ * un-parks it, unless the token is of somebody else. So is each collection that was refused. And sweeps of long ago are forgotten.
  */
 async function tidyUp(pipeline: Pipeline): Promise<void> {
   await askForbidden(pipeline);
@@ -38,9 +39,14 @@ async function tidyUp(pipeline: Pipeline): Promise<void> {
 async function askForbidden({ warehouse, client, tokens, log }: Pipeline): Promise<void> {
   for (const account of await listAccounts(warehouse)) {
     const token = tokens.find(account.userId);
-    if (account.state !== 'parked' || !account.reason?.startsWith('forbidden') || !token) continue;
+    if (account.state !== 'parked' || !/^(forbidden|unchecked)/.test(account.reason ?? '') || !token) continue;
     try {
       await client.probe(token);
+      if (isAnother(account, await findPerson(client, token))) {
+        await setAccountState(warehouse, account, 'parked', ANOTHER_PERSON);
+        log.warn({ account: account.userId }, 'the token of the account is that of another person');
+        continue;
+      }
       await setAccountState(warehouse, account, 'active', null);
       log.info({ account: account.userId }, 'the service answers for the account again: no longer parked');
     } catch (error) {

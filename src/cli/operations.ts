@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import {
   type Account,
   accountEntry,
+  findAccount,
   findServiceUserId,
   getAccount,
   listAccounts,
@@ -16,6 +17,7 @@ import type { Pipeline } from '../../jobs/pipeline.ts';
 import { probeAccount } from '../../jobs/probe.ts';
 import type { Progress, RunRequest, RunSummary } from '../../jobs/run.ts';
 import { collectQueue, planWindows } from '../../jobs/runs.ts';
+import { ANOTHER_PERSON, findPerson, isAnother, UNCHECKED } from '../../jobs/same-person.ts';
 import { type AccountStatus, type DriftStatus, isoOf, reportAccounts, reportDrift } from '../../jobs/status.ts';
 import { startNightly } from '../../jobs/sweeps/nightly.ts';
 import { reportWebhooks, type WebhookStatus } from '../../jobs/webhook-status.ts';
@@ -143,16 +145,18 @@ export function operationsOf(owner: Owner) {
       const name = parseAccountName(input.name);
       const token = input.token ?? owner.secrets.findOfAny(name);
       if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);
+      const known = await findServiceUserId(warehouse, name);
+      const account = { userId: name, serviceUserId: input.serviceUser ?? known, since: warehouse.moments.next() };
+      const isProven = token === owner.secrets.findOfAny(name) && (await findAccount(warehouse, name))?.state === 'active';
+      let added: Account = { ...account, state: 'active', reason: null };
+      // Nothing is read with it before it is known to be of the same person.
+      if (known !== null && !isProven) {
+        added = { ...account, state: 'parked', reason: UNCHECKED };
+        await warehouse.record([accountEntry(added)]);
+      }
       owner.secrets.put(name, token);
-      const account: Account = {
-        userId: name,
-        serviceUserId: input.serviceUser ?? (await findServiceUserId(warehouse, name)),
-        state: 'active',
-        reason: null,
-        since: warehouse.moments.next(),
-      };
-      await warehouse.record([accountEntry(account)]);
-      const report = await greet(owner, account, token);
+      if (added.state === 'active') await warehouse.record([accountEntry(added)]);
+      const report = await greet(owner, added, token);
       await takeUpEvents(owner);
       return report;
     },
@@ -243,17 +247,14 @@ async function greet(owner: Owner, account: Account, token: string): Promise<Acc
   const client = await owner.client();
   try {
     await probeAccount({ client, warehouse }, token);
-    const info = (await client.personalInfo(token)) as { id?: unknown } | undefined;
-    if (account.serviceUserId && typeof info?.id === 'string' && info.id !== account.serviceUserId) {
-      // What it brings would be mixed with what is stored of the other. A known id may also come from `account map`, so the last word is the user's.
-      const reason =
-        'the token is that of another person: give one of the same, or add this one by another name; resume where it is the same person';
-      return { ...reportOf(await setAccountState(warehouse, account, 'parked', reason)), warning: reason };
+    const person = await findPerson(client, token);
+    if (isAnother(account, person)) {
+      return { ...reportOf(await setAccountState(warehouse, account, 'parked', ANOTHER_PERSON)), warning: ANOTHER_PERSON };
     }
-    if (account.serviceUserId || typeof info?.id !== 'string') return { ...reportOf(account), warning: null };
-    const known = { ...account, serviceUserId: info.id };
-    await warehouse.record([accountEntry(known)]);
-    return { ...reportOf(known), warning: null };
+    const checked = { ...account, serviceUserId: account.serviceUserId ?? person ?? null };
+    if (account.state !== 'active') return { ...reportOf(await setAccountState(warehouse, checked, 'active', null)), warning: null };
+    if (checked.serviceUserId !== account.serviceUserId) await warehouse.record([accountEntry(checked)]);
+    return { ...reportOf(checked), warning: null };
   } catch (error) {
     if (error instanceof ServiceError && (error.kind === 'unauthorized' || error.kind === 'forbidden')) {
       const parked = await setAccountState(warehouse, account, 'parked', `${error.kind}: ${error.message}`);

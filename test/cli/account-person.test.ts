@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { startFaultService } from '../support/fault-service.ts';
+import { openHouse } from '../support/house.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { runHere } from './run-here.ts';
@@ -23,4 +25,53 @@ test('a token of another person parks the account, so that two people are never 
   expect((await runHere(['account', 'remove', 'ada'], { env })).code).toBe(0);
   expect((await add(ben!.token)).stdout).toBe(`ada parked: ${reason}\n`);
   expect((await runHere(['account', 'resume', 'ada'], { env })).stdout).toBe('ada active\n');
+});
+
+test('a new token of an account that is known is used only once it is shown to be the same person’s, however its first check ended', async () => {
+  const sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  const faults = await startFaultService({}, { upstream: sandbox.url });
+  onTestFinished(() => faults.close());
+  const house = await openHouse(join(folder, 'unchecked'), faults.url);
+  const [ada, ben] = sandbox.people;
+  const add = (token: string) => house.operations.addAccount({ name: 'ada', token });
+  const state = async () => (await house.operations.listAccounts({})).map(account => [account.state, account.reason]);
+  const days = { from: '2025-01-01', to: '2025-01-02' };
+  const unchecked = 'unchecked: nobody knows yet whether the new token is of the same person; each night asks, and so does adding it again';
+  const stranger =
+    'the token is that of another person: give one of the same, or add this one by another name; resume where it is the same person';
+  const probes = ['daily_readiness', 'vO2_max', 'personal_info'].map(path => `/v2/usercollection/${path}`);
+  const answer = (script: Parameters<typeof faults.on>[1]) => {
+    for (const path of probes) faults.on(path, script);
+  };
+  expect(await add(ada!.token)).toMatchObject({ state: 'active' });
+  await house.backfill(days);
+  const before = await house.hash();
+
+  for (const [status, reason] of [
+    [500, unchecked],
+    [403, expect.stringMatching(/^forbidden/)],
+  ] as const) {
+    answer({ status, json: { detail: 'Not now.' } });
+    expect(await add(ben!.token)).toMatchObject({ state: 'parked' });
+    expect(await state()).toEqual([['parked', reason]]);
+    // Given once more, it is no more known.
+    expect(await add(ben!.token)).toMatchObject({ state: 'parked' });
+    expect(await state()).toEqual([['parked', reason]]);
+    await expect(house.backfill({ ...days, refresh: true })).rejects.toThrow('nobody can be asked');
+    // The service answers again: at night it shows whose token it is.
+    answer(() => undefined);
+    await expect(house.nightly(3)).rejects.toThrow('nobody can be asked');
+    expect(await state()).toEqual([['parked', stranger]]);
+    expect(await house.hash()).toEqual(before);
+  }
+
+  answer({ status: 500, json: { detail: 'Not now.' } });
+  // The same token as before needs no proof; another one of the same person is used from the night on.
+  expect(await add(ada!.token)).toMatchObject({ state: 'parked' });
+  answer(() => undefined);
+  await house.nightly(3);
+  expect(await state()).toEqual([['active', null]]);
+  answer({ status: 500, json: { detail: 'Not now.' } });
+  expect(await add(ada!.token)).toMatchObject({ state: 'active' });
 });

@@ -1,0 +1,22 @@
+import type { Client } from '../src/client/client.ts';
+import type { Account } from './accounts.ts';
+
+/** Why an account waits that has got a new token: the answer that tells whose it is has not come. */
+export const UNCHECKED =
+  'unchecked: nobody knows yet whether the new token is of the same person; each night asks, and so does adding it again';
+
+export const ANOTHER_PERSON =
+  'the token is that of another person: give one of the same, or add this one by another name; resume where it is the same person';
+
+/** The service’s own id of the person of a token; undefined where it does not tell. */
+export async function findPerson(client: Pick<Client, 'personalInfo'>, token: string): Promise<string | undefined> {
+  const info = (await client.personalInfo(token)) as { id?: unknown } | undefined;
+  return typeof info?.id === 'string' ? info.id : undefined;
+}
+
+/**
+ * Whether the person of a token is known to be another one than that of an account. What it brings would be mixed with what is stored.
+ * A known id may also come from `account map`, so the last word is the user's.
+ */
+export const isAnother = ({ serviceUserId }: Account, person: string | undefined): boolean =>
+  serviceUserId !== null && person !== undefined && person !== serviceUserId;
