@@ -1,8 +1,10 @@
+import { once } from 'node:events';
 import { existsSync, rmSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { hasRedis, startRedis } from '../queue/redis-server.ts';
+import { freePort, hasRedis, startRedis } from '../queue/redis-server.ts';
+import { signed } from '../receiver/signed.ts';
 import { startFaultService } from '../support/fault-service.ts';
 import { type Running, ringneck, startRingneck } from '../support/ringneck.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
@@ -156,6 +158,54 @@ test('after a kill the socket that was left is no hindrance', async () => {
   expect(existsSync(join(data, 'control.sock'))).toBe(true);
   expect((await runHere(['account', 'list'], { env })).code).toBe(0);
   rmSync(data, { recursive: true });
+});
+
+test('it takes events before its queue has opened', async () => {
+  // A Redis that takes the connection and says nothing: whoever opens the queue waits for seconds.
+  const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+  onTestFinished(() => void silent.close());
+  await once(silent, 'listening');
+  const { port: redisPort } = silent.address() as AddressInfo;
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}/webhook`;
+  const { data, env } = surroundings({
+    RINGNECK_QUEUE_URL: `redis://127.0.0.1:${redisPort}`,
+    RINGNECK_PORT: String(port),
+    RINGNECK_CALLBACK_URL: url,
+    RINGNECK_CLIENT_ID: 'client-7',
+    RINGNECK_CLIENT_SECRET: 'a-client-secret',
+    RINGNECK_VERIFICATION_TOKEN: 'a-word-of-ours',
+  });
+  const up = startRingneck(['up'], { env });
+  const body = JSON.stringify({
+    event_type: 'update',
+    data_type: 'sleep',
+    object_id: 'sleep-1',
+    event_time: '2025-05-31T23:59:30+00:00',
+    user_id: 'nobody',
+  });
+  const { timestamp, signature } = signed(body, String(Math.floor(Date.now() / 1000)));
+  const headers = { 'x-service-timestamp': timestamp, 'x-service-signature': signature };
+  const send = () =>
+    fetch(url, { method: 'POST', headers, body }).then(
+      ({ status }) => status,
+      () => undefined,
+    );
+  await until('the event is taken', async () => (await send()) === 204);
+  expect(logged(up).map(({ msg }) => msg)).not.toContain('up');
+  expect((await up.end()).code).toBe(75);
+
+  // What was taken is worked off by the next that has a queue.
+  const { RINGNECK_QUEUE_URL: _, ...embedded } = env as Record<string, string>;
+  const next = startRingneck(['up'], { env: embedded });
+  await next.said('"msg":"up"');
+  const status = async () => JSON.parse((await runHere(['status', '--json'], { env: embedded })).stdout).webhooks;
+  await until('it is settled', async () => (await status()).waiting === 0);
+  next.kill('SIGTERM');
+  await next.end();
+  expect(
+    await withDuckDB(join(data, 'warehouse.duckdb'), connection => rowsOf(connection, 'SELECT object_id, outcome FROM sync.events')),
+  ).toEqual([{ object_id: 'sleep-1', outcome: 'unknown_user' }]);
 });
 
 test.skipIf(!hasRedis)('with Redis away it ends all the same when it is told to', async () => {

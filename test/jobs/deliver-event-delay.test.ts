@@ -52,8 +52,10 @@ test('an event leaves 30 seconds after its change unless told otherwise (section
   onTestFinished(() => queues.close({ graceMs: 0 }));
   const delayed = await queues.queue(`deliver-${usual.client.id}`).getDelayed();
   const job = delayed.find(({ data }) => (data as { event: { object_id: string } }).event.object_id === id)!;
-  expect(job.opts.delay).toBe(30_000);
-  expect(Math.abs(job.timestamp - napped)).toBeLessThan(60_000);
+  const { dueAt } = job.data as { dueAt: number };
+  // What the nap itself took, on a slow machine.
+  expect([dueAt - napped >= 30_000, dueAt - napped < 45_000]).toEqual([true, true]);
+  expect(Math.abs(job.timestamp + job.opts.delay! - dueAt)).toBeLessThanOrEqual(1);
 
   const before = Date.now();
   const other = await told.nap();
