@@ -1,7 +1,6 @@
 import { createAccept } from '../../jobs/accept-event.ts';
 import { takeUpParked } from '../../jobs/events/take-up.ts';
-import { type EventLine, type Fetching, startFetching } from '../../jobs/fetch-document.ts';
-import { startSchedules } from '../../jobs/sweeps/schedules.ts';
+import type { EventLine, Fetching } from '../../jobs/fetch-document.ts';
 import type { WebhookOptions } from '../receiver/webhook.ts';
 import type { Owner } from './owner.ts';
 
@@ -38,7 +37,12 @@ export async function followEvents(owner: Owner): Promise<Following> {
   return {
     webhook,
     async start({ onEvent } = {}) {
-      const pipeline = await owner.pipeline();
+      // Loaded only now: BullMQ would keep the receiver from listening.
+      const [pipeline, { startFetching }, { startSchedules }] = await Promise.all([
+        owner.pipeline(),
+        import('../../jobs/fetch-document.ts'),
+        import('../../jobs/sweeps/schedules.ts'),
+      ]);
       const schedules = await startSchedules(pipeline, {
         nightly: { pattern: settings.nightly, timeZone: settings.timeZone, days: settings.nightlyDays },
         sweep: { hours: settings.sweepHours, days: settings.sweepDays },
