@@ -63,6 +63,30 @@ const wordsOf = ({ userId, token }: Sandbox['people'][number]): SearchOrder['wor
 const rowsOfAccount = (path: string, name: string) =>
   withDuckDB(path, connection => hashAccount(async sql => (await connection.runAndReadAll(sql)).getRows(), name));
 
+test('in a copied folder with a long path an account is erased from the copy, while the original’s owner runs', async () => {
+  const original = join(folder, 'o'.repeat(100));
+  await fill(original);
+  const env = (data: string) => ({
+    RINGNECK_DATA: data,
+    RINGNECK_SERVICE_URL: sandbox.url,
+    RINGNECK_PORT: '0',
+    RINGNECK_LOG_LEVEL: 'info',
+  });
+  const up = startRingneck(['up'], { env: env(original) });
+  await up.said('"msg":"up"');
+  const copy = join(folder, 'c'.repeat(100));
+  cpSync(original, copy, { recursive: true, verbatimSymlinks: true });
+  const erased = await ringneck(['account', 'remove', 'ada', '--erase', '--yes', '--json'], { env: env(copy) });
+  expect(JSON.parse(erased.stdout || '{}')).toMatchObject({ user_id: 'ada' });
+  const names = async (data: string) =>
+    JSON.parse((await ringneck(['account', 'list', '--json'], { env: env(data) })).stdout).map(
+      ({ user_id }: { user_id: string }) => user_id,
+    );
+  expect([await names(original), await names(copy)]).toEqual([['ada', 'adam'], ['adam']]);
+  up.kill('SIGTERM');
+  await up.end();
+});
+
 test('an account is erased, and the search that finds it in the old folder finds it nowhere in the new one', async () => {
   const { data, env } = surroundings();
   const [person] = sandbox.people;
