@@ -17,7 +17,7 @@ import { readNewest } from './newest.ts';
 import { storable, type Value } from './parse-document.ts';
 import { type ParsedDocuments, parseDocuments } from './parse-documents.ts';
 import { readDocuments, readHeartRate, type StoredDocument } from './read.ts';
-import { SharedConnection } from './shared-connection.ts';
+import { SharedConnections } from './shared-connections.ts';
 import { PUBLISHED } from './snapshot/about.ts';
 import { SnapshotCopies, type SnapshotFacts } from './snapshot/copies.ts';
 import type { Contents } from './snapshot/manifest.ts';
@@ -67,7 +67,7 @@ export class Warehouse {
   readonly mappings: readonly Mapping[];
   readonly #writer: Writer;
   readonly #copies: SnapshotCopies;
-  readonly #reader: SharedConnection;
+  readonly #reader: SharedConnections;
   readonly #ensureRoom: () => void;
   readonly #close: () => void;
   #commits = 0;
@@ -78,7 +78,7 @@ export class Warehouse {
     moments: Moments;
     mappings: readonly Mapping[];
     writer: Writer;
-    reader: SharedConnection;
+    reader: SharedConnections;
     copies: SnapshotCopies;
     ensureRoom: () => void;
     close: () => void;
@@ -127,7 +127,7 @@ export class Warehouse {
         moments,
         mappings,
         writer,
-        reader: new SharedConnection(await database.connect()),
+        reader: new SharedConnections(() => database.connect()),
         copies: new SnapshotCopies({
           connect: () => database.connect(),
           memory: database.memory,

@@ -1,0 +1,57 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { RingneckError } from '../errors.ts';
+
+/**
+ * A connection does one statement after the other, so that a quick one would wait for a long one. Each that works holds one of Node's four
+ * threads: the writer needs one too.
+ */
+const CONNECTIONS = 3;
+
+/** Connections that several work with at once. */
+export class SharedConnections {
+  readonly #connect: () => Promise<DuckDBConnection>;
+  readonly #idle: DuckDBConnection[] = [];
+  /** Who waits for a connection, in turn. */
+  readonly #waiting: (() => void)[] = [];
+  readonly #underWay = new Set<Promise<unknown>>();
+  #working = 0;
+  #isClosed = false;
+
+  constructor(connect: () => Promise<DuckDBConnection>) {
+    this.#connect = connect;
+  }
+
+  /** @throws RingneckError after `close` */
+  async use<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new RingneckError('the warehouse is closed');
+    const working = this.#useInTurn(work);
+    this.#underWay.add(working);
+    try {
+      return await working;
+    } finally {
+      this.#underWay.delete(working);
+    }
+  }
+
+  async #useInTurn<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+    if (this.#working < CONNECTIONS) this.#working++;
+    // Whoever ends passes the place on.
+    else await new Promise<void>(resolve => this.#waiting.push(resolve));
+    let connection: DuckDBConnection | undefined;
+    try {
+      connection = this.#idle.pop() ?? (await this.#connect());
+      return await work(connection);
+    } finally {
+      if (connection) this.#idle.push(connection);
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#working--;
+    }
+  }
+
+  /** Waits for what is under way. DuckDB does not bear that a connection is closed while it works: the process may hang, or end. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.allSettled(this.#underWay);
+  }
+}
