@@ -31,9 +31,8 @@ const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 const declared = {
   serviceUrl: optional('RINGNECK_SERVICE_URL', 'base address of the service', serviceUrl),
-  allowHttp: required(
+  allowHttp: optional(
     'RINGNECK_ALLOW_HTTP',
-    '0',
     '`1`: RINGNECK_SERVICE_URL may be `http:` on another host, where everybody on the way can read the tokens',
     oneOf(['0', '1']),
   ),

@@ -17,7 +17,6 @@ const refusal = (env: NodeJS.ProcessEnv): string => {
 
 test('an empty environment gives the defaults', () => {
   expect(readSettings({ RINGNECK_TIME_ZONE: 'Asia/Kathmandu' })).toEqual({
-    allowHttp: '0',
     data: resolve('data'),
     queuePrefix: 'ringneck',
     host: '127.0.0.1',
@@ -141,7 +140,7 @@ test('the table has a row for each setting, the same on every machine', () => {
     '| name | default | meaning |',
     '|---|---|---|',
     '| RINGNECK_SERVICE_URL | – | base address of the service |',
-    '| RINGNECK_ALLOW_HTTP | `0` | `1`: RINGNECK_SERVICE_URL may be `http:` on another host, where everybody on the way can read the tokens |',
+    '| RINGNECK_ALLOW_HTTP | – | `1`: RINGNECK_SERVICE_URL may be `http:` on another host, where everybody on the way can read the tokens |',
     '| RINGNECK_DATA | `./data` | data folder: warehouse, snapshot, secret key, inbox, queue, the service’s state |',
   ]);
   expect(rows).toHaveLength(30);
