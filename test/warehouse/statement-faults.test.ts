@@ -268,3 +268,58 @@ test('an appender whose flush failed is emptied, and then closed', async () => {
   await expect(appending(appender, async () => undefined)).rejects.toThrow('IO Error: simulated');
   expect(calls).toEqual(['close', 'clear', 'close']);
 });
+
+test('a withdrawal of heart rate of which the nth call fails, for every n, has taken rows and windows or neither, and nobody else’s', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  const at = (second: number) => (T + second) * 1_000_000;
+  const window = (userId: string, route: string, from: number, to: number, outcome = 'complete') => ({
+    table: 'sync.windows',
+    key: { run_id: `${userId}-${route}`, user_id: userId, collection: 'heart_rate', start_at: at(from) },
+    row: { end_at: at(to), route, outcome },
+  });
+  const stored = async (userId: string) => [
+    (await warehouse.read(`SELECT bpm FROM heart_rate WHERE user_id = '${userId}' ORDER BY ts`)).flat(),
+    await warehouse.read(`SELECT route, outcome FROM sync.windows WHERE user_id = '${userId}' ORDER BY start_at, route`),
+  ];
+  await pulses(warehouse, 'ben', [80, 81]);
+  await warehouse.record([window('ben', '/plain', 0, 60)]);
+  const before = [
+    [60, 61, 62],
+    [
+      ['/generated', 'complete'],
+      ['/plain', 'complete'],
+      ['/plain', 'complete'],
+    ],
+  ];
+  // The row at the end of the range belongs to the next window; what lies across the range has lost a row with it.
+  const after = [
+    [62],
+    [
+      ['/generated', 'failed'],
+      ['/plain', 'failed'],
+      ['/plain', 'complete'],
+    ],
+  ];
+  for (let nth = 1; ; nth++) {
+    const userId = `u${nth}`;
+    await pulses(warehouse, userId, [60, 61, 62]);
+    await warehouse.record([window(userId, '/generated', 0, 2), window(userId, '/plain', 1, 3), window(userId, '/plain', 3, 9)]);
+    expect(await stored(userId)).toEqual(before);
+    const spans = await warehouse.readHeartRateSpans('/generated');
+    expect(spans).toEqual([{ userId, from: at(0), to: at(2) }]);
+    const { reached } = inject({ when: 'before', nth });
+    const withdraw = () => warehouse.withdrawHeartRate({ route: '/generated', reason: 'generated', spans });
+    const failed = await withdraw().then(
+      () => false,
+      () => true,
+    );
+    vi.restoreAllMocks();
+    expect(await stored(userId)).toEqual(failed ? before : after);
+    await withdraw();
+    expect(await stored(userId)).toEqual(after);
+    expect(await stored('ben')).toEqual([[80, 81], [['/plain', 'complete']]]);
+    if (!reached()) break;
+    expect(failed).toBe(true);
+  }
+  await warehouse.close();
+});
