@@ -139,8 +139,11 @@ async function resolve(
       }
       return settle(pipeline, run, job.data, 'suspicious', `${messageOf(error)}${ONCE}`, 'suspicious', detailOf(error));
     }
-    case 'settle':
+    case 'settle': {
+      const unreached = decision.outcome === 'failed' ? pipeline.runs.findUnreached(run, false) : undefined;
+      if (unreached) return pipeline.runs.breakOff(run, unreached);
       return settle(pipeline, run, job.data, decision.outcome, decision.reason, kindOf(error), detailOf(error));
+    }
   }
 }
 

@@ -82,6 +82,8 @@ export class Run {
   /** How much of what is stored the run takes away. */
   readonly brake: RemovalBrake;
   readonly notFounds = new NotFounds();
+  /** When work on it began, by a clock that nobody sets. */
+  readonly beganAt = performance.now();
   readonly progress: Progress;
   readonly failures: Failure[] = [];
   readonly done: Promise<RunSummary>;

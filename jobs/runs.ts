@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MICROS_PER_DAY } from '../schema/instant.ts';
 import { isDiskFull } from '../src/disk.ts';
-import { messageOf, TryLaterError } from '../src/errors.ts';
+import { messageOf, RingneckError, TryLaterError } from '../src/errors.ts';
 import { isPassing } from '../src/queue/machine.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import { listParkedCollections } from './accounts.ts';
@@ -86,6 +86,9 @@ const WINDOWS_PER_REQUEST = 2;
 /** How often the queue is looked at: whether it holds what it should, and takes what it did not take before. */
 const LOOK_MS = 3_000;
 
+/** How often it is looked whether a run has been answered. */
+const ANSWER_MS = 1_000;
+
 /** How long a full disk is left alone. */
 const DISK_MS = 3_000;
 
@@ -121,6 +124,7 @@ export class Runs {
     await pipeline.queues.queue(this.#queue).obliterate({ force: true });
     await this.#takeUp();
     this.#every(this.#times.lookMs, () => this.#look());
+    this.#every(ANSWER_MS, () => this.#lookForAnswers());
     this.#every(this.#times.takeUpMs, () => this.takeUp());
   }
 
@@ -157,6 +161,32 @@ export class Runs {
     const done = this.#starting.then(work);
     this.#starting = done.catch(() => undefined);
     return done;
+  }
+
+  /**
+   * Why a run that has not been answered yet is to end: nobody can be reached there. Undefined where somebody was, and before the time
+   * that a first answer has is over.
+   * @param patient whether it may still be waited for
+   */
+  findUnreached(run: Run, patient: boolean): RingneckError | undefined {
+    if (run.progress.requests > 0) return undefined;
+    const silence = this.#pipeline.client.findSilence();
+    if (!silence || (patient && Math.min(silence.ms, performance.now() - run.beganAt) < this.#pipeline.unreachedMs)) return undefined;
+    return new RingneckError(silence.why);
+  }
+
+  /** Leaves a run to the next start, or to the next look at those that nobody works on. */
+  breakOff(run: Run, reason: RingneckError): void {
+    if (run.signal.aborted) return;
+    this.#pipeline.onFailure({ reason: 'run_failed', message: reason.message });
+    run.suspend(reason);
+  }
+
+  async #lookForAnswers(): Promise<void> {
+    for (const run of this.active()) {
+      const unreached = this.findUnreached(run, true);
+      if (unreached) this.breakOff(run, unreached);
+    }
   }
 
   /**

@@ -30,6 +30,8 @@ export interface OwnerOptions {
   retryDelayMs?: number;
   /** Between the two 404s by which a collection is not offered. */
   secondLookMs?: number;
+  /** How long a run waits for a first answer. */
+  unreachedMs?: number;
   /** How the client waits and gives up. */
   client?: Pick<ClientOptions, 'sleep' | 'retries' | 'maxWaitMs' | 'deadlineMs'>;
   now?: () => number;
@@ -37,6 +39,7 @@ export interface OwnerOptions {
 
 const RETRY_DELAY_MS = 5_000;
 const SECOND_LOOK_MS = 5_000;
+const UNREACHED_MS = 20_000;
 const WEBHOOK_SETTINGS = 'RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET, RINGNECK_VERIFICATION_TOKEN';
 
 /** The process that owns the data folder, with what it has open. Client and queue are loaded and opened when first needed. */
@@ -212,6 +215,7 @@ export class Owner {
       requestsPerToken: settings.requestsPerToken,
       retryDelayMs: this.#options.retryDelayMs ?? RETRY_DELAY_MS,
       secondLookMs: this.#options.secondLookMs ?? SECOND_LOOK_MS,
+      unreachedMs: this.#options.unreachedMs ?? UNREACHED_MS,
       now,
       log,
       onFailure: this.onFailure,

@@ -13,6 +13,7 @@ import { createAsk, type Good, type RequestClock, type RequestMoments } from './
 import { createRouteMemory, type RouteMemory } from './routes.ts';
 import { createServiceClock, type ServiceClock } from './service-clock.ts';
 import { createTransport } from './transport.ts';
+import { explainUnreachable } from './unreachable.ts';
 
 export type { RequestLane } from './gate.ts';
 export type { Page } from './pages.ts';
@@ -98,6 +99,8 @@ export interface Client {
   readonly requests: number;
   /** The base address. */
   readonly address: string;
+  /** For how long nobody has answered at the address, while somebody was asked, and why; undefined after an answer. */
+  findSilence(): { ms: number; why: string } | undefined;
   /** Whether any route of the service has ever answered 200. */
   hasAnswered(): boolean;
   /** Where heart rate is read; undefined until it is known. */
@@ -125,6 +128,8 @@ export function createClient(options: ClientOptions): Client {
   const serviceClock = options.serviceClock ?? createServiceClock(wallNow);
   const sleep = options.sleep ?? ((ms: number, signal: AbortSignal) => sleepFor(ms, undefined, { signal }));
   let requests = 0;
+  /** Since the first request that nobody has answered, and what the last one came to. */
+  let silence: { since: number; code: string } | undefined;
   const ask = createAsk({
     transport,
     clock,
@@ -144,8 +149,15 @@ export function createClient(options: ClientOptions): Client {
     random: options.random ?? Math.random,
     sleep,
     onWait: options.onWait ?? (() => {}),
+    onReached() {
+      silence = undefined;
+    },
+    onUnreached(code) {
+      silence = { since: silence?.since ?? now(), code };
+    },
     onRequest() {
       requests += 1;
+      silence ??= { since: now(), code: 'no answer yet' };
       options.onRequest?.();
     },
   });
@@ -218,6 +230,7 @@ export function createClient(options: ClientOptions): Client {
       for await (const _ of this.documents(probed, { ...range, signal })) return;
     },
     address: address.origin + address.path,
+    findSilence: () => silence && { ms: now() - silence.since, why: explainUnreachable(address, silence.code) },
     hasAnswered: () => routes.hasAnsweredAny(),
     get requests() {
       return requests;

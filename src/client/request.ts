@@ -5,6 +5,7 @@ import { findDateMs } from './retry-after.ts';
 import type { RouteMemory } from './routes.ts';
 import type { ServiceClock } from './service-clock.ts';
 import { type Transport, TransportError } from './transport.ts';
+import { speaksTlsAlone } from './unreachable.ts';
 
 /** The order guard of the warehouse: every moment that began must end. Moments are microseconds. */
 export interface RequestClock {
@@ -28,6 +29,9 @@ export interface RequestSettings {
   random: () => number;
   sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   onRequest: () => void;
+  /** What became of each attempt: an answer of somebody who speaks HTTP there, or what kept one away. */
+  onReached: () => void;
+  onUnreached: (code: string) => void;
   onWait: (ms: number) => void;
 }
 
@@ -64,6 +68,9 @@ export function createAsk(settings: RequestSettings): Ask {
       settings.onRequest();
       const answer = await transport.get(question.path, question.token, signal);
       const outcome = readAnswer(question, answer, now());
+      if ('error' in outcome && outcome.error.kind === 'redirected') settings.onUnreached('redirect');
+      else if (speaksTlsAlone(answer.status, answer.body)) settings.onUnreached('TLS');
+      else settings.onReached();
       // What a proxy answers says nothing of the route, and shows the proxy's clock.
       const isOfService = 'value' in outcome || isVerdict(outcome.error);
       if (isOfService) routes.note(`GET ${route}`, answer.status);
@@ -79,6 +86,7 @@ export function createAsk(settings: RequestSettings): Ask {
       };
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
+      if (error.code !== undefined) settings.onUnreached(error.code);
       return { error: new ServiceError(error.kind, route, error.message), again: error.again };
     } finally {
       if (!good) clock.end(requestedAt);

@@ -14,11 +14,14 @@ export class TransportError extends Error {
   readonly kind: 'unavailable' | 'malformed' | 'stopped';
   /** Whether asking again may help. */
   readonly again: boolean;
+  /** What the connection came to, where nothing of an answer came. */
+  readonly code: string | undefined;
 
-  constructor(kind: TransportError['kind'], message: string, again = true) {
+  constructor(kind: TransportError['kind'], message: string, again = true, code?: string) {
     super(message);
     this.kind = kind;
     this.again = again;
+    this.code = code;
   }
 }
 
@@ -133,7 +136,7 @@ function brokenOff(error: Error & { code?: unknown }, started: boolean): Transpo
   const code = typeof error.code === 'string' ? error.code : error.name;
   if (started) return new TransportError('malformed', `the answer was cut off (${code})`);
   if (error.name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW') {
-    return new TransportError('malformed', `the answer is not HTTP (${code})`);
+    return new TransportError('malformed', `the answer is not HTTP (${code})`, true, code);
   }
-  return new TransportError('unavailable', `no answer (${code})`);
+  return new TransportError('unavailable', `no answer (${code})`, true, code);
 }

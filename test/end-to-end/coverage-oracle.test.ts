@@ -158,10 +158,14 @@ test('coverage equals, day by day, what the fault script and the access log of t
     // Honest gaps: a ring that was left in a drawer.
     return { without: day => person === cid && day >= '2025-01-20' && day <= '2025-01-24' };
   });
-  const house = await openHouse(join(folder, 'data'), service.url, { now: () => NOW });
+  let now = NOW;
+  const house = await openHouse(join(folder, 'data'), service.url, { now: () => now });
   await house.add(sandbox.people);
   // Neither the days between the two nor those after them are asked for by anybody.
   await house.backfill({ from: '2025-01-05', to: '2025-01-27' });
+  // One refusal of a collection is none.
+  now += 60_000;
+  await house.backfill({ from: '2025-01-05', to: '2025-01-27', users: [ann!], collections: ['session'] });
   lapsed = true;
   await house.backfill({ from: '2025-02-05', to: '2025-02-10' });
   empty = true;

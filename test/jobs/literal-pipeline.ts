@@ -72,6 +72,7 @@ export async function pipelineOf(
     requestsPerToken: 1_000,
     retryDelayMs: 1,
     secondLookMs: 1,
+    unreachedMs: 20_000,
     now: () => clock.ms,
     log: silentLog,
     onFailure: () => {},

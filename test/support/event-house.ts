@@ -121,6 +121,7 @@ export async function openEventHouse(folder: string, options: FetchOptions & Eve
     requestsPerToken: 4,
     retryDelayMs: 1,
     secondLookMs: 1,
+    unreachedMs: 20_000,
     now,
     log,
     onFailure: Object.assign(() => {}, { close: async () => {} }),

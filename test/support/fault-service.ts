@@ -54,7 +54,10 @@ export interface FaultService {
  * Starts a service that answers by script. A path without a script gets 404, or, where `upstream` is the URL of another service, what
  * that one says.
  */
-export async function startFaultService(scripts: Record<string, Script> = {}, options: { upstream?: string } = {}): Promise<FaultService> {
+export async function startFaultService(
+  scripts: Record<string, Script> = {},
+  options: { upstream?: string; port?: number } = {},
+): Promise<FaultService> {
   const routes = new Map(Object.entries(scripts));
   const counts = new Map<string, number>();
   const failures = new Map<number, Answer>();
@@ -101,7 +104,7 @@ export async function startFaultService(scripts: Record<string, Script> = {}, op
   server.on('connection', () => {
     connections += 1;
   });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>(resolve => server.listen(options.port ?? 0, '127.0.0.1', resolve));
 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -1,0 +1,127 @@
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type Script, startFaultService } from '../support/fault-service.ts';
+import { openHouse } from '../support/house.ts';
+import { type Sandbox, startSandbox } from '../support/sandbox.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const folder = tempFolder();
+const range = { from: '2025-03-05', to: '2025-03-06' };
+
+let sandbox: Sandbox;
+let houses = 0;
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ count: 2, from: '2025-03-04', to: '2025-03-07' });
+});
+afterAll(() => sandbox.close());
+
+const open = async (url: string, options: Parameters<typeof openHouse>[2] = {}) => {
+  const house = await openHouse(join(folder, `h${++houses}`), url, options);
+  await house.add(sandbox.people);
+  return house;
+};
+
+/** A server that does this with each connection. */
+async function serve(onConnection: Parameters<typeof createServer>[1]): Promise<{ url: string; server: Server }> {
+  const server = createServer(onConnection as never);
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return { url: `http://127.0.0.1:${(server.address() as { port: number }).port}`, server };
+}
+
+async function findFreePort(): Promise<number> {
+  const { url, server } = await serve(() => {});
+  await new Promise(resolve => server.close(resolve));
+  return Number(new URL(url).port);
+}
+
+test('where nobody listens a run of several accounts ends with one sentence, and goes on once somebody does', async () => {
+  const port = await findFreePort();
+  const house = await open(`http://127.0.0.1:${port}`);
+  await expect(house.backfill(range)).rejects.toMatchObject({
+    exitCode: 1,
+    message: `the service cannot be reached: nobody listens at http://127.0.0.1:${port} (ECONNREFUSED): is it running, and is the port of RINGNECK_SERVICE_URL right?`,
+  });
+  expect(await house.read('SELECT DISTINCT outcome FROM sync.windows')).toEqual([[null]]);
+  expect(await house.read('SELECT state FROM sync.runs')).toEqual([['running']]);
+  const { settings } = house.owner;
+  await house.close();
+  const again = await openHouse(settings.data, sandbox.url);
+  await again.add(sandbox.people);
+  expect(await again.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
+  expect(await again.read('SELECT count(*) FROM sync.runs')).toEqual([[1]]);
+});
+
+test('what keeps running takes it up again by itself', async () => {
+  const port = await findFreePort();
+  const house = await open(`http://127.0.0.1:${port}`);
+  await expect(house.backfill(range)).rejects.toThrow('ECONNREFUSED');
+  const faults = await startFaultService({}, { upstream: sandbox.url, port });
+  onTestFinished(() => faults.close());
+  const { runs } = await house.owner.pipeline();
+  await runs.takeUp();
+  expect(runs.active()).toHaveLength(1);
+  expect(await runs.active()[0]!.done).toMatchObject({ state: 'complete' });
+});
+
+test.each<[string, string, (socket: import('node:net').Socket) => void, string]>([
+  [
+    'plain HTTP where TLS is spoken',
+    'http',
+    socket => socket.end(Buffer.from([0x15, 3, 1, 0, 2, 2, 70])),
+    'is https:// meant in RINGNECK_SERVICE_URL?',
+  ],
+  [
+    'plain HTTP where nginx speaks TLS',
+    'http',
+    socket =>
+      socket.end('HTTP/1.1 400 Bad Request\r\ncontent-length: 54\r\n\r\n<html>The plain HTTP request was sent to HTTPS port</html>'),
+    'is https:// meant in RINGNECK_SERVICE_URL?',
+  ],
+  [
+    'plain HTTP that is redirected',
+    'http',
+    socket => socket.end('HTTP/1.1 301 Moved\r\nlocation: https://127.0.0.1/\r\ncontent-length: 0\r\n\r\n'),
+    'is https:// meant in RINGNECK_SERVICE_URL?',
+  ],
+  [
+    'TLS where plain HTTP is spoken',
+    'https',
+    socket => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'),
+    'is http:// meant in RINGNECK_SERVICE_URL?',
+  ],
+])('%s is said at once, with its cure', async (_, protocol, answer, cure) => {
+  const { url } = await serve((socket: import('node:net').Socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => answer(socket));
+  });
+  const house = await open(url.replace('http', protocol));
+  await expect(house.backfill(range)).rejects.toThrow(cure);
+});
+
+test('a service that takes connections and says nothing ends the run within the time that a first answer has', async () => {
+  const { url } = await serve((socket: import('node:net').Socket) => void socket.on('error', () => {}));
+  const house = await openHouse(join(folder, `h${++houses}`), url, { unreachedMs: 1_000, client: { deadlineMs: 60_000 } });
+  for (const { name, token } of sandbox.people) {
+    house.owner.secrets.put(name, token);
+    await house.owner.warehouse.record([
+      { table: 'sync.accounts', key: { user_id: name }, row: { state: 'active', since: house.owner.warehouse.moments.next() } },
+    ]);
+  }
+  const began = performance.now();
+  await expect(house.backfill(range)).rejects.toThrow('gives no answer');
+  expect(performance.now() - began).toBeLessThan(10_000);
+});
+
+test('a service that has answered in a run is one that can be reached: what fails later is told window by window', async () => {
+  const away: Script = (_, nth) => (nth > 1 ? { fault: 'reset' } : undefined);
+  const faults = await startFaultService({ '/v2/usercollection/sleep': away }, { upstream: sandbox.url });
+  onTestFinished(() => faults.close());
+  const house = await open(faults.url);
+  faults.on('/v2/usercollection/sleep', { fault: 'reset' });
+  const report = await house.backfill(range);
+  expect(report).toMatchObject({ state: 'failed' });
+  expect(new Set(report.failures.map(({ collection }) => collection))).toEqual(new Set(['sleep']));
+});
