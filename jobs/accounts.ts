@@ -2,6 +2,7 @@ import { UsageError } from '../src/errors.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import type { Warehouse } from '../src/warehouse/warehouse.ts';
 import type { Tokens } from './pipeline.ts';
+import { noRefusalsEntry } from './suspicions.ts';
 
 export type AccountState = 'active' | 'paused' | 'parked' | 'removed';
 
@@ -108,7 +109,7 @@ export async function setAccountState(
   reason: string | null,
 ): Promise<Account> {
   const changed = { ...account, state, reason, since: warehouse.moments.next() };
-  await warehouse.record([accountEntry(changed)]);
+  await warehouse.record([accountEntry(changed), ...(state === 'active' ? [noRefusalsEntry(account.userId)] : [])]);
   return changed;
 }
 

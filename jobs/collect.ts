@@ -134,7 +134,7 @@ async function resolve(
         // What the refusal means is unknown while the probe has no answer: that is decided as the probe's own error.
         return resolve(pipeline, run, job, lock, account, unclear, probing);
       }
-      if (refused === 'account' || (await confirmsRefusal(pipeline, job.data, account))) {
+      if (refused === 'account' || (await confirmsRefusal(pipeline, job.data))) {
         return settle(pipeline, run, job.data, 'not_authorised', messageOf(error), kindOf(error), detailOf(error));
       }
       return settle(pipeline, run, job.data, 'suspicious', `${messageOf(error)}${ONCE}`, 'suspicious', detailOf(error));

@@ -2,7 +2,7 @@ import { dayOfMicros, findDayNumber, MICROS_PER_DAY } from '../schema/instant.ts
 import { ServiceError } from '../src/client/error.ts';
 import { messageOf } from '../src/errors.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
-import { type Account, listParkedCollections } from './accounts.ts';
+import { listParkedCollections } from './accounts.ts';
 import { ask, firstPages } from './first-pages.ts';
 import type { Pipeline } from './pipeline.ts';
 import { findSuspicion, noSuspicionEntry, noteSuspicion, type Suspicion } from './suspicions.ts';
@@ -15,14 +15,10 @@ type Place = Pick<Window, 'userId' | 'collection'>;
 
 const suspicionOf = ({ userId, collection }: Place): Suspicion => ({ userId, collection, kind: 'refused' });
 
-/** Whether a refusal of one collection confirms an earlier one. The first is noted; those before the account had its token do not count. */
-export async function confirmsRefusal(
-  { warehouse, now }: Pick<Pipeline, 'warehouse' | 'now'>,
-  place: Place,
-  account: Account,
-): Promise<boolean> {
+/** Whether a refusal of one collection confirms an earlier one; the first is noted. */
+export async function confirmsRefusal({ warehouse, now }: Pick<Pipeline, 'warehouse' | 'now'>, place: Place): Promise<boolean> {
   const nowMicros = now() * 1000;
-  return nowMicros - (await noteSuspicion(warehouse, suspicionOf(place), nowMicros, account.since)) >= APART_MICROS;
+  return nowMicros - (await noteSuspicion(warehouse, suspicionOf(place), nowMicros)) >= APART_MICROS;
 }
 
 /** The collection has answered: what was refused before was a mistake, or is over. */

@@ -24,6 +24,9 @@ export const suspicionEntry = (suspicion: Suspicion, firstSeenAt: number): Ledge
 /** What takes the row away, once a contrary answer has come or the second proof. */
 export const noSuspicionEntry = (suspicion: Suspicion): LedgerEntry => ({ table: 'sync.suspicions', key: keyOf(suspicion) });
 
+/** What takes away all that an account was refused before it was given what it has now: a new token, or another try. */
+export const noRefusalsEntry = (userId: string): LedgerEntry => ({ table: 'sync.suspicions', key: { user_id: userId, kind: 'refused' } });
+
 /** Since when this is suspected, in microseconds; undefined where it is not. */
 export async function findSuspicion(warehouse: Pick<Warehouse, 'read'>, suspicion: Suspicion): Promise<number | undefined> {
   return (await readSuspicions(warehouse, suspicion)).get(suspicion.objectId ?? '');
@@ -44,18 +47,16 @@ export async function readSuspicions(
 /**
  * Notes what was seen, unless it was noted before.
  * @param nowMicros by the clock of this machine: proofs lie apart in time, whatever order requests had
- * @param notBefore what was noted before does not count any more
  * @returns since when it is known
  */
 export async function noteSuspicion(
   warehouse: Pick<Warehouse, 'read' | 'record'>,
   suspicion: Suspicion,
   nowMicros: number,
-  notBefore = Number.NEGATIVE_INFINITY,
 ): Promise<number> {
   const known = await findSuspicion(warehouse, suspicion);
   // A clock that was set back must not keep the second proof from ever counting.
-  if (known !== undefined && known >= notBefore && known <= nowMicros) return known;
+  if (known !== undefined && known <= nowMicros) return known;
   await warehouse.record([suspicionEntry(suspicion, nowMicros)]);
   return nowMicros;
 }

@@ -19,6 +19,7 @@ import type { Progress, RunRequest, RunSummary } from '../../jobs/run.ts';
 import { collectQueue, planWindows } from '../../jobs/runs.ts';
 import { ANOTHER_PERSON, findPerson, isAnother, UNCHECKED } from '../../jobs/same-person.ts';
 import { type AccountStatus, type DriftStatus, isoOf, reportAccounts, reportDrift } from '../../jobs/status.ts';
+import { noRefusalsEntry } from '../../jobs/suspicions.ts';
 import { startNightly } from '../../jobs/sweeps/nightly.ts';
 import { reportWebhooks, type WebhookStatus } from '../../jobs/webhook-status.ts';
 import type { DayRange } from '../../jobs/windows.ts';
@@ -152,10 +153,10 @@ export function operationsOf(owner: Owner) {
       // Nothing is read with it before it is known to be of the same person.
       if (known !== null && !isProven) {
         added = { ...account, state: 'parked', reason: UNCHECKED };
-        await warehouse.record([accountEntry(added)]);
+        await warehouse.record([accountEntry(added), noRefusalsEntry(name)]);
       }
       owner.secrets.put(name, token);
-      if (added.state === 'active') await warehouse.record([accountEntry(added)]);
+      if (added.state === 'active') await warehouse.record([accountEntry(added), noRefusalsEntry(name)]);
       const report = await greet(owner, added, token);
       await takeUpEvents(owner);
       return report;
