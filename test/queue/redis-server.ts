@@ -17,6 +17,8 @@ export interface RedisServer {
   start(): Promise<void>;
   /** As kill -9 does. */
   kill(): Promise<void>;
+  /** As one that comes back without what it held. */
+  empty(): Promise<void>;
   /** As when the time of every lock has passed: what a killed worker had taken runs again at the next start. No worker may be at work. */
   expireLocks(): Promise<void>;
   remove(): Promise<void>;
@@ -42,6 +44,11 @@ export async function startRedis(...settings: string[]): Promise<RedisServer> {
       const ended = once(child, 'exit');
       child.kill('SIGKILL');
       await ended;
+    },
+    empty: async () => {
+      const client = new Redis(server.url);
+      await client.flushall();
+      await client.quit();
     },
     expireLocks: async () => {
       const client = new Redis(server.url);

@@ -27,7 +27,7 @@ export interface EventKillRound {
   folder: string;
   seed: number;
   kills: number;
-  /** Killed too, or instead; without one the queue is embedded. */
+  /** Killed too, or instead, and emptied at times; without one the queue is embedded. */
   redis?: RedisServer;
   deletes: 'once' | 'any';
 }
@@ -126,6 +126,7 @@ async function killOften(
       await sleep(below(random, 4_000));
       await redis.start();
     }
+    if (redis && below(random, 3) === 0) await redis.empty();
     if (what === 'redis' && when === 'working') continue;
     // One that starts without its Redis gives up, or finds it back.
     if (what === 'redis' && when === 'starting' && (await hasCome(up))) continue;
