@@ -1,5 +1,6 @@
 import type { Job } from 'bullmq';
 import { dataTypeOf, webhookEvent } from '../schema/webhook.ts';
+import { messageOf, TryLaterError } from '../src/errors.ts';
 import { type EventJob, enqueueEvents, eventQueue, isOfInbox } from './accept-event.ts';
 import { delay } from './delay.ts';
 import { type AcceptedEvent, FORGOTTEN, mayBeEarly, type Settled, type Tries } from './events/event-outcome.ts';
@@ -104,6 +105,10 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
   const worker = pipeline.queues.worker<FetchJob>(queue, (job, lock) => work(job as Job<FetchJob>, lock), {
     concurrency: CONCURRENCY,
     maxStalledCount: MOST_CRASHES,
+  });
+  // One whose first connection is lost never takes up anything: no start is better than one that works nothing off.
+  await worker.waitUntilReady().catch(error => {
+    throw new TryLaterError(`the queue cannot be used: ${messageOf(error)}`, { cause: error });
   });
   const filling = enqueueEvents(pipeline, queue);
   return {

@@ -157,10 +157,9 @@ describe.skipIf(!hasRedis)('events that were answered 2xx outlive a Redis', () =
     const redis = await startOwn();
     const { open } = setUp(redis.url);
     const { house, ada } = await open();
-    await ada.tell({ object_id: IDS[0]! });
     await redis.kill();
     const started = performance.now();
-    for (const object_id of IDS.slice(1)) await ada.announce({ object_id });
+    for (const object_id of IDS) await ada.announce({ object_id });
     expect(performance.now() - started).toBeLessThan(1_000);
     await redis.start();
     await house.settled(3);
