@@ -2,7 +2,6 @@ import { UsageError } from '../src/errors.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import type { Warehouse } from '../src/warehouse/warehouse.ts';
 import type { Tokens } from './pipeline.ts';
-import { noRefusalsEntry } from './suspicions.ts';
 
 export type AccountState = 'active' | 'paused' | 'parked' | 'removed';
 
@@ -100,6 +99,9 @@ export function accountEntry({ userId, serviceUserId, state, reason, since }: Ac
     row: { service_user_id: serviceUserId, state, reason, since },
   };
 }
+
+/** What takes away all that an account was refused before it was given what it has now: a new token, or another try. */
+export const noRefusalsEntry = (userId: string): LedgerEntry => ({ table: 'sync.suspicions', key: { user_id: userId, kind: 'refused' } });
 
 /** Commits another state of an account; its windows and rows stay as they are. */
 export async function setAccountState(

@@ -24,9 +24,6 @@ export const suspicionEntry = (suspicion: Suspicion, firstSeenAt: number): Ledge
 /** What takes the row away, once a contrary answer has come or the second proof. */
 export const noSuspicionEntry = (suspicion: Suspicion): LedgerEntry => ({ table: 'sync.suspicions', key: keyOf(suspicion) });
 
-/** What takes away all that an account was refused before it was given what it has now: a new token, or another try. */
-export const noRefusalsEntry = (userId: string): LedgerEntry => ({ table: 'sync.suspicions', key: { user_id: userId, kind: 'refused' } });
-
 /** Since when this is suspected, in microseconds; undefined where it is not. */
 export async function findSuspicion(warehouse: Pick<Warehouse, 'read'>, suspicion: Suspicion): Promise<number | undefined> {
   return (await readSuspicions(warehouse, suspicion)).get(suspicion.objectId ?? '');

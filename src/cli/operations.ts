@@ -6,6 +6,7 @@ import {
   findServiceUserId,
   getAccount,
   listAccounts,
+  noRefusalsEntry,
   parseAccountName,
   setAccountState,
   shownAccount,
@@ -19,7 +20,6 @@ import type { Progress, RunRequest, RunSummary } from '../../jobs/run.ts';
 import { collectQueue, planWindows } from '../../jobs/runs.ts';
 import { ANOTHER_PERSON, findPerson, isAnother, UNCHECKED } from '../../jobs/same-person.ts';
 import { type AccountStatus, type DriftStatus, isoOf, reportAccounts, reportDrift } from '../../jobs/status.ts';
-import { noRefusalsEntry } from '../../jobs/suspicions.ts';
 import { startNightly } from '../../jobs/sweeps/nightly.ts';
 import { reportWebhooks, type WebhookStatus } from '../../jobs/webhook-status.ts';
 import type { DayRange } from '../../jobs/windows.ts';
