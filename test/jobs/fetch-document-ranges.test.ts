@@ -218,7 +218,7 @@ test('a document that a later page brings is found, and one bad document beside 
   const kim = await house.person('kim', {
     sleep: [
       ...Array.from({ length: 60 }, (_, i) => night(`n${i}`, '2025-03-01')),
-      { ...night('bad-1', '2025-03-02'), period: 'x' },
+      { ...night('bad-1', '2025-03-02'), day: '2025-03-02x' },
       night('z'),
     ],
   });
