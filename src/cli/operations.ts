@@ -149,15 +149,21 @@ export function operationsOf(owner: Owner) {
       const known = await findServiceUserId(warehouse, name);
       const account = { userId: name, serviceUserId: input.serviceUser ?? known, since: warehouse.moments.next() };
       const isProven = token === owner.secrets.findOfAny(name) && (await findAccount(warehouse, name))?.state === 'active';
-      let added: Account = { ...account, state: 'active', reason: null };
-      // Nothing is read with it before it is known to be of the same person.
-      if (known !== null && !isProven) {
-        added = { ...account, state: 'parked', reason: UNCHECKED };
+      const isUnproven = known !== null && !isProven;
+      const added: Account = isUnproven
+        ? { ...account, state: 'parked', reason: UNCHECKED }
+        : { ...account, state: 'active', reason: null };
+      const keep = () => owner.secrets.put(name, token);
+      if (!isUnproven) {
+        keep();
         await warehouse.record([accountEntry(added), noRefusalsEntry(name)]);
       }
-      owner.secrets.put(name, token);
-      if (added.state === 'active') await warehouse.record([accountEntry(added), noRefusalsEntry(name)]);
       const report = await greet(owner, added, token);
+      if (isUnproven) {
+        // Nothing is read with it before it is known to be of the same person: until here the earlier token was used.
+        await warehouse.record([...(report.reason === UNCHECKED ? [accountEntry(added)] : []), noRefusalsEntry(name)]);
+        keep();
+      }
       await takeUpEvents(owner);
       return report;
     },
