@@ -61,12 +61,15 @@ export const day = (description: string) =>
   );
 
 /** An ISO 8601 date-time with offset. */
-export const instant = (description: string) =>
+export const instant = (description: string, type: 'string' | ['string', 'null'] = 'string') =>
   field(
     z.string().refine(value => findInstant(value) !== undefined, 'not an ISO 8601 date-time with offset'),
     { kind: 'instant', description },
-    { format: 'date-time' },
+    { type, format: 'date-time' },
   );
+
+/** An instant of which the key always comes, with null as long as it is not known. */
+export const instantOrNull = (description: string) => instant(description, ['string', 'null']);
 
 /** An open enumeration: the documented values are known, a new one is let through and reported by the reader. */
 export const choice = (values: readonly string[], description: string) =>

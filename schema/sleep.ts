@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { readinessContributors } from './contributors.ts';
-import { choice, day, flag, identifier, instant, integer, integerBetween, number, sample, text } from './fields.ts';
+import { choice, day, flag, identifier, instant, instantOrNull, integer, integerBetween, number, sample, text } from './fields.ts';
 import { resource } from './resource.ts';
 
 const PHASES = '1 deep, 2 light, 3 REM, 4 awake';
@@ -28,7 +28,7 @@ export const sleep = resource({
     average_heart_rate: number('Average heart rate', 'beats/min').nullish(),
     average_hrv: integer('Average heart rate variability, rMSSD', 'ms').nullish(),
     awake_time: integer('Time awake', 's').nullish(),
-    bedtime_end: instant('End of the time in bed; null while the sleep goes on'),
+    bedtime_end: instantOrNull('End of the time in bed; null while the sleep goes on'),
     bedtime_start: instant('Start of the time in bed'),
     day: day('Day of waking'),
     deep_sleep_duration: integer('Time of deep sleep', 's').nullish(),

@@ -99,3 +99,10 @@ test('the service serves it at /openapi.json, and a page to browse it at /docs, 
   expect([script.status, (await script.text()).length > 100_000]).toEqual([200, true]);
   expect((await get('/docs/static/%2e%2e%2fpackage.json', null)).status).not.toBe(200);
 });
+
+test('the end of a sleep always comes, and may be null: the sleep may go on', () => {
+  const { Sleep } = describe().components.schemas;
+  expect(Sleep.required).toContain('bedtime_end');
+  expect(Sleep.properties.bedtime_end).toMatchObject({ type: ['string', 'null'], format: 'date-time' });
+  expect(Sleep.properties.bedtime_start).toMatchObject({ type: 'string' });
+});

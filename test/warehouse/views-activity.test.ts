@@ -38,3 +38,24 @@ test('without a timestamp an activity begins with its MET samples, in both of it
     { class: 'rest', minutes: 5, last: '2025-03-30 02:04:00' },
   ]);
 });
+
+test('a minute that two activities tell is that of the one that starts later, what only one tells is there', async () => {
+  // From New York to Berlin: 4 a.m. comes 18 hours later. The later one has come in for 2 minutes so far.
+  const day = (id: string, date: string, timestamp: string, items: (number | null)[]) => ({
+    ...ACTIVITY,
+    ...{ id, day: date, timestamp, class_5_min: '3', met: { interval: 60, items, timestamp } },
+  });
+  const first = day('flight', '2025-05-14', '2025-05-14T04:00:00-04:00', [...Array(1080).fill(1), 1.5, 1.6, 1.7]);
+  await store(warehouse, 'daily_activity', [day('landed', '2025-05-15', '2025-05-15T04:00:00+02:00', [2, null]), first]);
+  const last = 'SELECT day, ts, met FROM met_minutes ORDER BY ts DESC LIMIT 4';
+  expect(await rows(warehouse, last)).toEqual([
+    { day: '2025-05-14', ts: '2025-05-15 02:02:00', met: 1.7 },
+    { day: '2025-05-15', ts: '2025-05-15 02:01:00', met: null },
+    { day: '2025-05-15', ts: '2025-05-15 02:00:00', met: 2 },
+    { day: '2025-05-14', ts: '2025-05-15 01:59:00', met: 1 },
+  ]);
+  expect(await rows(warehouse, 'SELECT count(*) AS n FROM met_minutes')).toEqual([{ n: 1083 }]);
+  // Of two of one day, alike in their start, it is the one stored last.
+  await store(warehouse, 'daily_activity', [day('again', '2025-05-15', '2025-05-15T04:00:00+02:00', [3])]);
+  expect(await rows(warehouse, "SELECT met FROM met_minutes WHERE day = '2025-05-15' ORDER BY ts")).toEqual([{ met: 3 }, { met: null }]);
+});

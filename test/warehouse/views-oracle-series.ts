@@ -23,11 +23,28 @@ export const activityClasses = (stored: readonly Stored[]): Row[] =>
     }));
   });
 
-export const metMinutes = (stored: readonly Stored[]): Row[] =>
-  of(stored, 'daily_activity').flatMap(({ user, document }) => {
+/** From its first sample on, up to its last one's end. */
+function spanOf(activity: WireDocument): { from: number; until: number } | undefined {
+  const start = findInstant(get(activity, 'met', 'timestamp') ?? '');
+  return start && { from: start.micros, until: start.micros + samples(activity, 'met').length * get(activity, 'met', 'interval') * SECOND };
+}
+
+/** A minute that an activity and one of the two that start next, or alike and were stored later, tell is that of the later one. */
+export const metMinutes = (stored: readonly Stored[]): Row[] => {
+  const activities = of(stored, 'daily_activity').map(each => ({ ...each, span: spanOf(each.document) }));
+  const byUser = groupBy(
+    activities.flatMap(({ user, sk, span }) => (span ? { user, sk, span } : [])),
+    ({ user }) => user,
+  );
+  return activities.flatMap(({ user, document, sk, span }) => {
     const start = begins(document);
     const codes = [...(get(document, 'class_5_min') ?? '')];
-    return samples(document, 'met').map(({ ts, utc_offset, value }) => ({
+    const later = (byUser.get(user) ?? [])
+      .filter(other => span && (other.span.from > span.from || (other.span.from === span.from && other.sk > sk)))
+      .sort((a, b) => a.span.from - b.span.from || a.sk - b.sk)
+      .slice(0, 2);
+    const own = samples(document, 'met').filter(({ ts }) => !later.some(other => other.span.from <= ts && ts < other.span.until));
+    return own.map(({ ts, utc_offset, value }) => ({
       user_id: user,
       day: get(document, 'day'),
       ts,
@@ -38,6 +55,7 @@ export const metMinutes = (stored: readonly Stored[]): Row[] =>
       class: (start && CLASSES[codes[Math.floor((ts - start.micros) / (300 * SECOND))] ?? '']) ?? null,
     }));
   });
+};
 
 export function heartRateSources(stored: readonly Stored[], heartRate: readonly StoredHeartRate[]): Row[] {
   const day = (ts: number, offset: number) => dayOf(add(ts, offset)!);

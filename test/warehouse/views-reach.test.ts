@@ -34,6 +34,9 @@ beforeAll(async () => {
       sleep_phase_30_sec: `'112234'`,
       movement_30_sec: `'1234'`,
       class_5_min: `'012345'`,
+      met_start: `TIMESTAMP '2025-01-01 03:00:00' + to_days(n::INTEGER)`,
+      met_interval: '60',
+      met_count: '1440',
       vo2_max: '44',
       timestamp: `TIMESTAMP '2025-01-01 03:00:00' + to_days(n::INTEGER)`,
     };
@@ -92,7 +95,6 @@ test.each([
   ['sleep_movement', ['sleep']],
   ['activity_classes', ['daily_activity']],
   ['hrv_nights', ['sleep', 'sleep_hrv']],
-  ['met_minutes', ['daily_activity', 'daily_activity_met']],
 ])('a filter on user and day reaches every table that %s reads', async (view, tables) => {
   const scans = await scansOf(`SELECT * FROM ${view} WHERE ${MONTH}`);
   expect(scans.map(({ table }) => table).sort()).toEqual(tables);
@@ -100,6 +102,15 @@ test.each([
     expect(filters).toMatch(OF_USER);
     expect(filters).toMatch(OF_DAYS);
   }
+});
+
+test('met_minutes reads of other days nothing but when their samples start and end', async () => {
+  const scans = await scansOf(`SELECT * FROM met_minutes WHERE ${MONTH}`);
+  for (const { filters } of scans) expect(filters).toMatch(OF_USER);
+  const ofDays = scans.filter(({ filters }) => OF_DAYS.test(filters)).map(({ table }) => table);
+  expect(ofDays.sort()).toEqual(['daily_activity', 'daily_activity_met']);
+  const rest = scans.filter(({ filters }) => !OF_DAYS.test(filters));
+  expect(rest.map(({ columns }) => columns.sort())).toEqual([['day', 'met_count', 'met_interval', 'met_start', 'sk', 'user_id']]);
 });
 
 test('a filter on user and moment reaches every series of heart_rate_sources, and one on the day is asked right where they are read', async () => {
@@ -160,7 +171,7 @@ test('a macro around a column keeps the filter on the user where it is', async (
   const scans = await scansOf(
     `SELECT sum(met_minutes) FROM met_minutes WHERE user_id = 'u2' AND activity_day_of(ts, utc_offset) = DATE '2025-01-07'`,
   );
-  expect(scans).toHaveLength(2);
+  expect(scans).toHaveLength(3);
   for (const { filters } of scans) expect(filters).toMatch(OF_USER);
   const nights = await scansOf(
     `SELECT hhmm(time_in_bed) FROM nights WHERE user_id = 'u2' AND night_of(bedtime_start, 3600) = DATE '2025-01-07'`,

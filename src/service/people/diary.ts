@@ -1,19 +1,26 @@
 import { findDayNumber } from '../../../schema/instant.ts';
 import type { Edit } from './edits.ts';
+import type { Beats } from './heart-rate.ts';
 import { writeId } from './identity.ts';
 import type { Life } from './life.ts';
-import type { Minutes } from './movement.ts';
+import { activityMinutes, activityStart, type Minutes } from './movement.ts';
+import type { Period } from './periods.ts';
 import { remember } from './remember.ts';
-import { type SleepReport, sleepReports } from './reports.ts';
+import { recordedNaps, type SleepReport, sleepReports } from './reports.ts';
 import type { View } from './view.ts';
+import { overlaps } from './zone.ts';
 
 /**
- * A life with its edits, as far as it has reached the service: what documents are written from. `momentsOf` and `minutesOf` give
- * what is there of a day; the rest of the life is known whole, whatever was synced.
+ * A life with its edits, as far as it has reached the service: what documents are written from. `sleepsOf`, `momentsOf` and
+ * `activityOf` give what is there of a day; the rest of the life is known whole, whatever was synced.
  */
-export interface Diary extends Life {
+export interface Diary extends Omit<Life, 'minutesOf' | 'beatsOf'> {
   view: View;
   sleepsOf(day: number): SleepReport[];
+  beatsOf(day: number): Beats;
+  /** The 24 hours of an activity (2.5), as far as they are there. */
+  activityOf(day: number): Minutes;
+  wholeActivityOf(day: number): Minutes;
   /** Whether what the ring recorded up to a moment of a day is there. */
   hasSynced(day: number, moment: number): boolean;
   /** Whether the ring has synced since the night that ends on a day was over, worn or not. */
@@ -37,6 +44,15 @@ export function createDiary(life: Life, edits: readonly Edit[], view: View): Dia
   }
   const hasSynced = (day: number, moment: number) => day <= view.wholeTo || moment <= view.synced;
   const uploadedOf = (day: number) => (day <= view.wholeTo ? Number.POSITIVE_INFINITY : view.uploaded);
+  const naps = [...byDay].flatMap(([day, ofDay]) => (day === undefined ? [] : [...recordedNaps(life, day, ofDay).values()]));
+  const napsIn = (day: number) => {
+    const span = { start: activityStart(zone, day), end: activityStart(zone, day + 1) };
+    return naps.filter(nap => overlaps(nap, span));
+  };
+  const withNaps = <T>(of: (day: number, naps: readonly Period[]) => T): ((day: number) => T) =>
+    naps.length === 0 ? day => of(day, []) : remember(8, day => of(day, napsIn(day)));
+  const [minutesOf, beatsOf] = [withNaps(life.minutesOf), withNaps(life.beatsOf)];
+  const wholeActivityOf = (day: number) => activityMinutes(minutesOf, day);
   const latest = Math.max(view.synced, view.uploaded);
   return {
     ...life,
@@ -45,9 +61,13 @@ export function createDiary(life: Life, edits: readonly Edit[], view: View): Dia
     uploadedOf,
     // An evening nap counts for the day after.
     lastDay: Math.max(view.wholeTo, latest > 0 ? zone.local(latest).day + 1 : view.wholeTo),
-    sleepsOf: remember(8, day => sleepReports(life, day, byDay.get(day) ?? [], ({ end }) => hasSynced(day, end))),
+    sleepsOf: remember(8, day =>
+      sleepReports(life, day, byDay.get(day) ?? [], day <= view.wholeTo ? Number.POSITIVE_INFINITY : view.synced),
+    ),
     momentsOf: day => life.momentsOf(day).filter(({ end }) => hasSynced(day, end)),
-    minutesOf: day => cutMinutes(life.minutesOf(day), uploadedOf(day)),
+    beatsOf,
+    activityOf: day => cutMinutes(wholeActivityOf(day), uploadedOf(day)),
+    wholeActivityOf,
     knowsMorning(day) {
       const { night, unworn } = bedTimesOf(day);
       return hasSynced(day, (unworn ?? night).end);

@@ -1,5 +1,5 @@
 import type { Random } from './random.ts';
-import { AWAKE, EPOCH } from './stages.ts';
+import { AWAKE, EPOCH, SHORTEST } from './stages.ts';
 
 interface About {
   userId: string;
@@ -17,11 +17,9 @@ export type Edit =
   | (About & { kind: 'edit-bedtime'; id: string; startShift: number; endShift: number })
   /** All sleeps of a day are analysed anew. */
   | (About & { kind: 'reanalyse-day' })
-  /** A nap between two moments, in seconds, that is in nobody's plans. The heart-rate series and activity do not know of it. */
+  /** A nap between two moments, in seconds, that is in nobody's plans. */
   | (About & { kind: 'record-nap'; start: number; end: number });
 
-/** A shorter sleep is none (specification 2.12). */
-const SHORTEST = (15 * 60) / EPOCH;
 const LONGEST_SHIFT = 3 * 3600;
 const EPOCHS_IN_SAMPLE = 10;
 

@@ -1,7 +1,7 @@
 import { type Condition, conditionOf } from './condition.ts';
 import { type Beats, measureBeats } from './heart-rate.ts';
 import { type MeasuredMoment, measureMoments } from './moments.ts';
-import { type Minutes, minutesOf } from './movement.ts';
+import { type Minutes, minutesOf, withNaps } from './movement.ts';
 import { type Period, periodsOf } from './periods.ts';
 import type { Person } from './person.ts';
 import { type Plan, planDay } from './plan.ts';
@@ -26,14 +26,17 @@ export interface Life {
   /** What later days remember of the night that ends on a day; null without the ring. */
   nightOf(day: number): NightFigures | null;
   momentsOf(day: number): MeasuredMoment[];
-  minutesOf(day: number): Minutes;
-  beatsOf(day: number): Beats;
+  /** From 4 a.m. to 4 a.m. of the next day, with what was napped besides the plan. */
+  minutesOf(day: number, naps?: readonly Period[]): Minutes;
+  beatsOf(day: number, naps?: readonly Period[]): Beats;
 }
 
 /** A night before anybody edited it. */
 export interface NightFigures {
   /** Seconds. */
   asleep: number;
+  /** Percent. */
+  efficiency: number;
   averageHrv: number | undefined;
 }
 
@@ -51,8 +54,8 @@ export function createLife(person: Person): Life {
   const nightOf = remember(SMALL, day => {
     const night = periodsOfDay(day).find(({ ordinal }) => ordinal === 0);
     if (!night) return null;
-    const { asleep, averageHrv } = totalsOf(night);
-    return { asleep, averageHrv };
+    const { asleep, efficiency, averageHrv } = totalsOf(night);
+    return { asleep, efficiency, averageHrv };
   });
   const momentsOf = (day: number) => measureMoments(person, day, planOf(day), conditionOfDay(day));
   const periodsAround = (day: number) => [...periodsOfDay(day), ...periodsOfDay(day + 1)];
@@ -60,12 +63,13 @@ export function createLife(person: Person): Life {
     const unworn = [bedTimesOf(day).unworn, bedTimesOf(day + 1).unworn].filter((span): span is Span => span !== undefined);
     return minutesOf(person, zone, day, planOf(day), periodsAround(day), unworn);
   });
-  const beatsOf = remember(LARGE, day => {
-    const minutes = minutesOfDay(day);
-    const periods = periodsAround(day).filter(period => overlaps(period, minutes));
+  const measure = (day: number, minutes: Minutes, naps: readonly Period[]) => {
+    const periods = [...periodsAround(day), ...naps].filter(period => overlaps(period, minutes));
     const { stress } = planOf(day);
     return measureBeats(person, zone, day, { minutes, periods, moments: momentsOf(day), condition: conditionOfDay(day), stress });
-  });
+  };
+  const beatsOfDay = remember(LARGE, day => measure(day, minutesOfDay(day), []));
+  const minutesWith = (day: number, naps: readonly Period[]) => withNaps(person, minutesOfDay(day), naps);
   return {
     person,
     zone,
@@ -75,7 +79,7 @@ export function createLife(person: Person): Life {
     periodsOf: periodsOfDay,
     nightOf,
     momentsOf,
-    minutesOf: minutesOfDay,
-    beatsOf,
+    minutesOf: (day, naps = []) => (naps.length > 0 ? minutesWith(day, naps) : minutesOfDay(day)),
+    beatsOf: (day, naps = []) => (naps.length > 0 ? measure(day, minutesWith(day, naps), naps) : beatsOfDay(day)),
   };
 }

@@ -2,7 +2,7 @@ import type { Period } from './periods.ts';
 import { keyOf, type Person, weekday } from './person.ts';
 import type { Plan } from './plan.ts';
 import { clamp, Random } from './random.ts';
-import type { Span, Zone } from './zone.ts';
+import { DAY, type Span, type Zone } from './zone.ts';
 
 /** What somebody does in a minute, as far as the pulse is concerned. */
 export const State = { awake: 0, lying: 1, asleep: 2, training: 3, moment: 4, unworn: 5 } as const;
@@ -12,10 +12,7 @@ export const UNKNOWN = 255;
 /** What a ring on a table measures, in tenths of a MET. */
 export const UNWORN = 1;
 
-/**
- * The minutes of an activity day, from 4 a.m. to 4 a.m. by the clock of where somebody is then: 1,440 of them but for the days on which
- * the clocks change and those of flights.
- */
+/** Minutes of a life, one after the other: those of a day from 4 a.m. to 4 a.m. by the clock of where somebody is then, or of an activity. */
 export interface Minutes extends Span {
   /** Tenths of a MET, or UNKNOWN. */
   met: Uint8Array;
@@ -28,6 +25,49 @@ const ACTIVITY_DAY_START = 4 * 3600;
 
 /** The start of an activity day. */
 export const activityStart = (zone: Zone, day: number) => zone.at(day, ACTIVITY_DAY_START);
+
+/** When everything that belongs to an activity day is over: its 24 hours, and the last minute before the next day starts. */
+export const activityEnd = (zone: Zone, day: number) => Math.max(activityStart(zone, day) + DAY, activityStart(zone, day + 1));
+
+/**
+ * What the activity of a day tells: 24 hours from 4 a.m. (2.5). Where the clock goes forward, by summer time or in a flight, its end is
+ * told by the next day too; where it goes back, what lies between the two is told by none.
+ */
+export function activityMinutes(minutesOf: (day: number) => Minutes, day: number): Minutes {
+  const own = minutesOf(day);
+  const end = own.start + DAY;
+  if (own.end === end) return own;
+  const count = DAY / 60;
+  const join = <T extends Uint8Array | Uint16Array>(make: (count: number) => T, pick: (minutes: Minutes) => T): T => {
+    const joined = make(count);
+    joined.set(pick(own).subarray(0, count));
+    if (own.end < end) joined.set(pick(minutesOf(day + 1)).subarray(0, (end - own.end) / 60), (own.end - own.start) / 60);
+    return joined;
+  };
+  return {
+    start: own.start,
+    end,
+    met: join(
+      length => new Uint8Array(length),
+      ({ met }) => met,
+    ),
+    state: join(
+      length => new Uint8Array(length),
+      ({ state }) => state,
+    ),
+    steps: join(
+      length => new Uint16Array(length),
+      ({ steps }) => steps,
+    ),
+  };
+}
+
+/** The minutes of a day with naps that nobody planned. */
+export function withNaps(person: Person, minutes: Minutes, naps: readonly Period[]): Minutes {
+  const changed = { ...minutes, met: minutes.met.slice(), state: minutes.state.slice(), steps: minutes.steps.slice() };
+  for (const nap of naps) lie(changed, new Random(keyOf(person, nap.day, 'lying', nap.ordinal)), nap, State.asleep);
+  return changed;
+}
 
 interface Bout {
   met: number;

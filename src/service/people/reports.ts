@@ -4,24 +4,40 @@ import type { Life } from './life.ts';
 import { type Period, recordPeriod } from './periods.ts';
 import { keyOf } from './person.ts';
 import { Random, round } from './random.ts';
-import { AWAKE, DEEP, EPOCH, LIGHT, REM, reanalyse } from './stages.ts';
+import { AWAKE, DEEP, EPOCH, LIGHT, REM, reanalyse, SHORTEST, withLeastSleep } from './stages.ts';
 
 /** A sleep period as it is reported: what the ring saw, after later analyses and the user's edits. */
-export interface SleepReport extends Omit<Period, 'kind'> {
+export interface SleepReport extends Omit<Period, 'kind' | 'moved'> {
   id: string;
   type: string;
   reason: string;
+  /** It has not ended: this is what has come of it so far. */
+  goesOn: boolean;
 }
 
 /** Ordinals of naps that were recorded besides; those of the plan are far below. */
 const FIRST_RECORDED = 128;
 
-/** The sleeps of a day that have reached the service, after its edits, in their order. */
-export function sleepReports(life: Life, day: number, edits: readonly Edit[], isThere: (period: Period) => boolean): SleepReport[] {
+/** The naps that edits of a day record, by those edits. */
+export function recordedNaps(life: Life, day: number, edits: readonly Edit[]): Map<Edit, Period> {
+  const naps = new Map<Edit, Period>();
+  for (const edit of edits) {
+    if (edit.kind !== 'record-nap') continue;
+    const kind = life.zone.local(edit.end).day === day ? 'sleep' : 'late_nap';
+    naps.set(edit, recordPeriod(life, edit, { kind, day, ordinal: FIRST_RECORDED + naps.size }));
+  }
+  return naps;
+}
+
+/** The sleeps of a day as far as the ring had recorded them at its last sync, after the day's edits, in their order. */
+export function sleepReports(life: Life, day: number, edits: readonly Edit[], synced: number): SleepReport[] {
   const { person } = life;
-  let reports = life.periodsOf(day).filter(isThere).map(report);
+  let reports = life
+    .periodsOf(day)
+    .flatMap(period => soFar(period, synced) ?? [])
+    .map(report);
   let version = 0;
-  let napsRecorded = 0;
+  const naps = recordedNaps(life, day, edits);
   for (const edit of edits) {
     if (edit.kind === 'reanalyse-day') {
       version++;
@@ -29,8 +45,7 @@ export function sleepReports(life: Life, day: number, edits: readonly Edit[], is
       continue;
     }
     if (edit.kind === 'record-nap') {
-      const kind = life.zone.local(edit.end).day === day ? 'sleep' : 'late_nap';
-      reports = [...reports, report(recordPeriod(life, edit, { kind, day, ordinal: FIRST_RECORDED + napsRecorded++ }))];
+      reports = [...reports, report({ ...naps.get(edit)!, goesOn: false })];
       continue;
     }
     reports = reports.flatMap(report => {
@@ -39,16 +54,16 @@ export function sleepReports(life: Life, day: number, edits: readonly Edit[], is
       return edit.kind === 'retype-sleep' ? { ...report, type: edit.type } : moveBedtime(report, edit);
     });
   }
-  return reports;
+  return reports.map(confirmed);
 
-  function report({ kind, ...period }: Period): SleepReport {
+  function report({ kind, moved, ...period }: Period & { goesOn: boolean }): SleepReport {
     const random = new Random(keyOf(person, day, 'analysis', period.ordinal));
     const background = random.chance(0.5) ? 'background_sleep_analysis' : 'background_created_foreground_updated';
     return {
       ...period,
       id: writeId(person.seed, { person: person.index, kind: 'sleep', day, ordinal: period.ordinal }),
       type: kind,
-      reason: random.chance(0.75) ? 'foreground_sleep_analysis' : background,
+      reason: moved ? 'bedtime_edit' : random.chance(0.75) ? 'foreground_sleep_analysis' : background,
     };
   }
 
@@ -71,12 +86,34 @@ export function sleepReports(life: Life, day: number, edits: readonly Edit[], is
   }
 }
 
+/** What a sync at a moment shows of a sleep: all of it, a night that goes on as far as it has come, of a nap nothing before it is over. */
+function soFar(period: Period, synced: number): (Period & { goesOn: boolean }) | undefined {
+  if (period.end <= synced) return { ...period, goesOn: false };
+  const epochs = Math.floor((synced - period.start) / EPOCH);
+  if (period.kind !== 'long_sleep' || epochs < SHORTEST) return undefined;
+  const samples = Math.floor(epochs / 10);
+  const { heartRate, hrv } = period.pulse;
+  return {
+    ...period,
+    end: period.start + epochs * EPOCH,
+    stages: period.stages.slice(0, epochs),
+    movement: period.movement.slice(0, epochs),
+    pulse: { heartRate: heartRate.slice(0, samples), hrv: hrv.slice(0, samples) },
+    goesOn: true,
+  };
+}
+
+/** A confirmed nap has the sleep that makes it one, whatever an analysis or an edit left of it. */
+function confirmed(report: SleepReport): SleepReport {
+  return report.type === 'sleep' || report.type === 'late_nap' ? { ...report, stages: withLeastSleep(report.stages) } : report;
+}
+
 /** Whether a sleep counts in the scores of its day. */
-export const contributes = ({ type }: SleepReport) => type === 'long_sleep' || type === 'sleep' || type === 'late_nap';
+export const contributes = ({ type, goesOn }: SleepReport) => !goesOn && (type === 'long_sleep' || type === 'sleep' || type === 'late_nap');
 
 /** The main sleep of a day: the longest that counts without a word from the user. */
 export function mainSleep(reports: readonly SleepReport[]): SleepReport | undefined {
-  const long = reports.filter(report => report.type === 'long_sleep');
+  const long = reports.filter(report => report.type === 'long_sleep' && !report.goesOn);
   return long.reduce<SleepReport | undefined>((a, b) => (a && a.end - a.start >= b.end - b.start ? a : b), undefined);
 }
 

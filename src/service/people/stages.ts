@@ -8,6 +8,8 @@ export const AWAKE = 4;
 
 /** Seconds that one phase digit stands for. */
 export const EPOCH = 30;
+/** Epochs of the shortest sleep that is one (2.12): 15 minutes. */
+export const SHORTEST = (15 * 60) / EPOCH;
 /** Epochs in 5 minutes. */
 const BLOCK = 10;
 
@@ -39,6 +41,21 @@ export function sleepStages(random: Random, epochs: number, unrest: number): Uin
   interrupt(random, stages, latency, unrest);
   stages.fill(AWAKE, epochs - waking);
   return stages;
+}
+
+/** The same sleep with at least 15 minutes of it asleep, as a confirmed one has (2.12): around its middle. */
+export function withLeastSleep(stages: Uint8Array): Uint8Array {
+  const result = stages.slice();
+  let missing = Math.min(SHORTEST, stages.length) - stages.filter(stage => stage !== AWAKE).length;
+  const middle = Math.floor(stages.length / 2);
+  for (let away = 0; away <= stages.length && missing > 0; away++) {
+    for (const epoch of away === 0 ? [middle] : [middle - away, middle + away]) {
+      if (result[epoch] !== AWAKE || missing <= 0) continue;
+      result[epoch] = LIGHT;
+      missing--;
+    }
+  }
+  return result;
 }
 
 /** Short changes inside the blocks: light sleep breaks deep sleep and REM, arousals break everything, now and then a long one. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { findDayNumber } from '../../../schema/instant.ts';
 import type { Life } from '../people/life.ts';
-import { activityStart } from '../people/movement.ts';
+import { activityEnd } from '../people/movement.ts';
 import { DAY } from '../people/zone.ts';
 import type { Habits } from './habits.ts';
 import type { KeptLife } from './kept-life.ts';
@@ -16,8 +16,8 @@ export interface Inhabitant {
 const LONGEST_SILENCE = 15 * DAY;
 
 /**
- * Life from its first moment: now, with what has synced by now; or with a last day, the end of that day for everybody (a day lasts until
- * 4 a.m.), with all of it and nothing after it. Of a life before it, what was edited and what is not told of yet stay.
+ * Life from its first moment: now, with what has synced by now; or with a last day, the end of that day for everybody (an activity lasts
+ * 24 hours from 4 a.m.), with all of it and nothing after it. Of a life before it, what was edited and what is not told of yet stay.
  */
 export function beginLife(
   inhabitants: readonly Inhabitant[],
@@ -36,7 +36,7 @@ export function beginLife(
     });
     return { ...rest, whole_to: null, clock_ms: realMs, real_ms: realMs, lived_to: now, people };
   }
-  const end = Math.max(...inhabitants.map(({ life: { zone } }) => activityStart(zone, findDayNumber(to)! + 1)));
+  const end = Math.max(...inhabitants.map(({ life: { zone } }) => activityEnd(zone, findDayNumber(to)!)));
   const people = inhabitants.map(() => ({ synced: 0, uploaded: 0 }));
   return { ...rest, whole_to: to, clock_ms: end * 1000, real_ms: realMs, lived_to: end, people };
 }

@@ -56,9 +56,11 @@ export function findReach(
   // An evening nap counts for the day after; an activity day ends at 4 a.m. of the day after.
   if (hasSynced) add(dayOf(view.synced), zone.local(after.view.synced).day + 1);
   if (after.view.uploaded !== view.uploaded) add(dayOf(view.uploaded) - 1, zone.local(after.view.uploaded).day);
-  for (const { day } of after.edits) {
-    const number = findDayNumber(day);
+  for (const edit of after.edits) {
+    const number = findDayNumber(edit.day);
     if (number !== undefined) days.add(number);
+    // The activity of the day before may still last.
+    if (edit.kind === 'record-nap') add(zone.local(edit.start).day - 1, zone.local(edit.end).day);
   }
   const all = hasSynced || after.edits.length > 0;
   return {

@@ -12,6 +12,8 @@ export type SleepEdit = Exclude<Edit, NapEdit>;
 
 /** Many more would have no identifiers. */
 const NAPS_A_DAY = 100;
+/** What lasts longer is a night. */
+const LONG = 3 * 3600;
 
 /** A nap of so many minutes that ends at a moment. */
 export function napUntil({ person: { userId }, zone }: Diary, moment: number, minutes: number, earlier: readonly Edit[]): NapEdit {
@@ -22,11 +24,21 @@ export function napUntil({ person: { userId }, zone }: Diary, moment: number, mi
   return { kind: 'record-nap', userId, day, start: end - minutes * 60, end };
 }
 
-/** Throws 404 when there is no such sleep, 422 when it would end in the future. */
+/** Throws 404 when there is no such sleep, 422 when it goes on, would end in the future, or is not what it would be called (2.12). */
 export function checkEdit(diary: Diary, edit: SleepEdit, now: number): void {
   const sleeps = diary.sleepsOf(findDayNumber(edit.day)!);
   const sleep = edit.kind === 'reanalyse-day' ? sleeps[0] : sleeps.find(({ id }) => id === edit.id);
   if (!sleep) throw new Problem(404, `No such sleep of ${edit.day} has reached the service.`);
-  if (edit.kind === 'edit-bedtime' && sleep.end + edit.endShift > now)
-    throw new Problem(422, [{ loc: ['body', 'endShift'], msg: 'The sleep would end in the future', type: 'value_error' }]);
+  if (edit.kind === 'reanalyse-day') return;
+  if (sleep.goesOn) throw wrong('id', 'The sleep goes on');
+  if (edit.kind === 'edit-bedtime' && sleep.end + edit.endShift > now) throw wrong('endShift', 'The sleep would end in the future');
+  if (edit.kind !== 'retype-sleep') return;
+  const length = sleep.end - sleep.start;
+  const endsLate = sleepDay(diary.zone, sleep.end) !== diary.zone.local(sleep.end).day;
+  if (edit.type === 'late_nap' && !endsLate) throw wrong('type', 'A late nap ends after 6 p.m.');
+  if (edit.type === 'sleep' && length > LONG) throw wrong('type', 'A sleep of this type lasts 15 minutes to 3 hours');
+  if (edit.type === 'sleep' && endsLate) throw wrong('type', 'What ends after 6 p.m. is a late nap');
+  if (edit.type === 'long_sleep' && length <= LONG) throw wrong('type', 'A long sleep lasts more than 3 hours');
 }
+
+const wrong = (field: string, msg: string) => new Problem(422, [{ loc: ['body', field], msg, type: 'value_error' }]);

@@ -19,32 +19,41 @@ const metOf = (day: Record<string, unknown>) => (day.met as Sample).items;
 const sum = (items: readonly (number | null)[]) => items.reduce<number>((total, item) => total + (item ?? 0), 0);
 
 describe('a day of activity', () => {
-  it('starts at 4 a.m. local time and has a sample for each of its minutes', () => {
+  it('is 24 hours from 4 a.m. local time, a sample for each of 1,440 minutes, whatever the clocks do', () => {
     for (const day of days) {
       const { offset, micros } = findInstant(day.timestamp as string)!;
       expect(new Date(micros / 1000 + offset * 1000).toISOString()).toBe(`${day.day}T04:00:00.000Z`);
       expect(day.met).toMatchObject({ interval: 60, timestamp: day.timestamp });
+      expect(metOf(day)).toHaveLength(1440);
       expect(metOf(day).every(item => item === null || item === Math.round(item * 10) / 10)).toBe(true);
     }
+  });
+
+  it('tells a minute that two days hold alike', () => {
+    let shared = 0;
     for (const { userId } of people.persons) {
       const own = allOf(people, userId, 'daily_activity');
       own.slice(1).forEach((day, i) => {
-        const [start, end] = [own[i]!, day].map(each => findInstant(each.timestamp as string)!.micros / 6e7);
-        expect(metOf(own[i]!).length).toBe(end! - start!);
+        const [start, next] = [own[i]!, day].map(each => findInstant(each.timestamp as string)!.micros / 6e7);
+        const overlap = metOf(own[i]!).slice(next! - start!);
+        expect(overlap).toEqual(metOf(day).slice(0, overlap.length));
+        shared += overlap.length;
       });
     }
+    // Summer time and flights to the east.
+    expect(shared).toBeGreaterThan(600);
   });
 
   it('has times that count its classes', () => {
     for (const day of classed) {
       const classes = day.class_5_min as string;
       expect(classes).toMatch(/^[0-5]+$/);
-      expect(classes.length * 5).toBe(metOf(day).length);
+      expect(classes).toHaveLength(288);
       TIMES.forEach((key, i) => {
         expect(day[key]).toBe((classes.split(String(i)).length - 1) * 300);
       });
     }
-    for (const day of days) expect(sum(TIMES.map(key => day[key] as number))).toBe(metOf(day).length * 60);
+    for (const day of days) expect(sum(TIMES.map(key => day[key] as number))).toBe(86_400);
   });
 
   it('has classes in the order of their MET, and MET minutes that add up', () => {

@@ -31,7 +31,7 @@ describe('what the ring recorded is there after the sync that follows its end', 
   // ada sleeps to 07:26:30, meditates from 09:19:35 to 09:34:00 and naps from 13:23:30 to 15:04:00.
   it.each([
     ['2025-02-17T20:26:33+01:00', {}],
-    ['2025-02-18T07:26:29+01:00', {}],
+    ['2025-02-18T07:26:29+01:00', { sleep: 1 }],
     ['2025-02-18T08:50:02+01:00', { daily_readiness: 1, daily_sleep: 1, daily_spo2: 1, daily_resilience: 1, sleep_time: 1, sleep: 1 }],
     [
       '2025-02-18T12:15:04+01:00',
@@ -43,6 +43,26 @@ describe('what the ring recorded is there after the sync that follows its end', 
     ],
   ])('synced at %s', (synced, expected) => {
     expect(counts(seen(synced, '2025-02-17T20:00:00+01:00'), ada, '2025-02-18')).toEqual(expected);
+  });
+
+  it('a night that goes on is there as far as it has come, without an end, and counts for nothing', () => {
+    // ada went to bed at 00:50:30.
+    expect(seen('2025-02-18T01:05:29+01:00').documents(ada, 'sleep', '2025-02-18')).toEqual([]);
+    const people = seen('2025-02-18T02:01:13+01:00');
+    const [night] = people.documents(ada, 'sleep', '2025-02-18');
+    const [over] = whole.documents(ada, 'sleep', '2025-02-18');
+    expect(night).toMatchObject({
+      id: over!.id,
+      bedtime_start: '2025-02-18T00:50:30.000+01:00',
+      bedtime_end: null,
+      time_in_bed: 4230,
+      type: null,
+      readiness: null,
+    });
+    expect(night!.sleep_phase_30_sec).toBe((over!.sleep_phase_30_sec as string).slice(0, 141));
+    expect((night!.heart_rate as Sample).items).toEqual((over!.heart_rate as Sample).items.slice(0, 14));
+    expect(counts(people, ada, '2025-02-18')).toEqual({ sleep: 1 });
+    expect(over!.bedtime_end).toBe('2025-02-18T07:26:30.000+01:00');
   });
 
   it('a nap changes the scores of its day when it has synced', () => {

@@ -68,17 +68,15 @@ const kcalPerMinute = ({ weightKg }: Person) => weightKg / 60;
 
 /** The daily_activity of a day, or of the part of it that is there; none before the first 5 minutes. */
 export function dailyActivity(diary: Diary, day: number): WireDocument[] {
-  const { person, zone, planOf, minutesOf } = diary;
-  const { start, met, steps } = minutesOf(day);
+  const { person, zone, activityOf } = diary;
+  const { start, met, steps } = activityOf(day);
   if (met.length === 0) return [];
   const sums = sumUp(met, steps);
   const random = new Random(keyOf(person, day, 'activity document'));
   const minutes = (kind: number) => Math.round(sums.metMinutes[kind]! / 10);
   const activeCalories = Math.round(sums.effort * kcalPerMinute(person));
-  const walked = Math.round(sums.effort * METERS_PER_EFFORT);
-  // The target follows the person and gives way a little when the body has not recovered.
-  const targetEffort = (350 + 160 * person.fitness) * (planOf(day - 1).training && planOf(day - 2).training ? 0.85 : 1);
-  const targetMeters = Math.round((targetEffort * METERS_PER_EFFORT) / 500) * 500;
+  const walked = metersOf(sums);
+  const { targetEffort, targetMeters } = targetOf(diary, day);
   const alerts = inactivityAlerts(sums.classes);
   const scored = scoreOf(diary, day, sums, alerts, walked / targetMeters, start + met.length * 60);
   const timestamp = zone.write(start);
@@ -113,6 +111,20 @@ export function dailyActivity(diary: Diary, day: number): WireDocument[] {
   return [omitSome(random, document, ['class_5_min', 'score'], 0.008)];
 }
 
+const metersOf = ({ effort }: Sums) => Math.round(effort * METERS_PER_EFFORT);
+
+/** The target follows the person and gives way a little when the body has not recovered. */
+function targetOf({ person, planOf }: Diary, day: number): { targetEffort: number; targetMeters: number } {
+  const targetEffort = (350 + 160 * person.fitness) * (planOf(day - 1).training && planOf(day - 2).training ? 0.85 : 1);
+  return { targetEffort, targetMeters: Math.round((targetEffort * METERS_PER_EFFORT) / 500) * 500 };
+}
+
+/** The share of its target that a whole day has reached. */
+export function reachedOn(diary: Diary, day: number): number {
+  const { met, steps } = diary.wholeActivityOf(day);
+  return metersOf(sumUp(met, steps)) / targetOf(diary, day).targetMeters;
+}
+
 /** As a plain array; tenths become numbers of one decimal. */
 function itemsOf(met: Uint8Array): (number | null)[] {
   const items = new Array<number | null>(met.length);
@@ -134,9 +146,8 @@ function inactivityAlerts(classes: Uint8Array): number {
   return alerts;
 }
 
-function scoreOf({ planOf }: Diary, day: number, { seconds, classes }: Sums, alerts: number, reached: number, end: number) {
-  // A day of a flight may be longer: what counts is the share of it.
-  const sitting = (seconds[INACTIVE]! / 3600) * Math.min(1, 288 / classes.length);
+function scoreOf({ planOf }: Diary, day: number, { seconds }: Sums, alerts: number, reached: number, end: number) {
+  const sitting = seconds[INACTIVE]! / 3600;
   const week = Array.from({ length: 7 }, (_, ago) => {
     const { training } = planOf(day - ago);
     // Of today's training nothing is known before it is over.

@@ -5,6 +5,7 @@ import { keyOf } from '../person.ts';
 import { Random, round } from '../random.ts';
 import { mainSleep, mean, type SleepReport, totalsOf } from '../reports.ts';
 import { along, score, USUAL_HRV, WEIGHTS, weigh } from '../scores.ts';
+import { reachedOn } from './activity.ts';
 import { sleepScore } from './daily-sleep.ts';
 import { omitSome } from './optional.ts';
 
@@ -45,7 +46,8 @@ export function readinessOf(diary: Diary, day: number, sleeps: readonly SleepRep
   };
 }
 
-function lasting({ zone, planOf, conditionOf, bedTimesOf, nightOf }: Diary, day: number) {
+function lasting(diary: Diary, day: number) {
+  const { zone, conditionOf, bedTimesOf, nightOf } = diary;
   const nights = days(day, 14).map(each => ({ ...bedTimesOf(each).night, midnight: zone.at(each, 0) }));
   const bedtimes = nights.map(({ start, midnight }) => (start - midnight) / 60);
   const usual = mean(bedtimes);
@@ -57,7 +59,8 @@ function lasting({ zone, planOf, conditionOf, bedTimesOf, nightOf }: Diary, day:
   const hours = known.length ? mean(known.map(({ asleep }) => asleep)) / 3600 : 7.5;
   return {
     activity_balance: along(conditionOf(day).fatigue, [0, 0.5, 1.4, 2.2, 3.5], [88, 97, 90, 72, 40]),
-    previous_day_activity: along(planOf(day - 1).training?.load ?? 0, [0, 0.5, 1.1, 1.9, 3], [82, 96, 86, 62, 40]),
+    // Of the target: a lazy day is no strain, and neither a reason to be proud; a very hard one asks for rest.
+    previous_day_activity: along(reachedOn(diary, day - 1), [0.2, 0.6, 0.8, 1.1, 2.6], [60, 84, 95, 95, 40]),
     sleep_balance: along(hours, [4.7, 5.8, 6.6, 7.4], [15, 58, 85, 98]),
     sleep_regularity: along(scatter, [12, 30, 50, 90], [100, 88, 66, 25]),
   };

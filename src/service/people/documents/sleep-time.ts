@@ -6,24 +6,50 @@ import { Random } from '../random.ts';
 import { mean } from '../reports.ts';
 
 const QUARTER = 900;
+/** Nights that a suggestion is made from, and those of them that are recent. */
+const NIGHTS = 14;
+const RECENT = 3;
+/** Of so many nights without the ring nothing can be suggested. */
+const TOO_MANY_UNWORN = 2;
+const POOR_EFFICIENCY = 82;
+/** Bedtimes that scatter as far, and a bedtime or a waking that is so far from the usual one, seconds. */
+const SCATTERED = 4200;
+const FAR = 2400;
 
-/** The sleep_time of a day, the bedtime suggested for its evening; on some days there is none. */
+/** The sleep_time of a day, the bedtime suggested for its evening, from how somebody has slept lately; on some days there is none. */
 export function sleepTime(diary: Diary, day: number): WireDocument[] {
   if (!diary.knowsMorning(day)) return [];
-  const { person, zone, bedTimesOf } = diary;
+  const { person, zone, bedTimesOf, nightOf } = diary;
   const random = new Random(keyOf(person, day, 'sleep time'));
   if (random.chance(0.08)) return [];
   const head = { id: diary.idOf('sleep_time', day), day: formatDay(day) };
-  const recent = [0, 1, 2].map(ago => bedTimesOf(day - ago));
-  if (recent.filter(({ unworn }) => unworn).length > 0) {
-    return [{ ...head, optimal_bedtime: null, recommendation: null, status: 'not_enough_recent_nights' }];
-  }
-  if (random.chance(0.05)) return [{ ...head, optimal_bedtime: null, recommendation: 'improve_efficiency', status: 'bad_sleep_quality' }];
-  const start = Math.round((person.bedtime - 1800) / QUARTER) * QUARTER;
-  const usual = mean(recent.map(({ night }, ago) => night.start - zone.at(day - ago, 0)));
-  const late = usual - (start + 2 * QUARTER);
-  const recommendation = late > 2700 ? 'earlier_bedtime' : late < -1500 ? 'later_bedtime' : 'follow_optimal_bedtime';
-  if (random.chance(0.07)) return [{ ...head, recommendation, status: 'only_recommended_found' }];
+  const none = (recommendation: string | null, status: string) => [{ ...head, optimal_bedtime: null, recommendation, status }];
+  const nights = Array.from({ length: NIGHTS }, (_, ago) => {
+    const { night, unworn } = bedTimesOf(day - ago);
+    const midnight = zone.at(day - ago, 0);
+    return { bed: night.start - midnight, wake: night.end - midnight, worn: !unworn, recent: ago < RECENT };
+  });
+  const worn = nights.filter(night => night.worn);
+  const recent = worn.filter(night => night.recent);
+  if (recent.length < RECENT) return none(null, 'not_enough_recent_nights');
+  if (NIGHTS - worn.length >= TOO_MANY_UNWORN) return none(null, 'not_enough_nights');
+  const efficiency = mean(recent.map((_, ago) => nightOf(day - ago)?.efficiency ?? 100));
+  if (efficiency < POOR_EFFICIENCY) return none('improve_efficiency', 'bad_sleep_quality');
+  const bed = mean(worn.map(night => night.bed));
+  const recommendation = recommend(
+    mean(recent.map(night => night.bed)) - bed,
+    mean(recent.map(night => night.wake)) - mean(worn.map(night => night.wake)),
+  );
+  const scatter = Math.sqrt(mean(worn.map(night => (night.bed - bed) ** 2)));
+  if (scatter > SCATTERED) return [{ ...head, recommendation, status: 'only_recommended_found' }];
+  const start = Math.round((bed - 1800) / QUARTER) * QUARTER;
   const optimal = { day_tz: zone.offsetAt(zone.at(day, 0)), end_offset: start + 3 * QUARTER, start_offset: start };
   return [{ ...head, optimal_bedtime: optimal, recommendation, status: 'optimal_found' }];
+}
+
+/** What to change, by how much later than usual somebody goes to bed lately, and rises; seconds. */
+function recommend(later: number, risesLater: number): string {
+  if (Math.abs(later) > FAR) return later > 0 ? 'earlier_bedtime' : 'later_bedtime';
+  if (Math.abs(risesLater) > FAR) return risesLater > 0 ? 'earlier_wake_up_time' : 'later_wake_up_time';
+  return 'follow_optimal_bedtime';
 }

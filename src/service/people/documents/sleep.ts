@@ -1,7 +1,7 @@
 import { formatDay } from '../../../../schema/instant.ts';
 import type { WireDocument } from '../../../../schema/resource.ts';
 import type { Diary } from '../diary.ts';
-import { keyOf } from '../person.ts';
+import { keyOf, type Person } from '../person.ts';
 import { Random, round } from '../random.ts';
 import { contributes, mainSleep, type SleepReport, totalsOf } from '../reports.ts';
 import { ringId, ringOn } from '../rings.ts';
@@ -20,6 +20,12 @@ const OFTEN_THERE = [
   'sleep_analysis_reason',
   'sleep_phase_30_sec',
 ];
+
+/** The first nights that came in by the new algorithm: 10 January and 10 April 2025. */
+const [FIRST_NEW, LAST_NEW] = [20_098, 20_188];
+
+/** The day from which on somebody's sleep is analysed by the new algorithm: it came to one after the other. */
+const algorithmChanged = ({ seed, index }: Person) => new Random([seed, index, 'algorithm']).integer(FIRST_NEW, LAST_NEW);
 
 /** The sleep documents of a day. */
 export function sleep(diary: Diary, day: number): WireDocument[] {
@@ -41,7 +47,7 @@ function document(diary: Diary, day: number, sleeps: readonly SleepReport[], rep
     average_heart_rate: totals.averageHeartRate ?? null,
     average_hrv: totals.averageHrv ?? null,
     awake_time: totals.awake,
-    bedtime_end: zone.write(report.end),
+    bedtime_end: report.goesOn ? null : zone.write(report.end),
     bedtime_start: timestamp,
     day: formatDay(day),
     deep_sleep_duration: totals.deep,
@@ -58,13 +64,14 @@ function document(diary: Diary, day: number, sleeps: readonly SleepReport[], rep
     rem_sleep_duration: totals.rem,
     restless_periods: totals.restlessPeriods,
     ring_id: ringId(person, ringOn(person, day - 1)),
-    sleep_algorithm_version: 'v2',
+    sleep_algorithm_version: day < algorithmChanged(person) ? 'v1' : 'v2',
     sleep_analysis_reason: report.reason,
     sleep_phase_30_sec: digits(report.stages),
     sleep_phase_5_min: fiveMinute,
     time_in_bed: totals.inBed,
     total_sleep_duration: totals.asleep,
-    type: report.type,
+    // What it will have been is not known before its end.
+    type: report.goesOn ? null : report.type,
   };
   return omitSome(random, result, OFTEN_THERE, 0.015);
 }
