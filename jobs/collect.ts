@@ -22,6 +22,9 @@ const CONCURRENCY = 24;
 
 const ONCE = ', for the first time: what a later run is answered decides, a minute later at the earliest';
 
+/** How long a job of a run that is not worked on here is left alone. */
+const UNKNOWN_MS = 10_000;
+
 /** How long a window waits for the place that another one of its account has. */
 const PLACE_MS = 1_000;
 
@@ -62,6 +65,8 @@ async function collect(
 ): Promise<void> {
   const window = job.data;
   const run = pipeline.runs.find(window.runId);
+  // One that the ledger does not call over is somebody's: its job is not ours to take away.
+  if (!run && !(await pipeline.runs.isOver(window.runId))) return delay(job, lock, UNKNOWN_MS);
   if (!run?.isPending(window) || run.signal.aborted) return;
   // Before the service is asked for what could not be stored.
   const diskMs = pipeline.runs.findDiskWait();

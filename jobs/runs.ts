@@ -5,6 +5,7 @@ import { isDiskFull } from '../src/disk.ts';
 import { messageOf, RingneckError, TryLaterError } from '../src/errors.ts';
 import { isPassing } from '../src/queue/machine.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
+import { quoteText } from '../src/warehouse/tables.ts';
 import { listParkedCollections } from './accounts.ts';
 import { ATTEMPTS } from './outcome.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -22,6 +23,11 @@ export const scheduleQueue = async (warehouse: Pipeline['warehouse']): Promise<s
 export async function warehouseId(warehouse: Pipeline['warehouse']): Promise<string> {
   const [row] = await warehouse.read(`SELECT value FROM sync.meta WHERE key = 'id'`);
   if (row) return row[0] as string;
+  return renewWarehouseId(warehouse);
+}
+
+/** From now on the warehouse has queues of its own, whoever had its id too. */
+export async function renewWarehouseId(warehouse: Pipeline['warehouse']): Promise<string> {
   const id = randomUUID().slice(0, 8);
   await warehouse.record([{ table: 'sync.meta', key: { key: 'id' }, row: { value: id } }]);
   return id;
@@ -243,6 +249,12 @@ export class Runs {
 
   find(id: string): Run | undefined {
     return this.#active.get(id);
+  }
+
+  /** Whether the ledger says that a run has come to its end. */
+  async isOver(id: string): Promise<boolean> {
+    const [row] = await this.#pipeline.warehouse.read(`SELECT state FROM sync.runs WHERE run_id = ${quoteText(id)}`);
+    return row !== undefined && row[0] !== 'running';
   }
 
   active(): Run[] {

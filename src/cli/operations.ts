@@ -17,7 +17,7 @@ import { takeUpParked } from '../../jobs/events/take-up.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
 import { probeAccount } from '../../jobs/probe.ts';
 import type { Progress, RunRequest, RunSummary } from '../../jobs/run.ts';
-import { collectQueue, planWindows } from '../../jobs/runs.ts';
+import { collectQueue, planWindows, renewWarehouseId, warehouseId } from '../../jobs/runs.ts';
 import { ANOTHER_PERSON, findPerson, isAnother, UNCHECKED } from '../../jobs/same-person.ts';
 import { type AccountStatus, type DriftStatus, isoOf, reportAccounts, reportDrift } from '../../jobs/status.ts';
 import { startNightly } from '../../jobs/sweeps/nightly.ts';
@@ -25,7 +25,7 @@ import { reportWebhooks, type WebhookStatus } from '../../jobs/webhook-status.ts
 import type { DayRange } from '../../jobs/windows.ts';
 import { ServiceError } from '../client/error.ts';
 import type { OperationContext } from '../control/operations.ts';
-import { messageOf, shownMessageOf, UsageError } from '../errors.ts';
+import { messageOf, shownMessageOf, TryLaterError, UsageError } from '../errors.ts';
 import { quoteText } from '../warehouse/tables.ts';
 import { coverageOperations } from './coverage/operations.ts';
 import { doctorOperations } from './doctor/examine.ts';
@@ -166,6 +166,13 @@ export function operationsOf(owner: Owner) {
       }
       await takeUpEvents(owner);
       return report;
+    },
+
+    /** Gives the warehouse an id, and with it queues, of its own: for a copied data folder. */
+    async adopt(_: Record<string, never>): Promise<{ id: string; before: string }> {
+      if (owner.opened) throw new TryLaterError('ringneck is at work in this data folder: end it first');
+      const before = await warehouseId(warehouse);
+      return { id: await renewWarehouseId(warehouse), before };
     },
 
     async mapAccount({ name, serviceUser }: { name: string; serviceUser: string }): Promise<AccountReport> {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { collectionsOf } from '../../jobs/collections.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
 import { openRouteMemory } from '../../jobs/routes.ts';
-import { Runs } from '../../jobs/runs.ts';
+import { Runs, warehouseId } from '../../jobs/runs.ts';
 import { isoOf } from '../../jobs/status.ts';
 import type { SubscriptionKeeper } from '../../jobs/subscriptions/keep-subscriptions.ts';
 import { resources } from '../../schema/index.ts';
@@ -202,6 +202,15 @@ export class Owner {
       folder: join(settings.data, 'queue'),
       prefix: settings.queuePrefix,
       log,
+      claim: {
+        warehouse: await warehouseId(warehouse),
+        folder: settings.data,
+        onLost: message => {
+          // Nothing more may be taken from the queues or noted in them; what is committed is safe.
+          log.fatal(message);
+          process.exit(75);
+        },
+      },
     });
     const pipeline: Pipeline = {
       warehouse,

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { version } from '../version.ts';
 import { addAccount } from './account.ts';
+import { addAdopt } from './adopt.ts';
 import { addBackfill } from './backfill.ts';
 import { addCoverage } from './coverage.ts';
 import { addDemo } from './demo.ts';
@@ -48,6 +49,7 @@ export function createProgram(): Command {
     addSnapshot,
     addExport,
     addDoctor,
+    addAdopt,
   ])
     add(program);
   return program;

@@ -1,4 +1,5 @@
 import type { BackendFactory, IQueueBackend, WorkerOptions } from 'bullmq';
+import type { Claim } from './lease.ts';
 
 /** A queue's store with its connection baked in: what `withBackend` of BullMQ is given, the same for Redis and embedded. */
 export interface Backend {
@@ -14,6 +15,8 @@ export interface Backend {
   generation(): Promise<string>;
   /** Makes the store answer something. */
   ping(): Promise<void>;
+  /** Where others may reach it too: makes this process the only one that works off the queues of a warehouse; gives what ends that. */
+  claim?(prefix: string, claim: Claim): Promise<() => Promise<void>>;
   /** From now on a connection that is lost is one that we close. */
   closing?(): void;
   end(): Promise<void>;

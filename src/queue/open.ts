@@ -3,6 +3,7 @@ import { messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { TooLate, withinTime } from '../within-time.ts';
 import type { Backend } from './backend.ts';
+import type { Claim } from './lease.ts';
 import { isOfConnection, refusalOfRedis } from './machine.ts';
 import { type NewJob, type Queue, type QueueEvents, type Queues, QueueUnavailable, type Worker, type WorkerSettings } from './queues.ts';
 
@@ -14,13 +15,22 @@ const repeatedErrorMs = 60_000;
 /**
  * Opens the queues: in Redis when there is a URL, else embedded in the folder, which the caller owns. One factory for both, so that
  * nobody above knows which one it is.
+ * @param options.claim for whom the queues are worked off: of a Redis that others reach too, nobody else has them meanwhile
  */
-export async function openQueues(options: { url?: string; folder: string; prefix?: string; log: Log }): Promise<Queues> {
+export async function openQueues(options: { url?: string; folder: string; prefix?: string; log: Log; claim?: Claim }): Promise<Queues> {
   const { log } = options;
   const backend = await openBackend(options);
   const bull = withBackend(backend.factory);
   // The connection is in the factory, but BullMQ asks for one.
   const base = { connection: {}, prefix: options.prefix ?? 'ringneck' };
+  let giveBack: (() => Promise<void>) | undefined;
+  try {
+    if (options.claim) giveBack = await backend.claim?.(base.prefix, options.claim);
+  } catch (error) {
+    backend.closing?.();
+    await backend.end();
+    throw error;
+  }
   const queues = new Map<string, Queue>();
   const workers: Worker[] = [];
   const readers: QueueEvents[] = [];
@@ -77,6 +87,7 @@ export async function openQueues(options: { url?: string; folder: string; prefix
     await withinTime(ended, isThere ? graceMs : 0).catch(() => workers.forEach(worker => void worker.cancelAllJobs('the process ends')));
     const rest = Promise.allSettled([disconnectAll(), ...[...readers, ...queues.values()].map(one => one.close())]);
     if (isThere) await withinTime(rest, closeMs).catch(() => undefined);
+    if (isThere) await giveBack?.();
     await backend.end();
   };
 

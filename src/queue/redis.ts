@@ -5,6 +5,7 @@ import { messageOf, TryLaterError, UsageError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { withinTime } from '../within-time.ts';
 import type { Backend } from './backend.ts';
+import { takeLease } from './lease.ts';
 import { addressOf } from './redis-address.ts';
 
 const openTimeoutMs = 5_000;
@@ -61,6 +62,7 @@ export async function openRedis(url: string, log: Log): Promise<Backend> {
     ready: async signal => redis.status === 'ready' || once(back, 'ready', { signal }),
     generation: async () => findGeneration(await redis.info()),
     ping: async () => void (await redis.ping()),
+    claim: (prefix, claim) => takeLease(redis, prefix, claim),
     closing: () => {
       opened = false;
     },

@@ -2,6 +2,7 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, renameSyn
 import { dirname, join, resolve } from 'node:path';
 import { openInbox } from '../../../jobs/accept-event.ts';
 import { emptyQueues, forgetEvents, type HeldEvent, keepEvents, readEvents } from '../../../jobs/erase-events.ts';
+import { warehouseId } from '../../../jobs/runs.ts';
 import type { Journal } from '../../journal.ts';
 import type { openQueues } from '../../queue/open.ts';
 import type { Queues } from '../../queue/queues.ts';
@@ -43,7 +44,8 @@ export async function emptyQueue({ settings, log }: Options, warehouse: Warehous
       if (target !== folder) mkdirSync(target, { mode: 0o700 });
     }
     if (settings.queueUrl) {
-      await withQueues({ url: settings.queueUrl, prefix: settings.queuePrefix, folder, log }, async queues => {
+      const claim = { warehouse: await warehouseId(warehouse), folder: settings.data, onLost: () => process.exit(75) };
+      await withQueues({ url: settings.queueUrl, prefix: settings.queuePrefix, folder, log, claim }, async queues => {
         await keep(queues);
         await emptyQueues({ warehouse, queues });
       });

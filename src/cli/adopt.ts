@@ -1,0 +1,22 @@
+import type { Command } from 'commander';
+import { withExample } from './options.ts';
+import { perform } from './perform.ts';
+import { printJson, printLine } from './print.ts';
+import { openSession } from './session.ts';
+
+export function addAdopt(program: Command): void {
+  withExample(
+    program
+      .command('adopt')
+      .description(
+        'give a copied data folder an id of its own, so that it has queues of its own beside the original: rows and ledger stay; ' +
+          'jobs in the queues of the old id stay with the original, and what the ledger and the inbox hold here is enqueued again',
+      )
+      .option('--json', 'print {id, before}'),
+    'ringneck adopt',
+  ).action(async ({ json }: { json?: true }) => {
+    const adopted = await perform(await openSession(), 'adopt', {});
+    if (json) printJson(adopted);
+    else printLine(`the warehouse has the id ${adopted.id} (before: ${adopted.before})`);
+  });
+}

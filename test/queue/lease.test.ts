@@ -1,0 +1,64 @@
+import { cpSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { TryLaterError } from '../../src/errors.ts';
+import { silentLog } from '../../src/log.ts';
+import { openQueues } from '../../src/queue/open.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
+import { hasRedis, startRedis } from './redis-server.ts';
+
+const made = tempFolder();
+
+describe.skipIf(!hasRedis)('the queues of one warehouse', () => {
+  async function setUp(name: string) {
+    const redis = await startRedis();
+    onTestFinished(() => redis.remove());
+    const own = join(made, name);
+    const copy = join(made, `${name}-copy`);
+    mkdirSync(own);
+    cpSync(own, copy, { recursive: true });
+    const lost: string[] = [];
+    const open = async (folder: string, warehouse = 'one') => {
+      const claim = { warehouse, folder, onLost: (message: string) => void lost.push(message) };
+      const queues = await openQueues({ url: redis.url, folder: join(folder, 'queue'), prefix: 'test', log: silentLog, claim });
+      onTestFinished(() => queues.close());
+      return queues;
+    };
+    const client = new Redis(redis.url);
+    onTestFinished(() => client.disconnect());
+    return { own, copy, open, lost, client };
+  }
+
+  test('have one owner: a copied folder is refused while it is alive, and told of ringneck adopt', async () => {
+    const { own, copy, open } = await setUp('refused');
+    const first = await open(own);
+    const error = await open(copy).catch(thrown => thrown);
+    expect(error).toBeInstanceOf(TryLaterError);
+    expect(error.message).toContain('`ringneck adopt`');
+    await open(copy, 'another id');
+    await first.close();
+    await open(copy);
+  });
+
+  test('are the same folder’s at once, whose former owner is dead', async () => {
+    const { own, open } = await setUp('killed');
+    // Neither gives it back before.
+    await open(own);
+    const start = Date.now();
+    await open(own);
+    expect(Date.now() - start).toBeLessThan(4_000);
+  });
+
+  test('are taken again when the Redis was emptied, and given up when somebody else has them', async () => {
+    const { own, open, lost, client } = await setUp('lost');
+    await open(own);
+    await client.flushall();
+    await until('taken again', async () => (await client.exists('test:lease-one')) === 1);
+    expect(lost).toEqual([]);
+    await client.set('test:lease-one', 'somebody else', 'PX', 60_000);
+    await until('given up', () => lost.length > 0);
+    expect(lost[0]).toContain('`ringneck adopt`');
+  });
+});
