@@ -66,6 +66,7 @@ interface RunParts {
   later: readonly PlannedWindow[];
   alreadyDone: number;
   brake: RemovalBrake;
+  answersBefore: number;
   skipped: number;
   windowsPerAccount: number;
   enqueue(windows: WindowJob[]): Promise<void>;
@@ -84,6 +85,8 @@ export class Run {
   readonly notFounds = new NotFounds();
   /** When work on it began, by a clock that nobody sets. */
   readonly beganAt = performance.now();
+  /** How many answers the client had then. */
+  readonly answersBefore: number;
   readonly progress: Progress;
   readonly failures: Failure[] = [];
   readonly done: Promise<RunSummary>;
@@ -116,6 +119,7 @@ export class Run {
     this.id = parts.id;
     this.request = parts.request;
     this.brake = parts.brake;
+    this.answersBefore = parts.answersBefore;
     this.#parts = parts;
     this.#wait(parts.windows);
     for (const window of parts.later) {

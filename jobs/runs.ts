@@ -175,8 +175,9 @@ export class Runs {
    * @param patient whether it may still be waited for
    */
   findUnreached(run: Run, patient: boolean): RingneckError | undefined {
-    if (run.progress.requests > 0) return undefined;
-    const silence = this.#pipeline.client.findSilence();
+    const { client } = this.#pipeline;
+    if (client.answers > run.answersBefore) return undefined;
+    const silence = client.findSilence();
     if (!silence || (patient && Math.min(silence.ms, performance.now() - run.beganAt) < this.#pipeline.unreachedMs)) return undefined;
     return new RingneckError(silence.why);
   }
@@ -361,6 +362,7 @@ export class Runs {
       windows: windows.filter(({ startAt }) => startAt !== null),
       later: windows.filter(({ startAt }) => startAt === null),
       ...parts,
+      answersBefore: this.#pipeline.client.answers,
       windowsPerAccount: WINDOWS_PER_REQUEST * this.#pipeline.requestsPerToken,
       enqueue: jobs => this.#enqueue(request, jobs),
       end: ended => this.store(ended, () => this.#finish(ended)),

@@ -99,6 +99,8 @@ export interface Client {
   readonly requests: number;
   /** The base address. */
   readonly address: string;
+  /** How many attempts somebody has answered at the address, whatever the answer. */
+  readonly answers: number;
   /** For how long nobody has answered at the address, while somebody was asked, and why; undefined after an answer. */
   findSilence(): { ms: number; why: string } | undefined;
   /** Whether any route of the service has ever answered 200. */
@@ -128,6 +130,7 @@ export function createClient(options: ClientOptions): Client {
   const serviceClock = options.serviceClock ?? createServiceClock(wallNow);
   const sleep = options.sleep ?? ((ms: number, signal: AbortSignal) => sleepFor(ms, undefined, { signal }));
   let requests = 0;
+  let answers = 0;
   /** Since the first request that nobody has answered, and what the last one came to. */
   let silence: { since: number; code: string } | undefined;
   const ask = createAsk({
@@ -150,6 +153,7 @@ export function createClient(options: ClientOptions): Client {
     sleep,
     onWait: options.onWait ?? (() => {}),
     onReached() {
+      answers += 1;
       silence = undefined;
     },
     onUnreached(code) {
@@ -232,6 +236,9 @@ export function createClient(options: ClientOptions): Client {
     address: address.origin + address.path,
     findSilence: () => silence && { ms: now() - silence.since, why: explainUnreachable(address, silence.code) },
     hasAnswered: () => routes.hasAnsweredAny(),
+    get answers() {
+      return answers;
+    },
     get requests() {
       return requests;
     },

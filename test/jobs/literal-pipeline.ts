@@ -62,7 +62,7 @@ export async function pipelineOf(
   };
   const pipeline = {
     warehouse,
-    client: undefined,
+    client: { answers: 0, findSilence: () => undefined },
     queues,
     tokens: { find: () => undefined, whyMissing: () => undefined, digest: (text: string) => text },
     collections: collections.filter(({ name }) => names.includes(name)),
