@@ -99,7 +99,8 @@ export function createSubscriptionClient(options: SubscriptionClientOptions): Su
       const request = {
         method,
         path,
-        headers: body ? [...headers, 'content-type', 'application/json'] : headers,
+        // Renew and DELETE have no body, and say the type all the same (4.4).
+        headers: method === 'GET' ? headers : [...headers, 'content-type', 'application/json'],
         ...(body ? { body: JSON.stringify(body) } : {}),
       };
       const answer = await transport.send(request, read.signal);

@@ -89,13 +89,15 @@ function findDay(text: string): string | undefined {
 
 function findMicros(text: string): number | undefined {
   const day = findDayNumber(text);
-  return day === undefined ? findInstant(text)?.micros : day * MICROS_PER_DAY;
+  if (day !== undefined) return day * MICROS_PER_DAY;
+  // Clients write a blank for the T, and leave the offset out.
+  const written = text.replace(/^(\d{4}-\d\d-\d\d) /, '$1T');
+  return (findInstant(written) ?? findInstant(`${written}Z`))?.micros;
 }
 
-/** The usual two mistakes by name: an unescaped `+` arrives as a blank (4.3), and a missing offset. */
+/** The usual mistake by name: an unescaped `+` arrives as a blank (4.3). */
 function explain(text: string): { msg: string; type: string } | undefined {
   if (text.includes(' ') && findInstant(text.replace(' ', '+')))
     return { type: 'datetime_parsing', msg: 'Input has a blank where the offset begins: a + in a query must be sent as %2B' };
-  if (findInstant(`${text}Z`)) return { type: 'timezone_aware', msg: 'Input should have an offset, such as Z or %2B02:00' };
   return undefined;
 }

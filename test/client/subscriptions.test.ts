@@ -73,7 +73,7 @@ test('each endpoint of 4.4 is asked as it is specified, and its answer read', as
     method: 'PUT',
     path: `/v2/webhook/subscription/renew/${ID}`,
     client: ours,
-    type: undefined,
+    type: 'application/json',
     body: '',
   });
 

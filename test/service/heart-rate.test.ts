@@ -119,13 +119,21 @@ test('a raw + in an offset arrives as a blank: 422 with a hint', async () => {
   ]);
 });
 
-test('a date-time without an offset is 422', async () => {
+test('a date-time without an offset is one of UTC, and a blank may stand for its T', async () => {
   const { get } = await startService({ ada });
-  const { status, body } = await get(`${PATH}?end_datetime=2025-03-10T00:00:00`);
-  expect([status, body.detail[0]]).toMatchObject([422, { loc: ['query', 'end_datetime'], type: 'timezone_aware' }]);
+  const ask = (start: string, end: string) =>
+    get(`${PATH}?start_datetime=${encodeURIComponent(start)}&end_datetime=${encodeURIComponent(end)}`);
+  const expected = await ask('2025-03-09T00:00:00Z', '2025-03-10T12:00:00Z');
+  expect(expected.status).toBe(200);
+  for (const [start, end] of [
+    ['2025-03-09T00:00:00', '2025-03-10T12:00:00'],
+    ['2025-03-09 00:00:00', '2025-03-10 12:00:00'],
+    ['2025-03-09 00:00:00Z', '2025-03-10 14:00:00+02:00'],
+  ] as const)
+    expect((await ask(start, end)).body).toEqual(expected.body);
 });
 
-test.each(['', 'now', '2025-03-10T24:00:00Z', '2025-02-30', '1741593600', '2025-03-10 10:00:00Z'])('"%s" is no moment: 422', async text => {
+test.each(['', 'now', '2025-03-10T24:00:00Z', '2025-02-30', '1741593600'])('"%s" is no moment: 422', async text => {
   const { get } = await startService({ ada });
   const { status, body } = await get(`${PATH}?start_datetime=${encodeURIComponent(text)}`);
   expect([status, body.detail[0]]).toMatchObject([422, { loc: ['query', 'start_datetime'], type: 'datetime_parsing', input: text }]);

@@ -5,7 +5,7 @@ import { type CallbackGuard, CallbackRefused } from './callback-guard.ts';
 const MAX_ANSWER_BYTES = 4096;
 
 /**
- * Asks a callback to show that it expects events (6.2): only 200 with exactly `{"challenge": …}` as JSON is a yes. Throws
+ * Asks a callback to show that it expects events (6.2): only 200 with a JSON object that holds the challenge is a yes. Throws
  * CallbackRefused, or CallbackUnanswered.
  */
 export async function verifyCallback(call: CallCallback, guard: CallbackGuard, callbackUrl: string, token: string): Promise<void> {
@@ -26,7 +26,7 @@ export async function verifyCallback(call: CallCallback, guard: CallbackGuard, c
 function isEcho(text: string, challenge: string): boolean {
   try {
     const answer: unknown = JSON.parse(text);
-    return typeof answer === 'object' && answer !== null && JSON.stringify(answer) === JSON.stringify({ challenge });
+    return typeof answer === 'object' && answer !== null && 'challenge' in answer && answer.challenge === challenge;
   } catch {
     return false;
   }
