@@ -98,6 +98,9 @@ const ANSWER_MS = 1_000;
 /** How long a full disk is left alone. */
 const DISK_MS = 3_000;
 
+/** So many rows of a plan are written at once. */
+const SLICE = 500;
+
 /** How often a run is looked for that the ledger calls running and nobody works on. */
 const TAKE_UP_MS = 60_000;
 
@@ -128,6 +131,7 @@ export class Runs {
     this.#queue = await collectQueue(pipeline.warehouse);
     this.#waits.log = pipeline.log;
     await pipeline.queues.queue(this.#queue).obliterate({ force: true });
+    await this.#forgetPlans();
     await this.#takeUp();
     this.#every(this.#times.lookMs, () => this.#look());
     this.#every(ANSWER_MS, () => this.#lookForAnswers());
@@ -299,15 +303,28 @@ export class Runs {
   async #plan(request: RunRequest): Promise<Run> {
     const id = randomUUID();
     const { windows, skipped } = await planWindows(this.#pipeline, request, id);
-    await this.#pipeline.warehouse.record([
-      this.#runEntry(id, request, 'running', this.#pipeline.now() * 1000, null),
-      // A new run has no earlier rows to replace.
-      ...windows.map(window => {
-        const { table, key, row } = windowEntry(window, { outcome: null });
-        return { table, row: { ...key, ...row } };
-      }),
-    ]);
+    // A new run has no earlier rows to replace. The run comes last: one whose plan is not whole is none.
+    await this.#recordWindows(windows, window => {
+      const { table, key, row } = windowEntry(window, { outcome: null });
+      return { table, row: { ...key, ...row } };
+    });
+    await this.#recordRun(id, request, 'running', this.#pipeline.now() * 1000, null);
     return this.#begin(id, request, { windows, skipped, alreadyDone: 0, brake: new RemovalBrake() });
+  }
+
+  /** Many rows in slices: live work goes between, and none of them takes the memory of all. */
+  async #recordWindows<T>(windows: readonly T[], entryOf: (window: T) => LedgerEntry): Promise<void> {
+    for (let i = 0; i < windows.length; i += SLICE) {
+      await this.#pipeline.warehouse.record(windows.slice(i, i + SLICE).map(entryOf));
+    }
+  }
+
+  /** Removes what is left of a plan that a process did not bring to its end. */
+  async #forgetPlans(): Promise<void> {
+    const rows = await this.#pipeline.warehouse.read(
+      'SELECT DISTINCT run_id FROM sync.windows WHERE outcome IS NULL AND run_id NOT IN (SELECT run_id FROM sync.runs)',
+    );
+    await this.#pipeline.warehouse.record(rows.map(([id]) => ({ table: 'sync.windows', key: { run_id: id as string, outcome: null } })));
   }
 
   async #unfinished(where: string): Promise<{ id: string; request: RunRequest; startedAt: number }[]> {
@@ -407,22 +424,20 @@ export class Runs {
     const rows = await warehouse.read(
       `SELECT user_id, collection, start_at, end_at FROM sync.windows WHERE run_id = '${run.id}' AND outcome IS NULL`,
     );
-    await warehouse.record(
-      rows.map(([userId, collection, startAt, endAt]) =>
-        windowEntry(
-          {
-            runId: run.id,
-            number: 0,
-            userId: userId as string,
-            collection: collection as string,
-            startAt: startAt as number | null,
-            endAt: endAt as number | null,
-          },
-          // Of a run that came to its end only a window that could not be noted is left.
-          run.state === 'stopped'
-            ? { outcome: 'stopped' }
-            : { outcome: 'failed', reason: run.failedFor ?? 'its outcome could not be noted', committedAt: warehouse.moments.next() },
-        ),
+    await this.#recordWindows(rows, ([userId, collection, startAt, endAt]) =>
+      windowEntry(
+        {
+          runId: run.id,
+          number: 0,
+          userId: userId as string,
+          collection: collection as string,
+          startAt: startAt as number | null,
+          endAt: endAt as number | null,
+        },
+        // Of a run that came to its end only a window that could not be noted is left.
+        run.state === 'stopped'
+          ? { outcome: 'stopped' }
+          : { outcome: 'failed', reason: run.failedFor ?? 'its outcome could not be noted', committedAt: warehouse.moments.next() },
       ),
     );
     const [row] = await warehouse.read(`SELECT started_at FROM sync.runs WHERE run_id = '${run.id}'`);

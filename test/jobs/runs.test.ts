@@ -355,6 +355,21 @@ test('a crash between the last window and the end of the run leaves nothing to r
   expect(await rows(warehouse, 'SELECT state, ended_at FROM sync.runs')).toEqual([{ state: 'complete', ended_at: '2025-03-10 12:00:01' }]);
 });
 
+test('what is left of a plan that was not brought to its end is no run, and leaves the ledger at the next start', async () => {
+  const { warehouse, pipeline } = await setUp();
+  const write = warehouse.record.bind(warehouse);
+  let slices = 0;
+  warehouse.record = entries => (++slices === 2 ? Promise.reject(new Error('killed')) : write(entries));
+  const long = { from: '2000-01-01', to: '2024-12-31', collections: ['heart_rate'] };
+  await expect(pipeline.runs.start(request(long))).rejects.toThrow('killed');
+  warehouse.record = write;
+  expect(await rows(warehouse, 'SELECT count(*) AS n FROM sync.windows')).toEqual([{ n: 500 }]);
+  expect(await rows(warehouse, 'SELECT count(*) AS n FROM sync.runs')).toEqual([{ n: 0 }]);
+  const next = await pipelineOf(warehouse, START);
+  expect(await rows(warehouse, 'SELECT count(*) AS n FROM sync.windows')).toEqual([{ n: 0 }]);
+  expect(next.runs.active()).toEqual([]);
+});
+
 test('a run that the ledger calls running and nobody works on is taken up while the process goes on', async () => {
   const { warehouse } = await setUp();
   const pipeline = await pipelineOf(warehouse, START, undefined, { takeUpMs: 5 });
