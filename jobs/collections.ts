@@ -19,7 +19,7 @@ import type { DayRange, Rejects, Window } from './windows.ts';
 import { daysOf } from './windows.ts';
 
 export interface CollectContext {
-  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'runs' | 'now' | 'log'>;
+  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'runs' | 'now' | 'serviceClock' | 'log'>;
   token: string;
   signal: AbortSignal;
   /** Removes what is missing, however much it is. */
@@ -227,10 +227,10 @@ async function readNamed(
 
 /** Exact windows, not widened; their rows are replaced once, after the last page. */
 async function collectHeartRate({ userId, startAt, endAt }: Window, context: CollectContext): Promise<WindowResult> {
-  const { warehouse, now } = context.pipeline;
+  const { warehouse, serviceClock } = context.pipeline;
   const from = startAt!;
   // What is measured after the request cannot be in its answer, and must not be taken for absent.
-  const to = Math.min(endAt!, now() * 1000);
+  const to = Math.min(endAt!, Math.floor(serviceClock.now() * 1000));
   const result: WindowResult = { outcome: 'complete', ...UNASKED, requests: 0, documents: 0 };
   if (from >= to) {
     await warehouse.record(context.ledger(result));

@@ -5,6 +5,7 @@ import { quoteText } from '../src/warehouse/tables.ts';
 import { prepareRequest, type Skipped } from './backfill.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { Run, RunRequest, Span } from './run.ts';
+import { askServiceNow } from './service-clock.ts';
 
 /** What is known of a day, in the order in which it is told: what is well, what somebody else decides, what is to be mended. */
 export const STATES = ['stored', 'empty', 'not_offered', 'not_authorised', 'failed', 'suspicious', 'pending', 'not_asked'] as const;
@@ -42,7 +43,7 @@ export interface CoverageSelection {
 const MOST_ROWS = 30_000;
 const MOST_DAYS = 36_525;
 
-type Parts = Pick<Pipeline, 'warehouse' | 'collections' | 'now'>;
+type Parts = Pick<Pipeline, 'warehouse' | 'collections' | 'serviceClock'>;
 
 /**
  * What is known of each account, collection and day. Accounts that were removed are there when they are named.
@@ -117,8 +118,8 @@ async function findRange(parts: Parts, selection: CoverageSelection): Promise<{ 
   return range;
 }
 
-async function findDays({ warehouse, now }: Parts, selection: CoverageSelection): Promise<{ from: string; to: string }> {
-  const to = selection.to ?? addDays(dayOfMicros(now() * 1000), -1);
+async function findDays({ warehouse, serviceClock }: Parts, selection: CoverageSelection): Promise<{ from: string; to: string }> {
+  const to = selection.to ?? addDays(dayOfMicros(serviceClock.now() * 1000), -1);
   if (selection.from) {
     if (selection.from > to)
       throw new UsageError(`--from ${selection.from} is after ${selection.to ? `--to ${to}` : `yesterday (UTC), ${to}`}`);
@@ -163,10 +164,10 @@ async function readOpenWindows(
  * nothing is missing. What a run under way is about to read is left to it.
  */
 export async function planRepair(
-  pipeline: Parts & Pick<Pipeline, 'runs'>,
+  pipeline: Parts & Pick<Pipeline, 'runs' | 'client' | 'tokens'>,
   given: CoverageSelection,
 ): Promise<{ request?: RunRequest; skipped: Skipped[] }> {
-  const today = dayOfMicros(pipeline.now() * 1000);
+  const today = dayOfMicros((await askServiceNow(pipeline)) * 1000);
   // Of what is to come nobody can ask.
   const selection = given.to !== undefined && given.to > today ? { ...given, to: today } : given;
   if (given.to !== selection.to && given.from !== undefined && given.from > today) return { skipped: [] };

@@ -74,7 +74,7 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
     const { userId, step } = await settle(accepted);
     if ('settled' in step) {
       if (step.settled !== FORGOTTEN && (!again || CHANGING.has(step.settled.outcome))) tell(accepted, userId, step.settled);
-      const looksAgain = !again && mayBeEarly(accepted, step.settled, pipeline.now());
+      const looksAgain = !again && mayBeEarly(accepted, step.settled, pipeline.serviceClock.now());
       if (looksAgain) await job.updateData({ ...job.data, misses: 0, absences: 0, failures: 0, again: true });
       inbox.settle(key);
       if (!looksAgain) return;

@@ -1,4 +1,4 @@
-import type { Client } from '../src/client/client.ts';
+import type { Client, ServiceClock } from '../src/client/client.ts';
 import type { Journal } from '../src/journal.ts';
 import type { Log } from '../src/log.ts';
 import type { OnFailure } from '../src/on-failure.ts';
@@ -38,6 +38,8 @@ export interface Pipeline {
   secondLookMs: number;
   /** Milliseconds since the epoch. */
   now: () => number;
+  /** Which days are over, and what can have been measured; `askServiceNow` where a range is planned by it. */
+  serviceClock: ServiceClock;
   log: Log;
   /** Has somebody told who does not read the log. */
   onFailure: OnFailure;

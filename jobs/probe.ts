@@ -12,7 +12,10 @@ const isNotOffered = (error: unknown) => error instanceof ServiceError && error.
  * Asks whether the service takes a token at all. Throws the refusal when two collections of different kinds refuse: one alone may be
  * what the permission lacks, or may not be offered.
  */
-export async function probeAccount({ client, warehouse }: Pick<Pipeline, 'client' | 'warehouse'>, token: string): Promise<void> {
+export async function probeAccount(
+  { client, warehouse, serviceClock }: Pick<Pipeline, 'client' | 'warehouse' | 'serviceClock'>,
+  token: string,
+): Promise<void> {
   try {
     return await client.probe(token);
   } catch (first) {
@@ -21,7 +24,7 @@ export async function probeAccount({ client, warehouse }: Pick<Pipeline, 'client
       .map(({ resource }) => resource)
       .findLast(({ dated, specified }) => dated && specified.includes('collection'));
     if (!other) throw first;
-    const today = dayOfMicros(Date.now() * 1000);
+    const today = dayOfMicros(serviceClock.now() * 1000);
     try {
       for await (const _ of client.documents(other, { token, from: today, to: today })) return;
     } catch (second) {

@@ -46,7 +46,7 @@ const NO_WINDOWS = [null, null, null, null, null, 0, 0, 0, null];
 
 /** How each account and collection stands, from the ledger and the documents. */
 export async function reportAccounts(
-  { warehouse, now, tokens }: Pick<Pipeline, 'warehouse' | 'now'> & { tokens?: Pick<Tokens, 'whyMissing'> },
+  { warehouse, now, serviceClock, tokens }: Pick<Pipeline, 'warehouse' | 'now' | 'serviceClock'> & { tokens?: Pick<Tokens, 'whyMissing'> },
   collections: readonly Collection[],
 ): Promise<AccountStatus[]> {
   const accounts = (await listAccounts(warehouse)).map(account => shownAccount(account, tokens));
@@ -78,7 +78,7 @@ export async function reportAccounts(
      FROM s GROUP BY user_id, collection`,
   );
   const known = new Map(rows.map(row => [`${row[0]}\n${row[1]}`, row]));
-  const yesterday = dayOfMicros(now() * 1000 - MICROS_PER_DAY);
+  const yesterday = dayOfMicros(serviceClock.now() * 1000 - MICROS_PER_DAY);
   return accounts.map(account => ({
     user_id: account.userId,
     service_user_id: account.serviceUserId,

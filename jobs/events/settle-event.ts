@@ -38,7 +38,7 @@ export function createSettle(
   pipeline: Pipeline,
   options: { delays?: Partial<EventDelays> | undefined },
 ): (accepted: AcceptedEvent) => Promise<{ userId: string | null; step: Step }> {
-  const { warehouse, client, tokens, now } = pipeline;
+  const { warehouse, client, tokens, serviceClock } = pipeline;
   const delays = { ...DELAYS, ...options.delays };
   const resources = new Map(warehouse.mappings.map(({ resource }) => [resource.dataType, resource]));
   const find = createAccountFinder(warehouse);
@@ -93,7 +93,7 @@ export function createSettle(
       const next = delays.unreadable[tries.misses];
       if (isGone && next !== undefined) return { again: next, tries: { ...tries, misses: tries.misses + 1 } };
     }
-    const step = await readRange({ ...event, isGone }, await findRange(warehouse, event, now()));
+    const step = await readRange({ ...event, isGone }, await findRange(warehouse, event, serviceClock.now()));
     if ('settled' in step && step.settled.outcome !== 'parked' && step.settled.outcome !== 'removed') await tryRoute(event);
     return step;
   }

@@ -30,9 +30,12 @@ export interface FoundChanges {
  * reading, nor of a kind whose subscription did not exist when their day was read before, nor of a day that an earlier version of this
  * program read otherwise. What cannot be noted is only not counted.
  */
-export async function noteUnannounced({ warehouse, log }: Pick<Pipeline, 'warehouse' | 'log'>, found: FoundChanges): Promise<void> {
+export async function noteUnannounced(
+  { warehouse, log, serviceClock }: Pick<Pipeline, 'warehouse' | 'log' | 'serviceClock'>,
+  found: FoundChanges,
+): Promise<void> {
   try {
-    await warehouse.record(await listUnannounced(warehouse, found));
+    await warehouse.record(await listUnannounced(warehouse, found, serviceClock.now()));
   } catch (error) {
     log.warn({ account: found.userId, collection: found.resource.name, reason: messageOf(error) }, 'changes without events not noted');
   }
@@ -41,6 +44,7 @@ export async function noteUnannounced({ warehouse, log }: Pick<Pipeline, 'wareho
 async function listUnannounced(
   warehouse: Warehouse,
   { resource, userId, foundAt, changes, removed }: FoundChanges,
+  serviceNowMs: number,
 ): Promise<LedgerEntry[]> {
   const active = activeSince(await readSubscriptions(warehouse));
   const sinceOf = (operation: Operation) => active.get(keyOf({ eventType: operation, dataType: resource.dataType }));
@@ -73,7 +77,7 @@ async function listUnannounced(
   return announced.flatMap(({ id, operation }) => {
     const day = days.get(id);
     const before = readBefore(day);
-    if (before === undefined || before < declaredAt || before < sinceOf(operation)! || isGrowing(resource, day, foundAt)) return [];
+    if (before === undefined || before < declaredAt || before < sinceOf(operation)! || isGrowing(resource, day, serviceNowMs)) return [];
     const key = { user_id: userId, collection: resource.name, id, event_type: operation, found_at: foundAt };
     return [{ table: 'sync.missed_events', key, row: { read_before_at: before, missed_at: null } }];
   });
@@ -90,8 +94,8 @@ const activeSince = (rows: ReadonlyMap<string, SubscriptionRow>) =>
  * An activity grows until 4 a.m. of the next day where its person is (2.5), which in the last of all zones is 4 p.m. UTC of that day: each
  * reading finds it changed, and not each growth is an event.
  */
-function isGrowing({ name }: Resource, day: string | null | undefined, atMicros: number): boolean {
-  return name === dailyActivity.name && (!day || day >= addDays(dayOfMicros(atMicros), -1));
+function isGrowing({ name }: Resource, day: string | null | undefined, nowMs: number): boolean {
+  return name === dailyActivity.name && (!day || day >= addDays(dayOfMicros(nowMs * 1000), -1));
 }
 
 /** Events of one kind of document that an account never got. */

@@ -4,6 +4,8 @@ import { listAccounts, shownAccount } from '../accounts.ts';
 import { lastDays, prepareRequest, type Skipped } from '../backfill.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Run, RunRequest } from '../run.ts';
+import { askServiceNow } from '../service-clock.ts';
+import type { DayRange } from '../windows.ts';
 import type { Schedule } from './schedule.ts';
 
 /** The run of a sweep, and what it leaves out. */
@@ -24,9 +26,32 @@ export interface SweepRange {
 
 /** Reads the last days again, whatever is known of them: it bounds how stale the warehouse may be, whatever events do. */
 export async function startSweep(pipeline: Pipeline, { kind, days, acceptDeletions, ...selection }: SweepRange): Promise<Sweep> {
-  const rest: Parameters<typeof prepareRequest>[2] = { ...lastDays(days, pipeline.now()), kind, refresh: true };
+  const range = lastDays(days, await askServiceNow(pipeline));
+  const from = await findReach(pipeline, range, selection);
+  const rest: Parameters<typeof prepareRequest>[2] = { from, to: range.to, kind, refresh: true };
   const { request, skipped } = await prepareRequest(pipeline, selection, acceptDeletions ? { ...rest, acceptDeletions: true } : rest);
   return { run: await pipeline.runs.start(request), skipped };
+}
+
+/**
+ * From where the last days are read: from further back where more of them have gone by since the last time, because nobody was here or
+ * the service's clock runs fast.
+ */
+async function findReach(
+  { warehouse, collections }: Pick<Pipeline, 'warehouse' | 'collections'>,
+  { from, to }: DayRange,
+  { users = [], collections: chosen = collections.map(({ name }) => name) }: Pick<SweepRange, 'users' | 'collections'>,
+): Promise<string> {
+  const rows = await warehouse.read(
+    `SELECT request::VARCHAR FROM sync.runs WHERE kind IN ('sweep', 'nightly') AND state <> 'stopped' ORDER BY started_at DESC`,
+  );
+  for (const [text] of rows) {
+    const { to: reached, ...last } = JSON.parse(text as string) as Partial<RunRequest>;
+    const isSame = chosen.every(name => last.collections?.includes(name)) && users.every(user => last.users?.includes(user));
+    // One beyond the calendar is of another clock.
+    if (isSame && reached && reached <= to) return reached < from ? reached : from;
+  }
+  return from;
 }
 
 /** How long a reading of everything keeps the next one from its turn. */
@@ -53,8 +78,8 @@ export async function sweepOnSchedule(pipeline: Pipeline, range: SweepRange, pat
 }
 
 /** The accounts that a sweep under way has not yet read, where it reads the same and as far back. */
-function findBusyUsers({ runs, collections, now }: Pipeline, range: SweepRange): Set<string> {
-  const { from } = lastDays(range.days, now());
+function findBusyUsers({ runs, collections, serviceClock }: Pipeline, range: SweepRange): Set<string> {
+  const { from } = lastDays(range.days, serviceClock.now());
   const wanted = range.collections ?? collections.map(({ name }) => name);
   const open = runs.active().filter(({ request }) => {
     const same = request.collections.length === wanted.length && wanted.every(name => request.collections.includes(name));

@@ -123,15 +123,18 @@ FROM judged;
 COMMENT ON MACRO TABLE sync.coverage_between IS 'sync.coverage of the days from first_day to last_day, both included, accounts that were removed too (is_removed): FROM sync.coverage_between(''2025-01-01'', ''2025-01-31'')';
 
 CREATE OR REPLACE VIEW sync.coverage AS
+WITH
+  -- How far the service's clock was ahead of ours when it was last asked.
+  service_clock AS (SELECT coalesce(arg_max(epoch_us(service_at) - epoch_us(read_at), requested_at), 0) AS ahead FROM sync.windows),
+  service_days AS (SELECT make_timestamp(epoch_us(now()) + ahead)::DATE - 1 AS yesterday FROM service_clock)
 SELECT user_id, collection, day, state, reason, documents, read_at
 FROM sync.coverage_between(
-  (SELECT least(min(w.start_at)::DATE, make_timestamp(epoch_us(now()))::DATE - 1)
+  (SELECT least(min(w.start_at)::DATE, (SELECT yesterday FROM service_days))
    FROM sync.windows w SEMI JOIN sync.accounts a ON a.user_id = w.user_id AND a.state <> 'removed'),
-  -- Yesterday, UTC.
-  (SELECT make_timestamp(epoch_us(now()))::DATE - 1)
+  (SELECT yesterday FROM service_days)
 )
 WHERE NOT is_removed;
-COMMENT ON VIEW sync.coverage IS 'What is known of each account, collection and day, from the first day that was planned to yesterday (UTC): proof that nothing is missing. Other days: sync.coverage_between';
+COMMENT ON VIEW sync.coverage IS 'What is known of each account, collection and day, from the first day that was planned to yesterday (UTC, by the service''s clock): proof that nothing is missing. Other days: sync.coverage_between';
 COMMENT ON COLUMN sync.coverage.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN sync.coverage.collection IS 'The collection: a table of documents, or heart_rate';
 COMMENT ON COLUMN sync.coverage.day IS 'The day of the documents; for heart_rate the day in UTC; null where a collection has no dates';

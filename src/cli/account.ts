@@ -4,7 +4,6 @@ import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { parseAccountName } from '../../jobs/accounts.ts';
-import { addDays, dayOfMicros } from '../../schema/instant.ts';
 import { messageOf, UsageError } from '../errors.ts';
 import { printAccount } from './account-line.ts';
 import { addRemove } from './account-remove.ts';
@@ -47,26 +46,20 @@ export function addAccount(program: Command): void {
       const name = parseAccountName(given);
       if (command.args.length > 1)
         throw new UsageError('a token is never an argument, where others can see it: pipe it in, or use --token-file');
-      const to = addDays(dayOfMicros(Date.now() * 1000), 1);
-      if (options.from && options.from > to) throw new UsageError(`--from ${options.from} is in the future`);
       if (options.keepToken && options.tokenFile) throw new UsageError('--keep-token and --token-file exclude each other');
       const token = options.keepToken ? undefined : await readToken(options.tokenFile);
       const added = await perform(session, 'addAccount', {
         name,
         ...(token === undefined ? {} : { token }),
         ...(options.serviceUser ? { serviceUser: options.serviceUser } : {}),
+        ...(options.from ? { from: options.from } : {}),
       });
       const { warning, ...report } = added;
       if (warning) remark(`warning: ${warning}`);
       if (options.json) printJson(report);
       else printLine(`${report.user_id} ${report.state}${report.reason ? `: ${report.reason}` : ''}`);
       if (options.from) {
-        await reportRun(
-          session,
-          'backfill',
-          { users: [name], from: options.from, to, refresh: false, plan: false },
-          { json: options.json },
-        );
+        await reportRun(session, 'backfill', { users: [name], from: options.from, refresh: false, plan: false }, { json: options.json });
       }
     },
   );

@@ -1,6 +1,4 @@
 import type { Command } from 'commander';
-import { lastDays } from '../../jobs/backfill.ts';
-import type { DayRange } from '../../jobs/windows.ts';
 import { UsageError, withDetail } from '../errors.ts';
 import { interruptible } from './interrupt.ts';
 import type { BackfillInput, NightlyInput, RunReport } from './operations.ts';
@@ -32,7 +30,7 @@ export function addBackfill(program: Command): void {
       )
       .option('--from <day>', 'first day', parseDay)
       .option('--to <day>', 'last day', parseDay)
-      .option('--last <n>', 'the n days that end tomorrow (UTC)', wholeNumber(1, 36_500))
+      .option('--last <n>', 'the n days that end tomorrow (UTC, by the service’s clock)', wholeNumber(1, 36_500))
       .option('--user <name>', 'only this account (may be repeated)', collect)
       .option('--resource <name>', 'only this collection (may be repeated)', collect)
       .option('--refresh', 'read again what is covered and settled')
@@ -58,10 +56,10 @@ export function addBackfill(program: Command): void {
 }
 
 /** @throws UsageError where the options name no range */
-export function rangeOf({ from, to, last }: Pick<Options, 'from' | 'to' | 'last'>): DayRange {
+export function rangeOf({ from, to, last }: Pick<Options, 'from' | 'to' | 'last'>): Pick<BackfillInput, 'from' | 'to' | 'last'> {
   if (last !== undefined) {
     if (from || to) throw new UsageError('give --last N, or --from and --to, not both');
-    return lastDays(last, Date.now());
+    return { last };
   }
   if (!from || !to) throw new UsageError('which days? give --from DAY --to DAY, or --last N');
   if (from > to) throw new UsageError(`--from ${from} is after --to ${to}`);

@@ -11,7 +11,7 @@ import {
   setAccountState,
   shownAccount,
 } from '../../jobs/accounts.ts';
-import { prepareRequest, type Skipped } from '../../jobs/backfill.ts';
+import { lastDays, prepareRequest, type Skipped } from '../../jobs/backfill.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
 import { takeUpParked } from '../../jobs/events/take-up.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
@@ -19,10 +19,12 @@ import { probeAccount } from '../../jobs/probe.ts';
 import type { Progress, RunRequest, RunSummary } from '../../jobs/run.ts';
 import { collectQueue, planWindows, renewWarehouseId, warehouseId } from '../../jobs/runs.ts';
 import { ANOTHER_PERSON, findPerson, isAnother, UNCHECKED } from '../../jobs/same-person.ts';
+import { askServiceNow } from '../../jobs/service-clock.ts';
 import { type AccountStatus, type DriftStatus, isoOf, reportAccounts, reportDrift } from '../../jobs/status.ts';
 import { startNightly } from '../../jobs/sweeps/nightly.ts';
 import { reportWebhooks, type WebhookStatus } from '../../jobs/webhook-status.ts';
 import type { DayRange } from '../../jobs/windows.ts';
+import type { ServiceClock } from '../client/client.ts';
 import { ServiceError } from '../client/error.ts';
 import type { OperationContext } from '../control/operations.ts';
 import { messageOf, shownMessageOf, TryLaterError, UsageError } from '../errors.ts';
@@ -35,7 +37,9 @@ import type { Owner } from './owner.ts';
 import { snapshotOperations } from './snapshot/operations.ts';
 import { subscriptionOperations } from './subscription-operations.ts';
 
-export interface BackfillInput extends DayRange {
+export interface BackfillInput extends Partial<DayRange> {
+  /** The last days of the service’s calendar, in place of a range; a range without an end goes as far as they do. */
+  last?: number;
   users?: string[];
   collections?: string[];
   refresh: boolean;
@@ -71,6 +75,8 @@ export interface StatusReport {
   heart_rate_path: string | null;
   /** Of the last 30 days. */
   drift: DriftStatus[];
+  /** What time it is at the service, and how many seconds that is ahead of our clock. Null: no answer has told. */
+  service_clock: { at: string; ahead: number } | null;
 }
 
 const reportOf = ({ userId, serviceUserId, state, reason, since }: ReturnType<typeof shownAccount>): AccountReport => ({
@@ -86,7 +92,7 @@ const reportOf = ({ userId, serviceUserId, state, reason, since }: ReturnType<ty
  * plain JSON.
  */
 export function operationsOf(owner: Owner) {
-  const { warehouse, now } = owner;
+  const { warehouse, now, serviceClock } = owner;
 
   /** A key that is missing or wrong concerns every account: it is said at once, and not once for each window. */
   function ensureTokensReadable(users: readonly string[]): void {
@@ -98,6 +104,18 @@ export function operationsOf(owner: Owner) {
       }
     }
   }
+
+  /** The days that are asked for. Where it depends on today, that is the service's. */
+  async function findRange({ from, to, last = 1, plan }: BackfillInput): Promise<DayRange> {
+    if (from !== undefined && to !== undefined) return { from, to };
+    const asked = plan || !owner.settings.serviceUrl ? serviceClock.now() : await askNow();
+    const days = lastDays(last, asked);
+    if (from === undefined) return days;
+    if (from > days.to) throw new UsageError(`--from ${from} is in the future`);
+    return { from, to: days.to };
+  }
+
+  const askNow = async () => askServiceNow({ serviceClock, warehouse, client: await owner.client(), tokens: owner.secrets });
 
   return {
     ...subscriptionOperations(owner),
@@ -113,7 +131,7 @@ export function operationsOf(owner: Owner) {
         ...(input.collections ? { collections: input.collections } : {}),
       };
       const accepted = input.acceptDeletions ? { acceptDeletions: true as const } : {};
-      const rest = { kind: 'backfill' as const, from: input.from, to: input.to, refresh: input.refresh, ...accepted };
+      const rest = { kind: 'backfill' as const, ...(await findRange(input)), refresh: input.refresh, ...accepted };
       const { request, skipped } = await prepareRequest(selected, selection, rest);
       if (!request.users.length) throw nobodyToAsk(skipped);
       // Counting must not take up what an earlier run left open.
@@ -142,8 +160,15 @@ export function operationsOf(owner: Owner) {
      * Adds an account or gives a known one its new token, or (without `token`) the one that it has for this address too; asks the service
      * whether it takes the token.
      */
-    async addAccount(input: { name: string; token?: string; serviceUser?: string }): Promise<AccountReport & { warning: string | null }> {
+    async addAccount(input: {
+      name: string;
+      token?: string;
+      serviceUser?: string;
+      from?: string;
+    }): Promise<AccountReport & { warning: string | null }> {
       const name = parseAccountName(input.name);
+      const { to } = lastDays(1, serviceClock.now());
+      if (input.from && input.from > to) throw new UsageError(`--from ${input.from} is in the future`);
       const token = input.token ?? owner.secrets.findOfAny(name);
       if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);
       const known = await findServiceUserId(warehouse, name);
@@ -214,7 +239,7 @@ export function operationsOf(owner: Owner) {
     async status(_: Record<string, never>): Promise<StatusReport> {
       const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
       return {
-        accounts: await reportAccounts({ warehouse, now, tokens: owner.secrets }, collections),
+        accounts: await reportAccounts({ warehouse, now, serviceClock, tokens: owner.secrets }, collections),
         queue: await countQueue(warehouse, await owner.opened, owner.log),
         webhooks: await reportWebhooks(warehouse, owner.settings, now, {
           refused: owner.refusals(),
@@ -223,9 +248,14 @@ export function operationsOf(owner: Owner) {
         snapshot: { at: modifiedAt(owner.settings.snapshot) },
         heart_rate_path: await readHeartRatePath(warehouse, owner.settings.serviceUrl),
         drift: await reportDrift({ warehouse, now }),
+        service_clock: tellClock(serviceClock),
       };
     },
   };
+}
+
+function tellClock({ now, aheadMs }: ServiceClock): StatusReport['service_clock'] {
+  return aheadMs === undefined ? null : { at: isoOf(Math.floor(now()) * 1000), ahead: Math.round(aheadMs / 1000) };
 }
 
 export type OwnerOperations = ReturnType<typeof operationsOf>;
@@ -260,7 +290,7 @@ async function greet(owner: Owner, account: Account, token: string): Promise<Acc
   }
   const client = await owner.client();
   try {
-    await probeAccount({ client, warehouse }, token);
+    await probeAccount({ client, warehouse, serviceClock: owner.serviceClock }, token);
     const person = await findPerson(client, token);
     if (isAnother(account, person)) {
       return { ...reportOf(await setAccountState(warehouse, account, 'parked', ANOTHER_PERSON)), warning: ANOTHER_PERSON };

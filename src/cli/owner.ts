@@ -3,11 +3,12 @@ import { collectionsOf } from '../../jobs/collections.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
 import { openRouteMemory } from '../../jobs/routes.ts';
 import { Runs, warehouseId } from '../../jobs/runs.ts';
+import { openServiceClock } from '../../jobs/service-clock.ts';
 import { isoOf } from '../../jobs/status.ts';
 import type { SubscriptionKeeper } from '../../jobs/subscriptions/keep-subscriptions.ts';
 import { resources } from '../../schema/index.ts';
 import type { Resource } from '../../schema/resource.ts';
-import type { Client, ClientOptions } from '../client/client.ts';
+import type { Client, ClientOptions, ServiceClock } from '../client/client.ts';
 import { environment, type Settings } from '../config.ts';
 import { ensureDiskReserve } from '../disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../errors.ts';
@@ -51,6 +52,7 @@ export class Owner {
   readonly mirrorTokens: MirrorTokens;
   readonly snapshots: Snapshots;
   readonly now: () => number;
+  readonly serviceClock: ServiceClock;
   readonly onFailure: OnFailure;
   /** What the receiver refused since it listens, by reason. */
   refusals: () => Readonly<Record<string, number>> = () => ({});
@@ -66,13 +68,14 @@ export class Owner {
   #pipeline: Promise<Pipeline> | undefined;
   #closing: Promise<void> | undefined;
 
-  private constructor(options: OwnerOptions, warehouse: Warehouse) {
+  private constructor(options: OwnerOptions, warehouse: Warehouse, serviceClock: ServiceClock) {
     this.#options = options;
     this.settings = options.settings;
     this.log = options.log;
     this.now = options.now ?? Date.now;
     this.onFailure = createOnFailure({ command: options.settings.onFailure, env: environment, log: options.log, now: this.now });
     this.warehouse = warehouse;
+    this.serviceClock = serviceClock;
     const { data: folder, secretKey: key, serviceUrl: address } = options.settings;
     this.secrets = openSecrets({
       folder,
@@ -115,7 +118,9 @@ export class Owner {
         'the newest moment in the warehouse is ahead of this machine’s clock: is the clock right, or was it wrong before?',
       );
     }
-    return new Owner(options, warehouse);
+    const onError = (error: unknown) => log.warn({ reason: messageOf(error) }, 'the service’s time could not be noted');
+    const serviceClock = await openServiceClock(warehouse, settings.serviceUrl ?? '', now ?? Date.now, onError);
+    return new Owner(options, warehouse, serviceClock);
   }
 
   client(): Promise<Client> {
@@ -124,7 +129,7 @@ export class Owner {
   }
 
   async #openClient(): Promise<Client> {
-    const { settings, warehouse, log, now } = this;
+    const { settings, warehouse, log, now, serviceClock } = this;
     const { createClient } = await import('../client/client.ts');
     const onError = (error: unknown) => log.warn({ reason: messageOf(error) }, 'a route’s answer could not be noted');
     return createClient({
@@ -132,6 +137,7 @@ export class Owner {
       baseUrl: this.#serviceUrl,
       clock: warehouse.moments,
       wallNow: now,
+      serviceClock,
       requestsPerToken: settings.requestsPerToken,
       reservedForLive: settings.webhooks ? 1 : 0,
       heartRatePath: settings.heartRatePath,
@@ -194,7 +200,7 @@ export class Owner {
   }
 
   async #openPipeline(): Promise<Pipeline> {
-    const { settings, warehouse, secrets, log, now } = this;
+    const { settings, warehouse, secrets, log, now, serviceClock } = this;
     const [client, inbox] = await Promise.all([this.client(), this.inbox()]);
     const [{ openQueues }, { startCollecting }] = await Promise.all([import('../queue/open.ts'), import('../../jobs/collect.ts')]);
     const queues = await openQueues({
@@ -226,6 +232,7 @@ export class Owner {
       secondLookMs: this.#options.secondLookMs ?? SECOND_LOOK_MS,
       unreachedMs: this.#options.unreachedMs ?? UNREACHED_MS,
       now,
+      serviceClock,
       log,
       onFailure: this.onFailure,
     };

@@ -22,7 +22,7 @@ export function addStatus(program: Command): void {
   });
 }
 
-function printStatus({ accounts, queue, webhooks, snapshot, heart_rate_path: path, drift }: StatusReport): void {
+function printStatus({ accounts, queue, webhooks, snapshot, heart_rate_path: path, drift, service_clock: clock }: StatusReport): void {
   if (!accounts.length) remark('no account yet: ringneck account add NAME');
   for (const account of accounts) {
     printLine(`${account.user_id}: ${account.state}${account.reason ? ` (${account.reason})` : ''}`);
@@ -42,8 +42,15 @@ function printStatus({ accounts, queue, webhooks, snapshot, heart_rate_path: pat
   if (webhooks) printWebhooks(webhooks);
   else printLine('webhooks: not configured (RINGNECK_CALLBACK_URL)');
   if (path) printLine(`heart rate: ${path}${path.includes('/sandbox/') ? ' (generated data)' : ''}`);
+  if (clock && Math.abs(clock.ahead) > TOLD_SKEW_S) printLine(`service: ${tellSkew(clock)}; its days are read by its own clock`);
   if (drift.length) printLine(`drift: ${countDrift(drift)}: ringneck sql 'FROM sync.drift'`);
 }
+
+/** A smaller difference changes no day for long. */
+const TOLD_SKEW_S = 3_600;
+
+const tellSkew = ({ at, ahead }: NonNullable<StatusReport['service_clock']>): string =>
+  `its clock (${at.slice(0, 16)}Z) is ${formatSpan(ahead * 1000)} ${ahead > 0 ? 'ahead of' : 'behind'} ours`;
 
 /** 3 unknown fields, 1 unknown value since 2026-11-01 */
 function countDrift(drift: readonly DriftStatus[]): string {

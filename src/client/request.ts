@@ -75,7 +75,7 @@ export function createAsk(settings: RequestSettings): Ask {
       const isOfService = 'value' in outcome || isVerdict(outcome.error);
       if (isOfService) routes.note(`GET ${route}`, answer.status);
       const dateMs = findDateMs(answer.headers);
-      if (isOfService && dateMs !== undefined) settings.serviceClock.note(dateMs, { sentMs, receivedMs: settings.wallNow() });
+      if (isOfService) settings.serviceClock.note(dateMs, { sentMs, receivedMs: settings.wallNow() });
       if (!('value' in outcome)) return outcome;
       good = true;
       return {

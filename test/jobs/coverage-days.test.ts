@@ -3,7 +3,7 @@ import { accountEntry } from '../../jobs/accounts.ts';
 import { type CoverageSelection, readCoverage } from '../../jobs/coverage.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, rows } from '../support/warehouse.ts';
-import { account, collections, warehouseWith } from './literal-pipeline.ts';
+import { account, collections, knownClock, warehouseWith } from './literal-pipeline.ts';
 import { NOON, note, store, stress } from './literal-readings.ts';
 
 const folder = tempFolder();
@@ -12,7 +12,7 @@ test('without days those from the first planned one to yesterday (UTC), the same
   const warehouse = await warehouseWith(folder, [account('dee', { state: 'removed' }), account('ben'), account('ada')]);
   await note(warehouse, { user: 'dee', days: ['2025-01-01', '2025-01-01'], outcome: 'complete', when: '2025-03-09T00:00:00Z' });
   const read = (selection: CoverageSelection) =>
-    readCoverage({ warehouse, collections, now: () => NOON }, { collections: ['daily_stress'], ...selection });
+    readCoverage({ warehouse, collections, serviceClock: knownClock(() => NOON) }, { collections: ['daily_stress'], ...selection });
   expect(await read({})).toMatchObject({ from: '2025-03-09', to: '2025-03-09', runs: [{ user_id: 'ada' }, { user_id: 'ben' }] });
   await note(warehouse, { days: ['2025-03-03', '2025-03-08'], outcome: 'complete', when: '2025-03-09T00:00:00Z' });
   await note(warehouse, { collection: 'sleep', days: ['2025-03-02', '2025-03-12'], outcome: 'failed', when: '2025-03-09T00:00:00Z' });
@@ -33,7 +33,7 @@ test('without days those from the first planned one to yesterday (UTC), the same
     ['dee', 'not_asked', 'the account is removed'],
   ]);
   // Accounts in their order, of each the collections in that of the specification.
-  const all = await readCoverage({ warehouse, collections, now: () => NOON }, {});
+  const all = await readCoverage({ warehouse, collections, serviceClock: knownClock(() => NOON) }, {});
   expect(all.runs.map(({ user_id, collection }) => `${user_id} ${collection}`).filter((place, i, list) => place !== list[i - 1])).toEqual(
     ['ada', 'ben'].flatMap(user => collections.map(({ name }) => `${user} ${name}`)),
   );
@@ -63,7 +63,10 @@ test('what was read in ten years of five accounts is told by the memory that sto
   await written.close();
   const warehouse = await openWarehouse(path);
   onTestFinished(() => warehouse.close());
-  const { runs } = await readCoverage({ warehouse, collections, now: () => NOON }, { from: '2014-12-31', to: '2025-01-01' });
+  const { runs } = await readCoverage(
+    { warehouse, collections, serviceClock: knownClock(() => NOON) },
+    { from: '2014-12-31', to: '2025-01-01' },
+  );
   const known = (user: string, collection: string) => runs.filter(run => run.user_id === user && run.collection === collection);
   expect(known('eve', 'daily_stress')).toEqual([
     { user_id: 'eve', collection: 'daily_stress', from: '2014-12-31', to: '2014-12-31', state: 'not_asked', reason: null },

@@ -6,6 +6,7 @@ import { collectionsOf } from '../../jobs/collections.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
 import { Runs } from '../../jobs/runs.ts';
 import { resources } from '../../schema/index.ts';
+import { createServiceClock, type ServiceClock } from '../../src/client/service-clock.ts';
 import { silentLog } from '../../src/log.ts';
 import type { NewJob } from '../../src/queue/queues.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
@@ -32,6 +33,13 @@ export async function warehouseWith(folder: string, accounts: readonly Account[]
 }
 
 export const collections: Collection[] = collectionsOf(resources);
+
+/** A service whose clock is ours. */
+export function knownClock(now: () => number): ServiceClock {
+  const clock = createServiceClock(now);
+  clock.note(undefined, { sentMs: now(), receivedMs: now() });
+  return clock;
+}
 
 export interface LiteralPipeline extends Pipeline {
   /** Set by the test. */
@@ -74,6 +82,7 @@ export async function pipelineOf(
     secondLookMs: 1,
     unreachedMs: 20_000,
     now: () => clock.ms,
+    serviceClock: knownClock(() => clock.ms),
     log: silentLog,
     onFailure: () => {},
     clock,

@@ -4,7 +4,7 @@ import { windowEntry } from '../../jobs/windows.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { resourceNamed } from '../support/warehouse.ts';
 import { STRESS } from '../support/wire.ts';
-import { at, collections } from './literal-pipeline.ts';
+import { at, collections, knownClock } from './literal-pipeline.ts';
 
 export const NOON = Date.parse('2025-03-10T12:00:00Z');
 
@@ -51,7 +51,10 @@ export const stress = (day: string) => ({ ...STRESS, id: `t-${day}`, day });
 
 /** As `from–to state: reason`. */
 export async function told(warehouse: Warehouse, selection: CoverageSelection = {}): Promise<string[]> {
-  const report = await readCoverage({ warehouse, collections, now: () => NOON }, { collections: ['daily_stress'], ...selection });
+  const report = await readCoverage(
+    { warehouse, collections, serviceClock: knownClock(() => NOON) },
+    { collections: ['daily_stress'], ...selection },
+  );
   return report.runs.map(({ from, to, state, reason }) => {
     const days = from === null ? 'no day' : from === to ? from.slice(5) : `${from.slice(5)} to ${to!.slice(5)}`;
     return `${days} ${state}${reason === null ? '' : `: ${reason}`}`;

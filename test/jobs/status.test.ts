@@ -6,7 +6,7 @@ import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { resourceNamed } from '../support/warehouse.ts';
 import { ACTIVITY, STRESS } from '../support/wire.ts';
-import { account, at, collections, warehouseWith } from './literal-pipeline.ts';
+import { account, at, collections, knownClock, warehouseWith } from './literal-pipeline.ts';
 
 const folder = tempFolder();
 const NOW = Date.parse('2025-03-10T12:00:00Z');
@@ -36,7 +36,7 @@ async function note(
 
 const report = (warehouse: Warehouse, names: readonly string[]) =>
   reportAccounts(
-    { warehouse, now: () => NOW },
+    { warehouse, now: () => NOW, serviceClock: knownClock(() => NOW) },
     collections.filter(({ name }) => names.includes(name)),
   );
 

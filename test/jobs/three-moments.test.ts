@@ -7,7 +7,7 @@ import { startLiteralService } from '../support/literal-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { withDuckDB } from '../support/warehouse.ts';
 import { STRESS } from '../support/wire.ts';
-import { at, collections } from './literal-pipeline.ts';
+import { at, collections, knownClock } from './literal-pipeline.ts';
 
 const folder = tempFolder();
 const DAY = 86_400_000;
@@ -70,7 +70,7 @@ test.each([
   ours.ms = NOON;
   await house.backfill({ ...march, ...collection, refresh: true });
   const coverage = await readCoverage(
-    { warehouse: house.owner.warehouse, collections, now: () => NOON + 30 * DAY },
+    { warehouse: house.owner.warehouse, collections, serviceClock: knownClock(() => NOON + 30 * DAY) },
     { users: ['ada'], ...collection, ...march },
   );
   expect(coverage.runs.map(({ from, to, state }) => [from, to, state])).toEqual([

@@ -11,6 +11,7 @@ import { resources } from '../../schema/index.ts';
 import type { WireDocument } from '../../schema/resource.ts';
 import type { WebhookEvent } from '../../schema/webhook.ts';
 import { createClient } from '../../src/client/client.ts';
+import { createServiceClock } from '../../src/client/service-clock.ts';
 import { type Log, silentLog } from '../../src/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
 import type { Queue } from '../../src/queue/queues.ts';
@@ -97,8 +98,11 @@ export async function openEventHouse(folder: string, options: FetchOptions & Eve
   await placeWarehouse(join(data, 'warehouse.duckdb'));
   const warehouse = await Warehouse.open({ path: join(data, 'warehouse.duckdb'), resources, now, beforeGroup });
   const queues = await openQueues({ folder: join(data, 'queue'), log, ...(queueUrl ? { url: queueUrl } : {}) });
+  const serviceClock = createServiceClock(now);
   const client = createClient({
     baseUrl: faults.url,
+    serviceClock,
+    wallNow: now,
     clock: warehouse.moments,
     retries: 0,
     sleep: async () => {},
@@ -123,6 +127,7 @@ export async function openEventHouse(folder: string, options: FetchOptions & Eve
     secondLookMs: 1,
     unreachedMs: 20_000,
     now,
+    serviceClock,
     log,
     onFailure: Object.assign(() => {}, { close: async () => {} }),
   };

@@ -12,12 +12,12 @@ export interface RepairInput extends CoverageSelection {
 
 /** What the owner of a data folder knows of each day, and does about what is missing. Plain JSON, as all operations. */
 export function coverageOperations(owner: Owner) {
-  const { warehouse, now } = owner;
+  const { warehouse, serviceClock } = owner;
 
   return {
     coverage(selection: CoverageSelection): Promise<CoverageReport> {
       const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
-      return readCoverage({ warehouse, collections, now }, selection);
+      return readCoverage({ warehouse, collections, serviceClock }, selection);
     },
 
     /**

@@ -48,7 +48,7 @@ async function examineAccount(owner: Owner, { userId, state, reason }: Account):
       return fail('accounts', `${userId} has no token for this service (${why})`, `ringneck account add ${userId}`);
     }
     const client = await owner.client();
-    await withinTime(probeAccount({ client, warehouse: owner.warehouse }, token), ANSWER_MS);
+    await withinTime(probeAccount({ client, warehouse: owner.warehouse, serviceClock: owner.serviceClock }, token), ANSWER_MS);
     return ok('accounts', `${userId} is well`);
   } catch (error) {
     if (isRefusal(error)) {

@@ -2,11 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { withoutQuery } from '../../../jobs/subscriptions/callback-url.ts';
 import type { Settings, WebhookSettings } from '../../config.ts';
 import { messageOf } from '../../errors.ts';
+import { formatSpan } from './clock.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 const ANSWER_MS = 10_000;
 const MAX_BYTES = 4_096;
 const CLOCK_WARN_MS = 30_000;
+/** So far off is a service with a time of its own, or a machine whose clock was never set. */
+const OTHER_TIME_MS = 3_600_000;
+const OTHER_TIME = 'a sandbox may stand at another time: then nothing; else set the machine’s clock (NTP), or events are refused';
 
 interface Reached {
   status: number;
@@ -53,6 +57,10 @@ export async function examineService(
   if (Number.isNaN(theirs)) return [...findings, ok('clock', 'the service shows no clock to compare with')];
   // Theirs is cut to whole seconds, and was read at some moment in between.
   const off = Math.max(0, began - (theirs + 1_000), theirs - now());
+  if (off > OTHER_TIME_MS) {
+    const stands = `the service’s clock (${new Date(theirs).toISOString().slice(0, 16)}Z) is ${formatSpan(off)} ${theirs > began ? 'ahead of' : 'behind'} ours`;
+    return [...findings, warn('clock', `${stands}; its days are read by its own clock`, OTHER_TIME)];
+  }
   const said = `our clock is ${Math.round(off / 1000)} s away from the service’s`;
   const mend = 'set the machine’s clock (NTP)';
   if (webhooks && signatureWindow > 0 && off > signatureWindow * 1000) {

@@ -210,7 +210,7 @@ export function openSandboxLife(options: SandboxLifeOptions): SandboxLife {
     { operation, dataType, id }: ReturnType<typeof findDifferences>[number],
     { person, zone }: Living['life'],
   ): WebhookEvent {
-    const now = realNow();
+    const now = clock.now();
     const event_time = formatInstant({ micros: now * 1000, offset: zone.offsetAt(Math.floor(now / 1000)) });
     return { event_type: operation, data_type: dataType, object_id: id, event_time, user_id: person.userId };
   }

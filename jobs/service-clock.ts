@@ -1,0 +1,62 @@
+import { createServiceClock, type ServiceClock } from '../src/client/service-clock.ts';
+import type { Warehouse } from '../src/warehouse/warehouse.ts';
+import { listAccounts } from './accounts.ts';
+import type { Pipeline } from './pipeline.ts';
+import { isRefusal } from './probe.ts';
+
+const KEY = 'service_clock';
+/** Each answer would be a commit where a clock runs otherwise than ours: what is learned is written this often at most, and this near. */
+const WRITE_EVERY_MS = 10_000;
+const NEAR_MS = 60_000;
+
+/** As `sync.meta` has it; of another service it says nothing. */
+interface Written {
+  service: string;
+  aheadMs: number;
+}
+
+/** The clock of the service: as it was heard of last, in this process or an earlier one. */
+export async function openServiceClock(
+  warehouse: Warehouse,
+  service: string,
+  now: () => number,
+  onError: (error: unknown) => void,
+): Promise<ServiceClock> {
+  const [row] = await warehouse.read(`SELECT value FROM sync.meta WHERE key = '${KEY}'`);
+  const last = row && (JSON.parse(row[0] as string) as Written);
+  let written = last?.service === service ? last.aheadMs : undefined;
+  let writtenMs = Number.NEGATIVE_INFINITY;
+  return createServiceClock(now, written, aheadMs => {
+    const isKnown = written !== undefined && Math.abs(aheadMs - written) <= NEAR_MS;
+    if (isKnown || Math.abs(now() - writtenMs) < WRITE_EVERY_MS) return;
+    written = aheadMs;
+    writtenMs = now();
+    const value = JSON.stringify({ service, aheadMs } satisfies Written);
+    warehouse.record([{ table: 'sync.meta', key: { key: KEY }, row: { value } }]).catch(onError);
+  });
+}
+
+/**
+ * What time it is at the service, in milliseconds; where that is not known, or no longer, it is asked with one request of an account. A
+ * service that does not answer leaves it at what is known.
+ */
+export async function askServiceNow({
+  serviceClock,
+  client,
+  warehouse,
+  tokens,
+}: Pick<Pipeline, 'serviceClock' | 'client' | 'warehouse' | 'tokens'>): Promise<number> {
+  if (!serviceClock.isStale()) return serviceClock.now();
+  for (const { userId, state } of await listAccounts(warehouse)) {
+    const token = state === 'active' ? tokens.find(userId) : undefined;
+    if (!token) continue;
+    try {
+      await client.probe(token);
+      break;
+    } catch (error) {
+      // A refusal shows the clock too. What is in the way of one request is in the way of the next, and whoever asks next says so.
+      if (!isRefusal(error) || !serviceClock.isStale()) break;
+    }
+  }
+  return serviceClock.now();
+}
