@@ -4,6 +4,7 @@ import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { parseAccountName } from '../../jobs/accounts.ts';
+import { addDays, dayOfMicros } from '../../schema/instant.ts';
 import { messageOf, UsageError } from '../errors.ts';
 import { printAccount } from './account-line.ts';
 import { addRemove } from './account-remove.ts';
@@ -46,6 +47,9 @@ export function addAccount(program: Command): void {
       const name = parseAccountName(given);
       if (command.args.length > 1)
         throw new UsageError('a token is never an argument, where others can see it: pipe it in, or use --token-file');
+      // The service's calendar decides, and may be ahead of ours; so far ahead is none.
+      if (options.from && options.from > addDays(dayOfMicros(Date.now() * 1000), 36_525))
+        throw new UsageError(`--from ${options.from} is in the future`);
       if (options.keepToken && options.tokenFile) throw new UsageError('--keep-token and --token-file exclude each other');
       const token = options.keepToken ? undefined : await readToken(options.tokenFile);
       const added = await perform(session, 'addAccount', {
