@@ -47,8 +47,9 @@ export function openWebhooks(options: WebhookOptions): Webhooks {
     client,
     subscriptions,
     verify: (callbackUrl, token) => verifyCallback(call, guard, callbackUrl, token),
-    post: ({ callback_url }, event, signal) =>
-      postEvent({ call, guard, secret: client.secret, headerPrefix, now }, callback_url, event, signal),
+    // By the name that was subscribed to: `activity` stays `activity` (2.15).
+    post: ({ callback_url, data_type }, event, signal) =>
+      postEvent({ call, guard, secret: client.secret, headerPrefix, now }, callback_url, { ...event, data_type }, signal),
     close: () => call.close(),
   };
 }

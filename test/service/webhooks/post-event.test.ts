@@ -4,8 +4,9 @@ import type { WebhookEvent } from '../../../schema/webhook.ts';
 import { createCallCallback } from '../../../src/service/webhooks/call-callback.ts';
 import { createCallbackGuard } from '../../../src/service/webhooks/callback-guard.ts';
 import { type PostOptions, postEvent } from '../../../src/service/webhooks/post-event.ts';
+import type { StoredSubscription } from '../../../src/service/webhooks/subscriptions.ts';
 import { type AnswerCallback, startCallback } from './callback.ts';
-import { loopback } from './webhook-service.ts';
+import { loopback, openTestWebhooks } from './webhook-service.ts';
 
 /** Its keys in another order than that of 2.17, and one too many: as a queue may give them back. */
 const event = {
@@ -149,4 +150,18 @@ test('an attempt that is ended from outside is no failure of the callback', asyn
   await expect.poll(() => callback.received.length).toBe(1);
   ending.abort();
   await expect(posting).rejects.toThrow();
+});
+
+test('an event names its kind of data as it was subscribed to', async () => {
+  const callback = await startCallback();
+  const { post } = openTestWebhooks();
+  const subscription = {
+    id: 's-1',
+    client_id: 'c-1',
+    callback_url: callback.url,
+    event_type: 'update',
+    data_type: 'activity',
+  } as StoredSubscription;
+  await post(subscription, event);
+  expect(JSON.parse(callback.received[0]!.body)).toMatchObject({ data_type: 'activity', event_type: 'update' });
 });
