@@ -80,7 +80,7 @@ describe.each(['embedded', 'redis'] as const)('deliveries, %s', kind => {
       await until('both', () => one.received.length === 2);
       expect([one.received[0]!.at - started >= 495, one.received[1]!.at - started >= 895]).toEqual([true, true]);
       expect(one.received[0]!.body).toBe(
-        '{"event_type":"create","data_type":"daily_activity","object_id":"object-1","event_time":"2025-03-10T09:00:00+01:00","user_id":"user-of-ada"}',
+        '{"event_type":"create","data_type":"activity","object_id":"object-1","event_time":"2025-03-10T09:00:00+01:00","user_id":"user-of-ada"}',
       );
       const { headers, body } = one.received[0]!;
       const [timestamp, signature] = [String(headers['x-service-timestamp']), String(headers['x-service-signature'])];
