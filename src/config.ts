@@ -142,8 +142,11 @@ export type Settings = { readonly [Key in keyof Declared]: ValueOf<Declared[Key]
   readonly unknown: readonly string[];
 };
 
-/** Reads every setting; an empty variable counts as not set. Throws one UsageError that names all wrong ones. */
-export function readSettings(env: NodeJS.ProcessEnv): Settings {
+/**
+ * Reads every setting; an empty variable counts as not set. Throws one UsageError that names all wrong ones. `follows`: whether webhooks
+ * may be wanted, which are four settings together; the service itself follows nobody.
+ */
+export function readSettings(env: NodeJS.ProcessEnv, { follows = true }: { follows?: boolean } = {}): Settings {
   const wrong: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [key, setting] of Object.entries<Setting<unknown>>(declared)) {
@@ -159,7 +162,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
         'give its https: address, or set RINGNECK_ALLOW_HTTP=1',
     );
   }
-  const webhooks = readWebhooks(values, wrong);
+  const webhooks = follows ? readWebhooks(values, wrong) : null;
   if (wrong.length > 0) throw new UsageError(`Wrong ${wrong.length === 1 ? 'setting' : 'settings'}. ${wrong.join('; ')}.`);
   values.snapshot ??= resolve(String(values.data), 'snapshot.duckdb');
   // The keys are those of `declared`, each parsed by its own parser: the one step that the compiler cannot follow.

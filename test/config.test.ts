@@ -167,6 +167,16 @@ test('webhooks are four settings together, and the secret before beside the new 
   expect(readSettings({ ...webhooks, RINGNECK_CLIENT_SECRET_OLD: 'secret-old' }).webhooks?.secrets).toEqual(['secret-new', 'secret-old']);
 });
 
+test('who asks for no webhooks reads some of the four as none', () => {
+  const { RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET } = webhooks;
+  const two = { RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET };
+  expect(refusal(two)).toContain('RINGNECK_CALLBACK_URL, RINGNECK_VERIFICATION_TOKEN: not set');
+  expect(readSettings(two, { follows: false })).toMatchObject({ clientId: 'client-1', clientSecret: 'secret-new', webhooks: null });
+  expect(() => readSettings({ ...two, RINGNECK_CALLBACK_URL: 'nonsense' }, { follows: false })).toThrow(
+    'RINGNECK_CALLBACK_URL is "nonsense"',
+  );
+});
+
 test('some of the four and not all are refused, and no secret is shown', () => {
   const { RINGNECK_VERIFICATION_TOKEN: _, ...three } = webhooks;
   expect(refusal(three)).toBe(

@@ -6,7 +6,7 @@ import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { concealQuery, isOurs } from './callback-url.ts';
 import { dueAt, expiredRow, isExpired } from './expiry.ts';
 import { activeRow, inactiveRow } from './next-row.ts';
-import { isAbout, isOfOne, orUndefined404 } from './service-errors.ts';
+import { isAbout, isOfOne, orUndefined404, saysItExists } from './service-errors.ts';
 import { type Kind, keyOf, type SubscriptionRow } from './subscription-rows.ts';
 
 /** What is the same for all in one round, and what it has met so far, by `keyOf`. */
@@ -119,13 +119,14 @@ async function create(round: Round, kind: Kind, before: SubscriptionRow | undefi
       return activeRow(round, kind, before, await round.client.create(eventType, name), true);
     } catch (error) {
       if (isAbout(error, 'callback_url')) return refuseCallback(round, kind, before, messageOf(error), detailOf(error));
-      if (isAbout(error, 'data_type')) {
+      const exists = error instanceof ServiceError && saysItExists(error);
+      if (!exists && isAbout(error, 'data_type')) {
         round.notOffered.add(name);
         continue;
       }
       if (!(error instanceof ServiceError) || error.kind !== 'invalid_request') throw error;
       noteFailure(round, kind, error);
-      return inactiveRow(round, kind, before, 'refused', error.status === 409 ? existsUnknown(round) : messageOf(error));
+      return inactiveRow(round, kind, before, 'refused', exists ? existsUnknown(round) : messageOf(error));
     }
   }
   return inactiveRow(round, kind, before, 'not_offered', 'the service knows no such kind of data; asked again at the next start');

@@ -54,7 +54,7 @@ export async function openSubscriptionKeeper(options: KeeperOptions): Promise<Su
   let started = false;
   let closed = false;
   let failures = 0;
-  let activeBefore: number | undefined;
+  let keptBefore: string | undefined;
   let notKeptBefore: string | null = null;
   let clearTimer = () => {};
   let turn: Promise<unknown> = Promise.resolve();
@@ -99,6 +99,18 @@ export async function openSubscriptionKeeper(options: KeeperOptions): Promise<Su
     return sentence;
   }
 
+  /** Tells the log how many there are of those that the service offers, when that has changed. */
+  function tellKept({ rows }: Ensured): void {
+    const wantedRows = rows.filter(({ state }) => state !== 'not_offered');
+    const facts = { active: wantedRows.filter(({ state }) => state === 'active').length, wanted: wantedRows.length };
+    const kept = JSON.stringify(facts);
+    if (kept === keptBefore) return;
+    keptBefore = kept;
+    if (facts.wanted === 0) log.warn(facts, 'the service offers none of the subscriptions');
+    else if (facts.active === facts.wanted) log.info(facts, 'the subscriptions are kept');
+    else log.warn(facts, 'subscriptions are missing; tried again');
+  }
+
   async function want(next: Wanted): Promise<void> {
     wanted = next;
     await warehouse.record([wantedEntry(next)]);
@@ -113,9 +125,7 @@ export async function openSubscriptionKeeper(options: KeeperOptions): Promise<Su
       failures = ensured.failed.size ? failures + 1 : 0;
       nextMs = nextRoundMs(ensured, failures, now());
       await note(warnOfNotKept(ensured));
-      const active = ensured.rows.filter(({ state }) => state === 'active').length;
-      if (active !== activeBefore) log.info({ active, wanted: ensured.rows.length }, 'the subscriptions are kept');
-      activeBefore = active;
+      tellKept(ensured);
       return ensured;
     } catch (error) {
       failures++;
@@ -168,7 +178,7 @@ export async function openSubscriptionKeeper(options: KeeperOptions): Promise<Su
         inTurn(async () => {
           clearTimer();
           await want(onNextEvent ? 'gone' : 'removed');
-          activeBefore = undefined;
+          keptBefore = undefined;
           noted.clear();
           return onNextEvent ? { removed: 0, failed: [], listed: false } : removeSubscriptions(options);
         }),

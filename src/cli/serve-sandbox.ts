@@ -34,8 +34,8 @@ export interface ServiceOptions {
   newTokens?: true;
   pageSize?: number;
   heartRatePageSize?: number;
-  rateLimit?: { requests: number; seconds: number };
-  appRateLimit?: { requests: number; seconds: number };
+  rateLimit?: ServiceSettings['rateLimit'];
+  appRateLimit?: ServiceSettings['appRateLimit'];
   inclusiveEnd?: true;
   specificationOnly?: true;
   deliveryDelay: number;
@@ -53,7 +53,7 @@ function given({ people, seed, from, to }: ServiceOptions): { people?: number; s
 
 /** Serves generated people until it is stopped; `first` is what a first start takes for what it is not told. */
 export async function serveSandbox(options: ServiceOptions, first: { people: number; seed: number; from: string }): Promise<void> {
-  const { settings, log } = await openSession();
+  const { settings, log } = await openSession({ follows: false });
   const folder = join(settings.data, 'service');
   ensureFolder(folder);
   const stored = findServiceOptions(folder);

@@ -1,6 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import type { RateLimit } from '../service/rate-limit.ts';
 import { controlHelp } from '../service/sandbox/control-help.ts';
 import { createFaultSwitches, type FaultSwitches, faultHelp, WrongFault } from '../service/sandbox/faults.ts';
+import { defaultSettings } from '../service/settings.ts';
 import { type AddressRange, findAddressRange, holdsOnlyCarried } from '../service/webhooks/callback-guard.ts';
 import { parseDay, wholeNumber, withExample } from './options.ts';
 import type { ServiceOptions } from './serve-sandbox.ts';
@@ -23,8 +25,12 @@ export function addService(program: Command): void {
       .option('--new-tokens', 'give everybody a new token; the former ones are revoked')
       .option('--page-size <n>', 'documents on a page', wholeNumber(1, 10_000))
       .option('--heart-rate-page-size <n>', 'heart-rate rows on a page', wholeNumber(1, 100_000))
-      .option('--rate-limit <n/seconds>', 'requests per token', parseRate)
-      .option('--app-rate-limit <n/seconds>', 'requests of all tokens together', parseRate)
+      .option('--rate-limit <n/seconds|off>', `requests per token (${shownRate(defaultSettings.rateLimit)})`, parseRate)
+      .option(
+        '--app-rate-limit <n/seconds|off>',
+        `authorised requests of all tokens together (${shownRate(defaultSettings.appRateLimit)})`,
+        parseRate,
+      )
       .option('--inclusive-end', 'count the last day of a range in, for every collection')
       .option('--specification-only', 'serve only the routes of section 4 of the specification')
       .option('--delivery-delay <seconds>', 'from a change to the delivery of its event', wholeNumber(0, 86_400), 30)
@@ -48,9 +54,12 @@ export function addService(program: Command): void {
   });
 }
 
-function parseRate(text: string): { requests: number; seconds: number } {
+const shownRate = (limit: RateLimit | 'off') => (limit === 'off' ? limit : `${limit.requests}/${limit.seconds}`);
+
+function parseRate(text: string): RateLimit | 'off' {
+  if (text === 'off') return text;
   const match = /^([1-9]\d{0,6})\/([1-9]\d{0,5})$/.exec(text);
-  if (!match) throw new InvalidArgumentError('expected requests/seconds, like 300/60');
+  if (!match) throw new InvalidArgumentError('expected requests/seconds, like 300/60, or off');
   return { requests: Number(match[1]), seconds: Number(match[2]) };
 }
 

@@ -7,14 +7,17 @@ export interface Session {
   log: Log;
 }
 
-/** @throws UsageError where other users can write to the data folder: nothing in it is to be trusted then */
-export async function openSession(): Promise<Session> {
+/**
+ * `follows`: as `readSettings` takes it.
+ * @throws UsageError where other users can write to the data folder: nothing in it is to be trusted then
+ */
+export async function openSession(options: { follows?: boolean } = {}): Promise<Session> {
   const [{ environment, readSettings }, { createLog }, { ensureUnwritable }] = await Promise.all([
     import('../config.ts'),
     import('../log.ts'),
     import('../access.ts'),
   ]);
-  const settings = readSettings(environment);
+  const settings = readSettings(environment, options);
   const log = createLog({ level: settings.logLevel, pretty: process.stderr.isTTY === true });
   for (const remark of settings.unknown) log.warn(remark);
   for (const { message, mend } of ensureUnwritable(settings.data)) log.warn({ mend }, message);

@@ -74,7 +74,8 @@ function readStatus(question: Question<unknown>, answer: Answer, now: number): F
   }
   // Request Timeout: the service gave up on this connection, not on the request.
   if (refusal && status !== 408) {
-    return { error: new ServiceError(kindOf(status), question.route, message, { status, detail, field: refusal.field }), again: false };
+    const { field, exists } = refusal;
+    return { error: new ServiceError(kindOf(status), question.route, message, { status, detail, field, exists }), again: false };
   }
   const foreign = status < 500 && status !== 408 ? `, ${FOREIGN}` : '';
   const retryAfterMs = status === 503 ? findRetryAfterMs(headers, now) : undefined;

@@ -28,6 +28,7 @@ export interface ServiceErrorDetails {
   retryAfterMs?: number | undefined;
   field?: string | undefined;
   detail?: string | undefined;
+  exists?: boolean | undefined;
 }
 
 /** A request to the service that came to nothing. The text holds no token, no query and no word of the service's. */
@@ -40,6 +41,8 @@ export class ServiceError extends Error {
   declare readonly retryAfterMs?: number;
   /** The part of the request that a validation error speaks of: the last of its `loc`. */
   declare readonly field?: string;
+  /** The service says that what was to be made is there already. */
+  declare readonly exists?: true;
   /** Private, so that no log that writes all properties of an error has it. */
   readonly #detail: string | undefined;
 
@@ -51,6 +54,7 @@ export class ServiceError extends Error {
     this.#detail = details.detail;
     if (details.status !== undefined) this.status = details.status;
     if (details.field !== undefined) this.field = details.field;
+    if (details.exists) this.exists = true;
     if (details.retryAfterMs !== undefined) this.retryAfterMs = details.retryAfterMs;
   }
 

@@ -7,10 +7,14 @@ export interface Refusal {
   sentence: string | undefined;
   /** What the first entry of a validation error speaks of. */
   field: string | undefined;
+  /** Whether it says that what was to be made is there already. */
+  exists: boolean;
 }
 
 const JSON_TYPE = /^(application\/json|[\w.-]+\/[\w.-]+\+json)\s*(;|$)/i;
 const BEARER = /(^|,\s*)bearer\b/i;
+/** In the `type` of a validation error, which is a word for programs. `msg` is for people: it may tell of anything. */
+const EXISTS = /^(?!.*no[nt]).*(already|duplicate|conflict|(^|[._ -])(exists|unique)$)/i;
 const WORDS = ['detail', 'error', 'message', 'title'] as const;
 
 interface Entry {
@@ -29,13 +33,18 @@ export function findRefusal({ status, headers, body }: Answer): Refusal | undefi
     if (Array.isArray(said.detail) && said.detail.length > 0 && said.detail.every(isEntry)) {
       const [{ loc, msg }] = said.detail as [Entry];
       const field = loc.at(-1);
-      return { sentence: `${loc.join('.')}: ${msg}`, field: typeof field === 'string' ? field.slice(0, 64) : undefined };
+      return {
+        sentence: `${loc.join('.')}: ${msg}`,
+        field: typeof field === 'string' ? field.slice(0, 64) : undefined,
+        exists: said.detail.every(({ type }: Entry) => EXISTS.test(type)),
+      };
     }
     const word = status === 422 ? undefined : WORDS.map(name => said[name]).find(saysSomething);
-    if (word !== undefined) return { sentence: typeof word === 'string' ? word : undefined, field: undefined };
+    if (word !== undefined) return { sentence: typeof word === 'string' ? word : undefined, field: undefined, exists: status === 409 };
   }
   const challenges = [headers['www-authenticate'] ?? []].flat();
-  return status === 401 && challenges.some(challenge => BEARER.test(challenge)) ? { sentence: undefined, field: undefined } : undefined;
+  if (status !== 401 || !challenges.some(challenge => BEARER.test(challenge))) return undefined;
+  return { sentence: undefined, field: undefined, exists: false };
 }
 
 function parseObject(body: string): Record<string, unknown> | undefined {

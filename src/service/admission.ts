@@ -11,30 +11,27 @@ const unauthorized = (detail: string) => new Problem(401, detail, { 'WWW-Authent
 export type Admit = (authorization: string | undefined) => string;
 
 /**
- * Every request counts against the application, one with a living token against its token too; a request that is refused by one limit
- * uses up nothing of the other.
+ * Each authorised request counts against its token and against the application; one that is refused by a limit uses up nothing of the
+ * other. A stranger uses up nothing, and learns nothing of the limits.
  */
 export function createAdmit(authenticate: Authenticate, settings: ServiceSettings, clock: () => Date): Admit {
-  const application = settings.appRateLimit && createRateCounter(settings.appRateLimit, 'application', clock);
-  const perToken = settings.rateLimit && createRateCounter(settings.rateLimit, 'token', clock);
+  const limits = [
+    { counter: createRateCounter(settings.appRateLimit, 'application', clock), keyOf: () => '' },
+    { counter: createRateCounter(settings.rateLimit, 'token', clock), keyOf: hashToken },
+  ];
 
   return authorization => {
-    const token = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
-    const holder = token === undefined ? undefined : authenticate(token);
-    const living = token !== undefined && (holder?.state === 'active' || holder?.state === 'lapsed');
-    const key = living && perToken ? hashToken(token) : undefined;
-
-    application?.check('');
-    if (key !== undefined) perToken?.check(key);
-    application?.count('');
-    if (key !== undefined) perToken?.count(key);
-
     if (authorization === undefined) throw unauthorized('Access token is missing: send the header Authorization: Bearer <ACCESS_TOKEN>.');
+    const token = BEARER.exec(authorization)?.[1];
     if (token === undefined) throw unauthorized('Authorization header is malformed: send Authorization: Bearer <ACCESS_TOKEN>.');
+    const holder = authenticate(token);
     if (!holder) throw unauthorized('Access token is unknown.');
     if (holder.state === 'expired') throw unauthorized('Access token has expired.');
     if (holder.state === 'revoked') throw unauthorized('Access token has been revoked.');
     if (holder.state === 'lapsed') throw new Problem(403, 'The subscription of the user has expired; data is unavailable.');
+
+    for (const { counter, keyOf } of limits) counter?.check(keyOf(token));
+    for (const { counter, keyOf } of limits) counter?.count(keyOf(token));
     return holder.userId;
   };
 }

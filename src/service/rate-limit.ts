@@ -16,8 +16,10 @@ export interface RateCounter {
 /**
  * Counts in fixed windows that start with their first request. rate-limiter-flexible reads `Date.now` and sets timers of its own, so
  * it cannot follow the injected clock. A window is kept for each key, so keys must be few: known tokens, never what a stranger sends.
+ * Undefined where the limit is off.
  */
-export function createRateCounter(limit: RateLimit, tier: 'token' | 'application', clock: () => Date): RateCounter {
+export function createRateCounter(limit: RateLimit | 'off', tier: 'token' | 'application', clock: () => Date): RateCounter | undefined {
+  if (limit === 'off') return undefined;
   const windows = new Map<string, { start: number; requests: number }>();
   const length = limit.seconds * 1000;
 

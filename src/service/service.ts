@@ -88,7 +88,7 @@ export function createService(options: ServiceOptions): FastifyInstance {
   });
   serveSpecification(service, describeService(described));
 
-  if (webhooks) serveSubscriptions(service, webhooks, subscriptionRoutes);
+  if (webhooks) serveSubscriptions(service, webhooks, subscriptionRoutes, () => specificationOnly || (answersAsSpecified?.() ?? false));
   for (const route of routes) {
     service.get<{ Querystring: Query; Params: { document_id?: string } }>(fastifyPath(route.path), async (request, reply) => {
       const userId = admit(request.headers.authorization);

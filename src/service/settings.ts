@@ -5,10 +5,10 @@ export interface ServiceSettings {
   pageSize: number;
   /** Heart-rate rows on a page. */
   heartRatePageSize: number;
-  /** For each token; none when absent. */
-  rateLimit?: RateLimit;
-  /** For all requests together; none when absent. */
-  appRateLimit?: RateLimit;
+  /** For each token. */
+  rateLimit: RateLimit | 'off';
+  /** For all authorised requests together. */
+  appRateLimit: RateLimit | 'off';
   /** Counts the last day in where the service usually leaves it out. */
   inclusiveEnd: boolean;
   /** Serves what section 4 lists and nothing else. */
@@ -28,6 +28,9 @@ export interface ServiceSettings {
 export const defaultSettings: ServiceSettings = {
   pageSize: 50,
   heartRatePageSize: 1000,
+  // What live services have, or had: the figure for an application is ours.
+  rateLimit: { requests: 5_000, seconds: 300 },
+  appRateLimit: { requests: 50_000, seconds: 300 },
   inclusiveEnd: false,
   specificationOnly: false,
   bodyLimit: 65_536,

@@ -11,6 +11,7 @@ import {
   createToken,
   hashToken,
   TOKEN_STATES,
+  type TokenChange,
   type TokenHolder,
   type TokenState,
 } from './tokens.ts';
@@ -33,8 +34,8 @@ export interface ServiceState {
   /** Signs next_token. */
   tokenKey: Uint8Array;
   authenticate: Authenticate;
-  /** Sets the state of the tokens of somebody that are not revoked. */
-  setTokenState(userId: string, state: TokenState): void;
+  /** Sets the state of somebody's token, and tells what it was and is: one that is revoked stays so. */
+  setTokenState(userId: string, state: TokenState): TokenChange;
   /** The log of edits of the people's data, oldest first. */
   readonly edits: readonly unknown[];
   addEdit(edit: unknown): void;
@@ -99,8 +100,12 @@ function readServiceState(path: string, options: ServiceStateOptions, unlock: ()
     authenticate: createAuthenticate(holders),
     setTokenState(userId, worth) {
       const person = people.findIndex(someone => someone.userId === userId);
-      for (const token of state.tokens) if (token.person === person && token.state !== 'revoked') token.state = worth;
+      // The last of those that were made: the others are revoked.
+      const token = state.tokens.findLast(one => one.person === person)!;
+      const before = token.state;
+      if (before !== 'revoked') token.state = worth;
       save();
+      return { before, after: token.state };
     },
     get edits() {
       return state.edits;

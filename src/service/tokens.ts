@@ -4,6 +4,12 @@ import { createHash, randomBytes } from 'node:crypto';
 export const TOKEN_STATES = ['active', 'expired', 'revoked', 'lapsed'] as const;
 export type TokenState = (typeof TOKEN_STATES)[number];
 
+/** What a token was, and what became of it. */
+export interface TokenChange {
+  before: TokenState;
+  after: TokenState;
+}
+
 /** Who a token speaks for. */
 export interface TokenHolder {
   userId: string;

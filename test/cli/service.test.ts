@@ -77,6 +77,30 @@ test('one line of JSON, the tokens at the first start only, and new ones when as
   }
 });
 
+test('rate limits are as it is told, in real time, and it needs no settings of a callback', async () => {
+  const env = { ...newEnv(), RINGNECK_CLIENT_ID: 'client-1', RINGNECK_CLIENT_SECRET: 'secret-1' };
+  const limits = ['--rate-limit', '2/300', '--app-rate-limit', 'off', '--clock-speed', '10000'];
+  const { first, end } = await visit(env, [...OPTIONS, '--json', ...limits]);
+  const { url, people } = JSON.parse(first);
+  const statuses = [];
+  for (const who of [0, 0, 0, 1]) statuses.push(await status(url, people[who].token));
+  // A minute of the people's passes in 6 ms.
+  await new Promise(resolve => setTimeout(resolve, 50));
+  expect([...statuses, await status(url, people[0].token)]).toEqual([200, 200, 429, 200, 429]);
+  await end();
+
+  const { first: again, end: endAgain } = await visit(env, ['--port', '0', '--json', '--rate-limit', 'off', '--app-rate-limit', '1/300']);
+  const { url: newUrl } = JSON.parse(again);
+  expect([await status(newUrl, people[0].token), await status(newUrl, people[1].token)]).toEqual([200, 429]);
+  await endAgain();
+});
+
+test('up wants the settings of webhooks whole', async () => {
+  const env = { ...newEnv(), RINGNECK_CLIENT_ID: 'client-1', RINGNECK_CLIENT_SECRET: 'secret-1' };
+  const { code, stderr } = await ringneck(['up'], { env });
+  expect([code, stderr]).toEqual([2, expect.stringContaining('RINGNECK_CALLBACK_URL, RINGNECK_VERIFICATION_TOKEN: not set')]);
+});
+
 test('for people the tokens are a table, and a second service in the folder is told who has it', async () => {
   const env = newEnv();
   const { first, service, end } = await visit(env, OPTIONS);

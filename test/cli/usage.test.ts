@@ -92,7 +92,10 @@ test.each<[string[], string]>([
     "option '--format <format>' argument 'xml' is invalid. Allowed choices are table, json, csv, ndjson.",
   ],
   [['sql', ' '], 'no query: give one as an argument or on standard input'],
-  [['service', '--rate-limit', '5'], "option '--rate-limit <n/seconds>' argument '5' is invalid. expected requests/seconds, like 300/60"],
+  [
+    ['service', '--rate-limit', '5'],
+    "option '--rate-limit <n/seconds|off>' argument '5' is invalid. expected requests/seconds, like 300/60, or off",
+  ],
   [['service', '--port', '70000'], "option '--port <port>' argument '70000' is invalid. expected a whole number from 0 to 65535"],
   [['service', '--from', '2025-02-01', '--to', '2025-01-01'], '--from 2025-02-01 is after --to 2025-01-01'],
 ])('%j is wrong usage', async (args, line) => {

@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest';
+import { createAdmit } from '../../src/service/admission.ts';
+import type { Problem } from '../../src/service/problem.ts';
+import { defaultSettings, type ServiceSettings } from '../../src/service/settings.ts';
 import { spo2 } from './documents.ts';
 import { startService } from './literal-service.ts';
 
@@ -77,15 +80,16 @@ test('the limit of a token answers 429 with its headers until the window ends', 
   expect((await get(PATH)).status).toBe(200);
 });
 
-test('the limit of the application counts every request, also those without a valid token', async () => {
+test('the limit of the application counts authorised requests only, and strangers never hear of it', async () => {
   let now = new Date('2025-03-10T12:00:00Z');
-  const { get } = await startService({ ada, ben }, { appRateLimit: { requests: 4, seconds: 10 } }, { clock: () => now });
+  const { get } = await startService({ ada, ben }, { appRateLimit: { requests: 3, seconds: 10 } }, { clock: () => now });
   const statuses = [];
-  for (const token of [null, 'nobody-token', 'ada-token', 'ada-expired']) statuses.push((await get(PATH, token)).status);
-  expect(statuses).toEqual([401, 401, 200, 401]);
+  for (const token of [null, 'nobody-token', 'ada-expired', 'ada-revoked', 'ada-lapsed', 'ada-token', 'ben-token', 'ada-token'])
+    statuses.push((await get(PATH, token)).status);
+  expect(statuses).toEqual([401, 401, 401, 401, 403, 200, 200, 200]);
   const refused = await get(PATH, 'ben-token');
   expect([refused.status, refused.headers.get('x-ratelimit-tier')]).toEqual([429, 'application']);
-  expect((await get(PATH, null)).status).toBe(429);
+  expect((await get(PATH, null)).status).toBe(401);
   now = new Date('2025-03-10T12:00:10Z');
   expect((await get(PATH, 'ben-token')).status).toBe(200);
 });
@@ -107,7 +111,31 @@ test('a clock set back starts a new window instead of a long wait', async () => 
   expect((await get(PATH)).headers.get('retry-after')).toBe('60');
 });
 
-test('without limits nothing is counted', async () => {
-  const { get } = await startService({ ada });
-  for (let i = 0; i < 30; i++) expect((await get(PATH)).status).toBe(200);
+/** Asks so often, and tells how often it was admitted before the first refusal, and by which limit that came. */
+function admitted(settings: Partial<ServiceSettings>, tokens: readonly string[], times: number): [number, unknown?] {
+  const admit = createAdmit(
+    token => ({ userId: token, state: 'active' }),
+    { ...defaultSettings, ...settings },
+    () => new Date('2025-03-10T12:00:00Z'),
+  );
+  for (let n = 0; n < times; n++) {
+    try {
+      admit(`Bearer ${tokens[n % tokens.length]}`);
+    } catch (error) {
+      const { headers } = error as Problem;
+      return [n, [headers['X-RateLimit-Tier'], headers['X-RateLimit-Window'], headers['Retry-After']]];
+    }
+  }
+  return [times];
+}
+
+test('unless told otherwise 5,000 requests in 5 minutes are for a token, 50,000 for the application', () => {
+  expect(admitted({}, ['ada'], 60_000)).toEqual([5_000, ['token', '300', '300']]);
+  const eleven = Array.from({ length: 11 }, (_, n) => `token-${n}`);
+  expect(admitted({}, eleven, 60_000)).toEqual([50_000, ['application', '300', '300']]);
+});
+
+test('a limit that is off counts nothing', () => {
+  expect(admitted({ rateLimit: 'off' }, ['ada'], 60_000)).toEqual([50_000, ['application', '300', '300']]);
+  expect(admitted({ rateLimit: 'off', appRateLimit: 'off' }, ['ada'], 60_000)).toEqual([60_000]);
 });

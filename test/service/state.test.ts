@@ -66,13 +66,13 @@ test('the state of somebody’s token can be set and is kept; a revoked one stay
   const folder = makeFolder();
   const [ada, ben] = visit(folder, tokensOf);
   visit(folder, state => {
-    state.setTokenState('user-of-ada', 'lapsed');
-    state.setTokenState('user-of-ben', 'revoked');
+    expect(state.setTokenState('user-of-ada', 'lapsed')).toEqual({ before: 'active', after: 'lapsed' });
+    expect(state.setTokenState('user-of-ben', 'revoked')).toEqual({ before: 'active', after: 'revoked' });
     expect(state.authenticate(ada!)?.state).toBe('lapsed');
   });
   visit(folder, state => {
-    state.setTokenState('user-of-ada', 'active');
-    state.setTokenState('user-of-ben', 'active');
+    expect(state.setTokenState('user-of-ada', 'active')).toEqual({ before: 'lapsed', after: 'active' });
+    expect(state.setTokenState('user-of-ben', 'active')).toEqual({ before: 'revoked', after: 'revoked' });
     expect([state.authenticate(ada!)?.state, state.authenticate(ben!)?.state]).toEqual(['active', 'revoked']);
   });
 });

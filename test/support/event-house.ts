@@ -89,7 +89,7 @@ export async function openEventHouse(folder: string, options: FetchOptions & Eve
     resources,
     source: createLiteralSource(holdings),
     authenticate: createAuthenticate(holders),
-    settings,
+    settings: { rateLimit: 'off', appRateLimit: 'off', ...settings },
     clock: () => new Date(EVENTS_NOW),
     tokenKey: new Uint8Array(32).fill(7),
   });

@@ -18,7 +18,7 @@ export interface Sandbox {
   close(): Promise<void>;
 }
 
-/** The real service over generated people, on a port of its own in this process. */
+/** The real service over generated people, on a port of its own in this process; without rate limits unless the settings name some. */
 export async function startSandbox(
   options: Pick<PeopleOptions, 'count' | 'from' | 'to'> &
     Partial<PeopleOptions> & {
@@ -43,7 +43,7 @@ export async function startSandbox(
     authenticate: token => holders.get(token),
     tokenKey: randomBytes(32),
     clock: () => new Date(now()),
-    settings: { closeTimeoutMs: 100, ...settings },
+    settings: { closeTimeoutMs: 100, rateLimit: 'off', appRateLimit: 'off', ...settings },
   });
   const url = await service.listen({ host: '127.0.0.1', port: 0 });
   return {

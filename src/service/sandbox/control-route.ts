@@ -2,7 +2,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { createAnswerError } from '../answers.ts';
 import { Problem } from '../problem.ts';
-import { TOKEN_STATES, type TokenState } from '../tokens.ts';
+import { TOKEN_STATES, type TokenChange, type TokenState } from '../tokens.ts';
 import { editSchema } from './edit.ts';
 import { type FaultSwitches, WrongFault } from './faults.ts';
 import type { SandboxLife } from './sandbox-life.ts';
@@ -11,7 +11,7 @@ export interface ControlOptions {
   life: SandboxLife;
   faults: FaultSwitches;
   isSecret(given: string): boolean;
-  setTokenState(userId: string, state: TokenState): void;
+  setTokenState(userId: string, state: TokenState): TokenChange;
   /** How many subscriptions are active. */
   subscriptions?: () => number;
 }
@@ -63,8 +63,10 @@ export function createControl({ life, faults, isSecret, setTokenState, subscript
   });
   control.post('/control/token', async ({ body }) => {
     const { person: name, state } = parse(tokenBody, body);
-    setTokenState(userIdOf(name), state);
-    return { state };
+    const { name: own, userId } = personOf(name);
+    const { before, after } = setTokenState(userId, state);
+    if (after !== state) throw new Problem(409, `The token of ${own} is ${after}, and stays so; --new-tokens makes a new one.`);
+    return { person: own, user_id: userId, before, state: after };
   });
   control.post('/control/faults', async ({ body }) => {
     switchFaults(parse(faultsBody, body));
@@ -72,10 +74,14 @@ export function createControl({ life, faults, isSecret, setTokenState, subscript
   });
   return control;
 
-  function userIdOf(name: string): string {
+  function personOf(name: string): { name: string; userId: string } {
     const found = life.people().find(({ person: { name: own, userId } }) => own === name || userId === name);
     if (!found) throw new Problem(404, `No person is called ${JSON.stringify(name)}.`);
-    return found.person.userId;
+    return found.person;
+  }
+
+  function userIdOf(name: string): string {
+    return personOf(name).userId;
   }
 
   function switchFaults(changes: Record<string, string | number | boolean | null>): void {

@@ -32,7 +32,7 @@ export const subscriptionSecurity: Json = {
 export function describeSubscriptions(specificationOnly: boolean): Record<string, Json> {
   const paths: Record<string, Json> = {};
   for (const route of listSubscriptionRoutes(specificationOnly)) {
-    paths[route.path] = { ...paths[route.path], [route.method]: describeRoute(route) };
+    paths[route.path] = { ...paths[route.path], [route.method]: describeRoute(route, specificationOnly) };
   }
   return paths;
 }
@@ -90,8 +90,10 @@ const ERRORS: Record<number, Json> = {
   422: problem('Validation error, also when the callback did not pass its verification.', 'HTTPValidationError'),
 };
 
-function describeRoute({ kind, path, extension }: SubscriptionRoute): Json {
-  const { summary, description, body, status, answer, errors } = OPERATIONS[kind];
+function describeRoute({ kind, path, extension }: SubscriptionRoute, specificationOnly: boolean): Json {
+  const { summary, description, body, status, answer, errors: all } = OPERATIONS[kind];
+  // As 4.4 has it, a conflict is a validation error.
+  const errors = all.filter(error => !(specificationOnly && error === 409));
   return {
     operationId: `${kind}WebhookSubscription${kind === 'list' ? 's' : ''}`,
     tags: ['webhook'],

@@ -42,6 +42,7 @@ export function serveSubscriptions(
   service: FastifyInstance,
   { client, subscriptions, verify }: Webhooks,
   routes: readonly SubscriptionRoute[],
+  answersAsSpecified: () => boolean,
 ): void {
   const verifying =
     (token: string): Verify =>
@@ -97,7 +98,9 @@ export function serveSubscriptions(
     });
     for (const { method, path, kind } of routes) {
       scope[method](path.replace(/\{(\w+)\}/g, ':$1'), async (request, reply) => {
-        const body = await answer(kind, request, reply);
+        const body = await answer(kind, request, reply).catch((error: unknown) => {
+          throw answersAsSpecified() ? asSpecified(error) : error;
+        });
         reply.header('Cache-Control', 'no-store');
         return body === undefined ? reply.send() : reply.type('application/json; charset=utf-8').send(JSON.stringify(body));
       });
@@ -107,4 +110,10 @@ export function serveSubscriptions(
 
 function onTheWire({ id, callback_url, event_type, data_type, expiration_time }: StoredSubscription): WebhookSubscription {
   return { id, callback_url, event_type, data_type, expiration_time };
+}
+
+/** Section 4.4 lists no conflict: there it is a validation error, of the body as a whole. */
+function asSpecified(error: unknown): unknown {
+  if (!(error instanceof Problem) || error.status !== 409) return error;
+  return new Problem(422, [{ loc: ['body'], msg: String(error.detail), type: 'already_exists' }]);
 }

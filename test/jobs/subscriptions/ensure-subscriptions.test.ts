@@ -165,6 +165,49 @@ test('one that exists where neither a list nor our table knows it is noted with 
   expect(timers[0]!.ms).toBe(60_000);
 });
 
+test.each([
+  ['body', 'already_exists'],
+  ['body', 'value_error.conflict'],
+  ['data_type', 'duplicate_entry'],
+  ['event_type', 'value_error.unique'],
+])('a 422 at %s of the type %s says the same as a 409', async (field, type) => {
+  const { row, timer } = await refused([{ loc: field === 'body' ? ['body'] : ['body', field], msg: 'Said by the service.', type }]);
+  expect(row).toMatchObject({ id: null, state: 'refused', reason: expect.stringContaining('remove --on-next-event') });
+  expect(row!.reason).not.toContain('Said by');
+  expect(timer).toBe(60_000);
+});
+
+test.each<[string, object[], string, string]>([
+  ['of the body', [{ loc: ['body'], msg: 'It exists already.', type: 'value_error' }], 'refused', 'answered 422'],
+  ['of a field that is missing', [{ loc: ['body', 'owner'], msg: 'Field required', type: 'missing' }], 'refused', 'answered 422'],
+  ['of what does not exist', [{ loc: ['body', 'data_type'], msg: 'x', type: 'not_exists' }], 'not_offered', 'no such kind of data'],
+  ['of a kind of data', [{ loc: ['body', 'data_type'], msg: 'Unknown', type: 'enum' }], 'not_offered', 'no such kind of data'],
+  ['of a word that is not unique', [{ loc: ['body', 'verification_token'], msg: 'x', type: 'unique' }], 'refused', 'answered 422'],
+  [
+    'of one thing more',
+    [
+      { loc: ['body'], msg: 'x', type: 'already_exists' },
+      { loc: ['body', 'owner'], msg: 'Field required', type: 'missing' },
+    ],
+    'refused',
+    'answered 422',
+  ],
+])('a validation error %s does not say that there is one already', async (_, detail, state, reason) => {
+  const { row } = await refused(detail);
+  expect(row).toMatchObject({ id: null, state, reason: expect.stringContaining(reason) });
+  expect(row!.reason).not.toContain('already');
+});
+
+/** What becomes of a subscription whose creation is refused so, where there is no list. */
+async function refused(detail: object[]) {
+  const service = await startSubscriptionService();
+  service.offersList = false;
+  service.instead = ({ method }) => (method === 'POST' ? { status: 422, json: { detail } } : undefined);
+  const { start, timers } = await set({ dataTypes: ['sleep'] }, service);
+  await start();
+  return { row: await rowOf('create', 'sleep'), timer: timers[0]!.ms };
+}
+
 test('a kind of data that the service does not know is not asked for again until the next start', async () => {
   const service = await startSubscriptionService();
   service.instead = ({ method, body }) => (method === 'POST' && body.includes('"session"') ? invalid('data_type', 'unknown') : undefined);
@@ -311,7 +354,10 @@ test('renewals that fail for ever are told once for each reason, stand in status
   const reason = 'it has expired and could not be renewed: PUT /v2/webhook/subscription/renew/{id}: answered 500';
   expect(row).toMatchObject({ state: 'lost', reason, since: expect.stringMatching(/^2025-08-30/), expiration_time: '2025-08-30 00:00:00' });
   expect(await states()).toEqual([{ state: 'lost', n: 3 }]);
-  expect(said.slice(2).map(line => JSON.parse(line))).toMatchObject([{ level: 40, state: 'lost', reason }]);
+  expect(said.slice(2).map(line => JSON.parse(line))).toMatchObject([
+    { level: 40, state: 'lost', reason },
+    { level: 40, msg: 'subscriptions are missing; tried again', active: 0, wanted: 3 },
+  ]);
   expect(await reportWebhooks(warehouse, settings, () => clock.ms)).toMatchObject({
     active: 0,
     problem: expect.stringContaining('answered 500'),
@@ -320,7 +366,7 @@ test('renewals that fail for ever are told once for each reason, stand in status
   clock.ms = Date.parse('2025-09-10T00:00:00Z');
   await nextRound();
   expect(await rowOf('create', 'sleep')).toEqual(row);
-  expect(said).toHaveLength(3);
+  expect(said).toHaveLength(4);
 
   service.instead = () => undefined;
   service.expiration = () => '2025-12-10T00:00:00Z';

@@ -3,7 +3,8 @@ import { concealQuery } from '../../../jobs/subscriptions/callback-url.ts';
 import { readWanted } from '../../../jobs/subscriptions/subscription-rows.ts';
 import { reportSubscriptions, reportWebhooks } from '../../../jobs/webhook-status.ts';
 import type { WebhookSettings } from '../../../src/config.ts';
-import { CLIENT, startSubscriptionService } from '../../support/literal-subscriptions.ts';
+import { createLog } from '../../../src/log.ts';
+import { CLIENT, invalid, startSubscriptionService } from '../../support/literal-subscriptions.ts';
 import { until } from '../../support/until.ts';
 import { CALLBACK, CONCEALED, rowOf, START, set, states, told, warehouse } from './kept-subscriptions.ts';
 
@@ -152,4 +153,24 @@ test('the list joins ours with what only the service has', async () => {
 test('an address without a query is kept as it is', () => {
   expect(concealQuery('https://example.org/webhook')).toBe('https://example.org/webhook');
   expect(concealQuery(CALLBACK)).toBe(CONCEALED);
+});
+
+test('that the subscriptions are kept is said where they are, and not of those that the service refused', async () => {
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog({ level: 'info', pretty: false, stream: { write: line => void lines.push(JSON.parse(line)) } });
+  const said = () => lines.splice(0).flatMap(({ msg, active, wanted }) => (wanted === undefined ? [] : [[msg, active, wanted]]));
+  const service = await startSubscriptionService();
+  service.instead = ({ method }) => (method === 'POST' ? invalid('callback_url', 'no answer') : undefined);
+  const { start, nextRound } = await set({ log }, service);
+  await start();
+  expect(said()).toEqual([['subscriptions are missing; tried again', 0, 6]]);
+  await nextRound();
+  expect(said()).toEqual([]);
+
+  service.instead = ({ method, body }) => (method === 'POST' && body.includes('"session"') ? { status: 500, json: {} } : undefined);
+  await nextRound();
+  expect(said()).toEqual([['subscriptions are missing; tried again', 3, 6]]);
+  service.instead = ({ method, body }) => (method === 'POST' && body.includes('"session"') ? invalid('data_type', 'unknown') : undefined);
+  await nextRound();
+  expect(said()).toEqual([['the subscriptions are kept', 3, 3]]);
 });

@@ -4,17 +4,23 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createControl } from '../../../src/service/sandbox/control-route.ts';
 import { openControlSecret } from '../../../src/service/sandbox/control-secret.ts';
 import { createFaultSwitches } from '../../../src/service/sandbox/faults.ts';
+import type { TokenState } from '../../../src/service/tokens.ts';
 import { makeFolder, openLife, userIds } from './open-life.ts';
 
 async function start() {
   const { life, told } = openLife();
   const faults = createFaultSwitches();
-  const states: string[][] = [];
+  const states = new Map<string, TokenState>();
   const control = createControl({
     life,
     faults,
     isSecret: given => given === 's3cret',
-    setTokenState: (userId, state) => void states.push([userId, state]),
+    setTokenState(userId, state) {
+      const before = states.get(userId) ?? 'active';
+      const after = before === 'revoked' ? before : state;
+      states.set(userId, after);
+      return { before, after };
+    },
     subscriptions: () => 4,
   });
   const url = await control.listen({ host: '127.0.0.1', port: 0 });
@@ -85,10 +91,26 @@ test('a ring syncs, a nap is recorded and deleted, by name or by user id', async
   expect(await ask('/control/edit', { person: 'ada', kind: 'delete-sleep', day: nap.day, id: nap.id })).toMatchObject({ status: 404 });
 });
 
-test('tokens change their state, faults go on and off', async () => {
-  const { ask, faults, states, ids } = await start();
-  expect(await ask('/control/token', { person: 'ben', state: 'lapsed' })).toEqual({ status: 200, body: { state: 'lapsed' } });
-  expect(states).toEqual([[ids[1], 'lapsed']]);
+test('of a token it says what it was and what became of it', async () => {
+  const { ask, states, ids } = await start();
+  const become = async (person: string, state: string) => {
+    const { status, body } = await ask('/control/token', { person, state });
+    return [status, body];
+  };
+  expect(await become('ben', 'lapsed')).toEqual([200, { person: 'ben', user_id: ids[1], before: 'active', state: 'lapsed' }]);
+  expect(await become(ids[1]!, 'expired')).toEqual([200, { person: 'ben', user_id: ids[1], before: 'lapsed', state: 'expired' }]);
+  expect(await become('ben', 'active')).toEqual([200, { person: 'ben', user_id: ids[1], before: 'expired', state: 'active' }]);
+  expect(await become('ben', 'revoked')).toEqual([200, { person: 'ben', user_id: ids[1], before: 'active', state: 'revoked' }]);
+  expect(await become('ben', 'active')).toEqual([
+    409,
+    { detail: 'The token of ben is revoked, and stays so; --new-tokens makes a new one.' },
+  ]);
+  expect(await become('zoe', 'active')).toEqual([404, { detail: 'No person is called "zoe".' }]);
+  expect([...states]).toEqual([[ids[1], 'revoked']]);
+});
+
+test('faults go on and off', async () => {
+  const { ask, faults } = await start();
   const on = await ask('/control/faults', { status: '503/0.5', slow: 20, empty: true, lose: 0.25 });
   expect(on.body.faults).toEqual({ status: '503/0.5', slow: '20', empty: true, lose: '0.25' });
   expect(faults.get('lose')).toBe(0.25);

@@ -5,7 +5,7 @@ import { resources } from '../../../schema/index.ts';
 import { describeService } from '../../../src/service/openapi.ts';
 import { startService } from '../literal-service.ts';
 import { agree, startCallback } from './callback.ts';
-import { startWebhookService } from './webhook-service.ts';
+import { openTestWebhooks, startWebhookService } from './webhook-service.ts';
 
 const UUID = '11111111-1111-4111-8111-111111111111';
 const wanted = (callback_url: string) => ({ callback_url, verification_token: 'our-word', event_type: 'create', data_type: 'sleep' });
@@ -281,6 +281,41 @@ test('with specificationOnly the extensions are gone and the rest stays', async 
   expect((await ask('PUT', `/renew/${id}`)).status).toBe(200);
 });
 
+test('with specificationOnly a second one is the validation error of section 7, as is an update that takes the place of another', async () => {
+  const callback = await startCallback();
+  const { ask, webhooks } = await startWebhookService({}, true);
+  await ask('POST', '', wanted(callback.url));
+  const second = await ask('POST', '', wanted(callback.url));
+  const taken = {
+    detail: [
+      {
+        loc: ['body'],
+        msg: 'There is a subscription for create of sleep; update, renew or delete that one.',
+        type: 'already_exists',
+      },
+    ],
+  };
+  expect([second.status, second.body]).toEqual([422, taken]);
+  const { id } = (await ask('POST', '', { ...wanted(callback.url), event_type: 'update' })).body;
+  const update = await ask('PUT', `/${id}`, { ...wanted(callback.url), event_type: 'create' });
+  expect([update.status, update.body]).toEqual([422, taken]);
+  expect(webhooks.subscriptions.list(webhooks.client.id)).toHaveLength(2);
+});
+
+test('a second one is 422 as long as answers are as specified', async () => {
+  const callback = await startCallback();
+  const webhooks = openTestWebhooks();
+  let asSpecified = false;
+  const { url } = await startService({ ada: { documents: {} } }, {}, { webhooks, answersAsSpecified: () => asSpecified });
+  const { id, secret } = webhooks.client;
+  const headers = { 'x-client-id': id, 'x-client-secret': secret, 'content-type': 'application/json' };
+  const create = () => fetch(`${url}/v2/webhook/subscription`, { method: 'POST', headers, body: JSON.stringify(wanted(callback.url)) });
+  const statuses = [(await create()).status, (await create()).status];
+  asSpecified = true;
+  statuses.push((await create()).status);
+  expect(statuses).toEqual([201, 409, 422]);
+});
+
 test('a service without webhooks has none of these routes', async () => {
   const { url } = await startService({ ada: { documents: {} } });
   expect((await fetch(`${url}/v2/webhook/subscription`)).status).toBe(404);
@@ -329,6 +364,7 @@ test('it describes every operation, and marks those that 4.4 does not list', () 
   expect(operations(describe(true))).toEqual(operations(describe()).filter(line => !line.endsWith('+')));
   const { post } = describe().paths['/v2/webhook/subscription'];
   expect(Object.keys(post.responses)).toEqual(['201', '401', '409', '415', '422']);
+  expect(Object.keys(describe(true).paths['/v2/webhook/subscription'].post.responses)).toEqual(['201', '401', '415', '422']);
   expect(describe().components.schemas.NewWebhookSubscription.required).toEqual([
     'callback_url',
     'verification_token',
