@@ -2,6 +2,7 @@ import { dataTypeOf } from '../schema/webhook.ts';
 import type { TheirSubscription } from '../src/client/subscriptions.ts';
 import type { WebhookSettings } from '../src/config.ts';
 import type { Warehouse } from '../src/warehouse/warehouse.ts';
+import { listUnknownPersons, type UnknownPerson } from './events/unknown-person.ts';
 import { isoOf } from './status.ts';
 import { withoutQuery } from './subscriptions/callback-url.ts';
 import { keyOf, kindsOf, readSubscriptions, readWanted, type SubscriptionRow, type Wanted } from './subscriptions/subscription-rows.ts';
@@ -22,6 +23,8 @@ export interface WebhookStatus {
   /** Of the last 24 hours, by outcome. */
   events_24h: Record<string, number>;
   missed_24h: number;
+  /** Of whom events wait, and whom no account is known to be. */
+  unknown_users: UnknownPerson[];
   /** What the receiver refused since it started, by reason; empty where none runs. */
   refused: Record<string, number>;
 }
@@ -59,6 +62,7 @@ export async function reportWebhooks(
     last_event_at: last === null ? null : isoOf(last),
     events_24h: Object.fromEntries(outcomes) as Record<string, number>,
     missed_24h: missed,
+    unknown_users: await listUnknownPersons(warehouse),
     refused: { ...refused },
   };
 }

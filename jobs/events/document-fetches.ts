@@ -84,7 +84,8 @@ export function createDocumentFetches({
 
 const isDelete = ({ event }: EventInWork) => event.event_type === 'delete';
 
-const isNamed = (document: unknown, id: string) =>
+/** Whether an answer is the document of this identifier. */
+export const isNamed = (document: unknown, id: string) =>
   typeof document === 'object' && document !== null && 'id' in document && document.id === id;
 
 function findMissing(error: unknown, isTrusted: boolean): Missing | undefined {

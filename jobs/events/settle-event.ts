@@ -1,18 +1,31 @@
+import type { Resource } from '../../schema/resource.ts';
 import { dataTypeOf } from '../../schema/webhook.ts';
 import { isAskable } from '../../src/client/base-url.ts';
 import { ServiceError } from '../../src/client/error.ts';
 import { messageOf } from '../../src/errors.ts';
+import { printable } from '../../src/printable.ts';
 import { storable } from '../../src/warehouse/parse-document.ts';
-import { type Account, createAccountFinder } from '../accounts.ts';
+import { type Account, accountEntry, createAccountFinder } from '../accounts.ts';
 import { wasErased } from '../erase-ids.ts';
 import { decide } from '../outcome.ts';
 import { park, type Refused } from '../park.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { createPlaces } from '../places.ts';
 import { type AbsentDelays, findRange, settleAbsent } from './absent-documents.ts';
-import { createDocumentFetches, hasTrustedRoute } from './document-fetches.ts';
-import { type AcceptedEvent, type EventInWork, FORGOTTEN, noteEvents, parked, type Settled, type Step } from './event-outcome.ts';
+import { createDocumentFetches, hasTrustedRoute, isNamed } from './document-fetches.ts';
+import {
+  type AcceptedEvent,
+  type EventInWork,
+  FORGOTTEN,
+  noteEvents,
+  parked,
+  type Settled,
+  type Step,
+  storeAnswer,
+} from './event-outcome.ts';
 import { createRangeReads } from './range-reads.ts';
+import { takeUpEvents } from './take-up.ts';
+import { findOnlyAccount, mapCommand } from './unknown-person.ts';
 
 /** Events of one account that are worked on at a time: enough to share a range, and few enough of all workers that others find one. */
 const PLACES = 16;
@@ -38,7 +51,7 @@ export function createSettle(
   pipeline: Pipeline,
   options: { delays?: Partial<EventDelays> | undefined },
 ): (accepted: AcceptedEvent) => Promise<{ userId: string | null; step: Step }> {
-  const { warehouse, client, tokens, serviceClock } = pipeline;
+  const { warehouse, client, tokens, serviceClock, log } = pipeline;
   const delays = { ...DELAYS, ...options.delays };
   const resources = new Map(warehouse.mappings.map(({ resource }) => [resource.dataType, resource]));
   const find = createAccountFinder(warehouse);
@@ -48,6 +61,8 @@ export function createSettle(
   /** Routes that answered 404 and that the service may not have: where one of them is meant the range is read at once. */
   const unknownRoutes = new Set<string>();
   const triedRoutes = new Set<string>();
+  /** Whose events the log was told of. */
+  const warned = new Set<string>();
   const probing = new Map<string, Promise<Refused>>();
 
   async function settle(accepted: AcceptedEvent): Promise<{ userId: string | null; step: Step }> {
@@ -61,8 +76,7 @@ export function createSettle(
     if (!account && (await wasErased(pipeline, event.user_id))) return { userId, step: { settled: FORGOTTEN } };
     const resource = resources.get(dataTypeOf(event.data_type));
     if (!resource) return note({ outcome: 'unknown_type', reason: 'this version holds no documents of this kind' });
-    if (!account)
-      return note({ outcome: 'unknown_user', reason: `nobody has this id: ringneck account map NAME ${wordOf(event.user_id)}` });
+    if (!account) return settleUnknown(accepted, resource, jobId);
     if (account.state !== 'active') return note(parked(`the account is ${account.state}${account.reason ? `: ${account.reason}` : ''}`));
     if (!storable(event.object_id)) return note(parked('no document can have this identifier'));
     if (!isAskable(event.object_id)) return note(parked('no document can be asked for by this identifier: it would name another path'));
@@ -80,6 +94,62 @@ export function createSettle(
     } finally {
       places.leave(account.userId, jobId);
     }
+  }
+
+  /**
+   * An event about somebody whom no account is known to be. Where there is one account alone its token may be theirs: a document that it
+   * brings says so, and nothing else does.
+   */
+  async function settleUnknown(accepted: AcceptedEvent, resource: Resource, jobId: string): Promise<{ userId: string | null; step: Step }> {
+    const { event, tries } = accepted;
+    const only = isAskable(event.object_id) && storable(event.object_id) ? await findOnlyAccount(warehouse) : undefined;
+    const token = only && tokens.find(only.userId);
+    if (!only || !token) return { userId: null, step: await noteUnknown(accepted) };
+    const stayAwayMs = await places.enter(only.userId, jobId);
+    if (stayAwayMs !== undefined) return { userId: null, step: { again: stayAwayMs, tries } };
+    try {
+      const answer = await client.document(resource, event.object_id, { token, lane: 'live' });
+      try {
+        // What was done to the account meanwhile counts.
+        const now = await findOnlyAccount(warehouse);
+        if (now?.userId !== only.userId || tokens.find(only.userId) !== token) return { userId: null, step: { again: 0, tries } };
+        if (!isNamed(answer.document, event.object_id)) return { userId: null, step: await noteUnknown(accepted) };
+        const inWork: EventInWork = { ...accepted, userId: only.userId, resource, token };
+        await warehouse.record([accountEntry({ ...now, serviceUserId: event.user_id })]);
+        const settled = await storeAnswer(warehouse, answer, [inWork]);
+        log.info(
+          { account: only.userId, service_user_id: event.user_id },
+          'the account has this id at the service: its token brought the document',
+        );
+        await takeUpEvents(pipeline);
+        return { userId: only.userId, step: { settled } };
+      } finally {
+        answer.done();
+      }
+    } catch (error) {
+      const decision = decide(error, 0);
+      if (decision.do === 'wait') return { userId: null, step: { again: decision.ms, tries } };
+      const next = decision.do === 'retry' ? delays.failed[tries.failures] : undefined;
+      if (next !== undefined) return { userId: null, step: { again: next, tries: { ...tries, failures: tries.failures + 1 } } };
+      if (decision.do === 'settle' && decision.outcome === 'stopped') throw error;
+      return { userId: null, step: await noteUnknown(accepted) };
+    } finally {
+      places.leave(only.userId, jobId);
+    }
+  }
+
+  async function noteUnknown(accepted: AcceptedEvent): Promise<Step> {
+    const { user_id: id } = accepted.event;
+    // Another event may have told meanwhile who it is.
+    if (await find(id)) return { again: 0, tries: accepted.tries };
+    const command = mapCommand(id);
+    if (!warned.has(id)) {
+      warned.add(id);
+      log.warn({ service_user_id: printable(id) }, `events of somebody whom no account is known to be: ${command}`);
+    }
+    return {
+      settled: await noteEvents(warehouse, [accepted], null, { outcome: 'unknown_user', reason: `nobody has this id: ${command}` }),
+    };
   }
 
   async function fetch(event: EventInWork): Promise<Step> {
@@ -150,6 +220,3 @@ export function createSettle(
 }
 
 const isOfService = (error: unknown): error is ServiceError => error instanceof ServiceError;
-
-/** An id as one word of a shell; one that is none is named by its column. */
-const wordOf = (id: string) => (/^\w[\w.@:+-]*$/.test(id) ? id : '<service_user_id>');

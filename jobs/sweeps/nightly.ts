@@ -3,7 +3,7 @@ import { MICROS_PER_DAY } from '../../schema/instant.ts';
 import { ServiceError } from '../../src/client/error.ts';
 import { messageOf } from '../../src/errors.ts';
 import { listAccounts, setAccountState } from '../accounts.ts';
-import { takeUpParked } from '../events/take-up.ts';
+import { takeUpEvents } from '../events/take-up.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { askRefused } from '../refusals.ts';
 import { ANOTHER_PERSON, findPerson, isAnother } from '../same-person.ts';
@@ -32,7 +32,7 @@ export async function startNightly(pipeline: Pipeline, days: number, acceptDelet
 async function tidyUp(pipeline: Pipeline): Promise<void> {
   await askForbidden(pipeline);
   await askRefused(pipeline);
-  await takeUpParked(pipeline);
+  await takeUpEvents(pipeline);
   await forgetSweeps(pipeline);
 }
 

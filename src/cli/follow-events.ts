@@ -1,5 +1,5 @@
 import { createAccept } from '../../jobs/accept-event.ts';
-import { takeUpParked } from '../../jobs/events/take-up.ts';
+import { takeUpEvents } from '../../jobs/events/take-up.ts';
 import type { EventLine, Fetching } from '../../jobs/fetch-document.ts';
 import type { WebhookOptions } from '../receiver/webhook.ts';
 import type { Owner } from './owner.ts';
@@ -58,7 +58,7 @@ export async function followEvents(owner: Owner): Promise<Following> {
       });
       // What an earlier process accepted is worked off also where webhooks are configured no more.
       fetching = await startFetching(pipeline, { onHeartRate: schedules.requestHeartRate, ...(onEvent ? { onEvent } : {}) });
-      void takeUpParked(pipeline);
+      void takeUpEvents(pipeline);
       keeper?.start();
       return {
         async close() {

@@ -13,7 +13,7 @@ import {
 } from '../../jobs/accounts.ts';
 import { lastDays, prepareRequest, type Skipped } from '../../jobs/backfill.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
-import { takeUpParked } from '../../jobs/events/take-up.ts';
+import { takeUpEvents } from '../../jobs/events/take-up.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
 import { probeAccount } from '../../jobs/probe.ts';
 import type { Progress, RunRequest, RunSummary } from '../../jobs/run.ts';
@@ -189,7 +189,7 @@ export function operationsOf(owner: Owner) {
         await warehouse.record([...(report.reason === UNCHECKED ? [accountEntry(added)] : []), noRefusalsEntry(name)]);
         keep();
       }
-      await takeUpEvents(owner);
+      await takeUpWaiting(owner);
       return report;
     },
 
@@ -205,6 +205,7 @@ export function operationsOf(owner: Owner) {
       const other = (await listAccounts(warehouse)).find(({ serviceUserId, userId }) => serviceUserId === serviceUser && userId !== name);
       if (other) throw new UsageError(`${serviceUser} is already the service's id of ${other.userId}`);
       await warehouse.record([accountEntry(account)]);
+      await takeUpWaiting(owner);
       return reportOf(account);
     },
 
@@ -227,7 +228,7 @@ export function operationsOf(owner: Owner) {
 
     async resumeAccount({ name }: { name: string }): Promise<AccountReport> {
       const resumed = await setAccountState(warehouse, await getAccount(warehouse, name), 'active', null);
-      await takeUpEvents(owner);
+      await takeUpWaiting(owner);
       return reportOf(resumed);
     },
 
@@ -260,10 +261,10 @@ function tellClock({ now, aheadMs }: ServiceClock): StatusReport['service_clock'
 
 export type OwnerOperations = ReturnType<typeof operationsOf>;
 
-/** Where events are worked off, those that were parked with their account are taken up at once; elsewhere at the next start of `up`. */
-async function takeUpEvents({ opened }: Owner): Promise<void> {
+/** Where events are worked off, those that waited for their account are taken up at once; elsewhere at the next start of `up`. */
+async function takeUpWaiting({ opened }: Owner): Promise<void> {
   const pipeline = await opened?.catch(() => undefined);
-  if (pipeline) await takeUpParked(pipeline);
+  if (pipeline) await takeUpEvents(pipeline);
 }
 
 function nobodyToAsk(skipped: readonly Skipped[]): Error {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { mapCommand } from '../../jobs/events/unknown-person.ts';
 import type { DriftStatus } from '../../jobs/status.ts';
 import type { WebhookStatus } from '../../jobs/webhook-status.ts';
 import { formatSpan } from './doctor/clock.ts';
@@ -46,6 +47,9 @@ function printStatus({ accounts, queue, webhooks, snapshot, heart_rate_path: pat
   if (drift.length) printLine(`drift: ${countDrift(drift)}: ringneck sql 'FROM sync.drift'`);
 }
 
+/** A service may send events of all who use an application. */
+const SHOWN_UNKNOWN = 5;
+
 /** A smaller difference changes no day for long. */
 const TOLD_SKEW_S = 3_600;
 
@@ -84,6 +88,10 @@ function printWebhooks(status: WebhookStatus): void {
   }
   const waiting = status.waiting === null ? 'what waits is known to a running `ringneck up`' : `${status.waiting} waiting`;
   printLine(`  last event: ${last ?? 'none yet'}; ${waiting}; in the last 24 hours: ${countAll(status.events_24h)}; missed: ${missed}`);
+  for (const { events, service_user_id: id } of status.unknown_users.slice(0, SHOWN_UNKNOWN)) {
+    printLine(`  ${events} of ${id}, whom no account is known to be: ${mapCommand(id)}`);
+  }
+  if (status.unknown_users.length > SHOWN_UNKNOWN) printLine(`  and of ${status.unknown_users.length - SHOWN_UNKNOWN} others`);
   if (Object.keys(status.refused).length) printLine(`  refused since the start: ${countAll(status.refused)}`);
 }
 

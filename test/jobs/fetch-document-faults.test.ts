@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { getAccount, setAccountState } from '../../jobs/accounts.ts';
-import { takeUpParked } from '../../jobs/events/take-up.ts';
+import { takeUpEvents } from '../../jobs/events/take-up.ts';
 import type { FetchOptions } from '../../jobs/fetch-document.ts';
 import { RingneckError } from '../../src/errors.ts';
 import { createLog } from '../../src/log.ts';
@@ -171,18 +171,18 @@ test('events that were parked while their account was refused are fetched again 
   person.setState('expired');
   await person.tell({});
   await person.tell({});
-  await takeUpParked(house.pipeline);
+  await takeUpEvents(house.pipeline);
   expect(await person.outcomes()).toMatchObject([{ outcome: 'parked' }, { outcome: 'parked' }]);
   person.setState('active');
   const { warehouse } = house.pipeline;
   await setAccountState(warehouse, await getAccount(warehouse, 'lapsed'), 'active', null);
   const lines = house.lines.length;
-  await takeUpParked(house.pipeline);
+  await takeUpEvents(house.pipeline);
   await house.settled(lines + 2);
   // Together they make one fetch.
   expect(await person.outcomes()).toMatchObject([{ outcome: 'stored' }, { outcome: 'stored' }]);
   expect(await house.rows(`SELECT id FROM daily_spo2 WHERE user_id = 'lapsed'`)).toEqual([{ id: 'spo2-1' }]);
-  await takeUpParked(house.pipeline);
+  await takeUpEvents(house.pipeline);
   expect(await house.queue.getJobCounts('waiting', 'active', 'delayed')).toEqual({ waiting: 0, active: 0, delayed: 0 });
 });
 

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { takeUpEvents } from '../../jobs/events/take-up.ts';
+import { listUnknownPersons } from '../../jobs/events/unknown-person.ts';
 import { spo2 } from '../service/documents.ts';
 import { type EventHouse, openEventHouse } from '../support/event-house.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -150,6 +152,24 @@ test('an event of an unknown user is recorded with the command that maps it, and
   ]);
   await kim.account({ serviceUserId: 'service-kim' });
   expect(await kim.tell({})).toMatchObject({ outcome: 'stored', user_id: 'kim' });
+});
+
+test('events that waited for a person are fetched again once the person is mapped, and are not unknown any more', async () => {
+  const zoe = await house.person('zoe', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
+  await zoe.account({ serviceUserId: null });
+  await zoe.tell({});
+  await zoe.tell({ object_id: 'spo2-9' });
+  const waiting = () => listUnknownPersons(house.pipeline.warehouse).then(all => all.filter(one => one.service_user_id === 'service-zoe'));
+  expect(await waiting()).toEqual([
+    { service_user_id: 'service-zoe', events: 2, last_event_at: expect.stringMatching(/^2025-03-10T15:30/) },
+  ]);
+  await zoe.account({ serviceUserId: 'service-zoe' });
+  const lines = house.lines.length;
+  await takeUpEvents(house.pipeline);
+  await house.settled(lines + 2);
+  expect(await zoe.outcomes()).toMatchObject([{ outcome: 'stored' }, { outcome: 'parked' }]);
+  expect(await house.rows(`SELECT id FROM daily_spo2 WHERE user_id = 'zoe'`)).toEqual([{ id: 'spo2-1' }]);
+  expect(await waiting()).toEqual([]);
 });
 
 test('of two accounts of one person the active one has its events', async () => {

@@ -48,6 +48,7 @@ const ORDER = [
   'accounts',
   'callback',
   'subscriptions',
+  'events',
   'warehouse',
   'snapshot',
 ];

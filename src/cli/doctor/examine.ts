@@ -4,7 +4,7 @@ import { examineAccounts } from './accounts.ts';
 import { examineMoments } from './clock.ts';
 import { examined, type Finding, fail, ok } from './finding.ts';
 import { examineSnapshot } from './snapshot.ts';
-import { examineSubscriptions } from './subscriptions.ts';
+import { examineSubscriptions, examineUnknownPersons } from './subscriptions.ts';
 import { examineWarehouse } from './warehouse.ts';
 
 /** For all accounts together: each is given less. */
@@ -25,6 +25,7 @@ export function doctorOperations(owner: Owner) {
         examined('queue', QUEUE_MS, () => examineOwnQueue(owner)),
         owner.settings.serviceUrl ? examined('accounts', ACCOUNTS_MS, () => examineAccounts(owner)) : [],
         examined('subscriptions', SUBSCRIPTIONS_MS, () => examineSubscriptions(owner)),
+        examined('events', QUEUE_MS, () => examineUnknownPersons(owner)),
         examined('warehouse', WAREHOUSE_MS + LAST_STATEMENT_MS, () => examineWarehouse(owner.warehouse, WAREHOUSE_MS)),
         examined('snapshot', SNAPSHOT_MS, () => examineSnapshot(owner)),
       ]);

@@ -1,11 +1,26 @@
+import { listUnknownPersons, mapCommand } from '../../../jobs/events/unknown-person.ts';
 import { keyOf, kindsOf, readWanted } from '../../../jobs/subscriptions/subscription-rows.ts';
 import { reportSubscriptions, type SubscriptionReport } from '../../../jobs/webhook-status.ts';
+import { printable } from '../../printable.ts';
 import { withinTime } from '../../within-time.ts';
 import type { Owner } from '../owner.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 const ANSWER_MS = 20_000;
 const SHOWN = 5;
+
+/** Whether events wait of somebody whom no account is known to be. */
+export async function examineUnknownPersons({ warehouse }: Pick<Owner, 'warehouse'>): Promise<Finding[]> {
+  const unknown = await listUnknownPersons(warehouse);
+  const findings = unknown
+    .slice(0, SHOWN)
+    .map(({ service_user_id: id, events }) =>
+      warn('events', `${events} of ${printable(id)} wait: no account is known to be that person`, mapCommand(id)),
+    );
+  if (unknown.length > SHOWN)
+    findings.push(warn('events', `those of ${unknown.length - SHOWN} others wait too`, 'ringneck status --json names them'));
+  return findings;
+}
 
 /** Whether the service has every subscription that there is to be. */
 export async function examineSubscriptions(owner: Owner): Promise<Finding[]> {

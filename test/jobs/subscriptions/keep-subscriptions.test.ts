@@ -120,6 +120,7 @@ test('status counts the events of a day by outcome, and hides the callback’s q
     last_event_at: '2025-05-31T12:00:00.000Z',
     events_24h: { parked: 1, stored: 2 },
     missed_24h: 1,
+    unknown_users: [],
     refused: { bad_signature: 3 },
   });
   expect(await reportWebhooks(warehouse, { webhooks: null }, () => START)).toBeNull();

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { eventQueue } from '../../../jobs/accept-event.ts';
 import { scheduleQueue } from '../../../jobs/runs.ts';
 import { startSchedules } from '../../../jobs/sweeps/schedules.ts';
 import { startSweep } from '../../../jobs/sweeps/sweep.ts';
@@ -231,7 +230,7 @@ test('what was missed is told with the reading of heart rate, at a start only wh
     candidate('nap'),
   ]);
   clock += 2 * HOUR;
-  const accepted = await pipeline.queues.add(await eventQueue(warehouse), 'event', {});
+  await pipeline.inbox.append('1', '{}');
   const told: unknown[] = [];
   const start = async () => {
     const schedules = await startSchedules(pipeline, {
@@ -251,7 +250,7 @@ test('what was missed is told with the reading of heart rate, at a start only wh
   await start();
   await until('heart rate was read', () => isIdle(1));
   expect(told).toEqual([]);
-  await accepted.remove();
+  pipeline.inbox.settle('1');
   await start();
   await until('what was missed is told', () => told.length > 0);
   expect(told).toEqual([{ user: 'ada', collection: 'sleep', count: 2 }]);
