@@ -40,7 +40,7 @@ async function fill(warehouse: Warehouse, userId: string): Promise<void> {
   const documents = [
     ['sleep', SLEEP],
     ['daily_activity', ACTIVITY],
-    ['sleep', { ...SLEEP, id: 'bad', period: 'x' }],
+    ['sleep', { ...SLEEP, id: 'bad', day: 'never' }],
   ] as const;
   for (const [name, document] of documents) {
     const requestedAt = warehouse.moments.begin();
@@ -59,6 +59,11 @@ async function fill(warehouse: Warehouse, userId: string): Promise<void> {
     { table: 'sync.windows', row: { run_id: 'both', user_id: userId, collection: 'sleep', outcome: 'complete' } },
     { table: 'sync.accounts', key: { user_id: userId }, row: { state: 'active', service_user_id: `service-id-of-${userId}` } },
     { table: 'sync.events', row: { received_at: 3, event_type: 'update', user_id: userId, service_user_id: `service-id-of-${userId}` } },
+    {
+      table: 'sync.suspicions',
+      key: { user_id: userId, collection: 'session', kind: 'missing', object_id: 'n-1' },
+      row: { first_seen_at: 5 },
+    },
     { table: 'sync.missed_events', row: { found_at: 4, user_id: userId, collection: 'sleep', id: SLEEP.id, event_type: 'update' } },
   ]);
 }
@@ -118,6 +123,7 @@ test('a person leaves the file; what is of others, of the same days and of like 
     'sync.missed_events': 1,
     'sync.rejected': 1,
     'sync.tombstones': 1,
+    'sync.suspicions': 1,
     'sync.accounts': 1,
   });
 
@@ -152,6 +158,7 @@ test('the search finds a person in every table of the old file and nowhere in th
     'sync.missed_events.user_id',
     'sync.rejected.user_id',
     'sync.runs.request',
+    'sync.suspicions.user_id',
     'sync.tombstones.user_id',
     'sync.windows.user_id',
   ]);

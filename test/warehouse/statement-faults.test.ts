@@ -61,7 +61,7 @@ function inject({ when, nth }: Faults): { reached: () => boolean } {
   return { reached: () => calls >= nth };
 }
 
-const activity = (id: string, steps: unknown, items: number) => ({
+const activity = (id: string, steps: number, items: number) => ({
   ...ACTIVITY,
   id,
   steps,
@@ -103,7 +103,7 @@ const pulses = (warehouse: Warehouse, userId: string, bpms: readonly number[]) =
 
 const setUp = async (warehouse: Warehouse, userId: string) => {
   await documents(warehouse, userId, [activity('kept', 1, 1), activity('replaced', 1, 2), activity('gone', 1, 3)], [], 'old');
-  await documents(warehouse, userId, [activity('bad', 'x', 1)], [], 'old');
+  await documents(warehouse, userId, [{ ...activity('bad', 1, 1), day: 'never' }], [], 'old');
 };
 
 const change = (warehouse: Warehouse, userId: string) =>
@@ -115,7 +115,7 @@ const change = (warehouse: Warehouse, userId: string) =>
       activity('replaced', 2, 4),
       activity('added', 2, 2500),
       activity('bad', 3, 5),
-      { ...activity('worse', 'x', 1), [`drift-${userId}`]: 1 },
+      { ...activity('worse', 1, 1), day: 'never', [`drift-${userId}`]: 1 },
     ],
     ['gone'],
     'new',
@@ -247,8 +247,13 @@ test('the nth call fails while a file is opened for the first time, for every se
     vi.restoreAllMocks();
     if (typeof opened !== 'string') await opened.close();
     const warehouse = await openWarehouse(path);
-    expect(await warehouse.read(`SELECT count(*) FROM duckdb_tables() WHERE NOT internal`)).toEqual([[29]]);
-    expect(await warehouse.read(`SELECT key FROM sync.meta ORDER BY key`)).toEqual([['declarations'], ['format'], ['views']]);
+    expect(await warehouse.read(`SELECT count(*) FROM duckdb_tables() WHERE NOT internal`)).toEqual([[30]]);
+    expect(await warehouse.read(`SELECT key FROM sync.meta ORDER BY key`)).toEqual([
+      ['declarations'],
+      ['format'],
+      ['readings_dated_at'],
+      ['views'],
+    ]);
     expect(await warehouse.read(`SELECT count(*) FROM duckdb_views() WHERE NOT internal AND view_name = 'daily'`)).toEqual([[1]]);
     await documents(warehouse, 'ann', [activity('x', 1, 1)], [], 'new');
     await warehouse.close();
