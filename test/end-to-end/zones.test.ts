@@ -38,9 +38,9 @@ async function roundTrip(zone: string): Promise<Record<string, string>> {
   for (const collection of ['daily_activity', 'sleep', 'daily_readiness', 'heart_rate']) {
     expect(there[collection]!.length, collection).toBeGreaterThan(4);
   }
-  // The activity day that began before the change has 25 hours, that of the flight 19.
+  // Also where the clocks change, and on the day of the flight (2.5).
   const lengths = there.daily_activity!.map(({ met }) => (met as Sample).items.length);
-  expect(lengths).toEqual(expect.arrayContaining([1500, 1140]));
+  expect(new Set(lengths)).toEqual(new Set([1440]));
   expect(there.sleep!.map(({ bedtime_start: start, bedtime_end: end }) => [start, end])).toContainEqual([
     '2025-11-06T14:04:00.000-05:00',
     '2025-11-06T21:05:30.000+00:00',

@@ -44,9 +44,9 @@ export interface HostileHouse {
 export async function openHostileHouse(folder: string): Promise<HostileHouse> {
   const [data, home, tmp] = ['data', 'home', 'tmp'].map(name => join(folder, name)) as [string, string, string];
   const file = join(data, 'warehouse.duckdb');
-  for (const path of [home, tmp, join(data, 'queue'), join(data, 'service')]) mkdirSync(path, { recursive: true });
+  for (const path of [home, tmp, join(data, 'queue'), join(data, 'service')]) mkdirSync(path, { recursive: true, mode: 0o700 });
   for (const name of ['accounts.secret', 'secret.key', 'other.db', 'queue/1', 'service/state.json'])
-    writeFileSync(join(data, name), CANARY);
+    writeFileSync(join(data, name), CANARY, { mode: 0o600 });
   for (const name of ['notes.csv', 'notes.parquet', 'evil.duckdb_extension']) writeFileSync(join(home, name), `a\n${CANARY}\n`);
   writeFileSync(join(home, '.duckdbrc'), `SELECT '${CANARY}';`);
   const warehouse = await openWarehouse(file);
