@@ -16,9 +16,16 @@ import { confirmsRefusal, refuteRefusal } from './refusals.ts';
 import type { Run } from './run.ts';
 import { collectQueue } from './runs.ts';
 import { type WindowJob, windowEntry } from './windows.ts';
+import { createWorkPlaces, type WorkPlaces } from './work-places.ts';
 
 /** Waiting for answers is the cost of a real network: windows run side by side, each token's requests are bounded by its gate. */
 const CONCURRENCY = 24;
+
+/** Windows in the middle of which the service has asked for a wait: each keeps its job and works on nothing. */
+const MOST_ASIDE = 200;
+
+/** Jobs in hand. BullMQ asks for no further one while all that it has only wait, so there are more of them than can wait. */
+const IN_HAND = CONCURRENCY + MOST_ASIDE + 32;
 
 const ONCE = ', for the first time: what a later run is answered decides, a minute later at the earliest';
 
@@ -28,41 +35,40 @@ const UNKNOWN_MS = 10_000;
 /** How long a window waits for the place that another one of its account has. */
 const PLACE_MS = 1_000;
 
+/** What the windows that are worked on have in common. */
+interface Shared {
+  probing: Map<string, Promise<Refused>>;
+  places: WorkPlaces;
+}
+
 /** Starts working off the windows of all runs. */
 export async function startCollecting(pipeline: Pipeline): Promise<void> {
-  const probing = new Map<string, Promise<Refused>>();
+  const shared: Shared = { probing: new Map(), places: createWorkPlaces(CONCURRENCY, MOST_ASIDE) };
   pipeline.queues.worker<WindowJob>(
     await collectQueue(pipeline.warehouse),
-    (job, lock) => attempt(pipeline, job as Job<WindowJob>, lock, probing),
-    { concurrency: CONCURRENCY },
+    (job, lock) => attempt(pipeline, job as Job<WindowJob>, lock, shared),
+    { concurrency: IN_HAND },
   );
 }
 
 /** A window whose last attempt cannot even be noted in the ledger fails all the same: its run must not wait for it without end. */
-async function attempt(
-  pipeline: Pipeline,
-  job: Job<WindowJob>,
-  lock: string | undefined,
-  probing: Map<string, Promise<Refused>>,
-): Promise<void> {
+async function attempt(pipeline: Pipeline, job: Job<WindowJob>, lock: string | undefined, shared: Shared): Promise<void> {
+  await shared.places.take(pipeline.runs.find(job.data.runId)?.request.kind !== 'backfill');
   try {
-    await collect(pipeline, job, lock, probing);
+    await collect(pipeline, job, lock, shared);
   } catch (error) {
     // A queue that takes nothing says nothing of the window: it is enqueued again when it does.
     if (error instanceof DelayedError || error instanceof QueueUnavailable || job.attemptsMade + 1 < ATTEMPTS) throw error;
     await pipeline.runs.find(job.data.runId)?.settle(job.data, 'failed', messageOf(error), kindOf(error), detailOf(error));
+  } finally {
+    shared.places.leave();
   }
 }
 
 /**
  * Collects one window. May run twice, at any time: what it stores is guarded by the order of requests, and a window settles once.
  */
-async function collect(
-  pipeline: Pipeline,
-  job: Job<WindowJob>,
-  lock: string | undefined,
-  probing: Map<string, Promise<Refused>>,
-): Promise<void> {
+async function collect(pipeline: Pipeline, job: Job<WindowJob>, lock: string | undefined, shared: Shared): Promise<void> {
   const window = job.data;
   const run = pipeline.runs.find(window.runId);
   // One that the ledger does not call over is somebody's: its job is not ours to take away.
@@ -73,19 +79,13 @@ async function collect(
   if (diskMs !== undefined) return delay(job, lock, diskMs);
   if (!run.enter(window)) return delay(job, lock, PLACE_MS);
   try {
-    await collectInPlace(pipeline, run, job, lock, probing);
+    await collectInPlace(pipeline, run, job, lock, shared);
   } finally {
     run.leave(window);
   }
 }
 
-async function collectInPlace(
-  pipeline: Pipeline,
-  run: Run,
-  job: Job<WindowJob>,
-  lock: string | undefined,
-  probing: Map<string, Promise<Refused>>,
-): Promise<void> {
+async function collectInPlace(pipeline: Pipeline, run: Run, job: Job<WindowJob>, lock: string | undefined, shared: Shared): Promise<void> {
   const window = job.data;
   const account = await findAccount(pipeline.warehouse, window.userId);
   const closed =
@@ -95,12 +95,12 @@ async function collectInPlace(
   if (closed || !account) return settle(pipeline, run, window, 'not_authorised', closed);
   const token = pipeline.tokens.find(window.userId);
   try {
-    await collectWindow(pipeline, run, window, token);
+    await collectWindow(pipeline, run, window, token, shared.places);
   } catch (error) {
     if (run.signal.aborted) return;
     // A token that was replaced meanwhile: its refusal says nothing of the new one.
     if (isRefusal(error) && pipeline.tokens.find(window.userId) !== token) throw error;
-    await resolve(pipeline, run, job, lock, account, error, probing);
+    await resolve(pipeline, run, job, lock, account, error, shared);
   }
 }
 
@@ -112,7 +112,7 @@ async function resolve(
   lock: string | undefined,
   account: Account,
   error: unknown,
-  probing: Map<string, Promise<Refused>>,
+  shared: Shared,
 ): Promise<void> {
   // Its attempts are for what may be wrong with the window.
   if (isDiskFull(error)) return delay(job, lock, pipeline.runs.findDiskWait() ?? PLACE_MS);
@@ -126,18 +126,18 @@ async function resolve(
       throw error;
     case 'confirm':
       try {
-        return await confirmNotOffered(pipeline, run, job, lock, error);
+        return await confirmNotOffered(pipeline, run, job, lock, error, shared);
       } catch (unclear) {
         if (unclear === error || unclear instanceof DelayedError) throw unclear;
-        return resolve(pipeline, run, job, lock, account, unclear, probing);
+        return resolve(pipeline, run, job, lock, account, unclear, shared);
       }
     case 'park': {
       let refused: Refused;
       try {
-        refused = await park(pipeline, account, error, probing);
+        refused = await park(pipeline, account, error, shared.probing);
       } catch (unclear) {
         // What the refusal means is unknown while the probe has no answer: that is decided as the probe's own error.
-        return resolve(pipeline, run, job, lock, account, unclear, probing);
+        return resolve(pipeline, run, job, lock, account, unclear, shared);
       }
       if (refused === 'account' || (await confirmsRefusal(pipeline, job.data))) {
         return settle(pipeline, run, job.data, 'not_authorised', messageOf(error), kindOf(error), detailOf(error));
@@ -159,6 +159,7 @@ async function confirmNotOffered(
   job: Job<WindowJob>,
   lock: string | undefined,
   notFound: unknown,
+  { places }: Shared,
 ): Promise<void> {
   const window = job.data;
   const { client } = pipeline;
@@ -169,7 +170,7 @@ async function confirmNotOffered(
   const offers = client.hasAnswered() || (await run.notFounds.askOffers(() => offersAnything(pipeline, token)));
   if (!offers) return run.fail(window, 'wrong_address', askForAddress(client.address, window.userId));
   const collection = pipeline.collections.find(({ name }) => name === window.collection);
-  if (collection?.collectNotOffered) return collectWindow(pipeline, run, window, token, 'collectNotOffered');
+  if (collection?.collectNotOffered) return collectWindow(pipeline, run, window, token, places, 'collectNotOffered');
   return settle(pipeline, run, window, 'not_offered', messageOf(notFound), kindOf(notFound), detailOf(notFound));
 }
 
@@ -178,6 +179,7 @@ async function collectWindow(
   run: Run,
   window: WindowJob,
   token: string | undefined,
+  places: WorkPlaces,
   how: 'collect' | 'collectNotOffered' = 'collect',
 ): Promise<void> {
   const collection = pipeline.collections.find(({ name }) => name === window.collection);
@@ -192,6 +194,7 @@ async function collectWindow(
       pipeline,
       token,
       signal: run.signal,
+      aside: places.aside,
       acceptDeletions: run.request.acceptDeletions ?? false,
       share,
       expectsEvents: run.request.kind !== 'backfill',

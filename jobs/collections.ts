@@ -2,7 +2,7 @@ import { heartRate } from '../schema/heart-rate.ts';
 import { addDays } from '../schema/instant.ts';
 import type { Resource } from '../schema/resource.ts';
 import { isAskable } from '../src/client/base-url.ts';
-import type { RequestMoments } from '../src/client/client.ts';
+import type { Aside, RequestMoments } from '../src/client/client.ts';
 import { ServiceError } from '../src/client/error.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import type { Counts, DocumentChange } from '../src/warehouse/store-documents.ts';
@@ -22,6 +22,8 @@ export interface CollectContext {
   pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'runs' | 'now' | 'serviceClock' | 'log'>;
   token: string;
   signal: AbortSignal;
+  /** Others have the worker while the service has asked for a wait. */
+  aside: Aside;
   /** Removes what is missing, however much it is. */
   acceptDeletions: boolean;
   /** What this window may take out of what its run may remove. */
@@ -107,7 +109,7 @@ async function collectPages(
   resource: Resource,
   userId: string,
   days: DayRange | undefined,
-  { pipeline, token, signal, acceptDeletions, share, expectsEvents, onAnswer, onStored: count, ledger }: CollectContext,
+  { pipeline, token, signal, aside, acceptDeletions, share, expectsEvents, onAnswer, onStored: count, ledger }: CollectContext,
 ): Promise<WindowResult> {
   const range = days ? { from: addDays(days.from, -WIDENED_DAYS), to: addDays(days.to, WIDENED_DAYS) } : {};
   const changes: DocumentChange[] = [];
@@ -126,6 +128,7 @@ async function collectPages(
       pipeline,
       token,
       signal,
+      aside,
       onAnswer,
       onStored,
       finish: async read => {
@@ -135,6 +138,7 @@ async function collectPages(
           userId,
           token,
           signal,
+          aside,
           days,
           range,
           read,
@@ -180,13 +184,13 @@ async function storeNamed(
   resource: Resource,
   namedBy: { resource: string; field: string },
   userId: string,
-  { pipeline: { client, warehouse }, token, signal, onAnswer, onStored, ledger }: CollectContext,
+  { pipeline: { client, warehouse }, token, signal, aside, onAnswer, onStored, ledger }: CollectContext,
 ): Promise<WindowResult> {
   const rejects: Rejects = { rejected: 0, undated: 0 };
   const result: WindowResult = { outcome: 'complete', ...UNASKED, requests: 1, documents: 0, rejects };
   for (const id of await readNamed(warehouse, namedBy, userId)) {
     try {
-      const answer = await client.document(resource, id, { token, signal });
+      const answer = await client.document(resource, id, { token, signal, aside });
       try {
         result.requests++;
         onAnswer();
@@ -292,7 +296,7 @@ async function findDoubt(answer: RawHeartRate, { pipeline: { warehouse }, share 
 async function readHeartRate(
   from: number,
   to: number,
-  { pipeline: { client, warehouse }, token, signal, onAnswer }: CollectContext,
+  { pipeline: { client, warehouse }, token, signal, aside, onAnswer }: CollectContext,
 ): Promise<RequestMoments & { route: string; rows: unknown[]; requests: number }> {
   const iso = (micros: number) => new Date(micros / 1000).toISOString();
   const rows: unknown[] = [];
@@ -300,7 +304,7 @@ async function readHeartRate(
   let route = '';
   let requests = 0;
   try {
-    for await (const page of client.heartRate({ token, from: iso(from), to: iso(to), signal })) {
+    for await (const page of client.heartRate({ token, from: iso(from), to: iso(to), signal, aside })) {
       if (!first.requestedAt) {
         first = momentsOfRequest(page);
         route = page.route;

@@ -1,6 +1,6 @@
 import { findDayNumber, MICROS_PER_DAY } from '../schema/instant.ts';
 import type { Resource } from '../schema/resource.ts';
-import type { Page, RequestLane, RequestMoments } from '../src/client/client.ts';
+import type { Aside, Page, RequestLane, RequestMoments } from '../src/client/client.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import type { Counts, DocumentChange } from '../src/warehouse/store-documents.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -12,6 +12,7 @@ export interface PageReading {
   token: string;
   signal?: AbortSignal | undefined;
   lane?: RequestLane;
+  aside?: Aside | undefined;
   /** Called for each answer. */
   onAnswer?(): void;
   /** Called as each page is stored. */
@@ -46,7 +47,7 @@ export async function storePages(
   resource: Resource,
   userId: string,
   range: { from?: string; to?: string },
-  { pipeline: { client, warehouse }, token, signal, lane = 'bulk', onAnswer, onStored, finish }: PageReading,
+  { pipeline: { client, warehouse }, token, signal, lane = 'bulk', aside, onAnswer, onStored, finish }: PageReading,
 ): Promise<CompleteRead & { changes: DocumentChange[] }> {
   const ids = new Set<string>();
   const rejects: Rejects = { rejected: 0, undated: 0 };
@@ -69,7 +70,7 @@ export async function storePages(
     );
   };
   try {
-    for await (const page of client.documents(resource, { token, ...range, lane, signal })) {
+    for await (const page of client.documents(resource, { token, ...range, lane, aside, signal })) {
       if (!read.requestedAt) {
         Object.assign(read, momentsOfRequest(page));
         warehouse.moments.hold(page.requestedAt);

@@ -1,4 +1,5 @@
 import type { Resource } from '../../schema/resource.ts';
+import type { Aside } from '../../src/client/client.ts';
 import { ServiceError } from '../../src/client/error.ts';
 import type { Counts } from '../../src/warehouse/store-documents.ts';
 import { qualified, quoteText } from '../../src/warehouse/tables.ts';
@@ -22,6 +23,7 @@ export interface Absence {
   userId: string;
   token: string;
   signal: AbortSignal;
+  aside: Aside;
   /** The days whose documents the service would have sent, had it any; undefined where documents belong to no day. */
   days: DayRange | undefined;
   /** What was asked for: wider than `days`. */
@@ -89,12 +91,12 @@ export async function findRemoved(absence: Absence): Promise<Verdict> {
 }
 
 /** Whether the service has the document route, as a document that has just come shows: by it those that are missing can be asked for. */
-async function tryRoute({ pipeline: { client }, resource, token, signal, read, onAnswer }: Absence): Promise<boolean> {
+async function tryRoute({ pipeline: { client }, resource, token, signal, aside, read, onAnswer }: Absence): Promise<boolean> {
   const [present] = read.ids;
   if (present === undefined) return false;
   read.requests++;
   try {
-    (await client.document(resource, present, { token, signal })).done();
+    (await client.document(resource, present, { token, signal, aside })).done();
   } catch (error) {
     if (!(error instanceof ServiceError) || error.kind === 'stopped') throw error;
   }
@@ -144,14 +146,14 @@ async function readAbsent({
 }
 
 async function confirmByDocument(
-  { pipeline: { client, warehouse }, resource, userId, token, signal, read, onAnswer, onStored }: Absence,
+  { pipeline: { client, warehouse }, resource, userId, token, signal, aside, read, onAnswer, onStored }: Absence,
   absent: readonly StoredDocument[],
 ): Promise<StoredDocument[]> {
   const removed: StoredDocument[] = [];
   for (const document of absent) {
     read.requests++;
     try {
-      const answer = await client.document(resource, document.id, { token, signal });
+      const answer = await client.document(resource, document.id, { token, signal, aside });
       try {
         onAnswer();
         ensureIs(resource, document.id, answer.document);
@@ -176,11 +178,12 @@ function ensureIs({ path }: Resource, id: string, document: unknown): void {
 
 /** Of somebody who says that they are gone; what a second answer brings is not. */
 async function confirmByReading(absence: Absence, absent: readonly StoredDocument[]): Promise<StoredDocument[]> {
-  const { pipeline, resource, userId, range, token, signal, read, onAnswer, onStored } = absence;
+  const { pipeline, resource, userId, range, token, signal, aside, read, onAnswer, onStored } = absence;
   const again = await storePages(resource, userId, range, {
     pipeline,
     token,
     signal,
+    aside,
     onAnswer,
     // They came before, and were counted.
     onStored: counts => onStored(counts, 0),

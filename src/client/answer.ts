@@ -5,6 +5,12 @@ import { findRefusal, type Refusal } from './refusal.ts';
 import { findHeader, findRetryAfterMs, parseRateLimitMs } from './retry-after.ts';
 import type { Answer } from './transport.ts';
 
+/**
+ * Does a wait for a limit or after a fault, while others have the place of whoever asks; resolves when that has its place again.
+ * Undefined, and nothing is waited for, where too many wait already: the request then gives way.
+ */
+export type Aside = (wait: () => Promise<void>) => Promise<void> | undefined;
+
 /** One thing to ask for. */
 export interface Question<T> {
   /** The path, with `{document_id}` for an id: what errors and the memory of routes name. */
@@ -14,6 +20,8 @@ export interface Question<T> {
   token: string;
   /** Bulk unless said otherwise. */
   lane?: RequestLane | undefined;
+  /** Where whoever asks has a place that others need. */
+  aside?: Aside | undefined;
   /** Called as each attempt is sent, before its moment. */
   onSend?: (() => void) | undefined;
   /** Texts besides the token that no error may repeat. */

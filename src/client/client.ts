@@ -2,7 +2,7 @@ import { setTimeout as sleepFor } from 'node:timers/promises';
 import { resources } from '../../schema/index.ts';
 import { dayOfMicros } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
-import type { Question } from './answer.ts';
+import type { Aside, Question } from './answer.ts';
 import { isAskable, parseBaseUrl, parsePath } from './base-url.ts';
 import { ServiceError } from './error.ts';
 import { createGates, type Gates, type RequestLane } from './gate.ts';
@@ -15,6 +15,7 @@ import { createServiceClock, type ServiceClock } from './service-clock.ts';
 import { createTransport } from './transport.ts';
 import { explainUnreachable } from './unreachable.ts';
 
+export type { Aside } from './answer.ts';
 export type { RequestLane } from './gate.ts';
 export type { Page } from './pages.ts';
 export type { RequestClock, RequestMoments } from './request.ts';
@@ -73,6 +74,7 @@ export interface Client {
       from?: string | undefined;
       to?: string | undefined;
       lane?: RequestLane | undefined;
+      aside?: Aside | undefined;
       signal?: AbortSignal | undefined;
     },
   ): AsyncGenerator<Page, void, undefined>;
@@ -82,6 +84,7 @@ export interface Client {
     query: {
       token: string;
       lane?: RequestLane | undefined;
+      aside?: Aside | undefined;
       signal?: AbortSignal | undefined;
       /** Called as each attempt is sent, before its moment. */
       onSend?: (() => void) | undefined;
@@ -90,7 +93,13 @@ export interface Client {
   /** Whether the document route of a resource has ever answered 200 at this service: only then, or where 4.1 lists it, a 404 means gone. */
   hasDocumentRoute(resource: Pick<Resource, 'path'>): boolean;
   /** Reads heart rate; `from` and `to` are date-times with offset. */
-  heartRate(query: { token: string; from: string; to: string; signal?: AbortSignal | undefined }): AsyncGenerator<Page, void, undefined>;
+  heartRate(query: {
+    token: string;
+    from: string;
+    to: string;
+    aside?: Aside | undefined;
+    signal?: AbortSignal | undefined;
+  }): AsyncGenerator<Page, void, undefined>;
   /** Undefined where the service does not offer it. */
   personalInfo(token: string, signal?: AbortSignal): Promise<unknown>;
   /** Asks for one day of a base collection and throws what that gives: is the token dead, or does it lack one scope? */
@@ -182,7 +191,7 @@ export function createClient(options: ClientOptions): Client {
   }
 
   async function askOnce(
-    question: Pick<Question<Identified>, 'route' | 'path' | 'token' | 'lane' | 'onSend'>,
+    question: Pick<Question<Identified>, 'route' | 'path' | 'token' | 'lane' | 'aside' | 'onSend'>,
     signal: AbortSignal | undefined,
   ): Promise<Good<Identified>> {
     const read = reads.open(signal);
@@ -194,15 +203,15 @@ export function createClient(options: ClientOptions): Client {
   }
 
   return {
-    documents(resource, { token, from, to, lane, signal }) {
+    documents(resource, { token, from, to, lane, aside, signal }) {
       const parameters = { ...(from !== undefined && { start_date: from }), ...(to !== undefined && { end_date: to }) };
-      return stoppable(signal, stop => readPages({ route: `${COLLECTIONS}/${resource.path}`, parameters, token, lane }, stop));
+      return stoppable(signal, stop => readPages({ route: `${COLLECTIONS}/${resource.path}`, parameters, token, lane, aside }, stop));
     },
-    async document(resource, id, { token, lane, signal, onSend }) {
+    async document(resource, id, { token, lane, aside, signal, onSend }) {
       const route = documentRoute(resource);
       if (!isAskable(id)) throw new ServiceError('invalid_request', route, 'not asked: no document can have this identifier');
       const { value, ...moments } = await askOnce(
-        { route, path: `${COLLECTIONS}/${resource.path}/${encodeURIComponent(id)}`, token, lane, onSend },
+        { route, path: `${COLLECTIONS}/${resource.path}/${encodeURIComponent(id)}`, token, lane, aside, onSend },
         signal,
       );
       let open = true;

@@ -27,7 +27,7 @@ interface TokenGate {
 }
 
 /**
- * Makes the gates. A request that waits at a closed one keeps its place, so that at most so many ask again when it opens.
+ * Makes the gates. A request that waits for a closed one to open leaves its place and enters again: at most so many ask again when it opens.
  * @param options.reservedForLive places of each token that bulk requests leave free, but for one: a long page must not hold up an event
  */
 export function createGates(options: { requestsPerToken?: number; reservedForLive?: number; now: () => number }): Gates {

@@ -1,10 +1,18 @@
 import { heartRate } from '../../schema/heart-rate.ts';
+import type { Aside } from './answer.ts';
 import { ServiceError } from './error.ts';
 import type { Page, ReadPages } from './pages.ts';
 import type { RouteMemory } from './routes.ts';
 
+interface HeartRateQuery {
+  token: string;
+  from: string;
+  to: string;
+  aside?: Aside | undefined;
+}
+
 export interface HeartRateReader {
-  read(query: { token: string; from: string; to: string }, signal: AbortSignal): AsyncGenerator<Page, void, undefined>;
+  read(query: HeartRateQuery, signal: AbortSignal): AsyncGenerator<Page, void, undefined>;
   /** The path in use; undefined until it is known. */
   path(): string | undefined;
 }
@@ -46,20 +54,20 @@ export function createHeartRateReader(
     if (signal.aborted) throw new ServiceError('stopped', plainPath, 'stopped');
   }
 
-  async function* readAuto(query: { token: string; from: string; to: string }, signal: AbortSignal) {
+  async function* readAuto(query: HeartRateQuery, signal: AbortSignal) {
     const parameters = { start_datetime: query.from, end_datetime: query.to };
-    const { token } = query;
+    const { token, aside } = query;
     for (let isRepeated = false; hasPlain() || !isMissing(token); isRepeated = true) {
       if (isRepeated) await pause(signal);
       try {
-        yield* readPages({ route: plainPath, parameters, token }, signal);
+        yield* readPages({ route: plainPath, parameters, token, aside }, signal);
         return;
       } catch (error) {
         if (!(error instanceof ServiceError && error.kind === 'not_found') || hasPlain()) throw error;
         if (isRepeated) missingUntil.set(token, now() + BELIEVED_MS);
       }
     }
-    for await (const page of readPages({ route: sandboxPath, parameters, token }, signal)) {
+    for await (const page of readPages({ route: sandboxPath, parameters, token, aside }, signal)) {
       if (hasPlain()) {
         throw new ServiceError('unavailable', sandboxPath, `left, because ${plainPath} has answered meanwhile; to be read from there`);
       }
@@ -72,8 +80,8 @@ export function createHeartRateReader(
     return { read: readAuto, path: () => (hasPlain() ? plainPath : sandboxAnswered ? sandboxPath : undefined) };
   }
   return {
-    read: ({ token, from, to }, signal) =>
-      readPages({ route: setting, parameters: { start_datetime: from, end_datetime: to }, token }, signal),
+    read: ({ token, from, to, aside }, signal) =>
+      readPages({ route: setting, parameters: { start_datetime: from, end_datetime: to }, token, aside }, signal),
     path: () => setting,
   };
 }

@@ -1,3 +1,4 @@
+import type { Aside } from './answer.ts';
 import { ServiceError } from './error.ts';
 import type { RequestLane } from './gate.ts';
 import type { Ask, Good, RequestClock, RequestMoments } from './request.ts';
@@ -18,6 +19,7 @@ export interface Reading {
   parameters: Record<string, string>;
   token: string;
   lane?: RequestLane | undefined;
+  aside?: Aside | undefined;
 }
 
 export interface PageLimits {
@@ -45,6 +47,7 @@ export function createReadPages(ask: Ask, clock: RequestClock, routes: Pick<Rout
         path: withQuery(reading.route, nextToken === null ? parameters : { ...parameters, next_token: nextToken }),
         token: reading.token,
         lane: reading.lane,
+        aside: reading.aside,
         secrets: nextToken === null ? [] : [nextToken],
         accept: acceptEnvelope,
       },

@@ -93,64 +93,78 @@ export function createAsk(settings: RequestSettings): Ask {
     }
   }
 
-  async function askBehind<T>(pass: Pass, question: Question<T>, signal: AbortSignal): Promise<Good<T>> {
-    const { route } = question;
+  async function enter({ route, token, lane }: Question<unknown>, signal: AbortSignal): Promise<Pass> {
+    try {
+      return await gates.enter(token, signal, lane);
+    } catch (error) {
+      throw signal.aborted ? stopped(route) : error;
+    }
+  }
+
+  async function sleepThrough(ms: number, route: string, signal: AbortSignal): Promise<void> {
+    try {
+      await sleep(ms, signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+    if (signal.aborted) throw stopped(route);
+  }
+
+  return async <T>(question: Question<T>, signal: AbortSignal): Promise<Good<T>> => {
+    const { route, aside = wait => wait() } = question;
+    if (!/^[\x21-\x7e]+$/.test(question.token)) {
+      throw new ServiceError('unauthorized', route, 'not asked: the token is empty or holds characters that no header can carry');
+    }
+    let pass = await enter(question, signal);
     let waited = 0;
     let sleptUntil = Number.NEGATIVE_INFINITY;
     // A timer may fire a moment early; what was slept through is over all the same.
     const moment = () => Math.max(now(), sleptUntil);
     const wait = async (ms: number, reason: ServiceError) => {
       if (waited + ms > settings.maxWaitMs) throw reason;
-      waited += ms;
       const end = moment() + ms;
-      settings.onWait(ms);
-      try {
-        await sleep(ms, signal);
-      } catch (error) {
-        if (!signal.aborted) throw error;
+      const sleepNow = () => sleepThrough(ms, route, signal);
+      if (reason.retryAfterMs === undefined) {
+        settings.onWait(ms);
+        await sleepNow();
+      } else {
+        // The places are for asking: whoever stood in the row behind one that waits could not stand aside.
+        pass.leave();
+        const slept = aside(sleepNow);
+        if (!slept) throw reason;
+        settings.onWait(ms);
+        await slept;
+        pass = await enter(question, signal);
       }
-      if (signal.aborted) throw stopped(route);
+      waited += ms;
       sleptUntil = end;
     };
 
-    for (let retries = 0; ; ) {
-      const closedMs = pass.closedUntil() - moment();
-      if (closedMs > 0) {
-        const details = { status: 429, retryAfterMs: closedMs };
-        await wait(closedMs, new ServiceError('rate_limited', route, `asked to wait ${Math.ceil(closedMs / 1000)} s`, details));
-        continue;
-      }
-      if (signal.aborted) throw stopped(route);
-      const outcome = await attempt(question, signal);
-      if ('value' in outcome) return outcome;
-      const { error, tier } = outcome;
-      if (tier) {
-        pass.close(tier, moment() + error.retryAfterMs!);
-        continue;
-      }
-      if (!outcome.again) throw error;
-      if (retries === settings.retries) {
-        if (retries > 0) error.message += `, after ${retries + 1} attempts`;
-        throw error;
-      }
-      const backoffMs = FIRST_BACKOFF_MS * 2 ** retries * (0.5 + settings.random() / 2);
-      retries += 1;
-      await wait(Math.max(backoffMs, error.retryAfterMs ?? 0), error);
-    }
-  }
-
-  return async (question, signal) => {
-    if (!/^[\x21-\x7e]+$/.test(question.token)) {
-      throw new ServiceError('unauthorized', question.route, 'not asked: the token is empty or holds characters that no header can carry');
-    }
-    let pass: Pass;
     try {
-      pass = await gates.enter(question.token, signal, question.lane);
-    } catch (error) {
-      throw signal.aborted ? stopped(question.route) : error;
-    }
-    try {
-      return await askBehind(pass, question, signal);
+      for (let retries = 0; ; ) {
+        const closedMs = pass.closedUntil() - moment();
+        if (closedMs > 0) {
+          const details = { status: 429, retryAfterMs: closedMs };
+          await wait(closedMs, new ServiceError('rate_limited', route, `asked to wait ${Math.ceil(closedMs / 1000)} s`, details));
+          continue;
+        }
+        if (signal.aborted) throw stopped(route);
+        const outcome = await attempt(question, signal);
+        if ('value' in outcome) return outcome;
+        const { error, tier } = outcome;
+        if (tier) {
+          pass.close(tier, moment() + error.retryAfterMs!);
+          continue;
+        }
+        if (!outcome.again) throw error;
+        if (retries === settings.retries) {
+          if (retries > 0) error.message += `, after ${retries + 1} attempts`;
+          throw error;
+        }
+        const backoffMs = FIRST_BACKOFF_MS * 2 ** retries * (0.5 + settings.random() / 2);
+        retries += 1;
+        await wait(Math.max(backoffMs, error.retryAfterMs ?? 0), error);
+      }
     } finally {
       pass.leave();
     }
