@@ -9,6 +9,7 @@ import { measureBurst } from './rows/burst.ts';
 import { measureDisk } from './rows/disk.ts';
 import { measureLive } from './rows/live.ts';
 import { measureMemory } from './rows/memory.ts';
+import { measurePlanning } from './rows/planning.ts';
 import { measureQuestions } from './rows/questions.ts';
 import { measureSecondPass } from './rows/second-pass.ts';
 import { measureSnapshot } from './rows/snapshot.ts';
@@ -22,6 +23,7 @@ const ROWS: Record<string, (bench: Bench) => Promise<Row[]>> = {
   waiting: measureWaiting,
   'second-pass': measureSecondPass,
   memory: measureMemory,
+  planning: measurePlanning,
   disk: measureDisk,
   questions: measureQuestions,
   burst: measureBurst,
@@ -29,9 +31,29 @@ const ROWS: Record<string, (bench: Bench) => Promise<Row[]>> = {
   live: measureLive,
   snapshot: measureSnapshot,
 };
-const FULL = { rounds: 5, sizeRounds: 3, years: 20, manyYears: 100, waitingYears: 5, questionYears: 191, eventRounds: 3, eventSeconds: 60 };
+const FULL = {
+  rounds: 5,
+  sizeRounds: 3,
+  years: 20,
+  manyYears: 100,
+  waitingYears: 5,
+  questionYears: 191,
+  eventRounds: 3,
+  eventSeconds: 60,
+  planAccounts: 100,
+};
 /** To see that everything works. What a start costs weighs more here: ratios are no figures. */
-const QUICK = { rounds: 1, sizeRounds: 1, years: 4, manyYears: 20, waitingYears: 2, questionYears: 20, eventRounds: 1, eventSeconds: 10 };
+const QUICK = {
+  rounds: 1,
+  sizeRounds: 1,
+  years: 4,
+  manyYears: 20,
+  waitingYears: 2,
+  questionYears: 20,
+  eventRounds: 1,
+  eventSeconds: 10,
+  planAccounts: 10,
+};
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { quick: { type: 'boolean' }, rounds: { type: 'string' } } });
 const unknown = positionals.filter(name => !Object.hasOwn(ROWS, name));

@@ -14,6 +14,8 @@ export interface Bench {
   waitingYears: number;
   /** User-years of the samples that questions are asked over. */
   questionYears: number;
+  /** Whose years are planned. */
+  planAccounts: number;
   /** Of events. */
   eventRounds: number;
   /** How long events are sent, but for the burst, which has its own time. */

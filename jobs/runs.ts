@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { MICROS_PER_DAY } from '../schema/instant.ts';
 import { isDiskFull } from '../src/disk.ts';
 import { messageOf, RingneckError, TryLaterError } from '../src/errors.ts';
@@ -12,7 +12,7 @@ import type { Pipeline } from './pipeline.ts';
 import { RemovalBrake } from './removal-brake.ts';
 import { Run, type RunRequest } from './run.ts';
 import { Waits } from './waits.ts';
-import { type Coverage, type DayRange, type PlannedWindow, planDays, type Window, type WindowJob, windowEntry } from './windows.ts';
+import { type Coverage, type DayRange, type PlannedWindow, planDays, type WindowJob, windowEntry } from './windows.ts';
 
 /** The queue of windows to collect belongs to one warehouse: two of them may share a Redis. */
 export const collectQueue = async (warehouse: Pipeline['warehouse']): Promise<string> => `collect-${await warehouseId(warehouse)}`;
@@ -39,31 +39,36 @@ export async function planWindows(
   request: RunRequest,
   runId = '',
 ): Promise<{ windows: PlannedWindow[]; skipped: number }> {
-  const coverage = request.refresh ? new Map<string, Coverage[]>() : await readCoverage(warehouse, request);
   const parked = new Set((await listParkedCollections(warehouse)).map(({ userId, collection }) => `${userId}\n${collection}`));
   let skipped = 0;
-  const lists = request.users.map(userId => {
-    const windows: Window[] = [];
-    for (const collection of collections) {
-      if (!request.collections.includes(collection.name) || parked.has(`${userId}\n${collection.name}`)) continue;
-      const ranges = rangesOf(request, userId, collection.name);
-      if (collection.windowDays === undefined) {
-        if (ranges.length) windows.push({ userId, collection: collection.name, startAt: null, endAt: null });
+  const lists: PlannedWindow[][] = [];
+  for (const userId of request.users) {
+    // Years of many people are much to plan: events go between.
+    await setImmediate();
+    const coverage = request.refresh ? new Map<string, Coverage[]>() : await readCoverage(warehouse, userId, request);
+    const list: PlannedWindow[] = [];
+    const add = (collection: string, startAt: number | null, endAt: number | null) =>
+      list.push({ userId, collection, startAt, endAt, runId, number: 0 });
+    for (const { name, windowDays } of collections) {
+      if (!request.collections.includes(name) || parked.has(`${userId}\n${name}`)) continue;
+      const ranges = rangesOf(request, userId, name);
+      if (windowDays === undefined) {
+        if (ranges.length) add(name, null, null);
         continue;
       }
-      const settled = request.refresh ? undefined : { coverage: coverage.get(`${userId}\n${collection.name}`) ?? [], settledDays };
+      const settled = request.refresh ? undefined : { coverage: coverage.get(name) ?? [], settledDays };
       for (const range of ranges) {
-        const plan = planDays(range, collection.windowDays, settled);
+        const plan = planDays(range, windowDays, settled);
         skipped += plan.skipped;
-        for (const span of plan.spans) windows.push({ userId, collection: collection.name, ...span });
+        for (const { startAt, endAt } of plan.spans) add(name, startAt, endAt);
       }
     }
-    return windows;
-  });
+    lists.push(list);
+  }
   // One user's wait must not fill the workers: the queue takes a window of each in turn.
   const windows: PlannedWindow[] = [];
   for (let i = 0; lists.some(list => i < list.length); i++) {
-    for (const list of lists) if (list[i]) windows.push({ ...list[i]!, runId, number: windows.length });
+    for (const { [i]: window } of lists) if (window) windows.push(Object.assign(window, { number: windows.length }));
   }
   return { windows, skipped };
 }
@@ -71,17 +76,18 @@ export async function planWindows(
 const rangesOf = (request: RunRequest, userId: string, collection: string): readonly DayRange[] =>
   request.spans?.filter(span => span.userId === userId && span.collection === collection) ?? [request];
 
-async function readCoverage(warehouse: Pipeline['warehouse'], { from, to }: DayRange): Promise<Map<string, Coverage[]>> {
+/** What was read of an account, by collection. */
+async function readCoverage(warehouse: Pipeline['warehouse'], userId: string, { from, to }: DayRange): Promise<Map<string, Coverage[]>> {
   const rows = await warehouse.read(
-    `SELECT user_id, collection, start_at, end_at, coalesce(service_at, read_at) FROM sync.windows
-     WHERE outcome = 'complete' AND coalesce(service_at, read_at) IS NOT NULL AND start_at <= DATE '${to}' AND end_at > DATE '${from}'`,
+    `SELECT collection, start_at, end_at, coalesce(service_at, read_at) FROM sync.windows
+     WHERE user_id = ${quoteText(userId)} AND outcome = 'complete' AND coalesce(service_at, read_at) IS NOT NULL
+       AND start_at <= DATE '${to}' AND end_at > DATE '${from}'`,
   );
   const coverage = new Map<string, Coverage[]>();
-  for (const [userId, collection, startAt, endAt, readAt] of rows) {
-    const key = `${userId}\n${collection}`;
-    const list = coverage.get(key) ?? [];
+  for (const [collection, startAt, endAt, readAt] of rows) {
+    const list = coverage.get(collection as string) ?? [];
     list.push({ startAt: startAt as number, endAt: endAt as number, readAt: readAt as number });
-    coverage.set(key, list);
+    coverage.set(collection as string, list);
   }
   return coverage;
 }
@@ -99,7 +105,7 @@ const ANSWER_MS = 1_000;
 const DISK_MS = 3_000;
 
 /** So many rows of a plan are written at once. */
-const SLICE = 500;
+const SLICE = 250;
 
 /** How often a run is looked for that the ledger calls running and nobody works on. */
 const TAKE_UP_MS = 60_000;
@@ -353,8 +359,9 @@ export class Runs {
       endAt: endAt as number | null,
     }));
     // In the ledger they are planned again, whatever became of them before.
-    await this.#pipeline.warehouse.record(
-      windows.filter((_, i) => open[i]![4] !== null).map(window => windowEntry(window, { outcome: null })),
+    await this.#recordWindows(
+      windows.filter((_, i) => open[i]![4] !== null),
+      window => windowEntry(window, { outcome: null }),
     );
     const brake = new RemovalBrake(
       rows.map(([userId, collection, , , , removed]) => ({
