@@ -311,8 +311,8 @@ export class Runs {
     const { windows, skipped } = await planWindows(this.#pipeline, request, id);
     // A new run has no earlier rows to replace. The run comes last: one whose plan is not whole is none.
     await this.#recordWindows(windows, window => {
-      const { table, key, row } = windowEntry(window, { outcome: null });
-      return { table, row: { ...key, ...row } };
+      const { userId: user_id, collection, startAt: start_at, endAt: end_at } = window;
+      return { table: 'sync.windows', row: { run_id: id, user_id, collection, start_at, end_at } };
     });
     await this.#recordRun(id, request, 'running', this.#pipeline.now() * 1000, null);
     return this.#begin(id, request, { windows, skipped, alreadyDone: 0, brake: new RemovalBrake() });
