@@ -2,6 +2,7 @@ import { dataTypeOf } from '../schema/webhook.ts';
 import type { TheirSubscription } from '../src/client/subscriptions.ts';
 import type { WebhookSettings } from '../src/config.ts';
 import type { Warehouse } from '../src/warehouse/warehouse.ts';
+import { ARRIVED_AT } from './events/event-outcome.ts';
 import { listUnknownPersons, type UnknownPerson } from './events/unknown-person.ts';
 import { isoOf } from './status.ts';
 import { withoutQuery } from './subscriptions/callback-url.ts';
@@ -44,9 +45,12 @@ export async function reportWebhooks(
   const kinds = wanted === 'ensured' ? kindsOf(warehouse.mappings.map(({ resource }) => resource.dataType)) : [];
   const rows = kinds.flatMap(kind => known.get(keyOf(kind)) ?? []);
   const dayAgo = `make_timestamp(${Math.floor((now() - DAY_MS) * 1000)}::BIGINT)`;
-  const outcomes = await warehouse.read(`SELECT outcome, count(*) FROM sync.events WHERE received_at > ${dayAgo} GROUP BY 1 ORDER BY 1`);
+  // What is ahead of it was told by a clock that was wrong.
+  const atNow = `make_timestamp(${Math.ceil(now() * 1000)}::BIGINT)`;
+  const lastDay = `BETWEEN ${dayAgo} AND ${atNow}`;
+  const outcomes = await warehouse.read(`SELECT outcome, count(*) FROM sync.events WHERE ${ARRIVED_AT} ${lastDay} GROUP BY 1 ORDER BY 1`);
   const [counts] = await warehouse.read(
-    `SELECT (SELECT max(received_at) FROM sync.events), (SELECT count(*) FROM sync.missed_events WHERE missed_at > ${dayAgo})`,
+    `SELECT (SELECT max(${ARRIVED_AT}) FROM sync.events WHERE ${ARRIVED_AT} <= ${atNow}), (SELECT count(*) FROM sync.missed_events WHERE missed_at ${lastDay})`,
   );
   const [last, missed] = counts as [number | null, number];
   return {

@@ -672,10 +672,11 @@ CREATE TABLE "sync"."events" (
   user_id         VARCHAR,
   outcome         VARCHAR,
   reason          VARCHAR,
-  committed_at    TIMESTAMP
+  committed_at    TIMESTAMP,
+  settled_at      TIMESTAMP
 );
 COMMENT ON TABLE "sync"."events" IS 'The webhook events that were accepted, and what became of each (2.17)';
-COMMENT ON COLUMN "sync"."events"."received_at" IS 'When it was accepted, UTC; no two events share it';
+COMMENT ON COLUMN "sync"."events"."received_at" IS 'When it was accepted, UTC; no two events share it, so that it may be ahead of our clock';
 COMMENT ON COLUMN "sync"."events"."event_time" IS 'When the change happened, as the service says, UTC; null where that is unreadable';
 COMMENT ON COLUMN "sync"."events"."event_type" IS 'create, update, delete';
 COMMENT ON COLUMN "sync"."events"."data_type" IS 'The kind of data, as it came';
@@ -684,7 +685,8 @@ COMMENT ON COLUMN "sync"."events"."service_user_id" IS 'The service’s own id o
 COMMENT ON COLUMN "sync"."events"."user_id" IS 'The account, where known';
 COMMENT ON COLUMN "sync"."events"."outcome" IS 'stored, unchanged, removed, parked, unknown_user, unknown_type';
 COMMENT ON COLUMN "sync"."events"."reason" IS 'Why, where nothing was stored';
-COMMENT ON COLUMN "sync"."events"."committed_at" IS 'When its outcome was committed, UTC';
+COMMENT ON COLUMN "sync"."events"."committed_at" IS 'When its outcome was committed, UTC: its place in the order';
+COMMENT ON COLUMN "sync"."events"."settled_at" IS 'The same by our clock, UTC';
 
 CREATE TABLE "sync"."missed_events" (
   found_at       TIMESTAMP,
@@ -693,7 +695,8 @@ CREATE TABLE "sync"."missed_events" (
   collection     VARCHAR,
   id             VARCHAR,
   event_type     VARCHAR,
-  missed_at      TIMESTAMP
+  missed_at      TIMESTAMP,
+  noted_at       TIMESTAMP
 );
 COMMENT ON TABLE "sync"."missed_events" IS 'Changes that a sweep found and that no event had announced';
 COMMENT ON COLUMN "sync"."missed_events"."found_at" IS 'When the request that found the change was sent, UTC';
@@ -703,6 +706,7 @@ COMMENT ON COLUMN "sync"."missed_events"."collection" IS 'The collection: a tabl
 COMMENT ON COLUMN "sync"."missed_events"."id" IS 'Identifier of the document';
 COMMENT ON COLUMN "sync"."missed_events"."event_type" IS 'The event that should have come: create, update, delete';
 COMMENT ON COLUMN "sync"."missed_events"."missed_at" IS 'When it was given up, UTC; null while it may still come';
+COMMENT ON COLUMN "sync"."missed_events"."noted_at" IS 'When it was noted by our clock, UTC: from then on its event is waited for';
 
 CREATE TABLE "sync"."subscriptions" (
   event_type      VARCHAR,

@@ -2,6 +2,7 @@ import { findInstant } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
 import type { WebhookEvent } from '../../schema/webhook.ts';
 import type { LedgerEntry } from '../../src/warehouse/literals.ts';
+import type { Moments } from '../../src/warehouse/moments.ts';
 import type { Counts } from '../../src/warehouse/store-documents.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 
@@ -47,8 +48,19 @@ export interface EventInWork extends AcceptedEvent {
   isGone?: boolean;
 }
 
+/**
+ * When an event came, by our clock. Its place in the order may be ahead of that where the clock once was, but nothing comes after it was
+ * settled.
+ */
+export const ARRIVED_AT = 'least(received_at, coalesce(settled_at, received_at))';
+
 /** The ledger's row of an event. A job that runs twice replaces it. */
-export function eventEntry({ receivedAt, event }: AcceptedEvent, userId: string | null, settled: Settled, at: number): LedgerEntry {
+export function eventEntry(
+  { receivedAt, event }: AcceptedEvent,
+  userId: string | null,
+  settled: Settled,
+  moments: Pick<Moments, 'next' | 'wall'>,
+): LedgerEntry {
   return {
     table: 'sync.events',
     key: { received_at: receivedAt },
@@ -61,7 +73,8 @@ export function eventEntry({ receivedAt, event }: AcceptedEvent, userId: string 
       user_id: userId,
       outcome: settled.outcome,
       reason: settled.reason,
-      committed_at: at,
+      committed_at: moments.next(),
+      settled_at: moments.wall(),
     },
   };
 }
@@ -70,7 +83,7 @@ export function eventEntry({ receivedAt, event }: AcceptedEvent, userId: string 
 const entriesOf = (warehouse: Warehouse, events: readonly AcceptedEvent[], userId: string | null, settled: Settled): LedgerEntry[] =>
   events
     .filter(({ again }) => !again || settled.outcome === 'stored' || settled.outcome === 'removed')
-    .map(event => eventEntry(event, userId, settled, warehouse.moments.next()));
+    .map(event => eventEntry(event, userId, settled, warehouse.moments));
 
 /** Notes events for which nothing is stored. */
 export async function noteEvents(

@@ -1,6 +1,7 @@
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { type Account, listAccounts } from '../accounts.ts';
 import { isoOf } from '../status.ts';
+import { ARRIVED_AT } from './event-outcome.ts';
 
 /** Somebody of whom events tell, and whom no account is known to be. */
 export interface UnknownPerson {
@@ -13,7 +14,7 @@ export interface UnknownPerson {
 /** Those of whom events wait, the latest first. */
 export async function listUnknownPersons(warehouse: Pick<Warehouse, 'read'>): Promise<UnknownPerson[]> {
   const rows = await warehouse.read(
-    `SELECT service_user_id, count(*), max(received_at) FROM sync.events e
+    `SELECT service_user_id, count(*), max(${ARRIVED_AT}) FROM sync.events e
      WHERE outcome = 'unknown_user' AND NOT EXISTS (FROM sync.accounts a WHERE a.service_user_id = e.service_user_id)
      GROUP BY 1 ORDER BY 3 DESC, 1`,
   );

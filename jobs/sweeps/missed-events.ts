@@ -8,12 +8,15 @@ import { textList } from '../../src/warehouse/literals.ts';
 import type { DocumentChange } from '../../src/warehouse/store-documents.ts';
 import { qualified, quoteText } from '../../src/warehouse/tables.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { ARRIVED_AT } from '../events/event-outcome.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { keyOf, readSubscriptions, type SubscriptionRow } from '../subscriptions/subscription-rows.ts';
 import type { StoredDocument } from './removals.ts';
 
 /** A service sends an event again for about an hour (6.1): what has not come by then does not come. */
 const PATIENCE_MICROS = 70 * 60 * 1_000_000;
+/** Ahead of our clock by more than this is what was noted by a clock that was wrong. */
+const TOLERATED_MICROS = 60_000_000;
 
 export interface FoundChanges {
   resource: Resource;
@@ -31,11 +34,11 @@ export interface FoundChanges {
  * program read otherwise. What cannot be noted is only not counted.
  */
 export async function noteUnannounced(
-  { warehouse, log, serviceClock }: Pick<Pipeline, 'warehouse' | 'log' | 'serviceClock'>,
+  { warehouse, log, now, serviceClock }: Pick<Pipeline, 'warehouse' | 'log' | 'now' | 'serviceClock'>,
   found: FoundChanges,
 ): Promise<void> {
   try {
-    await warehouse.record(await listUnannounced(warehouse, found, serviceClock.now()));
+    await warehouse.record(await listUnannounced(warehouse, found, { nowMs: now(), serviceNowMs: serviceClock.now() }));
   } catch (error) {
     log.warn({ account: found.userId, collection: found.resource.name, reason: messageOf(error) }, 'changes without events not noted');
   }
@@ -44,7 +47,7 @@ export async function noteUnannounced(
 async function listUnannounced(
   warehouse: Warehouse,
   { resource, userId, foundAt, changes, removed }: FoundChanges,
-  serviceNowMs: number,
+  { nowMs, serviceNowMs }: { nowMs: number; serviceNowMs: number },
 ): Promise<LedgerEntry[]> {
   const active = activeSince(await readSubscriptions(warehouse));
   const sinceOf = (operation: Operation) => active.get(keyOf({ eventType: operation, dataType: resource.dataType }));
@@ -79,7 +82,7 @@ async function listUnannounced(
     const before = readBefore(day);
     if (before === undefined || before < declaredAt || before < sinceOf(operation)! || isGrowing(resource, day, serviceNowMs)) return [];
     const key = { user_id: userId, collection: resource.name, id, event_type: operation, found_at: foundAt };
-    return [{ table: 'sync.missed_events', key, row: { read_before_at: before, missed_at: null } }];
+    return [{ table: 'sync.missed_events', key, row: { read_before_at: before, missed_at: null, noted_at: nowMs * 1000 } }];
   });
 }
 
@@ -116,31 +119,43 @@ export async function judgeMissedEvents(
 ): Promise<void> {
   const nowMicros = now() * 1000;
   const rows = await warehouse.read(
-    `SELECT user_id, collection, id, event_type, found_at, read_before_at FROM sync.missed_events
-     WHERE missed_at IS NULL ${webhooks ? `AND found_at <= make_timestamp(${nowMicros - PATIENCE_MICROS}::BIGINT)` : ''}`,
+    `SELECT user_id, collection, id, event_type, found_at, read_before_at, coalesce(noted_at, found_at) FROM sync.missed_events
+     WHERE missed_at IS NULL`,
   );
-  if (!rows.length) return;
-  const changes = rows.map(([userId, collection, id, eventType, foundAt, readBefore]) => ({
+  const noted = rows.map(([userId, collection, id, eventType, foundAt, readBefore, notedAt]) => ({
     key: { user_id: userId as string, collection: collection as string, id: id as string, event_type: eventType as Operation },
     foundAt: foundAt as number,
     readBefore: readBefore as number,
+    notedAt: notedAt as number,
   }));
+  const changes = noted.filter(({ notedAt }) => !webhooks || notedAt <= nowMicros - PATIENCE_MICROS);
+  const ahead = webhooks ? noted.filter(({ notedAt }) => notedAt > nowMicros + TOLERATED_MICROS) : [];
+  const anew = ahead.map(
+    ({ key, foundAt, readBefore }): LedgerEntry => ({
+      table: 'sync.missed_events',
+      key: { ...key, found_at: foundAt },
+      row: { read_before_at: readBefore, missed_at: null, noted_at: nowMicros },
+    }),
+  );
+  await warehouse.record(anew);
+  if (!changes.length) return;
   const active = activeSince(await readSubscriptions(warehouse));
   const arrivals = await readArrivals(
     warehouse,
     changes.map(({ key }) => key.id),
   );
   const counts = new Map<string, MissedEvents>();
-  const entries = changes.map(({ key, foundAt, readBefore }): LedgerEntry => {
+  const entries = changes.map(({ key, foundAt, readBefore, notedAt }): LedgerEntry => {
     const dataType = collections.find(({ name }) => name === key.collection)?.dataType;
     const since = dataType === undefined ? undefined : active.get(keyOf({ eventType: key.event_type, dataType }));
     const subscribed = since !== undefined && since <= readBefore;
-    const came = arrivals.get(`${dataType}\n${key.id}`)?.some(at => at > readBefore && at <= foundAt + PATIENCE_MICROS) ?? false;
+    const came =
+      arrivals.get(`${dataType}\n${key.id}`)?.some(({ at, byClock }) => at > readBefore && byClock <= notedAt + PATIENCE_MICROS) ?? false;
     const place = { table: 'sync.missed_events', key: { ...key, found_at: foundAt } };
     if (!webhooks || !subscribed || came) return place;
     const name = `${key.user_id}\n${key.collection}`;
     counts.set(name, { user: key.user_id, collection: key.collection, count: (counts.get(name)?.count ?? 0) + 1 });
-    return { ...place, row: { read_before_at: readBefore, missed_at: nowMicros } };
+    return { ...place, row: { read_before_at: readBefore, missed_at: nowMicros, noted_at: notedAt } };
   });
   await warehouse.record(entries);
   if (!counts.size) return;
@@ -150,17 +165,24 @@ export async function judgeMissedEvents(
   for (const one of counts.values()) onMissed?.(one);
 }
 
+/** An event's place in the order, and when it came by our clock. */
+interface Arrival {
+  at: number;
+  byClock: number;
+}
+
 /** When events came for these documents, by kind of data and identifier. */
-async function readArrivals(warehouse: Warehouse, ids: readonly string[]): Promise<Map<string, number[]>> {
+async function readArrivals(warehouse: Warehouse, ids: readonly string[]): Promise<Map<string, Arrival[]>> {
   const rows = await warehouse.read(
-    `SELECT data_type, object_id, received_at FROM sync.events WHERE object_id IN (${textList(new Set(ids))})`,
+    `SELECT data_type, object_id, received_at, ${ARRIVED_AT} FROM sync.events WHERE object_id IN (${textList(new Set(ids))})`,
   );
-  const arrivals = new Map<string, number[]>();
-  for (const [dataType, id, receivedAt] of rows) {
+  const arrivals = new Map<string, Arrival[]>();
+  for (const [dataType, id, receivedAt, byClock] of rows) {
+    const arrival = { at: receivedAt as number, byClock: byClock as number };
     const key = `${dataTypeOf(dataType as string)}\n${id}`;
     const list = arrivals.get(key);
-    if (list) list.push(receivedAt as number);
-    else arrivals.set(key, [receivedAt as number]);
+    if (list) list.push(arrival);
+    else arrivals.set(key, [arrival]);
   }
   return arrivals;
 }

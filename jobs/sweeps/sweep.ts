@@ -1,3 +1,4 @@
+import { addDays } from '../../schema/instant.ts';
 import { messageOf, TryLaterError } from '../../src/errors.ts';
 import { TooLate, withinTime } from '../../src/within-time.ts';
 import { listAccounts, shownAccount } from '../accounts.ts';
@@ -33,6 +34,9 @@ export async function startSweep(pipeline: Pipeline, { kind, days, acceptDeletio
   return { run: await pipeline.runs.start(request), skipped };
 }
 
+/** How far before the last days a backfill may have ended that they follow. */
+const REACH_DAYS = 30;
+
 /**
  * From where the last days are read: from further back where more of them have gone by since the last time, because nobody was here or
  * the service's clock runs fast.
@@ -42,16 +46,16 @@ async function findReach(
   { from, to }: DayRange,
   { users = [], collections: chosen = collections.map(({ name }) => name) }: Pick<SweepRange, 'users' | 'collections'>,
 ): Promise<string> {
-  const rows = await warehouse.read(
-    `SELECT request::VARCHAR FROM sync.runs WHERE kind IN ('sweep', 'nightly') AND state <> 'stopped' ORDER BY started_at DESC`,
-  );
-  for (const [text] of rows) {
-    const { to: reached, ...last } = JSON.parse(text as string) as Partial<RunRequest>;
-    const isSame = chosen.every(name => last.collections?.includes(name)) && users.every(user => last.users?.includes(user));
-    // One beyond the calendar is of another clock.
-    if (isSame && reached && reached <= to) return reached < from ? reached : from;
-  }
-  return from;
+  const rows = await warehouse.read(`SELECT request::VARCHAR FROM sync.runs WHERE state <> 'stopped'`);
+  const earliest = addDays(from, -REACH_DAYS);
+  const last = rows
+    .map(([text]) => JSON.parse(text as string) as Partial<RunRequest>)
+    .filter(run => !run.spans && chosen.every(name => run.collections?.includes(name)) && users.every(user => run.users?.includes(user)))
+    // A backfill that ends far back was meant to; what ends beyond the calendar is of another clock.
+    .flatMap(({ kind, to: reached }) => (reached && reached <= to && (kind !== 'backfill' || reached >= earliest) ? [reached] : []))
+    .sort()
+    .at(-1);
+  return last && last < from ? last : from;
 }
 
 /** How long a reading of everything keeps the next one from its turn. */

@@ -102,7 +102,7 @@ const SYNC: readonly Table[] = [
     name: 'sync.events',
     comment: 'The webhook events that were accepted, and what became of each (2.17)',
     columns: [
-      column('received_at', 'TIMESTAMP', 'When it was accepted, UTC; no two events share it'),
+      column('received_at', 'TIMESTAMP', 'When it was accepted, UTC; no two events share it, so that it may be ahead of our clock'),
       column('event_time', 'TIMESTAMP', 'When the change happened, as the service says, UTC; null where that is unreadable'),
       column('event_type', 'VARCHAR', 'create, update, delete'),
       column('data_type', 'VARCHAR', 'The kind of data, as it came'),
@@ -111,7 +111,8 @@ const SYNC: readonly Table[] = [
       column('user_id', 'VARCHAR', 'The account, where known'),
       column('outcome', 'VARCHAR', 'stored, unchanged, removed, parked, unknown_user, unknown_type'),
       column('reason', 'VARCHAR', 'Why, where nothing was stored'),
-      column('committed_at', 'TIMESTAMP', 'When its outcome was committed, UTC'),
+      column('committed_at', 'TIMESTAMP', 'When its outcome was committed, UTC: its place in the order'),
+      column('settled_at', 'TIMESTAMP', 'The same by our clock, UTC'),
     ],
   },
   {
@@ -125,6 +126,7 @@ const SYNC: readonly Table[] = [
       column('id', 'VARCHAR', 'Identifier of the document'),
       column('event_type', 'VARCHAR', 'The event that should have come: create, update, delete'),
       column('missed_at', 'TIMESTAMP', 'When it was given up, UTC; null while it may still come'),
+      column('noted_at', 'TIMESTAMP', 'When it was noted by our clock, UTC: from then on its event is waited for'),
     ],
   },
   {

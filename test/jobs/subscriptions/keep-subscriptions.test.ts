@@ -97,13 +97,19 @@ test('closing in the middle of a round keeps what was made', async () => {
 test('status counts the events of a day by outcome, and hides the callback’s query', async () => {
   const settings = { webhooks: { ...CLIENT, callbackUrl: CALLBACK, secrets: [CLIENT.clientSecret] } satisfies WebhookSettings };
   const micros = (text: string) => Date.parse(text) * 1000;
-  const event = (at: string, outcome: string) => ({ table: 'sync.events', row: { received_at: micros(at), outcome } });
+  const event = (at: string, outcome: string, settledAt?: string) => ({
+    table: 'sync.events',
+    row: { received_at: micros(at), outcome, settled_at: settledAt === undefined ? null : micros(settledAt) },
+  });
   const missed = (at: string | null) => ({ table: 'sync.missed_events', row: { missed_at: at === null ? null : micros(at) } });
   await warehouse.record([
     event('2025-05-30T23:59:00Z', 'stored'),
     event('2025-05-31T10:00:00Z', 'stored'),
     event('2025-05-31T11:00:00Z', 'stored'),
     event('2025-05-31T12:00:00Z', 'parked'),
+    // Accepted while the order was ahead of the clock; settled days ago, and by a clock that was wrong.
+    event('2025-07-31T12:00:00Z', 'unchanged', '2025-05-29T12:00:00Z'),
+    event('2025-07-31T12:00:01Z', 'removed', '2025-07-31T12:00:01Z'),
     missed('2025-05-31T12:00:00Z'),
     missed('2025-05-29T12:00:00Z'),
     missed(null),

@@ -91,6 +91,7 @@ test('a change that no event announced is noted at once, counted after 70 minute
     id: 'night',
     event_type: 'update',
     missed_at: null,
+    noted_at: '2025-03-10 12:00:00',
   };
   expect(await noted(warehouse)).toEqual([row]);
   expect(await judge(69)).toEqual([]);
@@ -197,4 +198,35 @@ test('of a removed document the day is the one it had', async () => {
   await find('sleep_time', [{ id: 'unknown', operation: 'delete' }], { removedDay: '2025-02-27' });
   expect(await warehouse.read('SELECT id, event_type FROM sync.missed_events')).toEqual([['gone', 'delete']]);
   expect(await judge(90)).toEqual([{ user: 'ada', collection: 'sleep_time', count: 1 }]);
+});
+
+test('what was noted after the order ran ahead of the clock, or by a clock that was ahead, is judged 70 minutes later by a right one', async () => {
+  const { warehouse, judge, find } = await setUp();
+  const DAYS = 60 * 1440;
+  // The order is two months ahead of the clock, which is right again.
+  await find('sleep_time', night, { foundAt: FOUND + DAYS * MINUTE });
+  expect(await judge(69)).toEqual([]);
+  expect(await judge(70)).toEqual([{ user: 'ada', collection: 'sleep_time', count: 1 }]);
+
+  // The clock itself was ahead when it was noted.
+  const key = { user_id: 'ada', collection: 'daily_stress', id: 'calm', event_type: 'update', found_at: FOUND + DAYS * MINUTE };
+  const row = { read_before_at: BEFORE, missed_at: null, noted_at: FOUND + DAYS * MINUTE };
+  await warehouse.record([{ table: 'sync.missed_events', key, row }]);
+  expect(await judge(100)).toEqual([]);
+  expect(await judge(169)).toEqual([]);
+  expect(await judge(170)).toEqual([{ user: 'ada', collection: 'daily_stress', count: 1 }]);
+});
+
+test('an event whose place in the order is ahead of the clock came when it was settled, at the latest', async () => {
+  const { warehouse, judge, find } = await setUp();
+  await find('sleep_time', night);
+  await warehouse.record([
+    {
+      table: 'sync.events',
+      key: { received_at: FOUND + 60 * 1440 * MINUTE },
+      row: { event_type: 'update', data_type: 'sleep_time', object_id: 'night', outcome: 'stored', settled_at: FOUND + 5 * MINUTE },
+    },
+  ]);
+  expect(await judge(70)).toEqual([]);
+  expect(await noted(warehouse)).toEqual([]);
 });
