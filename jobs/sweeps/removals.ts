@@ -1,4 +1,5 @@
 import type { Resource } from '../../schema/resource.ts';
+import { isAskable } from '../../src/client/base-url.ts';
 import type { Aside } from '../../src/client/client.ts';
 import { ServiceError } from '../../src/client/error.ts';
 import type { Counts } from '../../src/warehouse/store-documents.ts';
@@ -63,36 +64,49 @@ export type Verdict =
  * @throws ServiceError when the confirmation gets no clear answer: then nothing is known to be gone
  */
 export async function findRemoved(absence: Absence): Promise<Verdict> {
-  const { resource, days, read, before, acceptDeletions, share, pipeline } = absence;
+  const { days, read, before, acceptDeletions, share } = absence;
   if (before.every(id => read.ids.has(id))) return { removed: [] };
   const { absent, stored } = await readAbsent(absence);
   if (!absent.length) return { removed: [] };
-  const hasRoute = hasTrustedRoute(pipeline.client, resource) || (await tryRoute(absence));
-  if (!hasRoute && !days) return { removed: [] };
+  const { named, unnamed } = await splitByRoute(absence, absent);
+  const candidates = named.length + unnamed.length;
+  if (!candidates) return { removed: [] };
   if (!acceptDeletions) {
-    if (isTooMany(absent.length, stored)) {
-      return { suspicious: `${absent.length} of ${stored} stored documents are missing from the answer; ${ACCEPT}` };
+    if (isTooMany(candidates, stored)) {
+      return { suspicious: `${candidates} of ${stored} stored documents are missing from the answer; ${ACCEPT}` };
     }
-    if (!hasRoute && !read.documents) return { suspicious: `an empty answer over ${absent.length} stored documents; ${ACCEPT}` };
-    if (!hasRoute && !(await isSecondProof(absence, absent))) return { suspicious: FIRST_PROOF };
-    if (!(await share.take(absent.length, days && 'day'))) return { suspicious: TOO_MANY_IN_RUN };
+    if (unnamed.length && !read.documents) return { suspicious: `an empty answer over ${unnamed.length} stored documents; ${ACCEPT}` };
+    if (unnamed.length && !(await isSecondProof(absence, unnamed))) return { suspicious: FIRST_PROOF };
+    if (!(await share.take(candidates, days && 'day'))) return { suspicious: TOO_MANY_IN_RUN };
   }
   try {
-    const removed = hasRoute
-      ? await confirmByDocument(absence, absent)
-      : acceptDeletions
-        ? await confirmByReading(absence, absent)
-        : absent;
+    const removed = named.length ? await confirmByDocument(absence, named) : [];
+    if (unnamed.length) removed.push(...(acceptDeletions ? await confirmByReading(absence, unnamed) : unnamed));
     share.keep(removed.length);
-    return { removed, absentFrom: hasRoute ? undefined : days };
+    return { removed, absentFrom: unnamed.length ? days : undefined };
   } catch (error) {
     throw asUnclear(error);
   }
 }
 
+interface Absent {
+  /** Those that a document route tells of one by one. */
+  named: StoredDocument[];
+  /** Those of which only their absence tells; none where documents belong to no day. */
+  unnamed: StoredDocument[];
+}
+
+async function splitByRoute(absence: Absence, absent: readonly StoredDocument[]): Promise<Absent> {
+  const { pipeline, resource, days } = absence;
+  const askable = absent.filter(({ id }) => isAskable(id));
+  const hasRoute = askable.length > 0 && (hasTrustedRoute(pipeline.client, resource) || (await tryRoute(absence)));
+  const named = hasRoute ? askable : [];
+  return { named, unnamed: days ? absent.filter(document => !named.includes(document)) : [] };
+}
+
 /** Whether the service has the document route, as a document that has just come shows: by it those that are missing can be asked for. */
 async function tryRoute({ pipeline: { client }, resource, token, signal, aside, read, onAnswer }: Absence): Promise<boolean> {
-  const [present] = read.ids;
+  const present = [...read.ids].find(isAskable);
   if (present === undefined) return false;
   read.requests++;
   try {

@@ -190,6 +190,19 @@ test('the clock is compared with the service’s', async () => {
   expect(await clock(NOON + 400_000, 300, null)).toBe('warn clock: our clock is 399 s away from the service’s');
 });
 
+test.each([
+  [401, 'application/json', '{"detail":"Unauthorized"}', 'ok service: URL answers'],
+  [404, 'application/problem+json', '{"title":"Not found"}', 'ok service: URL answers'],
+  [200, 'application/json', '{"id":"user-1"}', 'ok service: URL answers'],
+  [200, 'text/html', '<html>welcome to our network</html>', 'fail service: URL answers 200, but not in the form of the service'],
+  [401, 'text/html', '<html>sign in</html>', 'fail service: URL answers 401, but not in the form of the service'],
+  [403, 'text/html', '<html>blocked</html>', 'fail service: URL answers 403, but not in the form of the service'],
+  [404, 'application/json', '{"ok":false}', 'fail service: URL answers 404, but not in the form of the service'],
+])('a %i of %s with %s', async (status, type, body, expected) => {
+  const url = await serve((_, response) => response.writeHead(status, { 'content-type': type }).end(body));
+  expect(said(await examineService({ serviceUrl: url, webhooks: null, signatureWindow: 300 }))[0]).toBe(expected.replace('URL', url));
+});
+
 test('a service that redirects, is in trouble or is not there', async () => {
   const options = { webhooks: null, signatureWindow: 300 };
   const moved = await serve((_, response) => response.writeHead(301, { location: 'https://example.org' }).end());

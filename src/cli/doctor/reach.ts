@@ -1,16 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { withoutQuery } from '../../../jobs/subscriptions/callback-url.ts';
+import { findRefusal } from '../../client/refusal.ts';
 import type { Settings, WebhookSettings } from '../../config.ts';
 import { messageOf } from '../../errors.ts';
 import { formatSpan } from './clock.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 const ANSWER_MS = 10_000;
-const MAX_BYTES = 4_096;
+const MAX_BYTES = 65_536;
 const CLOCK_WARN_MS = 30_000;
 /** So far off is a service with a time of its own, or a machine whose clock was never set. */
 const OTHER_TIME_MS = 3_600_000;
 const OTHER_TIME = 'a sandbox may stand at another time: then nothing; else set the machine’s clock (NTP), or events are refused';
+
+const ELSEWHERE = 'is RINGNECK_SERVICE_URL right (no /v2 at its end), and does a proxy, a firewall or a sign-in page stand between?';
 
 interface Reached {
   status: number;
@@ -52,7 +55,7 @@ export async function examineService(
     const mend = 'is it running, is RINGNECK_SERVICE_URL right, does a firewall or proxy stand between?';
     return [fail('service', `${serviceUrl} gives no answer (${reasonOf(error)})`, mend)];
   }
-  const findings = [statusFinding(serviceUrl, reached.status)];
+  const findings = [statusFinding(serviceUrl, reached)];
   const theirs = Date.parse(reached.headers.get('date') ?? '');
   if (Number.isNaN(theirs)) return [...findings, ok('clock', 'the service shows no clock to compare with')];
   // Theirs is cut to whole seconds, and was read at some moment in between.
@@ -70,12 +73,22 @@ export async function examineService(
   return [...findings, ok('clock', off < 1_000 ? 'our clock agrees with the service’s' : said)];
 }
 
-/** Without a token it refuses: that is an answer. */
-function statusFinding(serviceUrl: string, status: number): Finding {
+function isObjectWithId(text: string): boolean {
+  try {
+    return typeof (JSON.parse(text) as { id?: unknown } | null)?.id === 'string';
+  } catch {
+    return false;
+  }
+}
+
+/** Without a token it refuses, which is an answer where it has the service's own form: what stands before it may refuse too. */
+function statusFinding(serviceUrl: string, { status, headers, text: body }: Reached): Finding {
   const said = `${serviceUrl} answers ${status}`;
   if (status >= 500) return fail('service', said, 'the service, or a proxy before it, is in trouble: try again later');
   if (status >= 300 && status < 400)
     return fail('service', `${said}, a redirect, which is not followed`, 'set RINGNECK_SERVICE_URL to the final address');
+  const isTheirs = status < 300 ? isObjectWithId(body) : findRefusal({ status, headers: Object.fromEntries(headers), body });
+  if (!isTheirs) return fail('service', `${said}, but not in the form of the service`, ELSEWHERE);
   return ok('service', `${serviceUrl} answers`);
 }
 

@@ -113,6 +113,28 @@ test('where there is no document route only a reading minutes later confirms', a
   expect(service.listAskedDocuments()).toEqual(['session/session-2', 'session/session-2', 'session/session-2']);
 });
 
+test.each(['.', '..'])(
+  'a document called %s, which no route can tell of, is gone after a second reading, and those beside it by their route',
+  async id => {
+    const { service, house, clock } = await setUp('daily_stress');
+    service.withDocumentRoute('daily_stress');
+    service.documents.set('daily_stress', [{ ...stress(1), id }, stress(2), stress(3)]);
+    await read(house, 'daily_stress');
+    service.documents.set('daily_stress', [{ ...stress(4), id: id === '.' ? '..' : '.' }, stress(3)]);
+    const inMarch = { from: '2025-03-01', to: '2025-03-20' };
+    expect(await read(house, 'daily_stress', inMarch)).toMatchObject({
+      state: 'failed',
+      removed: 0,
+      failures: [{ kind: 'suspicious', message: MISSING }],
+    });
+    expect(await house.read('SELECT kind, object_id FROM sync.suspicions')).toEqual([['missing', id]]);
+    clock.ms += 300_000;
+    expect(await read(house, 'daily_stress', inMarch)).toMatchObject({ state: 'complete', removed: 2 });
+    expect((await house.read('SELECT id FROM daily_stress ORDER BY day')).flat()).toEqual(['stress-3', id === '.' ? '..' : '.']);
+    expect(service.listAskedDocuments()).toEqual(['daily_stress/stress-2']);
+  },
+);
+
 test('one that turned up between two readings is missing for the first time again', async () => {
   const { service, house, clock } = await setUp('session');
   const all = [session(1), session(2)];
