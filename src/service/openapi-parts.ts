@@ -14,8 +14,16 @@ const query = (name: string, description: string, schema: Json): Json => ({ name
 /** Every parameter, by its name (4.1 to 4.3). */
 export const parameters: Record<string, Json> = {
   document_id: { name: 'document_id', in: 'path', required: true, description: 'Identifier of the document.', schema: { type: 'string' } },
-  start_date: query('start_date', 'First day; the day before the end when omitted. A date-time counts as its date.', dateOrMoment),
-  end_date: query('end_date', 'Last day; today (UTC) when omitted. A date-time counts as its date.', dateOrMoment),
+  start_date: query(
+    'start_date',
+    'First day; the day before the end when omitted. A date-time is compared with the moment at which a document begins. A + must be sent as %2B.',
+    dateOrMoment,
+  ),
+  end_date: query(
+    'end_date',
+    'Last day; today (UTC) when omitted. A date-time is compared with the moment at which a document begins, and counted in. A + must be sent as %2B.',
+    dateOrMoment,
+  ),
   start_datetime: query(
     'start_datetime',
     'Start of the range, counted in; a day before the end when omitted. A date is its midnight in UTC. A + must be sent as %2B.',

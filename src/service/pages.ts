@@ -1,5 +1,6 @@
-import { addDays, findInstant } from '../../schema/instant.ts';
+import { findInstant } from '../../schema/instant.ts';
 import type { Resource, WireDocument } from '../../schema/resource.ts';
+import { createIsWithin, daysOf } from './document-range.ts';
 import { type PageRequest, parseNextToken, type TokenOwner, writeNextToken } from './next-token.ts';
 import { completeDays, completeMoments, parseDays, parseMoments, type Query } from './query.ts';
 import type { CollectionRoute } from './routes.ts';
@@ -31,10 +32,7 @@ export async function readCollection(maker: PageMaker, route: CollectionRoute, u
   const page: PageRequest<string, DocumentPosition> = given.nextToken
     ? parseNextToken(maker.tokenKey, owner, given.nextToken, given)
     : { ...(resource.dated ? completeDays(given, maker.clock()) : {}), fields: given.fields };
-  const from = page.start;
-  const to = page.end && lastDay(resource, page.end, maker.settings);
-  const list = async (after: DocumentPosition | undefined, limit: number): Promise<WireDocument[]> =>
-    from && to && from > to ? [] : maker.source.list(userId, resource, { from, to, after, limit });
+  const list = createList(maker, userId, resource, page);
   const choose = chooseFields(page.fields, ['id', 'day']);
 
   if (!route.paged) {
@@ -70,9 +68,29 @@ export async function readHeartRate(maker: PageMaker, userId: string, query: Que
   };
 }
 
-/** The last day that counts. Activity, sleep and session leave the end day out, as live services were measured to do. */
-function lastDay(resource: Resource, end: string, settings: ServiceSettings): string {
-  return resource.endDay === 'excluded' && !settings.inclusiveEnd ? addDays(end, -1) : end;
+type List = (after: DocumentPosition | undefined, limit: number) => Promise<WireDocument[]>;
+
+/** What lies in the range, in the order of the source; fewer than `limit` are the last. */
+function createList(
+  { source, settings }: PageMaker,
+  userId: string,
+  resource: Resource,
+  { start, end }: PageRequest<string, unknown>,
+): List {
+  if (start === undefined || end === undefined) return (after, limit) => source.list(userId, resource, { after, limit });
+  const days = daysOf(resource, { start, end }, settings.inclusiveEnd);
+  const isWithin = createIsWithin({ start, end });
+  return async (after, limit) => {
+    const found: WireDocument[] = [];
+    let more = days.from <= days.to;
+    for (let last = after; more && found.length < limit; ) {
+      const read = await source.list(userId, resource, { ...days, after: last, limit });
+      found.push(...read.filter(isWithin));
+      more = read.length === limit;
+      if (more) last = positionOf(read.at(-1)!);
+    }
+    return found.slice(0, limit);
+  };
 }
 
 /** One more than a page holds is read, so that the last page is known as such. */

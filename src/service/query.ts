@@ -1,4 +1,5 @@
-import { addDays, findDayNumber, findInstant, formatInstant, MICROS_PER_DAY } from '../../schema/instant.ts';
+import { addDays, findDayNumber, findInstant, formatInstant, type Instant, MICROS_PER_DAY } from '../../schema/instant.ts';
+import type { DocumentRange } from './document-range.ts';
 import { type Issue, Problem } from './problem.ts';
 
 /** A query string as parsed: a repeated parameter is an array. */
@@ -13,10 +14,12 @@ export interface GivenRange<Bound> {
 }
 
 const MAX_HEART_RATE_DAYS = 30;
+/** There is no year 0. */
+const FIRST_DAY = '0001-01-01';
 
 /** Reads the parameters of a collection that are named in `parameters`. Throws 422 with every parameter that is wrong. */
 export function parseDays(query: Query, parameters: readonly string[]): GivenRange<string> {
-  return parseRange(query, parameters, 'start_date', 'end_date', findDay, {
+  return parseRange(query, parameters, 'start_date', 'end_date', findBound, {
     type: 'date_parsing',
     msg: 'Input should be a date, YYYY-MM-DD, or an ISO 8601 date-time',
   });
@@ -30,12 +33,27 @@ export function parseMoments(query: Query): GivenRange<number> {
   });
 }
 
-/** The first and the last day asked for: the end is today (UTC) when omitted, the start the day before the end. Throws 400 when reversed. */
-export function completeDays(given: GivenRange<string>, now: Date): { start: string; end: string } {
+/**
+ * The range asked for, its ends days or date-times: the end is today (UTC) when omitted, the start the day before the end.
+ * Throws 400 when reversed.
+ */
+export function completeDays(given: GivenRange<string>, now: Date): DocumentRange {
   const end = given.end ?? now.toISOString().slice(0, 10);
-  const start = given.start ?? addDays(end, -1);
-  if (start > end) throw new Problem(400, `Start date ${start} is after end date ${end}.`);
+  const start = given.start ?? dayBefore(end);
+  if (isReversed(start, end)) throw new Problem(400, `Start date ${start} is after end date ${end}.`);
   return { start, end };
+}
+
+function dayBefore(end: string): string {
+  const instant = findInstant(end);
+  const start = instant ? formatInstant({ ...instant, micros: instant.micros - MICROS_PER_DAY }) : addDays(end, -1);
+  return start < FIRST_DAY ? FIRST_DAY : start;
+}
+
+/** A day is compared with a date-time by the date that this is written with. */
+function isReversed(start: string, end: string): boolean {
+  const [first, last] = [findInstant(start), findInstant(end)];
+  return first && last ? first.micros > last.micros : start.slice(0, 10) > end.slice(0, 10);
 }
 
 /** The moments asked for: the last 24 hours when omitted. Throws 400 when reversed or longer than 30 days. */
@@ -81,18 +99,21 @@ function readFields(text: string | undefined): string[] | undefined {
   return known.length > 0 ? known : undefined;
 }
 
-/** A date-time counts as the date it is written with, so here it needs no offset. */
-function findDay(text: string): string | undefined {
-  const dated = findDayNumber(text) !== undefined || findInstant(text) || findInstant(`${text}Z`);
-  return dated ? text.slice(0, 10) : undefined;
+function findBound(text: string): string | undefined {
+  if (findDayNumber(text) !== undefined) return text;
+  const instant = findMoment(text);
+  return instant && formatInstant(instant);
 }
 
 function findMicros(text: string): number | undefined {
   const day = findDayNumber(text);
-  if (day !== undefined) return day * MICROS_PER_DAY;
-  // Clients write a blank for the T, and leave the offset out.
+  return day === undefined ? findMoment(text)?.micros : day * MICROS_PER_DAY;
+}
+
+/** Clients write a blank for the T, and leave the offset out. */
+function findMoment(text: string): Instant | undefined {
   const written = text.replace(/^(\d{4}-\d\d-\d\d) /, '$1T');
-  return (findInstant(written) ?? findInstant(`${written}Z`))?.micros;
+  return findInstant(written) ?? findInstant(`${written}Z`);
 }
 
 /** The usual mistake by name: an unescaped `+` arrives as a blank (4.3). */

@@ -43,15 +43,90 @@ test('the end is today (UTC) when omitted, the start the day before the end', as
   expect(days((await get(at('daily_spo2', 'end_date=2025-03-08'))).body)).toEqual(['2025-03-07', '2025-03-08']);
 });
 
-test('a date-time counts as the date it is written with', async () => {
-  const { get } = await startService({ ada });
+const dated = (field: string, ...documents: [day: string, at: string][]) =>
+  documents.map(([day, at], i) => ({ id: `${i}`, day, [field]: at }));
+
+test.each([
+  ['sleep', 'bedtime_start'],
+  ['session', 'start_datetime'],
+  ['daily_activity', 'timestamp'],
+  ['daily_sleep', 'timestamp'],
+])('a date-time is compared with the instant of each document of %s, its %s, whatever the offsets', async (name, field) => {
+  const documents = dated(
+    field,
+    ['2025-03-08', '2025-03-07T22:59:59.999+01:00'],
+    ['2025-03-08', '2025-03-07T23:00:00.000+01:00'],
+    ['2025-03-08', '2025-03-08T11:30:00.000+13:00'],
+    ['2025-03-09', '2025-03-08T04:00:00.000-08:00'],
+    ['2025-03-09', '2025-03-08T04:00:00.001-08:00'],
+  );
+  const { get } = await startService({ ada: { documents: { [name]: documents } } });
+  const ids = async (query: string) => (await get(at(name, query))).body.data.map(({ id }: { id: string }) => id);
   for (const [start, end] of [
-    ['2025-03-08T23:59:59-11:00', '2025-03-09T00:30:00%2B13:00'],
-    ['2025-03-08T00:00:00Z', '2025-03-09T00:00:00.000Z'],
-    ['2025-03-08T22:00', '2025-03-09T01:00:00'],
+    ['2025-03-07T22:00:00Z', '2025-03-08T12:00:00Z'],
+    ['2025-03-07T11:00:00-11:00', '2025-03-09T01:00:00%2B13:00'],
+    ['2025-03-07T22:00', '2025-03-08 12:00:00'],
   ])
-    expect(days((await get(at('daily_spo2', `start_date=${start}&end_date=${end}`))).body)).toEqual(['2025-03-08', '2025-03-09']);
+    expect(await ids(`start_date=${start}&end_date=${end}`)).toEqual(['1', '2', '3']);
+  expect(await ids('start_date=2025-03-07T22:00:00Z&end_date=2025-03-10')).toEqual(['1', '2', '3', '4']);
+  expect(await ids('start_date=2025-03-08&end_date=2025-03-08T12:00:00Z')).toEqual(['0', '1', '2', '3']);
 });
+
+test('a document without a moment has the midnight of its day, local where it says how far that is from UTC', async () => {
+  const bedtime = (day: string, day_tz: number) => ({ id: day, day, optimal_bedtime: { day_tz, start_offset: 0, end_offset: 0 } });
+  const { get } = await startService({
+    ada: { documents: { daily_spo2: ofDays(), sleep_time: [bedtime('2025-03-08', 3600), bedtime('2025-03-09', -3600)] } },
+  });
+  const read = async (name: string, query: string) => days((await get(at(name, query))).body);
+  expect(await read('daily_spo2', 'start_date=2025-03-08T00:00:00Z&end_date=2025-03-09T00:00:00Z')).toEqual(['2025-03-08', '2025-03-09']);
+  expect(await read('daily_spo2', 'start_date=2025-03-08T00:00:01Z&end_date=2025-03-09T23:59:59Z')).toEqual(['2025-03-09']);
+  expect(await read('sleep_time', 'start_date=2025-03-07T23:00:00Z&end_date=2025-03-09T00:59:59Z')).toEqual(['2025-03-08']);
+  expect(await read('sleep_time', 'start_date=2025-03-07T23:00:01Z&end_date=2025-03-09T01:00:00Z')).toEqual(['2025-03-09']);
+});
+
+test('the start is 24 hours before an end that is a date-time; a range of two moments may be reversed within a day', async () => {
+  const documents = dated('bedtime_start', ['2025-03-09', '2025-03-08T22:00:00Z'], ['2025-03-09', '2025-03-09T13:00:00Z']);
+  const { get } = await startService({ ada: { documents: { sleep: documents } } });
+  const ids = async (query: string) => (await get(at('sleep', query))).body.data.map(({ id }: { id: string }) => id);
+  expect(await ids('end_date=2025-03-09T22:00:00Z')).toEqual(['0', '1']);
+  expect(await ids('end_date=2025-03-09T22:00:01Z')).toEqual(['1']);
+  const reversed = await get(at('sleep', 'start_date=2025-03-09T13:00:01Z&end_date=2025-03-09T14:00:00%2B01:00'));
+  expect([reversed.status, reversed.body]).toEqual([
+    400,
+    { detail: 'Start date 2025-03-09T13:00:01.000+00:00 is after end date 2025-03-09T14:00:00.000+01:00.' },
+  ]);
+});
+
+test('pages of a range of moments are full, and lose and repeat nothing', async () => {
+  const hours = ['01', '03', '05', '07', '09', '11', '13', '15', '17', '19', '21', '23'];
+  const documents = dated('start_datetime', ...hours.map((hour): [string, string] => ['2025-03-09', `2025-03-09T${hour}:00:00Z`]));
+  const { get } = await startService(
+    { ada: { documents: { session: documents.map((one, i) => ({ ...one, id: 'lkjihgfedcba'[i]! })) } } },
+    { pageSize: 2 },
+  );
+  const query = 'start_date=2025-03-09T04:00:00Z&end_date=2025-03-09T14:00:00Z&fields=id';
+  const pages: string[][] = [];
+  for (let token: string | null = ''; token !== null; ) {
+    const { body } = await get(at('session', token ? `${query}&next_token=${token}` : query));
+    pages.push(body.data.map(({ id }: { id: string }) => id));
+    token = body.next_token;
+  }
+  expect(pages).toEqual([['f', 'g'], ['h', 'i'], ['j']]);
+});
+
+test.each(['0001-01-01T00:00:00%2B14:00', '9999-12-31T23:59:59-14:00'])(
+  'the moment %s, at the edge of what can be written, is answered',
+  async text => {
+    const { get } = await startService({ ada });
+    for (const query of [
+      `start_date=${text}&end_date=${text}`,
+      `start_date=0001-01-01&end_date=${text}`,
+      `end_date=${text}`,
+      `start_date=${text}`,
+    ])
+      expect([200, 400]).toContain((await get(at('daily_spo2', query))).status);
+  },
+);
 
 test('no span is too long for a collection', async () => {
   const { get } = await startService({ ada });

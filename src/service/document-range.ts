@@ -1,0 +1,49 @@
+import { addDays, findDayNumber, findInstant, MICROS_PER_DAY } from '../../schema/instant.ts';
+import type { Resource, WireDocument } from '../../schema/resource.ts';
+
+/** A range of documents: its ends are days, or date-times as `formatInstant` writes them. */
+export interface DocumentRange {
+  start: string;
+  end: string;
+}
+
+/** A night begins the day before its own, and a clock is up to a day away from UTC. */
+const MARGIN_DAYS = 3;
+
+/** The days among which everything of a range lies, both counted in. An end that is a day is left out of some kinds, as live services do. */
+export function daysOf(resource: Resource, { start, end }: DocumentRange, inclusiveEnd: boolean): { from: string; to: string } {
+  const leftOut = resource.endDay === 'excluded' && !inclusiveEnd;
+  return {
+    from: isMoment(start) ? shift(start.slice(0, 10), -MARGIN_DAYS) : start,
+    to: isMoment(end) ? shift(end.slice(0, 10), MARGIN_DAYS) : leftOut ? addDays(end, -1) : end,
+  };
+}
+
+/** Whether a document among those days lies in the range: the ends that are date-times are compared with its own instant, and counted in. */
+export function createIsWithin({ start, end }: DocumentRange): (document: WireDocument) => boolean {
+  const [first, last] = [findInstant(start)?.micros, findInstant(end)?.micros];
+  if (first === undefined && last === undefined) return () => true;
+  return document => {
+    const micros = ownMicros(document);
+    return (first === undefined || micros >= first) && (last === undefined || micros <= last);
+  };
+}
+
+/** Where a document begins, else the midnight of its day: local where the document tells how far that is from UTC. */
+function ownMicros({ bedtime_start, start_datetime, timestamp, day, optimal_bedtime }: WireDocument): number {
+  for (const text of [bedtime_start, start_datetime, timestamp]) {
+    const instant = typeof text === 'string' ? findInstant(text) : undefined;
+    if (instant) return instant.micros;
+  }
+  const offset = (optimal_bedtime as { day_tz?: unknown } | null | undefined)?.day_tz;
+  return (findDayNumber(String(day)) ?? Number.NaN) * MICROS_PER_DAY - (typeof offset === 'number' ? offset * 1_000_000 : 0);
+}
+
+const isMoment = (bound: string) => bound.length > 10;
+
+/** Stays among the days that can be written. */
+function shift(day: string, count: number): string {
+  const moved = addDays(day, count);
+  if (count < 0) return moved < '0001-01-01' || moved > day ? '0001-01-01' : moved;
+  return moved < day ? '9999-12-31' : moved;
+}
