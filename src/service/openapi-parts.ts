@@ -9,7 +9,14 @@ const dateOrMoment = {
   ],
 };
 
-const query = (name: string, description: string, schema: Json): Json => ({ name, in: 'query', required: false, description, schema });
+const query = (name: string, description: string, schema: Json, example?: string): Json => ({
+  name,
+  in: 'query',
+  required: false,
+  description,
+  schema,
+  ...(example ? { example } : {}),
+});
 
 /** Every parameter, by its name (4.1 to 4.3). */
 export const parameters: Record<string, Json> = {
@@ -18,28 +25,37 @@ export const parameters: Record<string, Json> = {
     'start_date',
     'First day; the day before the end when omitted. A date-time is compared with the moment at which a document begins. A + must be sent as %2B.',
     dateOrMoment,
+    '2025-03-01',
   ),
   end_date: query(
     'end_date',
     'Last day; today (UTC) when omitted. A date-time is compared with the moment at which a document begins, and counted in. A + must be sent as %2B.',
     dateOrMoment,
+    '2025-03-08',
   ),
   start_datetime: query(
     'start_datetime',
     'Start of the range, counted in; a day before the end when omitted. A date is its midnight in UTC. A + must be sent as %2B.',
     dateOrMoment,
+    '2025-03-01T00:00:00+01:00',
   ),
   end_datetime: query(
     'end_datetime',
     'End of the range, left out; now when omitted. At most 30 days after the start. A + must be sent as %2B.',
     dateOrMoment,
+    '2025-03-02T00:00:00+01:00',
   ),
   next_token: query('next_token', 'Value of the same name in the answer before, alone or with the same other parameters.', {
     type: 'string',
   }),
-  fields: query('fields', 'Comma-separated names of the fields to include beside those that always come; all when omitted.', {
-    type: 'string',
-  }),
+  fields: query(
+    'fields',
+    'Comma-separated names of the fields to include beside those that always come; all when omitted.',
+    {
+      type: 'string',
+    },
+    'day,score,bpm',
+  ),
 };
 
 /** The bodies of errors. */
@@ -79,6 +95,7 @@ export const errorResponses: Record<string, Json> = {
   }),
   403: failure('Forbidden: the subscription of the user has expired; data is unavailable.'),
   404: failure('Not found: the user has no such document.'),
+  413: failure('Content too large: no route of these takes a body.'),
   422: failure('Validation error.', undefined, 'HTTPValidationError'),
   429: failure('Rate limit exceeded.', {
     'Retry-After': header('Whole seconds until requests are taken again.', 'integer'),
@@ -87,7 +104,9 @@ export const errorResponses: Record<string, Json> = {
     'X-RateLimit-Reset': header('End of the window, seconds since the epoch.', 'integer'),
     'X-RateLimit-Tier': header('Which limit was exceeded: token or application.', 'string'),
   }),
+  431: failure('Header fields too large: request line and headers hold more than 16 kB.'),
   500: failure('Internal error.'),
+  503: failure('Service unavailable: the answer took too long.'),
 };
 
 /** Beyond the specification: who the user is. `id` is the user_id of webhook events. */

@@ -16,7 +16,12 @@ export function describeService(options: RouteOptions & { webhooks?: boolean }):
       { ...schemaOf(resource.document), description: `${resource.summary} (${resource.paragraph})` },
     ]),
   );
+  for (const { resource } of routes.filter(isNarrowing)) {
+    const always = resource.dated ? ['id', 'day'] : ['id'];
+    schemas[itemName(resource.path)] = itemOf(schemas[schemaName(resource.path)] as Json, always);
+  }
   schemas.HeartRateRow = { ...schemaOf(heartRate.row), description: `${heartRate.summary} (${heartRate.paragraph})` };
+  schemas.HeartRateItem = itemOf(schemas.HeartRateRow as Json, ['timestamp']);
   if (routes.some(route => route.kind === 'personal_info')) schemas.PersonalInfo = personalInfo;
 
   return {
@@ -30,7 +35,7 @@ export function describeService(options: RouteOptions & { webhooks?: boolean }):
     servers: [{ url: '/' }],
     security: [{ accessToken: [] }],
     paths: {
-      ...Object.fromEntries(routes.map(route => [route.path, { get: describeRoute(route) }])),
+      ...Object.fromEntries(routes.map(route => [route.path, { get: describeRoute(route, routes) }])),
       ...(webhooks ? describeSubscriptions(specificationOnly) : {}),
     },
     ...(webhooks ? { webhooks: { event: describeEvent } } : {}),
@@ -59,18 +64,39 @@ function schemaOf(document: Parameters<typeof jsonSchema>[0]): Json {
   return schema;
 }
 
-function describeRoute(route: Route): Json {
-  const errors = [400, 401, 403, ...(route.kind === 'document' || route.kind === 'personal_info' ? [404] : []), 422, 429, 500];
+function describeRoute(route: Route, routes: readonly Route[]): Json {
+  const errors = [
+    400,
+    401,
+    403,
+    ...(route.kind === 'document' || route.kind === 'personal_info' ? [404] : []),
+    413,
+    422,
+    429,
+    431,
+    500,
+    503,
+  ];
   return {
-    operationId: `get${route.path.replaceAll(/[^A-Za-z0-9]+(.)/g, (_, letter: string) => letter.toUpperCase()).replace('}', '')}`,
+    operationId: operationOf(route),
     tags: [tagOf(route)],
     ...describeKind(route),
     responses: {
-      200: { description: 'Found', content: { 'application/json': { schema: answerOf(route) } } },
+      200: { description: 'Found', content: { 'application/json': { schema: answerOf(route) } }, ...linksOf(route, routes) },
       ...Object.fromEntries(errors.map(status => [status, { $ref: `#/components/responses/${status}` }])),
     },
     ...(route.extension ? { 'x-extension': true } : {}),
   };
+}
+
+const operationOf = ({ path }: Route) =>
+  `get${path.replaceAll(/[^A-Za-z0-9]+(.)/g, (_, letter: string) => letter.toUpperCase()).replace('}', '')}`;
+
+/** Where the documents of a collection can be had one by one. */
+function linksOf(route: Route, routes: readonly Route[]): Json {
+  const document = route.kind === 'collection' && routes.find(({ path }) => path === `${route.path}/{document_id}`);
+  if (!document) return {};
+  return { links: { document: { operationId: operationOf(document), parameters: { document_id: '$response.body#/data/0/id' } } } };
 }
 
 const tagOf = (route: Route) => ('resource' in route ? route.resource.name : route.kind);
@@ -91,12 +117,24 @@ function describeEndDay({ resource }: CollectionRoute): Json {
 
 function answerOf(route: Route): Json {
   if (route.kind === 'personal_info') return { $ref: '#/components/schemas/PersonalInfo' };
-  if (route.kind === 'heart_rate') return envelope('HeartRateRow', true);
+  if (route.kind === 'heart_rate') return envelope('HeartRateItem', true);
   const name = schemaName(route.resource.path);
-  return route.kind === 'document' ? { $ref: `#/components/schemas/${name}` } : envelope(name, route.paged);
+  if (route.kind === 'document') return { $ref: `#/components/schemas/${name}` };
+  return envelope(isNarrowing(route) ? itemName(route.resource.path) : name, route.paged);
 }
 
-/** Section 2.16. Documents narrowed by `fields` lack required keys, so the items are described as they come without it. */
+const isNarrowing = (route: Route): route is CollectionRoute => route.kind === 'collection' && route.parameters.includes('fields');
+
+const itemName = (path: string) => `${schemaName(path)}Item`;
+
+/** As it comes in an answer that `fields` may have narrowed (4.2). */
+const itemOf = (schema: Json, always: readonly string[]): Json => ({
+  ...schema,
+  description: `${schema.description} Where fields are named, those and what always comes.`,
+  required: always,
+});
+
+/** Section 2.16. */
 function envelope(name: string, paged: boolean): Json {
   return {
     type: 'object',

@@ -68,7 +68,7 @@ test('fields carry their descriptions, units and types', () => {
 test('errors are described with their bodies and headers', () => {
   const { paths, components } = describe();
   const { responses } = paths['/v2/usercollection/sleep'].get;
-  expect(Object.keys(responses)).toEqual(['200', '400', '401', '403', '422', '429', '500']);
+  expect(Object.keys(responses)).toEqual(['200', '400', '401', '403', '413', '422', '429', '431', '500', '503']);
   expect(Object.keys(paths['/v2/usercollection/sleep/{document_id}'].get.responses)).toContain('404');
   expect(Object.keys(components.responses[429].headers)).toEqual([
     'Retry-After',
@@ -78,6 +78,28 @@ test('errors are described with their bodies and headers', () => {
     'X-RateLimit-Tier',
   ]);
   expect(components.responses[422].content['application/json'].schema.$ref).toBe('#/components/schemas/HTTPValidationError');
+});
+
+test('where fields narrow an answer, only what always comes is required of it; of a single document all is', () => {
+  const { paths, components } = describe();
+  const answer = (path: string) => paths[`/v2/usercollection/${path}`].get.responses[200].content['application/json'].schema;
+  const itemsOf = (path: string) => components.schemas[answer(path).properties.data.items.$ref.replace('#/components/schemas/', '')];
+  expect(itemsOf('sleep').required).toEqual(['id', 'day']);
+  expect(itemsOf('ring_configuration').required).toEqual(['id']);
+  expect(itemsOf('heartrate').required).toEqual(['timestamp']);
+  expect(itemsOf('sleep').properties).toEqual(components.schemas.Sleep.properties);
+  expect(answer('sleep/{document_id}')).toEqual({ $ref: '#/components/schemas/Sleep' });
+  const asSpecified = describe(true).paths['/v2/usercollection/daily_resilience'].get.responses[200].content['application/json'].schema;
+  expect(asSpecified.properties.data.items).toEqual({ $ref: '#/components/schemas/DailyResilience' });
+});
+
+test('every answer that may come of a large body or header is described, of webhooks too', () => {
+  const { paths } = describeService({ resources, heartRate, webhooks: true }) as {
+    paths: Record<string, Record<string, { responses: object }>>;
+  };
+  for (const operations of Object.values(paths))
+    for (const { responses } of Object.values(operations))
+      expect(Object.keys(responses)).toEqual(expect.arrayContaining(['413', '431', '500']));
 });
 
 test('with specificationOnly the envelopes and parameters are those of the specification', () => {

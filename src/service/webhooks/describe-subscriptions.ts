@@ -83,19 +83,34 @@ const OPERATIONS: Record<SubscriptionRoute['kind'], Operation> = {
 };
 
 const ERRORS: Record<number, Json> = {
+  400: problem('Client exception: the path cannot be decoded.'),
   401: problem('Unauthorized: id or secret of the client is missing or wrong.'),
   404: problem('Not found: the client has no such subscription; one that was cancelled or has expired is unknown.'),
   409: problem('There is a subscription for this operation and kind of data.'),
+  413: problem('Content too large.'),
   415: problem('The body is not said to be JSON.'),
   422: problem('Validation error, also when the callback did not pass its verification.', 'HTTPValidationError'),
+  431: problem('Header fields too large: request line and headers hold more than 16 kB.'),
+  500: problem('Internal error.'),
+  503: problem('Service unavailable: the answer took too long.'),
 };
+
+/** What any of these routes may answer. */
+const COMMON = [400, 401, 413, 431, 500, 503];
+
+const operationOf = (kind: SubscriptionRoute['kind']) => `${kind}WebhookSubscription${kind === 'list' ? 's' : ''}`;
 
 function describeRoute({ kind, path, extension }: SubscriptionRoute, specificationOnly: boolean): Json {
   const { summary, description, body, status, answer, errors: all } = OPERATIONS[kind];
   // As 4.4 has it, a conflict is a validation error.
   const errors = all.filter(error => !(specificationOnly && error === 409));
+  const links = Object.fromEntries(
+    listSubscriptionRoutes(specificationOnly)
+      .filter(route => route.path.includes('{id}'))
+      .map(route => [route.kind, { operationId: operationOf(route.kind), parameters: { id: '$response.body#/id' } }]),
+  );
   return {
-    operationId: `${kind}WebhookSubscription${kind === 'list' ? 's' : ''}`,
+    operationId: operationOf(kind),
     tags: ['webhook'],
     summary,
     ...(description ? { description } : {}),
@@ -109,8 +124,8 @@ function describeRoute({ kind, path, extension }: SubscriptionRoute, specificati
       : {}),
     ...(body ? { requestBody: { required: true, ...json(refer(body)) } } : {}),
     responses: {
-      [status]: answer ? { description: 'Done', ...json(answer) } : { description: 'Done' },
-      ...Object.fromEntries([401, ...errors].map(error => [error, ERRORS[error]])),
+      [status]: { description: 'Done', ...(answer ? json(answer) : {}), ...(kind === 'create' ? { links } : {}) },
+      ...Object.fromEntries([...COMMON, ...errors].map(error => [error, ERRORS[error]])),
     },
     ...(extension ? { 'x-extension': true } : {}),
   };

@@ -6,7 +6,7 @@ import { type Issue, Problem } from '../problem.ts';
 const dataTypes = [...DATA_TYPES, 'activity'] as const;
 const isDataType = (name: string): boolean => (DATA_TYPES as readonly string[]).includes(dataTypeOf(name));
 
-const callbackUrl = z.string().min(1).meta({ description: 'Receives verification and events' });
+const callbackUrl = z.string().min(1).meta({ description: 'Receives verification and events', format: 'uri' });
 const verificationToken = z
   .string()
   .min(1)
