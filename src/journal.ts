@@ -72,6 +72,8 @@ export function openJournal(folder: string, { notesSettled = false, fileBytes = 
   const segments: Segment[] = [];
   let lastNumber = 0;
   let current: { segment: Segment; file: FileHandle; size: number } | undefined;
+  /** What is appended next goes into it: it stays though it holds nothing yet, also while the disk makes it. */
+  let head: Segment | undefined;
   let reading: { path: string; file: number } | undefined;
   let waiting: Line[] = [];
   let writing: Promise<void> | undefined;
@@ -123,7 +125,7 @@ export function openJournal(folder: string, { notesSettled = false, fileBytes = 
     for (let i = 0; i < segments.length; ) {
       const segment = segments[i]!;
       if (segment.open > 0 && notesSettled) return;
-      if (segment.open > 0 || segment === current?.segment) i++;
+      if (segment.open > 0 || segment === head) i++;
       else {
         rmSync(segment.path, { force: true });
         segments.splice(i, 1);
@@ -142,6 +144,7 @@ export function openJournal(folder: string, { notesSettled = false, fileBytes = 
     if (current && current.size < fileBytes) return current;
     await leaveFile();
     const segment = newSegment();
+    head = segment;
     current = { segment, file: await open(segment.path, 'wx', 0o600), size: 0 };
     syncFolder(folder);
     return current;
@@ -150,6 +153,7 @@ export function openJournal(folder: string, { notesSettled = false, fileBytes = 
   async function leaveFile(): Promise<void> {
     const file = current?.file;
     current = undefined;
+    head = undefined;
     await file?.close();
     removeSettled();
   }
@@ -237,6 +241,10 @@ export function openJournal(folder: string, { notesSettled = false, fileBytes = 
       const kept = [...entries].map(([key, entry]) => ({ key, text: read(entry) })).filter(({ key, text }) => keep(key, text));
       const old = segments.splice(0);
       entries.clear();
+      // It is removed below: what is appended next must not go into it.
+      current?.file.close().catch(() => undefined);
+      current = undefined;
+      head = undefined;
       if (kept.length) {
         const segment = newSegment();
         const lines = kept.map(lineOf);

@@ -129,6 +129,37 @@ test('where it notes itself what is settled, that is known when it is opened aga
   expect(readdirSync(folder)).toEqual([]);
 });
 
+test('a file that is just being made is kept, though the last of what was before it is settled meanwhile', async () => {
+  const folder = newFolder();
+  const before = openJournal(folder, { notesSettled: true });
+  await before.append('a', '1');
+  await before.append('b', '2');
+  await before.close();
+  const journal = openJournal(folder, { notesSettled: true });
+  journal.settle('a');
+  // Its note goes into a new file, which the disk has not made yet when these have passed.
+  for (let n = 0; n < 10; n++) await Promise.resolve();
+  journal.settle('b');
+  await journal.append('c', '3');
+  expect(journal.find('c')).toBe('3');
+  await journal.close();
+  expect(held(folder)).toEqual([['c', '3']]);
+});
+
+test('what is appended after it was written anew is kept', async () => {
+  const folder = newFolder();
+  const journal = openJournal(folder);
+  await journal.append('a', '1');
+  await journal.append('b', '2');
+  journal.rewrite(key => key === 'a');
+  await journal.append('c', '3');
+  await journal.close();
+  expect(held(folder)).toEqual([
+    ['a', '1'],
+    ['c', '3'],
+  ]);
+});
+
 test('when it cannot be written its caller is told, and the next that can be is', async () => {
   const folder = newFolder();
   const journal = openJournal(folder, { fileBytes: 1 });
