@@ -105,7 +105,7 @@ const ANSWER_MS = 1_000;
 const DISK_MS = 3_000;
 
 /** So many rows of a plan are written at once. */
-const SLICE = 250;
+const SLICE = 100;
 
 /** How often a run is looked for that the ledger calls running and nobody works on. */
 const TAKE_UP_MS = 60_000;

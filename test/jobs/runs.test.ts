@@ -363,7 +363,7 @@ test('what is left of a plan that was not brought to its end is no run, and leav
   const long = { from: '2000-01-01', to: '2024-12-31', collections: ['heart_rate'] };
   await expect(pipeline.runs.start(request(long))).rejects.toThrow('killed');
   warehouse.record = write;
-  expect(await rows(warehouse, 'SELECT count(*) AS n FROM sync.windows')).toEqual([{ n: 250 }]);
+  expect(await rows(warehouse, 'SELECT count(*) AS n FROM sync.windows')).toEqual([{ n: 100 }]);
   expect(await rows(warehouse, 'SELECT count(*) AS n FROM sync.runs')).toEqual([{ n: 0 }]);
   const next = await pipelineOf(warehouse, START);
   expect(await rows(warehouse, 'SELECT count(*) AS n FROM sync.windows')).toEqual([{ n: 0 }]);
