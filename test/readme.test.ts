@@ -74,5 +74,6 @@ test('every test that CHOICES.md names exists', () => {
   const named = rows.map(row => /\| "([^|]+)" \|$/.exec(row)?.[1]);
   expect(rows.length).toBeGreaterThan(25);
   expect(named.filter(name => name === undefined)).toEqual([]);
-  expect(named.filter(name => !sources.includes(name!))).toEqual([]);
+  // Whole names: a part of one may be that of another test.
+  expect(named.filter(name => !["'", '`', '"'].some(quote => sources.includes(`${quote}${name}${quote}`)))).toEqual([]);
 });

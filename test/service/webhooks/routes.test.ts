@@ -364,7 +364,17 @@ test('it describes every operation, and marks those that 4.4 does not list', () 
   expect(operations(describe(true))).toEqual(operations(describe()).filter(line => !line.endsWith('+')));
   const { post } = describe().paths['/v2/webhook/subscription'];
   expect(Object.keys(post.responses)).toEqual(['201', '400', '401', '409', '413', '415', '422', '431', '500', '503']);
-  expect(Object.keys(describe(true).paths['/v2/webhook/subscription'].post.responses)).toEqual(['201', '401', '415', '422']);
+  expect(Object.keys(describe(true).paths['/v2/webhook/subscription'].post.responses)).toEqual([
+    '201',
+    '400',
+    '401',
+    '413',
+    '415',
+    '422',
+    '431',
+    '500',
+    '503',
+  ]);
   expect(describe().components.schemas.NewWebhookSubscription.required).toEqual([
     'callback_url',
     'verification_token',
