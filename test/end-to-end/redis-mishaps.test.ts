@@ -19,5 +19,5 @@ describe.skipIf(!hasRedis)('Redis is lost, restored, failed over, read-only or f
     const redis = await startRedis();
     onTestFinished(() => redis.remove());
     await eventRound(folder, redis, 1, 4);
-  });
+  }, 400_000);
 });
