@@ -69,10 +69,10 @@ export function createAccept(
 
 /** Keeps the events of the inbox in the queue, whatever becomes of it. */
 export function enqueueEvents(
-  { inbox, queues, log }: { inbox: Journal; queues: Pick<Queues, 'addAll' | 'counts' | 'generation'>; log: Log },
+  { inbox, queues, log }: { inbox: Journal; queues: Pick<Queues, 'addAll' | 'ids'>; log: Log },
   queue: string,
 ): QueueFilling {
-  return fillQueue({ journal: inbox, queues, queue, jobOf: eventJob, log });
+  return fillQueue({ journal: inbox, queues, queue, idOf: jobIdOf, jobOf: eventJob, log });
 }
 
 function eventJob(key: string, event: string): NewJob {

@@ -1,4 +1,5 @@
 import { DelayedError, type Job } from 'bullmq';
+import { ServiceError } from '../src/client/error.ts';
 import { isDiskFull } from '../src/disk.ts';
 import { detailOf, messageOf } from '../src/errors.ts';
 import { QueueUnavailable } from '../src/queue/queues.ts';
@@ -167,7 +168,12 @@ async function confirmNotOffered(
   if (waitMs > 0) return delay(job, lock, waitMs);
   const token = pipeline.tokens.find(window.userId);
   if (token === undefined) throw notFound;
-  const offers = client.hasAnswered() || (await run.notFounds.askOffers(() => offersAnything(pipeline, token)));
+  // A gateway whose service is away answers 404 to all, and in JSON.
+  const offers = await run.notFounds.askOffers(() => offersAnything(pipeline, token));
+  if (!offers && client.hasAnswered()) {
+    const route = notFound instanceof ServiceError ? notFound.route : window.collection;
+    throw new ServiceError('unavailable', route, 'answered 404, and so does everything that has answered before');
+  }
   if (!offers) return run.fail(window, 'wrong_address', askForAddress(client.address, window.userId));
   const collection = pipeline.collections.find(({ name }) => name === window.collection);
   if (collection?.collectNotOffered) return collectWindow(pipeline, run, window, token, places, 'collectNotOffered');

@@ -231,10 +231,10 @@ async function readNamed(
 
 /** Exact windows, not widened; their rows are replaced once, after the last page. */
 async function collectHeartRate({ userId, startAt, endAt }: Window, context: CollectContext): Promise<WindowResult> {
-  const { warehouse, serviceClock } = context.pipeline;
+  const { warehouse, serviceClock, now } = context.pipeline;
   const from = startAt!;
-  // What is measured after the request cannot be in its answer, and must not be taken for absent.
-  const to = Math.min(endAt!, Math.floor(serviceClock.now() * 1000));
+  // What is measured after the request cannot be in its answer, and must not be taken for absent. The Date of an answer may be that of a cache.
+  const to = Math.min(endAt!, Math.floor(Math.max(serviceClock.now(), now()) * 1000));
   const result: WindowResult = { outcome: 'complete', ...UNASKED, requests: 0, documents: 0 };
   if (from >= to) {
     await warehouse.record(context.ledger(result));
@@ -257,6 +257,8 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
     }
     const { rows, requestedAt } = answer;
     Object.assign(result, momentsOfRequest(answer), { route: answer.route });
+    // Of what lies behind the end that was asked for nothing is known, whatever the service's clock turned out to be.
+    if (to < endAt! && result.serviceAt !== null) result.serviceAt = Math.min(result.serviceAt, to);
     refuseGenerated(answer.route, context);
     if (doubt !== undefined && !context.acceptDeletions) {
       // What is new in it may be all that there is of the last hours. Generated rows can be found again by a complete window only.

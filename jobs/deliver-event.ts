@@ -78,7 +78,7 @@ export function openDeliveries(options: DeliveryOptions): Deliveries {
   // Services that share a Redis have queues of their own.
   const queue = `deliver-${webhooks.client.id}`;
   const outbox = openJournal(options.folder, { notesSettled: true });
-  const filling = fillQueue({ journal: outbox, queues, queue, jobOf: deliveryJob, log });
+  const filling = fillQueue({ journal: outbox, queues, queue, idOf: key => key, jobOf: deliveryJob, log });
   const settled = new Repetitions({ windowMs: REMEMBERED_MS / 2, now: Date.now });
   const destinations = createPlaces(PLACES, () => performance.now());
   const ending = new AbortController();

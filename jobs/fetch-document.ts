@@ -3,6 +3,7 @@ import { dataTypeOf, webhookEvent } from '../schema/webhook.ts';
 import { messageOf, TryLaterError } from '../src/errors.ts';
 import { type EventJob, enqueueEvents, eventQueue, isOfInbox } from './accept-event.ts';
 import { delay } from './delay.ts';
+import { keepEvents, readEvents } from './erase-events.ts';
 import { type AcceptedEvent, FORGOTTEN, mayBeEarly, type Settled, type Tries } from './events/event-outcome.ts';
 import { createSettle, type EventDelays } from './events/settle-event.ts';
 import type { QueueFilling } from './fill-queue.ts';
@@ -102,6 +103,9 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
   }
 
   const queue = await eventQueue(pipeline.warehouse);
+  // What a version without an inbox accepted is in the queue alone, and may be lost with it.
+  const held = [...(await pipeline.queues.ids(queue))];
+  if (!held.every(isOfInbox)) await keepEvents(pipeline, await readEvents(pipeline));
   const worker = pipeline.queues.worker<FetchJob>(queue, (job, lock) => work(job as Job<FetchJob>, lock), {
     concurrency: CONCURRENCY,
     maxStalledCount: MOST_CRASHES,

@@ -14,10 +14,11 @@ export interface QueueFilling {
 }
 
 export interface FillOptions {
-  journal: Pick<Journal, 'find' | 'keys' | 'size' | 'settled'>;
-  queues: Pick<Queues, 'addAll' | 'counts' | 'generation'>;
+  journal: Pick<Journal, 'find' | 'has' | 'keys' | 'size'>;
+  queues: Pick<Queues, 'addAll' | 'ids'>;
   queue: string;
-  /** With an id of its own by which the queue knows it again. */
+  /** By this the queue knows it again. */
+  idOf(key: string): string;
   jobOf(key: string, text: string): NewJob;
   log: Log;
   /** How often it is looked whether the queue still holds what it should, and after how long what failed is tried again. */
@@ -34,14 +35,13 @@ const AGAIN_MS = 1_000;
  * takes nothing (away, full, read-only) everything waits in the journal, and that is said once.
  */
 export function fillQueue(options: FillOptions): QueueFilling {
-  const { journal, queues, queue, jobOf, log, checkMs = CHECK_MS, againMs = AGAIN_MS } = options;
+  const { journal, queues, queue, idOf, jobOf, log, checkMs = CHECK_MS, againMs = AGAIN_MS } = options;
   /** What is perhaps not in the queue. */
   const missing = new Set(journal.keys());
   const closing = new AbortController();
   const { signal } = closing;
   let filling: Promise<void> | undefined;
   let checking: Promise<void> | undefined;
-  let generation: string | undefined;
   let refused = false;
 
   async function fill(): Promise<void> {
@@ -69,23 +69,21 @@ export function fillQueue(options: FillOptions): QueueFilling {
     return text === undefined ? [] : [jobOf(key, text)];
   };
 
-  /** A queue that was emptied holds less than there is to do; one that was restored or failed over is another one. */
-  async function isLost(): Promise<boolean> {
-    const [before, settledBefore] = [journal.size - missing.size, journal.settled];
-    const now = await queues.generation();
-    const isOther = generation !== undefined && now !== generation;
-    generation = now;
-    if (isOther) return true;
-    if (before <= 0) return false;
-    const { waiting, active, delayed, failed } = await queues.counts(queue);
-    return waiting + active + delayed + failed < before - (journal.settled - settledBefore);
+  /** What the queue should hold and does not: it was emptied, restored from an older dump, or failed over. */
+  async function findLost(): Promise<string[]> {
+    const expected = journal.keys().filter(key => !missing.has(key));
+    if (!expected.length) return [];
+    const held = await queues.ids(queue);
+    // What was settled meanwhile has left both.
+    return expected.filter(key => journal.has(key) && !held.has(idOf(key)));
   }
 
   async function check(): Promise<void> {
     // A queue that is away answers when it is back.
-    if (!(await isLost().catch(() => false)) || signal.aborted) return;
-    if (journal.size) log.warn({ waiting: journal.size }, 'the queue has lost what it held: what is not settled is enqueued again');
-    for (const key of journal.keys()) missing.add(key);
+    const lost = await findLost().catch(() => []);
+    if (!lost.length || signal.aborted) return;
+    log.warn({ waiting: lost.length }, 'the queue has lost what it held: what is not settled is enqueued again');
+    for (const key of lost) missing.add(key);
     start();
   }
 

@@ -26,7 +26,7 @@ const BY_KIND: Record<ServiceErrorKind, Decision['do'] | Outcome> = {
   malformed: 'retry',
   invalid_request: 'failed',
   endless: 'failed',
-  redirected: 'failed',
+  redirected: 'retry',
   stopped: 'stopped',
 };
 

@@ -307,6 +307,8 @@ export class Runs {
   }
 
   async #plan(request: RunRequest): Promise<Run> {
+    // Of one whose plan was broken off, by a full disk, nothing is left to be taken for planned.
+    await this.#forgetPlans();
     const id = randomUUID();
     const { windows, skipped } = await planWindows(this.#pipeline, request, id);
     // A new run has no earlier rows to replace. The run comes last: one whose plan is not whole is none.
@@ -330,6 +332,7 @@ export class Runs {
     const rows = await this.#pipeline.warehouse.read(
       'SELECT DISTINCT run_id FROM sync.windows WHERE outcome IS NULL AND run_id NOT IN (SELECT run_id FROM sync.runs)',
     );
+    if (rows.length === 0) return;
     await this.#pipeline.warehouse.record(rows.map(([id]) => ({ table: 'sync.windows', key: { run_id: id as string, outcome: null } })));
   }
 

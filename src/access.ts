@@ -3,7 +3,17 @@ import { join } from 'node:path';
 import { UsageError } from './errors.ts';
 
 /** Ours, and for nobody else to read. */
-const PRIVATE = ['secret.key', 'accounts.secret', 'mirror-tokens.json', 'warehouse.duckdb', 'control.sock', 'queue', 'service'];
+const PRIVATE = [
+  'secret.key',
+  'accounts.secret',
+  'mirror-tokens.json',
+  'warehouse.duckdb',
+  'warehouse.duckdb.wal',
+  'control.sock',
+  'inbox',
+  'queue',
+  'service',
+];
 
 /** Something of ours that other users of this machine can get at. */
 export interface Access {

@@ -21,8 +21,6 @@ export interface Journal {
   /** Those not settled, the first appended first. */
   keys(): string[];
   readonly size: number;
-  /** How many were settled since it was opened. */
-  readonly settled: number;
   /** Writes the files anew with what is not settled and to be kept: of all else no byte stays. Nobody may append meanwhile. */
   rewrite(keep: (key: string, text: string) => boolean): void;
   /** Resolves when what was appended and settled is written. */
@@ -77,7 +75,6 @@ export function openJournal(folder: string, { notesSettled = false, fileBytes = 
   let reading: { path: string; file: number } | undefined;
   let waiting: Line[] = [];
   let writing: Promise<void> | undefined;
-  let settled = 0;
   let closed = false;
 
   for (const name of listNames(folder)) {
@@ -220,7 +217,6 @@ export function openJournal(folder: string, { notesSettled = false, fileBytes = 
     },
     settle(key) {
       if (!drop(key)) return;
-      settled++;
       removeSettled();
       // A note that cannot be written is not missed: what it speaks of is done once more, which does no harm.
       if (notesSettled) write(key).catch(() => undefined);
@@ -233,9 +229,6 @@ export function openJournal(folder: string, { notesSettled = false, fileBytes = 
     keys: () => [...entries.keys()],
     get size() {
       return entries.size;
-    },
-    get settled() {
-      return settled;
     },
     rewrite(keep) {
       const kept = [...entries].map(([key, entry]) => ({ key, text: read(entry) })).filter(({ key, text }) => keep(key, text));

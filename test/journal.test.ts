@@ -110,7 +110,6 @@ test('a file goes as soon as everything in it is settled', async () => {
   for (const key of ['a', 'b', 'e']) journal.settle(key);
   await journal.close();
   expect(readdirSync(folder)).toEqual([]);
-  expect(journal.settled).toBe(5);
 });
 
 test('where it notes itself what is settled, that is known when it is opened again', async () => {

@@ -18,7 +18,7 @@ export interface RequestSettings {
   gates: Gates;
   clock: RequestClock;
   routes: RouteMemory;
-  serviceClock: Pick<ServiceClock, 'note'>;
+  serviceClock: Pick<ServiceClock, 'note' | 'aheadMs'>;
   /** Attempts after the first. */
   retries: number;
   /** What one request may wait in all before it gives way. */
@@ -53,6 +53,8 @@ export interface Good<T> extends RequestMoments {
 export type Ask = <T>(question: Question<T>, signal: AbortSignal) => Promise<Good<T>>;
 
 const FIRST_BACKOFF_MS = 500;
+/** A clock may be so far ahead of ours without being doubted: less than settles a day. */
+const AHEAD_MS = 60_000;
 
 /** Asks until there is an answer, or a reason to stop asking. */
 export function createAsk(settings: RequestSettings): Ask {
@@ -75,6 +77,8 @@ export function createAsk(settings: RequestSettings): Ask {
       const isOfService = 'value' in outcome || isVerdict(outcome.error);
       if (isOfService) routes.note(`GET ${route}`, answer.status);
       const dateMs = findDateMs(answer.headers);
+      // A single answer that is ahead of all others settles no day that they do not know yet.
+      const knownMs = settings.wallNow() + Math.max(0, settings.serviceClock.aheadMs ?? 0) + AHEAD_MS;
       if (isOfService) settings.serviceClock.note(dateMs, { sentMs, receivedMs: settings.wallNow() });
       if (!('value' in outcome)) return outcome;
       good = true;
@@ -82,7 +86,7 @@ export function createAsk(settings: RequestSettings): Ask {
         value: outcome.value,
         requestedAt,
         readAt: Math.floor(sentMs * 1000),
-        serviceAt: dateMs === undefined ? null : dateMs * 1000,
+        serviceAt: dateMs === undefined ? null : Math.min(dateMs, knownMs) * 1000,
       };
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;

@@ -11,8 +11,6 @@ export interface Backend {
   togetherFrom: number;
   /** Resolves as soon as a command would be answered, rejects when the signal says so. */
   ready(signal: AbortSignal): Promise<unknown>;
-  /** Changes when the store may no longer hold what it held: started again from a dump, or another one in its place. */
-  generation(): Promise<string>;
   /** Makes the store answer something. */
   ping(): Promise<void>;
   /** Where others may reach it too: makes this process the only one that works off the queues of a warehouse; gives what ends that. */

@@ -22,7 +22,6 @@ export async function openEmbedded(folder: string, log: Log): Promise<Backend> {
     togetherFrom: 9,
     ready: async () => undefined,
     // Between its opening and its end nobody else touches it.
-    generation: async () => '',
     ping: async () => void (await pool.query('SELECT 1', [])),
     end: async () => {
       await pool.end();

@@ -119,13 +119,13 @@ export async function openQueues(options: { url?: string; folder: string; prefix
     addBulk: async (name, jobs) => {
       for (let i = 0; i < jobs.length; i += sliceLength) await addSlice(name, jobs.slice(i, i + sliceLength));
     },
-    ids: async name => new Set(await orUnavailable(() => queue(name).getRanges(['wait', 'prioritized', 'delayed', 'active'], 0, -1))),
+    ids: async name =>
+      new Set(await orUnavailable(() => queue(name).getRanges(['wait', 'prioritized', 'delayed', 'active', 'failed'], 0, -1))),
     counts: async name => {
       const counts = await orUnavailable(() => queue(name).getJobCounts());
       const { waiting = 0, prioritized = 0, paused = 0, active = 0, delayed = 0, failed = 0 } = counts;
       return { waiting: waiting + prioritized + paused, active, delayed, failed };
     },
-    generation: () => orUnavailable(() => backend.generation()),
     ping: () => orUnavailable(() => backend.ping()),
     close: ({ graceMs = 10_000 } = {}) => {
       closing ??= closeAll(graceMs);

@@ -55,15 +55,10 @@ export interface Queues {
   addAll(queue: string, jobs: readonly NewJob[]): Promise<void>;
   /** Adds many, each slice of 200 at once. Waits for a Redis that is away. */
   addBulk(queue: string, jobs: readonly NewJob[]): Promise<void>;
-  /** The ids of all jobs that wait, are put off or worked on. Rejects with QueueUnavailable like `add`. */
+  /** The ids of all jobs that wait, are put off, worked on or have failed. Rejects with QueueUnavailable like `add`. */
   ids(queue: string): Promise<Set<string>>;
   /** Rejects with QueueUnavailable like `add`. */
   counts(queue: string): Promise<QueueCounts>;
-  /**
-   * Another text than before when the store may no longer hold what it held: started again from a dump, failed over. Not when it was
-   * emptied. Rejects with QueueUnavailable like `add`.
-   */
-  generation(): Promise<string>;
   /** Rejects with QueueUnavailable when the store gives no answer in 1.5 s. */
   ping(): Promise<void>;
   /** Lets running jobs end, for `graceMs` at most (10 s); those left behind run again at the next start. */

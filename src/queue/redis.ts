@@ -60,7 +60,6 @@ export async function openRedis(url: string, log: Log): Promise<Backend> {
     togetherFrom: 2,
     // A command given now would wait in memory, and come true long after we said that it failed.
     ready: async signal => redis.status === 'ready' || once(back, 'ready', { signal }),
-    generation: async () => findGeneration(await redis.info()),
     ping: async () => void (await redis.ping()),
     claim: (prefix, claim) => takeLease(redis, prefix, claim),
     closing: () => {
@@ -68,11 +67,6 @@ export async function openRedis(url: string, log: Log): Promise<Backend> {
     },
     end: async () => redis.disconnect(),
   };
-}
-
-/** Which process it is, and which history of data it has: a failover, a new start and a full copy from another change one of them. */
-function findGeneration(info: string): string {
-  return ['run_id', 'master_replid'].map(name => new RegExp(`^${name}:(.*)$`, 'm').exec(info)?.[1]?.trim() ?? '').join(' ');
 }
 
 async function warnOfSettings(redis: Redis, address: string, log: Log): Promise<void> {

@@ -207,10 +207,13 @@ function readField(field: Field, value: unknown, reading: Reading): unknown {
       if (typeof value !== 'string') return misfit(field, 'wrong type', value, reading);
       if (!field.schema.safeParse(value).success) return misfit(field, 'bad format', value, reading);
       break;
-    case 'integer':
-      if (!Number.isSafeInteger(value)) return misfit(field, 'wrong type', value, reading);
-      if (!field.schema.safeParse(value).success) note(field, 'out of range', reading);
-      break;
+    case 'integer': {
+      const number = numberOf(value);
+      if (!Number.isSafeInteger(number)) return misfit(field, 'wrong type', value, reading);
+      if (!field.schema.safeParse(number).success) note(field, 'out of range', reading);
+      reading.values[at] = number as number;
+      return undefined;
+    }
     case 'number': {
       const number = numberOf(value);
       if (!Number.isFinite(number)) return misfit(field, 'wrong type', value, reading);
@@ -227,7 +230,7 @@ function readField(field: Field, value: unknown, reading: Reading): unknown {
 }
 
 /** A column of numbers holds what JavaScript makes of one, however many digits it was written with. */
-const numberOf = (value: unknown) => (value instanceof ExactNumber ? Number(value.text) : value);
+export const numberOf = (value: unknown) => (value instanceof ExactNumber ? Number(value.text) : value);
 
 function note(field: Field, kind: Drift['kind'], reading: Reading, example?: string): void {
   observe(reading.drift, { ...driftAt(field.path, kind), ...(example === undefined ? undefined : { example }) });

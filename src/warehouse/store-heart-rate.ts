@@ -5,7 +5,7 @@ import { RowAppender } from './append.ts';
 import { readRows } from './database.ts';
 import type { LedgerEntry } from './literals.ts';
 import type { Drift, RejectedDocument } from './parse-document.ts';
-import { driftAt, findExactInstant, keepText, observe, storable } from './parse-document.ts';
+import { driftAt, findExactInstant, keepText, numberOf, observe, storable } from './parse-document.ts';
 import type { Counts, Transaction } from './store-documents.ts';
 import { appending, noCounts } from './store-documents.ts';
 import { quoteText } from './tables.ts';
@@ -47,9 +47,10 @@ export function parseHeartRate(
   for (const raw of raws) {
     const row = (typeof raw === 'object' && raw !== null ? raw : {}) as Record<string, unknown>;
     const instant = typeof row.timestamp === 'string' ? findExactInstant(row.timestamp) : undefined;
+    const bpm = numberOf(row.bpm) as number;
     const problem = !instant
       ? 'timestamp is missing or no date-time with offset'
-      : !Number.isSafeInteger(row.bpm)
+      : !Number.isSafeInteger(bpm)
         ? 'bpm is missing or no whole number'
         : typeof row.source !== 'string' || !storable(row.source) || row.source.length > LONGEST_TEXT
           ? 'source is missing or no text'
@@ -63,11 +64,12 @@ export function parseHeartRate(
       rejected.set(id, { id, reason, text, day: instant ? dayOfMicros(instant.micros) : null });
       continue;
     }
-    const { bpm, source } = row as { bpm: number; source: string };
+    const { source } = row as { source: string };
     const drift: Drift[] = [];
     if (!documented.includes(source)) observe(drift, driftAt(['source'], 'unknown value'));
     if (row.timestamp_unix === undefined || row.timestamp_unix === null) observe(drift, driftAt(['timestamp_unix'], 'missing'));
-    else if (row.timestamp_unix !== Math.floor(instant.micros / 1000)) observe(drift, driftAt(['timestamp_unix'], 'disagreement'));
+    else if (numberOf(row.timestamp_unix) !== Math.floor(instant.micros / 1000))
+      observe(drift, driftAt(['timestamp_unix'], 'disagreement'));
     for (const key of Object.keys(row)) if (!KNOWN.has(key)) observe(drift, driftAt([key], 'unknown field'));
     rows.set(`${instant.micros} ${source}`, {
       micros: instant.micros,

@@ -179,8 +179,10 @@ test('events that were parked while their account was refused are fetched again 
   const lines = house.lines.length;
   await takeUpEvents(house.pipeline);
   await house.settled(lines + 2);
-  // Together they make one fetch.
-  expect(await person.outcomes()).toMatchObject([{ outcome: 'stored' }, { outcome: 'stored' }]);
+  // Together they make one fetch; where the second comes later it finds what the first has stored.
+  const [first, second] = await person.outcomes();
+  expect(first).toMatchObject({ outcome: 'stored' });
+  expect(second).toMatchObject({ outcome: expect.stringMatching(/^(stored|unchanged)$/) });
   expect(await house.rows(`SELECT id FROM daily_spo2 WHERE user_id = 'lapsed'`)).toEqual([{ id: 'spo2-1' }]);
   await takeUpEvents(house.pipeline);
   expect(await house.queue.getJobCounts('waiting', 'active', 'delayed')).toEqual({ waiting: 0, active: 0, delayed: 0 });

@@ -1,24 +1,22 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { fillQueue } from '../../jobs/fill-queue.ts';
 import { createLog } from '../../src/log.ts';
-import { type NewJob, type QueueCounts, QueueUnavailable } from '../../src/queue/queues.ts';
+import { type NewJob, QueueUnavailable } from '../../src/queue/queues.ts';
 import { until } from '../support/until.ts';
 
 /** A journal in memory, and a queue whose additions the test lets go one by one. */
 function setUp(keys: readonly string[] = [], checkMs = 1_000_000) {
   const held = new Map(keys.map(key => [key, `text of ${key}`]));
-  const state = { settled: 0, generation: 'one', counts: { waiting: keys.length, active: 0, delayed: 0, failed: 0 } as QueueCounts };
+  const state = { ids: new Set(keys.map(key => `id-${key}`)) };
   const additions: { jobs: readonly NewJob[]; resolve(): void; reject(error: Error): void }[] = [];
   const lines: string[] = [];
   const filling = fillQueue({
     journal: {
       find: key => held.get(key),
+      has: key => held.has(key),
       keys: () => [...held.keys()],
       get size() {
         return held.size;
-      },
-      get settled() {
-        return state.settled;
       },
     },
     queues: {
@@ -26,10 +24,10 @@ function setUp(keys: readonly string[] = [], checkMs = 1_000_000) {
         new Promise<void>((resolve, reject) => {
           additions.push({ jobs, resolve, reject });
         }),
-      counts: async () => state.counts,
-      generation: async () => state.generation,
+      ids: async () => state.ids,
     },
     queue: 'q',
+    idOf: key => `id-${key}`,
     jobOf: (key, text) => ({ name: key, data: text }),
     log: createLog({ level: 'info', pretty: false, stream: { write: line => void lines.push(JSON.parse(line).msg) } }),
     checkMs,
@@ -49,7 +47,7 @@ function setUp(keys: readonly string[] = [], checkMs = 1_000_000) {
       filling.add(key);
     },
     settle(key: string) {
-      if (held.delete(key)) state.settled++;
+      held.delete(key);
     },
   };
 }
@@ -101,26 +99,20 @@ test('what the queue refuses is tried again until it takes it, and both are said
   expect(lines).toEqual(['the queue takes no work: what was accepted is kept and waits for it', 'the queue takes work again']);
 });
 
-test('a queue that holds less than there is to do, and one that is another one, get all of it again', async () => {
+test('what the queue has lost is enqueued again, whatever else it holds', async () => {
   const { additions, state, settle, lines } = setUp(['a', 'b', 'c'], 5);
   additions[0]!.resolve();
   await new Promise(resolve => setTimeout(resolve, 50));
   expect(additions).toHaveLength(1);
   settle('a');
-  state.counts = { waiting: 1, active: 0, delayed: 1, failed: 0 };
+  state.ids = new Set(['id-b', 'id-c']);
   await new Promise(resolve => setTimeout(resolve, 50));
   expect(additions).toHaveLength(1);
 
-  state.counts = { waiting: 0, active: 0, delayed: 1, failed: 0 };
+  // As many as there are to do, and one of them another.
+  state.ids = new Set(['id-b', 'id-settled-and-looked-at-again', 'id-another']);
   await until('it is filled', () => additions.length === 2);
-  expect(names(additions[1]!.jobs)).toEqual(['b', 'c']);
-  state.counts = { waiting: 5, active: 0, delayed: 0, failed: 0 };
-  additions[1]!.resolve();
-  await turn();
-
-  state.generation = 'two';
-  await until('it is filled again', () => additions.length === 3);
-  expect(names(additions[2]!.jobs)).toEqual(['b', 'c']);
+  expect(names(additions[1]!.jobs)).toEqual(['c']);
   expect(new Set(lines)).toEqual(new Set(['the queue has lost what it held: what is not settled is enqueued again']));
 });
 

@@ -16,7 +16,7 @@ const table: [ServiceErrorKind, object, object][] = [
   ['malformed', { do: 'retry' }, { do: 'settle', outcome: 'failed', reason }],
   ['invalid_request', { do: 'settle', outcome: 'failed', reason }, { do: 'settle', outcome: 'failed', reason }],
   ['endless', { do: 'settle', outcome: 'failed', reason }, { do: 'settle', outcome: 'failed', reason }],
-  ['redirected', { do: 'settle', outcome: 'failed', reason }, { do: 'settle', outcome: 'failed', reason }],
+  ['redirected', { do: 'retry' }, { do: 'settle', outcome: 'failed', reason }],
   ['stopped', { do: 'settle', outcome: 'stopped', reason }, { do: 'settle', outcome: 'stopped', reason }],
 ];
 

@@ -355,7 +355,7 @@ test('a crash between the last window and the end of the run leaves nothing to r
   expect(await rows(warehouse, 'SELECT state, ended_at FROM sync.runs')).toEqual([{ state: 'complete', ended_at: '2025-03-10 12:00:01' }]);
 });
 
-test('what is left of a plan that was not brought to its end is no run, and leaves the ledger at the next start', async () => {
+test('what is left of a plan that was not brought to its end is no run, and leaves the ledger with the next plan or start', async () => {
   const { warehouse, pipeline } = await setUp();
   const write = warehouse.record.bind(warehouse);
   let slices = 0;
@@ -365,8 +365,14 @@ test('what is left of a plan that was not brought to its end is no run, and leav
   warehouse.record = write;
   expect(await rows(warehouse, 'SELECT count(*) AS n FROM sync.windows')).toEqual([{ n: 100 }]);
   expect(await rows(warehouse, 'SELECT count(*) AS n FROM sync.runs')).toEqual([{ n: 0 }]);
+  const run = await pipeline.runs.start(request({ collections: ['sleep'] }));
+  expect(await rows(warehouse, `SELECT count(*) AS n FROM sync.windows WHERE run_id <> '${run.id}'`)).toEqual([{ n: 0 }]);
+  await run.stop();
+  await warehouse.record([
+    { table: 'sync.windows', row: { run_id: 'killed', user_id: 'ada', collection: 'sleep', start_at: 0, end_at: 1 } },
+  ]);
   const next = await pipelineOf(warehouse, START);
-  expect(await rows(warehouse, 'SELECT count(*) AS n FROM sync.windows')).toEqual([{ n: 0 }]);
+  expect(await rows(warehouse, `SELECT count(*) AS n FROM sync.windows WHERE run_id = 'killed'`)).toEqual([{ n: 0 }]);
   expect(next.runs.active()).toEqual([]);
 });
 

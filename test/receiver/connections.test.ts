@@ -62,6 +62,15 @@ test('strangers’ connections are bounded, and unused ones give way to a newcom
   expect((await (await RawConnection.open(receiver.url)).ask(good()))?.status).toBe(204);
 });
 
+test('connections that never say a word give way too', async () => {
+  const { receiver } = await openWebhook({ limits: { connections: 5 } });
+  const silent = await Promise.all(Array.from({ length: 5 }, () => RawConnection.open(receiver.url)));
+  const refused = await RawConnection.open(receiver.url);
+  expect(await refused.ask(good())).toBeUndefined();
+  await until('they have given way', () => silent.every(({ closed }) => closed));
+  expect((await (await RawConnection.open(receiver.url)).ask(good()))?.status).toBe(204);
+});
+
 test('closing lets an event under way be accepted and answered', async () => {
   let release = () => {};
   let arrived = false;

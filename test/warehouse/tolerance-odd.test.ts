@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { parseJson } from '../../src/json.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, store } from '../support/warehouse.ts';
-import { STRESS } from '../support/wire.ts';
+import { ACTIVITY, STRESS } from '../support/wire.ts';
 
 const folder = tempFolder();
 let warehouse: Warehouse;
@@ -133,4 +134,16 @@ test('heart-rate rows that are nested deeply or have 150,000 keys leave their ne
   warehouse.moments.end(requestedAt);
   expect(counts).toMatchObject({ stored: 3, rejected: 1 });
   expect(await warehouse.read('SELECT bpm FROM heart_rate')).toEqual([[60], [60], [60]]);
+});
+
+test('a whole number that is written with sixteen digits and more fills its column', async () => {
+  await store(warehouse, 'daily_activity', [parseJson(JSON.stringify(ACTIVITY).replace('"steps":10230', '"steps":10230.00000000000000'))]);
+  expect(await warehouse.read('SELECT steps, extra FROM daily_activity')).toEqual([[10230, null]]);
+  const requestedAt = warehouse.moments.begin();
+  const from = 1_736_467_200_000_000;
+  const row = '{"timestamp":"2025-01-10T00:00:01Z","timestamp_unix":1736467201000.0000,"bpm":72.00000000000000,"source":"awake"}';
+  await warehouse.storeHeartRate({ userId: 'ann', from, to: from + 60_000_000, requestedAt, rows: [parseJson(row)] });
+  warehouse.moments.end(requestedAt);
+  expect(await warehouse.read('SELECT bpm FROM heart_rate')).toEqual([[72]]);
+  expect(await warehouse.read('SELECT * FROM sync.drift')).toEqual([]);
 });

@@ -1,0 +1,74 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Asked } from '../support/fault-service.ts';
+import { startFaultService } from '../support/fault-service.ts';
+import { openHouse } from '../support/house.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const folder = tempFolder();
+const DAY = 86_400_000;
+const NOON = Date.parse('2025-06-20T12:00:00Z');
+const PLAIN = '/v2/usercollection/heartrate';
+const STRESS = '/v2/usercollection/daily_stress';
+const date = (ms: number) => ({ date: new Date(ms).toUTCString() });
+const rows = ({ query }: Asked) => {
+  const [from, to] = ['start_datetime', 'end_datetime'].map(name => Date.parse(query.get(name)!));
+  const data: unknown[] = [];
+  for (let ms = Math.ceil(from! / 3_600_000) * 3_600_000; ms < to!; ms += 3_600_000)
+    data.push({ timestamp: new Date(ms).toISOString().replace('.000Z', '+00:00'), timestamp_unix: ms, bpm: 61, source: 'awake' });
+  return { data, next_token: null };
+};
+
+test('an answer from a cache, whose Date is 20 days old, cuts nothing off the heart rate that is asked for', async () => {
+  const service = await startFaultService({
+    '/v2/usercollection/*': () => ({ headers: date(NOON) }),
+    [PLAIN]: asked => ({ headers: date(NOON), json: rows(asked) }),
+    [STRESS]: () => ({ headers: date(NOON - 20 * DAY) }),
+  });
+  onTestFinished(() => service.close());
+  const house = await openHouse(join(folder, 'cached'), service.url, { now: () => NOON });
+  await house.add([{ name: 'ada', token: 't-ada' }]);
+  await house.backfill({ from: '2025-05-01', to: '2025-05-01', collections: ['daily_stress'] });
+  await house.backfill({ from: '2025-05-28', to: '2025-06-17', collections: ['heart_rate'] });
+  expect(await house.read('SELECT count(*), max(ts)::VARCHAR FROM heart_rate')).toEqual([[504, '2025-06-17 23:00:00']]);
+});
+
+test('of what lies behind the moment that heart rate was asked up to nothing is known', async () => {
+  const theirs = { ms: NOON + 60 * DAY };
+  const service = await startFaultService({
+    '/v2/usercollection/*': () => ({ headers: date(theirs.ms) }),
+    [PLAIN]: asked => ({ headers: date(theirs.ms), json: rows(asked) }),
+  });
+  onTestFinished(() => service.close());
+  const house = await openHouse(join(folder, 'moved'), service.url, { now: () => NOON });
+  await house.add([{ name: 'ada', token: 't-ada' }]);
+  // Its clock is known, and goes on by 20 days while nobody asks.
+  await house.backfill({ from: '2025-05-01', to: '2025-05-01', collections: ['daily_stress'] });
+  theirs.ms += 20 * DAY;
+  const range = { from: '2025-08-18', to: '2025-08-24', collections: ['heart_rate'] };
+  await house.backfill(range);
+  expect(await house.read('SELECT max(ts)::VARCHAR FROM heart_rate')).toEqual([['2025-08-19 11:00:00']]);
+  const { runs } = await house.operations.coverage(range);
+  expect(runs.filter(({ state }) => state === 'empty')).toEqual([]);
+  await house.backfill(range);
+  expect(await house.read('SELECT count(*), max(ts)::VARCHAR FROM heart_rate')).toEqual([[168, '2025-08-24 23:00:00']]);
+});
+
+test('one answer whose Date is 60 days ahead settles no day that has not come', async () => {
+  const stress = { id: 'b', day: '2025-07-05', day_summary: 'normal' };
+  const theirs = { ms: NOON + 60 * DAY };
+  const service = await startFaultService({
+    '/v2/usercollection/*': () => ({ headers: date(NOON) }),
+    [STRESS]: () => ({ headers: date(theirs.ms), json: { data: theirs.ms === NOON + 25 * DAY ? [stress] : [], next_token: null } }),
+  });
+  onTestFinished(() => service.close());
+  const ours = { ms: NOON };
+  const house = await openHouse(join(folder, 'ahead'), service.url, { now: () => ours.ms });
+  await house.add([{ name: 'ada', token: 't-ada' }]);
+  const range = { from: '2025-06-01', to: '2025-07-10', collections: ['daily_stress'] };
+  await house.backfill(range);
+  theirs.ms = NOON + 25 * DAY;
+  ours.ms = theirs.ms;
+  await house.backfill(range);
+  expect(await house.read('SELECT id FROM daily_stress')).toEqual([['b']]);
+});
