@@ -27,6 +27,8 @@ export function createServiceClock(now: () => number, known?: number, onLearned:
   let aheadMs = known;
   let isHeard = false;
   let drifts = false;
+  /** What a drift is measured from: of answers that follow each other closely none shows it. */
+  let reference = 0;
   let lastSentMs = Number.NEGATIVE_INFINITY;
   let lastReceivedMs = Number.NEGATIVE_INFINITY;
   return {
@@ -48,8 +50,11 @@ export function createServiceClock(now: () => number, known?: number, onLearned:
       // The date is cut to whole seconds. What fits stays as it was, or every answer would move it a little.
       const least = dateMs - receivedMs;
       const next = before >= least && before <= dateMs + 1_000 - sentMs ? before : least;
-      if (!isFirst && Math.abs(next - before) > DRIFT_MS) drifts = true;
-      else if (isLater && next === before) drifts = false;
+      if (isFirst) reference = next;
+      if (Math.abs(next - reference) > DRIFT_MS) {
+        drifts = true;
+        reference = next;
+      } else if (isLater && next === before) drifts = false;
       if (next === aheadMs) return;
       aheadMs = next;
       onLearned(next);

@@ -59,3 +59,14 @@ test('an answer that was overtaken changes nothing; a service that shows no date
   silent.answer(NOON, undefined);
   expect([silent.clock.now(), silent.clock.aheadMs, silent.clock.isStale()]).toEqual([NOON, undefined, false]);
 });
+
+test('a clock that stands still is known to drift also when its answers follow each other closely', () => {
+  const ours = { ms: 1_000_000 };
+  const clock = createServiceClock(() => ours.ms);
+  for (let i = 0; i < 40; i++) {
+    ours.ms += 100;
+    clock.note(500_000, { sentMs: ours.ms - 5, receivedMs: ours.ms });
+  }
+  ours.ms += 6_000;
+  expect(clock.isStale()).toBe(true);
+});
