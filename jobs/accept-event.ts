@@ -51,15 +51,21 @@ export async function openInbox(folder: string, warehouse: Pick<Warehouse, 'read
 
 /**
  * Puts events into the inbox; each call resolves when its event is there for good.
+ * @param isForgotten of whom no byte is to be kept: their events are accepted, and that is all
  * @param onAccepted is told of each by its key
  */
 export function createAccept(
-  { warehouse, inbox }: { warehouse: { moments: { next(): number } }; inbox: Journal },
+  {
+    warehouse,
+    inbox,
+    isForgotten,
+  }: { warehouse: { moments: { next(): number } }; inbox: Journal; isForgotten?: (serviceUserId: string) => Promise<boolean> },
   onAccepted: (key: string) => void = () => {},
 ): (event: WebhookEvent) => Promise<void> {
   // Younger than all that wait, also after the clock was set back.
   let last = inbox.keys().reduce((newest, key) => Math.max(newest, Number(key)), 0);
   return async event => {
+    if (await isForgotten?.(event.user_id)) return;
     last = Math.max(warehouse.moments.next(), last + 1);
     const key = String(last);
     await inbox.append(key, JSON.stringify(event));

@@ -1,3 +1,4 @@
+import { createAccountFinder } from './accounts.ts';
 import type { Pipeline, Tokens } from './pipeline.ts';
 
 const KEY = 'erased';
@@ -24,6 +25,31 @@ export async function rememberErased(
 export async function wasErased({ warehouse, tokens }: Pick<Pipeline, 'warehouse' | 'tokens'>, serviceUserId: string): Promise<boolean> {
   const known = await readErased(warehouse);
   return known.length > 0 && known.includes(digestOf(tokens, serviceUserId));
+}
+
+/**
+ * Tells of whom nothing is to be kept, not even until it is worked off: who was erased, and is nobody's account again. Nobody is erased
+ * while this is in use. Where it cannot be told the answer is no.
+ */
+export function createForgotten({
+  warehouse,
+  tokens,
+}: {
+  warehouse: Pipeline['warehouse'];
+  tokens: Pick<Tokens, 'digest'>;
+}): (serviceUserId: string) => Promise<boolean> {
+  const find = createAccountFinder(warehouse);
+  let erased: Promise<ReadonlySet<string>> | undefined;
+  return async serviceUserId => {
+    try {
+      erased ??= readErased(warehouse).then(digests => new Set(digests));
+      const digests = await erased;
+      return digests.size > 0 && digests.has(digestOf(tokens, serviceUserId)) && !(await find(serviceUserId));
+    } catch {
+      erased = undefined;
+      return false;
+    }
+  };
 }
 
 async function readErased(warehouse: Pipeline['warehouse']): Promise<string[]> {

@@ -1,4 +1,5 @@
 import { createAccept } from '../../jobs/accept-event.ts';
+import { createForgotten } from '../../jobs/erase-ids.ts';
 import { takeUpEvents } from '../../jobs/events/take-up.ts';
 import type { EventLine, Fetching } from '../../jobs/fetch-document.ts';
 import type { WebhookOptions } from '../receiver/webhook.ts';
@@ -14,7 +15,7 @@ export interface Following {
 
 /** Needs no queue, which may take its time to open. */
 export async function followEvents(owner: Owner): Promise<Following> {
-  const { settings, warehouse, log, now } = owner;
+  const { settings, warehouse, secrets, log, now } = owner;
   const { webhooks } = settings;
   const inbox = await owner.inbox();
   const keeper = webhooks ? await owner.keeper() : undefined;
@@ -26,7 +27,9 @@ export async function followEvents(owner: Owner): Promise<Following> {
           secrets: webhooks.secrets,
           headerPrefix: settings.headerPrefix,
           windowMs: settings.signatureWindow * 1000,
-          accept: createAccept({ warehouse, inbox }, key => fetching?.filling.add(key)),
+          accept: createAccept({ warehouse, inbox, isForgotten: createForgotten({ warehouse, tokens: secrets }) }, key =>
+            fetching?.filling.add(key),
+          ),
           isGone: keeper.isGone,
           noteGone: keeper.noteGone,
           now,

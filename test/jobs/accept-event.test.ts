@@ -1,7 +1,9 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createAccept, eventQueue, openInbox } from '../../jobs/accept-event.ts';
+import { accountEntry } from '../../jobs/accounts.ts';
+import { createForgotten, rememberErased } from '../../jobs/erase-ids.ts';
 import { collectQueue } from '../../jobs/runs.ts';
 import type { WebhookEvent } from '../../schema/webhook.ts';
 import { openJournal } from '../../src/journal.ts';
@@ -56,6 +58,24 @@ test('an accepted event is in the inbox, with its moment, before its sender hear
   ]);
   expect(JSON.parse(kept.find('1748736000000001')!)).toEqual(strange);
   expect(told).toEqual(kept.keys());
+});
+
+test('of somebody who was erased no byte is kept, and once there is such an account all is', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  onTestFinished(() => warehouse.close());
+  const tokens = { digest: (text: string) => `digest of ${text}` };
+  await rememberErased(warehouse, tokens, ['c6b1c8a4']);
+  const path = newInbox();
+  const inbox = openJournal(path);
+  onTestFinished(() => inbox.close());
+  const accept = createAccept({ warehouse: warehouseAt(NOW), inbox, isForgotten: createForgotten({ warehouse, tokens }) });
+  await accept(event('first'));
+  await accept({ ...event('second'), user_id: 'somebody-else' });
+  expect(inbox.keys().map(key => JSON.parse(inbox.find(key)!).object_id)).toEqual(['second']);
+  expect(readdirSync(path).map(name => readFileSync(join(path, name), 'utf8').includes('c6b1c8a4'))).toEqual([false]);
+  await warehouse.record([accountEntry({ userId: 'ada', serviceUserId: 'c6b1c8a4', state: 'active', reason: null, since: 1 })]);
+  await accept(event('third'));
+  expect(inbox.keys().map(key => JSON.parse(inbox.find(key)!).object_id)).toEqual(['second', 'third']);
 });
 
 test('a thousand events at once are each there once', async () => {
