@@ -67,16 +67,16 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
   const settle = createSettle(pipeline, options);
 
   async function work(job: Job<FetchJob>, lock: string | undefined): Promise<void> {
-    const { receivedAt, event: text, misses, absences = 0, failures = 0, again = false } = job.data;
+    const { receivedAt, event: text, misses, absences = 0, failures = 0, refusals = 0, again = false } = job.data;
     const key = String(receivedAt);
     // Settled already: enqueued twice, or of a queue that was restored from a dump.
     if (isOfInbox(job.id) && !again && !inbox.has(key)) return;
-    const accepted = { receivedAt, event: webhookEvent.parse(JSON.parse(text)), tries: { misses, absences, failures }, again };
+    const accepted = { receivedAt, event: webhookEvent.parse(JSON.parse(text)), tries: { misses, absences, failures, refusals }, again };
     const { userId, step } = await settle(accepted);
     if ('settled' in step) {
       if (step.settled !== FORGOTTEN && (!again || CHANGING.has(step.settled.outcome))) tell(accepted, userId, step.settled);
       const looksAgain = !again && mayBeEarly(accepted, step.settled, pipeline.serviceClock.now());
-      if (looksAgain) await job.updateData({ ...job.data, misses: 0, absences: 0, failures: 0, again: true });
+      if (looksAgain) await job.updateData({ ...job.data, misses: 0, absences: 0, failures: 0, refusals: 0, again: true });
       inbox.settle(key);
       if (!looksAgain) return;
       return delay(job, lock, options.lookAgainMs ?? LOOK_AGAIN_MS);

@@ -35,8 +35,9 @@ const WAIT_MS = 30_000;
 const SHORTEST_WAIT_MS = 1_000;
 
 /**
- * Sorts an error by what to do next. A service that says for how long it is away (503) is waited for as one that sets a limit. Errors of other origin (the warehouse) are retried too: what could not be stored must not be
- * taken for read. Those that tell a person what to do (a full disk, a wrong key) are not: seconds change nothing about them.
+ * Sorts an error by what to do next. A service that says for how long it is away (503) is waited for as one that sets a limit. Errors of
+ * other origin (the warehouse) are retried too: what could not be stored must not be taken for read. Those that tell a person what to do
+ * (a full disk, a wrong key) are not: seconds change nothing about them.
  * @param attemptsMade attempts before this one
  */
 export function decide(error: unknown, attemptsMade: number): Decision {

@@ -24,6 +24,8 @@ export interface Tries {
   absences: number;
   /** There was no clear answer, or it could not be stored. */
   failures: number;
+  /** Its collection was refused. */
+  refusals?: number;
 }
 
 /** Where the work on an event stands: done, or to be taken up again after so many milliseconds. */

@@ -34,6 +34,8 @@ const PLACES = 16;
 export interface EventDelays extends AbsentDelays {
   /** After an answer that is none, or one that could not be stored: one after the other. */
   failed: readonly number[];
+  /** Between two refusals of one collection: the first may be a mistake, of the service or of something on the way. */
+  refused: number;
   /** At the longest, of an account that has too many events in work. */
   crowded: number;
 }
@@ -43,6 +45,7 @@ const DELAYS: EventDelays = {
   confirm: 30_000,
   confirmDelete: 5_000,
   failed: [5_000, 30_000, 120_000, 600_000, 1_800_000],
+  refused: 61_000,
   crowded: 15_000,
 };
 
@@ -202,7 +205,9 @@ export function createSettle(
         // The refusal of a token that was replaced meanwhile says nothing of the new one.
         if (tokens.find(userId) !== token) return { again: 0, tries };
         try {
-          await park(pipeline, account, error, probing);
+          const refused = await park(pipeline, account, error, probing);
+          const { refusals = 0 } = tries;
+          if (refused === 'collection' && refusals === 0) return { again: delays.refused, tries: { ...tries, refusals: 1 } };
         } catch (unclear) {
           // What the refusal means is unknown while the probe has no answer: that is decided as the probe's own error.
           return answerTo(unclear, event, account);

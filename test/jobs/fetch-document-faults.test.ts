@@ -24,7 +24,7 @@ const write = (line: string) => {
 };
 const log = createLog({ level: 'info', pretty: false, stream: { write } });
 // The real schedule, but for failures.
-const options: FetchOptions = { delays: { failed: [1, 2, 3] } };
+const options: FetchOptions = { delays: { failed: [1, 2, 3], refused: 1 } };
 
 beforeAll(async () => {
   const beforeGroup = () => {
@@ -163,6 +163,17 @@ test('a dead token parks the account and its events, an expired permission of on
   house.faults.on(`${SPO2}/spo2-1`, ({ token }) => (token === 'narrow-token' ? { status: 403, json: { detail: 'scope' } } : undefined));
   expect(await narrow.tell({})).toMatchObject({ outcome: 'parked' });
   expect(await house.rows(`SELECT state FROM sync.accounts WHERE user_id = 'narrow'`)).toEqual([{ state: 'active' }]);
+  house.faults.on(`${SPO2}/spo2-1`, () => undefined);
+});
+
+test('one refusal of a collection parks no event: the second look finds the document', async () => {
+  const person = await house.person('refused-once', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
+  let refusals = 0;
+  house.faults.on(`${SPO2}/spo2-1`, ({ token }) =>
+    token === 'refused-once-token' && refusals++ === 0 ? { status: 403, json: { detail: 'scope' } } : undefined,
+  );
+  expect(await person.tell({})).toMatchObject({ outcome: 'stored' });
+  expect(refusals).toBe(2);
   house.faults.on(`${SPO2}/spo2-1`, () => undefined);
 });
 
