@@ -15,25 +15,35 @@ interface Written {
   aheadMs: number;
 }
 
+/** The clock of the service, which the next process will know too. */
+export interface KeptServiceClock extends ServiceClock {
+  /** Writes what is not written yet; never throws. */
+  save(): Promise<void>;
+}
+
 /** The clock of the service: as it was heard of last, in this process or an earlier one. */
 export async function openServiceClock(
   warehouse: Warehouse,
   service: string,
   now: () => number,
   onError: (error: unknown) => void,
-): Promise<ServiceClock> {
+): Promise<KeptServiceClock> {
   const [row] = await warehouse.read(`SELECT value FROM sync.meta WHERE key = '${KEY}'`);
   const last = row && (JSON.parse(row[0] as string) as Written);
   let written = last?.service === service ? last.aheadMs : undefined;
   let writtenMs = Number.NEGATIVE_INFINITY;
-  return createServiceClock(now, written, aheadMs => {
-    const isKnown = written !== undefined && Math.abs(aheadMs - written) <= NEAR_MS;
-    if (isKnown || Math.abs(now() - writtenMs) < WRITE_EVERY_MS) return;
+  const clock = createServiceClock(now, written, () => {
+    if (Math.abs(now() - writtenMs) >= WRITE_EVERY_MS) void save();
+  });
+  async function save(): Promise<void> {
+    const { aheadMs } = clock;
+    if (aheadMs === undefined || (written !== undefined && Math.abs(aheadMs - written) <= NEAR_MS)) return;
     written = aheadMs;
     writtenMs = now();
     const value = JSON.stringify({ service, aheadMs } satisfies Written);
-    warehouse.record([{ table: 'sync.meta', key: { key: KEY }, row: { value } }]).catch(onError);
-  });
+    await warehouse.record([{ table: 'sync.meta', key: { key: KEY }, row: { value } }]).catch(onError);
+  }
+  return Object.assign(clock, { save });
 }
 
 /**

@@ -55,7 +55,10 @@ async function findReach(
     .flatMap(({ kind, to: reached }) => (reached && reached <= to && (kind !== 'backfill' || reached >= earliest) ? [reached] : []))
     .sort()
     .at(-1);
-  return last && last < from ? last : from;
+  if (last === undefined) return from;
+  // It ended with a tomorrow; its today was not over then, nor all of its yesterday there.
+  const open = addDays(last, -2);
+  return open < from ? open : from;
 }
 
 /** How long a reading of everything keeps the next one from its turn. */

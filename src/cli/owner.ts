@@ -3,12 +3,12 @@ import { collectionsOf } from '../../jobs/collections.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
 import { openRouteMemory } from '../../jobs/routes.ts';
 import { Runs, warehouseId } from '../../jobs/runs.ts';
-import { openServiceClock } from '../../jobs/service-clock.ts';
+import { type KeptServiceClock, openServiceClock } from '../../jobs/service-clock.ts';
 import { isoOf } from '../../jobs/status.ts';
 import type { SubscriptionKeeper } from '../../jobs/subscriptions/keep-subscriptions.ts';
 import { resources } from '../../schema/index.ts';
 import type { Resource } from '../../schema/resource.ts';
-import type { Client, ClientOptions, ServiceClock } from '../client/client.ts';
+import type { Client, ClientOptions } from '../client/client.ts';
 import { environment, type Settings } from '../config.ts';
 import { ensureDiskReserve } from '../disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../errors.ts';
@@ -52,7 +52,7 @@ export class Owner {
   readonly mirrorTokens: MirrorTokens;
   readonly snapshots: Snapshots;
   readonly now: () => number;
-  readonly serviceClock: ServiceClock;
+  readonly serviceClock: KeptServiceClock;
   readonly onFailure: OnFailure;
   /** What the receiver refused since it listens, by reason. */
   refusals: () => Readonly<Record<string, number>> = () => ({});
@@ -68,7 +68,7 @@ export class Owner {
   #pipeline: Promise<Pipeline> | undefined;
   #closing: Promise<void> | undefined;
 
-  private constructor(options: OwnerOptions, warehouse: Warehouse, serviceClock: ServiceClock) {
+  private constructor(options: OwnerOptions, warehouse: Warehouse, serviceClock: KeptServiceClock) {
     this.#options = options;
     this.settings = options.settings;
     this.log = options.log;
@@ -270,6 +270,7 @@ export class Owner {
       await (await this.#client?.catch(() => undefined))?.close();
       await this.onFailure.close();
     } finally {
+      await this.serviceClock.save();
       await this.warehouse.close();
     }
   }

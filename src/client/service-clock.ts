@@ -1,7 +1,7 @@
-/** How long a service's clock that runs otherwise than ours is believed without a new answer. */
+/** How long a service's clock that is not ours is believed without a new answer: it may stand still, or run fast. */
 const BELIEVED_MS = 5_000;
-/** Less than this is the way of an answer, or a clock that is being set right. */
-const DRIFT_MS = 2_000;
+/** Clocks this near are the same clock, set a little differently. */
+const SAME_MS = 60_000;
 
 /**
  * What time it is at the service, as the `Date` of its own answers shows: which days are over there, and what can have been measured. Never
@@ -12,7 +12,7 @@ export interface ServiceClock {
   now(): number;
   /** How far it is ahead of ours, in milliseconds; undefined where no answer has told. */
   readonly aheadMs: number | undefined;
-  /** Whether to ask before relying on it: nothing was asked yet, or the last answer is too old for a clock that runs otherwise than ours. */
+  /** Whether to ask before relying on it: nothing was asked yet, or the last answer is too old for a clock that is not ours. */
   isStale(): boolean;
   /** An answer shows this date, or none; it was made at some moment between these of ours. All in milliseconds. */
   note(dateMs: number | undefined, between: { sentMs: number; receivedMs: number }): void;
@@ -26,9 +26,6 @@ export interface ServiceClock {
 export function createServiceClock(now: () => number, known?: number, onLearned: (aheadMs: number) => void = () => {}): ServiceClock {
   let aheadMs = known;
   let isHeard = false;
-  let drifts = false;
-  /** What a drift is measured from: of answers that follow each other closely none shows it. */
-  let reference = 0;
   let lastSentMs = Number.NEGATIVE_INFINITY;
   let lastReceivedMs = Number.NEGATIVE_INFINITY;
   return {
@@ -36,25 +33,18 @@ export function createServiceClock(now: () => number, known?: number, onLearned:
     get aheadMs() {
       return aheadMs;
     },
-    isStale: () => !isHeard || (drifts && Math.abs(now() - lastReceivedMs) > BELIEVED_MS),
+    isStale: () => !isHeard || (Math.abs(aheadMs ?? 0) > SAME_MS && Math.abs(now() - lastReceivedMs) > BELIEVED_MS),
     note(dateMs, { sentMs, receivedMs }) {
       // Answers overtake each other; a clock of ours that was set back begins anew.
       if (dateMs !== undefined && sentMs < lastSentMs && receivedMs >= lastSentMs) return;
-      const isFirst = !isHeard;
       isHeard = true;
       if (dateMs === undefined) return;
-      const isLater = Math.abs(receivedMs - lastReceivedMs) > BELIEVED_MS;
       lastSentMs = sentMs;
       lastReceivedMs = receivedMs;
       const before = aheadMs ?? 0;
       // The date is cut to whole seconds. What fits stays as it was, or every answer would move it a little.
       const least = dateMs - receivedMs;
       const next = before >= least && before <= dateMs + 1_000 - sentMs ? before : least;
-      if (isFirst) reference = next;
-      if (Math.abs(next - reference) > DRIFT_MS) {
-        drifts = true;
-        reference = next;
-      } else if (isLater && next === before) drifts = false;
       if (next === aheadMs) return;
       aheadMs = next;
       onLearned(next);
