@@ -39,7 +39,10 @@ export interface CoverageSelection {
   to?: string;
 }
 
-/** Of each day there is a row for each account and collection. More of them at once do not fit into the memory that storing has. */
+/**
+ * Of each day there is a row for each account and collection. More of them at once do not fit into the memory that storing has. Accounts
+ * are asked about one group after another, each with as many days as there are.
+ */
 const MOST_ROWS = 30_000;
 const MOST_DAYS = 36_525;
 
@@ -50,35 +53,55 @@ type Parts = Pick<Pipeline, 'warehouse' | 'collections' | 'serviceClock'>;
  * @throws UsageError for an account or a collection that does not exist, or a range that is none
  */
 export async function readCoverage(parts: Parts, selection: CoverageSelection): Promise<CoverageReport> {
-  const { warehouse, collections } = parts;
-  const { users, collections: chosen } = selection;
+  const { collections } = parts;
+  const { collections: chosen } = selection;
   await ensureKnown(parts, selection);
   const { from, to } = await findRange(parts, selection);
-  const [counted] = await warehouse.read('SELECT count(*) FROM sync.accounts');
-  const days = Math.max(1, Math.floor(MOST_ROWS / ((counted![0] as number) * collections.length || 1)));
-  const runs: CoverageRun[] = [];
-  for (let first = from; first <= to; first = addDays(first, days)) {
-    const [last = to] = [addDays(first, days - 1), to].sort();
-    const rows = await warehouse.read(
-      `SELECT user_id, collection, min(day)::VARCHAR, max(day)::VARCHAR, state, reason
-       FROM (SELECT user_id, collection, day, state, reason,
-                    date_diff('day', DATE '1970-01-01', day)
-                      - row_number() OVER (PARTITION BY user_id, collection, state, reason ORDER BY day) AS run
-             FROM sync.coverage_between(DATE ${quoteText(first)}, DATE ${quoteText(last)})
-             WHERE ${users?.length ? `user_id IN (${textList(users)})` : 'NOT is_removed'}
-             ${chosen?.length ? `AND collection IN (${textList(chosen)})` : ''}
-             ${first === from ? '' : 'AND day IS NOT NULL'})
-       GROUP BY user_id, collection, state, reason, run ORDER BY user_id, min(day)`,
-    );
-    for (const row of rows) {
-      const [user_id, collection, begin, end, state, reason] = row as (string | null)[];
-      runs.push({ user_id, collection, from: begin, to: end, state, reason } as CoverageRun);
-    }
-  }
+  const accounts = await findAccounts(parts, selection);
+  const days = Math.min(findDayNumber(to)! - findDayNumber(from)! + 1, Math.max(1, Math.floor(MOST_ROWS / collections.length)));
+  const together = Math.max(1, Math.floor(MOST_ROWS / (collections.length * days)));
   const place = new Map(collections.map(({ name }, index) => [name, index]));
-  // The sort is stable: within one account and collection the days stay in their order.
-  runs.sort((a, b) => compare(a.user_id, b.user_id) || place.get(a.collection)! - place.get(b.collection)!);
-  return { from, to, runs: joinRuns(runs) };
+  const runs: CoverageRun[] = [];
+  for (let index = 0; index < accounts.length; index += together) {
+    const part: CoverageRun[] = [];
+    for (let first = from; first <= to; first = addDays(first, days)) {
+      const [last = to] = [addDays(first, days - 1), to].sort();
+      part.push(...(await readRuns(parts, accounts.slice(index, index + together), { from: first, to: last }, chosen, first === from)));
+    }
+    // The sort is stable: within one account and collection the days stay in their order.
+    part.sort((a, b) => compare(a.user_id, b.user_id) || place.get(a.collection)! - place.get(b.collection)!);
+    for (const run of joinRuns(part)) runs.push(run);
+  }
+  return { from, to, runs };
+}
+
+async function readRuns(
+  { warehouse }: Parts,
+  accounts: readonly string[],
+  { from, to }: { from: string; to: string },
+  collections: readonly string[] | undefined,
+  withUndated: boolean,
+): Promise<CoverageRun[]> {
+  const rows = await warehouse.read(
+    `SELECT user_id, collection, min(day)::VARCHAR, max(day)::VARCHAR, state, reason
+     FROM (SELECT user_id, collection, day, state, reason,
+                  date_diff('day', DATE '1970-01-01', day)
+                    - row_number() OVER (PARTITION BY user_id, collection, state, reason ORDER BY day) AS run
+           FROM sync.coverage_between(DATE ${quoteText(from)}, DATE ${quoteText(to)}, accounts := [${textList(accounts)}])
+           WHERE ${withUndated ? 'true' : 'day IS NOT NULL'} ${collections?.length ? `AND collection IN (${textList(collections)})` : ''})
+     GROUP BY user_id, collection, state, reason, run ORDER BY user_id, min(day)`,
+  );
+  return rows.map(row => {
+    const [user_id, collection, begin, end, state, reason] = row as (string | null)[];
+    return { user_id, collection, from: begin, to: end, state, reason } as CoverageRun;
+  });
+}
+
+/** The accounts of the selection, in their order. */
+async function findAccounts({ warehouse }: Parts, { users }: CoverageSelection): Promise<string[]> {
+  const which = users?.length ? `user_id IN (${textList(users)})` : `state <> 'removed'`;
+  const rows = await warehouse.read(`SELECT user_id FROM sync.accounts WHERE ${which}`);
+  return rows.map(([user]) => user as string).sort(compare);
 }
 
 /** Neighbours of which the same is known, as one. */

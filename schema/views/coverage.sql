@@ -1,6 +1,6 @@
 -- What is known of each account, collection and day, from the ledger and the documents. For each day the reading that covers it and was
 -- settled last decides, but what is stored is never called missing.
-CREATE OR REPLACE MACRO sync.coverage_between(first_day, last_day) AS TABLE
+CREATE OR REPLACE MACRO sync.coverage_between(first_day, last_day, accounts := NULL::VARCHAR[]) AS TABLE
 WITH
   -- Numbers of days since 1970: lists of them are cheaper than lists of dates.
   bounds AS (
@@ -19,7 +19,8 @@ WITH
            CASE WHEN w.outcome IS NULL THEN coalesce(r.started_at, TIMESTAMP '1970-01-01') END AS open_since
     FROM sync.windows w LEFT JOIN sync.runs r ON r.run_id = w.run_id
     -- What lay in the future when it was its turn was not asked for.
-    WHERE w.outcome IS DISTINCT FROM 'complete' OR w.requested_at IS NOT NULL
+    WHERE (w.outcome IS DISTINCT FROM 'complete' OR w.requested_at IS NOT NULL)
+      AND (accounts IS NULL OR (w.user_id BETWEEN list_min(accounts) AND list_max(accounts) AND list_contains(accounts, w.user_id)))
   ),
   readings_by_day AS (
     SELECT user_id, collection, start_n, number, rows_by_day, settled_at, read_order, read_at, stopped, open_since,
@@ -57,13 +58,17 @@ WITH
   stored AS (
     SELECT user_id, collection, date_diff('day', DATE '1970-01-01', day) AS n, documents, rejected
     FROM sync.document_days
-    WHERE day IS NULL OR day BETWEEN first_day::DATE AND last_day::DATE
+    WHERE (day IS NULL OR day BETWEEN first_day::DATE AND last_day::DATE)
+      AND (accounts IS NULL OR (user_id BETWEEN list_min(accounts) AND list_max(accounts) AND list_contains(accounts, user_id)))
   ),
   -- The collections that the service refuses an account that is active, since it was made so.
   refusals AS (
     SELECT user_id, collection, max(committed_at) AS refused_at, arg_max(outcome, committed_at) AS outcome,
            arg_max(coalesce(reason, ''), committed_at) AS reason
-    FROM sync.windows WHERE outcome <> 'stopped' GROUP BY user_id, collection
+    FROM sync.windows
+    WHERE outcome <> 'stopped'
+      AND (accounts IS NULL OR (user_id BETWEEN list_min(accounts) AND list_max(accounts) AND list_contains(accounts, user_id)))
+    GROUP BY user_id, collection
   ),
   places AS (
     SELECT a.user_id, c.collection, c.dated, a.state = 'removed' AS is_removed, a.state = 'active' AS is_active,
@@ -73,6 +78,7 @@ WITH
                 WHEN r.outcome = 'not_authorised' AND r.refused_at > a.since THEN r.reason END AS unasked_reason
     FROM sync.accounts a CROSS JOIN sync.collections c
     LEFT JOIN refusals r ON r.user_id = a.user_id AND r.collection = c.collection
+    WHERE accounts IS NULL OR list_contains(accounts, a.user_id)
   ),
   cells AS (
     SELECT user_id, collection, unnest(CASE WHEN dated THEN range(first_n, last_n + 1) ELSE [NULL] END) AS n,
@@ -120,7 +126,7 @@ SELECT user_id, collection, CASE WHEN n IS NOT NULL THEN DATE '1970-01-01' + n::
             WHEN state = 'not_asked' AND stopped = 1 THEN 'its run was stopped' END AS reason,
        documents, read_at, is_removed
 FROM judged;
-COMMENT ON MACRO TABLE sync.coverage_between IS 'sync.coverage of the days from first_day to last_day, both included, accounts that were removed too (is_removed): FROM sync.coverage_between(''2025-01-01'', ''2025-01-31'')';
+COMMENT ON MACRO TABLE sync.coverage_between IS 'sync.coverage of the days from first_day to last_day, both included, accounts that were removed too (is_removed): FROM sync.coverage_between(''2025-01-01'', ''2025-01-31''); of these accounts alone: accounts := [''ada'']';
 
 CREATE OR REPLACE VIEW sync.coverage AS
 WITH

@@ -80,6 +80,32 @@ test('what was read in ten years of five accounts is told by the memory that sto
   expect(runs).toHaveLength(5 * (11 * 3 + 1));
 });
 
+test('of a hundred accounts beside many that were removed each stretch of days is read once', async () => {
+  const users = Array.from({ length: 100 }, (_, n) => `u${n}`);
+  const gone = Array.from({ length: 210 }, (_, n) => account(`gone${n}`, { state: 'removed' }));
+  const warehouse = await warehouseWith(folder, [...users.map(name => account(name)), ...gone]);
+  await note(warehouse, { user: 'u7', days: ['2024-01-01', '2024-12-31'], outcome: 'complete', when: '2025-03-09T00:00:00Z' });
+  await note(warehouse, { user: 'gone7', days: ['2024-01-01', '2024-12-31'], outcome: 'complete', when: '2025-03-09T00:00:00Z' });
+  let read = 0;
+  const counted = {
+    read: async (sql: string) => {
+      const found = await warehouse.read(sql);
+      if (sql.includes('coverage_between')) read += found.length;
+      return found;
+    },
+  } as typeof warehouse;
+  const { runs } = await readCoverage(
+    { warehouse: counted, collections, serviceClock: knownClock(() => NOON) },
+    { from: '2024-01-01', to: '2024-12-31' },
+  );
+  // 100 accounts of 12 collections, all year the same of each.
+  expect(runs).toHaveLength(1_200);
+  expect(read).toBe(1_200);
+  expect(runs.filter(({ state }) => state !== 'not_asked')).toEqual([
+    { user_id: 'u7', collection: 'daily_stress', from: '2024-01-01', to: '2024-12-31', state: 'empty', reason: null },
+  ]);
+});
+
 test('the view has the days from the first planned one to yesterday, without removed accounts, and says what its columns mean', async () => {
   const warehouse = await warehouseWith(folder, [account('ada'), account('dee', { state: 'removed' })]);
   const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);

@@ -29,16 +29,9 @@ const MOST_PLACES = 12;
 export function coverageLines(report: CoverageReport, colours: boolean): string[] {
   const { runs } = report;
   const paint = (state: CoverageState, text: string) => (colours ? styleText(SHOWN[state].colour, text, { validateStream: false }) : text);
-  const users = [...new Set(runs.map(run => run.user_id))];
+  const users = groupBy(runs, run => run.user_id);
   return [
-    ...users.flatMap(user =>
-      accountLines(
-        user,
-        runs.filter(run => run.user_id === user),
-        report,
-        paint,
-      ),
-    ),
+    ...[...users].flatMap(([user, own]) => accountLines(user, own, report, paint)),
     ...legend(paint),
     '',
     ...wrap(summary(report), ''),
