@@ -59,7 +59,8 @@ export async function reportAccounts(
     }
   }
   const rows = await warehouse.read(
-    // What counts is the run that settled something last: of its windows, read side by side, one that failed tells more than all others.
+    // What counts is the run that settled something last: of its windows, read side by side, one that failed tells more than all others. A
+    // run's row comes after all its windows: those of a plan that was killed are never read.
     `WITH w AS (SELECT *, outcome IN ('failed', 'suspicious', 'not_authorised') AS bad,
                        max(committed_at) OVER (PARTITION BY run_id, user_id, collection) AS run_at FROM sync.windows),
           r AS (SELECT *, bool_or(bad) OVER (PARTITION BY run_id, user_id, collection) AS bad_run FROM w),
@@ -73,7 +74,7 @@ export async function reportAccounts(
             arg_max(outcome, (run_at, bad, committed_at)) FILTER (committed_at IS NOT NULL),
             arg_max(coalesce(reason, ''), (run_at, bad, committed_at)) FILTER (committed_at IS NOT NULL),
             count(*) FILTER (bad AND (good_until IS NULL OR committed_at > good_until)),
-            count(*) FILTER (outcome IS NULL), count(*) FILTER (outcome = 'stopped'),
+            count(*) FILTER (outcome IS NULL AND started_at IS NOT NULL), count(*) FILTER (outcome = 'stopped'),
             any_value(read_until)
      FROM s GROUP BY user_id, collection`,
   );

@@ -16,7 +16,8 @@ WITH
            -- What is over at the service is told by its own clock, and by ours only where it shows none.
            CASE WHEN w.outcome = 'complete' THEN coalesce(w.service_at, w.read_at) END AS read_at,
            CASE WHEN w.outcome = 'stopped' THEN 1 END AS stopped,
-           CASE WHEN w.outcome IS NULL THEN coalesce(r.started_at, TIMESTAMP '1970-01-01') END AS open_since
+           -- A run's row comes after all its windows: those of a plan that was killed are never read.
+           CASE WHEN w.outcome IS NULL THEN r.started_at END AS open_since
     FROM sync.windows w LEFT JOIN sync.runs r ON r.run_id = w.run_id
     -- What lay in the future when it was its turn was not asked for.
     WHERE (w.outcome IS DISTINCT FROM 'complete' OR w.requested_at IS NOT NULL)

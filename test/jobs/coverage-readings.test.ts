@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { windowEntry } from '../../jobs/windows.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { account, warehouseWith } from './literal-pipeline.ts';
+import { account, at, warehouseWith } from './literal-pipeline.ts';
 import { days, march, note, type Reading, told } from './literal-readings.ts';
 
 const folder = tempFolder();
@@ -111,4 +112,23 @@ test.each<[name: string, readings: Reading[], expected: string[]]>([
   const warehouse = await warehouseWith(folder, [account('ada')]);
   for (const reading of readings) await note(warehouse, reading);
   expect(await told(warehouse, days)).toEqual(expected);
+});
+
+test('windows of a run that was killed while it was planned are not pending', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await note(warehouse, { days: ['2025-03-05', '2025-03-05'], outcome: 'complete', when: '2025-03-08T00:00:00Z' });
+  await warehouse.record([
+    windowEntry(
+      {
+        runId: 'killed',
+        number: 0,
+        userId: 'ada',
+        collection: 'daily_stress',
+        startAt: at('2025-03-05T00:00:00Z'),
+        endAt: at('2025-03-08T00:00:00Z'),
+      },
+      { outcome: null },
+    ),
+  ]);
+  expect(await told(warehouse, days)).toEqual(['03-05 empty', '03-06 to 03-07 not_asked']);
 });

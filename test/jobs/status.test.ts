@@ -30,7 +30,7 @@ async function note(
   };
   await warehouse.record([
     windowEntry(window, result),
-    ...(committed ? [{ table: 'sync.runs', key: { run_id: runId }, row: { started_at: at(committed) } }] : []),
+    { table: 'sync.runs', key: { run_id: runId }, row: { started_at: at(committed ?? '2025-03-10T00:00:00Z') } },
   ]);
 }
 
@@ -225,4 +225,15 @@ test('a clock that was set back shows no negative lag', async () => {
   const warehouse = await warehouseWith(folder, [account('ada')]);
   await note(warehouse, 'sleep', 'complete', '2025-03-10T13:00:00Z');
   expect(await only(warehouse, 'sleep')).toMatchObject({ lag: 0 });
+});
+
+test('windows of a run that was killed while it was planned are not pending', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  const window = { runId: 'killed', number: 0, userId: 'ada', startAt: 0, endAt: at('2025-03-12T00:00:00Z') };
+  await warehouse.record(['sleep', 'daily_stress'].map(collection => windowEntry({ ...window, collection }, { outcome: null })));
+  await note(warehouse, 'sleep', 'complete', '2025-03-10T00:00:00Z');
+  expect((await report(warehouse, ['sleep', 'daily_stress']))[0]!.collections).toMatchObject([
+    { name: 'daily_stress', state: 'never_asked' },
+    { name: 'sleep', state: 'up_to_date' },
+  ]);
 });
