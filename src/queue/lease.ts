@@ -18,23 +18,30 @@ export interface Claim {
 }
 
 const TTL_MS = 15_000;
-const RENEW_MS = 5_000;
+const RENEW_MS = 2_000;
+/** Whoever holds it has written it again by then, if it was lost with all that a Redis held. */
+const MISSED_MS = 6_000;
 const LOOK_MS = 500;
 const ANSWER_MS = 3_000;
 
-/** Takes what is free, ours, or of the same folder; else says for how long it is still held. */
+const TAKEN = -10;
+const GONE = -20;
+/**
+ * Takes what was given back, is ours, or of the same folder, and when told so what is gone; else says for how long it is still held.
+ */
 const TAKE = `local held = redis.call('GET', KEYS[1])
 local place = '\\n' .. ARGV[2]
-if held and held:sub(-#place) ~= place then return redis.call('PTTL', KEYS[1]) end
+if not held and ARGV[4] ~= 'also gone' then return ${GONE} end
+if held and held ~= 'free' and held:sub(-#place) ~= place then return redis.call('PTTL', KEYS[1]) end
 redis.call('SET', KEYS[1], ARGV[1] .. place, 'PX', ARGV[3])
-return -10`;
+return ${TAKEN}`;
 /** Keeps what is ours or was lost; 0: somebody else has it. */
 const RENEW = `local held = redis.call('GET', KEYS[1])
 local mine = ARGV[1] .. '\\n' .. ARGV[2]
-if held and held ~= mine then return 0 end
+if held and held ~= 'free' and held ~= mine then return 0 end
 redis.call('SET', KEYS[1], mine, 'PX', ARGV[3])
 return 1`;
-const RELEASE = `if redis.call('GET', KEYS[1]) == ARGV[1] .. '\\n' .. ARGV[2] then redis.call('DEL', KEYS[1]) end
+const RELEASE = `if redis.call('GET', KEYS[1]) == ARGV[1] .. '\\n' .. ARGV[2] then redis.call('SET', KEYS[1], 'free', 'PX', ARGV[3]) end
 return 1`;
 
 const COPY =
@@ -42,21 +49,31 @@ const COPY =
 
 /**
  * Makes this process the only one that works off the queues of a warehouse, until it is given back. A holder who died elsewhere is waited
- * for, one who is alive is not.
+ * for, one who is alive is not; where the Redis is emptied meanwhile, whoever held it keeps it.
  * @throws TryLaterError naming `ringneck adopt`
  * @returns gives it back
  */
 export async function takeLease(redis: Redis, prefix: string, { warehouse, folder, onLost }: Claim): Promise<() => Promise<void>> {
   const key = `${prefix}:lease-${warehouse}`;
   const values = [randomUUID(), placeOf(folder), String(TTL_MS)];
-  const run = async (script: string) => (await withinTime(redis.eval(script, 1, key, ...values), ANSWER_MS)) as number;
+  const run = async (script: string, ...more: string[]) =>
+    (await withinTime(redis.eval(script, 1, key, ...values, ...more), ANSWER_MS)) as number;
   try {
+    /** Until when what was seen is held, at the latest; what is gone before was lost, and its holder may be alive. */
+    let heldUntil = 0;
+    let goneSince: number | undefined;
     for (let before = Number.POSITIVE_INFINITY; ; ) {
-      const leftMs = await run(TAKE);
-      if (leftMs === -10) break;
-      // It was renewed meanwhile.
-      if (leftMs > before) throw new TryLaterError(COPY);
-      before = leftMs;
+      const now = performance.now();
+      const isOver = goneSince === undefined ? now >= heldUntil : now - goneSince >= MISSED_MS;
+      const leftMs = await run(TAKE, ...(isOver ? ['also gone'] : []));
+      if (leftMs === TAKEN) break;
+      if (leftMs === GONE) goneSince ??= now;
+      // It was renewed meanwhile, or written again.
+      else if (leftMs > before || goneSince !== undefined) throw new TryLaterError(COPY);
+      else {
+        before = leftMs;
+        heldUntil = now + leftMs;
+      }
       await sleep(LOOK_MS);
     }
   } catch (error) {

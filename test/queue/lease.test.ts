@@ -1,5 +1,6 @@
 import { cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { TryLaterError } from '../../src/errors.ts';
@@ -40,6 +41,28 @@ describe.skipIf(!hasRedis)('the queues of one warehouse', () => {
     await open(copy, 'another id');
     await first.close();
     await open(copy);
+  });
+
+  test('stay with who has them when the Redis is emptied while a copy waits for them', async () => {
+    const { own, copy, open, lost, client } = await setUp('emptied');
+    await open(own);
+    const waiting = open(copy).catch(thrown => thrown);
+    // It has looked, and the next renewal is still to come.
+    await sleep(700);
+    await client.flushall();
+    expect((await waiting).message).toContain('`ringneck adopt`');
+    await sleep(3_000);
+    expect(lost).toEqual([]);
+  });
+
+  test('are a copy’s when they were lost and nobody else comes back for them', async () => {
+    const { copy, open, client } = await setUp('gone');
+    await client.set('test:lease-one', 'of a folder\nelsewhere', 'PX', 60_000);
+    const waiting = open(copy);
+    await sleep(700);
+    await client.flushall();
+    await waiting;
+    expect(await client.exists('test:lease-one')).toBe(1);
   });
 
   test('are the same folder’s at once, whose former owner is dead', async () => {
