@@ -47,7 +47,11 @@ export async function startSchedules(pipeline: Pipeline, settings: ScheduleSetti
       await heartRates.sweepAll();
     },
   };
-  const stopWatching = await keepSchedules(pipeline, [nightlySchedule(pipeline, nightly), sweepSchedule(pipeline, sweep), heartRate]);
+  const all = [nightlySchedule(pipeline, nightly), sweepSchedule(pipeline, sweep), heartRate];
+  const stopWatching = await keepSchedules(pipeline, all).catch(error => {
+    heartRates.close();
+    throw error;
+  });
   return {
     requestHeartRate: heartRates.request,
     close() {

@@ -46,6 +46,7 @@ export async function openDemoReceiver(
   const address = { host: '127.0.0.1', port };
   const webhook = following.webhook ? { webhook: following.webhook } : {};
   const receiver = await listening(address, 'another port', openReceiver({ ready: async () => undefined, ...webhook }, address));
+  following.subscribe();
   const schedules = await following.start({ onEvent });
   return async () => {
     await receiver.close();

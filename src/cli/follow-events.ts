@@ -9,7 +9,9 @@ import type { Owner } from './owner.ts';
 export interface Following {
   /** For the receiver; undefined where webhooks are not configured. Events are accepted from the beginning, and wait for `start`. */
   webhook: WebhookOptions | undefined;
-  /** Works off what was accepted, and keeps the subscriptions. The receiver must be listening: the service verifies it meanwhile. */
+  /** Keeps the subscriptions. The receiver must be listening: the service verifies it meanwhile. */
+  subscribe(): void;
+  /** Works off what was accepted. Where it fails it has left nothing behind and may be called again. */
   start(options?: { onEvent?: (line: EventLine) => void }): Promise<{ close(): Promise<void> }>;
 }
 
@@ -39,6 +41,7 @@ export async function followEvents(owner: Owner): Promise<Following> {
 
   return {
     webhook,
+    subscribe: () => keeper?.start(),
     async start({ onEvent } = {}) {
       // Loaded only now: BullMQ would keep the receiver from listening.
       const [pipeline, { startFetching }, { startSchedules }] = await Promise.all([
@@ -59,10 +62,14 @@ export async function followEvents(owner: Owner): Promise<Following> {
             message: `${count} changes were found that no event had announced`,
           }),
       });
-      // What an earlier process accepted is worked off also where webhooks are configured no more.
-      fetching = await startFetching(pipeline, { onHeartRate: schedules.requestHeartRate, ...(onEvent ? { onEvent } : {}) });
+      try {
+        // What an earlier process accepted is worked off also where webhooks are configured no more.
+        fetching = await startFetching(pipeline, { onHeartRate: schedules.requestHeartRate, ...(onEvent ? { onEvent } : {}) });
+      } catch (error) {
+        schedules.close();
+        throw error;
+      }
       void takeUpEvents(pipeline);
-      keeper?.start();
       return {
         async close() {
           schedules.close();

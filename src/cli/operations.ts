@@ -14,7 +14,6 @@ import {
 import { lastDays, prepareRequest, type Skipped } from '../../jobs/backfill.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
 import { takeUpEvents } from '../../jobs/events/take-up.ts';
-import type { Pipeline } from '../../jobs/pipeline.ts';
 import { probeAccount } from '../../jobs/probe.ts';
 import type { Progress, RunRequest, RunSummary } from '../../jobs/run.ts';
 import { collectQueue, planWindows, renewWarehouseId, warehouseId } from '../../jobs/runs.ts';
@@ -68,7 +67,8 @@ export interface AccountReport {
 
 export interface StatusReport {
   accounts: AccountStatus[];
-  queue: { waiting: number; active: number; delayed: number; failed: number };
+  /** What is planned; `problem`: why the queue cannot be asked. */
+  queue: { waiting: number; active: number; delayed: number; failed: number; problem: string | null };
   /** Null: not configured. */
   webhooks: WebhookStatus | null;
   snapshot: { at: string | null };
@@ -195,7 +195,8 @@ export function operationsOf(owner: Owner) {
 
     /** Gives the warehouse an id, and with it queues, of its own: for a copied data folder. */
     async adopt(_: Record<string, never>): Promise<{ id: string; before: string }> {
-      if (owner.opened) throw new TryLaterError('ringneck is at work in this data folder: end it first');
+      if (owner.opened || owner.queueProblem !== undefined)
+        throw new TryLaterError('ringneck is at work in this data folder: end it first');
       const before = await warehouseId(warehouse);
       return { id: await renewWarehouseId(warehouse), before };
     },
@@ -241,7 +242,7 @@ export function operationsOf(owner: Owner) {
       const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
       return {
         accounts: await reportAccounts({ warehouse, now, serviceClock, tokens: owner.secrets }, collections),
-        queue: await countQueue(warehouse, await owner.opened, owner.log),
+        queue: await countQueue(owner),
         webhooks: await reportWebhooks(warehouse, owner.settings, now, {
           refused: owner.refusals(),
           waiting: (await owner.inbox()).size,
@@ -263,7 +264,7 @@ export type OwnerOperations = ReturnType<typeof operationsOf>;
 
 /** Where events are worked off, those that waited for their account are taken up at once; elsewhere at the next start of `up`. */
 async function takeUpWaiting({ opened }: Owner): Promise<void> {
-  const pipeline = await opened?.catch(() => undefined);
+  const pipeline = await opened;
   if (pipeline) await takeUpEvents(pipeline);
 }
 
@@ -310,18 +311,17 @@ async function greet(owner: Owner, account: Account, token: string): Promise<Acc
 }
 
 /** What is planned waits, in the queue or not yet: the ledger knows of it, also while the queue is away. */
-async function countQueue(
-  warehouse: Owner['warehouse'],
-  pipeline: Pipeline | undefined,
-  log: Owner['log'],
-): Promise<StatusReport['queue']> {
+async function countQueue({ warehouse, log, queueProblem, opened }: Owner): Promise<StatusReport['queue']> {
   const planned = await countPlanned(warehouse);
+  // An attempt to open it may take its time.
+  if (queueProblem !== undefined) return { ...NO_JOBS, waiting: planned, problem: queueProblem };
+  const pipeline = await opened;
   try {
     const { active, delayed, failed } = (await pipeline?.queues.counts(await collectQueue(warehouse))) ?? NO_JOBS;
-    return { waiting: Math.max(0, planned - active - delayed), active, delayed, failed };
+    return { waiting: Math.max(0, planned - active - delayed), active, delayed, failed, problem: null };
   } catch (error) {
     log.warn({ reason: messageOf(error) }, 'the queue does not answer');
-    return { ...NO_JOBS, waiting: planned };
+    return { ...NO_JOBS, waiting: planned, problem: messageOf(error) };
   }
 }
 

@@ -17,6 +17,7 @@ import type { Journal } from '../journal.ts';
 import type { Log } from '../log.ts';
 import { type MirrorTokens, openMirrorTokens } from '../mirror-tokens.ts';
 import { createOnFailure, type OnFailure } from '../on-failure.ts';
+import type { Queues } from '../queue/queues.ts';
 import { openSecrets, type Secrets } from '../secrets.ts';
 import { Warehouse } from '../warehouse/warehouse.ts';
 import { findNewestAhead } from './doctor/clock.ts';
@@ -56,6 +57,8 @@ export class Owner {
   readonly onFailure: OnFailure;
   /** What the receiver refused since it listens, by reason. */
   refusals: () => Readonly<Record<string, number>> = () => ({});
+  /** What keeps the queue from being opened; undefined when nothing does, and before it was tried. */
+  queueProblem: string | undefined;
   /** Does work on the folder while nothing in it is open. Who keeps the owner says whether it is opened again. */
   whileClosed: <T>(work: () => Promise<T>) => Promise<T> = async work => {
     await this.close();
@@ -66,6 +69,8 @@ export class Owner {
   #keeper: Promise<SubscriptionKeeper> | undefined;
   #inbox: Promise<Journal> | undefined;
   #pipeline: Promise<Pipeline> | undefined;
+  /** Those of a pipeline that is not open yet. */
+  #opening: Queues | undefined;
   #closing: Promise<void> | undefined;
 
   private constructor(options: OwnerOptions, warehouse: Warehouse, serviceClock: KeptServiceClock) {
@@ -143,9 +148,12 @@ export class Owner {
       heartRatePath: settings.heartRatePath,
       routes: await openRouteMemory(warehouse, this.#serviceUrl, now, onError),
       onWait: () => {
-        void this.#pipeline?.then(({ runs }) => {
-          for (const run of runs.active()) run.progress.waits++;
-        });
+        void this.#pipeline?.then(
+          ({ runs }) => {
+            for (const run of runs.active()) run.progress.waits++;
+          },
+          () => undefined,
+        );
       },
     });
   }
@@ -193,9 +201,20 @@ export class Owner {
     return openInbox(join(this.settings.data, 'inbox'), this.warehouse);
   }
 
-  /** Opens queue and workers, and takes up the runs that the ledger says are unfinished. */
+  /** Opens queue and workers, and takes up the runs that the ledger says are unfinished. Where that fails, the next call tries again. */
   pipeline(): Promise<Pipeline> {
-    this.#pipeline ??= this.#openPipeline();
+    if (this.#closing && !this.#pipeline) return Promise.reject(new TryLaterError('ringneck is ending; try again in a moment'));
+    this.#pipeline ??= this.#openPipeline().then(
+      pipeline => {
+        this.queueProblem = undefined;
+        return pipeline;
+      },
+      error => {
+        this.#pipeline = undefined;
+        this.queueProblem = messageOf(error);
+        throw error;
+      },
+    );
     return this.#pipeline;
   }
 
@@ -218,6 +237,7 @@ export class Owner {
         },
       },
     });
+    this.#opening = queues;
     const pipeline: Pipeline = {
       warehouse,
       client,
@@ -241,16 +261,28 @@ export class Owner {
       await startCollecting(pipeline);
       return pipeline;
     } catch (error) {
+      pipeline.runs.close();
       await queues.close({ graceMs: 0 });
       throw error instanceof RingneckError
         ? error
         : new RingneckError(`the queue cannot be used: ${messageOf(error)}`, 1, { cause: error });
+    } finally {
+      this.#opening = undefined;
     }
   }
 
-  /** The pipeline when something has opened it. */
-  get opened(): Promise<Pipeline> | undefined {
-    return this.#pipeline;
+  /** The pipeline when something has opened it; undefined also where that could not be done. */
+  get opened(): Promise<Pipeline | undefined> | undefined {
+    return this.#pipeline?.catch(() => undefined);
+  }
+
+  /** Closes a pipeline in which work could not begin; the next call of `pipeline` opens another. */
+  async dropPipeline(problem: string): Promise<void> {
+    const pipeline = await this.opened;
+    this.#pipeline = undefined;
+    this.queueProblem = problem;
+    pipeline?.runs.close();
+    await pipeline?.queues.close({ graceMs: 0 });
   }
 
   /** Leaves runs to the next start, commits what waits, and gives the folder back. */
@@ -262,7 +294,9 @@ export class Owner {
   async #close(): Promise<void> {
     this.snapshots.close();
     try {
-      const pipeline = await this.#pipeline?.catch(() => undefined);
+      // One that is being opened may wait for a Redis that went away meanwhile.
+      await this.#opening?.close({ graceMs: 0 });
+      const pipeline = await this.opened;
       pipeline?.runs.close();
       await (await this.#keeper?.catch(() => undefined))?.close();
       await pipeline?.queues.close();

@@ -39,6 +39,7 @@ function printStatus({ accounts, queue, webhooks, snapshot, heart_rate_path: pat
     printLine();
   }
   printLine(`queue: ${queue.waiting} waiting, ${queue.active} active, ${queue.delayed} delayed, ${queue.failed} failed`);
+  if (queue.problem) printLine(`  unreachable: ${queue.problem}`);
   printLine(`snapshot: ${snapshot.at ?? 'none yet'}`);
   if (webhooks) printWebhooks(webhooks);
   else printLine('webhooks: not configured (RINGNECK_CALLBACK_URL)');

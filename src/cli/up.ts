@@ -26,12 +26,13 @@ export function addUp(program: Command): void {
     'ringneck up --mirror 4001',
   ).action(async (options: { mirror?: number; events?: true }) => {
     const { settings, log } = await openSession();
-    const [{ keepFolder }, { openDoor }, { openReceiver }, { followEvents }, { keepUpToDate }] = await Promise.all([
+    const [{ keepFolder }, { openDoor }, { openReceiver }, { followEvents }, { keepUpToDate }, { whenQueueOpens }] = await Promise.all([
       import('./kept-folder.ts'),
       import('../control/open-door.ts'),
       import('../receiver/receiver.ts'),
       import('./follow-events.ts'),
       import('./snapshot/schedule.ts'),
+      import('./when-queue-opens.ts'),
     ]);
     await interruptible(async signal => {
       const closing: (() => Promise<unknown>)[] = [];
@@ -74,18 +75,24 @@ export function addUp(program: Command): void {
             return () => mirror.close();
           });
         }
-        await folder.during(async () => {
-          const schedules = await following!.start(options.events ? { onEvent: line => printLine(formatEvent(line)) } : {});
-          return () => schedules.close();
+        let fail: (error: unknown) => void = () => undefined;
+        const failed = new Promise<never>((_, reject) => {
+          fail = reject;
         });
+        failed.catch(() => undefined);
         await folder.during(async owner => {
-          const kept = await keepUpToDate(owner);
-          return () => kept.close();
+          following!.subscribe();
+          const begin = async () => {
+            const schedules = await following!.start(options.events ? { onEvent: line => printLine(formatEvent(line)) } : {});
+            const kept = await keepUpToDate(owner);
+            return () => closeAll([() => schedules.close(), () => kept.close()]);
+          };
+          return whenQueueOpens(owner, begin, fail);
         });
         const queue = settings.queueUrl ? 'redis' : 'embedded';
         log.info({ url: receiver.url, data: settings.data, queue, nightly: settings.nightly, webhooks: webhook !== undefined }, 'up');
         const stopped = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve()));
-        if (!signal.aborted) await Promise.race([stopped, folder.broken]);
+        if (!signal.aborted) await Promise.race([stopped, folder.broken, failed]);
         log.info('stopping');
       } finally {
         await closeAll(closing);

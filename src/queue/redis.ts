@@ -1,11 +1,12 @@
 import { EventEmitter, once } from 'node:events';
 import { type ConnectionOptions, createRedisBackend, type QueueBaseOptions } from 'bullmq';
 import { Redis } from 'ioredis';
-import { messageOf, TryLaterError, UsageError } from '../errors.ts';
+import { messageOf, UsageError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { withinTime } from '../within-time.ts';
 import type { Backend } from './backend.ts';
 import { takeLease } from './lease.ts';
+import { QueueUnavailable } from './queues.ts';
 import { addressOf } from './redis-address.ts';
 
 const openTimeoutMs = 5_000;
@@ -35,7 +36,7 @@ export async function openRedis(url: string, log: Log): Promise<Backend> {
     const text = reason || messageOf(error);
     if (/NOAUTH|WRONGPASS|invalid password/i.test(text))
       throw new UsageError(`Redis at ${address} refuses the user or password in RINGNECK_QUEUE_URL`);
-    throw new TryLaterError(
+    throw new QueueUnavailable(
       `Redis at ${address} cannot be reached (${text}); start it, or unset RINGNECK_QUEUE_URL for the embedded queue`,
     );
   }

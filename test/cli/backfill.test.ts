@@ -117,7 +117,7 @@ test('from a token to SQL: the shapes of every report', async () => {
   const status = JSON.parse((await runHere(['status', '--json'], { env })).stdout);
   expect(Object.keys(status)).toEqual(['accounts', 'queue', 'webhooks', 'snapshot', 'heart_rate_path', 'drift', 'service_clock']);
   expect(status).toMatchObject({
-    queue: { waiting: 0, active: 0, delayed: 0, failed: 0 },
+    queue: { waiting: 0, active: 0, delayed: 0, failed: 0, problem: null },
     webhooks: null,
     snapshot: { at: null },
     heart_rate_path: '/v2/usercollection/heartrate',

@@ -100,7 +100,7 @@ test('an event that comes while the folder is closed is not accepted, and so is 
     now: Date.now,
     log: silentLog,
   };
-  const open: Following = { webhook, start: () => Promise.reject(new Error('not here')) };
+  const open: Following = { webhook, subscribe: () => undefined, start: () => Promise.reject(new Error('not here')) };
   let following: Following | undefined = open;
   const served = webhookOf(() => following)!;
   const event = (object_id: string): WebhookEvent => ({

@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { existsSync, rmSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { freePort, hasRedis, startRedis } from '../queue/redis-server.ts';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { freePort, hasRedis, type RedisServer, startRedis } from '../queue/redis-server.ts';
 import { signed } from '../receiver/signed.ts';
 import { startFaultService } from '../support/fault-service.ts';
 import { type Running, ringneck, startRingneck } from '../support/ringneck.ts';
@@ -193,7 +194,9 @@ test('it takes events before its queue has opened', async () => {
     );
   await until('the event is taken', async () => (await send()) === 204);
   expect(logged(up).map(({ msg }) => msg)).not.toContain('up');
-  expect((await up.end()).code).toBe(75);
+  await up.said('"msg":"up"');
+  up.kill('SIGTERM');
+  expect((await up.end()).code).toBe(0);
 
   // What was taken is worked off by the next that has a queue.
   const { RINGNECK_QUEUE_URL: _, ...embedded } = env as Record<string, string>;
@@ -218,4 +221,97 @@ test.skipIf(!hasRedis)('with Redis away it ends all the same when it is told to'
   await up.said('Redis is away');
   up.kill('SIGTERM');
   expect((await up.end()).code).toBe(0);
+});
+
+describe.skipIf(!hasRedis)('started while its Redis', () => {
+  async function start(redis: RedisServer, more: Record<string, string> = {}) {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}/webhook`;
+    const webhooks = {
+      RINGNECK_CALLBACK_URL: url,
+      RINGNECK_CLIENT_ID: 'client-7',
+      RINGNECK_CLIENT_SECRET: 'a-client-secret',
+      RINGNECK_VERIFICATION_TOKEN: 'a-word-of-ours',
+    };
+    const { env } = surroundings({ RINGNECK_QUEUE_URL: redis.url, RINGNECK_PORT: String(port), ...webhooks, ...more });
+    const up = startRingneck(['up'], { env });
+    const send = () => {
+      const event = { event_type: 'update', data_type: 'sleep', object_id: 'sleep-1', event_time: '2025-05-31T23:59:30+00:00' };
+      const body = JSON.stringify({ ...event, user_id: 'nobody' });
+      const { timestamp, signature } = signed(body, String(Math.floor(Date.now() / 1000)));
+      const headers = { 'x-service-timestamp': timestamp, 'x-service-signature': signature };
+      return fetch(url, { method: 'POST', headers, body }).then(
+        ({ status }) => status,
+        () => undefined,
+      );
+    };
+    const status = async () => JSON.parse((await runHere(['status', '--json'], { env })).stdout);
+    return { env, up, send, status };
+  }
+
+  const AWAY = /Redis at 127\.0\.0\.1:\d+ cannot be used; events are accepted and kept, the work begins when it answers/g;
+
+  test('is away it accepts events, says so once, and begins the work when it answers', async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.remove());
+    await redis.kill();
+    const { env, up, send, status } = await start(redis);
+    await up.said('"msg":"up"');
+    expect(await send()).toBe(204);
+    const before = await status();
+    expect(before.queue).toMatchObject({ waiting: 0, active: 0, problem: expect.stringContaining('cannot be reached (') });
+    expect((await runHere(['status'], { env })).stdout).toContain('unreachable: Redis at 127.0.0.1');
+    expect(before.webhooks.waiting).toBe(1);
+    await runHere(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
+    const backfill = ['backfill', '--from', '2025-01-01', '--to', '2025-01-05', '--json'];
+    expect((await runHere(backfill, { env })).code).toBe(75);
+    await redis.start();
+    await up.said('the work begins');
+    await until('the event is settled', async () => (await status()).webhooks.waiting === 0, 20_000);
+    expect((await runHere(backfill, { env })).code).toBe(0);
+    expect((await status()).queue.problem).toBeNull();
+    expect(up.stderr.match(AWAY)).toHaveLength(1);
+    up.kill('SIGTERM');
+    expect((await up.end()).code).toBe(0);
+  });
+
+  test('is not the one that writes it begins the work when it is', async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.remove());
+    const client = new Redis(redis.url);
+    onTestFinished(() => client.disconnect());
+    await client.call('REPLICAOF', '127.0.0.1', '1');
+    const { up, send, status } = await start(redis);
+    await up.said('"msg":"up"');
+    expect(await send()).toBe(204);
+    expect((await status()).queue.problem).toContain('READONLY');
+    await client.call('REPLICAOF', 'NO', 'ONE');
+    await until('the event is settled', async () => (await status()).webhooks.waiting === 0, 20_000);
+    up.kill('SIGTERM');
+    expect((await up.end()).code).toBe(0);
+  });
+
+  test('is away it ends cleanly when it is told to, and a one-shot command ends at once', async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.remove());
+    await redis.kill();
+    const { env, up } = await start(redis);
+    await up.said('"msg":"up"');
+    up.kill('SIGINT');
+    expect((await up.end()).code).toBe(0);
+    await runHere(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
+    const began = Date.now();
+    expect((await runHere(['nightly'], { env })).code).toBe(75);
+    expect(Date.now() - began).toBeLessThan(10_000);
+  });
+
+  test('asks for another password it ends at once, for that does not pass', async () => {
+    const redis = await startRedis('--requirepass', 'right');
+    onTestFinished(() => redis.remove());
+    for (const url of [redis.url, redis.url.replace('redis://', 'redis://:wrong@')]) {
+      const { up } = await start(redis, { RINGNECK_QUEUE_URL: url });
+      const { code, stderr } = await up.end();
+      expect([code, stderr]).toEqual([2, expect.stringContaining('refuses the user or password in RINGNECK_QUEUE_URL')]);
+    }
+  });
 });
