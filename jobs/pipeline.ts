@@ -32,7 +32,7 @@ export interface Pipeline {
   requestsPerToken: number;
   /** Before a window's second attempt; doubled before each further one. */
   retryDelayMs: number;
-  /** How long a run waits for the first answer of a service that cannot be reached. */
+  /** How long a run goes on trying to reach a service that has never answered it. */
   unreachedMs: number;
   /** How far apart the two 404s lie by which a collection is not offered. */
   secondLookMs: number;

@@ -188,7 +188,9 @@ export class Runs {
     const { client } = this.#pipeline;
     if (client.answers > run.answersBefore) return undefined;
     const silence = client.findSilence();
-    if (!silence || (patient && Math.min(silence.ms, performance.now() - run.beganAt) < this.#pipeline.unreachedMs)) return undefined;
+    if (!silence) return undefined;
+    const ms = Math.min(silence.ms, performance.now() - run.beganAt);
+    if (patient && (silence.mayEnd || ms < this.#pipeline.unreachedMs)) return undefined;
     return new RingneckError(silence.why);
   }
 

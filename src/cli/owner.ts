@@ -32,7 +32,7 @@ export interface OwnerOptions {
   retryDelayMs?: number;
   /** Between the two 404s by which a collection is not offered. */
   secondLookMs?: number;
-  /** How long a run waits for a first answer. */
+  /** How long a run goes on where nobody can be reached. */
   unreachedMs?: number;
   /** How the client waits and gives up. */
   client?: Pick<ClientOptions, 'sleep' | 'retries' | 'maxWaitMs' | 'deadlineMs'>;

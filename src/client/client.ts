@@ -12,7 +12,7 @@ import { createReads } from './reads.ts';
 import { createAsk, type Good, type RequestClock, type RequestMoments } from './request.ts';
 import { createRouteMemory, type RouteMemory } from './routes.ts';
 import { createServiceClock, type ServiceClock } from './service-clock.ts';
-import { createTransport } from './transport.ts';
+import { createTransport, LATE } from './transport.ts';
 import { explainUnreachable } from './unreachable.ts';
 
 export type { Aside } from './answer.ts';
@@ -110,8 +110,11 @@ export interface Client {
   readonly address: string;
   /** How many attempts somebody has answered at the address, whatever the answer. */
   readonly answers: number;
-  /** For how long nobody has answered at the address, while somebody was asked, and why; undefined after an answer. */
-  findSilence(): { ms: number; why: string } | undefined;
+  /**
+   * For how long nobody could be reached at the address, and why; undefined after an answer. `mayEnd`: there is a connection on which an
+   * answer may still come, as it does of a service that is slow.
+   */
+  findSilence(): { ms: number; why: string; mayEnd: boolean } | undefined;
   /** Whether any route of the service has ever answered 200. */
   hasAnswered(): boolean;
   /** Where heart rate is read; undefined until it is known. */
@@ -140,8 +143,9 @@ export function createClient(options: ClientOptions): Client {
   const sleep = options.sleep ?? ((ms: number, signal: AbortSignal) => sleepFor(ms, undefined, { signal }));
   let requests = 0;
   let answers = 0;
-  /** Since the first request that nobody has answered, and what the last one came to. */
-  let silence: { since: number; code: string } | undefined;
+  /** Since the first request that reached nobody, and what the last one came to. */
+  let silence: { since: number; code: string; isLate: boolean } | undefined;
+  let awaited = 0;
   const ask = createAsk({
     transport,
     clock,
@@ -165,12 +169,14 @@ export function createClient(options: ClientOptions): Client {
       answers += 1;
       silence = undefined;
     },
-    onUnreached(code) {
-      silence = { since: silence?.since ?? now(), code };
+    onUnreached(code, sentMs) {
+      silence = { since: Math.min(silence?.since ?? sentMs, sentMs), code, isLate: silence?.isLate || code === LATE };
+    },
+    onAwaited(change) {
+      awaited += change;
     },
     onRequest() {
       requests += 1;
-      silence ??= { since: now(), code: 'no answer yet' };
       options.onRequest?.();
     },
   });
@@ -243,7 +249,12 @@ export function createClient(options: ClientOptions): Client {
       for await (const _ of this.documents(probed, { ...range, signal })) return;
     },
     address: address.origin + address.path,
-    findSilence: () => silence && { ms: now() - silence.since, why: explainUnreachable(address, silence.code) },
+    findSilence: () =>
+      silence && {
+        ms: now() - silence.since,
+        why: explainUnreachable(address, silence.code),
+        mayEnd: awaited > 0 && !silence.isLate,
+      },
     hasAnswered: () => routes.hasAnsweredAny(),
     get answers() {
       return answers;

@@ -29,9 +29,11 @@ export interface RequestSettings {
   random: () => number;
   sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   onRequest: () => void;
-  /** What became of each attempt: an answer of somebody who speaks HTTP there, or what kept one away. */
+  /** What became of each attempt: an answer of somebody who speaks HTTP there, or what kept one away since `sentMs`, by `now`. */
   onReached: () => void;
-  onUnreached: (code: string) => void;
+  onUnreached: (code: string, sentMs: number) => void;
+  /** One more attempt has a connection and no answer yet, or one fewer. */
+  onAwaited: (change: 1 | -1) => void;
   onWait: (ms: number) => void;
 }
 
@@ -65,13 +67,18 @@ export function createAsk(settings: RequestSettings): Ask {
     question.onSend?.();
     const requestedAt = clock.begin();
     const sentMs = settings.wallNow();
+    const startMs = now();
+    let awaited = false;
     let good = false;
     try {
       settings.onRequest();
-      const answer = await transport.get(question.path, question.token, signal);
+      const answer = await transport.get(question.path, question.token, signal, () => {
+        awaited = true;
+        settings.onAwaited(1);
+      });
       const outcome = readAnswer(question, answer, now());
-      if ('error' in outcome && outcome.error.kind === 'redirected') settings.onUnreached('redirect');
-      else if (speaksTlsAlone(answer.status, answer.body)) settings.onUnreached('TLS');
+      if ('error' in outcome && outcome.error.kind === 'redirected') settings.onUnreached('redirect', startMs);
+      else if (speaksTlsAlone(answer.status, answer.body)) settings.onUnreached('TLS', startMs);
       else settings.onReached();
       // What a proxy answers says nothing of the route, and shows the proxy's clock.
       const isOfService = 'value' in outcome || isVerdict(outcome.error);
@@ -90,9 +97,10 @@ export function createAsk(settings: RequestSettings): Ask {
       };
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
-      if (error.code !== undefined) settings.onUnreached(error.code);
+      if (error.code !== undefined) settings.onUnreached(error.code, startMs);
       return { error: new ServiceError(error.kind, route, error.message), again: error.again };
     } finally {
+      if (awaited) settings.onAwaited(-1);
       if (!good) clock.end(requestedAt);
     }
   }

@@ -33,12 +33,22 @@ export interface TransportLimits {
 }
 
 export interface Transport {
-  /** Asks once. Redirects are not followed; an answer other than 2xx comes back as it is, its body where that could be read. */
-  get(path: string, token: string, signal: AbortSignal): Promise<Answer>;
+  /**
+   * Asks once. Redirects are not followed; an answer other than 2xx comes back as it is, its body where that could be read.
+   * @param onConnected there is a connection, and the request goes out on it
+   */
+  get(path: string, token: string, signal: AbortSignal, onConnected?: () => void): Promise<Answer>;
   /** Like `get`, with any method, headers (names and values in turn) and body. */
-  send(request: { method: Dispatcher.HttpMethod; path: string; headers: string[]; body?: string }, signal: AbortSignal): Promise<Answer>;
+  send(
+    request: { method: Dispatcher.HttpMethod; path: string; headers: string[]; body?: string },
+    signal: AbortSignal,
+    onConnected?: () => void,
+  ): Promise<Answer>;
   close(): Promise<void>;
 }
+
+/** The code of an attempt whose whole time went by without an answer. */
+export const LATE = 'ETIMEDOUT';
 
 /** The body of an error page is only looked at for a sentence. */
 const MAX_ERROR_BYTES = 65_536;
@@ -54,10 +64,10 @@ export function createTransport(address: ServiceAddress, limits: TransportLimits
   });
 
   return {
-    get(path, token, signal) {
-      return this.send({ method: 'GET', path, headers: ['authorization', `Bearer ${token}`] }, signal);
+    get(path, token, signal, onConnected) {
+      return this.send({ method: 'GET', path, headers: ['authorization', `Bearer ${token}`] }, signal, onConnected);
     },
-    send: ({ method, path, headers: own, body }, signal) =>
+    send: ({ method, path, headers: own, body }, signal, onConnected) =>
       new Promise((resolve, reject) => {
         let settled = false;
         let controller: Dispatcher.DispatchController | undefined;
@@ -79,7 +89,8 @@ export function createTransport(address: ServiceAddress, limits: TransportLimits
           controller?.abort(error);
         };
         const stop = () => fail(new TransportError('stopped', 'stopped', false));
-        const late = () => fail(new TransportError('unavailable', `no whole answer within ${limits.deadlineMs / 1000} s`));
+        const late = () =>
+          fail(new TransportError('unavailable', `no whole answer within ${limits.deadlineMs / 1000} s`, true, status ? undefined : LATE));
         const deadline = setTimeout(late, limits.deadlineMs);
         signal.addEventListener('abort', stop, { once: true });
 
@@ -94,6 +105,7 @@ export function createTransport(address: ServiceAddress, limits: TransportLimits
             onRequestStart(started) {
               controller = started;
               if (settled) started.abort(new TransportError('stopped', 'nobody waits for it any more', false));
+              else onConnected?.();
             },
             onResponseStart(_, code, received) {
               if (code < 200) return;

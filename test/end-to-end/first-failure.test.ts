@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type Script, startFaultService } from '../support/fault-service.ts';
 import { openHouse } from '../support/house.ts';
@@ -101,19 +102,61 @@ test.each<[string, string, (socket: import('node:net').Socket) => void, string]>
   await expect(house.backfill(range)).rejects.toThrow(cure);
 });
 
-test('a service that takes connections and says nothing ends the run within the time that a first answer has', async () => {
-  const { url } = await serve((socket: import('node:net').Socket) => void socket.on('error', () => {}));
-  const house = await openHouse(join(folder, `h${++houses}`), url, { unreachedMs: 1_000, client: { deadlineMs: 60_000 } });
+/** A house whose accounts nobody has asked for yet. */
+async function openUnasked(url: string, options: Parameters<typeof openHouse>[2]) {
+  const house = await openHouse(join(folder, `h${++houses}`), url, options);
   for (const { name, token } of sandbox.people) {
     house.owner.secrets.put(name, token);
     await house.owner.warehouse.record([
       { table: 'sync.accounts', key: { user_id: name }, row: { state: 'active', since: house.owner.warehouse.moments.next() } },
     ]);
   }
+  return house;
+}
+
+test('a service that takes connections and says nothing ends the run when its first requests have had their time', async () => {
+  const { url } = await serve((socket: import('node:net').Socket) => void socket.on('error', () => {}));
+  const house = await openUnasked(url, { unreachedMs: 500, client: { deadlineMs: 3_000 } });
   const began = performance.now();
-  await expect(house.backfill(range)).rejects.toThrow('gives no answer');
+  await expect(house.backfill(range)).rejects.toThrow('gives no answer (ETIMEDOUT)');
   expect(performance.now() - began).toBeLessThan(10_000);
 });
+
+test('a service whose first answers are slow is read', async () => {
+  const faults = await startFaultService({}, { upstream: sandbox.url });
+  onTestFinished(() => faults.close());
+  const house = await openUnasked(faults.url, { unreachedMs: 500 });
+  const slow = sleep(3_000);
+  faults.on('/v2/usercollection/*', async () => {
+    await slow;
+    return undefined;
+  });
+  expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
+});
+
+test('a service that is slow after it refused connections is read', async () => {
+  const port = await findFreePort();
+  const house = await openUnasked(`http://127.0.0.1:${port}`, { unreachedMs: 2_000 });
+  const run = house.backfill(range);
+  await sleep(300);
+  const faults = await startFaultService({}, { upstream: sandbox.url, port });
+  onTestFinished(() => faults.close());
+  const slow = sleep(4_000);
+  faults.on('/v2/usercollection/*', async () => {
+    await slow;
+    return undefined;
+  });
+  expect(await run).toMatchObject({ state: 'complete', failures: [] });
+});
+
+test('where a connection never comes about that is said soon', async () => {
+  // It takes the connection, and never answers the first word of TLS.
+  const { url } = await serve((socket: import('node:net').Socket) => void socket.on('error', () => {}));
+  const house = await openUnasked(url.replace('http', 'https'), {});
+  const began = performance.now();
+  await expect(house.backfill(range)).rejects.toThrow('gives no answer (UND_ERR_CONNECT_TIMEOUT)');
+  expect(performance.now() - began).toBeLessThan(30_000);
+}, 60_000);
 
 test('a service that has answered in a run is one that can be reached: what fails later is told window by window', async () => {
   const away: Script = (_, nth) => (nth > 1 ? { fault: 'reset' } : undefined);
