@@ -5,14 +5,11 @@ import { accountNames, BACKFILLED_TO, datedResources, EVENTS_FROM, listEvents } 
 import type { Folder } from './folder.ts';
 import { makeFolder, warehouseIn } from './pipeline.ts';
 import { ensureRecording, type Recording } from './recording.ts';
-import { hasRedis, startRedis } from './redis.ts';
+import { type QueueKind, startRedis } from './redis.ts';
 import type { Bench } from './row.ts';
 import type { EventsRead } from './tasks/read-events.ts';
 import type { Sending } from './tasks/send-events.ts';
 import { startUp, type Up } from './up.ts';
-
-export const QUEUES = hasRedis ? (['embedded', 'Redis'] as const) : (['embedded'] as const);
-export type QueueKind = (typeof QUEUES)[number];
 
 const PEOPLE = 20;
 const ACCOUNTS = 50;

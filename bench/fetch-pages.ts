@@ -1,8 +1,11 @@
 import { Pool } from 'undici';
 
+/** A range of a collection of an account, page by page. */
 export interface Asked {
+  user: string;
   /** Number of the account: its token. */
   account: number;
+  collection: string;
   path: string;
   query: Record<string, string>;
 }

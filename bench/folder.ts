@@ -9,7 +9,12 @@ export interface Folder {
   queueUrl?: string | undefined;
 }
 
-export function openSettings({ data, url, queueUrl }: Folder) {
-  const settings = readSettings({ RINGNECK_DATA: data, RINGNECK_SERVICE_URL: url, ...(queueUrl ? { RINGNECK_QUEUE_URL: queueUrl } : {}) });
-  return { settings, log: createLog({ level: 'warn', pretty: false }) };
+export const settingsOf = ({ data, url, queueUrl }: Folder) => ({
+  RINGNECK_DATA: data,
+  RINGNECK_SERVICE_URL: url,
+  ...(queueUrl ? { RINGNECK_QUEUE_URL: queueUrl } : {}),
+});
+
+export function openSettings(folder: Folder) {
+  return { settings: readSettings(settingsOf(folder)), log: createLog({ level: 'warn', pretty: false }) };
 }

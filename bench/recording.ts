@@ -27,7 +27,11 @@ export interface Recorded {
 const SEED = 7;
 const FROM = '2025-01-01';
 const TO = '2025-12-31';
+const HEART_RATE_EVERY_MS = 300_000;
 export const HEART_RATE = 'heart_rate';
+/** What a person really has. */
+export const COLLECTIONS = ['daily_activity', 'sleep', 'daily_sleep', 'daily_readiness', 'daily_stress', 'daily_spo2', HEART_RATE];
+export const ALL_SEVEN = 'activity, sleep, daily_sleep, readiness, stress, SpO2 and heart rate';
 
 /** Records a year of so many people, or finds it in the system's temporary folder. */
 export function ensureRecording(people: number, collections: readonly string[]): Recording {
@@ -48,7 +52,7 @@ export function ensureRecording(people: number, collections: readonly string[]):
   users.forEach((user, i) => {
     const { userId } = generated.persons[i]!;
     for (const collection of collections) {
-      const lines = collection === HEART_RATE ? heartRateLines(generated, userId) : documentLines(generated, userId, collection);
+      const lines = collection === HEART_RATE ? thin(heartRateLines(generated, userId)) : documentLines(generated, userId, collection);
       writeFileSync(join(unfinished, fileName(user, collection)), lines.join('\n'));
     }
   });
@@ -57,12 +61,13 @@ export function ensureRecording(people: number, collections: readonly string[]):
   return recording;
 }
 
-export function readRecorded({ folder }: Recording, user: string, collection: string): Recorded {
-  return toRecorded(
-    readFileSync(join(folder, fileName(user, collection)), 'utf8')
-      .split('\n')
-      .filter(Boolean),
-  );
+/** Nothing later than the last day. */
+export function readRecorded({ folder, to }: Recording, user: string, collection: string): Recorded {
+  const lines = readFileSync(join(folder, fileName(user, collection)), 'utf8')
+    .split('\n')
+    .filter(Boolean);
+  const end = Date.parse(addDays(to, 1));
+  return toRecorded(lines.filter(line => (collection === HEART_RATE ? Number.parseInt(line, 10) < end : line.slice(0, to.length) <= to)));
 }
 
 /** Lines of a key, a tab and JSON. */
@@ -99,6 +104,17 @@ function heartRateLines(people: People, userId: string): string[] {
   return people.heartRate(userId, first!, last!).map(row => `${row.timestamp_unix}\t${JSON.stringify(row)}`);
 }
 
+/** The first of each five minutes: a ring measures that often, the sandbox's by day four times as often. */
+function thin(lines: readonly string[]): string[] {
+  let last: number | undefined;
+  return lines.filter(line => {
+    const slot = Math.floor(Number.parseInt(line, 10) / HEART_RATE_EVERY_MS);
+    const isFirst = slot !== last;
+    last = slot;
+    return isFirst;
+  });
+}
+
 /** The JSON of some neighbours, without brackets. Shares memory with the recording. */
 export function slice({ json, starts }: Recorded, from: number, to: number): Buffer {
   return from < to ? json.subarray(starts[from]!, starts[to]! - 1) : Buffer.alloc(0);
@@ -131,7 +147,7 @@ const fileName = (user: string, collection: string) => `${user}.${collection}.ts
 /** The generator will change: a recording of an earlier one is not used. */
 function generatorHash(): string {
   const folder = fileURLToPath(new URL('../src/service/people/', import.meta.url));
-  const hash = createHash('sha256').update(`${SEED} ${FROM} ${TO}`);
+  const hash = createHash('sha256').update(`${SEED} ${FROM} ${TO} ${HEART_RATE_EVERY_MS}`);
   for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()) {
     if (path.endsWith('.js')) hash.update(readFileSync(join(folder, path)));
   }

@@ -5,7 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 
-export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
+const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
+export const QUEUES = hasRedis ? (['embedded', 'Redis'] as const) : (['embedded'] as const);
+export type QueueKind = (typeof QUEUES)[number];
 
 /** A Redis of our own on a free port, with the settings that production needs. */
 export async function startRedis(folder: string): Promise<{ url: string; stop(): Promise<void> }> {
@@ -24,6 +26,17 @@ export async function startRedis(folder: string): Promise<{ url: string; stop():
       if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
     },
   };
+}
+
+/** Works with a Redis where the queue is to be in one. */
+export async function withQueue<Result>(queue: QueueKind, folder: string, work: (queueUrl?: string) => Promise<Result>): Promise<Result> {
+  if (queue === 'embedded') return work();
+  const redis = await startRedis(folder);
+  try {
+    return await work(redis.url);
+  } finally {
+    await redis.stop();
+  }
 }
 
 export async function freePort(): Promise<number> {

@@ -6,12 +6,14 @@ export interface Bench {
   rounds: number;
   /** Of what does not depend on the machine's load: memory and disk. */
   sizeRounds: number;
-  /** User-years of the write path and the backfill. */
+  /** User-years of the write path and of disk. */
   years: number;
-  /** User-years of the larger of the two sizes of which memory is measured. */
+  /** User-years where all seven collections are measured. */
+  allYears: number;
+  /** User-years of the larger of the two sizes of which memory is measured, of all seven. */
+  manyAllYears: number;
+  /** Of 1.5 times as many years of people a snapshot is kept. */
   manyYears: number;
-  /** User-years where waiting is measured. */
-  waitingYears: number;
   /** User-years of the samples that questions are asked over. */
   questionYears: number;
   /** Whose years are planned. */

@@ -32,6 +32,12 @@ export async function withCost<Result>(work: () => Promise<Result>): Promise<{ c
   return { cost: { cpu: (user + system) / 1e6, wall, peak: peakBytes() }, result };
 }
 
+/** What this process has cost since its start: Node's own and the loading of modules are in it. */
+export function wholeCost(): Cost {
+  const { user, system } = process.cpuUsage();
+  return { cpu: (user + system) / 1e6, wall: performance.now() / 1000, peak: peakBytes() };
+}
+
 function peakBytes(): number {
   try {
     // `maxRSS` of a child begins with that of its parent on Linux.

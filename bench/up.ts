@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { killAtExit } from './child.ts';
+import { environmentOf, MAIN } from './command.ts';
 import type { Folder } from './folder.ts';
 import { freePort } from './redis.ts';
 
@@ -27,23 +27,16 @@ export interface Up {
   stop(): Promise<void>;
 }
 
-const MAIN = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
 const SECRET = 'a-secret-of-the-benchmark';
 const START_MS = 60_000;
 const LOOK_EVERY_MS = 20;
 
 /** Resolves once the subscriptions are there and the first sweep of heart rate is over. */
-export async function startUp({ data, url, queueUrl }: Folder): Promise<Up> {
+export async function startUp(folder: Folder): Promise<Up> {
   const port = await freePort();
   const callbackUrl = `http://127.0.0.1:${port}/webhook`;
-  const { PATH, HOME, TMPDIR } = process.env;
   const env = {
-    PATH,
-    HOME,
-    TMPDIR,
-    RINGNECK_DATA: data,
-    RINGNECK_SERVICE_URL: url,
-    ...(queueUrl ? { RINGNECK_QUEUE_URL: queueUrl } : {}),
+    ...environmentOf(folder),
     RINGNECK_PORT: String(port),
     RINGNECK_CALLBACK_URL: callbackUrl,
     RINGNECK_CLIENT_ID: 'bench',

@@ -1,5 +1,6 @@
-import { allAccepted, type EventHouse, QUEUES, showSending, withEventHouse } from '../event-house.ts';
+import { allAccepted, type EventHouse, showSending, withEventHouse } from '../event-house.ts';
 import { BACKFILLED_TO } from '../events.ts';
+import { QUEUES } from '../redis.ts';
 import { type Bench, median, quantile, type Row } from '../row.ts';
 
 const PER_SECOND = 50;

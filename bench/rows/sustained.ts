@@ -1,4 +1,5 @@
-import { allAccepted, QUEUES, showSending, withEventHouse } from '../event-house.ts';
+import { allAccepted, showSending, withEventHouse } from '../event-house.ts';
+import { QUEUES } from '../redis.ts';
 import { type Bench, median, type Row } from '../row.ts';
 
 const PER_SECOND = { embedded: 100, Redis: 300 };

@@ -1,36 +1,33 @@
 import { mkdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openPages } from '../fetch-pages.ts';
-import { answerFile, openLimit } from '../read-json.ts';
-import { performTask, withCost } from '../task.ts';
+import { type Asked, openPages } from '../fetch-pages.ts';
+import type { LimitSql } from '../limit-sql.ts';
+import { answerFile, loadLimit } from '../read-json.ts';
+import { performTask, wholeCost } from '../task.ts';
 
 export interface FetchAndLoadJob {
   url: string;
-  users: string[];
-  from: string;
-  to: string;
+  /** By account: these are read side by side. */
+  asked: Asked[][];
   path: string;
   /** An empty folder for the answers. */
   answers: string;
+  sql: LimitSql;
 }
 
-/** The least one could do by hand: fetch every page into a file (accounts side by side), then read_json over the files. */
-performTask(async ({ url, users, from, to, path, answers }: FetchAndLoadJob) => {
-  mkdirSync(answers, { recursive: true });
-  const { cost } = await withCost(async () => {
-    const pages = openPages(url, users.length);
-    const fetchAccount = async (user: string, account: number) => {
-      let page = 0;
-      for await (const body of pages.read({ account, path: 'daily_activity', query: { start_date: from, end_date: to } })) {
-        await writeFile(join(answers, answerFile(user, page++)), body);
-      }
-    };
-    await Promise.all(users.map(fetchAccount));
-    await pages.close();
-    const limit = await openLimit(path);
-    await limit.load(join(answers, '*.json'));
-    limit.close();
-  });
-  return cost;
+/** The least one could do by hand: fetch every page into a file, then read_json over the files. The cost is that of all of this process. */
+performTask(async ({ url, asked, path, answers, sql }: FetchAndLoadJob) => {
+  const pages = openPages(url, asked.length);
+  for (const { collection } of asked.flat()) mkdirSync(join(answers, collection), { recursive: true });
+  const fetchAccount = async (ranges: Asked[]) => {
+    let page = 0;
+    for (const range of ranges) {
+      for await (const body of pages.read(range)) await writeFile(join(answers, range.collection, answerFile(range.user, page++)), body);
+    }
+  };
+  await Promise.all(asked.map(fetchAccount));
+  await pages.close();
+  await loadLimit(path, sql);
+  return wholeCost();
 });
