@@ -5,7 +5,7 @@ import { findDateMs } from './retry-after.ts';
 import type { RouteMemory } from './routes.ts';
 import type { ServiceClock } from './service-clock.ts';
 import { type Transport, TransportError } from './transport.ts';
-import { speaksTlsAlone } from './unreachable.ts';
+import { codeOfRedirect, speaksTlsAlone } from './unreachable.ts';
 
 /** The order guard of the warehouse: every moment that began must end. Moments are microseconds. */
 export interface RequestClock {
@@ -77,7 +77,7 @@ export function createAsk(settings: RequestSettings): Ask {
         settings.onAwaited(1);
       });
       const outcome = readAnswer(question, answer, now());
-      if ('error' in outcome && outcome.error.kind === 'redirected') settings.onUnreached('redirect', startMs);
+      if ('error' in outcome && outcome.error.kind === 'redirected') settings.onUnreached(codeOfRedirect(answer.headers), startMs);
       else if (speaksTlsAlone(answer.status, answer.body)) settings.onUnreached('TLS', startMs);
       else settings.onReached();
       // What a proxy answers says nothing of the route, and shows the proxy's clock.

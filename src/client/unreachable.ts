@@ -1,4 +1,5 @@
 import type { ServiceAddress } from './base-url.ts';
+import { findHeader, type Headers } from './retry-after.ts';
 
 const NAME = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_NONAME']);
 const DATES = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']);
@@ -8,6 +9,13 @@ const NO_HTTP = /^(HTTPParserError|HPE_|UND_ERR_SOCKET|ECONNRESET)/;
 
 /** By this a server says that it speaks TLS alone: nginx and Go answer so to plain HTTP. */
 export const speaksTlsAlone = (status: number, body: string): boolean => status === 400 && /HTTPS (port|server)/i.test(body);
+
+/** A redirect with the origin that it leads to, where it names one: path and query may tell of a person. */
+export function codeOfRedirect(headers: Headers): string {
+  const location = findHeader(headers, 'location');
+  const to = location !== undefined && URL.canParse(location) ? new URL(location) : undefined;
+  return to && /^https?:$/.test(to.protocol) ? `redirect to ${to.origin}` : 'redirect';
+}
 
 /**
  * Why the service cannot be reached, and what may mend it, in one sentence.
@@ -25,10 +33,10 @@ export function explainUnreachable({ origin }: ServiceAddress, code: string): st
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
     return because(`the certificate at ${origin} is that of another name`, 'is RINGNECK_SERVICE_URL right?');
   }
-  if (isPlain && (code === 'redirect' || code === 'TLS' || NO_HTTP.test(code))) {
+  if (isPlain && (code.startsWith('redirect to https:') || code === 'TLS' || NO_HTTP.test(code))) {
     return because(`${origin} does not answer plain HTTP`, 'is https:// meant in RINGNECK_SERVICE_URL?');
   }
-  if (code === 'redirect') return because(`${origin} sends elsewhere`, 'set RINGNECK_SERVICE_URL to the final address');
+  if (/^redirect\b/.test(code)) return because(`${origin} sends elsewhere`, 'set RINGNECK_SERVICE_URL to the final address');
   if (NO_TLS.test(code)) return because(`${origin} does not speak TLS`, 'is http:// meant in RINGNECK_SERVICE_URL?');
   if (CERTIFICATE.test(code)) {
     return because(`nobody here trusts the certificate of ${origin}`, 'name the file of its authority in NODE_EXTRA_CA_CERTS');

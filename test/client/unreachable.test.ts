@@ -46,9 +46,14 @@ test.each([
   ],
   [
     'http://api.example.com',
-    'redirect',
-    'http://api.example.com does not answer plain HTTP (redirect): is https:// meant in RINGNECK_SERVICE_URL?',
+    'redirect to https://www.example.com',
+    'http://api.example.com does not answer plain HTTP (redirect to https://www.example.com): is https:// meant in RINGNECK_SERVICE_URL?',
   ],
+  ...['redirect', 'redirect to http://www.example.com:8080'].map(code => [
+    'http://api.example.com',
+    code,
+    `http://api.example.com sends elsewhere (${code}): set RINGNECK_SERVICE_URL to the final address`,
+  ]),
   [
     'https://api.example.com',
     'redirect',
@@ -74,4 +79,18 @@ test('a name that nobody knows is told as that, and any answer of somebody ends 
   service.on(`/v2/usercollection/${readiness.path}`, { status: 500 });
   await errorOf(readAll(client.documents(readiness, RANGE)));
   expect(client.findSilence()).toBeUndefined();
+});
+
+test.each([
+  ['https://you:secret@www.example.com/login?user=ada', 'does not answer plain HTTP (redirect to https://www.example.com): is https'],
+  ['http://www.example.com:8080/login?user=ada', 'sends elsewhere (redirect to http://www.example.com:8080): set'],
+  ['/login?user=ada', 'sends elsewhere (redirect): set'],
+  ['mailto:ada@example.com', 'sends elsewhere (redirect): set'],
+  [undefined, 'sends elsewhere (redirect): set'],
+])('of a redirect to %s the origin is told, and nothing else', async (location, told) => {
+  const headers = location === undefined ? {} : { location };
+  const { client } = await set({ [`/v2/usercollection/${readiness.path}`]: { status: 302, headers } }, { retries: 0 });
+  await errorOf(readAll(client.documents(readiness, RANGE)));
+  expect(client.findSilence()?.why).toContain(told);
+  expect(client.findSilence()?.why).not.toMatch(/ada|secret|login/);
 });
