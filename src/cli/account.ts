@@ -28,7 +28,7 @@ export function addAccount(program: Command): void {
   withExample(
     account
       .command('add <name>')
-      .description('add an account, or give a known one a new token; the token is read from standard input')
+      .description('add an account, or give a known one a new token; the token is read from standard input; 1 when the account is parked')
       .allowExcessArguments()
       .option('--token-file <file>', 'read the token from a file')
       .option('--keep-token', 'let the token that it has serve for the address that RINGNECK_SERVICE_URL names now')
@@ -62,6 +62,8 @@ export function addAccount(program: Command): void {
       if (warning) remark(`warning: ${warning}`);
       if (options.json) printJson(report);
       else printLine(`${report.user_id} ${report.state}${report.reason ? `: ${report.reason}` : ''}`);
+      // Kept, and nothing is read with it.
+      if (report.state === 'parked') process.exitCode = 1;
       if (options.from) {
         await reportRun(session, 'backfill', { users: [name], from: options.from, refresh: false, plan: false }, { json: options.json });
       }
@@ -97,11 +99,13 @@ export function addAccount(program: Command): void {
   withExample(
     account
       .command('map <name> <id>')
-      .description('tell the service’s own id of a person, as it stands in events')
+      .description('tell the service’s own id of a person, as it stands in events; one that another account has is refused')
       .option('--json', 'print the account as JSON'),
     'ringneck account map ada 8f9a5221-639e-4a85-81cb-4065ef23f979',
   ).action(async (name: string, id: string, options: { json?: true }) => {
-    printAccount(await perform(await openSession(), 'mapAccount', { name, serviceUser: id }), options);
+    const { warning, ...report } = await perform(await openSession(), 'mapAccount', { name, serviceUser: id });
+    if (warning) remark(`warning: ${warning}`);
+    printAccount(report, options);
   });
 
   withExample(

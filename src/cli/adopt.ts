@@ -1,4 +1,7 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Command } from 'commander';
+import { UsageError } from '../errors.ts';
 import { withExample } from './options.ts';
 import { perform } from './perform.ts';
 import { printJson, printLine } from './print.ts';
@@ -15,7 +18,12 @@ export function addAdopt(program: Command): void {
       .option('--json', 'print {id, before}'),
     'ringneck adopt',
   ).action(async ({ json }: { json?: true }) => {
-    const adopted = await perform(await openSession(), 'adopt', {});
+    const session = await openSession();
+    const { data } = session.settings;
+    if (!existsSync(join(data, 'warehouse.duckdb'))) {
+      throw new UsageError(`there is no warehouse in ${data}: RINGNECK_DATA names the folder`);
+    }
+    const adopted = await perform(session, 'adopt', {});
     if (json) printJson(adopted);
     else printLine(`the warehouse has the id ${adopted.id} (before: ${adopted.before})`);
   });

@@ -115,6 +115,13 @@ export function operationsOf(owner: Owner) {
     return { from, to: days.to };
   }
 
+  /** @throws UsageError when somebody says of two accounts that they are one person */
+  async function ensureIdFree(name: string, serviceUser: string): Promise<void> {
+    const other = (await listAccounts(warehouse)).find(({ serviceUserId, userId }) => serviceUserId === serviceUser && userId !== name);
+    if (!other) return;
+    throw new UsageError(`${serviceUser} is already the service’s id of ${other.userId}: ringneck account remove ${other.userId} frees it`);
+  }
+
   const askNow = async () => askServiceNow({ serviceClock, warehouse, client: await owner.client(), tokens: owner.secrets });
 
   return {
@@ -171,6 +178,7 @@ export function operationsOf(owner: Owner) {
       if (input.from && input.from > to) throw new UsageError(`--from ${input.from} is in the future`);
       const token = input.token ?? owner.secrets.findOfAny(name);
       if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);
+      if (input.serviceUser) await ensureIdFree(name, input.serviceUser);
       const known = await findServiceUserId(warehouse, name);
       const account = { userId: name, serviceUserId: input.serviceUser ?? known, since: warehouse.moments.next() };
       const isProven = token === owner.secrets.findOfAny(name) && (await findAccount(warehouse, name))?.state === 'active';
@@ -201,13 +209,17 @@ export function operationsOf(owner: Owner) {
       return { id: await renewWarehouseId(warehouse), before };
     },
 
-    async mapAccount({ name, serviceUser }: { name: string; serviceUser: string }): Promise<AccountReport> {
-      const account = { ...(await getAccount(warehouse, name)), serviceUserId: serviceUser };
-      const other = (await listAccounts(warehouse)).find(({ serviceUserId, userId }) => serviceUserId === serviceUser && userId !== name);
-      if (other) throw new UsageError(`${serviceUser} is already the service's id of ${other.userId}`);
+    async mapAccount({ name, serviceUser }: { name: string; serviceUser: string }): Promise<AccountReport & { warning: string | null }> {
+      const { serviceUserId: before, ...known } = await getAccount(warehouse, name);
+      await ensureIdFree(name, serviceUser);
+      const account = { ...known, serviceUserId: serviceUser };
       await warehouse.record([accountEntry(account)]);
       await takeUpWaiting(owner);
-      return reportOf(account);
+      const warning =
+        before === null || before === serviceUser
+          ? null
+          : `${name} was ${before} at the service until now: events of that id find no account any more`;
+      return { ...reportOf(account), warning };
     },
 
     async listAccounts(_: Record<string, never>): Promise<AccountReport[]> {

@@ -42,7 +42,9 @@ export interface OwnerOptions {
 const RETRY_DELAY_MS = 5_000;
 const SECOND_LOOK_MS = 5_000;
 const UNREACHED_MS = 20_000;
-const WEBHOOK_SETTINGS = 'RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET, RINGNECK_VERIFICATION_TOKEN';
+/** What is to be done where webhooks are not configured. */
+export const NO_WEBHOOKS =
+  'webhooks are not configured: set RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET, RINGNECK_VERIFICATION_TOKEN';
 
 /** The process that owns the data folder, with what it has open. Client and queue are loaded and opened when first needed. */
 export class Owner {
@@ -175,7 +177,7 @@ export class Owner {
   async #openKeeper(): Promise<SubscriptionKeeper> {
     const { settings, warehouse, log, now } = this;
     const { webhooks } = settings;
-    if (!webhooks) throw new UsageError(`webhooks are not configured: set ${WEBHOOK_SETTINGS}`);
+    if (!webhooks) throw new UsageError(NO_WEBHOOKS);
     const [{ createSubscriptionClient }, { openSubscriptionKeeper }] = await Promise.all([
       import('../client/subscriptions.ts'),
       import('../../jobs/subscriptions/keep-subscriptions.ts'),

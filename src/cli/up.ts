@@ -26,14 +26,17 @@ export function addUp(program: Command): void {
     'ringneck up --mirror 4001',
   ).action(async (options: { mirror?: number; events?: true }) => {
     const { settings, log } = await openSession();
-    const [{ keepFolder }, { openDoor }, { openReceiver }, { followEvents }, { keepUpToDate }, { whenQueueOpens }] = await Promise.all([
-      import('./kept-folder.ts'),
-      import('../control/open-door.ts'),
-      import('../receiver/receiver.ts'),
-      import('./follow-events.ts'),
-      import('./snapshot/schedule.ts'),
-      import('./when-queue-opens.ts'),
-    ]);
+    const [{ keepFolder }, { NO_WEBHOOKS }, { openDoor }, { openReceiver }, { followEvents }, { keepUpToDate }, { whenQueueOpens }] =
+      await Promise.all([
+        import('./kept-folder.ts'),
+        import('./owner.ts'),
+        import('../control/open-door.ts'),
+        import('../receiver/receiver.ts'),
+        import('./follow-events.ts'),
+        import('./snapshot/schedule.ts'),
+        import('./when-queue-opens.ts'),
+      ]);
+    if (options.events && !settings.webhooks) log.warn(`--events has nothing to show: ${NO_WEBHOOKS}`);
     await interruptible(async signal => {
       const closing: (() => Promise<unknown>)[] = [];
       try {

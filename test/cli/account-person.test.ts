@@ -17,7 +17,7 @@ test('a token of another person parks the account, so that two people are never 
   expect((await add(ada!.token)).stdout).toBe('ada active\n');
   const reason =
     'the token is that of another person: give one of the same, or add this one by another name; resume where it is the same person';
-  expect(await add(ben!.token)).toEqual({ code: 0, stdout: `ada parked: ${reason}\n`, stderr: `warning: ${reason}\n` });
+  expect(await add(ben!.token)).toEqual({ code: 1, stdout: `ada parked: ${reason}\n`, stderr: `warning: ${reason}\n` });
   expect(await runHere(['backfill', '--from', '2025-01-01', '--to', '2025-01-02'], { env })).toMatchObject({ code: 1 });
   expect((await add(ada!.token)).stdout).toBe('ada active\n');
 

@@ -1,4 +1,4 @@
-import { cpSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { hasRedis, startRedis } from '../queue/redis-server.ts';
@@ -63,3 +63,13 @@ test('two folders of which one is a copy, each with the queue in it, work side b
   expect(first!.windows.done).toBe(first!.windows.planned);
   expect(second!.windows).toEqual(first!.windows);
 }, 60_000);
+
+test('where there is no warehouse none is made', async () => {
+  const data = join(folder, 'empty');
+  const refused = { code: 2, stdout: '', stderr: `ringneck: there is no warehouse in ${data}: RINGNECK_DATA names the folder\n` };
+  expect(await runHere(['adopt'], { env: { RINGNECK_DATA: data } })).toEqual(refused);
+  expect(existsSync(data)).toBe(false);
+  mkdirSync(data);
+  expect(await runHere(['adopt'], { env: { RINGNECK_DATA: data } })).toEqual(refused);
+  expect(readdirSync(data)).toEqual([]);
+});

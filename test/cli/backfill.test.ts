@@ -41,7 +41,7 @@ test('from a token to SQL: the shapes of every report', async () => {
   expect(readFileSync(join(data, 'accounts.secret'), 'utf8')).not.toContain(ada!.token);
 
   const refused = await runHere(['account', 'add', 'ben'], { env, input: 'no-such-token\n' });
-  expect(refused.code).toBe(0);
+  expect(refused.code).toBe(1);
   expect(refused.stdout).toMatch(/^ben parked: unauthorized: .*401.*\n$/);
   expect(refused.stderr).toMatch(/^warning: the service refuses the token: .*401.*\n$/);
 
@@ -198,6 +198,42 @@ test('accounts are paused, resumed, mapped, given mirror tokens, removed', async
   expect(readFileSync(join(data, 'accounts.secret'), 'utf8')).not.toContain('"ada"');
   expect((await account('list', '--json')).stdout).toBe('[]\n');
   expect((await account('remove', 'ada')).code).toBe(2);
+});
+
+test('an id that another account has is not given to a second one, and one that takes the place of another is told', async () => {
+  const { env } = surroundings();
+  const account = (args: string[], input = '') => runHere(['account', ...args], { env, input });
+  await account(['add', 'ada', '--service-user', 's-ada'], tokenOf('ada'));
+  // The service calls her otherwise.
+  await account(['resume', 'ada']);
+  const list = async () =>
+    (JSON.parse((await account(['list', '--json'])).stdout) as { user_id: string; service_user_id: string }[]).map(
+      ({ user_id, service_user_id }) => `${user_id} ${service_user_id}`,
+    );
+  const taken = {
+    code: 2,
+    stdout: '',
+    stderr: 'ringneck: s-ada is already the service’s id of ada: ringneck account remove ada frees it\n',
+  };
+  expect(await account(['add', 'ben', '--service-user', 's-ada'], tokenOf('ben'))).toEqual(taken);
+  expect(await list()).toEqual(['ada s-ada']);
+  await account(['add', 'ben', '--service-user', 's-ben'], tokenOf('ben'));
+  expect(await account(['map', 'ben', 's-ada'])).toEqual(taken);
+  expect(await list()).toEqual(['ada s-ada', 'ben s-ben']);
+
+  expect(await account(['map', 'ada', 's-ada'])).toEqual({ code: 0, stdout: 'ada active\n', stderr: '' });
+  expect(await account(['map', 'ada', 's-new'])).toEqual({
+    code: 0,
+    stdout: 'ada active\n',
+    stderr: 'warning: ada was s-ada at the service until now: events of that id find no account any more\n',
+  });
+  expect(JSON.parse((await account(['map', 'ada', 's-newer', '--json'])).stdout)).toEqual({
+    user_id: 'ada',
+    service_user_id: 's-newer',
+    state: 'active',
+    reason: null,
+    since: expect.stringMatching(MOMENT),
+  });
 });
 
 test('a token that cannot be read or is none', async () => {

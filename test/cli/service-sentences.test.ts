@@ -54,6 +54,7 @@ test('a refused token is parked by our words, and its giver is shown the service
   const url = await serve({ status: 401 });
   const env = { RINGNECK_DATA: join(folder, 'two'), RINGNECK_SERVICE_URL: url, RINGNECK_LOG_LEVEL: 'warn' };
   const added = await runHere(['account', 'add', 'ada'], { env, input: 'token-of-ada' });
+  expect(added.code).toBe(1);
   expect(added.stderr).toContain(SENTENCE);
   expect(added.stdout).toMatch(/^ada parked: unauthorized: GET \/v2\/usercollection\/\w+: answered 401\n$/);
   expect((await runHere(['status', '--json'], { env })).stdout).not.toContain('Ada Example');

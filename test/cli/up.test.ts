@@ -315,3 +315,14 @@ describe.skipIf(!hasRedis)('started while its Redis', () => {
     }
   });
 });
+
+test('up --events says what is missing where no events can come', async () => {
+  const { env } = surroundings();
+  const up = startRingneck(['up', '--events'], { env });
+  await up.said('"msg":"up"');
+  expect(logged(up).map(({ msg }) => msg)).toContain(
+    '--events has nothing to show: webhooks are not configured: set RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET, RINGNECK_VERIFICATION_TOKEN',
+  );
+  up.kill('SIGTERM');
+  expect((await up.end()).code).toBe(0);
+});
