@@ -88,7 +88,7 @@ test.each([
   ['mailto:ada@example.com', 'sends elsewhere (redirect): set'],
   [undefined, 'sends elsewhere (redirect): set'],
 ])('of a redirect to %s the origin is told, and nothing else', async (location, told) => {
-  const headers = location === undefined ? {} : { location };
+  const headers: Record<string, string> = location === undefined ? {} : { location };
   const { client } = await set({ [`/v2/usercollection/${readiness.path}`]: { status: 302, headers } }, { retries: 0 });
   await errorOf(readAll(client.documents(readiness, RANGE)));
   expect(client.findSilence()?.why).toContain(told);
