@@ -50,7 +50,8 @@ export function mendWritable(path: string): string | undefined {
   return stats.mode & 0o022 ? `chmod go-w ${path}` : undefined;
 }
 
-function accessOf(path: string, said: string): Access | undefined {
+/** What other users can do with a file or folder; `said` begins the sentence. */
+export function accessOf(path: string, said: string): Access | undefined {
   const stats = find(path);
   if (stats === undefined) return undefined;
   const open = stats.isDirectory() ? `chmod 700 ${path}` : `chmod go= ${path}`;

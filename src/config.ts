@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { mendWritable } from './access.ts';
+import { type Access, accessOf, mendWritable } from './access.ts';
 import { messageOf, UsageError } from './errors.ts';
 import { findNearest } from './nearest.ts';
 import {
@@ -140,6 +140,8 @@ export type Settings = { readonly [Key in keyof Declared]: ValueOf<Declared[Key]
   readonly webhooks: WebhookSettings | null;
   /** One sentence for each RINGNECK_* variable that is no setting. */
   readonly unknown: readonly string[];
+  /** The files of secrets that other users of this machine can read. */
+  readonly readable: readonly Access[];
 };
 
 /**
@@ -148,9 +150,10 @@ export type Settings = { readonly [Key in keyof Declared]: ValueOf<Declared[Key]
  */
 export function readSettings(env: NodeJS.ProcessEnv, { follows = true }: { follows?: boolean } = {}): Settings {
   const wrong: string[] = [];
+  const readable: Access[] = [];
   const values: Record<string, unknown> = {};
   for (const [key, setting] of Object.entries<Setting<unknown>>(declared)) {
-    const given = findGiven(setting, env, wrong) || setting.fallback;
+    const given = findGiven(setting, env, wrong, readable) || setting.fallback;
     if (given === undefined) continue;
     const value = setting.value.parse(given);
     if (value !== undefined) values[key] = value;
@@ -166,11 +169,11 @@ export function readSettings(env: NodeJS.ProcessEnv, { follows = true }: { follo
   if (wrong.length > 0) throw new UsageError(`Wrong ${wrong.length === 1 ? 'setting' : 'settings'}. ${wrong.join('; ')}.`);
   values.snapshot ??= resolve(String(values.data), 'snapshot.duckdb');
   // The keys are those of `declared`, each parsed by its own parser: the one step that the compiler cannot follow.
-  return { ...values, webhooks, unknown: unknownVariables(env) } as unknown as Settings;
+  return { ...values, webhooks, unknown: unknownVariables(env), readable } as unknown as Settings;
 }
 
 /** The text of a setting: of a secret one also from its file. */
-function findGiven(setting: Setting<unknown>, env: NodeJS.ProcessEnv, wrong: string[]): string | undefined {
+function findGiven(setting: Setting<unknown>, env: NodeJS.ProcessEnv, wrong: string[], readable: Access[]): string | undefined {
   const given = env[setting.variable];
   const file = setting.secret && env[fileVariable(setting)];
   if (!file) return given;
@@ -179,8 +182,15 @@ function findGiven(setting: Setting<unknown>, env: NodeJS.ProcessEnv, wrong: str
     return undefined;
   }
   try {
+    // A pipe may never end, and is empty for whoever reads it next.
+    if (!statSync(file).isFile()) {
+      wrong.push(`${fileVariable(setting)}: ${file} is no regular file; a folder, a pipe, /dev/stdin and <(…) are not read`);
+      return undefined;
+    }
     const mend = mendWritable(file);
     if (mend) wrong.push(`${fileVariable(setting)}: others can write ${file}: ${mend}`);
+    const access = isOfContainer(file) ? undefined : accessOf(file, `${fileVariable(setting)}: ${file} is`);
+    if (access?.can === 'read') readable.push(access);
     const content = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
     if (!content) wrong.push(`${fileVariable(setting)}: ${file} is empty`);
     return content;
@@ -189,6 +199,9 @@ function findGiven(setting: Setting<unknown>, env: NodeJS.ProcessEnv, wrong: str
     return undefined;
   }
 }
+
+/** What a container is handed is readable by all of its users, and nobody else has its `/run/secrets`. */
+const isOfContainer = (file: string) => realpathSync(file).startsWith('/run/secrets/');
 
 /** Webhooks need four settings together; without any of them they are off. */
 function readWebhooks(values: Record<string, unknown>, wrong: string[]): WebhookSettings | null {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -52,15 +53,45 @@ test.runIf(process.getuid?.() === 0)('a folder of another user is refused', () =
   expect(() => ensureUnwritable(data)).toThrow(`${data} is another user’s (uid 12345): chown 0 ${data}`);
 });
 
-test('a file with a secret that others can write is refused; one that they can read is as containers have it', () => {
+test('a file with a secret that others can write is refused; one that they can read is a warning', () => {
   const file = join(folder, 'secret');
   writeFileSync(file, 'a key of more than sixteen letters');
   chmodSync(file, 0o444);
   expect(readSettings({ RINGNECK_SECRET_KEY_FILE: file }).secretKey).toBe('a key of more than sixteen letters');
+  expect(readSettings({ RINGNECK_SECRET_KEY_FILE: file }).readable).toEqual([
+    { can: 'read', message: `RINGNECK_SECRET_KEY_FILE: ${file} is open to others (0444)`, mend: `chmod go= ${file}` },
+  ]);
+  const link = join(folder, 'secret-link');
+  symlinkSync(file, link);
+  chmodSync(file, 0o400);
+  expect(readSettings({ RINGNECK_SECRET_KEY_FILE: link })).toMatchObject({ secretKey: 'a key of more than sixteen letters', readable: [] });
   chmodSync(file, 0o646);
   expect(() => readSettings({ RINGNECK_SECRET_KEY_FILE: file })).toThrow(
     `RINGNECK_SECRET_KEY_FILE: others can write ${file}: chmod go-w ${file}`,
   );
+});
+
+test('a file with a secret that others can read is told once in the log, and by doctor', async () => {
+  const file = join(folder, 'readable');
+  writeFileSync(file, 'a key of more than sixteen letters');
+  chmodSync(file, 0o644);
+  const env = { RINGNECK_DATA: dataFolder(), RINGNECK_SECRET_KEY_FILE: file };
+  const { code, stderr } = await ringneck(['account', 'list'], { env });
+  expect(code).toBe(0);
+  const msg = `RINGNECK_SECRET_KEY_FILE: ${file} is open to others (0644)`;
+  const warnings = stderr.split('\n').filter(line => line.includes('open to others'));
+  expect(warnings.map(line => JSON.parse(line))).toMatchObject([{ level: 40, msg, mend: `chmod go= ${file}` }]);
+  expect((await ringneck(['doctor'], { env })).stdout).toContain(msg);
+});
+
+test('a secret is read from a regular file alone: nothing hangs', () => {
+  const fifo = join(folder, 'fifo');
+  execFileSync('mkfifo', [fifo]);
+  for (const file of [fifo, folder, '/dev/null']) {
+    expect(() => readSettings({ RINGNECK_CLIENT_SECRET_FILE: file })).toThrow(
+      `RINGNECK_CLIENT_SECRET_FILE: ${file} is no regular file; a folder, a pipe, /dev/stdin and <(…) are not read`,
+    );
+  }
 });
 
 test('doctor says what others can do', async () => {

@@ -37,6 +37,7 @@ test('an empty environment gives the defaults', () => {
     snapshotMode: 0o600,
     webhooks: null,
     unknown: [],
+    readable: [],
   });
 });
 

@@ -20,6 +20,6 @@ export async function openSession(options: { follows?: boolean } = {}): Promise<
   const settings = readSettings(environment, options);
   const log = createLog({ level: settings.logLevel, pretty: process.stderr.isTTY === true });
   for (const remark of settings.unknown) log.warn(remark);
-  for (const { message, mend } of ensureUnwritable(settings.data)) log.warn({ mend }, message);
+  for (const { message, mend } of [...settings.readable, ...ensureUnwritable(settings.data)]) log.warn({ mend }, message);
   return { settings, log };
 }

@@ -1,5 +1,16 @@
 import { createHash } from 'node:crypto';
-import { chmodSync, lstatSync, mkdtempSync, readlinkSync, renameSync, rmdirSync, type Stats, symlinkSync, unlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmdirSync,
+  type Stats,
+  symlinkSync,
+  unlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { RingneckError } from '../errors.ts';
@@ -45,7 +56,9 @@ export function ensureAddress(folder: string): Address {
   const path = doorPath(folder);
   const tooLong = isTooLong(path);
   removeFormer(folder);
-  const place = mkdtempSync(tooLong ? join(tmpdir(), placePrefix(folder)) : join(folder, '.door-'));
+  const [parent, prefix] = tooLong ? [tmpdir(), placePrefix(folder)] : [folder, '.door-'];
+  removeUnpublished(parent, prefix);
+  const place = mkdtempSync(join(parent, prefix));
   const listenAt = join(place, SOCKET);
   return {
     listenAt,
@@ -72,6 +85,11 @@ function removeFormer(folder: string): void {
   const former = findLink(folder);
   if (former !== undefined) removePlace(dirname(former));
   removeDoor(path);
+}
+
+/** Places of owners that were killed before others could see their door. */
+function removeUnpublished(parent: string, prefix: string): void {
+  for (const name of readdirSync(parent)) if (name.startsWith(prefix) && name.length === prefix.length + 6) removePlace(join(parent, name));
 }
 
 /** A socket or link: a door can have been nothing else. */

@@ -307,12 +307,21 @@ test('a snapshot that is old, of another version, damaged or something else', as
   const warehouse = await openWarehouse(newPath(folder), { now: () => now });
   onTestFinished(() => warehouse.close());
   const snapshot = join(newFolder(), 'snapshot.duckdb');
-  const examine = () => examineSnapshot({ settings: { snapshot } as Settings, warehouse });
+  const examine = () => examineSnapshot({ settings: { snapshot, snapshotMode: 0o640 } as Settings, warehouse });
   const changed = (at: string) =>
     warehouse.record([{ table: 'sync.windows', row: { user_id: 'ann', committed_at: Date.parse(at) * 1000 } }]);
   expect(said(await examine())).toEqual(['ok snapshot: there is none yet: ringneck snapshot publishes one, ringneck up keeps one']);
   await warehouse.snapshot(snapshot, 0o600);
   expect(said(await examine())).toEqual([expect.stringMatching(`^ok snapshot: ${snapshot} is of 2025-06-01T00:00:00\\S*$`)]);
+  chmodSync(snapshot, 0o644);
+  expect((await examine()).slice(0, 1)).toMatchObject([
+    {
+      state: 'warn',
+      message: `${snapshot} is open to others (0644), and RINGNECK_SNAPSHOT_MODE is 0640`,
+      mend: `chmod 0640 ${snapshot}`,
+    },
+  ]);
+  chmodSync(snapshot, 0o640);
   await changed('2025-06-01T00:09:59Z');
   expect(said(await examine())).toEqual([expect.stringMatching(/^ok snapshot: /)]);
   await changed('2025-06-01T02:00:30Z');

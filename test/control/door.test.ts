@@ -72,6 +72,15 @@ async function exitOf(promise: Promise<unknown>): Promise<{ kind: unknown; exitC
   return { kind: error.constructor, exitCode: error.exitCode, message: error.message };
 }
 
+test('what owners left that were killed before their door could be seen is removed by the next one; what is not theirs stays', async () => {
+  for (const name of ['.door-aB3dE6', '.door-xyz123', '.door-of-mine']) mkdirSync(join(folder, name), { mode: 0o700 });
+  await leaveSocket(join(folder, '.door-aB3dE6', 's'));
+  writeFileSync(join(folder, '.door-xyz123', 'theirs'), '');
+  const door = await openDoor({ folder, operations: {}, log: silentLog });
+  opened.push(door);
+  expect(readdirSync(folder).sort()).toEqual(['.door-of-mine', '.door-xyz123', 'control.sock']);
+});
+
 test('events come in order, then the result; several calls at a time', async () => {
   const { door } = await owner({
     async count(input: { to: number }, context: OperationContext<{ at: number }>) {

@@ -5,8 +5,11 @@ import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** What is set, and what of it may not be what was meant. */
 export function examineSettings(settings: Settings): Finding[] {
-  const { serviceUrl, webhooks, signatureWindow, unknown } = settings;
-  const findings = unknown.map(said => warn('settings', said, 'correct its name, or unset it'));
+  const { serviceUrl, webhooks, signatureWindow, unknown, readable } = settings;
+  const findings = [
+    ...unknown.map(said => warn('settings', said, 'correct its name, or unset it')),
+    ...readable.map(({ message, mend }) => warn('settings', message, mend)),
+  ];
   if (!serviceUrl) {
     const mend = 'set it to the base address of the service, as http://127.0.0.1:4000';
     findings.push(fail('settings', 'RINGNECK_SERVICE_URL is not set: there is nobody to ask', mend));

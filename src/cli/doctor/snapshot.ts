@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { isoOf } from '../../../jobs/status.ts';
+import type { Settings } from '../../config.ts';
 import { messageOf } from '../../errors.ts';
 import { snapshotDeclarations } from '../../warehouse/snapshot/about.ts';
 import { readSnapshotFile, type SnapshotFile } from '../../warehouse/snapshot/read-file.ts';
@@ -11,6 +12,18 @@ import { type Finding, fail, ok, warn } from './finding.ts';
 export async function examineSnapshot({ settings, warehouse }: Pick<Owner, 'settings' | 'warehouse'>): Promise<Finding[]> {
   const path = settings.snapshot;
   if (!existsSync(path)) return [ok('snapshot', 'there is none yet: ringneck snapshot publishes one, ringneck up keeps one')];
+  return [...examineMode(settings), ...(await examineContent(path, warehouse))];
+}
+
+/** It holds health data: whether more may be done with it than was set. */
+function examineMode({ snapshot: path, snapshotMode }: Pick<Settings, 'snapshot' | 'snapshotMode'>): Finding[] {
+  const mode = statSync(path).mode & 0o777;
+  if (process.platform === 'win32' || (mode & 0o077 & ~snapshotMode) === 0) return [];
+  const [is, wanted] = [mode, snapshotMode].map(bits => bits.toString(8).padStart(4, '0'));
+  return [warn('snapshot', `${path} is open to others (${is}), and RINGNECK_SNAPSHOT_MODE is ${wanted}`, `chmod ${wanted} ${path}`)];
+}
+
+async function examineContent(path: string, warehouse: Owner['warehouse']): Promise<Finding[]> {
   let said: SnapshotFile | undefined;
   try {
     said = await readSnapshotFile(path);
