@@ -9,6 +9,7 @@ import { measureBurst } from './rows/burst.ts';
 import { measureDisk } from './rows/disk.ts';
 import { measureLive } from './rows/live.ts';
 import { measureMemory } from './rows/memory.ts';
+import { measureOneDay } from './rows/one-day.ts';
 import { measurePlanning } from './rows/planning.ts';
 import { measureQuestions } from './rows/questions.ts';
 import { measureSecondPass } from './rows/second-pass.ts';
@@ -22,6 +23,7 @@ const ROWS: Record<string, (bench: Bench) => Promise<Row[]>> = {
   'write-path': measureWritePath,
   waiting: measureWaiting,
   'second-pass': measureSecondPass,
+  'one-day': measureOneDay,
   memory: measureMemory,
   planning: measurePlanning,
   disk: measureDisk,

@@ -26,6 +26,7 @@ export async function whileServing<Result>(
   const server = await startTask<{ url: string }>('serve-recording', {
     accounts: job.recording.users.length,
     delayMs: 0,
+    port: 0,
     ...sizes,
     ...job,
   });

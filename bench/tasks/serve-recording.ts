@@ -13,10 +13,12 @@ export interface ServeJob {
   heartRatePageSize: number;
   /** Added to each answer. */
   delayMs: number;
+  /** 0: any. */
+  port: number;
 }
 
 /** Serves recorded documents: ranges by document, pages cut where asked, nothing serialised on the way. */
-performTask(async ({ recording, collections, accounts, pageSize, heartRatePageSize, delayMs }: ServeJob) => {
+performTask(async ({ recording, collections, accounts, pageSize, heartRatePageSize, delayMs, port }: ServeJob) => {
   const routes = new Map<string, { cut: Cut; people: Recorded[] }>();
   for (const name of collections) {
     const path = name === HEART_RATE ? 'heartrate' : resourceNamed(name).path;
@@ -38,6 +40,6 @@ performTask(async ({ recording, collections, accounts, pageSize, heartRatePageSi
     if (delayMs) setTimeout(send, delayMs);
     else send();
   });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve));
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 });
