@@ -7,6 +7,7 @@ import type { Bench, Row } from './row.ts';
 import { measureBackfill } from './rows/backfill.ts';
 import { measureBurst } from './rows/burst.ts';
 import { measureDisk } from './rows/disk.ts';
+import { measureHeartRate } from './rows/heart-rate.ts';
 import { measureLive } from './rows/live.ts';
 import { measureMemory } from './rows/memory.ts';
 import { measureOneDay } from './rows/one-day.ts';
@@ -21,6 +22,7 @@ import { measureWritePath } from './rows/write-path.ts';
 const ROWS: Record<string, (bench: Bench) => Promise<Row[]>> = {
   backfill: measureBackfill,
   'write-path': measureWritePath,
+  'heart-rate': measureHeartRate,
   waiting: measureWaiting,
   'second-pass': measureSecondPass,
   'one-day': measureOneDay,

@@ -120,6 +120,13 @@ export function slice({ json, starts }: Recorded, from: number, to: number): Buf
   return from < to ? json.subarray(starts[from]!, starts[to]! - 1) : Buffer.alloc(0);
 }
 
+/** Heart rate from one moment until another, milliseconds. */
+export function partOf(recorded: Recorded, from: number, until: number): Recorded {
+  const [first, end] = [from, until].map(moment => recorded.keys.filter(key => Number(key) < moment).length) as [number, number];
+  const starts = recorded.starts.slice(first, end + 1).map(start => start - recorded.starts[first]!);
+  return { keys: recorded.keys.slice(first, end), json: slice(recorded, first, end), starts };
+}
+
 /** The identifiers of recorded documents, in their order. */
 export function idsOf(recorded: Recorded): string[] {
   return recorded.keys.map((_, i) => (JSON.parse(slice(recorded, i, i + 1).toString()) as { id: string }).id);

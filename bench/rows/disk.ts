@@ -19,7 +19,7 @@ export async function measureDisk(bench: Bench): Promise<Row[]> {
   for (let round = 0; round < bench.sizeRounds; round++) {
     const scratch = bench.newFolder();
     const path = join(scratch, 'ordered', 'warehouse.duckdb');
-    await runTask('store-answers', { recording, path, pageSize: PAGE_SIZE });
+    await runTask('store-answers', { recording, collection: COLLECTIONS[0], path, pageSize: PAGE_SIZE });
     ordered.push(await bytesOfRow(path));
     await whileServing({ recording, collections: COLLECTIONS }, async url => {
       const folder = await makeFolder({ data: join(scratch, 'data'), url }, recording.users);

@@ -26,7 +26,7 @@ export async function measureWritePath(bench: Bench): Promise<Row[]> {
       });
     }
     const paths = { ours: join(folder, 'ours', 'warehouse.duckdb'), limit: join(folder, 'limit.duckdb') };
-    ours.push(await runTask('store-answers', { recording, path: paths.ours, pageSize: PAGE_SIZE }));
+    ours.push(await runTask('store-answers', { recording, collection: COLLECTION, path: paths.ours, pageSize: PAGE_SIZE }));
     limit.push(await runTask('read-json', { path: paths.limit, sql: writeLimitSql([COLLECTION], answers) }));
     ensureEqual('write path', await hashTables(paths.ours, [COLLECTION]), await hashTables(paths.limit, [COLLECTION]));
     bench.say(`write path ${round + 1}: ours ${showCost(ours.at(-1)!)}; limit ${showCost(limit.at(-1)!)}`);

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Asked, openPages } from '../fetch-pages.ts';
 import type { LimitSql } from '../limit-sql.ts';
-import { answerFile, loadLimit } from '../read-json.ts';
+import { answerFile, openLimit } from '../read-json.ts';
 import { performTask, wholeCost } from '../task.ts';
 
 export interface FetchAndLoadJob {
@@ -28,6 +28,8 @@ performTask(async ({ url, asked, path, answers, sql }: FetchAndLoadJob) => {
   };
   await Promise.all(asked.map(fetchAccount));
   await pages.close();
-  await loadLimit(path, sql);
+  const limit = await openLimit(path, sql);
+  await limit.load();
+  limit.close();
   return wholeCost();
 });
