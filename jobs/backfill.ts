@@ -1,4 +1,5 @@
 import { addDays, dayOfMicros } from '../schema/instant.ts';
+import { isOneTime, type ServiceClock } from '../src/client/service-clock.ts';
 import { UsageError } from '../src/errors.ts';
 import { getAccount, listAccounts, listParkedCollections, shownAccount } from './accounts.ts';
 import type { Pipeline, Tokens } from './pipeline.ts';
@@ -14,10 +15,20 @@ export interface Skipped {
   reason: string | null;
 }
 
-/** The days of `--last N`: those that end tomorrow (UTC), because it is tomorrow already somewhere. */
-export function lastDays(count: number, nowMs: number): DayRange {
-  const to = addDays(dayOfMicros(nowMs * 1000), 1);
-  return { from: addDays(to, 1 - count), to };
+/** The two moments that may be now, the earlier first, in milliseconds: by the service's clock and by ours, where both are of one time. */
+export function bothNows({ now, aheadMs = 0 }: Pick<ServiceClock, 'now' | 'aheadMs'>): [earlierMs: number, laterMs: number] {
+  const theirs = now();
+  const ours = isOneTime(aheadMs) ? theirs - aheadMs : theirs;
+  return [Math.min(theirs, ours), Math.max(theirs, ours)];
+}
+
+/**
+ * The days of `--last N`: those that end tomorrow (UTC), because it is tomorrow already somewhere. Where the service's clock and ours are
+ * of one time, those of both and all between them: whichever is wrong, the last days are among them.
+ */
+export function lastDays(count: number, clock: Pick<ServiceClock, 'now' | 'aheadMs'>): DayRange {
+  const [earlier, later] = bothNows(clock).map(ms => addDays(dayOfMicros(ms * 1000), 1)) as [string, string];
+  return { from: addDays(earlier, 1 - count), to: later };
 }
 
 /** Before it nobody wore a ring; after it a range that is widened has a year of five digits, which no date of the interface can be. */

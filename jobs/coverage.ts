@@ -2,10 +2,11 @@ import { addDays, dayOfMicros, findDayNumber } from '../schema/instant.ts';
 import { UsageError } from '../src/errors.ts';
 import { textList } from '../src/warehouse/literals.ts';
 import { quoteText } from '../src/warehouse/tables.ts';
-import { prepareRequest, type Skipped } from './backfill.ts';
+import { bothNows, prepareRequest, type Skipped } from './backfill.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { Run, RunRequest, Span } from './run.ts';
-import { askServiceNow } from './service-clock.ts';
+import { askServiceClock } from './service-clock.ts';
+import type { DayRange } from './windows.ts';
 
 /** What is known of a day, in the order in which it is told: what is well, what somebody else decides, what is to be mended. */
 export const STATES = ['stored', 'empty', 'not_offered', 'not_authorised', 'failed', 'suspicious', 'pending', 'not_asked'] as const;
@@ -31,7 +32,7 @@ export interface CoverageReport {
   runs: CoverageRun[];
 }
 
-/** Without names everything; without days those from the first planned one to yesterday (UTC). */
+/** Without names everything; without days those from the first planned one to yesterday (UTC), which is over by the service's clock and by ours. */
 export interface CoverageSelection {
   users?: readonly string[];
   collections?: readonly string[];
@@ -49,14 +50,18 @@ const MOST_DAYS = 36_525;
 type Parts = Pick<Pipeline, 'warehouse' | 'collections' | 'serviceClock'>;
 
 /**
- * What is known of each account, collection and day. Accounts that were removed are there when they are named.
+ * What is known of each account, collection and day, where no end is named to the day before `nowMs`. Accounts that were removed are there when they are named.
  * @throws UsageError for an account or a collection that does not exist, or a range that is none
  */
-export async function readCoverage(parts: Parts, selection: CoverageSelection): Promise<CoverageReport> {
+export async function readCoverage(
+  parts: Parts,
+  selection: CoverageSelection,
+  nowMs = bothNows(parts.serviceClock)[0],
+): Promise<CoverageReport> {
   const { collections } = parts;
   const { collections: chosen } = selection;
   await ensureKnown(parts, selection);
-  const { from, to } = await findRange(parts, selection);
+  const { from, to } = await findRange(parts, selection, nowMs);
   const accounts = await findAccounts(parts, selection);
   const days = Math.min(findDayNumber(to)! - findDayNumber(from)! + 1, Math.max(1, Math.floor(MOST_ROWS / collections.length)));
   const together = Math.max(1, Math.floor(MOST_ROWS / (collections.length * days)));
@@ -131,8 +136,8 @@ async function ensureKnown({ warehouse, collections }: Parts, { users = [], coll
   }
 }
 
-async function findRange(parts: Parts, selection: CoverageSelection): Promise<{ from: string; to: string }> {
-  const range = await findDays(parts, selection);
+async function findRange(parts: Parts, selection: CoverageSelection, nowMs: number): Promise<DayRange> {
+  const range = await findDays(parts, selection, nowMs);
   if (findDayNumber(range.to)! - findDayNumber(range.from)! >= MOST_DAYS) {
     throw new UsageError(
       `${range.from} to ${range.to} is more than 100 years: name days that are nearer to each other with --from and --to`,
@@ -141,8 +146,8 @@ async function findRange(parts: Parts, selection: CoverageSelection): Promise<{ 
   return range;
 }
 
-async function findDays({ warehouse, serviceClock }: Parts, selection: CoverageSelection): Promise<{ from: string; to: string }> {
-  const to = selection.to ?? addDays(dayOfMicros(serviceClock.now() * 1000), -1);
+async function findDays({ warehouse }: Parts, selection: CoverageSelection, nowMs: number): Promise<DayRange> {
+  const to = selection.to ?? addDays(dayOfMicros(nowMs * 1000), -1);
   if (selection.from) {
     if (selection.from > to)
       throw new UsageError(`--from ${selection.from} is after ${selection.to ? `--to ${to}` : `yesterday (UTC), ${to}`}`);
@@ -190,11 +195,12 @@ export async function planRepair(
   pipeline: Parts & Pick<Pipeline, 'runs' | 'client' | 'tokens'>,
   given: CoverageSelection,
 ): Promise<{ request?: RunRequest; skipped: Skipped[] }> {
-  const today = dayOfMicros((await askServiceNow(pipeline)) * 1000);
-  // Of what is to come nobody can ask.
+  const [, laterMs] = bothNows(await askServiceClock(pipeline));
+  const today = dayOfMicros(laterMs * 1000);
+  // Of what is to come nobody can ask; what one of the clocks only calls so may be there.
   const selection = given.to !== undefined && given.to > today ? { ...given, to: today } : given;
   if (given.to !== selection.to && given.from !== undefined && given.from > today) return { skipped: [] };
-  const { from, to, runs } = await readCoverage(pipeline, selection);
+  const { from, to, runs } = await readCoverage(pipeline, selection, laterMs);
   const missing = runs.filter(({ state }) => MISSING.includes(state));
   if (!missing.length) return { skipped: [] };
   const rest = { kind: 'backfill' as const, from, to, refresh: true };

@@ -79,8 +79,8 @@ const rangesOf = (request: RunRequest, userId: string, collection: string): read
 /** What was read of an account, by collection. */
 async function readCoverage(warehouse: Pipeline['warehouse'], userId: string, { from, to }: DayRange): Promise<Map<string, Coverage[]>> {
   const rows = await warehouse.read(
-    `SELECT collection, start_at, end_at, coalesce(service_at, read_at) FROM sync.windows
-     WHERE user_id = ${quoteText(userId)} AND outcome = 'complete' AND coalesce(service_at, read_at) IS NOT NULL
+    `SELECT collection, start_at, end_at, sync.over_at(service_at, read_at) FROM sync.windows
+     WHERE user_id = ${quoteText(userId)} AND outcome = 'complete' AND sync.over_at(service_at, read_at) IS NOT NULL
        AND start_at <= DATE '${to}' AND end_at > DATE '${from}'`,
   );
   const coverage = new Map<string, Coverage[]>();

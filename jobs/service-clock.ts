@@ -47,16 +47,16 @@ export async function openServiceClock(
 }
 
 /**
- * What time it is at the service, in milliseconds; where that is not known, or no longer, it is asked with one request of an account. A
- * service that does not answer leaves it at what is known.
+ * The service's clock, asked with one request of an account where its time is not known, or no longer. A service that does not answer
+ * leaves it at what is known.
  */
-export async function askServiceNow({
+export async function askServiceClock({
   serviceClock,
   client,
   warehouse,
   tokens,
-}: Pick<Pipeline, 'serviceClock' | 'client' | 'warehouse' | 'tokens'>): Promise<number> {
-  if (!serviceClock.isStale()) return serviceClock.now();
+}: Pick<Pipeline, 'serviceClock' | 'client' | 'warehouse' | 'tokens'>): Promise<ServiceClock> {
+  if (!serviceClock.isStale()) return serviceClock;
   for (const { userId, state } of await listAccounts(warehouse)) {
     const token = state === 'active' ? tokens.find(userId) : undefined;
     if (!token) continue;
@@ -68,5 +68,5 @@ export async function askServiceNow({
       if (!isRefusal(error) || !serviceClock.isStale()) break;
     }
   }
-  return serviceClock.now();
+  return serviceClock;
 }

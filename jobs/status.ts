@@ -1,5 +1,6 @@
 import { dayOfMicros, formatInstant, MICROS_PER_DAY } from '../schema/instant.ts';
 import { listAccounts, listParkedCollections, shownAccount } from './accounts.ts';
+import { bothNows } from './backfill.ts';
 import type { Collection } from './collections.ts';
 import type { Pipeline, Tokens } from './pipeline.ts';
 
@@ -67,7 +68,7 @@ export async function reportAccounts(
           s AS (SELECT *, max(run_at) FILTER (NOT bad_run) OVER (PARTITION BY user_id, collection) AS good_until,
                        arg_max(CASE outcome WHEN 'complete' THEN read_at WHEN 'not_offered' THEN started_at END, committed_at)
                          OVER (PARTITION BY user_id, collection) AS success,
-                       max(least(end_at, coalesce(service_at, read_at))) FILTER (outcome = 'complete')
+                       max(least(end_at, sync.over_at(service_at, read_at))) FILTER (outcome = 'complete')
                          OVER (PARTITION BY user_id, collection) AS read_until
                 FROM r LEFT JOIN (SELECT run_id, started_at FROM sync.runs) USING (run_id))
      SELECT user_id, collection, any_value(success),
@@ -79,7 +80,7 @@ export async function reportAccounts(
      FROM s GROUP BY user_id, collection`,
   );
   const known = new Map(rows.map(row => [`${row[0]}\n${row[1]}`, row]));
-  const yesterday = dayOfMicros(serviceClock.now() * 1000 - MICROS_PER_DAY);
+  const yesterday = dayOfMicros(bothNows(serviceClock)[0] * 1000 - MICROS_PER_DAY);
   return accounts.map(account => ({
     user_id: account.userId,
     service_user_id: account.serviceUserId,

@@ -23,7 +23,7 @@ export interface DayRange {
 export interface Coverage {
   startAt: number;
   endAt: number;
-  /** When its first request was sent, by the service's clock, or by ours where the service shows none. */
+  /** When its first request was sent, as `sync.over_at` tells it: what is over then is over by each clock that counts. */
   readAt: number;
 }
 

@@ -1,4 +1,5 @@
 import { addDays } from '../../schema/instant.ts';
+import type { ServiceClock } from '../../src/client/service-clock.ts';
 import { quoteText } from '../../src/warehouse/tables.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { lastDays } from '../backfill.ts';
@@ -28,13 +29,13 @@ const WIDENED_DAYS = 2;
 export async function findRange(
   warehouse: Warehouse,
   { userId, resource, event, tries }: EventInWork,
-  now: number,
+  clock: Pick<ServiceClock, 'now' | 'aheadMs'>,
 ): Promise<Partial<DayRange>> {
   if (!resource.dated) return {};
   const [row] = await warehouse.read(
     `SELECT day::VARCHAR FROM "${resource.name}" WHERE user_id = ${quoteText(userId)} AND id = ${quoteText(event.object_id)}`,
   );
-  const { from, to } = row ? { from: row[0] as string, to: row[0] as string } : lastDays(RECENT_DAYS, now);
+  const { from, to } = row ? { from: row[0] as string, to: row[0] as string } : lastDays(RECENT_DAYS, clock);
   const days = row && tries.misses && event.event_type !== 'delete' ? RECENT_DAYS : WIDENED_DAYS;
   return { from: addDays(from, -days), to: addDays(to, days) };
 }

@@ -166,7 +166,7 @@ export function createSettle(
       const next = delays.unreadable[tries.misses];
       if (isGone && next !== undefined) return { again: next, tries: { ...tries, misses: tries.misses + 1 } };
     }
-    const step = await readRange({ ...event, isGone }, await findRange(warehouse, event, serviceClock.now()));
+    const step = await readRange({ ...event, isGone }, await findRange(warehouse, event, serviceClock));
     if ('settled' in step && step.settled.outcome !== 'parked' && step.settled.outcome !== 'removed') await tryRoute(event);
     return step;
   }

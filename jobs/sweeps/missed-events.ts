@@ -8,6 +8,7 @@ import { textList } from '../../src/warehouse/literals.ts';
 import type { DocumentChange } from '../../src/warehouse/store-documents.ts';
 import { qualified, quoteText } from '../../src/warehouse/tables.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { bothNows } from '../backfill.ts';
 import { ARRIVED_AT } from '../events/event-outcome.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { keyOf, readSubscriptions, type SubscriptionRow } from '../subscriptions/subscription-rows.ts';
@@ -38,7 +39,7 @@ export async function noteUnannounced(
   found: FoundChanges,
 ): Promise<void> {
   try {
-    await warehouse.record(await listUnannounced(warehouse, found, { nowMs: now(), serviceNowMs: serviceClock.now() }));
+    await warehouse.record(await listUnannounced(warehouse, found, { nowMs: now(), serviceNowMs: bothNows(serviceClock)[0] }));
   } catch (error) {
     log.warn({ account: found.userId, collection: found.resource.name, reason: messageOf(error) }, 'changes without events not noted');
   }

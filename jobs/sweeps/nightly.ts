@@ -70,7 +70,7 @@ export async function forgetSweeps({ warehouse, now, settledDays }: Pick<Pipelin
     `SELECT run_id FROM sync.runs r WHERE kind = 'sweep'
      AND (state = 'complete' AND ended_at < ${before(KEPT_DAYS)} OR state = 'failed' AND ended_at < ${before(FAILED_KEPT_DAYS)})
      AND NOT EXISTS (SELECT 1 FROM sync.windows w WHERE w.run_id = r.run_id AND w.outcome = 'complete'
-                     AND coalesce(w.service_at, w.read_at) >= w.start_at + INTERVAL ${settledDays + 1} DAY)
+                     AND sync.over_at(w.service_at, w.read_at) >= w.start_at + INTERVAL ${settledDays + 1} DAY)
      AND run_id NOT IN (SELECT arg_max(run_id, committed_at) FROM sync.windows
                         WHERE route = '${heartRate.sandboxPath}' AND outcome = 'complete' GROUP BY user_id, start_at, end_at)`,
   );

@@ -1,11 +1,11 @@
-import { addDays } from '../../schema/instant.ts';
+import { addDays, dayOfMicros } from '../../schema/instant.ts';
 import { messageOf, TryLaterError } from '../../src/errors.ts';
 import { TooLate, withinTime } from '../../src/within-time.ts';
 import { listAccounts, shownAccount } from '../accounts.ts';
-import { lastDays, prepareRequest, type Skipped } from '../backfill.ts';
+import { bothNows, lastDays, prepareRequest, type Skipped } from '../backfill.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Run, RunRequest } from '../run.ts';
-import { askServiceNow } from '../service-clock.ts';
+import { askServiceClock } from '../service-clock.ts';
 import type { DayRange } from '../windows.ts';
 import type { Schedule } from './schedule.ts';
 
@@ -27,7 +27,7 @@ export interface SweepRange {
 
 /** Reads the last days again, whatever is known of them: it bounds how stale the warehouse may be, whatever events do. */
 export async function startSweep(pipeline: Pipeline, { kind, days, acceptDeletions, ...selection }: SweepRange): Promise<Sweep> {
-  const range = lastDays(days, await askServiceNow(pipeline));
+  const range = lastDays(days, await askServiceClock(pipeline));
   const from = await findReach(pipeline, range, selection);
   const rest: Parameters<typeof prepareRequest>[2] = { from, to: range.to, kind, refresh: true };
   const { request, skipped } = await prepareRequest(pipeline, selection, acceptDeletions ? { ...rest, acceptDeletions: true } : rest);
@@ -42,23 +42,36 @@ const REACH_DAYS = 30;
  * the service's clock runs fast.
  */
 async function findReach(
-  { warehouse, collections }: Pick<Pipeline, 'warehouse' | 'collections'>,
+  { warehouse, collections, serviceClock }: Pick<Pipeline, 'warehouse' | 'collections' | 'serviceClock'>,
   { from, to }: DayRange,
   { users = [], collections: chosen = collections.map(({ name }) => name) }: Pick<SweepRange, 'users' | 'collections'>,
 ): Promise<string> {
-  const rows = await warehouse.read(`SELECT request::VARCHAR FROM sync.runs WHERE state <> 'stopped'`);
+  const rows = await warehouse.read(`SELECT request::VARCHAR, started_at FROM sync.runs WHERE state <> 'stopped'`);
   const earliest = addDays(from, -REACH_DAYS);
   const last = rows
-    .map(([text]) => JSON.parse(text as string) as Partial<RunRequest>)
+    .map(([text, startedAt]) => {
+      const run = JSON.parse(text as string) as Partial<RunRequest>;
+      return { ...run, to: run.to && overBy(run.to, startedAt as number) };
+    })
     .filter(run => !run.spans && chosen.every(name => run.collections?.includes(name)) && users.every(user => run.users?.includes(user)))
     // A backfill that ends far back was meant to; what ends beyond the calendar is of another clock.
     .flatMap(({ kind, to: reached }) => (reached && reached <= to && (kind !== 'backfill' || reached >= earliest) ? [reached] : []))
     .sort()
     .at(-1);
   if (last === undefined) return from;
-  // It ended with a tomorrow; its today was not over then, nor all of its yesterday there.
-  const open = addDays(last, -2);
+  // It ended with a tomorrow; its today was not over then, nor all of its yesterday there. Where the service's clock is behind, its days were not as far.
+  const [, later] = bothNows(serviceClock);
+  const behind = numberOf(later) - numberOf(serviceClock.now());
+  const open = addDays(last, -2 - behind);
   return open < from ? open : from;
+}
+
+const numberOf = (ms: number) => Math.floor(ms / 86_400_000);
+
+/** The day with which a run ended, or our tomorrow of then: where both are of one time, the service's clock may have been ahead. */
+function overBy(to: string, startedAt: number): string {
+  const tomorrow = addDays(dayOfMicros(startedAt), 1);
+  return to > tomorrow && to <= addDays(tomorrow, 31) ? tomorrow : to;
 }
 
 /** How long a reading of everything keeps the next one from its turn. */
@@ -86,7 +99,7 @@ export async function sweepOnSchedule(pipeline: Pipeline, range: SweepRange, pat
 
 /** The accounts that a sweep under way has not yet read, where it reads the same and as far back. */
 function findBusyUsers({ runs, collections, serviceClock }: Pipeline, range: SweepRange): Set<string> {
-  const { from } = lastDays(range.days, serviceClock.now());
+  const { from } = lastDays(range.days, serviceClock);
   const wanted = range.collections ?? collections.map(({ name }) => name);
   const open = runs.active().filter(({ request }) => {
     const same = request.collections.length === wanted.length && wanted.every(name => request.collections.includes(name));

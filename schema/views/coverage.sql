@@ -1,3 +1,9 @@
+-- The moment of a reading that tells which days were over then: that of the service's clock; ours where it shows none; where the two are of
+-- one time, as sandboxes of other years are not, the earlier one, for either may be wrong.
+CREATE OR REPLACE MACRO sync.over_at(service_at, read_at) AS
+  CASE WHEN abs(epoch_us(service_at) - epoch_us(read_at)) <= 31 * 86400000000 THEN least(service_at, read_at) ELSE coalesce(service_at, read_at) END;
+COMMENT ON MACRO sync.over_at IS 'Of a row of sync.windows the moment that tells which days were over when it was read: service_at, or the earlier of service_at and read_at where they are at most 31 days apart, or read_at where there is no service_at';
+
 -- What is known of each account, collection and day, from the ledger and the documents. For each day the reading that covers it and was
 -- settled last decides, but what is stored is never called missing.
 CREATE OR REPLACE MACRO sync.coverage_between(first_day, last_day, accounts := NULL::VARCHAR[]) AS TABLE
@@ -13,8 +19,7 @@ WITH
            date_diff('day', TIMESTAMP '1970-01-01', w.end_at) AS end_n,
            CASE WHEN w.outcome <> 'stopped' THEN w.committed_at END AS settled_at,
            CASE WHEN w.outcome = 'complete' THEN w.requested_at END AS read_order,
-           -- What is over at the service is told by its own clock, and by ours only where it shows none.
-           CASE WHEN w.outcome = 'complete' THEN coalesce(w.service_at, w.read_at) END AS read_at,
+           CASE WHEN w.outcome = 'complete' THEN sync.over_at(w.service_at, w.read_at) END AS read_at,
            CASE WHEN w.outcome = 'stopped' THEN 1 END AS stopped,
            -- A run's row comes after all its windows: those of a plan that was killed are never read.
            CASE WHEN w.outcome IS NULL THEN r.started_at END AS open_since
@@ -133,7 +138,7 @@ CREATE OR REPLACE VIEW sync.coverage AS
 WITH
   -- How far the service's clock was ahead of ours when it was last asked.
   service_clock AS (SELECT coalesce(arg_max(epoch_us(service_at) - epoch_us(read_at), requested_at), 0) AS ahead FROM sync.windows),
-  service_days AS (SELECT make_timestamp(epoch_us(now()) + ahead)::DATE - 1 AS yesterday FROM service_clock)
+  service_days AS (SELECT sync.over_at(make_timestamp(epoch_us(now()) + ahead), make_timestamp(epoch_us(now())))::DATE - 1 AS yesterday FROM service_clock)
 SELECT user_id, collection, day, state, reason, documents, read_at
 FROM sync.coverage_between(
   (SELECT least(min(w.start_at)::DATE, (SELECT yesterday FROM service_days))
@@ -141,11 +146,11 @@ FROM sync.coverage_between(
   (SELECT yesterday FROM service_days)
 )
 WHERE NOT is_removed;
-COMMENT ON VIEW sync.coverage IS 'What is known of each account, collection and day, from the first day that was planned to yesterday (UTC, by the service''s clock): proof that nothing is missing. Other days: sync.coverage_between';
+COMMENT ON VIEW sync.coverage IS 'What is known of each account, collection and day, from the first day that was planned to yesterday (UTC, by the service''s clock and, where that is within 31 days, by ours): proof that nothing is missing. Other days: sync.coverage_between';
 COMMENT ON COLUMN sync.coverage.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN sync.coverage.collection IS 'The collection: a table of documents, or heart_rate';
 COMMENT ON COLUMN sync.coverage.day IS 'The day of the documents; for heart_rate the day in UTC; null where a collection has no dates';
 COMMENT ON COLUMN sync.coverage.state IS 'stored; empty (at the service: a complete reading that began after the day (UTC) was over brought nothing of it); not_offered (the collection answers 404); not_authorised (token, membership or permission); failed (read last without success, or what came could not be stored, and nothing is stored); suspicious (an answer that cannot be, over stored documents); pending (planned, not yet read); not_asked';
 COMMENT ON COLUMN sync.coverage.reason IS 'Why, where it is neither empty nor simply stored';
 COMMENT ON COLUMN sync.coverage.documents IS 'Stored documents of the day; for heart_rate the rows that came when it was last read [count]';
-COMMENT ON COLUMN sync.coverage.read_at IS 'When the request of the last complete reading of the day was sent, UTC, by the service''s clock where it shows one; null where it was never read by its range';
+COMMENT ON COLUMN sync.coverage.read_at IS 'When the request of the last complete reading of the day was sent, UTC, as sync.over_at tells it; null where it was never read by its range';

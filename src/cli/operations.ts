@@ -18,7 +18,7 @@ import { probeAccount } from '../../jobs/probe.ts';
 import type { Progress, RunRequest, RunSummary } from '../../jobs/run.ts';
 import { collectQueue, planWindows, renewWarehouseId, warehouseId } from '../../jobs/runs.ts';
 import { ANOTHER_PERSON, findPerson, isAnother, UNCHECKED } from '../../jobs/same-person.ts';
-import { askServiceNow } from '../../jobs/service-clock.ts';
+import { askServiceClock } from '../../jobs/service-clock.ts';
 import { type AccountStatus, type DriftStatus, isoOf, reportAccounts, reportDrift } from '../../jobs/status.ts';
 import { startNightly } from '../../jobs/sweeps/nightly.ts';
 import { reportWebhooks, type WebhookStatus } from '../../jobs/webhook-status.ts';
@@ -108,7 +108,7 @@ export function operationsOf(owner: Owner) {
   /** The days that are asked for. Where it depends on today, that is the service's. */
   async function findRange({ from, to, last = 1, plan }: BackfillInput): Promise<DayRange> {
     if (from !== undefined && to !== undefined) return { from, to };
-    const asked = plan || !owner.settings.serviceUrl ? serviceClock.now() : await askNow();
+    const asked = plan || !owner.settings.serviceUrl ? serviceClock : await askClock();
     const days = lastDays(last, asked);
     if (from === undefined) return days;
     if (from > days.to) throw new UsageError(`--from ${from} is in the future`);
@@ -122,7 +122,7 @@ export function operationsOf(owner: Owner) {
     throw new UsageError(`${serviceUser} is already the service’s id of ${other.userId}: ringneck account remove ${other.userId} frees it`);
   }
 
-  const askNow = async () => askServiceNow({ serviceClock, warehouse, client: await owner.client(), tokens: owner.secrets });
+  const askClock = async () => askServiceClock({ serviceClock, warehouse, client: await owner.client(), tokens: owner.secrets });
 
   return {
     ...subscriptionOperations(owner),
@@ -174,7 +174,7 @@ export function operationsOf(owner: Owner) {
       from?: string;
     }): Promise<AccountReport & { warning: string | null }> {
       const name = parseAccountName(input.name);
-      const { to } = lastDays(1, serviceClock.now());
+      const { to } = lastDays(1, serviceClock);
       if (input.from && input.from > to) throw new UsageError(`--from ${input.from} is in the future`);
       const token = input.token ?? owner.secrets.findOfAny(name);
       if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { mapCommand } from '../../jobs/events/unknown-person.ts';
 import type { DriftStatus } from '../../jobs/status.ts';
 import type { WebhookStatus } from '../../jobs/webhook-status.ts';
+import { isOneTime } from '../client/service-clock.ts';
 import { formatSpan } from './doctor/clock.ts';
 import type { StatusReport } from './operations.ts';
 import { withExample } from './options.ts';
@@ -44,7 +45,7 @@ function printStatus({ accounts, queue, webhooks, snapshot, heart_rate_path: pat
   if (webhooks) printWebhooks(webhooks);
   else printLine('webhooks: not configured (RINGNECK_CALLBACK_URL)');
   if (path) printLine(`heart rate: ${path}${path.includes('/sandbox/') ? ' (generated data)' : ''}`);
-  if (clock && Math.abs(clock.ahead) > TOLD_SKEW_S) printLine(`service: ${tellSkew(clock)}; its days are read by its own clock`);
+  if (clock && Math.abs(clock.ahead) > TOLD_SKEW_S) printLine(`service: ${tellSkew(clock)}; ${tellDays(clock)}`);
   if (drift.length) printLine(`drift: ${countDrift(drift)}: ringneck sql 'FROM sync.drift'`);
 }
 
@@ -53,6 +54,9 @@ const SHOWN_UNKNOWN = 5;
 
 /** A smaller difference changes no day for long. */
 const TOLD_SKEW_S = 3_600;
+
+const tellDays = ({ ahead }: NonNullable<StatusReport['service_clock']>): string =>
+  isOneTime(ahead * 1000) ? 'the last days of both clocks are read' : 'its days are read by its own clock';
 
 const tellSkew = ({ at, ahead }: NonNullable<StatusReport['service_clock']>): string =>
   `its clock (${at.slice(0, 16)}Z) is ${formatSpan(ahead * 1000)} ${ahead > 0 ? 'ahead of' : 'behind'} ours`;

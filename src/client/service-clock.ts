@@ -3,6 +3,12 @@ const BELIEVED_MS = 5_000;
 /** Clocks this near are the same clock, set a little differently. */
 const SAME_MS = 60_000;
 
+/** Clocks this near are of one time, and one of them is wrong: a service that is further away lives in another. As sync.over_at has it. */
+const ONE_TIME_MS = 31 * 86_400_000;
+
+/** Whether a clock that is so far from ours is of one time with it. */
+export const isOneTime = (aheadMs: number): boolean => Math.abs(aheadMs) <= ONE_TIME_MS;
+
 /**
  * What time it is at the service, as the `Date` of its own answers shows: which days are over there, and what can have been measured. Never
  * used for the order of anything.

@@ -17,7 +17,18 @@ test.each([
   [3, '2024-02-28T12:00:00Z', '2024-02-27', '2024-02-29'],
   [366, '2024-12-31T12:00:00Z', '2024-01-02', '2025-01-01'],
 ])('the last %i days at %s are those from %s to %s', (count, now, from, to) => {
-  expect(lastDays(count, Date.parse(now))).toEqual({ from, to });
+  expect(lastDays(count, { now: () => Date.parse(now), aheadMs: 0 })).toEqual({ from, to });
+});
+
+test.each([
+  ['behind', '2025-06-10', '2025-06-08', '2025-06-21'],
+  ['ahead', '2025-06-30', '2025-06-18', '2025-07-01'],
+  ['31 days behind', '2025-05-20', '2025-05-18', '2025-06-21'],
+  ['of another time', '2025-05-19', '2025-05-17', '2025-05-20'],
+  ['of another year', '2024-02-28', '2024-02-26', '2024-02-29'],
+])('on 2025-06-20 the last 4 days of a service whose clock is %s (%s) are those from %s to %s', (_, theirs, from, to) => {
+  const nowMs = Date.parse(`${theirs}T12:00:00Z`);
+  expect(lastDays(4, { now: () => nowMs, aheadMs: nowMs - Date.parse('2025-06-20T12:00:00Z') })).toEqual({ from, to });
 });
 
 test('all active accounts and all collections are asked for; who is parked or paused is told', async () => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { withoutQuery } from '../../../jobs/subscriptions/callback-url.ts';
 import { findRefusal } from '../../client/refusal.ts';
+import { isOneTime } from '../../client/service-clock.ts';
 import type { Settings, WebhookSettings } from '../../config.ts';
 import { messageOf } from '../../errors.ts';
 import { formatSpan } from './clock.ts';
@@ -62,7 +63,14 @@ export async function examineService(
   const off = Math.max(0, began - (theirs + 1_000), theirs - now());
   if (off > OTHER_TIME_MS) {
     const stands = `the service’s clock (${new Date(theirs).toISOString().slice(0, 16)}Z) is ${formatSpan(off)} ${theirs > began ? 'ahead of' : 'behind'} ours`;
-    return [...findings, warn('clock', `${stands}; its days are read by its own clock`, OTHER_TIME)];
+    return [
+      ...findings,
+      warn(
+        'clock',
+        `${stands}; ${isOneTime(off) ? 'the last days of both clocks are read' : 'its days are read by its own clock'}`,
+        OTHER_TIME,
+      ),
+    ];
   }
   const said = `our clock is ${Math.round(off / 1000)} s away from the service’s`;
   const mend = 'set the machine’s clock (NTP)';
