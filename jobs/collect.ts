@@ -209,6 +209,7 @@ async function collectWindow(
         run.progress.requests++;
       },
       onStored: (counts, documents) => run.count(counts, documents),
+      goesOnIn: next => run.goesOnIn.push(next),
       ledger: result => [windowEntry(window, { ...result, committedAt: pipeline.warehouse.moments.next() })],
     });
   } catch (error) {

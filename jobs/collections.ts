@@ -5,13 +5,14 @@ import { isAskable } from '../src/client/base-url.ts';
 import type { Aside, RequestMoments } from '../src/client/client.ts';
 import { ServiceError } from '../src/client/error.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
-import type { Counts, DocumentChange } from '../src/warehouse/store-documents.ts';
+import { type Counts, type DocumentChange, noCounts } from '../src/warehouse/store-documents.ts';
 import { quoteText } from '../src/warehouse/tables.ts';
 import type { RawHeartRate, Warehouse } from '../src/warehouse/warehouse.ts';
 import { hasTrustedRoute } from './events/document-fetches.ts';
 import { withdrawGenerated } from './generated-heart-rate.ts';
 import type { Pipeline } from './pipeline.ts';
 import { ACCEPT, isTooMany, type RemovalShare, TOO_MANY_IN_RUN } from './removal-brake.ts';
+import type { Run } from './run.ts';
 import { momentsOfRequest, storePages, UNASKED } from './store-pages.ts';
 import { noteUnannounced } from './sweeps/missed-events.ts';
 import { findRemoved, readStoredIds, type StoredDocument } from './sweeps/removals.ts';
@@ -34,6 +35,8 @@ export interface CollectContext {
   onAnswer(): void;
   /** Called as each page is stored. */
   onStored(counts: Counts, documents: number): void;
+  /** Another run reads what this one has made unread. */
+  goesOnIn(next: Promise<Run>): void;
   /** The ledger's row of the window, to be committed with the last of its documents. */
   ledger(result: WindowResult): LedgerEntry[];
 }
@@ -243,7 +246,11 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
   let answer = await readHeartRate(from, to, context);
   result.requests = answer.requests;
   try {
-    if (answer.route === heartRate.plainPath && (await withdrawGenerated(context.pipeline))) {
+    const isPlain = answer.route === heartRate.plainPath && context.pipeline.client.heartRatePath === heartRate.plainPath;
+    const withdrawn = isPlain ? await withdrawGenerated(context.pipeline) : undefined;
+    if (withdrawn) {
+      context.onStored({ ...noCounts(), removed: withdrawn.removed }, 0);
+      if (withdrawn.reading) context.goesOnIn(withdrawn.reading);
       warehouse.moments.end(answer.requestedAt);
       answer = await readHeartRate(from, to, context);
       result.requests += answer.requests;

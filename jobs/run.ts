@@ -89,6 +89,8 @@ export class Run {
   readonly answersBefore: number;
   readonly progress: Progress;
   readonly failures: Failure[] = [];
+  /** Runs that read what this one has made unread: whoever waits for it waits for these too. */
+  readonly goesOnIn: Promise<Run>[] = [];
   readonly done: Promise<RunSummary>;
   /** Tells the jobs of this run from those that an earlier part of it, before a stop, may have left in the queue. */
   readonly part = randomUUID().slice(0, 8);
@@ -353,6 +355,16 @@ export class Run {
     const { from, to } = this.request;
     return { run: this.id, state: this.state, from, to, ...structuredClone(this.progress), failures: [...this.failures] };
   }
+}
+
+/** What a run and one in which it goes on came to together. */
+export function joinSummaries(first: RunSummary, next: RunSummary): RunSummary {
+  const joined = structuredClone(first);
+  for (const key of ['planned', 'done', 'skipped', 'failed'] as const) joined.windows[key] += next.windows[key];
+  for (const key of ['documents', 'samples', 'unchanged', 'rejected', 'removed', 'requests', 'waits'] as const) joined[key] += next[key];
+  joined.failures.push(...next.failures);
+  if (next.state !== 'complete') joined.state = next.state;
+  return joined;
 }
 
 function listOf<T>(lists: Map<string, T[]>, name: string): T[] {

@@ -797,16 +797,18 @@ COMMENT ON COLUMN "sync"."drift"."last_seen_at" IS 'When it was seen last, UTC';
 COMMENT ON COLUMN "sync"."drift"."example" IS 'Where in a document it was seen, as JSON path; extra has there what has no column: extra->example';
 
 CREATE TABLE "sync"."routes" (
-  route       VARCHAR,
-  last_status BIGINT,
-  last_200_at TIMESTAMP,
-  service     VARCHAR
+  route          VARCHAR,
+  last_status    BIGINT,
+  last_200_at    TIMESTAMP,
+  service        VARCHAR,
+  doubtful_since TIMESTAMP
 );
 COMMENT ON TABLE "sync"."routes" IS 'What the routes of the service answered';
 COMMENT ON COLUMN "sync"."routes"."route" IS 'Method and path, with {document_id} for an id';
 COMMENT ON COLUMN "sync"."routes"."last_status" IS 'The last status code';
 COMMENT ON COLUMN "sync"."routes"."last_200_at" IS 'When it last answered 200, UTC';
 COMMENT ON COLUMN "sync"."routes"."service" IS 'The base address of the service: what another one answered says nothing of this one';
+COMMENT ON COLUMN "sync"."routes"."doubtful_since" IS 'When it first answered 200 with nothing in it, where that alone does not show that it is there, UTC';
 
 CREATE TABLE "sync"."accounts" (
   user_id         VARCHAR,

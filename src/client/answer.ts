@@ -28,6 +28,8 @@ export interface Question<T> {
   secrets?: string[];
   /** Takes the parsed body, or undefined when it is not what this route promises. */
   accept(value: unknown): T | undefined;
+  /** Whether a good answer is none that shows that the service has the route. */
+  isDoubtful?(value: T): boolean;
 }
 
 export interface Failure {

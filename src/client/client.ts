@@ -137,7 +137,7 @@ export function createClient(options: ClientOptions): Client {
     maxResponseBytes: options.maxResponseBytes ?? 64 * 1024 * 1024,
     connections: options.connections ?? 128,
   });
-  const routes = options.routes ?? createRouteMemory();
+  const routes = options.routes ?? createRouteMemory(options.wallNow);
   const wallNow = options.wallNow ?? Date.now;
   const serviceClock = options.serviceClock ?? createServiceClock(wallNow);
   const sleep = options.sleep ?? ((ms: number, signal: AbortSignal) => sleepFor(ms, undefined, { signal }));

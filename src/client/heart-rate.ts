@@ -24,7 +24,9 @@ const BELIEVED_MS = 3_600_000;
 
 /**
  * Reads heart rate at a given path, or (`auto`) at the plain one and, where the service itself says twice that it has no such path, at
- * that of 4.3. The latter's rows may be generated, so a service that has once answered at the plain path is never asked there.
+ * that of 4.3. The latter's rows may be generated, so a service that has once answered at the plain path is never asked there. What is
+ * empty at the plain path shows that it is the right one only when it is so minutes later too: until then a service that has answered at the
+ * other is read there.
  * @param sleep waits between the two
  */
 export function createHeartRateReader(
@@ -39,6 +41,7 @@ export function createHeartRateReader(
   /** By token: what one person's 404 shows says nothing of the others. */
   const missingUntil = new Map<string, number>();
   let sandboxAnswered = false;
+  const hasSandbox = () => sandboxAnswered || routes.hasAnswered(`GET ${sandboxPath}`);
 
   function isMissing(token: string): boolean {
     for (const [known, until] of missingUntil) if (until <= now()) missingUntil.delete(known);
@@ -60,8 +63,13 @@ export function createHeartRateReader(
     for (let isRepeated = false; hasPlain() || !isMissing(token); isRepeated = true) {
       if (isRepeated) await pause(signal);
       try {
-        yield* readPages({ route: plainPath, parameters, token, aside }, signal);
-        return;
+        let isLeft = false;
+        for await (const page of readPages({ route: plainPath, parameters, token, aside, emptyIsDoubtful: true }, signal)) {
+          isLeft = !hasPlain() && hasSandbox();
+          if (!isLeft) yield page;
+        }
+        if (!isLeft) return;
+        break;
       } catch (error) {
         if (!(error instanceof ServiceError && error.kind === 'not_found') || hasPlain()) throw error;
         if (isRepeated) missingUntil.set(token, now() + BELIEVED_MS);

@@ -20,6 +20,8 @@ export interface Reading {
   token: string;
   lane?: RequestLane | undefined;
   aside?: Aside | undefined;
+  /** An empty page does not show that the service has the route. */
+  emptyIsDoubtful?: boolean;
 }
 
 export interface PageLimits {
@@ -50,6 +52,7 @@ export function createReadPages(ask: Ask, clock: RequestClock, routes: Pick<Rout
         aside: reading.aside,
         secrets: nextToken === null ? [] : [nextToken],
         accept: acceptEnvelope,
+        ...(reading.emptyIsDoubtful && { isDoubtful: ({ documents }: Envelope) => !documents.length }),
       },
       signal,
     );

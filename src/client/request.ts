@@ -82,7 +82,7 @@ export function createAsk(settings: RequestSettings): Ask {
       else settings.onReached();
       // What a proxy answers says nothing of the route, and shows the proxy's clock.
       const isOfService = 'value' in outcome || isVerdict(outcome.error);
-      if (isOfService) routes.note(`GET ${route}`, answer.status);
+      if (isOfService) routes.note(`GET ${route}`, answer.status, 'value' in outcome && question.isDoubtful?.(outcome.value));
       const dateMs = findDateMs(answer.headers);
       // A single answer that is ahead of all others settles no day that they do not know yet.
       const knownMs = settings.wallNow() + Math.max(0, settings.serviceClock.aheadMs ?? 0) + AHEAD_MS;

@@ -209,6 +209,11 @@ const SYNC: readonly Table[] = [
       column('last_status', 'BIGINT', 'The last status code'),
       column('last_200_at', 'TIMESTAMP', 'When it last answered 200, UTC'),
       column('service', 'VARCHAR', 'The base address of the service: what another one answered says nothing of this one'),
+      column(
+        'doubtful_since',
+        'TIMESTAMP',
+        'When it first answered 200 with nothing in it, where that alone does not show that it is there, UTC',
+      ),
     ],
   },
   {

@@ -6,7 +6,6 @@ import { startFaultService } from '../support/fault-service.ts';
 import { type House, openHouse } from '../support/house.ts';
 import { NOT_FOUND } from '../support/literal-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { until } from '../support/until.ts';
 
 const folder = tempFolder();
 let folders = 0;
@@ -103,8 +102,8 @@ test('when the plain path first answers, what the sandbox path brought is remove
   expect(await rates(later, 'ben')).toEqual([]);
   const coverage = await later.operations.coverage({ users: ['ben'], collections: ['heart_rate'], from: march.from, to: march.to });
   expect(coverage.runs).toMatchObject([{ from: '2025-03-01', to: '2025-03-14', state: 'failed', reason }]);
-  // Of those who may be asked it is read again, without a command.
-  await until('it is read again', async () => (await rates(later)).some(([, count]) => count === 360));
+  // Of those who may be asked it is read again, and the command has waited for it.
+  expect(day).toMatchObject({ removed: 672, windows: { planned: 3, done: 3 } });
   expect(await rates(later)).toEqual([
     [50, 1],
     [61, 360],
@@ -112,6 +111,52 @@ test('when the plain path first answers, what the sandbox path brought is remove
   expect(await windows(later, before.run)).toHaveLength(2);
   const again = await later.backfill({ ...march, users: ['ada'] });
   expect(again.windows).toMatchObject({ planned: 0, skipped: 2 });
+});
+
+test('what was removed and cannot be read again is a failure of the run that removed it', async () => {
+  const { service, house } = await setUp();
+  await house.backfill(march);
+  service.on(PLAIN, asked => (asked.token === 'token-of-ben' ? { status: 501, json: { detail: 'not now' } } : real(asked)));
+  await house.close();
+  const later = await openHouse(house.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
+  const day = await later.backfill({ ...march, from: '2025-05-01', to: '2025-05-01', users: ['ada'] });
+  expect(day).toMatchObject({ state: 'failed', removed: 672, failures: [{ user_id: 'ben', from: '2025-03-01', to: '2025-03-14' }] });
+  expect(await rates(later)).toEqual([[61, 360]]);
+});
+
+const EMPTY = { json: { data: [], next_token: null } };
+const may = { ...march, from: '2025-05-01', to: '2025-05-01', users: ['ada'] };
+
+test('one empty answer of the plain path removes nothing, and the sandbox path is read on', async () => {
+  const { service, house } = await setUp();
+  await house.backfill(march);
+  await house.close();
+  service.on(PLAIN, (_, nth) => (nth === 1 ? EMPTY : NOT_FOUND));
+  const later = await openHouse(house.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
+  expect(await later.backfill(may)).toMatchObject({ state: 'complete', removed: 0, heart_rate_path: SANDBOX });
+  expect(await rates(later)).toEqual([[99, 360]]);
+  expect(await rates(later, 'ben')).toEqual([[99, 336]]);
+  expect(await later.backfill({ ...may, users: ['ben'] })).toMatchObject({ state: 'complete', removed: 0, heart_rate_path: SANDBOX });
+  expect(await rates(later, 'ben')).toEqual([[99, 360]]);
+});
+
+test('empty answers of the plain path count when there are two, 5 minutes apart, and no 404 between them', async () => {
+  const { service, house } = await setUp();
+  await house.backfill(march);
+  await house.close();
+  const at = async (time: string, plain: Parameters<typeof service.on>[1]) => {
+    service.on(PLAIN, plain);
+    const later = await openHouse(house.owner.settings.data, service.url, { now: () => Date.parse(`2025-06-01T${time}Z`) });
+    const { removed, heart_rate_path } = await later.backfill({ ...may, refresh: true });
+    await later.close();
+    return [removed, heart_rate_path];
+  };
+  expect(await at('12:00:00', EMPTY)).toEqual([0, SANDBOX]);
+  expect(await at('12:04:59', EMPTY)).toEqual([0, SANDBOX]);
+  expect(await at('12:10:00', NOT_FOUND)).toEqual([0, SANDBOX]);
+  expect(await at('12:11:00', EMPTY)).toEqual([0, SANDBOX]);
+  expect(await at('12:15:59', EMPTY)).toEqual([0, SANDBOX]);
+  expect(await at('12:16:00', EMPTY)).toEqual([696, PLAIN]);
 });
 
 test('a sweep that read from the sandbox path stays in the ledger for as long as its rows', async () => {
