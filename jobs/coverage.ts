@@ -50,7 +50,8 @@ const MOST_DAYS = 36_525;
 type Parts = Pick<Pipeline, 'warehouse' | 'collections' | 'serviceClock'>;
 
 /**
- * What is known of each account, collection and day, where no end is named to the day before `nowMs`. Accounts that were removed are there when they are named.
+ * What is known of each account, collection and day, where no end is named to the day before `nowMs`. Accounts that were removed are there
+ * when they are named.
  * @throws UsageError for an account or a collection that does not exist, or a range that is none
  */
 export async function readCoverage(
