@@ -143,7 +143,6 @@ async function collectPages(
           signal,
           aside,
           days,
-          range,
           read,
           begunAt,
           before,

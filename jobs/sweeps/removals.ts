@@ -1,3 +1,4 @@
+import { addDays } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
 import { isAskable } from '../../src/client/base-url.ts';
 import type { Aside } from '../../src/client/client.ts';
@@ -14,6 +15,9 @@ import type { DayRange } from '../windows.ts';
 /** How long after the first proof the second one counts, where no document route can be asked. */
 const CONFIRMS_AFTER_MICROS = 5 * 60 * 1_000_000;
 
+/** How far about its stored day a document is looked for that only its absence would remove. */
+const MOVED_DAYS = 45;
+
 const FIRST_PROOF =
   'stored documents are missing from the answer; nothing was removed: a reading at least 5 minutes later removes them if it does not bring them either';
 
@@ -27,8 +31,6 @@ export interface Absence {
   aside: Aside;
   /** The days whose documents the service would have sent, had it any; undefined where documents belong to no day. */
   days: DayRange | undefined;
-  /** What was asked for: wider than `days`. */
-  range: { from?: string; to?: string };
   read: CompleteRead;
   /** Before its first request was sent, in microseconds of this machine's clock. */
   begunAt: number;
@@ -81,7 +83,7 @@ export async function findRemoved(absence: Absence): Promise<Verdict> {
   }
   try {
     const removed = named.length ? await confirmByDocument(absence, named) : [];
-    if (unnamed.length) removed.push(...(acceptDeletions ? await confirmByReading(absence, unnamed) : unnamed));
+    if (unnamed.length) removed.push(...(await confirmByReading(absence, unnamed)));
     share.keep(removed.length);
     return { removed, absentFrom: unnamed.length ? days : undefined };
   } catch (error) {
@@ -190,17 +192,19 @@ function ensureIs({ path }: Resource, id: string, document: unknown): void {
   throw new ServiceError('malformed', `/v2/usercollection/${path}/{document_id}`, 'answered with something else than the document');
 }
 
-/** Of somebody who says that they are gone; what a second answer brings is not. */
+/** What another answer brings is not gone: it was left out before, or it is not far about its stored day now. */
 async function confirmByReading(absence: Absence, absent: readonly StoredDocument[]): Promise<StoredDocument[]> {
-  const { pipeline, resource, userId, range, token, signal, aside, read, onAnswer, onStored } = absence;
+  const { pipeline, resource, userId, token, signal, aside, read, onAnswer, onStored } = absence;
+  const days = absent.map(({ day }) => day!).sort();
+  const range = { from: addDays(days[0]!, -MOVED_DAYS), to: addDays(days.at(-1)!, MOVED_DAYS) };
   const again = await storePages(resource, userId, range, {
     pipeline,
     token,
     signal,
     aside,
     onAnswer,
-    // They came before, and were counted.
-    onStored: counts => onStored(counts, 0),
+    // Most of them came before, and were counted.
+    onStored: counts => onStored(counts, counts.stored),
   });
   read.requests += again.requests;
   return absent.filter(({ id }) => !again.ids.has(id));

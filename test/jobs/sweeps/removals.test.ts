@@ -104,7 +104,7 @@ test('where there is no document route only a reading minutes later confirms', a
   expect(await read(house, 'session')).toMatchObject({ state: 'failed', removed: 0, requests: 2 });
   expect(await house.read(suspicions)).toEqual(firstProof);
   clock.ms += 1;
-  expect(await read(house, 'session')).toMatchObject({ state: 'complete', removed: 1, documents: 2, requests: 2 });
+  expect(await read(house, 'session')).toMatchObject({ state: 'complete', removed: 1, documents: 2, requests: 3 });
   expect((await house.read('SELECT id FROM session ORDER BY id')).flat()).toEqual(['session-2', 'session-3']);
   expect(await count(house, 'session_motion_count')).toBe(4);
   expect(await house.read(suspicions)).toEqual([]);
@@ -134,6 +134,27 @@ test.each(['.', '..'])(
     expect(service.listAskedDocuments()).toEqual(['daily_stress/stress-2']);
   },
 );
+
+test.each([
+  ['before', '2025-03-31', '2025-02-14'],
+  ['behind', '2025-03-01', '2025-04-15'],
+])('a document without a route that has moved %s the days that are read is stored where it is now, and not removed', async (_, was, is) => {
+  const { service, house, clock } = await setUp('session');
+  const inMarch = { from: '2025-03-01', to: '2025-03-31' };
+  service.documents.set('session', [{ ...session(1), day: was }, session(10)]);
+  await read(house, 'session', inMarch);
+  service.documents.set('session', [{ ...session(1), day: is }, session(10)]);
+  expect(await read(house, 'session', inMarch)).toMatchObject({ state: 'failed', removed: 0 });
+  clock.ms += 300_000;
+  expect(await read(house, 'session', inMarch)).toMatchObject({ state: 'complete', removed: 0, documents: 2, unchanged: 1, requests: 3 });
+  expect(await house.read('SELECT id, day::VARCHAR FROM session ORDER BY id')).toEqual([
+    ['session-1', is],
+    ['session-10', '2025-03-10'],
+  ]);
+  expect(await count(house, 'sync.tombstones')).toBe(0);
+  expect(await count(house, 'sync.suspicions')).toBe(0);
+  expect(await read(house, 'session', inMarch)).toMatchObject({ state: 'complete', removed: 0 });
+});
 
 test('one that turned up between two readings is missing for the first time again', async () => {
   const { service, house, clock } = await setUp('session');
