@@ -38,7 +38,7 @@ export interface Pipeline {
   secondLookMs: number;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Which days are over, and what can have been measured; `askServiceNow` where a range is planned by it. */
+  /** Which days are over, and what can have been measured; `askServiceClock` where a range is planned by it. */
   serviceClock: ServiceClock;
   log: Log;
   /** Has somebody told who does not read the log. */

@@ -87,7 +87,9 @@ test('a warehouse from before the views gets them', async () => {
       .concat(
         `; DROP VIEW heart_rate_all; DROP VIEW heart_rate_sources; DROP VIEW hrv_nights; DROP VIEW met_minutes; DROP VIEW daily; DROP VIEW baselines`,
       )
-      .concat(`; DROP MACRO night_of; DROP MACRO activity_day_of; DROP VIEW sync.coverage; DROP MACRO TABLE sync.coverage_between; DROP MACRO sync.over_at`)
+      .concat(
+        `; DROP MACRO night_of; DROP MACRO activity_day_of; DROP VIEW sync.coverage; DROP MACRO TABLE sync.coverage_between; DROP MACRO sync.over_at`,
+      )
       .concat(`; DROP VIEW sync.collections; DROP VIEW sync.document_days`),
   );
 });
