@@ -2,7 +2,7 @@ import type { Resource } from '../../schema/resource.ts';
 import type { Client } from '../../src/client/client.ts';
 import { ServiceError } from '../../src/client/error.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { type EventInWork, noteEvents, parked, type Settled, storeAnswer } from './event-outcome.ts';
+import { type EventInWork, giveWay, noteEvents, parked, type Settled, storeAnswer } from './event-outcome.ts';
 
 /** What a fetch came to: the event is settled, or its document is not there. */
 export type Fetched = { settled: Settled } | { missing: Missing };
@@ -40,7 +40,7 @@ export function createDocumentFetches({
       sentAt = moments.begin();
     };
     try {
-      const answer = await client.document(resource, event.object_id, { token, lane: 'live', onSend });
+      const answer = await client.document(resource, event.object_id, { token, lane: 'live', aside: giveWay, onSend });
       try {
         const settled = await storeFound(answer.document, answer.requestedAt, events);
         return () => ({ settled });

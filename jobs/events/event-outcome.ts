@@ -1,6 +1,7 @@
 import { findInstant } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
 import type { WebhookEvent } from '../../schema/webhook.ts';
+import type { Aside } from '../../src/client/client.ts';
 import type { LedgerEntry } from '../../src/warehouse/literals.ts';
 import type { Moments } from '../../src/warehouse/moments.ts';
 import type { Counts } from '../../src/warehouse/store-documents.ts';
@@ -97,6 +98,9 @@ export async function noteEvents(
   await warehouse.record(entriesOf(warehouse, events, userId, settled));
   return settled;
 }
+
+/** An event that the service asks to wait leaves its place to those of other accounts, and comes back. */
+export const giveWay: Aside = () => undefined;
 
 /** Of an event about somebody who was erased: it is neither noted nor told of. */
 export const FORGOTTEN: Settled = { outcome: 'unknown_user', reason: null };

@@ -1,6 +1,7 @@
+import type { Aside } from '../../src/client/client.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { DayRange } from '../windows.ts';
-import { type EventInWork, type Step, storeAnswer } from './event-outcome.ts';
+import { type EventInWork, giveWay, type Step, storeAnswer } from './event-outcome.ts';
 
 /** A range that was read to its end. Its moment is held until what is absent from it is dealt with. */
 export interface RangeRead {
@@ -47,8 +48,10 @@ export function createRangeReads(
       absent.set(id, [...(absent.get(id) ?? []), one]);
     }
     const read: RangeRead = { range, requestedAt: 0, documents: 0 };
+    // Once begun it goes on to its end: where few are answered at a time it would begin again for ever.
+    const aside: Aside = wait => (read.requestedAt ? wait() : giveWay(wait));
     try {
-      for await (const page of client.documents(resource, { token, ...range, lane: 'live' })) {
+      for await (const page of client.documents(resource, { token, ...range, lane: 'live', aside })) {
         if (!read.requestedAt) {
           read.requestedAt = page.requestedAt;
           warehouse.moments.hold(page.requestedAt);

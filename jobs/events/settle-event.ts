@@ -17,6 +17,7 @@ import {
   type AcceptedEvent,
   type EventInWork,
   FORGOTTEN,
+  giveWay,
   noteEvents,
   parked,
   type Settled,
@@ -111,7 +112,7 @@ export function createSettle(
     const stayAwayMs = await places.enter(only.userId, jobId);
     if (stayAwayMs !== undefined) return { userId: null, step: { again: stayAwayMs, tries } };
     try {
-      const answer = await client.document(resource, event.object_id, { token, lane: 'live' });
+      const answer = await client.document(resource, event.object_id, { token, lane: 'live', aside: giveWay });
       try {
         // What was done to the account meanwhile counts.
         const now = await findOnlyAccount(warehouse);
@@ -176,7 +177,7 @@ export function createSettle(
     if (triedRoutes.has(resource.name) || hasTrustedRoute(client, resource)) return;
     triedRoutes.add(resource.name);
     try {
-      (await client.document(resource, event.object_id, { token, lane: 'live' })).done();
+      (await client.document(resource, event.object_id, { token, lane: 'live', aside: giveWay })).done();
     } catch (error) {
       // Anything else, a 429 say, tells nothing of the route: the next document tries it again.
       if (!isOfService(error) || error.kind !== 'not_found') triedRoutes.delete(resource.name);
