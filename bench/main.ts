@@ -14,6 +14,7 @@ import { measureOneDay } from './rows/one-day.ts';
 import { measurePlanning } from './rows/planning.ts';
 import { measureQuestions } from './rows/questions.ts';
 import { measureSecondPass } from './rows/second-pass.ts';
+import { measureSettled } from './rows/settled.ts';
 import { measureSnapshot } from './rows/snapshot.ts';
 import { measureSustained } from './rows/sustained.ts';
 import { measureWaiting } from './rows/waiting.ts';
@@ -26,6 +27,7 @@ const ROWS: Record<string, (bench: Bench) => Promise<Row[]>> = {
   waiting: measureWaiting,
   'second-pass': measureSecondPass,
   'one-day': measureOneDay,
+  settled: measureSettled,
   memory: measureMemory,
   planning: measurePlanning,
   disk: measureDisk,
@@ -41,6 +43,7 @@ const FULL = {
   years: 20,
   allYears: 5,
   manyAllYears: 215,
+  settledPeople: [15, 75, 225],
   manyYears: 100,
   questionYears: 191,
   eventRounds: 3,
@@ -54,6 +57,7 @@ const QUICK = {
   years: 4,
   allYears: 3,
   manyAllYears: 6,
+  settledPeople: [5, 10],
   manyYears: 20,
   questionYears: 20,
   eventRounds: 1,

@@ -12,6 +12,8 @@ export interface Bench {
   allYears: number;
   /** User-years of the larger of the two sizes of which memory is measured, of all seven. */
   manyAllYears: number;
+  /** People whose year is there, of each size at which nothing new is found: five at least. */
+  settledPeople: readonly number[];
   /** Of 1.5 times as many years of people a snapshot is kept. */
   manyYears: number;
   /** User-years of the samples that questions are asked over. */

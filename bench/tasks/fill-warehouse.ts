@@ -1,5 +1,6 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { resources } from '../../schema/index.ts';
+import { textList } from '../../src/warehouse/literals.ts';
 import { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { performTask } from '../task.ts';
 
@@ -7,15 +8,19 @@ export interface FillJob {
   path: string;
   people: number;
   days: number;
+  /** The collections of which the ledger says that all of it was read long after its last day. */
+  settled?: string[];
 }
 
+const FROM = '2024-01-01';
+
 /** Activity with its MET minutes and heart rate of many people, as a backfill of all side by side leaves them: month by month. By SQL, which takes a minute for what takes the pipeline ten. */
-performTask(async ({ path, people, days }: FillJob): Promise<{ samples: number }> => {
+performTask(async ({ path, people, days, settled = [] }: FillJob): Promise<{ samples: number }> => {
   await (await Warehouse.open({ path, resources })).close();
   const instance = await DuckDBInstance.create(path, { threads: '2' });
   const connection = await instance.connect();
   for (const sql of [
-    `CREATE TEMP TABLE documents AS SELECT 'user-' || u AS user_id, DATE '2024-01-01' + d::INTEGER AS day, row_number() OVER (ORDER BY d // 30, u, d) AS sk
+    `CREATE TEMP TABLE documents AS SELECT 'user-' || u AS user_id, DATE '${FROM}' + d::INTEGER AS day, row_number() OVER (ORDER BY d // 30, u, d) AS sk
      FROM range(${people}) people(u), range(${days}) days(d)`,
     `INSERT INTO daily_activity (user_id, id, day, sk, fetched_at, content_hash, score, steps, met_start, met_offset, met_interval, met_count)
      SELECT user_id, 'activity-' || user_id || '-' || day, day, sk, TIMESTAMP '2026-01-01' + to_microseconds(sk), md5(sk::VARCHAR)[:22], sk % 100,
@@ -25,6 +30,9 @@ performTask(async ({ path, people, days }: FillJob): Promise<{ samples: number }
     `INSERT INTO heart_rate (user_id, ts, utc_offset, bpm, source, fetched_at)
      SELECT user_id, day + to_seconds(n * 220), 0, 50 + hash(sk, n) % 60, 'awake', TIMESTAMP '2026-01-01' + to_microseconds(sk)
      FROM documents, range(390) minutes(n) ORDER BY sk, n`,
+    `INSERT INTO sync.windows (run_id, user_id, collection, start_at, end_at, requested_at, read_at, committed_at, requests, documents, removed, outcome, rejected)
+     SELECT 'filled', 'user-' || u, unnest([${textList(settled)}]::VARCHAR[]), DATE '${FROM}', DATE '${FROM}' + ${days}, TIMESTAMP '2026-01-01', TIMESTAMP '2026-01-01',
+       TIMESTAMP '2026-01-01', 1, ${days}, 0, 'complete', 0 FROM range(${people}) people(u)`,
     'CHECKPOINT',
   ]) {
     await connection.run(sql);
