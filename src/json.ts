@@ -27,14 +27,34 @@ const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 export function parseJson(text: string): unknown {
   const parsed: unknown = JSON.parse(text);
   if (!hasLongNumber(text)) return parsed;
+  const { marked, marks } = markNumbers(text);
+  if (marks === 0) return parsed;
   try {
-    return JSON.parse(markNumbers(text), (_, value) =>
-      typeof value === 'string' && value.startsWith(MARK) ? new ExactNumber(value.slice(MARK.length)) : value,
-    );
+    return withExact(JSON.parse(marked), { marks });
   } catch (error) {
     if (error instanceof RangeError) return parsed;
     throw error;
   }
+}
+
+/** The value with its marked texts as numbers; no further than the last. A function for each value, as `JSON.parse` takes one, is slow. */
+function withExact(value: unknown, left: { marks: number }): unknown {
+  if (typeof value === 'string' && value.startsWith(MARK)) {
+    left.marks--;
+    return new ExactNumber(value.slice(MARK.length));
+  }
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length && left.marks > 0; index++) {
+      if (typeof value[index] !== 'number') value[index] = withExact(value[index], left);
+    }
+  } else if (typeof value === 'object' && value !== null) {
+    const members = value as Record<string, unknown>;
+    for (const key in members) {
+      if (left.marks === 0) break;
+      if (typeof members[key] !== 'number') members[key] = withExact(members[key], left);
+    }
+  }
+  return value;
 }
 
 /** Like `JSON.stringify` of a value that JSON can hold, with the digits of each `ExactNumber`. */
@@ -48,19 +68,27 @@ export function writeJson(value: unknown): string {
 
 const MARKED = new RegExp(`"${MARK}([^"]*)"`, 'g');
 
-/** Whether a number of so many characters may be there: a run of them lies over one of the places that are looked at. */
+/** Whether a number of so many characters may be there. */
 function hasLongNumber(text: string): boolean {
-  for (let at = LONG - 1; at < text.length; at += LONG) {
-    if (!isOfNumber(text.charCodeAt(at))) continue;
-    let start = at;
-    while (start > 0 && isOfNumber(text.charCodeAt(start - 1))) start--;
-    let end = at + 1;
-    while (end < text.length && isOfNumber(text.charCodeAt(end))) end++;
+  for (let run = findLongRun(text, 0, text.length); run; run = findLongRun(text, run.end, text.length)) {
     // Behind a quotation mark it is text, as the digits of a night's stages are.
-    if (end - start >= LONG && text.charCodeAt(start - 1) !== QUOTATION_MARK) return true;
-    while (at + LONG < end) at += LONG;
+    if (text.charCodeAt(run.start - 1) !== QUOTATION_MARK) return true;
   }
   return false;
+}
+
+/** The next 16 and more characters in a row that a number may have: they lie over one of the places that are looked at. */
+function findLongRun(text: string, from: number, to: number): { start: number; end: number } | undefined {
+  for (let at = from + LONG - 1; at < to; at += LONG) {
+    if (!isOfNumber(text.charCodeAt(at))) continue;
+    let start = at;
+    while (start > from && isOfNumber(text.charCodeAt(start - 1))) start--;
+    let end = at + 1;
+    while (end < to && isOfNumber(text.charCodeAt(end))) end++;
+    if (end - start >= LONG) return { start, end };
+    at = end - 1;
+  }
+  return undefined;
 }
 
 const QUOTATION_MARK = 0x22;
@@ -69,24 +97,26 @@ const QUOTATION_MARK = 0x22;
 const isOfNumber = (code: number) =>
   (code >= 0x30 && code <= 0x39) || code === 0x2b || code === 0x2d || code === 0x2e || code === 0x45 || code === 0x65;
 
-/** The text with its long numbers as marked texts; what lies within its texts stays. */
-function markNumbers(text: string): string {
+/** The text with its long numbers as marked texts, and how many they are; what lies within its texts stays. */
+function markNumbers(text: string): { marked: string; marks: number } {
   const parts: string[] = [];
+  let marks = 0;
+  let copied = 0;
   for (let from = 0; from < text.length; ) {
     const open = text.indexOf('"', from);
     const end = open < 0 ? text.length : open;
-    parts.push(
-      text
-        .slice(from, end)
-        .replace(/[-\d][\d.eE+-]{15,}/g, number =>
-          String(Number(number)) !== number && NUMBER.test(number) ? `"${MARK}${number}"` : number,
-        ),
-    );
+    for (let run = findLongRun(text, from, end); run; run = findLongRun(text, run.end, end)) {
+      const number = text.slice(run.start, run.end);
+      if (String(Number(number)) === number || !NUMBER.test(number)) continue;
+      parts.push(text.slice(copied, run.start), `"${MARK}${number}"`);
+      copied = run.end;
+      marks++;
+    }
     if (open < 0) break;
     from = endOfText(text, open);
-    parts.push(text.slice(open, from));
   }
-  return parts.join('');
+  parts.push(text.slice(copied));
+  return { marked: parts.join(''), marks };
 }
 
 /** The place behind the quotation mark that closes a text. */

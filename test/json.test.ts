@@ -53,3 +53,13 @@ test.each(['{"a":1234567890123456789x}', '[12345678901234567-8]', '', '[01234567
 test('nested 100,000 deep, a long number comes as always', () => {
   expect(JSON.stringify(parseJson(`[1234567890123456789,${'['.repeat(100_000)}${']'.repeat(100_000)}]`) === undefined)).toBe('false');
 });
+
+test('long numbers keep their digits wherever they stand: deep, in a row, behind texts, under a name that comes twice', () => {
+  const same = [
+    '[[],{},[[12345678901234567891]],"12345678901234567892",12345678901234567893,null,12345678901234567894]',
+    '{"a":{"__proto__":12345678901234567895,"b":"\\"12345678901234567896,"},"c":-0.12345678901234567897,"d":[1,2,3]}',
+    '12345678901234567898',
+  ];
+  for (const text of same) expect(writeJson(parseJson(text))).toBe(text);
+  expect(writeJson(parseJson('{"a":12345678901234567890,"a":1,"b":[12345678901234567899]}'))).toBe('{"a":1,"b":[12345678901234567899]}');
+});

@@ -28,6 +28,9 @@ test('the retries of a class come after 15 seconds at first and a quarter of an 
   }
   expect(seconds).toEqual([15, 30, 60, 120, 240, 360, 480, 660, 780, 855]);
   expect(failures).toEqual({ '5xx': 10 });
+  // 5 % less and more, as chance has it.
+  expect([0, 1].map(random => planRetry({}, '5xx', random)?.delayMs)).toEqual([14_250, 15_750]);
+  expect([0, 1].map(random => planRetry({ '5xx': 9 }, '5xx', random)?.delayMs)).toEqual([812_250, 897_750]);
 });
 
 test.each(FAILURE_CLASSES)('a delivery that always fails by %s is tried again 10 times, within 54 to 66 minutes', failure => {
