@@ -1,4 +1,5 @@
-import { test } from 'vitest';
+import { onTestFinished, test } from 'vitest';
+import { hasRedis, startRedis } from '../queue/redis-server.ts';
 import { type EraseMoment, type EraseSetting, killErasing, openEraseSetting } from '../support/erase-kill-rounds.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -13,3 +14,11 @@ test.each<EraseMoment>(['the events are in the inbox alone', 'the new file is in
     await killErasing(await setting, moment);
   },
 );
+
+test.runIf(hasRedis)('killed with its queues in a Redis, the next start leaves nothing of the person there', async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.remove());
+  setting ??= openEraseSetting(folder);
+  await killErasing(await setting, 'it is noted as begun', redis.url);
+  await killErasing(await setting, 'the new file is in its place', redis.url);
+});

@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { EVENT_JOB_OPTIONS, eventQueue } from '../../jobs/accept-event.ts';
+import { warehouseId } from '../../jobs/runs.ts';
+import { searchRedis } from '../../src/queue/search-redis.ts';
 import { hashAccount, isEmpty } from './account-rows.ts';
-import { openHouse } from './house.ts';
+import { type House, openHouse } from './house.ts';
 import { ringneck, startRingneck } from './ringneck.ts';
 import { startSandbox } from './sandbox.ts';
 
@@ -18,6 +20,8 @@ export interface EraseSetting {
   serviceUrl: string;
   /** What the person who stays has there, and the event. */
   before: Record<string, string>;
+  /** The service's ids of both: the one who is erased, and the one who stays. */
+  userIds: readonly string[];
   stays: string;
 }
 
@@ -28,18 +32,24 @@ export async function openEraseSetting(folder: string): Promise<EraseSetting> {
   await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
   await house.backfill({ from: '2025-01-01', to: '2025-01-03' });
   await house.operations.snapshot({});
-  const { queues, warehouse } = await house.owner.pipeline();
-  const jobs = sandbox.people.map(({ userId }, i) => ({
+  const userIds = sandbox.people.map(({ userId }) => userId);
+  await addEvents(house, userIds);
+  const before = await hashAccount(house.read, 'adam');
+  await house.close();
+  // Nobody asks it any more.
+  await sandbox.close();
+  return { folder, original, serviceUrl: sandbox.url, before, userIds, stays: event(userIds[1]!) };
+}
+
+/** An event of each, as versions without an inbox left them in the queue. */
+async function addEvents({ owner }: House, userIds: readonly string[]): Promise<void> {
+  const { queues, warehouse } = await owner.pipeline();
+  const jobs = userIds.map((userId, i) => ({
     name: 'event',
     data: { receivedAt: 1_736_000_000_000_000 + i, event: event(userId), misses: 0 },
     opts: EVENT_JOB_OPTIONS,
   }));
   await queues.addAll(await eventQueue(warehouse), jobs);
-  const before = await hashAccount(house.read, 'adam');
-  await house.close();
-  // Nobody asks it any more.
-  await sandbox.close();
-  return { folder, original, serviceUrl: sandbox.url, before, stays: event(sandbox.people[1]!.userId) };
 }
 
 const inode = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino;
@@ -47,6 +57,7 @@ const inode = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino;
 /** When it is killed: as soon as this can be seen in the folder; `copied` is what the warehouse's inode was. */
 const MOMENTS = {
   'the events are in the inbox alone': (data: string) => existsSync(join(data, 'inbox')),
+  'it is noted as begun': (data: string) => existsSync(join(data, 'erasing.json')),
   'the new file is being written': (data: string) => existsSync(join(data, 'warehouse.duckdb.new')),
   'the new file is in its place': (data: string, copied: number | undefined) => inode(join(data, 'warehouse.duckdb')) !== copied,
   'the token has gone': (data: string) => !readFileSync(join(data, 'accounts.secret'), 'utf8').includes('"ada"'),
@@ -56,12 +67,27 @@ export type EraseMoment = keyof typeof MOMENTS;
 
 export const eraseMoments = Object.keys(MOMENTS) as EraseMoment[];
 
-/** Kills an erasing, and sees that it is finished when the folder is opened next. */
-export async function killErasing({ folder, original, serviceUrl, before, stays }: EraseSetting, moment: EraseMoment): Promise<void> {
-  const data = join(folder, moment.replaceAll(' ', '-'));
+/** Kills an erasing, and sees that it is finished when the folder is opened next; with a Redis the queues are there. */
+export async function killErasing(setting: EraseSetting, moment: EraseMoment, queueUrl?: string): Promise<void> {
+  const { folder, original, serviceUrl, before, userIds, stays } = setting;
+  const data = join(folder, `${moment} ${queueUrl ? 'redis' : 'embedded'}`.replaceAll(' ', '-'));
   cpSync(original, data, { recursive: true });
+  const settings = queueUrl ? { queueUrl } : {};
+  let searchQueues = async (): Promise<unknown[]> => [];
+  if (queueUrl) {
+    const house = await openHouse(data, serviceUrl, { settings });
+    await addEvents(house, userIds);
+    const id = await warehouseId(house.owner.warehouse);
+    await house.close();
+    const words = [
+      { what: 'service id' as const, text: userIds[0]! },
+      { what: 'name' as const, text: 'ada' },
+    ];
+    searchQueues = () => searchRedis({ url: queueUrl, address: '', prefix: 'ringneck', warehouseId: id }, words);
+    expect(await searchQueues()).not.toEqual([]);
+  }
   const copied = inode(join(data, 'warehouse.duckdb'));
-  const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: serviceUrl };
+  const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: serviceUrl, ...(queueUrl ? { RINGNECK_QUEUE_URL: queueUrl } : {}) };
   const erasing = startRingneck(['account', 'remove', 'ada', '--erase', '--yes'], { env });
   while (!MOMENTS[moment](data, copied) && erasing.process.exitCode === null) await sleep(1);
   erasing.kill('SIGKILL');
@@ -72,8 +98,9 @@ export async function killErasing({ folder, original, serviceUrl, before, stays 
   expect(listed).toMatchObject({ code: 0, stderr: begun ? expect.stringContaining('is finished') : '' });
   expect(JSON.parse(listed.stdout)).toMatchObject([{ user_id: 'adam' }]);
   expect(readdirSync(data).filter(file => /eras|\.new|\.wal$|\.tmp$/.test(file))).toEqual([]);
+  expect(await searchQueues()).toEqual([]);
 
-  const house = await openHouse(data, serviceUrl);
+  const house = await openHouse(data, serviceUrl, { settings });
   expect(await hashAccount(house.read, 'adam')).toEqual(before);
   expect(isEmpty(await hashAccount(house.read, 'ada'))).toBe(true);
   const inbox = await house.owner.inbox();

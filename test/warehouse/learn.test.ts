@@ -182,6 +182,29 @@ test('a rejected version that is newer than the stored one takes its place once 
   await after.close();
 });
 
+test('a rejected version that is older than the stored one does not take its place once it can be read', async () => {
+  const path = newPath(folder);
+  const before = await open(path, FIRST);
+  await store(before, 'nap', [{ id: 'x', day: '2025-01-15', depth: 1 }]);
+  await rejectAsBefore(before, '{"id":"x","day":"2025-01-15","depth":"deep"}', NOW * 1000 - 1);
+  await before.close();
+  const after = await open(path, LATER_INNER);
+  expect(await after.read('SELECT id, depth, extra::VARCHAR FROM nap')).toEqual([['x', 1, null]]);
+  await after.close();
+});
+
+test('a rejected version that is older than the removal of its document does not bring it back', async () => {
+  const path = newPath(folder);
+  const before = await open(path, FIRST);
+  await store(before, 'nap', [{ id: 'x', day: '2025-01-15', depth: 1 }]);
+  await store(before, 'nap', [], ['x']);
+  await rejectAsBefore(before, '{"id":"x","day":"2025-01-15","depth":"deep"}', NOW * 1000 - 1);
+  await before.close();
+  const after = await open(path, LATER_INNER);
+  expect(await after.read('SELECT id FROM nap')).toEqual([]);
+  await after.close();
+});
+
 test('an undated resource with a sample is stored, replaced and read back', async () => {
   const undated = resource({
     path: 'ring_test',
