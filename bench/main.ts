@@ -6,6 +6,7 @@ import { describeMachine } from './machine.ts';
 import type { Bench, Row } from './row.ts';
 import { measureBackfill } from './rows/backfill.ts';
 import { measureBurst } from './rows/burst.ts';
+import { measureDailySyncs } from './rows/daily-syncs.ts';
 import { measureDisk } from './rows/disk.ts';
 import { measureHeartRate } from './rows/heart-rate.ts';
 import { measureLive } from './rows/live.ts';
@@ -31,6 +32,7 @@ const ROWS: Record<string, (bench: Bench) => Promise<Row[]>> = {
   memory: measureMemory,
   planning: measurePlanning,
   disk: measureDisk,
+  'daily-syncs': measureDailySyncs,
   questions: measureQuestions,
   burst: measureBurst,
   sustained: measureSustained,
@@ -44,6 +46,7 @@ const FULL = {
   allYears: 5,
   manyAllYears: 215,
   settledPeople: [15, 75, 225],
+  syncDays: 365,
   manyYears: 100,
   questionYears: 191,
   eventRounds: 3,
@@ -58,6 +61,7 @@ const QUICK = {
   allYears: 3,
   manyAllYears: 6,
   settledPeople: [5, 10],
+  syncDays: 30,
   manyYears: 20,
   questionYears: 20,
   eventRounds: 1,

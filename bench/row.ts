@@ -14,6 +14,8 @@ export interface Bench {
   manyAllYears: number;
   /** People whose year is there, of each size at which nothing new is found: five at least. */
   settledPeople: readonly number[];
+  /** Days of which the syncs come in one by one. */
+  syncDays: number;
   /** Of 1.5 times as many years of people a snapshot is kept. */
   manyYears: number;
   /** User-years of the samples that questions are asked over. */
