@@ -8,6 +8,9 @@ const KEY = 'service_clock';
 /** Each answer would be a commit where a clock runs otherwise than ours: what is learned is written this often at most, and this near. */
 const WRITE_EVERY_MS = 10_000;
 const NEAR_MS = 60_000;
+/** Where nobody was reached for so long the time is not asked for any more: whoever asks next waits, and says so. */
+const UNREACHED_MS = 8_000;
+const LOOK_MS = 500;
 
 /** As `sync.meta` has it; of another service it says nothing. */
 interface Written {
@@ -57,16 +60,29 @@ export async function askServiceClock({
   tokens,
 }: Pick<Pipeline, 'serviceClock' | 'client' | 'warehouse' | 'tokens'>): Promise<ServiceClock> {
   if (!serviceClock.isStale()) return serviceClock;
-  for (const { userId, state } of await listAccounts(warehouse)) {
-    const token = state === 'active' ? tokens.find(userId) : undefined;
-    if (!token) continue;
-    try {
-      await client.probe(token);
-      break;
-    } catch (error) {
-      // A refusal shows the clock too. What is in the way of one request is in the way of the next, and whoever asks next says so.
-      if (!isRefusal(error) || !serviceClock.isStale()) break;
-    }
+  const ending = new AbortController();
+  const timer = setInterval(() => {
+    const silence = client.findSilence();
+    if (silence && !silence.mayEnd && silence.ms >= UNREACHED_MS) ending.abort();
+  }, LOOK_MS);
+  try {
+    await askAccounts(ending.signal);
+  } finally {
+    clearInterval(timer);
   }
   return serviceClock;
+
+  async function askAccounts(signal: AbortSignal): Promise<void> {
+    for (const { userId, state } of await listAccounts(warehouse)) {
+      const token = state === 'active' ? tokens.find(userId) : undefined;
+      if (!token) continue;
+      try {
+        await client.probe(token, signal);
+        return;
+      } catch (error) {
+        // A refusal shows the clock too. What is in the way of one request is in the way of the next, and whoever asks next says so.
+        if (!isRefusal(error) || !serviceClock.isStale()) return;
+      }
+    }
+  }
 }

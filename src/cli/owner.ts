@@ -41,7 +41,7 @@ export interface OwnerOptions {
 
 const RETRY_DELAY_MS = 5_000;
 const SECOND_LOOK_MS = 5_000;
-const UNREACHED_MS = 20_000;
+const UNREACHED_MS = 15_000;
 /** What is to be done where webhooks are not configured. */
 export const NO_WEBHOOKS =
   'webhooks are not configured: set RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET, RINGNECK_VERIFICATION_TOKEN';
