@@ -61,7 +61,7 @@ export function createHeartRateReader(
     const parameters = { start_datetime: query.from, end_datetime: query.to };
     const { token, aside } = query;
     for (let isRepeated = false; hasPlain() || !isMissing(token); isRepeated = true) {
-      if (isRepeated) await pause(signal);
+      if (isRepeated) await (aside?.(() => pause(signal)) ?? pause(signal));
       try {
         let isLeft = false;
         for await (const page of readPages({ route: plainPath, parameters, token, aside, emptyIsDoubtful: true }, signal)) {
