@@ -12,7 +12,7 @@ import type { Sending } from './tasks/send-events.ts';
 import { startUp, type Up } from './up.ts';
 
 const PEOPLE = 20;
-const ACCOUNTS = 50;
+export const ACCOUNTS = 50;
 /** What the warehouse holds before the first event. */
 const STORED_FROM = '2025-10-01';
 /** A service has been up for a while when it is measured. */

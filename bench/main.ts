@@ -9,6 +9,7 @@ import { measureBurst } from './rows/burst.ts';
 import { measureDailySyncs } from './rows/daily-syncs.ts';
 import { measureDisk } from './rows/disk.ts';
 import { measureHeartRate } from './rows/heart-rate.ts';
+import { measureIdle } from './rows/idle.ts';
 import { measureLive } from './rows/live.ts';
 import { measureMemory } from './rows/memory.ts';
 import { measureOneDay } from './rows/one-day.ts';
@@ -37,6 +38,7 @@ const ROWS: Record<string, (bench: Bench) => Promise<Row[]>> = {
   burst: measureBurst,
   sustained: measureSustained,
   live: measureLive,
+  idle: measureIdle,
   snapshot: measureSnapshot,
 };
 const FULL = {
@@ -51,6 +53,7 @@ const FULL = {
   questionYears: 191,
   eventRounds: 3,
   eventSeconds: 60,
+  idleSeconds: 600,
   planAccounts: 100,
 };
 /** To see that everything works. What a start costs weighs more here: ratios are no figures. */
@@ -66,6 +69,7 @@ const QUICK = {
   questionYears: 20,
   eventRounds: 1,
   eventSeconds: 10,
+  idleSeconds: 20,
   planAccounts: 10,
 };
 

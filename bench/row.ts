@@ -26,6 +26,8 @@ export interface Bench {
   eventRounds: number;
   /** How long events are sent, but for the burst, which has its own time. */
   eventSeconds: number;
+  /** How long nothing happens where idling is measured. */
+  idleSeconds: number;
   /** An empty folder for one measurement; the one before it is removed. */
   newFolder(): string;
   say(text: string): void;

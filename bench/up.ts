@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { killAtExit } from './child.ts';
@@ -22,6 +23,8 @@ export interface Up {
   settled: SettledLine[];
   /** Waits until so many are settled, or so long. */
   untilSettled(count: number, patienceMs: number): Promise<void>;
+  /** What its process has cost so far: seconds, user and system. */
+  cpu(): number;
   /** Starts a command that works through its door. */
   command(...args: string[]): ChildProcess;
   stop(): Promise<void>;
@@ -79,6 +82,7 @@ export async function startUp(folder: Folder): Promise<Up> {
     untilSettled: async (count, patienceMs) => {
       await until(`${count} events were settled`, () => settled.length >= count, patienceMs);
     },
+    cpu: () => cpuOf(up.pid!),
     command(...args) {
       const command = spawn(process.execPath, [MAIN, ...args], { env, stdio: 'ignore' });
       killAtExit(command);
@@ -90,4 +94,14 @@ export async function startUp(folder: Folder): Promise<Up> {
       await once(up, 'exit');
     },
   };
+}
+
+/** Linux tells it in hundredths of a second, after the name in brackets. */
+function cpuOf(pid: number): number {
+  const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')
+    .slice(11, 13)
+    .map(Number);
+  return (user! + system!) / 100;
 }
