@@ -61,15 +61,17 @@ function loadDocuments({ table, root, columns }: Mapping, files: string): string
    FROM ${read(files, typeOf(root))}`;
 }
 
-// The files are read again: exploding from one table of documents uses one thread, while the other one waits busily in half of all runs.
+// The files are read again: exploding from one table of documents uses one thread, while the other one waits busily in half of all runs. And
+// only lists stand beside what is unnested: each row would carry the whole document along, which costs two to four times as much.
 function loadSamples({ table, root }: Mapping, series: Mapping['series'][number], files: string): string {
   const sample = ['d', ...series.path.map(quoteName)].join('.');
   const isWanted = ({ path }: Field) => ['id', 'day'].includes(path.join()) || path.every((key, i) => key === series.path[i]);
   return `INSERT INTO ${series.table} BY NAME
    SELECT sk, user_id, day, make_timestamp(start + (i - 1) * step) AS ts, utc_offset, value
-   FROM (SELECT sk, user_id, d.day AS day, ${microsOf(`${sample}."timestamp"`)} AS start, (${sample}."interval" * 1000000)::BIGINT AS step,
-           ${offsetOf(`${sample}."timestamp"`)} AS utc_offset, unnest(${sample}.items) AS value, generate_subscripts(${sample}.items, 1) AS i
-         FROM ${read(files, typeOf(root, isWanted))} JOIN (SELECT user_id AS owner, id, sk FROM ${table}) ON owner = user_id AND id = d.id)`;
+   FROM (SELECT sk, user_id, day, start, step, utc_offset, unnest(items) AS value, generate_subscripts(items, 1) AS i
+         FROM (SELECT sk, user_id, d.day AS day, ${microsOf(`${sample}."timestamp"`)} AS start, (${sample}."interval" * 1000000)::BIGINT AS step,
+                 ${offsetOf(`${sample}."timestamp"`)} AS utc_offset, ${sample}.items AS items
+               FROM ${read(files, typeOf(root, isWanted))} JOIN (SELECT user_id AS owner, id, sk FROM ${table}) ON owner = user_id AND id = d.id))`;
 }
 
 function loadHeartRate(files: string): string {
