@@ -10,6 +10,8 @@ import { QueueUnavailable } from './queues.ts';
 import { addressOf } from './redis-address.ts';
 
 const openTimeoutMs = 5_000;
+/** Its timer is left behind where the socket is closed already, and the process would live as long. */
+const disconnectTimeout = 50;
 const reconnectMs = { first: 50, most: 2_000 };
 
 /** A queue in Redis. One connection that all producers share; each worker and each reader of events adds a blocking one. */
@@ -19,6 +21,7 @@ export async function openRedis(url: string, log: Log): Promise<Backend> {
   const redis = new Redis(url, {
     lazyConnect: true,
     connectTimeout: 3_000,
+    disconnectTimeout,
     maxRetriesPerRequest: null,
     retryStrategy: times => (opened ? Math.min(reconnectMs.first * 2 ** times, reconnectMs.most) : null),
   });
