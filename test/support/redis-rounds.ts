@@ -22,6 +22,8 @@ export async function backfillRound(setting: KillSetting, redis: RedisServer, se
   const child = startRingneck(KILLED_COMMAND, { env: settings(data, redis.url) });
   const happened: string[] = [];
   const isRunning = () => child.process.exitCode === null;
+  // Whose Redis is away when it begins ends with 75.
+  while (!service.asked.length && isRunning()) await sleep(1);
   while (happened.length < 3 && isRunning()) {
     const at = service.asked.length + 1 + below(random, Math.floor(requests / 3));
     const until = Date.now() + 2_000;
