@@ -52,6 +52,51 @@ export function dayOfMicros(micros: number): string {
  * (which no column could keep).
  */
 export function findInstant(text: string): Instant | undefined {
+  return findUsual(text) ?? findAny(text);
+}
+
+/** The day that was read last: of the next instant it is mostly the same. */
+let recent = { text: '1970-01-01', number: 0 };
+
+/** `2025-03-30T03:00:00` with `Z` or `+02:00`, and three digits of a second or none: read several times as quickly as by the pattern. */
+function findUsual(text: string): Instant | undefined {
+  let at = 19;
+  let millis = 0;
+  if (text.charCodeAt(at) === DOT) {
+    millis = digitsAt(text, 20) * 10 + digitAt(text, 22);
+    at = 23;
+  }
+  let offset = 0;
+  if (text.length === at + 6) {
+    const sign = text.charCodeAt(at);
+    const [hours, minutes] = [digitsAt(text, at + 1), digitsAt(text, at + 4)];
+    if ((sign !== PLUS && sign !== MINUS) || text.charCodeAt(at + 3) !== COLON || !(hours <= 23) || !(minutes <= 59)) return undefined;
+    offset = (sign === MINUS ? -1 : 1) * (hours * 3600 + minutes * 60) || 0;
+  } else if (text.length !== at + 1 || text.charCodeAt(at) !== UPPER_Z) return undefined;
+  if (text.charCodeAt(10) !== UPPER_T || text.charCodeAt(13) !== COLON || text.charCodeAt(16) !== COLON) return undefined;
+  const [hour, minute, second] = [digitsAt(text, 11), digitsAt(text, 14), digitsAt(text, 17)];
+  // Not a number where there is no digit.
+  if (!(hour <= 23 && minute <= 59 && second <= 59 && millis >= 0)) return undefined;
+  if (!text.startsWith(recent.text)) {
+    const day = text.slice(0, 10);
+    const number = findDayNumber(day);
+    if (number === undefined) return undefined;
+    recent = { text: day, number };
+  }
+  const seconds = recent.number * 86_400 + hour * 3600 + minute * 60 + second - offset;
+  return { micros: seconds * MICROS_PER_SECOND + millis * 1000, offset };
+}
+
+const [DOT, PLUS, MINUS, COLON, UPPER_T, UPPER_Z] = [0x2e, 0x2b, 0x2d, 0x3a, 0x54, 0x5a];
+
+function digitAt(text: string, at: number): number {
+  const digit = text.charCodeAt(at) - 0x30;
+  return digit >= 0 && digit <= 9 ? digit : Number.NaN;
+}
+
+const digitsAt = (text: string, at: number) => digitAt(text, at) * 10 + digitAt(text, at + 1);
+
+function findAny(text: string): Instant | undefined {
   const match = INSTANT.exec(text);
   if (!match) return undefined;
   const days = dayNumber(Number(match[1]), Number(match[2]), Number(match[3]));

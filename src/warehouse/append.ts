@@ -197,6 +197,71 @@ export class RunAppender {
   }
 }
 
+export interface MomentsOfUser {
+  userId: string;
+  fetchedAt: number;
+  rows: readonly { micros: number; offset: number; bpm: number; source: string }[];
+}
+
+type MomentColumn = 'user_id' | 'ts' | 'utc_offset' | 'bpm' | 'source' | 'fetched_at';
+
+/** Appends rows of heart rate: what is the same for all of them becomes a constant vector. */
+export class MomentAppender {
+  readonly #appender: DuckDBAppender;
+  readonly #chunk: DuckDBDataChunk;
+  readonly #at: Record<MomentColumn, number>;
+
+  /** @param columns in the order in which they lie in the file */
+  constructor(appender: DuckDBAppender, columns: readonly Column[]) {
+    this.#appender = appender;
+    this.#chunk = duckdb.DuckDBDataChunk.create(columns.map(({ type }) => TYPES[type]));
+    const at = (name: MomentColumn) => columns.findIndex(column => column.name === name);
+    this.#at = {
+      user_id: at('user_id'),
+      ts: at('ts'),
+      utc_offset: at('utc_offset'),
+      bpm: at('bpm'),
+      source: at('source'),
+      fetched_at: at('fetched_at'),
+    };
+  }
+
+  async append({ userId, fetchedAt, rows }: MomentsOfUser): Promise<void> {
+    const userValue = bindings.create_varchar(userId);
+    const fetchedValue = bindings.create_timestamp({ micros: BigInt(fetchedAt) });
+    const chunk = this.#chunk;
+    const vector = (name: MomentColumn) => bindings.data_chunk_get_vector(chunk.chunk, this.#at[name]);
+    for (let from = 0, chunks = 1; from < rows.length; from += CHUNK, chunks++) {
+      const count = Math.min(CHUNK, rows.length - from);
+      chunk.reset();
+      chunk.rowCount = count;
+      bindings.vector_reference_value(vector('user_id'), userValue);
+      bindings.vector_reference_value(vector('fetched_at'), fetchedValue);
+      const source = vector('source');
+      for (let i = 0; i < count; i++) {
+        const row = rows[from + i]!;
+        writeInt64(i, row.micros);
+        bindings.vector_assign_string_element(source, i, row.source);
+      }
+      bindings.copy_data_to_vector(vector('ts'), 0, scratch.int64.buffer, 0, count * 8);
+      for (let i = 0; i < count; i++) writeInt64(i, rows[from + i]!.bpm);
+      bindings.copy_data_to_vector(vector('bpm'), 0, scratch.int64.buffer, 0, count * 8);
+      for (let i = 0; i < count; i++) scratch.int32[i] = rows[from + i]!.offset;
+      bindings.copy_data_to_vector(vector('utc_offset'), 0, scratch.int32.buffer, 0, count * 4);
+      this.#appender.appendDataChunk(chunk);
+      if (chunks % CHUNKS_BETWEEN_YIELDS === 0) await setImmediate();
+    }
+  }
+
+  clear(): void {
+    this.#appender.clear();
+  }
+
+  close(): void {
+    this.#appender.closeSync();
+  }
+}
+
 /** Clears the validity bit of each NaN; true when there was one. */
 function markNulls(items: Float64Array, from: number, rows: number): boolean {
   let nulls = false;

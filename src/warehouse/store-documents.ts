@@ -295,7 +295,7 @@ async function appendVersions(transaction: Transaction, mapping: Mapping, decisi
  * Closing flushes, and so does the garbage collector with an appender that was not closed: after a failure what was appended must be
  * dropped, or it would enter a later transaction.
  */
-export async function appending(appender: RowAppender | RunAppender, work: () => Promise<void>): Promise<void> {
+export async function appending(appender: { clear(): void; close(): void }, work: () => Promise<void>): Promise<void> {
   try {
     await work();
     appender.close();
