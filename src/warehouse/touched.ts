@@ -16,6 +16,10 @@ export class Touched {
     for (const { userId, from, to } of withdrawal?.spans ?? []) this.#extend(userId, [from, to]);
   }
 
+  get isEmpty(): boolean {
+    return !this.tables.size && !this.heartRate.size;
+  }
+
   absorb(other: Touched): void {
     for (const table of other.tables) this.tables.add(table);
     for (const [user, range] of other.heartRate) this.#extend(user, range);

@@ -21,6 +21,7 @@ import { SharedConnections } from './shared-connections.ts';
 import { PUBLISHED } from './snapshot/about.ts';
 import { SnapshotCopies, type SnapshotFacts } from './snapshot/copies.ts';
 import type { Contents } from './snapshot/manifest.ts';
+import { leavePublication, takePublication } from './snapshot/publication.ts';
 import type { Counts, DocumentPage } from './store-documents.ts';
 import { countByDay, countMissing, parseHeartRate } from './store-heart-rate.ts';
 import { listTables } from './tables.ts';
@@ -102,6 +103,7 @@ export class Warehouse {
     const { path, resources, now, beforeGroup, onFatal, ...limits } = options;
     ensureFolder(dirname(path));
     const mappings = resources.map(mapResource);
+    const published = takePublication(path);
     const database = await openDatabase(path, limits);
     let writer: Writer | undefined;
     try {
@@ -134,6 +136,7 @@ export class Warehouse {
           mappings,
           moments,
           beforeTable: beforeGroup ?? (() => undefined),
+          published,
         }),
         ensureRoom: beforeGroup ?? (() => undefined),
         close: () => database.close(),
@@ -308,13 +311,22 @@ export class Warehouse {
     await this.#writer.close();
     await this.#copies.close();
     await this.#reader.close();
+    const { publication } = this.#copies;
     this.#close();
+    if (publication) leavePublication(this.path, publication);
   }
 }
 
 const NEVER = new AbortController().signal;
 
-const parseRows = (rows: readonly unknown[]) => parseHeartRate(rows, findFieldAbout(heartRate.row.shape.source)?.values ?? []);
+/** Rows are looked at before they are stored, for what they lack. */
+const parsed = new WeakMap<readonly unknown[], ReturnType<typeof parseHeartRate>>();
+
+function parseRows(rows: readonly unknown[]): ReturnType<typeof parseHeartRate> {
+  const known = parsed.get(rows) ?? parseHeartRate(rows, findFieldAbout(heartRate.row.shape.source)?.values ?? []);
+  parsed.set(rows, known);
+  return known;
+}
 
 function missing(name: string): never {
   throw new RingneckError(`no such table: ${name}`);

@@ -187,7 +187,7 @@ test('a changed, a new and a removed document are in it, and nothing else was re
   await warehouse.close();
   expect(statSync(published).ino).not.toBe(before);
   expect(statSync(published).mode & 0o777).toBe(0o640);
-  expect(readdirSync(dirname(path)).sort()).toEqual(['snapshot.duckdb', 'warehouse.duckdb']);
+  expect(readdirSync(dirname(path)).sort()).toEqual(['snapshot.duckdb', 'warehouse.duckdb', 'warehouse.duckdb.published']);
   // One document and four samples left for one document and one sample; one document came and one went for a tombstone; the rest is drift.
   const [about] = (await aboutOf(published)) as [{ changed_rows: number; newest_sk: number; sorted: boolean }];
   expect(about).toMatchObject({ changed_rows: 10, newest_sk: 257, sorted: false });
@@ -327,5 +327,61 @@ test('killed at any moment it leaves a whole one, and the next process goes on f
   await warehouse.copy(full, 0o600);
   await warehouse.close();
   expect(await contentsOf(published)).toEqual(await contentsOf(full));
-  expect(readdirSync(dirname(path)).sort()).toEqual(['full.duckdb', 'snapshot.duckdb', 'warehouse.duckdb']);
+  expect(readdirSync(dirname(path)).sort()).toEqual(['full.duckdb', 'snapshot.duckdb', 'warehouse.duckdb', 'warehouse.duckdb.published']);
+});
+
+/** Of a warehouse that is open: whether its snapshot, brought up to date now, holds what a new one would. */
+async function refreshesToTheWhole(path: string, published: string): Promise<void> {
+  const full = join(dirname(path), 'full.duckdb');
+  const warehouse = await openWarehouse(path);
+  await warehouse.refreshSnapshot(published, 0o600);
+  await warehouse.copy(full, 0o600);
+  await warehouse.close();
+  expect(await contentsOf(published)).toEqual(await contentsOf(full));
+  rmSync(full);
+}
+
+test('what the last process left is believed once, and not where somebody else has changed the warehouse', async () => {
+  const path = newPath(folder);
+  const published = join(dirname(path), 'snapshot.duckdb');
+  const left = 'warehouse.duckdb.published';
+  let warehouse = await filled(path);
+  await warehouse.snapshot(published, 0o600);
+  await warehouse.close();
+  expect(readdirSync(dirname(path))).toContain(left);
+  warehouse = await openWarehouse(path);
+  expect(readdirSync(dirname(path))).not.toContain(left);
+  await store(warehouse, 'daily_stress', [{ ...STRESS, id: 'not published', day: '2025-06-01' }]);
+  await warehouse.close();
+  expect(readdirSync(dirname(path))).not.toContain(left);
+  await refreshesToTheWhole(path, published);
+
+  expect(readdirSync(dirname(path))).toContain(left);
+  // As many rows as before: a count would not tell.
+  await withDuckDB(path, connection =>
+    connection.run(
+      `UPDATE daily_stress SET content_hash = 'changed', day_summary = 'restored' WHERE user_id = 'ann' AND id = 't-2025-02-03'`,
+    ),
+  );
+  await refreshesToTheWhole(path, published);
+});
+
+test('what a killed process has committed is found by the next one, though its file is as the last one left it', async () => {
+  const path = newPath(folder);
+  const published = join(dirname(path), 'snapshot.duckdb');
+  const warehouse = await filled(path);
+  // Beside which what the child stores is little.
+  await beat(warehouse, 'bob', T + 600 * MINUTE, T + 300_600 * MINUTE, warehouse.moments.next(), () => 60);
+  await warehouse.snapshot(published, 0o600);
+  await warehouse.close();
+  const [left, stats] = [readFileSync(`${path}.published`), statSync(path)];
+  const child = startChild(fileURLToPath(new URL('../support/child-writer.mjs', import.meta.url)), inject('compiled'), path, '0');
+  await child.line();
+  child.process.kill('SIGKILL');
+  await child.ended;
+  // As after a power loss that has brought it back.
+  writeFileSync(`${path}.published`, left);
+  expect(statSync(`${path}.wal`).size).toBeGreaterThan(0);
+  expect(statSync(path).mtimeMs).toBe(stats.mtimeMs);
+  await refreshesToTheWhole(path, published);
 });

@@ -74,8 +74,8 @@ export class Snapshots {
   async publishAfterRun(signal: AbortSignal): Promise<void> {
     const { settings, log } = this.#parts;
     if (this.isKept || !existsSync(settings.snapshot) || this.isFresh) return;
-    await this.publish(signal).catch(error =>
-      log.warn({ reason: messageOf(error) }, 'the snapshot could not be made anew; the last one stays'),
+    await this.refresh(true, signal).catch(error =>
+      log.warn({ reason: messageOf(error) }, 'the snapshot could not be brought up to date; the last one stays'),
     );
   }
 
@@ -83,18 +83,18 @@ export class Snapshots {
    * Publishes one in which the last one is brought up to date, or a new one where that is called for.
    * @param mayRebuild false: then nothing is published, for that may take minutes
    */
-  async refresh(mayRebuild = true): Promise<Published | undefined> {
+  async refresh(mayRebuild = true, signal?: AbortSignal): Promise<Published | undefined> {
     const { settings, warehouse, log } = this.#parts;
     const { snapshot: path, snapshotMode } = settings;
     ensureFolder(dirname(path));
     ensureDiskReserve(dirname(path), diskReserveBytes + (statSync(path, { throwIfNoEntry: false })?.size ?? 0));
     try {
-      return await this.#noting('refresh', () => warehouse.refreshSnapshot(path, snapshotMode, this.#closing.signal));
+      return await this.#noting('refresh', () => warehouse.refreshSnapshot(path, snapshotMode, this.#until(signal)));
     } catch (error) {
       if (!(error instanceof NeedsRebuild)) throw error;
       if (!mayRebuild) return undefined;
       log.debug({ reason: error.message }, 'the snapshot is made anew');
-      return this.publish();
+      return this.publish(signal);
     }
   }
 

@@ -19,6 +19,13 @@ export interface SnapshotFacts {
   takenAt: number;
 }
 
+/** What a process that ends leaves to the next one, which compares only where it has changed something itself. */
+export interface Publication {
+  path: string;
+  /** Of the file. */
+  stamp: string;
+}
+
 interface CopiesParts {
   connect(): Promise<DuckDBConnection>;
   memory: Memory;
@@ -26,6 +33,8 @@ interface CopiesParts {
   moments: Moments;
   /** Throws when there is no room on the disk. */
   beforeTable: () => void;
+  /** The copy that holds all of the warehouse as it was opened, where the last process left one. */
+  published: Publication | undefined;
 }
 
 /** The copies of a warehouse for readers, made one after the other, and what has changed since the last one. */
@@ -35,8 +44,8 @@ export class SnapshotCopies {
   #isClosed = false;
   #takenAt = 0;
   #connection: Promise<DuckDBConnection> | undefined;
-  /** The one that this process published last, as the file was then. */
-  #published: { path: string; stamp: string } | undefined;
+  /** The one that was published last, as the file was then. */
+  #published: Publication | undefined;
   /** Where commits have changed something since. */
   #touched = new Touched();
   /** Given to the writer: committed, perhaps, and not noted yet. */
@@ -44,6 +53,12 @@ export class SnapshotCopies {
 
   constructor(parts: CopiesParts) {
     this.#parts = parts;
+    if (parts.published?.stamp === stampOf(parts.published?.path ?? '')) this.#published = parts.published;
+  }
+
+  /** The copy that holds all documents and samples that are committed; undefined where there is none. */
+  get publication(): Publication | undefined {
+    return this.#touched.isEmpty && !this.#underWay.size ? this.#published : undefined;
   }
 
   /** Notes where a change that is given to the writer may change something. */
@@ -136,7 +151,7 @@ export class SnapshotCopies {
 }
 
 /** Another one after any change of a file by somebody else. */
-function stampOf(path: string): string {
+export function stampOf(path: string): string {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats ? `${stats.ino} ${stats.size} ${stats.mtimeNs}` : '';
 }
