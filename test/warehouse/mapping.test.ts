@@ -124,7 +124,7 @@ test('the columns of the tables that others rely on are those of INTERFACES', ()
     'end_at',
   ]);
   expect(tables.get('sync.tombstones')).toEqual(['user_id', 'collection', 'id', 'removed_at']);
-  expect(tables.get('sync.routes')).toEqual(['route', 'last_status', 'last_200_at', 'service']);
+  expect(tables.get('sync.routes')).toEqual(['route', 'last_status', 'last_200_at', 'service', 'doubtful_since']);
   expect(tables.get('sync.accounts')).toEqual(['user_id', 'service_user_id', 'state', 'reason', 'since']);
   expect(tables.get('sync.meta')).toEqual(['key', 'value']);
 });
