@@ -21,7 +21,8 @@ performTask(async ({ path, years, order }: FillJob) => {
   const head = `printf('user-%03d', person) AS user_id, printf('d-%d-%d', person, n) AS id, DATE '2025-01-01' + n::INTEGER AS day, person * ${DAYS} + n AS sk`;
   await connection.run(`INSERT INTO daily_activity BY NAME
     SELECT ${head}, 5000 + (n * 37 + person) % 9000 AS steps, repeat('012345', 48) AS class_5_min, 60 AS met_interval, 1440 AS met_count,
-      TIMESTAMP '2025-01-01 04:00:00' + to_days(n::INTEGER) AS timestamp, 0 AS timestamp_offset FROM ${days}`);
+      TIMESTAMP '2025-01-01 04:00:00' + to_days(n::INTEGER) AS timestamp, 0 AS timestamp_offset, timestamp AS met_start, 0 AS met_offset
+    FROM ${days}`);
   await connection.run(`INSERT INTO sleep BY NAME
     SELECT ${head}, 'long_sleep' AS type, 40 + (n * 13 + person) % 30 AS average_hrv, 25000 AS total_sleep_duration, 28800 AS time_in_bed,
       TIMESTAMP '2024-12-31 22:00:00' + to_days(n::INTEGER) AS bedtime_start, 0 AS bedtime_start_offset,
