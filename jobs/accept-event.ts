@@ -75,7 +75,7 @@ export function createAccept(
 
 /** Keeps the events of the inbox in the queue, whatever becomes of it. */
 export function enqueueEvents(
-  { inbox, queues, log }: { inbox: Journal; queues: Pick<Queues, 'addAll' | 'ids'>; log: Log },
+  { inbox, queues, log }: { inbox: Journal; queues: Pick<Queues, 'addAll' | 'forget' | 'ids'>; log: Log },
   queue: string,
 ): QueueFilling {
   return fillQueue({ journal: inbox, queues, queue, idOf: jobIdOf, jobOf: eventJob, log });

@@ -15,7 +15,7 @@ export interface QueueFilling {
 
 export interface FillOptions {
   journal: Pick<Journal, 'find' | 'has' | 'keys' | 'size'>;
-  queues: Pick<Queues, 'addAll' | 'ids'>;
+  queues: Pick<Queues, 'addAll' | 'forget' | 'ids'>;
   queue: string;
   /** By this the queue knows it again. */
   idOf(key: string): string;
@@ -69,13 +69,15 @@ export function fillQueue(options: FillOptions): QueueFilling {
     return text === undefined ? [] : [jobOf(key, text)];
   };
 
-  /** What the queue should hold and does not: it was emptied, restored from an older dump, or failed over. */
+  /** What the queue should hold and does not: it was emptied, restored from an older dump, failed over, or has dropped a part. */
   async function findLost(): Promise<string[]> {
     const expected = journal.keys().filter(key => !missing.has(key));
     if (!expected.length) return [];
     const held = await queues.ids(queue);
     // What was settled meanwhile has left both.
-    return expected.filter(key => journal.has(key) && !held.has(idOf(key)));
+    const lost = expected.filter(key => journal.has(key) && !held.has(idOf(key)));
+    await queues.forget(queue, lost.map(idOf));
+    return lost;
   }
 
   async function check(): Promise<void> {

@@ -219,7 +219,9 @@ export class Runs {
       const held = await this.#pipeline.queues.ids(this.#queue);
       for (const { run, jobs } of runs) {
         const lost = jobs.filter(job => !held.has(jobIdOf(job)) && run.isPending(job));
-        if (lost.length) await this.#add(run.request, lost);
+        if (!lost.length) continue;
+        await this.#pipeline.queues.forget(this.#queue, lost.map(jobIdOf));
+        await this.#add(run.request, lost);
       }
       this.#waits.end('queue');
     } catch (error) {

@@ -100,8 +100,9 @@ export async function openQueues(options: { url?: string; folder: string; prefix
     kind: backend.kind,
     queue,
     worker: <Data, Result>(name: string, process: Processor<Data, Result>, settings: WorkerSettings) => {
-      const defaults = { ...backend.worker, runRetryDelay: 1_000, maxStalledCount: 10 };
-      const worker = new bull.Worker<Data, Result>(name, process, { ...base, ...defaults, ...settings });
+      // What is left of a job without its data says itself nothing of when to remove it.
+      const defaults = { ...backend.worker, runRetryDelay: 1_000, maxStalledCount: 10, removeOnComplete: { count: 0 } };
+      const worker = new bull.Worker<Data, Result>(name, whole(process), { ...base, ...defaults, ...settings });
       worker.on('error', report);
       workers.push(worker as Worker);
       return worker;
@@ -119,6 +120,13 @@ export async function openQueues(options: { url?: string; folder: string; prefix
     addBulk: async (name, jobs) => {
       for (let i = 0; i < jobs.length; i += sliceLength) await addSlice(name, jobs.slice(i, i + sliceLength));
     },
+    forget: async (name, ids) => {
+      // Embedded a job is one row.
+      if (backend.kind === 'embedded') return;
+      for (let i = 0; i < ids.length; i += sliceLength) {
+        await orUnavailable(() => Promise.all(ids.slice(i, i + sliceLength).map(id => queue(name).remove(id))));
+      }
+    },
     ids: async name =>
       new Set(await orUnavailable(() => queue(name).getRanges(['wait', 'prioritized', 'delayed', 'active', 'failed'], 0, -1))),
     counts: async name => {
@@ -133,6 +141,12 @@ export async function openQueues(options: { url?: string; folder: string; prefix
     },
   };
 }
+
+/** A Redis that drops keys may keep a job's place without its data: there is nothing to be done, and its owner finds it missing. */
+const whole =
+  <Data, Result>(process: Processor<Data, Result>): Processor<Data, Result> =>
+  async (job, lock, signal) =>
+    job.name === undefined ? (undefined as Result) : process(job, lock, signal);
 
 /** Loads the store that is opened, and not the other one. */
 async function openBackend({ url, folder, log }: { url?: string; folder: string; log: Log }): Promise<Backend> {

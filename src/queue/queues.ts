@@ -55,6 +55,11 @@ export interface Queues {
   addAll(queue: string, jobs: readonly NewJob[]): Promise<void>;
   /** Adds many, each slice of 200 at once. Waits for a Redis that is away. */
   addBulk(queue: string, jobs: readonly NewJob[]): Promise<void>;
+  /**
+   * Removes what is left of jobs that `ids` does not name: where a store has lost the half of one, the other half would keep it from being
+   * added again. What a worker holds stays. Rejects with QueueUnavailable like `addAll`.
+   */
+  forget(queue: string, ids: readonly string[]): Promise<void>;
   /** The ids of all jobs that wait, are put off, worked on or have failed. Rejects with QueueUnavailable like `add`. */
   ids(queue: string): Promise<Set<string>>;
   /** Rejects with QueueUnavailable like `add`. */

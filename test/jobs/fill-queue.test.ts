@@ -9,6 +9,7 @@ function setUp(keys: readonly string[] = [], checkMs = 1_000_000) {
   const held = new Map(keys.map(key => [key, `text of ${key}`]));
   const state = { ids: new Set(keys.map(key => `id-${key}`)) };
   const additions: { jobs: readonly NewJob[]; resolve(): void; reject(error: Error): void }[] = [];
+  const forgotten: string[] = [];
   const lines: string[] = [];
   const filling = fillQueue({
     journal: {
@@ -24,6 +25,7 @@ function setUp(keys: readonly string[] = [], checkMs = 1_000_000) {
         new Promise<void>((resolve, reject) => {
           additions.push({ jobs, resolve, reject });
         }),
+      forget: async (_, ids) => void forgotten.push(...ids),
       ids: async () => state.ids,
     },
     queue: 'q',
@@ -40,6 +42,7 @@ function setUp(keys: readonly string[] = [], checkMs = 1_000_000) {
   return {
     state,
     additions,
+    forgotten,
     lines,
     filling,
     append(key: string) {
@@ -100,7 +103,7 @@ test('what the queue refuses is tried again until it takes it, and both are said
 });
 
 test('what the queue has lost is enqueued again, whatever else it holds', async () => {
-  const { additions, state, settle, lines } = setUp(['a', 'b', 'c'], 5);
+  const { additions, forgotten, state, settle, lines } = setUp(['a', 'b', 'c'], 5);
   additions[0]!.resolve();
   await new Promise(resolve => setTimeout(resolve, 50));
   expect(additions).toHaveLength(1);
@@ -113,6 +116,7 @@ test('what the queue has lost is enqueued again, whatever else it holds', async 
   state.ids = new Set(['id-b', 'id-settled-and-looked-at-again', 'id-another']);
   await until('it is filled', () => additions.length === 2);
   expect(names(additions[1]!.jobs)).toEqual(['c']);
+  expect(new Set(forgotten)).toEqual(new Set(['id-c']));
   expect(new Set(lines)).toEqual(new Set(['the queue has lost what it held: what is not settled is enqueued again']));
 });
 

@@ -92,6 +92,23 @@ describe.skipIf(!hasRedis)('events that were answered 2xx outlive a Redis', () =
     ]);
   });
 
+  test('that has dropped halves of them', async () => {
+    const redis = await startOwn();
+    const { open } = setUp(redis.url);
+    const { house, ada } = await open();
+    hold(house);
+    for (const object_id of IDS) await ada.announce({ object_id });
+    await until('they wait in the queue', async () => (await house.queue.getDelayedCount()) === 3);
+    letGo(house);
+    // The data of one, and the place of another.
+    const [delayed] = await redis.client.keys('*:events-*:delayed');
+    const [first, second] = await redis.client.zrange(delayed!, 0, '-1');
+    await redis.client.del(`${delayed!.slice(0, -'delayed'.length)}${first}`);
+    await redis.client.zrem(delayed!, second!);
+    await house.settled(3);
+    expect(await outcomes(house)).toEqual(STORED);
+  });
+
   test('that is back from an older dump', async () => {
     const redis = await startOwn('--appendonly', 'no');
     const { open } = setUp(redis.url);

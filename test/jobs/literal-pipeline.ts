@@ -63,6 +63,7 @@ export async function pipelineOf(
   const queues = {
     queue: () => ({ obliterate: async () => {} }),
     ids: async () => held,
+    forget: async () => {},
     addAll: async (_: string, added: readonly NewJob[]) => {
       jobs.push(...added);
       for (const { opts } of added) held.add(opts?.jobId);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { collectQueue } from '../../jobs/runs.ts';
 import { createLog } from '../../src/log.ts';
 import { hasRedis, type RedisServer, startRedis } from '../queue/redis-server.ts';
 import { type FaultService, startFaultService } from '../support/fault-service.ts';
@@ -74,6 +75,28 @@ describe.skipIf(!hasRedis)('a run comes to its end though', () => {
     open();
     expect(await ended).toMatchObject({ state: 'complete', windows: { planned: WINDOWS, done: WINDOWS, failed: 0 } });
   }, 40_000);
+
+  test('the Redis has dropped halves of its jobs', async () => {
+    const redis = await startRedis();
+    const { service, open } = await startHeldService();
+    const { house } = await setUp('halves', redis, service);
+    open();
+    const { queues, warehouse } = await house.owner.pipeline();
+    const queue = queues.queue(await collectQueue(warehouse));
+    await queue.pause();
+    const ended = house.backfill(SPRING);
+    await until('windows are in the queue', async () => (await queue.getWaitingCount()) === 48);
+    const client = new Redis(redis.url);
+    onTestFinished(() => client.disconnect());
+    const [waiting] = (await client.keys('test:collect-*')).filter(key => /:(wait|paused)$/.test(key));
+    const ids = await client.lrange(waiting!, 0, -1);
+    expect(ids).toHaveLength(48);
+    // The data of some, and the places of the others.
+    await client.del(ids.slice(0, 24).map(id => `test:${queue.name}:${id}`));
+    await client.ltrim(waiting!, 0, 23);
+    await queue.resume();
+    expect(await ended).toMatchObject({ state: 'complete', windows: { planned: WINDOWS, done: WINDOWS, failed: 0 } });
+  }, 60_000);
 
   test('the Redis is for three seconds not the one that writes, which is said once', async () => {
     const redis = await startRedis();

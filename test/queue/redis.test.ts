@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
 import { describe, expect, type TestContext, test, vi } from 'vitest';
 import { TryLaterError, UsageError } from '../../src/errors.ts';
 import { type Log, silentLog } from '../../src/log.ts';
@@ -170,6 +171,29 @@ describe.skipIf(!hasRedis).concurrent('a Redis', () => {
     // Warnings are told in a later turn.
     await new Promise(setImmediate);
     expect(warnings).toEqual([]);
+  });
+
+  test('that has lost the half of a job holds it no more, and takes it again when the rest is forgotten', async context => {
+    const redis = await serverOf(context);
+    const queues = await open(redis.url);
+    const client = new Redis(redis.url);
+    context.onTestFinished(() => client.disconnect());
+    const seen: unknown[] = [];
+    const jobs = ['its place', 'its data', 'nothing'].map(lost => ({ name: 'n', data: { lost }, opts: { jobId: lost } }));
+    await queues.addAll('work', jobs);
+    await client.lrem('test:work:wait', 0, 'its place');
+    await client.del('test:work:its data');
+    queues.worker('work', async ({ data }) => void seen.push(data), { concurrency: 1 });
+    await until('the whole one is worked off', () => seen.length > 0);
+    await until('the queue is empty', async () => (await queues.ids('work')).size === 0);
+    expect(seen).toEqual([{ lost: 'nothing' }]);
+    expect(await client.keys('test:work:its data')).toEqual([]);
+
+    await queues.forget('work', ['its place', 'its data']);
+    await queues.addAll('work', jobs.slice(0, 2));
+    await until('both are worked off', () => seen.length === 3);
+    expect(seen.slice(1)).toEqual([{ lost: 'its place' }, { lost: 'its data' }]);
+    await queues.close();
   });
 
   test('is shared by two prefixes that do not see each other', async context => {

@@ -4,7 +4,7 @@ import type { RedisServer } from '../queue/redis-server.ts';
 import { below, type Random } from './random-documents.ts';
 
 /** What may become of a Redis under those who use it, and pass. */
-export const MISHAPS = ['killed', 'emptied', 'restored', 'failed over', 'read-only', 'full'] as const;
+export const MISHAPS = ['killed', 'emptied', 'restored', 'halved', 'failed over', 'read-only', 'full'] as const;
 
 export type Mishap = (typeof MISHAPS)[number];
 
@@ -31,6 +31,12 @@ export async function befall(redis: RedisServer, mishap: Mishap, random: Random)
         await restoreAll(client, before);
         break;
       }
+      case 'halved': {
+        // Of a job its place may be left, or its data. What keeps the schedules is not worked off here.
+        const dropped = (await client.keys('*')).filter(key => !key.includes(':schedule-') && random() < 0.5);
+        if (dropped.length) await client.del(dropped);
+        break;
+      }
       case 'failed over':
         // The connections break, and who comes back finds a replica until it is made the master.
         await client.call('REPLICAOF', '127.0.0.1', '1');
@@ -54,20 +60,19 @@ export async function befall(redis: RedisServer, mishap: Mishap, random: Random)
   }
 }
 
-type Dump = readonly { key: string; ttl: number; value: Buffer }[];
+type Dump = readonly (readonly [key: Buffer, ttl: number, value: Buffer])[];
 
-async function dumpAll(client: Redis): Promise<Dump> {
-  const dump: { key: string; ttl: number; value: Buffer }[] = [];
-  for (const key of await client.keys('*')) {
-    const [value, ttl] = await Promise.all([client.dumpBuffer(key), client.pttl(key)]);
-    if (value) dump.push({ key, ttl: Math.max(0, ttl), value });
-  }
-  return dump;
-}
+/** All at one moment: a job is in it whole. */
+const DUMP = `local dump = {}
+for _, key in ipairs(redis.call('KEYS', '*')) do dump[#dump + 1] = { key, redis.call('PTTL', key), redis.call('DUMP', key) } end
+return dump`;
+
+const dumpAll = async (client: Redis): Promise<Dump> => (await client.callBuffer('EVAL', DUMP, '0')) as Dump;
 
 /** As a Redis that was started from an older dump has it. */
 async function restoreAll(client: Redis, dump: Dump): Promise<void> {
   const transaction = client.multi().flushall();
-  for (const { key, ttl, value } of dump) transaction.restore(key, ttl, value);
+  // One of no time left would stay for ever.
+  for (const [key, ttl, value] of dump) transaction.restore(key, ttl === -1 ? 0 : Math.max(1, ttl), value);
   await transaction.exec();
 }
