@@ -101,7 +101,8 @@ function compareRows(a: HeartRateRow, b: HeartRateRow): number {
  */
 export async function countMissing(connection: DuckDBConnection, range: HeartRateRange): Promise<{ missing: number; stored: number }> {
   const where = whereRange(range.userId, range.from, range.to);
-  if (await areStored(connection, where, range.rows, range.requestedAt)) return { missing: 0, stored: range.rows.length };
+  const found = await findStored(connection, where, range.rows, range.requestedAt);
+  if (found !== 'others') return { missing: 0, stored: found === 'none' ? 0 : range.rows.length };
   const stored = await readRows(
     connection,
     `SELECT epoch_us(ts)::DOUBLE, count(*) FROM heart_rate WHERE ${where}
@@ -135,15 +136,11 @@ export async function storeHeartRate(
   for (const [from, to] of segments) {
     const where = whereRange(range.userId, from, to);
     const within = range.rows.filter(({ micros }) => micros >= from && micros < to);
-    if (!range.isSuspicious && (await areStored(transaction.connection, where, within, range.requestedAt))) {
-      counts.unchanged += within.length;
-      continue;
-    }
+    const found = await findStored(transaction.connection, where, within, range.requestedAt);
+    if (found === 'none') await add(transaction, range, within, counts, drift);
+    if (found === 'these' && !range.isSuspicious) counts.unchanged += within.length;
+    if (found !== 'others') continue;
     const all = await readStored(transaction.connection, where);
-    if (!all.length) {
-      await add(transaction, range, within, counts, drift);
-      continue;
-    }
     const newer = new Set(all.filter(({ fetchedAt }) => fetchedAt > range.requestedAt).map(identity));
     const stored = byMoment(all.filter(({ fetchedAt }) => fetchedAt <= range.requestedAt));
     const arrived = byMoment(within.filter(row => !newer.has(identity(row))));
@@ -264,21 +261,25 @@ async function add(
 /** Of more sources the query that compares would be long, and nobody has as many. */
 const MOST_SOURCES = 16;
 
-/** Whether just these rows are stored, none of them by a newer request: read by columns, which takes a tenth of reading rows. */
-async function areStored(
+/**
+ * Whether no row is stored, just these are and none of them by a newer request, or others: read by columns, which takes a tenth of the
+ * time that reading rows does.
+ */
+async function findStored(
   connection: DuckDBConnection,
   where: string,
   rows: readonly HeartRateRow[],
   requestedAt: number,
-): Promise<boolean> {
-  const sources = [...new Set(rows.map(({ source }) => source))];
-  if (!rows.length || sources.length > MOST_SOURCES) return false;
+): Promise<'none' | 'these' | 'others'> {
+  const sources = [...new Set(rows.map(({ source }) => source))].slice(0, MOST_SOURCES);
   const number = `CASE source ${sources.map((source, i) => `WHEN ${quoteText(source)} THEN ${i}`).join(' ')} ELSE -1 END`;
-  const columns = ['epoch_us(ts)', 'utc_offset', 'bpm', number, 'epoch_us(fetched_at)'].map(column => `(${column})::DOUBLE`);
-  const result = await connection.run(`SELECT ${columns.join(', ')} FROM heart_rate WHERE ${where} ORDER BY ts, source`);
+  const columns = ['epoch_us(ts)', 'utc_offset', 'bpm', sources.length ? number : '-1', 'epoch_us(fetched_at)'];
+  const selected = columns.map(column => `(${column})::DOUBLE`).join(', ');
+  const result = await connection.run(`SELECT ${selected} FROM heart_rate WHERE ${where} ORDER BY ts, source`);
+  if (!result.rowCount) return 'none';
+  if (result.rowCount !== rows.length) return 'others';
   let at = 0;
   for (const chunk of await result.fetchAllChunks()) {
-    if (at + chunk.rowCount > rows.length) return false;
     const [micros, offset, bpm, source, fetchedAt] = columns.map((_, column) => chunk.getColumnVector(column));
     for (let i = 0; i < chunk.rowCount; i++, at++) {
       const row = rows[at]!;
@@ -288,10 +289,10 @@ async function areStored(
         sources[source!.getItem(i) as number] === row.source &&
         offset!.getItem(i) === row.offset &&
         (fetchedAt!.getItem(i) as number) <= requestedAt;
-      if (!isSame) return false;
+      if (!isSame) return 'others';
     }
   }
-  return at === rows.length;
+  return 'these';
 }
 
 /** As doubles, which are exact here and cheap to read: a week has thousands of rows. */
