@@ -16,7 +16,7 @@ import { isRefusal } from './probe.ts';
 import { confirmsRefusal, refuteRefusal } from './refusals.ts';
 import type { Run } from './run.ts';
 import { collectQueue } from './runs.ts';
-import { type WindowJob, windowEntry } from './windows.ts';
+import { TooLarge, type WindowJob, windowEntry } from './windows.ts';
 import { createWorkPlaces, type WorkPlaces } from './work-places.ts';
 
 /** Waiting for answers is the cost of a real network: windows run side by side, each token's requests are bounded by its gate. */
@@ -99,6 +99,7 @@ async function collectInPlace(pipeline: Pipeline, run: Run, job: Job<WindowJob>,
     await collectWindow(pipeline, run, window, token, shared.places);
   } catch (error) {
     if (run.signal.aborted) return;
+    if (error instanceof TooLarge) return pipeline.runs.cut(run, window);
     // A token that was replaced meanwhile: its refusal says nothing of the new one.
     if (isRefusal(error) && pipeline.tokens.find(window.userId) !== token) throw error;
     await resolve(pipeline, run, job, lock, account, error, shared);

@@ -24,6 +24,7 @@ const BY_KIND: Record<ServiceErrorKind, Decision['do'] | Outcome> = {
   rate_limited: 'wait',
   unavailable: 'retry',
   malformed: 'retry',
+  too_large: 'retry',
   invalid_request: 'failed',
   endless: 'failed',
   redirected: 'retry',

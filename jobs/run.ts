@@ -111,6 +111,8 @@ export class Run {
   readonly #slow = new Set<string>();
   readonly #stopping = new AbortController();
   readonly #parts: RunParts;
+  /** The number of the next window that the plan did not know. */
+  #nextNumber: number;
   #ended = false;
   #failedFor: string | undefined;
   #claimed = false;
@@ -123,6 +125,7 @@ export class Run {
     this.brake = parts.brake;
     this.answersBefore = parts.answersBefore;
     this.#parts = parts;
+    this.#nextNumber = parts.windows.length + parts.later.length;
     this.#wait(parts.windows);
     for (const window of parts.later) {
       if (this.#open.has(window.userId)) listOf(this.#later, window.userId).push(window);
@@ -259,6 +262,18 @@ export class Run {
       this.#addFailure(window, kind, reason ?? outcome, detail);
     }
     await this.#advance(window.userId);
+  }
+
+  /** Parts of a window come in its place, before all that waits of its account, under numbers of their own: its job is still there. */
+  async replace(window: WindowJob, parts: readonly PlannedWindow[]): Promise<void> {
+    if (!this.isPending(window)) return;
+    const { userId } = window;
+    this.#queue.delete(window.number);
+    this.#queued.set(userId, (this.#queued.get(userId) ?? 1) - 1);
+    this.#open.set(userId, this.#open.get(userId)! + parts.length - 1);
+    this.progress.windows.planned += parts.length - 1;
+    listOf(this.#waiting, userId).unshift(...parts.map(part => ({ ...part, number: this.#nextNumber++ })));
+    await this.#advance(userId);
   }
 
   /** One window less of an account; with its last one the later ones have their turn. */

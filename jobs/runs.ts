@@ -12,7 +12,7 @@ import type { Pipeline } from './pipeline.ts';
 import { RemovalBrake } from './removal-brake.ts';
 import { Run, type RunRequest } from './run.ts';
 import { Waits } from './waits.ts';
-import { type Coverage, type DayRange, type PlannedWindow, planDays, type WindowJob, windowEntry } from './windows.ts';
+import { type Coverage, cutWindow, type DayRange, type PlannedWindow, planDays, type WindowJob, windowEntry } from './windows.ts';
 
 /** The queue of windows to collect belongs to one warehouse: two of them may share a Redis. */
 export const collectQueue = async (warehouse: Pipeline['warehouse']): Promise<string> => `collect-${await warehouseId(warehouse)}`;
@@ -247,6 +247,14 @@ export class Runs {
         }
       }
     }
+  }
+
+  /** Has a window that is too large read in parts. In the ledger first: what is read of it must not pass for all of it. */
+  async cut(run: Run, window: WindowJob): Promise<void> {
+    if (!run.isPending(window)) return;
+    const parts = cutWindow(window);
+    await this.store(run, () => this.#pipeline.warehouse.record(parts.map(part => windowEntry(part, { outcome: null }))));
+    await run.replace(window, parts);
   }
 
   /** How long a window stays away from a disk that is full; undefined while there is room. */

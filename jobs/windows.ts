@@ -66,6 +66,19 @@ export function planDays(
   return { spans, skipped };
 }
 
+/** An answer that is more than can be held at once: its window is to be read in parts. */
+export class TooLarge extends Error {}
+
+/** So many parts are made of one, unless it has fewer days. */
+const PARTS = 4;
+
+/** Parts of whole days, for a day that is read in two pieces would never be settled. */
+export function cutWindow<W extends Window>(window: W): W[] {
+  const days = daysOf({ startAt: window.startAt!, endAt: window.endAt! });
+  const size = Math.ceil((window.endAt! - window.startAt!) / MICROS_PER_DAY / PARTS);
+  return planDays(days, size, undefined).spans.map(span => ({ ...window, ...span }));
+}
+
 /** The days of a window, both included. */
 export function daysOf({ startAt, endAt }: { startAt: number; endAt: number }): DayRange {
   return { from: formatDay(Math.floor(startAt / MICROS_PER_DAY)), to: formatDay(Math.ceil(endAt / MICROS_PER_DAY) - 1) };

@@ -35,7 +35,7 @@ export interface OwnerOptions {
   /** How long a run goes on where nobody can be reached. */
   unreachedMs?: number;
   /** How the client waits and gives up. */
-  client?: Pick<ClientOptions, 'sleep' | 'retries' | 'maxWaitMs' | 'deadlineMs'>;
+  client?: Pick<ClientOptions, 'sleep' | 'retries' | 'maxWaitMs' | 'deadlineMs' | 'maxResponseBytes'>;
   now?: () => number;
 }
 

@@ -14,8 +14,10 @@ export type ServiceErrorKind =
   | 'rate_limited'
   /** 5xx, a 4xx in a foreign form, a connection that is refused or reset, no answer in time: it proves nothing. */
   | 'unavailable'
-  /** An answer that is not what the interface promises: not JSON, cut off, HTML, another envelope, too large. */
+  /** An answer that is not what the interface promises: not JSON, cut off, HTML, another envelope. */
   | 'malformed'
+  /** An answer of more bytes than are taken. */
+  | 'too_large'
   /** Pages that repeat a token or never end. */
   | 'endless'
   /** 3xx: not followed, so that no token is sent to another address. */

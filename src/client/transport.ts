@@ -11,7 +11,7 @@ export interface Answer {
 
 /** An attempt that brought no whole answer. */
 export class TransportError extends Error {
-  readonly kind: 'unavailable' | 'malformed' | 'stopped';
+  readonly kind: 'unavailable' | 'malformed' | 'too_large' | 'stopped';
   /** Whether asking again may help. */
   readonly again: boolean;
   /** What the connection came to, where nothing of an answer came. */
@@ -136,7 +136,7 @@ export function createTransport(address: ServiceAddress, limits: TransportLimits
 }
 
 function tooLarge(limits: TransportLimits): TransportError {
-  return new TransportError('malformed', `the answer is larger than ${limits.maxResponseBytes} bytes`, false);
+  return new TransportError('too_large', `the answer is larger than ${limits.maxResponseBytes} bytes`, false);
 }
 
 /** A mistake of ours, which must not look like trouble of the network. */

@@ -95,26 +95,35 @@ function compareRows(a: HeartRateRow, b: HeartRateRow): number {
   return a.micros - b.micros || (a.source < b.source ? -1 : a.source > b.source ? 1 : 0);
 }
 
+/** How many rows an answer would take away, and how many are stored. */
+export interface Missing {
+  missing: number;
+  stored: number;
+}
+
+const WEEK = 7 * MICROS_PER_DAY;
+
 /**
- * How many rows an answer would take away, and how many are stored: a moment of which there is another row lacks none. Those that a newer
- * request brought stay.
+ * Counts what an answer would take away: a moment of which there is another row lacks none. Those that a newer request brought stay.
+ * @returns the counts of each week from the range's first day on
  */
-export async function countMissing(connection: DuckDBConnection, range: HeartRateRange): Promise<{ missing: number; stored: number }> {
+export async function countMissing(connection: DuckDBConnection, range: HeartRateRange): Promise<Missing[]> {
   const where = whereRange(range.userId, range.from, range.to);
   const found = await findStored(connection, where, range.rows, range.requestedAt);
-  if (found !== 'others') return { missing: 0, stored: found === 'none' ? 0 : range.rows.length };
+  if (found !== 'others') return [{ missing: 0, stored: found === 'none' ? 0 : range.rows.length }];
   const stored = await readRows(
     connection,
     `SELECT epoch_us(ts)::DOUBLE, count(*) FROM heart_rate WHERE ${where}
      AND fetched_at <= make_timestamp(${range.requestedAt}::BIGINT) GROUP BY ts`,
   );
   const arrived = stored.length ? byMoment(range.rows) : new Map<number, HeartRateRow[]>();
-  const counts = { missing: 0, stored: 0 };
+  const weeks = Array.from({ length: Math.ceil((range.to - range.from) / WEEK) }, () => ({ missing: 0, stored: 0 }));
   for (const [micros, count] of stored as [number, number][]) {
+    const counts = weeks[Math.floor((micros - range.from) / WEEK)]!;
     counts.stored += count;
     counts.missing += Math.max(0, count - (arrived.get(micros)?.length ?? 0));
   }
-  return counts;
+  return weeks;
 }
 
 const whereRange = (userId: string, from: number, to: number) =>
@@ -295,7 +304,7 @@ async function findStored(
   return 'these';
 }
 
-/** As doubles, which are exact here and cheap to read: a week has thousands of rows. */
+/** As doubles, which are exact here and cheap to read: a window has tens of thousands of rows. */
 async function readStored(connection: DuckDBConnection, where: string): Promise<(HeartRateRow & { fetchedAt: number })[]> {
   const reader = await connection.runAndReadAll(
     `SELECT epoch_us(ts)::DOUBLE, utc_offset::DOUBLE, bpm::DOUBLE, source, epoch_us(fetched_at)::DOUBLE FROM heart_rate WHERE ${where}`,

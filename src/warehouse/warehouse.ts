@@ -23,7 +23,7 @@ import { SnapshotCopies, type SnapshotFacts } from './snapshot/copies.ts';
 import type { Contents } from './snapshot/manifest.ts';
 import { leavePublication, takePublication } from './snapshot/publication.ts';
 import type { Counts, DocumentPage } from './store-documents.ts';
-import { countByDay, countMissing, parseHeartRate } from './store-heart-rate.ts';
+import { countByDay, countMissing, type Missing, parseHeartRate } from './store-heart-rate.ts';
 import { listTables } from './tables.ts';
 import { ensureViews } from './views.ts';
 import { type HeartRateSpan, type HeartRateWithdrawal, readSpans } from './withdraw-heart-rate.ts';
@@ -222,8 +222,8 @@ export class Warehouse {
     }
   }
 
-  /** How many stored rows of a range an answer would take away, and how many there are. Changes nothing. */
-  countMissingHeartRate(range: RawHeartRate): Promise<{ missing: number; stored: number }> {
+  /** How many stored rows of each week of a range an answer would take away, and how many there are. Changes nothing. */
+  countMissingHeartRate(range: RawHeartRate): Promise<Missing[]> {
     return this.#reader.use(connection =>
       countMissing(connection, range.rows.length ? { ...range, rows: parseRows(range.rows).rows } : { ...range, rows: [] }),
     );

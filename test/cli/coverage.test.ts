@@ -155,50 +155,47 @@ test('--repair asks for exactly what is missing, and then nothing is', async () 
   const house = await openHouse(join(folder, 'repair'), service.url, { now: () => now });
   await house.add([{ name: 'ada', token: 'token' }]);
   const collections = ['daily_stress', 'ring_configuration', 'session', 'heart_rate'];
-  await house.backfill({ from: '2025-02-26', to: '2025-03-08', collections });
+  await house.backfill({ from: '2025-02-05', to: '2025-03-08', collections });
   await house.backfill({ from: '2025-03-12', to: '2025-03-13', collections: ['session'] });
   const selection = { collections, to: '2025-03-13' };
   const told = async () =>
     (await house.operations.coverage(selection)).runs.map(({ collection, from, to, state }) => [collection, from, to, state]);
   expect(await told()).toEqual([
     ['ring_configuration', null, null, 'failed'],
-    ['daily_stress', '2025-02-26', '2025-03-08', 'failed'],
+    ['daily_stress', '2025-02-05', '2025-03-08', 'failed'],
     ['daily_stress', '2025-03-09', '2025-03-13', 'not_asked'],
-    ['session', '2025-02-26', '2025-03-08', 'empty'],
+    ['session', '2025-02-05', '2025-03-08', 'empty'],
     ['session', '2025-03-09', '2025-03-11', 'not_asked'],
     ['session', '2025-03-12', '2025-03-13', 'empty'],
-    ['heart_rate', '2025-02-26', '2025-03-04', 'stored'],
+    ['heart_rate', '2025-02-05', '2025-03-04', 'stored'],
     ['heart_rate', '2025-03-05', '2025-03-08', 'failed'],
     ['heart_rate', '2025-03-09', '2025-03-13', 'not_asked'],
   ]);
 
   // As it was: the windows fail again, and say so.
   expect((await repair(house, { ...selection, collections: ['daily_stress'] }))?.failures).toMatchObject([
-    { collection: 'daily_stress', from: '2025-02-26', to: '2025-03-13' },
+    { collection: 'daily_stress', from: '2025-02-05', to: '2025-03-13' },
   ]);
   failing = false;
   const before = service.asked.length;
   const report = await repair(house, selection);
-  expect(report).toMatchObject({ state: 'complete', windows: { planned: 5, done: 5 } });
-  // Documents are asked for with two days more on both sides, heart rate in weeks.
-  expect(rangesAsked(service, before, COLLECTIONS.daily_stress!)).toEqual([['2025-02-24', '2025-03-15']]);
+  expect(report).toMatchObject({ state: 'complete', windows: { planned: 4, done: 4 } });
+  // Documents are asked for with two days more on both sides, heart rate is not.
+  expect(rangesAsked(service, before, COLLECTIONS.daily_stress!)).toEqual([['2025-02-03', '2025-03-15']]);
   expect(rangesAsked(service, before, COLLECTIONS.session!)).toEqual([['2025-03-07', '2025-03-13']]);
   expect(rangesAsked(service, before, COLLECTIONS.ring_configuration!)).toHaveLength(1);
-  expect(rangesAsked(service, before, HEART_RATE[0]!)).toEqual([
-    ['2025-03-05T00:00:00.000Z', '2025-03-12T00:00:00.000Z'],
-    ['2025-03-12T00:00:00.000Z', '2025-03-14T00:00:00.000Z'],
-  ]);
-  expect(service.asked.length - before).toBe(5);
+  expect(rangesAsked(service, before, HEART_RATE[0]!)).toEqual([['2025-03-05T00:00:00.000Z', '2025-03-14T00:00:00.000Z']]);
+  expect(service.asked.length - before).toBe(4);
   expect(await told()).toEqual([
     ['ring_configuration', null, null, 'stored'],
-    ['daily_stress', '2025-02-26', '2025-02-28', 'empty'],
+    ['daily_stress', '2025-02-05', '2025-02-28', 'empty'],
     ['daily_stress', '2025-03-01', '2025-03-08', 'stored'],
     ['daily_stress', '2025-03-09', '2025-03-13', 'empty'],
-    ['session', '2025-02-26', '2025-03-13', 'empty'],
-    ['heart_rate', '2025-02-26', '2025-03-13', 'stored'],
+    ['session', '2025-02-05', '2025-03-13', 'empty'],
+    ['heart_rate', '2025-02-05', '2025-03-13', 'stored'],
   ]);
   expect(await repair(house, selection)).toBeNull();
-  expect(service.asked.length - before).toBe(5);
+  expect(service.asked.length - before).toBe(4);
 });
 
 test('what a run under way is about to read is pending; a repair waits for it and does not ask twice', async () => {

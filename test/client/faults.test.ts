@@ -101,7 +101,7 @@ test.each([
 ])('an answer that is too large (%s) is left and not asked for again', async (_, answer) => {
   const { client } = await set({ [READINESS]: answer }, { maxResponseBytes: 4999 });
   const error = await errorOf(readAll(client.documents(readiness, RANGE)));
-  expect(error).toMatchObject({ kind: 'malformed' });
+  expect(error).toMatchObject({ kind: 'too_large' });
   expect(error.message).toContain('larger than 4999 bytes');
   expect(client.requests).toBe(1);
 });

@@ -162,7 +162,13 @@ test('coverage equals, day by day, what the fault script and the access log of t
   const house = await openHouse(join(folder, 'data'), service.url, { now: () => now });
   await house.add(sandbox.people);
   // Neither the days between the two nor those after them are asked for by anybody.
-  await house.backfill({ from: '2025-01-05', to: '2025-01-27' });
+  await house.backfill({ from: '2025-01-05', to: '2025-01-27', collections: Object.keys(COLLECTIONS) });
+  for (const [from, to] of [
+    ['2025-01-05', '2025-01-11'],
+    ['2025-01-12', '2025-01-18'],
+    ['2025-01-19', '2025-01-27'],
+  ] as const)
+    await house.backfill({ from, to, collections: ['heart_rate'] });
   // One refusal of a collection is none.
   now += 60_000;
   await house.backfill({ from: '2025-01-05', to: '2025-01-27', users: [ann!], collections: ['session'] });

@@ -14,7 +14,7 @@ const dayOf = (micros: number | null) => (micros === null ? null : formatDay(mic
 const spans = [
   { userId: 'ada', collection: 'sleep', from: '2025-01-01', to: '2025-04-05' },
   { userId: 'ada', collection: 'ring_configuration', from: '2025-01-01', to: '2025-04-05' },
-  { userId: 'ben', collection: 'heart_rate', from: '2025-02-01', to: '2025-02-08' },
+  { userId: 'ben', collection: 'heart_rate', from: '2025-01-25', to: '2025-02-22' },
   { userId: 'ben', collection: 'heart_rate', from: '2025-03-01', to: '2025-03-01' },
 ];
 const request: RunRequest = {
@@ -31,8 +31,8 @@ const EXACTLY = [
   ['ada', 'ring_configuration', null, null],
   ['ada', 'sleep', '2025-01-01', '2025-04-01'],
   ['ada', 'sleep', '2025-04-01', '2025-04-06'],
-  ['ben', 'heart_rate', '2025-02-01', '2025-02-08'],
-  ['ben', 'heart_rate', '2025-02-08', '2025-02-09'],
+  ['ben', 'heart_rate', '2025-01-25', '2025-02-22'],
+  ['ben', 'heart_rate', '2025-02-22', '2025-02-23'],
   ['ben', 'heart_rate', '2025-03-01', '2025-03-02'],
 ];
 

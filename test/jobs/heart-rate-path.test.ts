@@ -39,7 +39,7 @@ async function setUp(): Promise<{ service: FaultService; house: House }> {
   return { service, house };
 }
 
-const march = { from: '2025-03-01', to: '2025-03-14', collections: ['heart_rate'] };
+const weeks = { from: '2025-02-01', to: '2025-03-14', collections: ['heart_rate'] };
 
 const rates = (house: House, user = 'ada') =>
   house.read(`SELECT bpm, count(*) FROM heart_rate WHERE user_id = '${user}' GROUP BY bpm ORDER BY bpm`);
@@ -49,14 +49,14 @@ const windows = (house: House, run: string) =>
 
 test('each window tells which path it was read from', async () => {
   const { service, house } = await setUp();
-  const first = await house.backfill(march);
+  const first = await house.backfill(weeks);
   expect(first).toMatchObject({ state: 'complete', heart_rate_path: SANDBOX });
   expect(await windows(house, first.run)).toEqual([
     ['ada', SANDBOX, 'complete'],
     ['ben', SANDBOX, 'complete'],
   ]);
   service.on(PLAIN, real);
-  const [later] = [await house.backfill({ ...march, from: '2025-04-01', to: '2025-04-03', users: ['ada'] })];
+  const [later] = [await house.backfill({ ...weeks, from: '2025-04-01', to: '2025-04-03', users: ['ada'] })];
   // Within the hour the plain path is not asked again.
   expect(await windows(house, later.run)).toEqual([['ada', SANDBOX, 'complete']]);
 });
@@ -64,24 +64,24 @@ test('each window tells which path it was read from', async () => {
 test('one 404 of the plain path, and one of something on the way, are no reason to read elsewhere', async () => {
   const { service, house } = await setUp();
   service.on(PLAIN, (asked, nth) => (nth === 1 ? NOT_FOUND : real(asked)));
-  const report = await house.backfill({ ...march, users: ['ada'] });
+  const report = await house.backfill({ ...weeks, users: ['ada'] });
   expect(report).toMatchObject({ state: 'complete', heart_rate_path: PLAIN });
-  expect(await rates(house)).toEqual([[61, 336]]);
+  expect(await rates(house)).toEqual([[61, 1008]]);
   expect(service.asked.map(({ path }) => path)).not.toContain(SANDBOX);
 });
 
 test('a proxy’s 404 never leads to the generated rows', async () => {
   const { service, house } = await setUp();
   service.on(PLAIN, { status: 404, text: '<html>not here</html>' });
-  expect(await house.backfill({ ...march, users: ['ada'] })).not.toMatchObject({ heart_rate_path: SANDBOX });
+  expect(await house.backfill({ ...weeks, users: ['ada'] })).not.toMatchObject({ heart_rate_path: SANDBOX });
   expect(await rates(house)).toEqual([]);
   expect(service.asked.map(({ path }) => path)).not.toContain(SANDBOX);
 });
 
 test('when the plain path first answers, what the sandbox path brought is removed, is called unread, and is read again', async () => {
   const { service, house } = await setUp();
-  const before = await house.backfill(march);
-  expect(await rates(house, 'ben')).toEqual([[99, 336]]);
+  const before = await house.backfill(weeks);
+  expect(await rates(house, 'ben')).toEqual([[99, 1008]]);
   // Of an account that nobody asks any more, too.
   await house.operations.pauseAccount({ name: 'ben' });
   const stranger = { user_id: 'ada', ts: 1, utc_offset: 0, bpm: 50, source: 'awake', fetched_at: 1 };
@@ -90,7 +90,7 @@ test('when the plain path first answers, what the sandbox path brought is remove
   await house.close();
 
   const later = await openHouse(house.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
-  const day = await later.backfill({ ...march, from: '2025-05-01', to: '2025-05-01', users: ['ada'] });
+  const day = await later.backfill({ ...weeks, from: '2025-05-01', to: '2025-05-01', users: ['ada'] });
   expect(day).toMatchObject({ state: 'complete', heart_rate_path: PLAIN });
   const reason = `read from ${SANDBOX}, whose rows were removed when ${PLAIN} answered: they were generated`;
   expect(
@@ -100,49 +100,49 @@ test('when the plain path first answers, what the sandbox path brought is remove
     ['ben', SANDBOX, 'failed', reason],
   ]);
   expect(await rates(later, 'ben')).toEqual([]);
-  const coverage = await later.operations.coverage({ users: ['ben'], collections: ['heart_rate'], from: march.from, to: march.to });
-  expect(coverage.runs).toMatchObject([{ from: '2025-03-01', to: '2025-03-14', state: 'failed', reason }]);
+  const coverage = await later.operations.coverage({ users: ['ben'], collections: ['heart_rate'], from: weeks.from, to: weeks.to });
+  expect(coverage.runs).toMatchObject([{ from: '2025-02-01', to: '2025-03-14', state: 'failed', reason }]);
   // Of those who may be asked it is read again, and the command has waited for it.
-  expect(day).toMatchObject({ removed: 672, windows: { planned: 3, done: 3 } });
+  expect(day).toMatchObject({ removed: 2016, windows: { planned: 3, done: 3 } });
   expect(await rates(later)).toEqual([
     [50, 1],
-    [61, 360],
+    [61, 1032],
   ]);
   expect(await windows(later, before.run)).toHaveLength(2);
-  const again = await later.backfill({ ...march, users: ['ada'] });
+  const again = await later.backfill({ ...weeks, users: ['ada'] });
   expect(again.windows).toMatchObject({ planned: 0, skipped: 2 });
 });
 
 test('what was removed and cannot be read again is a failure of the run that removed it', async () => {
   const { service, house } = await setUp();
-  await house.backfill(march);
+  await house.backfill(weeks);
   service.on(PLAIN, asked => (asked.token === 'token-of-ben' ? { status: 501, json: { detail: 'not now' } } : real(asked)));
   await house.close();
   const later = await openHouse(house.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
-  const day = await later.backfill({ ...march, from: '2025-05-01', to: '2025-05-01', users: ['ada'] });
-  expect(day).toMatchObject({ state: 'failed', removed: 672, failures: [{ user_id: 'ben', from: '2025-03-01', to: '2025-03-14' }] });
-  expect(await rates(later)).toEqual([[61, 360]]);
+  const day = await later.backfill({ ...weeks, from: '2025-05-01', to: '2025-05-01', users: ['ada'] });
+  expect(day).toMatchObject({ state: 'failed', removed: 2016, failures: [{ user_id: 'ben', from: '2025-02-01', to: '2025-03-14' }] });
+  expect(await rates(later)).toEqual([[61, 1032]]);
 });
 
 const EMPTY = { json: { data: [], next_token: null } };
-const may = { ...march, from: '2025-05-01', to: '2025-05-01', users: ['ada'] };
+const may = { ...weeks, from: '2025-05-01', to: '2025-05-01', users: ['ada'] };
 
 test('one empty answer of the plain path removes nothing, and the sandbox path is read on', async () => {
   const { service, house } = await setUp();
-  await house.backfill(march);
+  await house.backfill(weeks);
   await house.close();
   service.on(PLAIN, (_, nth) => (nth === 1 ? EMPTY : NOT_FOUND));
   const later = await openHouse(house.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
   expect(await later.backfill(may)).toMatchObject({ state: 'complete', removed: 0, heart_rate_path: SANDBOX });
-  expect(await rates(later)).toEqual([[99, 360]]);
-  expect(await rates(later, 'ben')).toEqual([[99, 336]]);
+  expect(await rates(later)).toEqual([[99, 1032]]);
+  expect(await rates(later, 'ben')).toEqual([[99, 1008]]);
   expect(await later.backfill({ ...may, users: ['ben'] })).toMatchObject({ state: 'complete', removed: 0, heart_rate_path: SANDBOX });
-  expect(await rates(later, 'ben')).toEqual([[99, 360]]);
+  expect(await rates(later, 'ben')).toEqual([[99, 1032]]);
 });
 
 test('empty answers of the plain path count when there are two, 5 minutes apart, and no 404 between them', async () => {
   const { service, house } = await setUp();
-  await house.backfill(march);
+  await house.backfill(weeks);
   await house.close();
   const at = async (time: string, plain: Parameters<typeof service.on>[1]) => {
     service.on(PLAIN, plain);
@@ -156,12 +156,12 @@ test('empty answers of the plain path count when there are two, 5 minutes apart,
   expect(await at('12:10:00', NOT_FOUND)).toEqual([0, SANDBOX]);
   expect(await at('12:11:00', EMPTY)).toEqual([0, SANDBOX]);
   expect(await at('12:15:59', EMPTY)).toEqual([0, SANDBOX]);
-  expect(await at('12:16:00', EMPTY)).toEqual([696, PLAIN]);
+  expect(await at('12:16:00', EMPTY)).toEqual([2040, PLAIN]);
 });
 
 test('a sweep that read from the sandbox path stays in the ledger for as long as its rows', async () => {
   const { house } = await setUp();
-  await house.backfill(march);
+  await house.backfill(weeks);
   const { warehouse } = house.owner;
   await warehouse.record([
     ...(await house.read('SELECT run_id, started_at FROM sync.runs')).map(([run_id, started_at]) => ({

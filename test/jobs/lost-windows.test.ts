@@ -13,8 +13,8 @@ const folder = tempFolder();
 const NOON = Date.parse('2025-03-10T12:00:00Z');
 const HEART_RATE = '/v2/usercollection/heartrate';
 const PEOPLE = ['ada', 'ben', 'cleo', 'dan', 'eva', 'finn'];
-/** Fifteen windows of seven days for each of them; eight of each are in the queue at once, and 24 are worked on. */
-const SPRING = { from: '2024-03-01', to: '2024-06-13', collections: ['heart_rate'] };
+/** Fifteen windows of 28 days for each of them; eight of each are in the queue at once, and 24 are worked on. */
+const SPRING = { from: '2023-04-21', to: '2024-06-13', collections: ['heart_rate'] };
 const WINDOWS = 90;
 
 /** A service that holds back the answers of heart rate until it is opened. */

@@ -13,7 +13,7 @@ const LIMITED = Array.from({ length: 30 }, (_, i) => `limited-${i}`);
 const QUICK = ['dan', 'eva'];
 const TOO_MANY = { status: 429, headers: { 'retry-after': '60' }, json: { detail: 'too many' } };
 /** Fifteen windows of heart rate and some of sleep for each. */
-const SPRING = { from: '2024-03-01', to: '2024-06-13', collections: ['heart_rate', 'sleep'] };
+const SPRING = { from: '2023-04-21', to: '2024-06-13', collections: ['heart_rate', 'sleep'] };
 const EVENTS_EACH = 20;
 
 describe.each([['embedded'], ...(hasRedis ? [['redis']] : [])])('thirty accounts that are all asked to wait a minute, queue %s,', kind => {

@@ -14,7 +14,7 @@ const DAY = 86_400_000;
 const request = (changes: Partial<RunRequest> = {}): RunRequest => ({
   kind: 'backfill',
   from: '2025-01-01',
-  to: '2025-01-10',
+  to: '2025-01-31',
   users: ['ada'],
   collections: ['sleep', 'heart_rate'],
   refresh: false,
@@ -85,12 +85,12 @@ test('the rows of the ledger, from the plan to the end', async () => {
       started_at: '2025-03-10 12:00:00',
       ended_at: null,
       state: 'running',
-      request: '{"kind":"backfill","from":"2025-01-01","to":"2025-01-10","users":["ada"],"collections":["heart_rate"],"refresh":false}',
+      request: '{"kind":"backfill","from":"2025-01-01","to":"2025-01-31","users":["ada"],"collections":["heart_rate"],"refresh":false}',
     },
   ]);
   expect(await rows(warehouse, 'SELECT * FROM sync.windows ORDER BY start_at')).toEqual([
-    { ...planned, start_at: '2025-01-01 00:00:00', end_at: '2025-01-08 00:00:00' },
-    { ...planned, start_at: '2025-01-08 00:00:00', end_at: '2025-01-11 00:00:00' },
+    { ...planned, start_at: '2025-01-01 00:00:00', end_at: '2025-01-29 00:00:00' },
+    { ...planned, start_at: '2025-01-29 00:00:00', end_at: '2025-02-01 00:00:00' },
   ]);
 
   const [first, second] = windowsOf(pipeline);
@@ -105,12 +105,12 @@ test('the rows of the ledger, from the plan to the end', async () => {
     documents: 9,
   };
   expect(await rows(warehouse, 'SELECT * FROM sync.windows ORDER BY start_at')).toEqual([
-    { ...planned, ...read, start_at: '2025-01-01 00:00:00', end_at: '2025-01-08 00:00:00', outcome: 'complete' },
+    { ...planned, ...read, start_at: '2025-01-01 00:00:00', end_at: '2025-01-29 00:00:00', outcome: 'complete' },
     {
       ...planned,
       ...read,
-      start_at: '2025-01-08 00:00:00',
-      end_at: '2025-01-11 00:00:00',
+      start_at: '2025-01-29 00:00:00',
+      end_at: '2025-02-01 00:00:00',
       outcome: 'failed',
       reason: 'GET /v2/usercollection/heartrate: answered 500',
     },
@@ -122,7 +122,7 @@ test('the rows of the ledger, from the plan to the end', async () => {
     run: run.id,
     state: 'failed',
     from: '2025-01-01',
-    to: '2025-01-10',
+    to: '2025-01-31',
     windows: { planned: 2, done: 1, skipped: 0, failed: 1 },
     documents: 0,
     samples: 0,
@@ -135,8 +135,8 @@ test('the rows of the ledger, from the plan to the end', async () => {
       {
         user_id: 'ada',
         collection: 'heart_rate',
-        from: '2025-01-08',
-        to: '2025-01-10',
+        from: '2025-01-29',
+        to: '2025-01-31',
         kind: 'unavailable',
         message: 'GET /v2/usercollection/heartrate: answered 500',
       },
@@ -149,12 +149,12 @@ test('users take turns; a collection without dates waits for the others of its a
   const run = await pipeline.runs.start(request({ users: ['ada', 'ben'], collections: ['ring_configuration', 'sleep', 'heart_rate'] }));
   const dated = take(pipeline);
   expect(dated.map(describe)).toEqual([
-    'ada sleep 2025-01-01 2025-01-11',
-    'ben sleep 2025-01-01 2025-01-11',
-    'ada heart_rate 2025-01-01 2025-01-08',
-    'ben heart_rate 2025-01-01 2025-01-08',
-    'ada heart_rate 2025-01-08 2025-01-11',
-    'ben heart_rate 2025-01-08 2025-01-11',
+    'ada sleep 2025-01-01 2025-02-01',
+    'ben sleep 2025-01-01 2025-02-01',
+    'ada heart_rate 2025-01-01 2025-01-29',
+    'ben heart_rate 2025-01-01 2025-01-29',
+    'ada heart_rate 2025-01-29 2025-02-01',
+    'ben heart_rate 2025-01-29 2025-02-01',
   ]);
   const [adaSleep, benSleep, adaFirst, benFirst, adaLast, benLast] = dated as [
     WindowJob,
@@ -183,9 +183,9 @@ test('what is covered and settled is skipped, and read again with refresh', asyn
   for (const window of take(pipeline)) await settle(pipeline, run, window, 'complete');
   const parts = { warehouse, collections: pipeline.collections, settledDays: 14 };
   expect(await planWindows(parts, request())).toEqual({ windows: [], skipped: 3 });
-  expect((await planWindows(parts, request({ to: '2025-01-12' }))).windows.map(describe)).toEqual([
-    'ada sleep 2025-01-11 2025-01-13',
-    'ada heart_rate 2025-01-11 2025-01-13',
+  expect((await planWindows(parts, request({ to: '2025-02-02' }))).windows.map(describe)).toEqual([
+    'ada sleep 2025-02-01 2025-02-03',
+    'ada heart_rate 2025-02-01 2025-02-03',
   ]);
   expect((await planWindows(parts, request({ refresh: true }))).windows).toHaveLength(3);
   const none = await pipeline.runs.start(request());
@@ -202,25 +202,51 @@ test('a collection that was refused before is not planned', async () => {
     request({ users: ['ada', 'ben'], refresh: true }),
   );
   expect(windows.map(describe)).toEqual([
-    'ada heart_rate 2025-01-01 2025-01-08',
-    'ben sleep 2025-01-01 2025-01-11',
-    'ada heart_rate 2025-01-08 2025-01-11',
-    'ben heart_rate 2025-01-01 2025-01-08',
-    'ben heart_rate 2025-01-08 2025-01-11',
+    'ada heart_rate 2025-01-01 2025-01-29',
+    'ben sleep 2025-01-01 2025-02-01',
+    'ada heart_rate 2025-01-29 2025-02-01',
+    'ben heart_rate 2025-01-01 2025-01-29',
+    'ben heart_rate 2025-01-29 2025-02-01',
   ]);
 });
 
 test('failures of one collection for one reason are one, over their whole range', async () => {
   const { pipeline } = await setUp();
-  const run = await pipeline.runs.start(request({ collections: ['heart_rate'], to: '2025-01-28' }));
+  const run = await pipeline.runs.start(request({ collections: ['heart_rate'], from: '2024-11-01', to: '2025-02-20' }));
   const [a, b, c, d] = take(pipeline);
   await settle(pipeline, run, c!, 'failed', 'unavailable', 'away');
   await settle(pipeline, run, a!, 'failed', 'unavailable', 'away');
   await settle(pipeline, run, b!, 'failed', 'malformed', 'not JSON');
   await settle(pipeline, run, d!, 'complete');
   expect((await run.done).failures).toEqual([
-    { user_id: 'ada', collection: 'heart_rate', from: '2025-01-01', to: '2025-01-21', kind: 'unavailable', message: 'away' },
-    { user_id: 'ada', collection: 'heart_rate', from: '2025-01-08', to: '2025-01-14', kind: 'malformed', message: 'not JSON' },
+    { user_id: 'ada', collection: 'heart_rate', from: '2024-11-01', to: '2025-01-23', kind: 'unavailable', message: 'away' },
+    { user_id: 'ada', collection: 'heart_rate', from: '2024-11-29', to: '2024-12-26', kind: 'malformed', message: 'not JSON' },
+  ]);
+});
+
+test('a window that is too large is read in parts, which have its place; after a crash those that are left are taken up', async () => {
+  const { warehouse, pipeline } = await setUp();
+  Object.assign(pipeline, { requestsPerToken: 0.5 });
+  const run = await pipeline.runs.start(request({ collections: ['heart_rate'] }));
+  const [large] = take(pipeline);
+  await pipeline.runs.cut(run, large!);
+  // Another attempt at the same window was under way.
+  await pipeline.runs.cut(run, large!);
+  const [first] = take(pipeline);
+  expect(describe(first!)).toBe('ada heart_rate 2025-01-01 2025-01-08');
+  expect(run.isPending(large!)).toBe(false);
+  await settle(pipeline, run, first!, 'complete');
+  expect(take(pipeline).map(describe)).toEqual(['ada heart_rate 2025-01-08 2025-01-15']);
+  expect(run.progress.windows).toEqual({ planned: 5, done: 1, skipped: 0, failed: 0 });
+  expect(new Set(pipeline.jobs.map(({ opts }) => opts?.jobId)).size).toBe(pipeline.jobs.length);
+
+  const next = await pipelineOf(warehouse, START + 60_000);
+  expect(next.runs.find(run.id)!.progress.windows).toEqual({ planned: 5, done: 1, skipped: 0, failed: 0 });
+  expect(take(next).map(describe)).toEqual([
+    'ada heart_rate 2025-01-08 2025-01-15',
+    'ada heart_rate 2025-01-15 2025-01-22',
+    'ada heart_rate 2025-01-22 2025-01-29',
+    'ada heart_rate 2025-01-29 2025-02-01',
   ]);
 });
 
@@ -238,27 +264,27 @@ test('the same request while its run goes on joins that run', async () => {
   const { pipeline } = await setUp();
   const run = await pipeline.runs.start(request());
   expect(await pipeline.runs.start(request())).toBe(run);
-  expect(await pipeline.runs.start(request({ to: '2025-01-11' }))).not.toBe(run);
+  expect(await pipeline.runs.start(request({ to: '2025-02-01' }))).not.toBe(run);
 });
 
 test('a queue that lost its jobs gets those of every run again that it held and that have no outcome', async () => {
   const { warehouse } = await setUp();
   const pipeline = Object.assign(await pipelineOf(warehouse, START, undefined, { lookMs: 5 }), { requestsPerToken: 1 });
-  const run = await pipeline.runs.start(request({ collections: ['heart_rate'], to: '2025-01-28' }));
+  const run = await pipeline.runs.start(request({ collections: ['heart_rate'], from: '2024-11-01', to: '2025-02-20' }));
   const [first, second] = take(pipeline);
   expect([first, second].map(window => describe(window!))).toEqual([
-    'ada heart_rate 2025-01-01 2025-01-08',
-    'ada heart_rate 2025-01-08 2025-01-15',
+    'ada heart_rate 2024-11-01 2024-11-29',
+    'ada heart_rate 2024-11-29 2024-12-27',
   ]);
   await settle(pipeline, run, first!, 'complete');
-  expect(take(pipeline).map(describe)).toEqual(['ada heart_rate 2025-01-15 2025-01-22']);
+  expect(take(pipeline).map(describe)).toEqual(['ada heart_rate 2024-12-27 2025-01-24']);
   pipeline.held.clear();
   await until('what is lost is enqueued again', () => pipeline.jobs.length === 2);
   const again = take(pipeline);
-  expect(again.map(describe)).toEqual(['ada heart_rate 2025-01-08 2025-01-15', 'ada heart_rate 2025-01-15 2025-01-22']);
+  expect(again.map(describe)).toEqual(['ada heart_rate 2024-11-29 2024-12-27', 'ada heart_rate 2024-12-27 2025-01-24']);
   for (const window of again) await settle(pipeline, run, window, 'complete');
   const [last] = take(pipeline);
-  expect(describe(last!)).toBe('ada heart_rate 2025-01-22 2025-01-29');
+  expect(describe(last!)).toBe('ada heart_rate 2025-01-24 2025-02-21');
   await settle(pipeline, run, last!, 'complete');
   expect(await run.done).toMatchObject({ state: 'complete', windows: { planned: 4, done: 4, failed: 0 } });
   pipeline.held.clear();
@@ -286,7 +312,7 @@ test('a stopped run goes on when the same is asked for within a day, and only wh
     { state: 'running', started_at: '2025-03-10 12:00:00', ended_at: null },
   ]);
   const left = take(pipeline);
-  expect(left.map(describe)).toEqual(['ada heart_rate 2025-01-01 2025-01-08', 'ada heart_rate 2025-01-08 2025-01-11']);
+  expect(left.map(describe)).toEqual(['ada heart_rate 2025-01-01 2025-01-29', 'ada heart_rate 2025-01-29 2025-02-01']);
   for (const window of left) await settle(pipeline, again, window, 'complete');
   expect(await again.done).toMatchObject({ run: run.id, state: 'complete', windows: { planned: 3, done: 3, failed: 0 } });
   expect(await rows(warehouse, 'SELECT count(*) AS n FROM sync.windows')).toEqual([{ n: 3 }]);
@@ -311,9 +337,9 @@ test('what failed before a run was stopped is read again when it goes on: comple
   expect(again.id).toBe(run.id);
   const left = take(pipeline);
   expect(left.map(describe).sort()).toEqual([
-    'ada heart_rate 2025-01-01 2025-01-08',
-    'ada heart_rate 2025-01-08 2025-01-11',
-    'ada sleep 2025-01-01 2025-01-11',
+    'ada heart_rate 2025-01-01 2025-01-29',
+    'ada heart_rate 2025-01-29 2025-02-01',
+    'ada sleep 2025-01-01 2025-02-01',
   ]);
   for (const window of left) await settle(pipeline, again, window, 'complete');
   expect(await again.done).toMatchObject({ state: 'complete', windows: { planned: 3, done: 3, failed: 0 }, failures: [] });
@@ -330,7 +356,7 @@ test('after a crash the run is taken up with the windows that are not in the led
   const taken = next.runs.find(run.id)!;
   expect(taken.progress.windows).toEqual({ planned: 4, done: 1, skipped: 0, failed: 0 });
   const left = take(next);
-  expect(left.map(describe)).toEqual(['ada heart_rate 2025-01-01 2025-01-08', 'ada heart_rate 2025-01-08 2025-01-11']);
+  expect(left.map(describe)).toEqual(['ada heart_rate 2025-01-01 2025-01-29', 'ada heart_rate 2025-01-29 2025-02-01']);
   expect(await next.runs.start(asked)).toBe(taken);
   for (const window of left) await settle(next, taken, window, 'complete');
   const [ring] = take(next);
@@ -398,14 +424,14 @@ test('a run that the ledger calls running and nobody works on is taken up while 
         userId: 'ada',
         collection: 'sleep',
         startAt: at('2025-01-01T00:00:00Z'),
-        endAt: at('2025-01-11T00:00:00Z'),
+        endAt: at('2025-02-01T00:00:00Z'),
       },
       { outcome: null },
     ),
   ]);
   await until('it is taken up', () => pipeline.jobs.length > 0);
   const [window] = take(pipeline);
-  expect(describe(window!)).toBe('ada sleep 2025-01-01 2025-01-11');
+  expect(describe(window!)).toBe('ada sleep 2025-01-01 2025-02-01');
   const run = pipeline.runs.find('left')!;
   await settle(pipeline, run, window!, 'complete');
   expect(await run.done).toMatchObject({ run: 'left', state: 'complete', windows: { planned: 1, done: 1 } });
@@ -472,7 +498,7 @@ test('two equal requests in one moment are one run, and only the first may end i
 test('an account has few windows in the queue, after a long wait for a limit one, and the next follows when one is settled', async () => {
   const { pipeline } = await setUp();
   Object.assign(pipeline, { requestsPerToken: 1 });
-  const run = await pipeline.runs.start(request({ collections: ['heart_rate'], from: '2025-01-01', to: '2025-02-28' }));
+  const run = await pipeline.runs.start(request({ collections: ['heart_rate'], from: '2024-09-01', to: '2025-02-28' }));
   const [first, second] = windowsOf(pipeline);
   expect(pipeline.jobs).toHaveLength(2);
   await settle(pipeline, run, first!, 'complete');
@@ -504,7 +530,7 @@ test('jobs are named by run, part and number, with three attempts', async () => 
         userId: 'ada',
         collection: 'sleep',
         startAt: 1_735_689_600_000_000,
-        endAt: 1_736_553_600_000_000,
+        endAt: 1_738_368_000_000_000,
       },
       opts: {
         attempts: 3,

@@ -11,7 +11,7 @@ const HEART_RATE = '/v2/usercollection/heartrate';
 const SLEEP = '/v2/usercollection/sleep';
 const LIMITED = { status: 429, headers: { 'retry-after': '50' }, json: { detail: 'too many' } };
 /** Fifteen windows of heart rate for each. */
-const SPRING = { from: '2024-03-01', to: '2024-06-13', collections: ['heart_rate'] };
+const SPRING = { from: '2023-04-21', to: '2024-06-13', collections: ['heart_rate'] };
 const SLOW = ['ada', 'ben', 'cleo'];
 
 /** A service that asks three accounts to wait, once they have been answered so often; they wait until they are woken. */

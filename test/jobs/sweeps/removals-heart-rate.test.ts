@@ -31,12 +31,12 @@ const answerOf = (rows: readonly Row[], { query }: Asked) => {
 async function setUp(): Promise<{ service: FaultService; house: House; serve(rows: readonly Row[]): void }> {
   const service = await startFaultService();
   onTestFinished(() => service.close());
-  const house = await openHouse(join(folder, `h${++folders}`), service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
+  const house = await openHouse(join(folder, `h${++folders}`), service.url, { now: () => Date.parse('2025-10-01T12:00:00Z') });
   await house.add([{ name: 'ada', token: 'token-of-ada' }]);
   return { service, house, serve: rows => service.on(PLAIN, asked => answerOf(rows, asked)) };
 }
 
-/** The first week of March is one window. */
+/** The first week of March lies in one window. */
 const read = (house: House, input: Partial<BackfillInput> = {}) =>
   house.backfill({ from: '2025-03-01', to: '2025-03-07', collections: ['heart_rate'], refresh: true, ...input });
 
@@ -90,6 +90,18 @@ test('more than ten and more than a fifth of the stored rows at once stay; fewer
   }
 });
 
+test('three days that are gone of 28 stay: they are more than a fifth of a week', async () => {
+  const { house, serve } = await setUp();
+  const days = { from: '2025-03-01', to: '2025-03-28' };
+  serve(rowsFrom(0, 28 * 288));
+  expect(await read(house, days)).toMatchObject({ state: 'complete', samples: 8064 });
+  serve([...rowsFrom(0, 8 * 288), ...rowsFrom(11 * 288, 17 * 288)]);
+  const reason =
+    '864 of 2016 stored rows are missing from two answers; nothing was removed: if they are gone, backfill --refresh --accept-deletions removes them';
+  expect(await read(house, days)).toMatchObject({ state: 'failed', removed: 0, failures: [{ kind: 'suspicious', message: reason }] });
+  expect(await stored(house)).toBe(8064);
+});
+
 test('rows whose source or rate is another one now are replaced, however many: nothing is missing', async () => {
   const { house, serve } = await setUp();
   serve(rowsFrom(0, 100));
@@ -117,16 +129,16 @@ test('what a suspicious answer brings of moments of which nothing is stored is s
 
 test('the brake counts all windows of a run: heart rate that is missing a little everywhere stays', async () => {
   const { house, serve } = await setUp();
-  // Ten rows in each of seven weeks.
-  const week = 7 * 288;
-  const all = Array.from({ length: 7 }, (_, i) => rowsFrom(i * week, 10)).flat();
+  // Ten rows in each of seven windows.
+  const window = 28 * 288;
+  const all = Array.from({ length: 7 }, (_, i) => rowsFrom(i * window, 10)).flat();
   serve(all);
-  const days = { from: '2025-03-01', to: '2025-04-18' };
+  const days = { from: '2025-03-01', to: '2025-09-12' };
   await read(house, days);
   expect(await stored(house)).toBe(70);
   serve(all.filter((_, i) => i % 10 === 0));
   const report = await read(house, days);
-  // Nine are missing from each week: those of one may leave, with those of another they would be more than ten.
+  // Nine are missing from each window: those of one may leave, with those of another they would be more than ten.
   expect(report).toMatchObject({ state: 'failed', removed: 9, failures: [{ kind: 'suspicious' }] });
   expect(await stored(house)).toBe(61);
   expect(

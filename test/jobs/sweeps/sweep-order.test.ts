@@ -45,7 +45,7 @@ test.each(stores)('the windows of a sweep go before those of a backfill that wai
     { concurrency: 1 },
   );
   const planned = backfill.progress.windows.planned + sweep.progress.windows.planned;
-  expect([backfill.progress.windows.planned, sweep.progress.windows.planned]).toEqual([34, 4]);
+  expect([backfill.progress.windows.planned, sweep.progress.windows.planned]).toEqual([12, 4]);
   await until('all have had their turn', () => order.length === planned);
-  expect(order).toEqual([...Array(4).fill('sweep'), ...Array(34).fill('backfill')]);
+  expect(order).toEqual([...Array(4).fill('sweep'), ...Array(12).fill('backfill')]);
 });
