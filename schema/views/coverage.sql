@@ -67,28 +67,29 @@ WITH
     WHERE (day IS NULL OR day BETWEEN first_day::DATE AND last_day::DATE)
       AND (accounts IS NULL OR (user_id BETWEEN list_min(accounts) AND list_max(accounts) AND list_contains(accounts, user_id)))
   ),
-  -- The collections that the service refuses an account that is active, since it was made so.
-  refusals AS (
+  -- Of each collection how its last reading ended, and when it last answered: the service may refuse it to an account that is active.
+  answers AS (
     SELECT user_id, collection, max(committed_at) AS refused_at, arg_max(outcome, committed_at) AS outcome,
-           arg_max(coalesce(reason, ''), committed_at) AS reason
+           arg_max(coalesce(reason, ''), committed_at) AS reason,
+           max(committed_at) FILTER (outcome = 'complete' AND requested_at IS NOT NULL) AS answered_at
     FROM sync.windows
     WHERE outcome <> 'stopped'
       AND (accounts IS NULL OR (user_id BETWEEN list_min(accounts) AND list_max(accounts) AND list_contains(accounts, user_id)))
     GROUP BY user_id, collection
   ),
   places AS (
-    SELECT a.user_id, c.collection, c.dated, a.state = 'removed' AS is_removed, a.state = 'active' AS is_active,
+    SELECT a.user_id, c.collection, c.dated, a.state = 'removed' AS is_removed, a.state = 'active' AS is_active, r.answered_at,
            CASE WHEN a.state = 'parked' OR (a.state = 'active' AND r.outcome = 'not_authorised' AND r.refused_at > a.since)
                 THEN 'not_authorised' ELSE 'not_asked' END AS unasked,
            CASE WHEN a.state <> 'active' THEN 'the account is ' || a.state || coalesce(': ' || a.reason, '')
                 WHEN r.outcome = 'not_authorised' AND r.refused_at > a.since THEN r.reason END AS unasked_reason
     FROM sync.accounts a CROSS JOIN sync.collections c
-    LEFT JOIN refusals r ON r.user_id = a.user_id AND r.collection = c.collection
+    LEFT JOIN answers r ON r.user_id = a.user_id AND r.collection = c.collection
     WHERE accounts IS NULL OR list_contains(accounts, a.user_id)
   ),
   cells AS (
     SELECT user_id, collection, unnest(CASE WHEN dated THEN range(first_n, last_n + 1) ELSE [NULL] END) AS n,
-           is_removed, is_active, unasked, unasked_reason
+           is_removed, is_active, answered_at, unasked, unasked_reason
     FROM places CROSS JOIN bounds
   ),
   facts AS (
@@ -99,7 +100,8 @@ WITH
            -- A reading that began before the day (UTC) was over does not tell that it is empty.
            k.outcome = 'complete' AND (c.n IS NULL OR epoch_us(k.read_at) >= (c.n + 1) * 86400000000) AS is_read,
            -- The service takes other requests of the collection since, or nobody knows: its account has got a new token or was resumed.
-           k.outcome = 'not_authorised' AND c.is_active AND c.unasked = 'not_asked' AS is_outdated
+           (k.outcome = 'not_authorised' AND c.is_active AND c.unasked = 'not_asked')
+             OR (k.outcome = 'not_offered' AND c.answered_at > k.settled_at) AS is_outdated
     FROM cells c
     LEFT JOIN known k ON k.user_id = c.user_id AND k.collection = c.collection AND k.n IS NOT DISTINCT FROM c.n
     LEFT JOIN uncounted u ON c.collection = 'heart_rate' AND u.user_id = c.user_id AND u.n = c.n
@@ -129,6 +131,7 @@ SELECT user_id, collection, CASE WHEN n IS NOT NULL THEN DATE '1970-01-01' + n::
             WHEN state = unasked AND unasked_reason IS NOT NULL THEN unasked_reason
             WHEN state = 'not_asked' AND outcome = 'complete' THEN 'last read before the day was over'
             WHEN state = 'not_asked' AND outcome = 'not_authorised' THEN 'was refused, and may be asked again'
+            WHEN state = 'not_asked' AND outcome = 'not_offered' THEN 'was not offered, and is now'
             WHEN state = 'not_asked' AND stopped = 1 THEN 'its run was stopped' END AS reason,
        documents, read_at, is_removed
 FROM judged;

@@ -76,6 +76,18 @@ test('a collection that says 404 twice, five seconds apart, is not offered, what
   expect(askedFor(faults, STRESS)).toBe(2);
 });
 
+test('what was not offered and is now is read by a repair, though other days alone have been asked for since', async () => {
+  const { house, faults } = await set({ [STRESS]: NOT_FOUND });
+  expect(await house.backfill(range)).toMatchObject({ state: 'complete' });
+  expect(await stateOf(house, 'daily_stress')).toEqual(new Set(['not_offered']));
+  faults.on(STRESS, () => undefined);
+  await house.backfill({ from: '2025-03-20', to: '2025-03-20', collections: ['daily_stress'] });
+  expect(await stateOf(house, 'daily_stress')).toEqual(new Set(['not_asked']));
+  const signal = new AbortController().signal;
+  expect(await house.operations.repair(range, { emit: () => {}, signal })).toMatchObject({ state: 'complete', failures: [] });
+  expect(await stateOf(house, 'daily_stress')).toEqual(new Set(['stored']));
+});
+
 test('where a collection is not offered, the documents that others name are read by their own trusted route only', async () => {
   const { house, faults } = await set({ [RINGS]: NOT_FOUND });
   faults.on(`${RINGS}/*`, HTML);

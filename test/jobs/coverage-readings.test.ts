@@ -66,6 +66,23 @@ test.each<[name: string, readings: Reading[], expected: string[]]>([
     ['03-05 to 03-07 not_offered: answered 404'],
   ],
   [
+    'a collection that is offered since: days that were not are to be read',
+    [
+      { days: ['2025-03-05', '2025-03-06'], outcome: 'not_offered', when: '2025-03-08T00:00:00Z', reason: 'answered 404' },
+      { days: ['2025-03-07', '2025-03-07'], outcome: 'complete', when: '2025-03-09T00:00:00Z' },
+    ],
+    ['03-05 to 03-06 not_asked: was not offered, and is now', '03-07 empty'],
+  ],
+  [
+    'a collection that was offered before, and whose next days lay in the future',
+    [
+      { days: ['2025-03-05', '2025-03-05'], outcome: 'complete', when: '2025-03-08T00:00:00Z' },
+      { days: ['2025-03-06', '2025-03-07'], outcome: 'not_offered', when: '2025-03-08T00:00:01Z', reason: 'answered 404' },
+      { days: ['2025-03-20', '2025-03-20'], outcome: 'complete' },
+    ],
+    ['03-05 empty', '03-06 to 03-07 not_offered: answered 404'],
+  ],
+  [
     'a collection that is refused: also the days that nobody asked for since',
     [{ days: ['2025-03-05', '2025-03-05'], outcome: 'not_authorised', when: '2025-03-09T00:00:00Z', reason: 'no scope' }],
     ['03-05 to 03-07 not_authorised: no scope'],
