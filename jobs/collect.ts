@@ -219,9 +219,9 @@ async function collectWindow(
   } finally {
     if (answered) await refuteRefusal(pipeline, window);
   }
-  if (result.outcome !== 'complete') share.giveBack();
+  if (result.outcome !== 'complete') share.keep(result.removed ?? 0);
   if (result.outcome === 'complete') await run.settle(window, 'complete', undefined, 'complete');
-  else await settle(pipeline, run, window, result.outcome, result.reason, result.outcome);
+  else await settle(pipeline, run, window, result.outcome, result.reason, result.outcome, undefined, result.removed);
 }
 
 async function settle(
@@ -232,9 +232,10 @@ async function settle(
   reason?: string,
   kind: string = outcome,
   detail?: string,
+  removed?: number,
 ): Promise<void> {
   await pipeline.runs.store(run, () =>
-    pipeline.warehouse.record([windowEntry(window, { outcome, reason, committedAt: pipeline.warehouse.moments.next() })]),
+    pipeline.warehouse.record([windowEntry(window, { outcome, reason, removed, committedAt: pipeline.warehouse.moments.next() })]),
   );
   await run.settle(window, outcome, reason, kind, detail);
 }

@@ -108,6 +108,9 @@ function collectDocuments(resource: Resource, { userId, startAt, endAt }: Window
   return collectPages(resource, userId, days, context);
 }
 
+const NOT_YET =
+  'not all that is gone was removed: of some only their absence tells, and an answer that was sent before they were stored is still under way; another reading removes them';
+
 /** @param days the window's own; undefined where documents belong to no day */
 async function collectPages(
   resource: Resource,
@@ -124,6 +127,7 @@ async function collectPages(
   };
   let outcome: 'complete' | 'suspicious' = 'complete';
   let reason: string | undefined;
+  let removedCount = 0;
   const foundAt = pipeline.warehouse.moments.next();
   const begunAt = pipeline.now() * 1000;
   const before = await readStoredIds(pipeline.warehouse, { resource, userId, days });
@@ -161,21 +165,29 @@ async function collectPages(
         return {
           removed: removed.map(({ id }) => id),
           absentFrom: verdict.absentFrom,
-          ledger: rejects =>
-            ledger({
+          ledger: (rejects, count) => {
+            removedCount = count;
+            if (verdict.absentFrom && count < removed.length) {
+              outcome = 'suspicious';
+              reason = NOT_YET;
+            }
+            const { requests, documents } = read;
+            return ledger({
               outcome,
+              ...(reason ? { reason } : {}),
               ...momentsOfRequest(read),
-              requests: read.requests,
-              documents: read.documents,
-              removed: removed.length,
+              requests,
+              documents,
+              removed: count,
               rejects,
-            }),
+            });
+          },
           days,
         };
       },
     });
     if (reason) pipeline.log.warn({ account: userId, collection: resource.name, reason }, 'stored documents are missing at the service');
-    return { outcome, ...(reason ? { reason } : {}), ...momentsOfRequest(read), requests, documents };
+    return { outcome, ...(reason ? { reason } : {}), ...momentsOfRequest(read), requests, documents, removed: removedCount };
   } finally {
     // Also of a range that was read in part: what is stored is no news to the next attempt.
     if (changes.length) await noteUnannounced(pipeline, { resource, userId, foundAt, changes, removed });
@@ -251,13 +263,13 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
     if (withdrawn) {
       context.onStored({ ...noCounts(), removed: withdrawn.removed }, 0);
       if (withdrawn.reading) context.goesOnIn(withdrawn.reading);
-      warehouse.moments.end(answer.requestedAt);
+      warehouse.moments.endRead(answer.requestedAt);
       answer = await readHeartRate(from, to, context);
       result.requests += answer.requests;
     }
     let doubt = await findDoubt({ userId, from, to, ...answer }, context);
     if (doubt !== undefined) {
-      warehouse.moments.end(answer.requestedAt);
+      warehouse.moments.endRead(answer.requestedAt);
       answer = await readHeartRate(from, to, context);
       result.requests += answer.requests;
       doubt = await findDoubt({ userId, from, to, ...answer }, context);
@@ -282,7 +294,7 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
     context.onStored(counts, 0);
     return result;
   } finally {
-    warehouse.moments.end(answer.requestedAt);
+    warehouse.moments.endRead(answer.requestedAt);
   }
 }
 
@@ -324,7 +336,7 @@ async function readHeartRate(
       if (!first.requestedAt) {
         first = momentsOfRequest(page);
         route = page.route;
-        warehouse.moments.hold(first.requestedAt);
+        warehouse.moments.holdRead(first.requestedAt);
       }
       requests++;
       onAnswer();
@@ -333,7 +345,7 @@ async function readHeartRate(
     }
     return { ...first, route, rows, requests };
   } catch (error) {
-    if (first.requestedAt) warehouse.moments.end(first.requestedAt);
+    if (first.requestedAt) warehouse.moments.endRead(first.requestedAt);
     if (error instanceof ServiceError && error.kind === 'too_large' && to - from > MICROS_PER_DAY) throw new TooLarge();
     throw error;
   }

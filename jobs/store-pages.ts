@@ -22,7 +22,7 @@ export interface PageReading {
     removed?: readonly string[];
     /** The days from which they are absent, where nothing else says that they are gone. */
     absentFrom?: DayRange | undefined;
-    ledger?: (rejects: Rejects) => readonly LedgerEntry[];
+    ledger?: (rejects: Rejects, removed: number) => readonly LedgerEntry[];
     /** The days that are settled now; undefined where documents belong to no day. */
     days?: DayRange | undefined;
   }>;
@@ -66,14 +66,14 @@ export async function storePages(
         ...(removed && isLast ? { removed, absentFrom } : {}),
         ...(ledger && isLast ? { completes: { since: read.requestedAt, days } } : {}),
       },
-      { lane, ...(ledger && isLast ? { ledger: counts => ledger(sum(rejects, counts)) } : {}) },
+      { lane, ...(ledger && isLast ? { ledger: counts => ledger(sum(rejects, counts), counts.removed) } : {}) },
     );
   };
   try {
     for await (const page of client.documents(resource, { token, ...range, lane, aside, signal })) {
       if (!read.requestedAt) {
         Object.assign(read, momentsOfRequest(page));
-        warehouse.moments.hold(page.requestedAt);
+        warehouse.moments.holdRead(page.requestedAt);
       }
       read.requests++;
       onAnswer?.();
@@ -88,7 +88,7 @@ export async function storePages(
       changes.push(...counts.changes);
       onStored?.(counts, count);
       if (end.removed?.length) {
-        const requestedAt = end.absentFrom ? warehouse.moments.oldestHeld() - 1 : read.requestedAt;
+        const requestedAt = end.absentFrom ? Math.min(read.requestedAt, warehouse.moments.oldestAnswer() - 1) : read.requestedAt;
         const removal = await store({ requestedAt, documents: [] }, end, true);
         changes.push(...removal.changes);
         onStored?.(removal, 0);
@@ -96,7 +96,7 @@ export async function storePages(
     }
     return { ...read, changes };
   } finally {
-    if (read.requestedAt) warehouse.moments.end(read.requestedAt);
+    if (read.requestedAt) warehouse.moments.endRead(read.requestedAt);
   }
 }
 

@@ -54,7 +54,7 @@ export function createRangeReads(
       for await (const page of client.documents(resource, { token, ...range, lane: 'live', aside })) {
         if (!read.requestedAt) {
           read.requestedAt = page.requestedAt;
-          warehouse.moments.hold(page.requestedAt);
+          warehouse.moments.holdRead(page.requestedAt);
         }
         const { requestedAt } = page;
         read.documents += page.documents.length;
@@ -72,7 +72,7 @@ export function createRangeReads(
       const left = [...absent.values()].flat();
       await Promise.all(left.map(({ event, resolve, reject }) => settleAbsent(event, read).then(resolve, reject)));
     } finally {
-      if (read.requestedAt) warehouse.moments.end(read.requestedAt);
+      if (read.requestedAt) warehouse.moments.endRead(read.requestedAt);
     }
   }
 

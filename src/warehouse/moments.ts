@@ -7,6 +7,8 @@ export class Moments {
   readonly #now: () => number;
   /** Moments of requests under way, and of answers not yet committed, with how many hold each. */
   readonly #held = new Map<number, number>();
+  /** The first moments of reads under way, whose own answers are stored: what they turn out to lack was missing then. */
+  readonly #reads = new Map<number, number>();
 
   /**
    * @param newestStored microseconds; the counter never goes below it
@@ -42,20 +44,42 @@ export class Moments {
 
   /** Keeps a moment under way until one more `end`. */
   hold(moment: number): void {
-    this.#held.set(moment, (this.#held.get(moment) ?? 0) + 1);
+    add(this.#held, moment, 1);
   }
 
   end(moment: number): void {
-    const holders = this.#held.get(moment) ?? 0;
-    if (holders > 1) this.#held.set(moment, holders - 1);
-    else this.#held.delete(moment);
+    add(this.#held, moment, -1);
+  }
+
+  /** Keeps the moment of a read, which may wait for hours between two answers, until one more `endRead`. */
+  holdRead(moment: number): void {
+    add(this.#reads, moment, 1);
+  }
+
+  endRead(moment: number): void {
+    add(this.#reads, moment, -1);
+  }
+
+  /** Nothing that was sent before this moment can still take effect. */
+  oldestHeld(): number {
+    return Math.min(this.oldestAnswer(), oldestOf(this.#reads));
   }
 
   /** No answer to a request sent before this moment can still arrive. */
-  oldestHeld(): number {
-    // Insertion order is the order of moments, but for a moment held again after its end.
-    let oldest = Number.POSITIVE_INFINITY;
-    for (const moment of this.#held.keys()) if (moment < oldest) oldest = moment;
-    return oldest;
+  oldestAnswer(): number {
+    return oldestOf(this.#held);
   }
+}
+
+function add(holders: Map<number, number>, moment: number, change: 1 | -1): void {
+  const count = (holders.get(moment) ?? 0) + change;
+  if (count > 0) holders.set(moment, count);
+  else holders.delete(moment);
+}
+
+function oldestOf(moments: Map<number, number>): number {
+  // Insertion order is the order of moments, but for a moment held again after its end.
+  let oldest = Number.POSITIVE_INFINITY;
+  for (const moment of moments.keys()) if (moment < oldest) oldest = moment;
+  return oldest;
 }

@@ -7,19 +7,33 @@ import { type House, openHouse } from '../../support/house.ts';
 import { type LiteralService, NOT_FOUND, startLiteralService } from '../../support/literal-service.ts';
 import { findBroken } from '../../support/table-hash.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
+import { until } from '../../support/until.ts';
 import { resourceNamed } from '../../support/warehouse.ts';
 
 const folder = tempFolder();
 let folders = 0;
 
 /** A house with one account at a service that has these collections and nothing else. */
-async function setUp(...paths: string[]): Promise<{ service: LiteralService; house: House; clock: { ms: number } }> {
+async function setUp(...paths: string[]): Promise<{
+  service: LiteralService;
+  house: House;
+  clock: { ms: number };
+  /** How often the client has waited; where it is held, until it is stopped. */
+  sleep: { held: boolean; count: number };
+}> {
   const service = await startLiteralService(...paths);
   onTestFinished(() => service.close());
   const clock = { ms: Date.parse('2025-06-01T12:00:00Z') };
-  const house = await openHouse(join(folder, `r${++folders}`), service.url, { now: () => clock.ms });
+  const sleep = { held: false, count: 0 };
+  const client = {
+    sleep: async (_: number, signal: AbortSignal) => {
+      sleep.count++;
+      if (sleep.held) await new Promise(resolve => signal.addEventListener('abort', resolve));
+    },
+  };
+  const house = await openHouse(join(folder, `r${++folders}`), service.url, { now: () => clock.ms, client });
   await house.add([{ name: 'ada', token: 'token-of-ada' }]);
-  return { service, house, clock };
+  return { service, house, clock, sleep };
 }
 
 const march = (number: number) => `2025-03-${String(number).padStart(2, '0')}`;
@@ -255,6 +269,51 @@ test('a document that another window’s earlier request brings under a new day 
     ['session-2', '2025-03-02'],
   ]);
   expect(await count(house, 'sync.tombstones')).toBe(0);
+});
+
+test('a read of another account that waits between two answers keeps nothing that is gone', async () => {
+  const { service, house, clock, sleep } = await setUp('session');
+  await house.add([{ name: 'ben', token: 'token-of-ben' }]);
+  let list = [session(1), session(2)];
+  service.on('/v2/usercollection/session', ({ token, query }) => {
+    if (token === 'token-of-ada') return { json: { data: list, next_token: null } };
+    if (!query.has('next_token')) return { json: { data: [session(3)], next_token: 'second' } };
+    return { status: 429, headers: { 'retry-after': '50' }, json: { detail: 'Too Many Requests' } };
+  });
+  const stop = new AbortController();
+  sleep.held = true;
+  const all = { from: '2025-03-01', to: '2025-03-31', collections: ['session'], users: ['ben'] };
+  const waiting = house.backfill(all, stop.signal).catch(() => undefined);
+  await until('ben waits for his second page', () => sleep.count > 0);
+  await read(house, 'session', { users: ['ada'] });
+  list = [session(2)];
+  await read(house, 'session', { users: ['ada'] });
+  clock.ms += 300_000;
+  expect(await read(house, 'session', { users: ['ada'] })).toMatchObject({ state: 'complete', removed: 1 });
+  expect((await house.read("SELECT id FROM session WHERE user_id = 'ada'")).flat()).toEqual(['session-2']);
+  stop.abort();
+  await waiting;
+});
+
+test('what an answer still under way keeps from being removed is not called removed: its window is suspicious until then', async () => {
+  const { service, house, clock } = await setUp('session');
+  const { warehouse } = house.owner;
+  const earlier = warehouse.moments.begin();
+  service.documents.set('session', [session(1), session(2)]);
+  await read(house, 'session');
+  service.documents.set('session', [session(2)]);
+  await read(house, 'session');
+  clock.ms += 300_000;
+  const message =
+    'not all that is gone was removed: of some only their absence tells, and an answer that was sent before they were stored is still under way; another reading removes them';
+  expect(await read(house, 'session')).toMatchObject({ state: 'failed', removed: 0, failures: [{ kind: 'suspicious', message }] });
+  const noted = 'SELECT outcome, removed, reason FROM sync.windows ORDER BY committed_at DESC LIMIT 1';
+  expect(await house.read(noted)).toEqual([['suspicious', 0, message]]);
+  expect(await count(house, 'session')).toBe(2);
+  warehouse.moments.end(earlier);
+  expect(await read(house, 'session')).toMatchObject({ state: 'complete', removed: 1 });
+  expect(await house.read(noted)).toEqual([['complete', 1, null]]);
+  expect((await house.read('SELECT id FROM session')).flat()).toEqual(['session-2']);
 });
 
 test('a document that lies under another day by the time of its removal stays', async () => {
