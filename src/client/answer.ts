@@ -2,7 +2,7 @@ import { parseJson } from '../json.ts';
 import { ServiceError, type ServiceErrorKind } from './error.ts';
 import type { RequestLane, Tier } from './gate.ts';
 import { findRefusal, type Refusal } from './refusal.ts';
-import { findHeader, findRetryAfterMs, parseRateLimitMs } from './retry-after.ts';
+import { findAgeS, findHeader, findRetryAfterMs, parseRateLimitMs } from './retry-after.ts';
 import type { Answer } from './transport.ts';
 
 /**
@@ -40,8 +40,16 @@ export interface Failure {
   tier?: Tier;
 }
 
+/** What is this old already when it comes says nothing of now: it would count as newer than what was stored since. */
+const OLDEST_S = 60;
+
 /** What an answer means: what was asked for, or a failure. */
 export function readAnswer<T>(question: Question<T>, answer: Answer, now: number): { value: T } | Failure {
+  const ageS = findAgeS(answer.headers);
+  if (ageS > OLDEST_S) {
+    const message = `answered ${answer.status} from a cache on the way, ${ageS} s old`;
+    return { error: new ServiceError('unavailable', question.route, message, { status: answer.status }), again: true };
+  }
   if (answer.status >= 200 && answer.status < 300) return readBody(question, answer);
   return readStatus(question, answer, now);
 }

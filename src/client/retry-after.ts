@@ -32,6 +32,12 @@ export function findDateMs(headers: Headers): number | undefined {
   return findHttpDate(findHeader(headers, 'date')?.trim() ?? '');
 }
 
+/** How long ago the service made an answer that a cache has kept, in seconds; 0 where nobody says. */
+export function findAgeS(headers: Headers): number {
+  const text = findHeader(headers, 'age')?.trim() ?? '';
+  return /^\d+$/.test(text) ? Number(text) : 0;
+}
+
 function findHttpDate(text: string): number | undefined {
   const moment = HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(moment) ? undefined : moment;

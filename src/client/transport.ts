@@ -98,7 +98,7 @@ export function createTransport(address: ServiceAddress, limits: TransportLimits
           {
             method,
             path: address.path + path,
-            headers: [...own, 'accept', 'application/json', 'accept-encoding', 'identity'],
+            headers: [...own, 'accept', 'application/json', 'accept-encoding', 'identity', 'cache-control', 'no-cache'],
             ...(body === undefined ? {} : { body }),
           },
           {

@@ -92,3 +92,29 @@ test('a 404 of something on the way does not tell that there is no personal info
   service.on('/v2/usercollection/personal_info', { status: 404, json: { detail: 'Not Found' } });
   expect(await client.personalInfo(TOKEN)).toBeUndefined();
 });
+
+test.each<[string, Answer]>([
+  ['a 200', page(['a'])],
+  ['a 200 without documents', {}],
+  ['a 404', { status: 404, json: { detail: 'Not Found' } }],
+  ['a 401', { status: 401, json: { detail: 'No.' } }],
+])('%s that was kept for more than a minute is a cache’s, and says nothing', async (_, answer) => {
+  const headers = { age: '61', date: 'Fri, 20 Jun 2025 12:00:00 GMT' };
+  const { client, noted } = await set({ [READINESS]: { ...answer, headers } }, { retries: 1 });
+  const error = await errorOf(readAll(client.documents(readiness, RANGE)));
+  expect(error).toMatchObject({ kind: 'unavailable' });
+  expect(error.message).toContain('from a cache on the way, 61 s old');
+  expect(client.requests).toBe(2);
+  expect(noted).toEqual([]);
+});
+
+test.each(['0', '60', '-61', 'old', ''])('an answer whose Age is %j is an answer', async age => {
+  const { client } = await set({ [READINESS]: { ...page(['a']), headers: { age } } });
+  expect(await readAll(client.documents(readiness, RANGE))).toEqual([{ id: 'a' }]);
+});
+
+test('who stands on the way is asked to keep no answer', async () => {
+  const { client, service } = await set({ [READINESS]: page(['a']) });
+  await readAll(client.documents(readiness, RANGE));
+  expect(service.asked[0]!.headers['cache-control']).toBe('no-cache');
+});

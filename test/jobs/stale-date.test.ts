@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Asked } from '../support/fault-service.ts';
+import type { Answer, Asked } from '../support/fault-service.ts';
 import { startFaultService } from '../support/fault-service.ts';
 import { openHouse } from '../support/house.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -71,4 +71,27 @@ test('one answer whose Date is 60 days ahead settles no day that has not come', 
   ours.ms = theirs.ms;
   await house.backfill(range);
   expect(await house.read('SELECT id FROM daily_stress')).toEqual([['b']]);
+});
+
+test('what a cache kept for two hours brings nothing back that is gone, and overwrites nothing', async () => {
+  const ours = { ms: NOON };
+  const stress = (id: string, day_summary: string) => ({ id, day: '2025-06-18', day_summary });
+  let answer: Answer = { headers: date(NOON), json: { data: [stress('a', 'normal'), stress('gone', 'normal')], next_token: null } };
+  const old = { ...answer, headers: { ...date(NOON), age: '7200' } };
+  const service = await startFaultService({
+    [STRESS]: () => answer,
+    [`${STRESS}/gone`]: { status: 404, json: { detail: 'Document not found.' } },
+  });
+  onTestFinished(() => service.close());
+  const house = await openHouse(join(folder, 'kept'), service.url, { now: () => ours.ms });
+  await house.add([{ name: 'ada', token: 't-ada' }]);
+  const range = { from: '2025-06-18', to: '2025-06-18', collections: ['daily_stress'], refresh: true };
+  await house.backfill(range);
+  ours.ms += 7_200_000;
+  answer = { headers: date(ours.ms), json: { data: [stress('a', 'stressful')], next_token: null } };
+  await house.backfill(range);
+  answer = old;
+  expect(await house.backfill(range)).toMatchObject({ state: 'failed', failures: [{ kind: 'unavailable' }] });
+  expect(await house.read('SELECT id, day_summary FROM daily_stress')).toEqual([['a', 'stressful']]);
+  expect((await house.read('SELECT id FROM sync.tombstones')).flat()).toEqual(['gone']);
 });
