@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError } from '../../errors.ts';
@@ -21,8 +22,9 @@ export interface SnapshotFacts {
 
 /** What a process that ends leaves to the next one, which compares only where it has changed something itself. */
 export interface Publication {
-  path: string;
-  /** Of the file. */
+  /** The file by the hash of its path, which may hold the name of a person. */
+  file: string;
+  /** Of what the file was when it was published. */
   stamp: string;
 }
 
@@ -53,7 +55,7 @@ export class SnapshotCopies {
 
   constructor(parts: CopiesParts) {
     this.#parts = parts;
-    if (parts.published?.stamp === stampOf(parts.published?.path ?? '')) this.#published = parts.published;
+    this.#published = parts.published;
   }
 
   /** The copy that holds all documents and samples that are committed; undefined where there is none. */
@@ -83,7 +85,7 @@ export class SnapshotCopies {
 
   refresh(path: string, mode: number, signal: AbortSignal): Promise<SnapshotFacts> {
     return this.#inTurn(path, mode, signal, async parts => {
-      const known = this.#published?.path === path ? this.#published : undefined;
+      const known = this.#published?.file === hashOf(path) ? this.#published : undefined;
       if (known && known.stamp !== stampOf(path)) throw new NeedsRebuild('somebody else has changed it');
       await this.#tracking(path, touched => refreshSnapshot(parts, known && touched));
       return { takenAt: parts.takenAt };
@@ -142,13 +144,15 @@ export class SnapshotCopies {
     };
     try {
       await work(everywhere);
-      this.#published = { path, stamp: stampOf(path) };
+      this.#published = { file: hashOf(path), stamp: stampOf(path) };
     } catch (error) {
       this.#touched.absorb(before);
       throw error;
     }
   }
 }
+
+const hashOf = (path: string) => createHash('sha256').update(path).digest('base64url');
 
 /** Another one after any change of a file by somebody else. */
 export function stampOf(path: string): string {
