@@ -5,7 +5,7 @@ import { rememberErased } from '../../../jobs/erase-ids.ts';
 import { warehouseId } from '../../../jobs/runs.ts';
 import { resources } from '../../../schema/index.ts';
 import { findDoor } from '../../control/find-door.ts';
-import { diskReserveBytes, ensureDiskReserve } from '../../disk.ts';
+import { diskReserveBytes, ensureDiskReserve, isDiskFull } from '../../disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../errors.ts';
 import { openMirrorTokens } from '../../mirror-tokens.ts';
 import { openSecrets, type Secrets } from '../../secrets.ts';
@@ -68,11 +68,14 @@ export async function finishErase(options: EraseOptions): Promise<void> {
   const { data } = options.settings;
   const door = await findDoor(data);
   if (door && door.pid !== process.pid) throw new TryLaterError(`an account is being erased from ${data}; try again in a moment`);
-  const report = await erase(options).catch((error: unknown) => {
+  const report = await erase(options, { goesOn: true }).catch((error: unknown) => {
     const exitCode = error instanceof RingneckError ? error.exitCode : 1;
-    throw new RingneckError(`the erasing of an account, which was interrupted, cannot be finished: ${messageOf(error)}`, exitCode, {
-      cause: error,
-    });
+    const left = isErasing(data) ? 'the next command tries again' : 'nobody was erased: ask for it again';
+    throw new RingneckError(
+      `the erasing of an account, which was interrupted, cannot be finished (${left}): ${messageOf(error)}`,
+      exitCode,
+      { cause: error },
+    );
   });
   // Whoever began it has no report: this command has it, before the note of it goes.
   for (const line of linesOf(report)) remark(line);
@@ -87,7 +90,8 @@ export async function finishErase(options: EraseOptions): Promise<void> {
   removeMarker(data);
 }
 
-async function erase(options: EraseOptions): Promise<EraseReport> {
+/** @param goesOn it was begun by somebody else, who has no other word of it: what passes does not take it back */
+async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<EraseReport> {
   const { settings, log } = options;
   const { data } = settings;
   const marker = readOurs(options);
@@ -95,6 +99,7 @@ async function erase(options: EraseOptions): Promise<EraseReport> {
   const secrets = openSecrets({ folder: data, key: settings.secretKey });
   const token = unlessKeyMissing(() => secrets.findOfAny(name));
   const { serviceUserIds, samePerson, id, removed } = await eraseRows(options, marker).catch(async (error: unknown) => {
+    if (goesOn && (error instanceof TryLaterError || isDiskFull(error))) throw error;
     // Where not even that can be done the note stays, and the next who opens the folder goes on.
     await takeBack(options, name).catch(() => undefined);
     throw error;

@@ -4,7 +4,8 @@ import type { Settings } from '../../config.ts';
 import { removeHalfDated } from '../snapshot/snapshots.ts';
 
 /** What a process that was killed, whose PID it says, has left of a file of ours that it was writing: nobody has ever read it. */
-const HALF_WRITTEN = /^(?:accounts\.secret|mirror-tokens\.json|erasing\.json|erasing-events\.json|sql_history)\.(\d+)\.new$/;
+const HALF_WRITTEN =
+  /^(?:accounts\.secret|mirror-tokens\.json|erasing\.json|erasing-events\.json|sql_history|warehouse\.duckdb\.published)\.(\d+)\.new$/;
 /** What a search that was killed had spilled. */
 const SPILLED = /\.duckdb\.(\d+)\.tmp$/;
 
