@@ -6,6 +6,7 @@ import type { Aside, RequestMoments } from '../src/client/client.ts';
 import { ServiceError } from '../src/client/error.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import { type Counts, type DocumentChange, noCounts } from '../src/warehouse/store-documents.ts';
+import { HeartRateAnswer } from '../src/warehouse/store-heart-rate.ts';
 import { quoteText } from '../src/warehouse/tables.ts';
 import type { RawHeartRate, Warehouse } from '../src/warehouse/warehouse.ts';
 import { hasTrustedRoute } from './events/document-fetches.ts';
@@ -325,9 +326,9 @@ async function readHeartRate(
   from: number,
   to: number,
   { pipeline: { client, warehouse }, token, signal, aside, onAnswer }: CollectContext,
-): Promise<RequestMoments & { route: string; rows: unknown[]; requests: number }> {
+): Promise<RequestMoments & { route: string; rows: HeartRateAnswer; requests: number }> {
   const iso = (micros: number) => new Date(micros / 1000).toISOString();
-  const rows: unknown[] = [];
+  const rows = new HeartRateAnswer();
   let first = UNASKED;
   let route = '';
   let requests = 0;
@@ -340,7 +341,7 @@ async function readHeartRate(
       }
       requests++;
       onAnswer();
-      for (const row of page.documents) rows.push(row);
+      rows.add(page.documents);
       if (rows.length > MOST_ROWS && to - from > MICROS_PER_DAY) throw new TooLarge();
     }
     return { ...first, route, rows, requests };

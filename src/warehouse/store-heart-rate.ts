@@ -1,4 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
+import { findFieldAbout } from '../../schema/fields.ts';
 import { heartRate } from '../../schema/heart-rate.ts';
 import { dayOfMicros, findInstant, MICROS_PER_DAY } from '../../schema/instant.ts';
 import { MomentAppender } from './append.ts';
@@ -35,48 +36,64 @@ const LONGEST_TEXT = 1024;
 const KNOWN = new Set(['timestamp', 'timestamp_unix', 'bpm', 'source']);
 
 /**
- * Reads heart-rate rows tolerantly (2.14). Identity is timestamp and source, the last of one answer wins. A row without a usable
- * timestamp, bpm or source is rejected.
+ * Reads the heart-rate rows of an answer tolerantly (2.14), page by page: as they came they take more memory. Identity is timestamp and
+ * source, the last of one answer wins. A row without a usable timestamp, bpm or source is rejected.
  */
-export function parseHeartRate(
-  raws: readonly unknown[],
-  documented: readonly string[],
-): { rows: HeartRateRow[]; rejected: RejectedDocument[] } {
-  const rows: HeartRateRow[] = [];
-  let isAscending = true;
-  const rejected = new Map<string, RejectedDocument>();
-  for (const raw of raws) {
-    const row = (typeof raw === 'object' && raw !== null ? raw : {}) as Record<string, unknown>;
-    const instant = typeof row.timestamp === 'string' ? findExactInstant(row.timestamp) : undefined;
-    const bpm = numberOf(row.bpm) as number;
-    const problem = !instant
-      ? 'timestamp is missing or no date-time with offset'
-      : !Number.isSafeInteger(bpm)
-        ? 'bpm is missing or no whole number'
-        : typeof row.source !== 'string' || !storable(row.source) || row.source.length > LONGEST_TEXT
-          ? 'source is missing or no text'
-          : undefined;
-    if (problem || !instant) {
-      const { key, text, reason } = keepText(raw, problem!);
-      const timestamp =
-        typeof row.timestamp === 'string' && storable(row.timestamp) && row.timestamp.length <= LONGEST_TEXT ? row.timestamp : '';
-      // Of one moment there may be several.
-      const id = timestamp && (rejected.get(timestamp)?.text ?? text) === text ? timestamp : key;
-      rejected.set(id, { id, reason, text, day: instant ? dayOfMicros(instant.micros) : null });
-      continue;
+export class HeartRateAnswer {
+  /** How many rows came. */
+  length = 0;
+  readonly #documented: readonly string[] = findFieldAbout(heartRate.row.shape.source)?.values ?? [];
+  readonly #rejected = new Map<string, RejectedDocument>();
+  #rows: HeartRateRow[] = [];
+  #isAscending = true;
+
+  add(raws: readonly unknown[]): void {
+    this.length += raws.length;
+    for (const raw of raws) {
+      const row = (typeof raw === 'object' && raw !== null ? raw : {}) as Record<string, unknown>;
+      const instant = typeof row.timestamp === 'string' ? findExactInstant(row.timestamp) : undefined;
+      const bpm = numberOf(row.bpm) as number;
+      const problem = !instant
+        ? 'timestamp is missing or no date-time with offset'
+        : !Number.isSafeInteger(bpm)
+          ? 'bpm is missing or no whole number'
+          : typeof row.source !== 'string' || !storable(row.source) || row.source.length > LONGEST_TEXT
+            ? 'source is missing or no text'
+            : undefined;
+      if (problem || !instant) {
+        const { key, text, reason } = keepText(raw, problem!);
+        const timestamp =
+          typeof row.timestamp === 'string' && storable(row.timestamp) && row.timestamp.length <= LONGEST_TEXT ? row.timestamp : '';
+        // Of one moment there may be several.
+        const id = timestamp && (this.#rejected.get(timestamp)?.text ?? text) === text ? timestamp : key;
+        this.#rejected.set(id, { id, reason, text, day: instant ? dayOfMicros(instant.micros) : null });
+        continue;
+      }
+      const { source } = row as { source: string };
+      const drift: Drift[] = [];
+      if (!this.#documented.includes(source)) observe(drift, driftAt(['source'], 'unknown value'));
+      if (row.timestamp_unix === undefined || row.timestamp_unix === null) observe(drift, driftAt(['timestamp_unix'], 'missing'));
+      else if (numberOf(row.timestamp_unix) !== Math.floor(instant.micros / 1000))
+        observe(drift, driftAt(['timestamp_unix'], 'disagreement'));
+      for (const key in row) if (!KNOWN.has(key)) observe(drift, driftAt([key], 'unknown field'));
+      const parsed = { micros: instant.micros, offset: instant.offset, bpm, source, drift: drift.length ? drift : undefined };
+      this.#isAscending &&= !this.#rows.length || compareRows(this.#rows.at(-1)!, parsed) < 0;
+      this.#rows.push(parsed);
     }
-    const { source } = row as { source: string };
-    const drift: Drift[] = [];
-    if (!documented.includes(source)) observe(drift, driftAt(['source'], 'unknown value'));
-    if (row.timestamp_unix === undefined || row.timestamp_unix === null) observe(drift, driftAt(['timestamp_unix'], 'missing'));
-    else if (numberOf(row.timestamp_unix) !== Math.floor(instant.micros / 1000))
-      observe(drift, driftAt(['timestamp_unix'], 'disagreement'));
-    for (const key in row) if (!KNOWN.has(key)) observe(drift, driftAt([key], 'unknown field'));
-    const parsed = { micros: instant.micros, offset: instant.offset, bpm, source, drift: drift.length ? drift : undefined };
-    isAscending &&= !rows.length || compareRows(rows.at(-1)!, parsed) < 0;
-    rows.push(parsed);
   }
-  return { rows: isAscending ? rows : lastOfEach(rows), rejected: [...rejected.values()] };
+
+  /** In the order of their moments and sources. */
+  get rows(): readonly HeartRateRow[] {
+    if (!this.#isAscending) {
+      this.#rows = lastOfEach(this.#rows);
+      this.#isAscending = true;
+    }
+    return this.#rows;
+  }
+
+  get rejected(): RejectedDocument[] {
+    return [...this.#rejected.values()];
+  }
 }
 
 function lastOfEach(rows: readonly HeartRateRow[]): HeartRateRow[] {

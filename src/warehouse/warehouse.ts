@@ -1,7 +1,5 @@
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { findFieldAbout } from '../../schema/fields.ts';
-import { heartRate } from '../../schema/heart-rate.ts';
 import type { Resource, WireDocument } from '../../schema/resource.ts';
 import { RingneckError } from '../errors.ts';
 import { ensureFolder } from '../files.ts';
@@ -23,7 +21,7 @@ import { SnapshotCopies, type SnapshotFacts } from './snapshot/copies.ts';
 import type { Contents } from './snapshot/manifest.ts';
 import { leavePublication, takePublication } from './snapshot/publication.ts';
 import type { Counts, DocumentPage } from './store-documents.ts';
-import { countByDay, countMissing, type Missing, parseHeartRate } from './store-heart-rate.ts';
+import { countByDay, countMissing, HeartRateAnswer, type Missing } from './store-heart-rate.ts';
 import { listTables } from './tables.ts';
 import { ensureViews } from './views.ts';
 import { type HeartRateSpan, type HeartRateWithdrawal, readSpans } from './withdraw-heart-rate.ts';
@@ -52,13 +50,13 @@ export interface WriteOptions {
   ledger?: Ledger;
 }
 
-/** All rows, as they came, of one account from `from` (included) to `to` (excluded), in microseconds. */
+/** All rows, read or as they came, of one account from `from` (included) to `to` (excluded), in microseconds. */
 export interface RawHeartRate {
   userId: string;
   from: number;
   to: number;
   requestedAt: number;
-  rows: readonly unknown[];
+  rows: HeartRateAnswer | readonly unknown[];
 }
 
 /** The warehouse: one file, one owner, one writer. */
@@ -213,7 +211,7 @@ export class Warehouse {
     this.moments.hold(range.requestedAt);
     try {
       await this.#writer.room(lane);
-      const { rows, rejected } = parseRows(range.rows);
+      const { rows, rejected } = answerOf(range.rows);
       const rowsByDay = countByDay(rows, range);
       const entries = ledger && ((counts: Counts) => ledger(rowsByDay, counts));
       return await this.#write({ heartRate: { ...range, rows, rejected }, ledger: entries, samples: rows.length }, lane);
@@ -224,9 +222,7 @@ export class Warehouse {
 
   /** How many stored rows of each week of a range an answer would take away, and how many there are. Changes nothing. */
   countMissingHeartRate(range: RawHeartRate): Promise<Missing[]> {
-    return this.#reader.use(connection =>
-      countMissing(connection, range.rows.length ? { ...range, rows: parseRows(range.rows).rows } : { ...range, rows: [] }),
-    );
+    return this.#reader.use(connection => countMissing(connection, { ...range, rows: answerOf(range.rows).rows }));
   }
 
   /** @throws what the next group of writes would be refused with: no room on the disk */
@@ -319,13 +315,11 @@ export class Warehouse {
 
 const NEVER = new AbortController().signal;
 
-/** Rows are looked at before they are stored, for what they lack. */
-const parsed = new WeakMap<readonly unknown[], ReturnType<typeof parseHeartRate>>();
-
-function parseRows(rows: readonly unknown[]): ReturnType<typeof parseHeartRate> {
-  const known = parsed.get(rows) ?? parseHeartRate(rows, findFieldAbout(heartRate.row.shape.source)?.values ?? []);
-  parsed.set(rows, known);
-  return known;
+function answerOf(rows: RawHeartRate['rows']): HeartRateAnswer {
+  if (rows instanceof HeartRateAnswer) return rows;
+  const answer = new HeartRateAnswer();
+  answer.add(rows);
+  return answer;
 }
 
 function missing(name: string): never {

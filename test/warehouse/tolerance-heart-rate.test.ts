@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { HeartRateAnswer } from '../../src/warehouse/store-heart-rate.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse } from '../support/warehouse.ts';
@@ -93,6 +94,27 @@ test('a rejected heart-rate row leaves when its range comes again without it', a
   await warehouse.storeHeartRate({ ...range, requestedAt: older, rows: [{ ...good, bpm: 'y' }] });
   expect(await rejected(warehouse)).toEqual([]);
   warehouse.moments.end(older);
+});
+
+test('of an answer of several pages the last row of a moment and source counts, whatever page it came with', async () => {
+  const row = (second: number, bpm: unknown) => ({
+    timestamp: `2025-01-15T00:00:0${second}+00:00`,
+    timestamp_unix: 1_736_899_200_000 + second * 1000,
+    bpm,
+    source: 'rest',
+  });
+  const rows = new HeartRateAnswer();
+  rows.add([row(1, 60), row(3, 61), row(5, 'x')]);
+  rows.add([row(4, 63), row(3, 62), row(2, 64), row(5, 'x')]);
+  expect(rows.length).toBe(7);
+  const counts = await warehouse.storeHeartRate({ ...WEEK, requestedAt: warehouse.moments.begin(), rows });
+  expect(counts).toMatchObject({ stored: 4, rejected: 1 });
+  expect(await warehouse.read(`SELECT second(ts), bpm FROM heart_rate ORDER BY ts`)).toEqual([
+    [1, 60],
+    [2, 64],
+    [3, 62],
+    [4, 63],
+  ]);
 });
 
 const WEEK = { userId: 'ann', from: 1_736_899_200_000_000, to: 1_737_504_000_000_000 };
