@@ -5,7 +5,7 @@ CREATE OR REPLACE MACRO sync.over_at(service_at, read_at) AS
 COMMENT ON MACRO sync.over_at IS 'Of a row of sync.windows the moment that tells which days were over when it was read: service_at, or the earlier of service_at and read_at where they are at most 31 days apart, or read_at where there is no service_at';
 
 -- What is known of each account, collection and day, from the ledger and the documents. For each day the reading that covers it and was
--- settled last decides, but what is stored is never called missing.
+-- settled last decides. What is stored is never called missing, unless only a part of it may be there: pages are stored as they come.
 CREATE OR REPLACE MACRO sync.coverage_between(first_day, last_day, accounts := NULL::VARCHAR[]) AS TABLE
 WITH
   -- Numbers of days since 1970: lists of them are cheaper than lists of dates.
@@ -43,11 +43,18 @@ WITH
   heart_counts AS (
     SELECT number, start_n, rows_by_day::VARCHAR::BIGINT[] AS counts FROM readings WHERE rows_by_day IS NOT NULL
   ),
+  -- Days that a range without an end may have brought in part: documents are asked for from two days before a window to two days behind it.
+  begun AS (
+    SELECT DISTINCT user_id, collection,
+           unnest(CASE WHEN start_n IS NULL THEN [NULL] ELSE range(greatest(start_n - 2, first_n), least(end_n + 2, last_n + 1)) END) AS n
+    FROM readings CROSS JOIN bounds
+    WHERE read_order IS NULL AND coalesce(settled_at IS NOT NULL OR open_since IS NOT NULL OR stopped = 1, false)
+  ),
   undated AS (
     SELECT number, rejected_undated FROM readings WHERE rejected_undated > 0
   ),
   known AS (
-    SELECT l.user_id, l.collection, l.n, l.settled_at, l.open_since, l.read_at, l.stopped, w.outcome, w.reason,
+    SELECT l.user_id, l.collection, l.n, l.settled_at, l.open_since, l.read_at, l.stopped, l.read IS NOT NULL AS is_whole, w.outcome, w.reason,
            CASE WHEN l.collection = 'heart_rate' AND l.read IS NOT NULL
                 THEN if(h.number IS NULL, -1, coalesce(h.counts[l.n - h.start_n + 1], 0)) END AS heart_rows,
            u.rejected_undated
@@ -96,6 +103,7 @@ WITH
     SELECT c.user_id, c.collection, c.n, c.is_removed, c.unasked, c.unasked_reason, k.outcome, k.reason, k.read_at, k.stopped,
            coalesce(nullif(k.heart_rows, -1), u.heart_rows, s.documents, 0) AS documents,
            coalesce(s.rejected, 0) AS rejected, k.rejected_undated IS NOT NULL AS is_unclear,
+           b.user_id IS NOT NULL AND k.is_whole IS DISTINCT FROM true AS is_partial,
            k.open_since IS NOT NULL AND (k.settled_at IS NULL OR k.open_since > k.settled_at) AS is_open,
            -- A reading that began before the day (UTC) was over does not tell that it is empty.
            k.outcome = 'complete' AND (c.n IS NULL OR epoch_us(k.read_at) >= (c.n + 1) * 86400000000) AS is_read,
@@ -104,13 +112,14 @@ WITH
              OR (k.outcome = 'not_offered' AND c.answered_at > k.settled_at) AS is_outdated
     FROM cells c
     LEFT JOIN known k ON k.user_id = c.user_id AND k.collection = c.collection AND k.n IS NOT DISTINCT FROM c.n
+    LEFT JOIN begun b ON b.user_id = c.user_id AND b.collection = c.collection AND b.n IS NOT DISTINCT FROM c.n
     LEFT JOIN uncounted u ON c.collection = 'heart_rate' AND u.user_id = c.user_id AND u.n = c.n
     LEFT JOIN stored s ON s.user_id = c.user_id AND s.collection = c.collection AND s.n IS NOT DISTINCT FROM c.n
   ),
   judged AS (
     SELECT user_id, collection, n, is_removed, unasked, unasked_reason, outcome, reason, read_at, stopped, documents, rejected, is_read, is_unclear,
            CASE WHEN outcome = 'suspicious' THEN if(is_open, 'pending', 'suspicious')
-                WHEN documents > 0 THEN 'stored'
+                WHEN documents > 0 AND NOT is_partial THEN 'stored'
                 WHEN rejected > 0 THEN 'failed'
                 WHEN is_read AND is_unclear THEN if(is_open, 'pending', 'failed')
                 WHEN is_read THEN 'empty'
@@ -132,7 +141,8 @@ SELECT user_id, collection, CASE WHEN n IS NOT NULL THEN DATE '1970-01-01' + n::
             WHEN state = 'not_asked' AND outcome = 'complete' THEN 'last read before the day was over'
             WHEN state = 'not_asked' AND outcome = 'not_authorised' THEN 'was refused, and may be asked again'
             WHEN state = 'not_asked' AND outcome = 'not_offered' THEN 'was not offered, and is now'
-            WHEN state = 'not_asked' AND stopped = 1 THEN 'its run was stopped' END AS reason,
+            WHEN state = 'not_asked' AND stopped = 1 THEN 'its run was stopped'
+            WHEN state = 'not_asked' AND documents > 0 THEN 'read beside other days only, and not to the end' END AS reason,
        documents, read_at, is_removed
 FROM judged;
 COMMENT ON MACRO TABLE sync.coverage_between IS 'sync.coverage of the days from first_day to last_day, both included, accounts that were removed too (is_removed): FROM sync.coverage_between(''2025-01-01'', ''2025-01-31''); of these accounts alone: accounts := [''ada'']';
@@ -153,7 +163,7 @@ COMMENT ON VIEW sync.coverage IS 'What is known of each account, collection and 
 COMMENT ON COLUMN sync.coverage.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN sync.coverage.collection IS 'The collection: a table of documents, or heart_rate';
 COMMENT ON COLUMN sync.coverage.day IS 'The day of the documents; for heart_rate the day in UTC; null where a collection has no dates';
-COMMENT ON COLUMN sync.coverage.state IS 'stored; empty (at the service: a complete reading that began after the day (UTC) was over brought nothing of it); not_offered (the collection answers 404); not_authorised (token, membership or permission); failed (read last without success, or what came could not be stored, and nothing is stored); suspicious (an answer that cannot be, over stored documents); pending (planned, not yet read); not_asked';
+COMMENT ON COLUMN sync.coverage.state IS 'stored; empty (at the service: a complete reading that began after the day (UTC) was over brought nothing of it); not_offered (the collection answers 404); not_authorised (token, membership or permission); failed (read last without success and never to its end, or what came could not be stored); suspicious (an answer that cannot be, over stored documents); pending (planned, not yet read); not_asked';
 COMMENT ON COLUMN sync.coverage.reason IS 'Why, where it is neither empty nor simply stored';
 COMMENT ON COLUMN sync.coverage.documents IS 'Stored documents of the day; for heart_rate the rows that came when it was last read [count]';
 COMMENT ON COLUMN sync.coverage.read_at IS 'When the request of the last complete reading of the day was sent, UTC, as sync.over_at tells it; null where it was never read by its range';

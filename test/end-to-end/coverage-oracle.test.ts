@@ -102,6 +102,9 @@ function judge(log: readonly Line[], days: readonly string[], person: string, co
   const stored = new Set<string>();
   const suspicious = new Set<string>();
   const spoilt = new Set<string>();
+  const whole = new Set<string>();
+  // Ranges that were not read to their end.
+  const broken = new Map<string, Line>();
   let reading: Line[] = [];
   for (const line of lines) {
     // The pages of several ranges may come mixed: those of one range are told by it.
@@ -117,16 +120,21 @@ function judge(log: readonly Line[], days: readonly string[], person: string, co
     for (const day of covered) {
       if (isEmptyOverRows) suspicious.add(day);
       else if (line.lastPage) suspicious.delete(day);
-      const whole = pages.some(({ undated }) => undated) ? 'failed' : 'empty';
-      const verdict = line.lastPage ? whole : line.status === 200 ? undefined : (VERDICTS[line.status] ?? 'failed');
+      const ended = pages.some(({ undated }) => undated) ? 'failed' : 'empty';
+      if (line.lastPage) whole.add(day);
+      const verdict = line.lastPage ? ended : line.status === 200 ? undefined : (VERDICTS[line.status] ?? 'failed');
       if (verdict) verdicts.set(day, verdict);
     }
+    if (line.lastPage) broken.delete(`${line.from} ${line.to}`);
+    else broken.set(`${line.from} ${line.to}`, line);
     for (const day of brought) stored.add(day);
     for (const day of line.spoilt) spoilt.add(day);
   }
   const otherwise = isShutOut ? 'not_authorised' : 'not_asked';
   const verdictOn = (day: string) => (spoilt.has(day) ? 'failed' : (verdicts.get(day) ?? otherwise));
-  return days.map(day => (suspicious.has(day) ? 'suspicious' : stored.has(day) ? 'stored' : verdictOn(day)));
+  // Of a day that came with a range of which the rest never did, a part may be missing.
+  const isPartial = (day: string) => !whole.has(day) && [...broken.values()].some(({ from, to }) => day >= from && day <= to);
+  return days.map(day => (suspicious.has(day) ? 'suspicious' : stored.has(day) && !isPartial(day) ? 'stored' : verdictOn(day)));
 }
 
 const VERDICTS: Record<number, string> = { 401: 'not_authorised', 403: 'not_authorised', 404: 'not_offered' };

@@ -1,29 +1,87 @@
 import { expect, test } from 'vitest';
+import { planRepair } from '../../jobs/coverage.ts';
+import { windowEntry } from '../../jobs/windows.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { rows } from '../support/warehouse.ts';
 import { RING } from '../support/wire.ts';
-import { account, at, warehouseWith } from './literal-pipeline.ts';
-import { days, march, note, store, stress, told } from './literal-readings.ts';
+import { account, at, pipelineOf, warehouseWith } from './literal-pipeline.ts';
+import { days, march, NOON, note, type Reading, store, stress, told } from './literal-readings.ts';
 
 const folder = tempFolder();
 
-test('what is stored is never called missing, and what is wrong about its last reading is told with it', async () => {
+test('what came of a day is stored once the whole day was read, or nobody has begun to read it; what is wrong is told with it', async () => {
   const warehouse = await warehouseWith(folder, [account('ada')]);
-  await store(warehouse, 'daily_stress', ['2025-03-01', '2025-03-02', '2025-03-03', '2025-03-04', '2025-03-05', '2025-03-09'].map(stress));
-  await note(warehouse, { days: ['2025-03-02', '2025-03-02'], outcome: 'complete', when: '2025-03-09T00:00:00Z' });
+  await store(warehouse, 'daily_stress', ['2025-02-28', '2025-03-02', '2025-03-03', '2025-03-06', '2025-03-09'].map(stress));
+  await note(warehouse, { days: ['2025-03-02', '2025-03-03'], outcome: 'complete', when: '2025-03-08T00:00:00Z' });
   await note(warehouse, { days: ['2025-03-03', '2025-03-03'], outcome: 'failed', when: '2025-03-09T00:00:00Z', reason: 'answered 500' });
-  await note(warehouse, { days: ['2025-03-04', '2025-03-04'], outcome: null, when: '2025-03-09T00:00:00Z' });
-  await note(warehouse, { days: ['2025-03-05', '2025-03-05'], outcome: 'suspicious', when: '2025-03-09T00:00:00Z', reason: 'gone' });
+  await note(warehouse, { days: ['2025-03-06', '2025-03-06'], outcome: 'suspicious', when: '2025-03-09T00:00:00Z', reason: 'gone' });
   await note(warehouse, { days: ['2025-03-09', '2025-03-09'], outcome: 'complete', when: '2025-03-09T20:00:00Z' });
-  expect(await told(warehouse, { from: '2025-03-01' })).toEqual([
+  expect(await told(warehouse, { from: '2025-02-28' })).toEqual([
     // The first came with an event.
-    '03-01 to 03-02 stored',
+    '02-28 stored',
+    '03-01 not_asked',
+    '03-02 stored',
     '03-03 stored: failed when last read: answered 500',
-    '03-04 stored',
-    '03-05 suspicious: gone',
-    '03-06 to 03-08 not_asked',
+    '03-04 to 03-05 not_asked',
+    '03-06 suspicious: gone',
+    '03-07 to 03-08 not_asked',
     '03-09 stored: last read before the day was over',
   ]);
+});
+
+const BESIDE = 'read beside other days only, and not to the end';
+const ASKED = { userId: 'ada', collection: 'daily_stress', from: '2025-03-04', to: '2025-03-07' };
+
+test.each<[name: string, reading: Pick<Reading, 'outcome' | 'when' | 'reason'>, expected: string[], repair: object[] | undefined]>([
+  [
+    'failed',
+    { outcome: 'failed', when: '2025-03-09T00:00:00Z', reason: 'answered 500' },
+    ['03-04 not_asked', '03-05 failed: answered 500', '03-06 not_asked', `03-07 not_asked: ${BESIDE}`],
+    [ASKED],
+  ],
+  [
+    'was stopped',
+    { outcome: 'stopped' },
+    ['03-04 not_asked', '03-05 not_asked: its run was stopped', '03-06 not_asked', `03-07 not_asked: ${BESIDE}`],
+    [ASKED],
+  ],
+  [
+    'was killed',
+    { outcome: null, when: '2025-03-09T00:00:00Z' },
+    ['03-04 not_asked', '03-05 pending', '03-06 not_asked', `03-07 not_asked: ${BESIDE}`],
+    [ASKED],
+  ],
+  [
+    'was refused',
+    { outcome: 'not_authorised', when: '2025-03-09T00:00:00Z', reason: 'no scope' },
+    ['03-04 to 03-07 not_authorised: no scope'],
+    undefined,
+  ],
+])(
+  'a day of which a part may have come before its reading %s is not stored, nor is a day beside it',
+  async (_, reading, expected, repair) => {
+    const warehouse = await warehouseWith(folder, [account('ada')]);
+    const pipeline = await pipelineOf(warehouse, NOON, ['daily_stress']);
+    await note(warehouse, { days: ['2025-03-02', '2025-03-03'], outcome: 'complete', when: '2025-03-08T00:00:00Z' });
+    await store(warehouse, 'daily_stress', ['2025-03-01', '2025-03-03', '2025-03-05', '2025-03-07', '2025-03-08'].map(stress));
+    await note(warehouse, { days: ['2025-03-05', '2025-03-05'], ...reading });
+    const all = { from: '2025-03-01', to: '2025-03-08' };
+    expect(await told(warehouse, all)).toEqual(['03-01 stored', '03-02 empty', '03-03 stored', ...expected, '03-08 stored']);
+    expect((await planRepair(pipeline, { collections: ['daily_stress'], ...all })).request?.spans).toEqual(repair);
+    await note(warehouse, { days: ['2025-03-04', '2025-03-07'], outcome: 'complete', when: '2025-03-09T12:00:00Z' });
+    const mended = ['03-04 empty', '03-05 stored', '03-06 empty', '03-07 to 03-08 stored'];
+    expect(await told(warehouse, all)).toEqual(['03-01 stored', '03-02 empty', '03-03 stored', ...mended]);
+  },
+);
+
+test('a plan of which no run has come has read nothing: what an event brought of its days is stored', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await store(warehouse, 'daily_stress', [stress('2025-03-05')]);
+  const window = { runId: 'killed', number: 0, userId: 'ada', collection: 'daily_stress' };
+  await warehouse.record([
+    windowEntry({ ...window, startAt: at('2025-03-05T00:00:00Z'), endAt: at('2025-03-06T00:00:00Z') }, { outcome: null }),
+  ]);
+  expect(await told(warehouse, days)).toEqual(['03-05 stored', '03-06 to 03-07 not_asked']);
 });
 
 test('a document that is gone leaves an empty day, one that could not be stored a failed one', async () => {
