@@ -9,6 +9,7 @@ import { type Counts, type DocumentChange, noCounts } from '../src/warehouse/sto
 import { HeartRateAnswer } from '../src/warehouse/store-heart-rate.ts';
 import { quoteText } from '../src/warehouse/tables.ts';
 import type { RawHeartRate, Warehouse } from '../src/warehouse/warehouse.ts';
+import { ensureAnswers } from './answered-range.ts';
 import { hasTrustedRoute } from './events/document-fetches.ts';
 import { withdrawGenerated } from './generated-heart-rate.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -307,11 +308,15 @@ function refuseGenerated(route: string, { pipeline: { client } }: CollectContext
 }
 
 /** Why an answer is not believed: it lacks too much of what is stored. */
-async function findDoubt(answer: RawHeartRate, { pipeline: { warehouse }, share }: CollectContext): Promise<string | undefined> {
+async function findDoubt(
+  answer: RawHeartRate & { rows: HeartRateAnswer },
+  { pipeline: { warehouse }, share }: CollectContext,
+): Promise<string | undefined> {
   const weeks = await warehouse.countMissingHeartRate(answer);
   const sum = (counts: number[]) => counts.reduce((total, count) => total + count, 0);
   const [missing, stored] = [sum(weeks.map(week => week.missing)), sum(weeks.map(week => week.stored))];
-  if (stored && !answer.rows.length) return `two empty answers over ${stored} stored rows; ${ACCEPT}`;
+  const isEmpty = !answer.rows.rows.some(({ micros }) => micros >= answer.from && micros < answer.to);
+  if (stored && isEmpty) return `two empty answers over ${stored} stored rows; ${ACCEPT}`;
   // Nothing else confirms that rows are gone: of a whole window, days could be missing before they were a fifth.
   const doubtful = [{ missing, stored }, ...weeks].find(counts => isTooMany(counts.missing, counts.stored));
   if (doubtful) return `${doubtful.missing} of ${doubtful.stored} stored rows are missing from two answers; ${ACCEPT}`;
@@ -344,6 +349,11 @@ async function readHeartRate(
       rows.add(page.documents);
       if (rows.length > MOST_ROWS && to - from > MICROS_PER_DAY) throw new TooLarge();
     }
+    ensureAnswers(
+      route,
+      rows.rows.map(({ micros }) => micros),
+      { startAt: from, endAt: to },
+    );
     return { ...first, route, rows, requests };
   } catch (error) {
     if (first.requestedAt) warehouse.moments.endRead(first.requestedAt);

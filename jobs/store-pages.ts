@@ -1,8 +1,8 @@
-import { findDayNumber, MICROS_PER_DAY } from '../schema/instant.ts';
 import type { Resource } from '../schema/resource.ts';
 import type { Aside, Page, RequestLane, RequestMoments } from '../src/client/client.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import type { Counts, DocumentChange } from '../src/warehouse/store-documents.ts';
+import { ensureAnswers, momentsOfDays, momentsOfDocuments } from './answered-range.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { DayRange, Rejects } from './windows.ts';
 
@@ -41,7 +41,7 @@ export interface CompleteRead extends RequestMoments {
  * Reads a collection to its end and stores each page before the next one is asked for. Documents that `finish` says are gone count
  * as absent at the moment of the first request, which is held until they are committed; where nothing but their absence says so, before any
  * answer that is still under way: it may bring them under another day.
- * @throws ServiceError; the pages that came before it are stored
+ * @throws ServiceError, also where all that came is of another range; the pages that came before it are stored
  */
 export async function storePages(
   resource: Resource,
@@ -50,6 +50,8 @@ export async function storePages(
   { pipeline: { client, warehouse }, token, signal, lane = 'bulk', aside, onAnswer, onStored, finish }: PageReading,
 ): Promise<CompleteRead & { changes: DocumentChange[] }> {
   const ids = new Set<string>();
+  const dayStarts = new Set<number>();
+  const moments = momentsOfDays(range);
   const rejects: Rejects = { rejected: 0, undated: 0 };
   const read = { ...UNASKED, requests: 0, documents: 0, ids };
   const changes: DocumentChange[] = [];
@@ -62,7 +64,7 @@ export async function storePages(
         resource,
         requestedAt: page.requestedAt,
         documents: page.documents.splice(0),
-        range: momentsOf(range),
+        range: moments,
         ...(removed && isLast ? { removed, absentFrom } : {}),
         ...(ledger && isLast ? { completes: { since: read.requestedAt, days } } : {}),
       },
@@ -82,6 +84,8 @@ export async function storePages(
       for (const document of page.documents) {
         if (hasId(document)) ids.add(document.id);
       }
+      for (const day of momentsOfDocuments(page.documents)) dayStarts.add(day);
+      if (page.nextToken === null) ensureAnswers(page.route, dayStarts, moments);
       const end = page.nextToken === null && finish ? await finish(read) : {};
       const counts = await store(page, end, !end.removed?.length);
       Object.assign(rejects, sum(rejects, counts));
@@ -110,11 +114,6 @@ export const momentsOfRequest = ({ requestedAt, readAt, serviceAt }: RequestMome
 });
 
 const sum = (a: Rejects, b: Rejects): Rejects => ({ rejected: a.rejected + b.rejected, undated: a.undated + b.undated });
-
-const momentsOf = ({ from, to }: { from?: string; to?: string }) =>
-  from === undefined || to === undefined
-    ? undefined
-    : { startAt: findDayNumber(from)! * MICROS_PER_DAY, endAt: (findDayNumber(to)! + 1) * MICROS_PER_DAY };
 
 const hasId = (document: unknown): document is { id: string } =>
   typeof document === 'object' && document !== null && 'id' in document && typeof document.id === 'string';

@@ -1,4 +1,5 @@
 import type { Aside } from '../../src/client/client.ts';
+import { ensureAnswers, momentsOfDays, momentsOfDocuments } from '../answered-range.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { DayRange } from '../windows.ts';
 import { type EventInWork, giveWay, type Step, storeAnswer } from './event-outcome.ts';
@@ -51,11 +52,14 @@ export function createRangeReads(
     // Once begun it goes on to its end: where few are answered at a time it would begin again for ever.
     const aside: Aside = wait => (read.requestedAt ? wait() : giveWay(wait));
     try {
+      const dayStarts = new Set<number>();
       for await (const page of client.documents(resource, { token, ...range, lane: 'live', aside })) {
         if (!read.requestedAt) {
           read.requestedAt = page.requestedAt;
           warehouse.moments.holdRead(page.requestedAt);
         }
+        for (const day of momentsOfDocuments(page.documents)) dayStarts.add(day);
+        if (page.nextToken === null) ensureAnswers(page.route, dayStarts, momentsOfDays(range));
         const { requestedAt } = page;
         read.documents += page.documents.length;
         const found: Promise<void>[] = [];

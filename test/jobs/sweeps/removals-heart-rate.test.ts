@@ -114,7 +114,7 @@ test('rows whose source or rate is another one now are replaced, however many: n
   ]);
 });
 
-test('what a suspicious answer brings of moments of which nothing is stored is stored; nothing else is touched', async () => {
+test('what a suspicious answer brings after all that is stored is stored; nothing else is touched', async () => {
   const { house, serve } = await setUp();
   serve(rowsFrom(0, 100));
   await read(house);
@@ -125,6 +125,27 @@ test('what a suspicious answer brings of moments of which nothing is stored is s
   serve(rowsFrom(0, 150));
   expect(await read(house)).toMatchObject({ state: 'complete', removed: 2 });
   expect(await stored(house)).toBe(150);
+});
+
+test('a suspicious answer of other moments among the stored ones stores no second series beside them', async () => {
+  const { house, serve } = await setUp();
+  serve(rowsFrom(10, 100));
+  await read(house);
+  // A minute later each, so that just the last of them comes after all that is stored.
+  serve(
+    rowsFrom(10, 100).map(({ timestamp_unix: ms, ...one }) => ({
+      ...one,
+      timestamp: new Date(ms + 60_000).toISOString(),
+      timestamp_unix: ms + 60_000,
+    })),
+  );
+  expect(await read(house)).toMatchObject({ state: 'failed', removed: 0, samples: 1, failures: [{ kind: 'suspicious' }] });
+  expect(await read(house)).toMatchObject({ state: 'failed', removed: 0, samples: 0 });
+  expect(await house.read('SELECT count(*), max(ts)::VARCHAR FROM heart_rate')).toEqual([[101, '2025-03-01 09:06:00']]);
+  // What comes before all of it is new too.
+  serve([row(3), row(50, 99)]);
+  expect(await read(house)).toMatchObject({ state: 'failed', removed: 0, samples: 1 });
+  expect(await house.read('SELECT count(*), min(ts)::VARCHAR, max(bpm) FROM heart_rate')).toEqual([[102, '2025-03-01 00:15:00', 60]]);
 });
 
 test('the brake counts all windows of a run: heart rate that is missing a little everywhere stays', async () => {
@@ -148,4 +169,26 @@ test('the brake counts all windows of a run: heart rate that is missing a little
     ['suspicious', 6, null],
   ]);
   expect(report.requests).toBe(13);
+});
+
+test('rows of another day than was asked for, as a cache sends them that ignores the query, empty no day and remove no row', async () => {
+  const { service, house, serve } = await setUp();
+  serve(rowsFrom(0, 9));
+  await read(house);
+  service.on(PLAIN, { json: { data: rowsFrom(20 * 288, 20), next_token: null } });
+  const message = `GET ${PLAIN}: answered another range than the one that was asked for`;
+  expect(await read(house)).toMatchObject({ state: 'failed', removed: 0, samples: 0, failures: [{ kind: 'malformed', message }] });
+  expect(await house.read('SELECT count(*), max(ts)::VARCHAR FROM heart_rate')).toEqual([[9, '2025-03-01 00:40:00']]);
+  expect(await lastWindow(house)).toEqual(['failed', message, null]);
+});
+
+test('an answer with rows of the hours after the range alone is an empty one: what is stored stays', async () => {
+  const { service, house, serve } = await setUp();
+  serve(rowsFrom(0, 9));
+  await read(house);
+  service.on(PLAIN, { json: { data: rowsFrom(7 * 288, 12), next_token: null } });
+  const reason =
+    'two empty answers over 9 stored rows; nothing was removed: if they are gone, backfill --refresh --accept-deletions removes them';
+  expect(await read(house)).toMatchObject({ state: 'failed', removed: 0, samples: 0, failures: [{ kind: 'suspicious', message: reason }] });
+  expect(await stored(house)).toBe(9);
 });

@@ -127,6 +127,28 @@ test('where there is no document route only a reading minutes later confirms', a
   expect(service.listAskedDocuments()).toEqual(['session/session-2', 'session/session-2', 'session/session-2']);
 });
 
+test('documents of other days than were asked for, as a cache sends them that ignores the query, remove nothing and empty no day', async () => {
+  const { service, house, clock } = await setUp('session');
+  service.documents.set('session', [session(1), session(2)]);
+  await read(house, 'session');
+  const elsewhere = { ...session(3), day: '2025-05-04' };
+  service.on('/v2/usercollection/session', { json: { data: [elsewhere], next_token: null } });
+  const message = 'GET /v2/usercollection/session: answered another range than the one that was asked for';
+  for (let reading = 0; reading < 2; reading++) {
+    clock.ms += 600_000;
+    expect(await read(house, 'session')).toMatchObject({ state: 'failed', removed: 0, failures: [{ kind: 'malformed', message }] });
+  }
+  expect(await house.read('SELECT id, day::VARCHAR FROM session ORDER BY id')).toEqual([
+    ['session-1', '2025-03-01'],
+    ['session-2', '2025-03-02'],
+  ]);
+  // Two days are asked for beside the range, and a document may lie one day beside these.
+  service.on('/v2/usercollection/session', {
+    json: { data: [{ ...elsewhere, day: '2025-05-03' }, session(1), session(2)], next_token: null },
+  });
+  expect(await read(house, 'session')).toMatchObject({ state: 'complete', removed: 0, documents: 3 });
+});
+
 test.each(['.', '..'])(
   'a document called %s, which no route can tell of, is gone after a second reading, and those beside it by their route',
   async id => {
