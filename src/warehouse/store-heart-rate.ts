@@ -26,7 +26,7 @@ export interface HeartRateRange {
   to: number;
   requestedAt: number;
   rows: readonly HeartRateRow[];
-  /** The answer is not trusted: it brings rows of moments of which nothing is stored, and touches nothing else. */
+  /** The answer is not trusted: it brings rows that lie before or after all that is stored of the range, and touches nothing else. */
   isSuspicious?: boolean | undefined;
 }
 
@@ -172,8 +172,11 @@ export async function storeHeartRate(
     const arrived = byMoment(within.filter(row => !newer.has(identity(row))));
 
     const leaving: number[] = [];
-    if (range.isSuspicious) for (const { micros } of all) arrived.delete(micros);
-    else
+    if (range.isSuspicious) {
+      // Among the stored rows it may be the same series again, of other moments.
+      const [first, last] = [all[0]!.micros, all.at(-1)!.micros];
+      for (const micros of arrived.keys()) if (micros >= first && micros <= last) arrived.delete(micros);
+    } else
       for (const [micros, rows] of stored) {
         const others = arrived.get(micros) ?? [];
         if (equal(rows, others)) {
