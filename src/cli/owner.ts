@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { collectionsOf } from '../../jobs/collections.ts';
+import { UNCLEAR } from '../../jobs/generated-heart-rate.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
 import { openRouteMemory } from '../../jobs/routes.ts';
 import { Runs, warehouseId } from '../../jobs/runs.ts';
@@ -112,6 +113,7 @@ export class Owner {
         log.fatal({ reason: messageOf(error) }, 'the warehouse failed');
         process.exit(1);
       },
+      onUnclearHeartRate: () => log.warn(UNCLEAR),
     });
     // Begun by another process while this one waited for the file.
     if (isErasing(settings.data)) {

@@ -11,6 +11,7 @@ import { declarationsHash, learn } from './learn.ts';
 import type { LedgerEntry } from './literals.ts';
 import { type Mapping, mapResource } from './mapping.ts';
 import { Moments } from './moments.ts';
+import { nameRoutes } from './name-routes.ts';
 import { readNewest } from './newest.ts';
 import { storable, type Value } from './parse-document.ts';
 import { type ParsedDocuments, parseDocuments } from './parse-documents.ts';
@@ -41,6 +42,8 @@ export interface WarehouseOptions {
   beforeGroup?: () => void;
   /** Called once when DuckDB can serve no further statement in this process. */
   onFatal?: (error: Error) => void;
+  /** Called once for a file in which generated heart rate may lie beside what is real. */
+  onUnclearHeartRate?: () => void;
 }
 
 export interface WriteOptions {
@@ -98,7 +101,7 @@ export class Warehouse {
    * @throws RingneckError when tables of ours differ from their declarations, or a newer program made the file
    */
   static async open(options: WarehouseOptions): Promise<Warehouse> {
-    const { path, resources, now, beforeGroup, onFatal, ...limits } = options;
+    const { path, resources, now, beforeGroup, onFatal, onUnclearHeartRate, ...limits } = options;
     ensureFolder(dirname(path));
     const mappings = resources.map(mapResource);
     const published = takePublication(path);
@@ -111,6 +114,7 @@ export class Warehouse {
       const newest = await readNewest(connection, mappings);
       const moments = new Moments(newest.moment, now);
       await dateReadings(connection, moments.wall());
+      if (await nameRoutes(connection, moments.wall())) onUnclearHeartRate?.();
       const columnsOf = (table: string) => columns.get(table) ?? missing(table);
       writer = new Writer({
         connection,
@@ -201,7 +205,7 @@ export class Warehouse {
   /**
    * Replaces the heart-rate rows of an account from `from` (included) to `to` (excluded), microseconds, by all that the service has.
    * @param range.requestedAt when the first of its requests was sent
-   * @param range.isSuspicious adds rows of moments of which nothing is stored, and touches nothing else
+   * @param range.isSuspicious adds rows that lie before or after all that is stored, and touches nothing else
    * @param options.ledger makes what is committed with the rows, of how many came of each UTC day and of what storing them did
    */
   async storeHeartRate(

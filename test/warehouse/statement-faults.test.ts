@@ -252,6 +252,7 @@ test('the nth call fails while a file is opened for the first time, for every se
       ['declarations'],
       ['format'],
       ['readings_dated_at'],
+      ['routes_named_at'],
       ['views'],
     ]);
     expect(await warehouse.read(`SELECT count(*) FROM duckdb_views() WHERE NOT internal AND view_name = 'daily'`)).toEqual([[1]]);
