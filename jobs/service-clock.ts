@@ -1,4 +1,4 @@
-import { createServiceClock, type ServiceClock } from '../src/client/service-clock.ts';
+import { createServiceClock, isOneTime, type ServiceClock } from '../src/client/service-clock.ts';
 import type { Warehouse } from '../src/warehouse/warehouse.ts';
 import { listAccounts } from './accounts.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -35,8 +35,9 @@ export async function openServiceClock(
   const last = row && (JSON.parse(row[0] as string) as Written);
   let written = last?.service === service ? last.aheadMs : undefined;
   let writtenMs = Number.NEGATIVE_INFINITY;
-  const clock = createServiceClock(now, written, () => {
-    if (Math.abs(now() - writtenMs) >= WRITE_EVERY_MS) void save();
+  const clock = createServiceClock(now, written, aheadMs => {
+    const isOther = written === undefined || !isOneTime(aheadMs - written);
+    if (isOther || Math.abs(now() - writtenMs) >= WRITE_EVERY_MS) void save();
   });
   async function save(): Promise<void> {
     const { aheadMs } = clock;
@@ -50,8 +51,8 @@ export async function openServiceClock(
 }
 
 /**
- * The service's clock, asked with one request of an account where its time is not known, or no longer. A service that does not answer
- * leaves it at what is known.
+ * The service's clock, asked with a request of an account where its time is not known, or no longer, and with a second one where it is of
+ * another time. A service that does not answer leaves it at what is known.
  */
 export async function askServiceClock({
   serviceClock,
@@ -76,12 +77,14 @@ export async function askServiceClock({
     for (const { userId, state } of await listAccounts(warehouse)) {
       const token = state === 'active' ? tokens.find(userId) : undefined;
       if (!token) continue;
-      try {
-        await client.probe(token, signal);
-        return;
-      } catch (error) {
-        // A refusal shows the clock too. What is in the way of one request is in the way of the next, and whoever asks next says so.
-        if (!isRefusal(error) || !serviceClock.isStale()) return;
+      for (const _ of ['first', 'second']) {
+        try {
+          await client.probe(token, signal);
+        } catch (error) {
+          // A refusal shows the clock too. What is in the way of one request is in the way of the next, and whoever asks next says so.
+          if (!isRefusal(error)) return;
+        }
+        if (!serviceClock.isStale()) return;
       }
     }
   }

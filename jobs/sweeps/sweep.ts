@@ -1,4 +1,5 @@
-import { addDays, dayOfMicros } from '../../schema/instant.ts';
+import { addDays, dayOfMicros, findDayNumber } from '../../schema/instant.ts';
+import { isOneTime } from '../../src/client/service-clock.ts';
 import { messageOf, TryLaterError } from '../../src/errors.ts';
 import { TooLate, withinTime } from '../../src/within-time.ts';
 import { listAccounts, shownAccount } from '../accounts.ts';
@@ -42,17 +43,20 @@ const REACH_DAYS = 30;
  * the service's clock runs fast.
  */
 async function findReach(
-  { warehouse, collections, serviceClock }: Pick<Pipeline, 'warehouse' | 'collections' | 'serviceClock'>,
+  { warehouse, collections, serviceClock, now }: Pick<Pipeline, 'warehouse' | 'collections' | 'serviceClock' | 'now'>,
   { from, to }: DayRange,
   { users = [], collections: chosen = collections.map(({ name }) => name) }: Pick<SweepRange, 'users' | 'collections'>,
 ): Promise<string> {
   const rows = await warehouse.read(`SELECT request::VARCHAR, started_at FROM sync.runs WHERE state <> 'stopped'`);
   const earliest = addDays(from, -REACH_DAYS);
+  const isFarBehind = serviceClock.now() < now() && !isOneTime(serviceClock.aheadMs ?? 0);
   const last = rows
     .map(([text, startedAt]) => {
       const run = JSON.parse(text as string) as Partial<RunRequest>;
-      return { ...run, to: run.to && overBy(run.to, startedAt as number) };
+      return { ...run, startedAt: startedAt as number, to: run.to && overBy(run.to, startedAt as number) };
     })
+    // Of a service whose clock was far behind ours then, and is not now: its calendar tells nothing of this one.
+    .filter(({ kind, to: reached, startedAt }) => kind === 'backfill' || !reached || isFarBehind || !wasFarBehind(reached, startedAt))
     .filter(run => !run.spans && chosen.every(name => run.collections?.includes(name)) && users.every(user => run.users?.includes(user)))
     // A backfill that ends far back was meant to; what ends beyond the calendar is of another clock.
     .flatMap(({ kind, to: reached }) => (reached && reached <= to && (kind !== 'backfill' || reached >= earliest) ? [reached] : []))
@@ -64,6 +68,12 @@ async function findReach(
   const behind = numberOf(later) - numberOf(serviceClock.now());
   const open = addDays(last, -2 - behind);
   return open < from ? open : from;
+}
+
+/** Whether a run's tomorrow was of a time far before ours. */
+function wasFarBehind(to: string, startedAt: number): boolean {
+  const behindMs = startedAt / 1000 - (findDayNumber(to)! - 1) * 86_400_000;
+  return behindMs > 0 && !isOneTime(behindMs);
 }
 
 const numberOf = (ms: number) => Math.floor(ms / 86_400_000);

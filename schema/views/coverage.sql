@@ -149,8 +149,12 @@ COMMENT ON MACRO TABLE sync.coverage_between IS 'sync.coverage of the days from 
 
 CREATE OR REPLACE VIEW sync.coverage AS
 WITH
-  -- How far the service's clock was ahead of ours when it was last asked.
-  service_clock AS (SELECT coalesce(arg_max(epoch_us(service_at) - epoch_us(read_at), requested_at), 0) AS ahead FROM sync.windows),
+  -- How far the service's clock was ahead of ours when it was last asked: one answer that is of another time than the two before it is a mistake.
+  service_clock AS (
+    SELECT coalesce(if(abs(last[1] - last[2]) > 31 * 86400000000 AND abs(last[2] - last[3]) <= 31 * 86400000000, last[2], last[1]), 0) AS ahead
+    FROM (SELECT arg_max(epoch_us(service_at) - epoch_us(read_at), requested_at, 3) FILTER (service_at IS NOT NULL AND requested_at IS NOT NULL) AS last
+          FROM sync.windows)
+  ),
   service_days AS (SELECT sync.over_at(make_timestamp(epoch_us(now()) + ahead), make_timestamp(epoch_us(now())))::DATE - 1 AS yesterday FROM service_clock)
 SELECT user_id, collection, day, state, reason, documents, read_at
 FROM sync.coverage_between(

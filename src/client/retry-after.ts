@@ -27,9 +27,13 @@ export function findRetryAfterMs(headers: Headers, now: number): number | undefi
   return wait < 0 ? undefined : Math.min(wait, LONGEST_MS);
 }
 
+/** Nobody wore a ring before: the clock of a machine that was never set. */
+const EARLIEST_MS = Date.UTC(2014, 0, 1);
+
 /** The service's own clock as an answer shows it, in milliseconds and cut to whole seconds; undefined where it shows none. */
 export function findDateMs(headers: Headers): number | undefined {
-  return findHttpDate(findHeader(headers, 'date')?.trim() ?? '');
+  const moment = findHttpDate(findHeader(headers, 'date')?.trim() ?? '');
+  return moment === undefined || moment < EARLIEST_MS ? undefined : moment;
 }
 
 /** How long ago the service made an answer that a cache has kept, in seconds; 0 where nobody says. */

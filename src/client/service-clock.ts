@@ -18,9 +18,12 @@ export interface ServiceClock {
   now(): number;
   /** How far it is ahead of ours, in milliseconds; undefined where no answer has told. */
   readonly aheadMs: number | undefined;
-  /** Whether to ask before relying on it: nothing was asked yet, or the last answer is too old for a clock that is not ours. */
+  /** Whether to ask before relying on it: nothing was asked yet, one answer is doubted, or the last is too old for a clock that is not ours. */
   isStale(): boolean;
-  /** An answer shows this date, or none; it was made at some moment between these of ours. All in milliseconds. */
+  /**
+   * An answer shows this date, or none; it was made at some moment between these of ours. All in milliseconds. A date of another time is
+   * believed when a second answer agrees, some seconds later where anything was known; after an answer without one it is given up for ours.
+   */
   note(dateMs: number | undefined, between: { sentMs: number; receivedMs: number }): void;
 }
 
@@ -31,29 +34,47 @@ export interface ServiceClock {
  */
 export function createServiceClock(now: () => number, known?: number, onLearned: (aheadMs: number) => void = () => {}): ServiceClock {
   let aheadMs = known;
+  /** What a single answer showed, of another time than what is known. */
+  let doubted: { aheadMs: number; receivedMs: number } | undefined;
+  const learn = (ms: number) => {
+    doubted = undefined;
+    if (ms === aheadMs) return;
+    aheadMs = ms;
+    onLearned(ms);
+  };
   let isHeard = false;
   let lastSentMs = Number.NEGATIVE_INFINITY;
   let lastReceivedMs = Number.NEGATIVE_INFINITY;
+
+  function isSecond(nextMs: number, sentMs: number, receivedMs: number): boolean {
+    const agrees = doubted !== undefined && isOneTime(nextMs - doubted.aheadMs);
+    if (!agrees) doubted = { aheadMs: nextMs, receivedMs };
+    return agrees && (aheadMs === undefined || sentMs - doubted!.receivedMs >= BELIEVED_MS);
+  }
+
   return {
     now: () => now() + (aheadMs ?? 0),
     get aheadMs() {
       return aheadMs;
     },
-    isStale: () => !isHeard || (Math.abs(aheadMs ?? 0) > SAME_MS && Math.abs(now() - lastReceivedMs) > BELIEVED_MS),
+    isStale: () =>
+      !isHeard || doubted !== undefined || (Math.abs(aheadMs ?? 0) > SAME_MS && Math.abs(now() - lastReceivedMs) > BELIEVED_MS),
     note(dateMs, { sentMs, receivedMs }) {
       // Answers overtake each other; a clock of ours that was set back begins anew.
       if (dateMs !== undefined && sentMs < lastSentMs && receivedMs >= lastSentMs) return;
       isHeard = true;
-      if (dateMs === undefined) return;
+      if (dateMs === undefined) {
+        doubted = undefined;
+        if (!isOneTime(aheadMs ?? 0)) learn(0);
+        return;
+      }
       lastSentMs = sentMs;
       lastReceivedMs = receivedMs;
       const before = aheadMs ?? 0;
       // The date is cut to whole seconds. What fits stays as it was, or every answer would move it a little.
       const least = dateMs - receivedMs;
       const next = before >= least && before <= dateMs + 1_000 - sentMs ? before : least;
-      if (next === aheadMs) return;
-      aheadMs = next;
-      onLearned(next);
+      if (isOneTime(next - before) || isSecond(next, sentMs, receivedMs)) learn(next);
     },
   };
 }

@@ -35,6 +35,7 @@ test('a service whose date agrees with our clock, as far as whole seconds tell, 
 test('a service that stands in another year: its time goes on with ours, and is asked again before it is relied on', () => {
   const { ours, clock, answer } = setUp();
   answer(NOON, SPRING);
+  answer(NOON, SPRING);
   expect([clock.now(), clock.isStale()]).toEqual([SPRING, false]);
   ours.ms += 3_600_000;
   expect([clock.now(), clock.isStale()]).toEqual([SPRING + 3_600_000, true]);
@@ -61,9 +62,43 @@ test('a service that runs at 600 times: its latest answer tells, and after some 
 test('an answer that was overtaken changes nothing; a service that shows no date leaves ours', () => {
   const { clock, answer } = setUp();
   answer(NOON, SPRING);
+  answer(NOON, SPRING);
   answer(NOON + 500, SPRING - 86_400_000, 1_000);
   expect(clock.aheadMs).toBe(SPRING - NOON);
   const silent = setUp();
   silent.answer(NOON, undefined);
   expect([silent.clock.now(), silent.clock.aheadMs, silent.clock.isStale()]).toEqual([NOON, undefined, false]);
+});
+
+test('a date of another time counts once a second answer agrees: a single one is a mistake', () => {
+  const { clock, learned, answer } = setUp();
+  answer(NOON, SPRING);
+  expect([clock.aheadMs, clock.isStale(), learned]).toEqual([undefined, true, []]);
+  answer(NOON + 1_000, NOON + 1_000);
+  expect([clock.aheadMs, clock.isStale()]).toEqual([0, false]);
+  answer(NOON + 2_000, SPRING);
+  answer(NOON + 20_000, NOON + 20_000);
+  answer(NOON + 40_000, SPRING);
+  expect([clock.aheadMs, clock.isStale(), learned]).toEqual([0, true, [0]]);
+});
+
+test('where a clock is known the second answer comes some seconds later', () => {
+  const { clock, answer } = setUp();
+  answer(NOON, NOON);
+  answer(NOON + 1_000, SPRING);
+  answer(NOON + 5_999, SPRING + 4_999);
+  expect(clock.aheadMs).toBe(0);
+  answer(NOON + 6_000, SPRING + 5_000);
+  expect(clock.now()).toBe(SPRING + 5_000);
+});
+
+test('a clock of another time is given up for ours after an answer without a date, one of our time is kept', () => {
+  const { clock, learned, answer } = setUp();
+  answer(NOON, SPRING);
+  answer(NOON + 1_000, SPRING + 1_000);
+  answer(NOON + 2_000, undefined);
+  expect([clock.now(), learned]).toEqual([NOON + 2_000, [SPRING - NOON, 0]]);
+  answer(NOON + 3_000, NOON + 10 * 86_400_000);
+  answer(NOON + 4_000, undefined);
+  expect(clock.aheadMs).toBe(10 * 86_400_000 - 3_000);
 });

@@ -106,3 +106,56 @@ test('a repair reads what is missing up to yesterday by the clock that is furthe
     expect(request!.spans!.at(-1)!.to).toBe(days < 0 ? '2025-06-19' : '2025-06-29');
   }
 });
+
+/** A house on 2025-06-20 whose service shows this date, or none. */
+async function openDated(name: string, shown: { ms: number | undefined }) {
+  const ours = { ms: NOON };
+  const service = await startFaultService({
+    '/v2/usercollection/*': () => (shown.ms === undefined ? {} : { headers: { date: new Date(shown.ms).toUTCString() } }),
+  });
+  onTestFinished(() => service.close());
+  const house = await openHouse(join(folder, name), service.url, { now: () => ours.ms });
+  await house.add([{ name: 'ada', token: 't-ada' }]);
+  return { ours, house };
+}
+
+test('a service that says 1970 shows no date: the last days are ours, and so are those of the next sweep', async () => {
+  const shown = { ms: 0 };
+  const { ours, house } = await openDated('never-set', shown);
+  expect(await house.operations.backfill(last, context)).toMatchObject({ from: '2025-06-19', to: '2025-06-21' });
+  expect(await sweep(house)).toMatchObject({ from: '2025-06-19', to: '2025-06-21' });
+  ours.ms += 3_600_000;
+  shown.ms = ours.ms;
+  expect(await sweep(house)).toMatchObject({ from: '2025-06-19', to: '2025-06-21' });
+  expect(await house.read('SELECT min(day)::VARCHAR FROM sync.coverage')).toEqual([['2025-06-19']]);
+});
+
+test.each([
+  ['2199-01-01', Date.parse('2199-01-01')],
+  ['60 days ago', NOON - 60 * DAY],
+])('a first answer that says %s is asked again before it is believed', async (name, wrong) => {
+  const shown = { ms: wrong };
+  const { house } = await openDated(`once-${name.slice(0, 4)}`, shown);
+  shown.ms = NOON;
+  expect(await house.operations.backfill(last, context)).toMatchObject({ from: '2025-06-19', to: '2025-06-21' });
+});
+
+test('one wrong date in the last answer leaves the days that coverage tells of', async () => {
+  const shown = { ms: NOON };
+  const { house } = await openDated('last-answer', shown);
+  await house.backfill({ from: '2025-06-10', to: '2025-06-19', collections: ['daily_stress', 'vo2_max'] });
+  shown.ms = NOON - 60 * DAY;
+  await house.backfill({ from: '2025-06-10', to: '2025-06-10', collections: ['daily_stress'], refresh: true });
+  // The view has no other clock than the machine's.
+  const days = "SELECT min(day)::VARCHAR, max(day) = (now() AT TIME ZONE 'UTC')::DATE - 1 FROM sync.coverage";
+  expect(await house.read(days)).toEqual([['2025-06-10', true]]);
+});
+
+test.each([-60, 60])('a date that was %i days off and is shown no more: the last days are ours again, and not all since', async days => {
+  const shown: { ms: number | undefined } = { ms: NOON + days * DAY };
+  const { ours, house } = await openDated(`gone${days}`, shown);
+  await sweep(house);
+  shown.ms = undefined;
+  ours.ms += DAY;
+  expect(await sweep(house)).toMatchObject({ from: '2025-06-20', to: '2025-06-22' });
+});
