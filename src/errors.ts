@@ -1,3 +1,5 @@
+import { printable } from './printable.ts';
+
 /**
  * The errors that a command ends with by its own will. Each message is one line that names the thing, the value and what to do next.
  */
@@ -35,7 +37,8 @@ export function detailOf(error: unknown): string | undefined {
 /** The text for the terminal of whoever asked. */
 export const shownMessageOf = (error: unknown): string => withDetail(messageOf(error), detailOf(error));
 
-export const withDetail = (message: string, detail: string | undefined): string => (detail ? `${message} (it says: ${detail})` : message);
+export const withDetail = (message: string, detail: string | undefined): string =>
+  detail ? `${message} (it says: ${printable(detail)})` : message;
 
 /** The text of anything thrown, in our own words. */
 export function messageOf(error: unknown): string {

@@ -8,7 +8,7 @@ import { isClean, linesOf } from './erase/report-lines.ts';
 import { Interrupted, interruptible } from './interrupt.ts';
 import { withExample } from './options.ts';
 import { perform } from './perform.ts';
-import { formatCount, formatTable, printJson, printLine, remark } from './print.ts';
+import { formatCount, formatTable, printJson, printLine, printLines, remark } from './print.ts';
 import { openSession } from './session.ts';
 
 const ABOUT_ERASING = `
@@ -89,7 +89,7 @@ function printReport(report: EraseReport): void {
   const { user_id: name, found } = report;
   const rows = Object.entries(report.removed);
   if (rows.length)
-    printLine(
+    printLines(
       formatTable(
         ['table', 'rows removed'],
         rows.map(([table, count]) => [table, formatCount(count)]),

@@ -12,7 +12,7 @@ import { reportRun } from './backfill.ts';
 import { Interrupted } from './interrupt.ts';
 import { parseDay, withExample } from './options.ts';
 import { perform } from './perform.ts';
-import { formatTable, printJson, printLine, remark } from './print.ts';
+import { formatTable, printJson, printLine, printLines, remark } from './print.ts';
 import { openSession } from './session.ts';
 
 /** A token has at most this many characters; more is a wrong file. */
@@ -79,7 +79,7 @@ export function addAccount(program: Command): void {
     else if (!accounts.length) remark('no account yet: ringneck account add NAME');
     else {
       const rows = accounts.map(({ user_id, state, since, service_user_id, reason }) => [user_id, state, since, service_user_id, reason]);
-      printLine(formatTable(['account', 'state', 'since', 'service user', 'reason'], rows));
+      printLines(formatTable(['account', 'state', 'since', 'service user', 'reason'], rows));
     }
   });
 

@@ -4,7 +4,7 @@ import { interruptible } from './interrupt.ts';
 import type { BackfillInput, NightlyInput, RunReport } from './operations.ts';
 import { collect, parseDay, wholeNumber, withExample } from './options.ts';
 import { perform } from './perform.ts';
-import { formatCount, formatTable, printJson, printLine, remark } from './print.ts';
+import { formatCount, formatTable, printJson, printLine, remark, remarkLines } from './print.ts';
 import { openSession, type Session } from './session.ts';
 
 interface Options {
@@ -119,7 +119,7 @@ function printReport(report: RunReport, plan: boolean): void {
   }
   if (failures.length) {
     remark('');
-    remark(
+    remarkLines(
       formatTable(
         ['failed', 'collection', 'from', 'to', 'kind', 'why'],
         failures.map(f => [f.user_id, f.collection, f.from, f.to, f.kind, withDetail(f.message, f.detail)]),

@@ -3,7 +3,7 @@ import type { CoverageSelection } from '../../jobs/coverage.ts';
 import { interruptible } from './interrupt.ts';
 import { collect, parseDay, withExample } from './options.ts';
 import { perform } from './perform.ts';
-import { formatCount, printJson, printLine, remark } from './print.ts';
+import { formatCount, printJson, printLines, remark } from './print.ts';
 import { openSession, type Session } from './session.ts';
 
 interface Options {
@@ -47,7 +47,7 @@ export function addCoverage(program: Command): void {
     if (!report.runs.length) return remark('no account yet: ringneck account add NAME');
     // Node knows of NO_COLOR and of terminals without colours.
     const colours = process.stdout.isTTY === true && process.stdout.hasColors();
-    for (const line of coverageLines(report, colours)) printLine(line, { coloured: colours });
+    for (const line of coverageLines(report, colours)) printLines(line, { coloured: colours });
   });
 }
 

@@ -13,7 +13,7 @@ import { type Announced, createLines, demoWebhooks, openDemoReceiver, showLife }
 import { questions } from './demo-questions.ts';
 import { findFreePort } from './free-port.ts';
 import { closeAll, Interrupted } from './interrupt.ts';
-import { formatCount, printLine } from './print.ts';
+import { formatCount, printLine, printLines } from './print.ts';
 import { writeResult } from './result.ts';
 import { showRun } from './run-progress.ts';
 
@@ -41,7 +41,8 @@ export async function runDemo({ days, to, keep, wait }: DemoOptions, signal: Abo
     const { url, people, client } = announced;
     printLine(`   ${url}  ${people.map(({ name }) => name).join(', ')}; its interface is described at ${url}/docs`);
 
-    printLine('\n2. Backfill over HTTP into DuckDB');
+    printLine();
+    printLine('2. Backfill over HTTP into DuckDB');
     const port = await findFreePort();
     const settings = { ...demoSettings(folder, url), webhooks: demoWebhooks(port, client) };
     const [{ Owner }, { operationsOf }, { openDoor }, { followEvents }] = await Promise.all([
@@ -69,7 +70,8 @@ export async function runDemo({ days, to, keep, wait }: DemoOptions, signal: Abo
       `   ${formatCount(report.documents)} documents and ${formatCount(report.samples)} samples in ${seconds} s, ${formatCount(report.requests)} requests`,
     );
 
-    printLine('\n3. Questions');
+    printLine();
+    printLine('3. Questions');
     const { path } = await operations.snapshot({}, { signal });
     await ask(path, wait && process.stdin.isTTY === true, signal);
 
@@ -87,7 +89,8 @@ export async function runDemo({ days, to, keep, wait }: DemoOptions, signal: Abo
     printLine(`   RINGNECK_DATA=${FOLDER} npx ringneck sql "SELECT * FROM daily_activity LIMIT 5"`);
     if (keep) {
       printLine(`   RINGNECK_DATA=${FOLDER} npx ringneck status`);
-      printLine(`\nService and warehouse go on (${url}); Ctrl-C ends them.`);
+      printLine();
+      printLine(`Service and warehouse go on (${url}); Ctrl-C ends them.`);
       await new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }));
     }
   } finally {
@@ -156,8 +159,9 @@ async function ask(path: string, wait: boolean, signal: AbortSignal): Promise<vo
   const prompt = wait ? createInterface({ input: process.stdin, output: process.stderr }) : undefined;
   try {
     for (const { question, sql } of questions) {
-      printLine(`\n-- ${question}`);
-      printLine(sql);
+      printLine();
+      printLine(`-- ${question}`);
+      printLines(sql);
       await prompt?.question('(Enter) ', { signal }).catch(() => {
         throw new Interrupted();
       });

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { withExample } from './options.ts';
-import { printJson, printLine } from './print.ts';
+import { printJson, printLines } from './print.ts';
 import { openSession } from './session.ts';
 import { terminalWidth } from './tables.ts';
 
@@ -26,6 +26,6 @@ export function addDescribe(program: Command): void {
       const { isColumn, ...known } = entry;
       const example = isColumn ? undefined : writeExample(entry, person ?? undefined);
       printJson({ ...known, joins: joinsOf(entry), example: example ?? null });
-    } else printLine(formatEntry(entry, { person, sql, width: terminalWidth() }));
+    } else printLines(formatEntry(entry, { person, sql, width: terminalWidth() }));
   });
 }

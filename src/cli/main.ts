@@ -2,7 +2,7 @@
 import { CommanderError } from 'commander';
 import { messageOf, RingneckError, shownMessageOf } from '../errors.ts';
 import { Interrupted } from './interrupt.ts';
-import { remark } from './print.ts';
+import { remark, remarkLines } from './print.ts';
 import { createProgram } from './program.ts';
 
 /** What is open so long after the command came to its end is not ours to wait for. */
@@ -27,9 +27,9 @@ try {
     // Commander has said what is wrong; 0 is --help and --version.
     process.exitCode = error.exitCode === 0 ? 0 : 2;
   } else {
-    remark(`ringneck: ${shownMessageOf(error)}`);
+    remarkLines(`ringneck: ${shownMessageOf(error)}`);
     // What the operating system refuses is no bug of ours: its line says it all.
-    if (!(error instanceof RingneckError) && !isOfSystem(error)) remark(String((error as Error)?.stack ?? error));
+    if (!(error instanceof RingneckError) && !isOfSystem(error)) remarkLines(String((error as Error)?.stack ?? error));
     process.exitCode = error instanceof RingneckError ? error.exitCode : 1;
     // What was detached goes on elsewhere; its connection must not keep this process.
     if (error instanceof Interrupted) process.exit();

@@ -8,13 +8,26 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${printableJson(JSON.stringify(value))}\n`);
 }
 
-/** Its lines may have our own colours, where `coloured` says so: then whoever made them has escaped what comes from outside. */
-export function printLine(text = '', { coloured = false }: { coloured?: boolean } = {}): void {
+/** One line, whatever is in it: no text of somebody else's begins another. */
+export function printLine(text = ''): void {
+  process.stdout.write(`${printable(text)}\n`);
+}
+
+/**
+ * Whoever put them together has escaped the line breaks of what comes from outside; where they have our own colours, as `coloured` says,
+ * all of it.
+ */
+export function printLines(text: string, { coloured = false }: { coloured?: boolean } = {}): void {
   process.stdout.write(`${coloured ? text : printableLines(text)}\n`);
 }
 
-/** Remarks go to stderr. */
+/** Remarks go to stderr, each one line. */
 export function remark(text: string): void {
+  process.stderr.write(`${printable(text)}\n`);
+}
+
+/** As printLines. */
+export function remarkLines(text: string): void {
   process.stderr.write(`${printableLines(text)}\n`);
 }
 

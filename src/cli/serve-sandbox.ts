@@ -19,7 +19,7 @@ import { openWebhooks } from '../service/webhooks/webhooks.ts';
 import { checkFree } from './free-port.ts';
 import { closeAll, interruptible } from './interrupt.ts';
 import { listening } from './listen.ts';
-import { formatTable, printJson, printLine, remark } from './print.ts';
+import { formatTable, printJson, printLine, printLines, remark } from './print.ts';
 import { openControl, openLife } from './sandbox.ts';
 import { openSession } from './session.ts';
 
@@ -157,7 +157,8 @@ const CALLBACK_URL = 'http://127.0.0.1:8080/webhook';
 
 /** What another terminal needs to follow this service with webhooks, ready to be copied. */
 function printSettings(url: string, id: string, secret: string, allowed: readonly AddressRange[]): void {
-  printLine('\nTo follow it from another terminal (`ringneck up` listens there):');
+  printLine();
+  printLine('To follow it from another terminal (`ringneck up` listens there):');
   for (const [name, value] of [
     ['RINGNECK_SERVICE_URL', url],
     ['RINGNECK_CLIENT_ID', id],
@@ -188,7 +189,7 @@ function printPeople(
   control: { url: string; secret: string | null },
   allowed: readonly AddressRange[],
 ): void {
-  printLine(
+  printLines(
     formatTable(
       ['name', 'user_id', 'token'],
       people.map(({ name, user_id, token }) => [name, user_id, token ?? '(as before)']),

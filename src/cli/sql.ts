@@ -7,7 +7,7 @@ import { getSource, hasOwnerSince, remarkStale, type Source } from './find-sourc
 import { FORMATS, type Format } from './formats.ts';
 import { interruptible } from './interrupt.ts';
 import { wholeNumber, withExample } from './options.ts';
-import { printLine, remark } from './print.ts';
+import { printLines, remark } from './print.ts';
 import { openSession, type Session } from './session.ts';
 import type { Limits } from './sql/ask.ts';
 import type { Page } from './sql/frames.ts';
@@ -86,7 +86,7 @@ async function writeAnswer(session: Session, sql: string, format: Format | undef
       },
       signal,
     );
-    if (page && last) printLine(page.formatPage(last, { more: '--format table' }));
+    if (page && last) printLines(page.formatPage(last, { more: '--format table' }));
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (source && (await hasOwnerSince(error, source, session.settings))) return writeAnswer(session, sql, format, limits, signal);

@@ -7,7 +7,7 @@ import { formatSpan } from './doctor/clock.ts';
 import type { StatusReport } from './operations.ts';
 import { withExample } from './options.ts';
 import { perform } from './perform.ts';
-import { formatTable, printJson, printLine, remark } from './print.ts';
+import { formatTable, printJson, printLine, printLines, remark } from './print.ts';
 import { openSession } from './session.ts';
 
 export function addStatus(program: Command): void {
@@ -36,7 +36,7 @@ function printStatus({ accounts, queue, webhooks, snapshot, heart_rate_path: pat
       failures || null,
       reason,
     ]);
-    printLine(formatTable(['  collection', 'state', 'newest day', 'read', 'failures', 'reason'], rows));
+    printLines(formatTable(['  collection', 'state', 'newest day', 'read', 'failures', 'reason'], rows));
     printLine();
   }
   printLine(`queue: ${queue.waiting} waiting, ${queue.active} active, ${queue.delayed} delayed, ${queue.failed} failed`);
@@ -89,7 +89,7 @@ function printWebhooks(status: WebhookStatus): void {
   if (problem) printLine(`  in the way: ${problem}`);
   if (problems.length) {
     const rows = problems.map(({ data_type, event_type, state, reason }) => [`  ${data_type}`, event_type, state, reason]);
-    printLine(formatTable(['  data type', 'event type', 'state', 'reason'], rows));
+    printLines(formatTable(['  data type', 'event type', 'state', 'reason'], rows));
   }
   const waiting = status.waiting === null ? 'what waits is known to a running `ringneck up`' : `${status.waiting} waiting`;
   printLine(`  last event: ${last ?? 'none yet'}; ${waiting}; in the last 24 hours: ${countAll(status.events_24h)}; missed: ${missed}`);

@@ -5,7 +5,7 @@ import { withDetail } from '../errors.ts';
 import type { OwnerOperations } from './operations.ts';
 import { withExample } from './options.ts';
 import { perform } from './perform.ts';
-import { formatTable, printJson, printLine, remark } from './print.ts';
+import { formatTable, printJson, printLine, printLines, remark, remarkLines } from './print.ts';
 import { openSession } from './session.ts';
 
 export function addSubscriptions(program: Command): void {
@@ -42,7 +42,7 @@ export function addSubscriptions(program: Command): void {
       problem.state,
       problem.reason && withDetail(problem.reason, problem.detail),
     ]);
-    remark(formatTable(['data type', 'event type', 'state', 'reason'], rows));
+    remarkLines(formatTable(['data type', 'event type', 'state', 'reason'], rows));
   });
 
   withExample(
@@ -90,5 +90,5 @@ function printList(list: readonly SubscriptionReport[]): void {
     one.callback_url,
     one.reason,
   ]);
-  printLine(formatTable(['data type', 'event type', 'state', 'at the service', 'expires', 'callback', 'reason'], rows));
+  printLines(formatTable(['data type', 'event type', 'state', 'at the service', 'expires', 'callback', 'reason'], rows));
 }

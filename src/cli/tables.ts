@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { withExample } from './options.ts';
-import { printJson, printLine } from './print.ts';
+import { printJson, printLines } from './print.ts';
 import { openSession } from './session.ts';
 
 export function addTables(program: Command): void {
@@ -18,7 +18,7 @@ export function addTables(program: Command): void {
     if (json) {
       const shown = catalogue.entries.filter(({ group }) => ledger || group !== 'ledger');
       printJson(shown.map(({ name, kind, group, rows, meaning, paragraph }) => ({ name, kind, group, rows, meaning, paragraph })));
-    } else printLine(formatCatalogue(catalogue, { ledger, width: terminalWidth() }));
+    } else printLines(formatCatalogue(catalogue, { ledger, width: terminalWidth() }));
   });
 }
 

@@ -32,3 +32,32 @@ test('no command passes on what could steer a terminal, and --json keeps the val
     if (args.includes('--json')) expect(JSON.parse(stdout)).toMatchObject([{ service_user_id: BAD, reason: `forbidden: ${BAD}` }]);
   }
 });
+
+test('what the service says of a person, an event or a failure begins no line of its own', async () => {
+  const data = join(folder, 'lines');
+  const path = join(data, 'warehouse.duckdb');
+  await (await openWarehouse(path)).close();
+  await withDuckDB(path, async connection => {
+    const forged = "'x' || chr(13) || chr(10) || 'FORGED: active'";
+    await connection.run(`INSERT INTO sync.accounts VALUES ('ada', ${forged}, 'parked', ${forged}, now()::TIMESTAMP)`);
+    await connection.run(`INSERT INTO sync.events (received_at, service_user_id, event_type, data_type, outcome)
+      VALUES (now()::TIMESTAMP, 'u2' || ${forged}, 'create', 'sleep', 'unknown_user')`);
+    await connection.run(`INSERT INTO sync.subscriptions (event_type, data_type, id, callback_url, state, reason, since)
+      VALUES ('create', 'sleep', 'x', 'https://example.org', 'refused', ${forged}, now()::TIMESTAMP)`);
+  });
+  const env = {
+    RINGNECK_DATA: data,
+    RINGNECK_CALLBACK_URL: 'https://example.org/webhook',
+    RINGNECK_CLIENT_ID: 'client',
+    RINGNECK_CLIENT_SECRET: 'secret-of-the-client',
+    RINGNECK_VERIFICATION_TOKEN: 'verification-token',
+  };
+  for (const args of [['account', 'list'], ['status'], ['coverage']]) {
+    const { stdout, stderr } = await runHere(args, { env });
+    const said = `${stdout}${stderr}`;
+    expect(said, args.join(' ')).not.toMatch(/^\s*FORGED|\r/m);
+    expect(said, args.join(' ')).toContain('x\\r\\nFORGED: active');
+    if (args[0] === 'status')
+      expect(said).toContain('  1 of u2x\\r\\nFORGED: active, whom no account is known to be: ringneck account map NAME');
+  }
+});

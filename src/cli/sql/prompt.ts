@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import type { Settings } from '../../config.ts';
 import { messageOf, RingneckError } from '../../errors.ts';
-import { printable, printableLines } from '../../printable.ts';
+import { printable } from '../../printable.ts';
 import { getSource } from '../find-source.ts';
 import { Interrupted } from '../interrupt.ts';
-import { printLine, remark } from '../print.ts';
+import { printLine, printLines, remarkLines } from '../print.ts';
 import type { Limits } from './ask.ts';
 import { type Asker, createAsker } from './asker.ts';
 import { complete } from './complete.ts';
@@ -88,8 +88,8 @@ async function converse(data: string, asker: Asker): Promise<void> {
     try {
       return await work(running.signal);
     } catch (error) {
-      if (!(error instanceof RingneckError) && !running.signal.aborted) remark(String(error));
-      else remark(running.signal.aborted ? 'interrupted' : printableLines(messageOf(error)));
+      if (!(error instanceof RingneckError) && !running.signal.aborted) remarkLines(String(error));
+      else remarkLines(running.signal.aborted ? 'interrupted' : messageOf(error));
       return '';
     } finally {
       running = undefined;
@@ -104,7 +104,7 @@ async function converse(data: string, asker: Asker): Promise<void> {
         keep([line]);
         const said = await run(signal => runDotCommand(line, manner, () => asker.readCatalogue(signal), process.stdout.columns));
         if (said === undefined) return;
-        if (said) printLine(String(said));
+        if (said) printLines(String(said));
       } else if (entered.length || line.trim()) {
         entered.push(line);
         const text = entered.join('\n');
@@ -131,7 +131,7 @@ async function showAnswers(sql: string, asker: Asker, manner: Manner, signal: Ab
   let from = performance.now();
   const show = (page: Page) => {
     const seconds = (performance.now() - from) / 1000;
-    printLine(formatPage(page, { more: '.rows N', time: manner.timing ? `${seconds.toFixed(seconds < 10 ? 2 : 1)} s` : undefined }));
+    printLines(formatPage(page, { more: '.rows N', time: manner.timing ? `${seconds.toFixed(seconds < 10 ? 2 : 1)} s` : undefined }));
     from = performance.now();
   };
   await asker.ask(sql, manner.rows, show, signal);
