@@ -6,6 +6,9 @@ const SAME_MS = 60_000;
 /** Clocks this near are of one time, and one of them is wrong: a service that is further away lives in another. As sync.over_at has it. */
 const ONE_TIME_MS = 31 * 86_400_000;
 
+/** No service lives further away, and there are no days of the interface near the year 10000. */
+const FURTHEST_MS = 100 * 365.25 * 86_400_000;
+
 /** Whether a clock that is so far from ours is of one time with it. */
 export const isOneTime = (aheadMs: number): boolean => Math.abs(aheadMs) <= ONE_TIME_MS;
 
@@ -33,7 +36,7 @@ export interface ServiceClock {
  * @param onLearned called when an answer has told otherwise
  */
 export function createServiceClock(now: () => number, known?: number, onLearned: (aheadMs: number) => void = () => {}): ServiceClock {
-  let aheadMs = known;
+  let aheadMs = Math.abs(known ?? 0) > FURTHEST_MS ? undefined : known;
   /** What a single answer showed, of another time than what is known. */
   let doubted: { aheadMs: number; receivedMs: number } | undefined;
   const learn = (ms: number) => {
@@ -59,7 +62,8 @@ export function createServiceClock(now: () => number, known?: number, onLearned:
     },
     isStale: () =>
       !isHeard || doubted !== undefined || (Math.abs(aheadMs ?? 0) > SAME_MS && Math.abs(now() - lastReceivedMs) > BELIEVED_MS),
-    note(dateMs, { sentMs, receivedMs }) {
+    note(shownMs, { sentMs, receivedMs }) {
+      const dateMs = Math.abs((shownMs ?? receivedMs) - receivedMs) > FURTHEST_MS ? undefined : shownMs;
       // Answers overtake each other; a clock of ours that was set back begins anew.
       if (dateMs !== undefined && sentMs < lastSentMs && receivedMs >= lastSentMs) return;
       isHeard = true;

@@ -102,3 +102,13 @@ test('a clock of another time is given up for ours after an answer without a dat
   answer(NOON + 4_000, undefined);
   expect(clock.aheadMs).toBe(10 * 86_400_000 - 3_000);
 });
+
+test('a date that is more than a century from ours counts as none, and so does one that was kept', () => {
+  const { clock, learned, answer } = setUp();
+  const far = Date.parse('9999-12-31T23:59:59Z');
+  answer(NOON, far);
+  answer(NOON + 10_000, far);
+  expect([clock.now(), clock.aheadMs, clock.isStale(), learned]).toEqual([NOON + 10_000, undefined, false, []]);
+  expect(createServiceClock(() => NOON, far - NOON).now()).toBe(NOON);
+  expect(createServiceClock(() => NOON, Date.parse('2120-01-01T00:00:00Z') - NOON).now()).toBe(Date.parse('2120-01-01T00:00:00Z'));
+});
