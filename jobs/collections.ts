@@ -278,8 +278,11 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
     }
     const { rows, requestedAt } = answer;
     Object.assign(result, momentsOfRequest(answer), { route: answer.route });
-    // Of what lies behind the end that was asked for nothing is known, whatever the service's clock turned out to be.
-    if (to < endAt! && result.serviceAt !== null) result.serviceAt = Math.min(result.serviceAt, to);
+    // Of what lies behind the end that was asked for nothing is known, whatever a clock showed when the answer came, perhaps after a wait.
+    if (to < endAt!) {
+      result.readAt = Math.min(result.readAt, to);
+      if (result.serviceAt !== null) result.serviceAt = Math.min(result.serviceAt, to);
+    }
     refuseGenerated(answer.route, context);
     if (doubt !== undefined && !context.acceptDeletions) {
       // What is new in it may be all that there is of the last hours. Generated rows can be found again by a complete window only.

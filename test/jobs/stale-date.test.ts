@@ -95,3 +95,28 @@ test('what a cache kept for two hours brings nothing back that is gone, and over
   expect(await house.read('SELECT id, day_summary FROM daily_stress')).toEqual([['a', 'stressful']]);
   expect((await house.read('SELECT id FROM sync.tombstones')).flat()).toEqual(['gone']);
 });
+
+test('heart rate that waited over midnight, at a service that shows no clock, leaves the day that was asked for in part unread', async () => {
+  const ours = { ms: Date.parse('2025-06-20T23:50:00Z') };
+  const service = await startFaultService({
+    '/v2/usercollection/*': {},
+    [PLAIN]: (asked, nth) => {
+      if (nth > 1) {
+        const row = { timestamp: '2025-06-20T23:55:00+00:00', timestamp_unix: 1_750_463_700_000, bpm: 61, source: 'awake' };
+        return { json: { data: asked.query.get('end_datetime')! > row.timestamp ? [row] : [], next_token: null } };
+      }
+      ours.ms += 20 * 60_000;
+      return { status: 429, headers: { 'retry-after': '1' }, json: { detail: 'slow down' } };
+    },
+  });
+  onTestFinished(() => service.close());
+  const house = await openHouse(join(folder, 'midnight'), service.url, { now: () => ours.ms });
+  await house.add([{ name: 'ada', token: 't-ada' }]);
+  const range = { from: '2025-06-20', to: '2025-06-20', collections: ['heart_rate'] };
+  await house.backfill(range);
+  expect((await house.operations.coverage(range)).runs).toMatchObject([
+    { from: '2025-06-20', to: '2025-06-20', state: 'not_asked', reason: 'last read before the day was over' },
+  ]);
+  await house.operations.repair(range, { emit: () => {}, signal: new AbortController().signal });
+  expect(await house.read('SELECT ts::VARCHAR FROM heart_rate')).toEqual([['2025-06-20 23:55:00']]);
+});
