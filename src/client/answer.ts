@@ -28,6 +28,8 @@ export interface Question<T> {
   secrets?: string[];
   /** Takes the parsed body, or undefined when it is not what this route promises. */
   accept(value: unknown): T | undefined;
+  /** Takes every status of success; without it 200 alone: 202, 203 and 206 are no whole answer of the service to a read. */
+  takesAnySuccess?: boolean;
   /** Whether a good answer is none that shows that the service has the route. */
   isDoubtful?(value: T): boolean;
 }
@@ -59,6 +61,7 @@ function readBody<T>(question: Question<T>, { status, body }: Answer): { value: 
     error: new ServiceError('malformed', question.route, message, { status }),
     again: true,
   });
+  if (status !== 200 && !question.takesAnySuccess) return malformed(`answered ${status}, which is no answer to a read`);
   let parsed: unknown;
   try {
     parsed = parseJson(body);

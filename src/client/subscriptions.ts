@@ -93,7 +93,14 @@ export function createSubscriptionClient(options: SubscriptionClientOptions): Su
   const headers = ['x-client-id', clientId, 'x-client-secret', clientSecret];
 
   async function send<T>({ method, route, path, body, accept }: Request<T>): Promise<T> {
-    const question: Question<T> = { route: method === 'GET' ? route : `${method} ${route}`, path, token: clientSecret, secrets, accept };
+    const question: Question<T> = {
+      route: method === 'GET' ? route : `${method} ${route}`,
+      path,
+      token: clientSecret,
+      secrets,
+      accept,
+      takesAnySuccess: method !== 'GET',
+    };
     const read = reads.open();
     try {
       const request = {

@@ -16,6 +16,9 @@ test.each<[string, Answer, object]>([
   ['a truncated body', { ...GOOD, fault: 'truncate' }, { kind: 'malformed' }],
   ['malformed JSON', { text: '{"data": [{"id": "a"}' }, { kind: 'malformed', status: 200 }],
   ['an empty body', { text: '' }, { kind: 'malformed', status: 200 }],
+  ['202', { status: 202, json: { data: [], next_token: null } }, { kind: 'malformed', status: 202 }],
+  ['203', { status: 203, json: { data: [], next_token: null } }, { kind: 'malformed', status: 203 }],
+  ['206', { status: 206, json: { data: [], next_token: null } }, { kind: 'malformed', status: 206 }],
   ['204', { status: 204, text: '' }, { kind: 'malformed', status: 204 }],
   ['a page of HTML with 200', { text: HTML }, { kind: 'malformed', status: 200 }],
 ])('%s is asked again, with longer and longer waits, four times in all', async (_, fault, expected) => {
