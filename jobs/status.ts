@@ -68,7 +68,7 @@ export async function reportAccounts(
           s AS (SELECT *, max(run_at) FILTER (NOT bad_run) OVER (PARTITION BY user_id, collection) AS good_until,
                        arg_max(CASE outcome WHEN 'complete' THEN read_at WHEN 'not_offered' THEN started_at END, committed_at)
                          OVER (PARTITION BY user_id, collection) AS success,
-                       max(least(end_at, sync.over_at(service_at, read_at))) FILTER (outcome = 'complete')
+                       max(least(end_at, sync.over_at(service_at, read_at))) FILTER (outcome = 'complete' AND requested_at IS NOT NULL)
                          OVER (PARTITION BY user_id, collection) AS read_until
                 FROM r LEFT JOIN (SELECT run_id, started_at FROM sync.runs) USING (run_id))
      SELECT user_id, collection, any_value(success),

@@ -237,3 +237,14 @@ test('windows of a run that was killed while it was planned are not pending', as
     { name: 'sleep', state: 'up_to_date' },
   ]);
 });
+
+test('days that lay in the future when it was their turn were not read: they make nothing up to date', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await note(warehouse, 'daily_stress', 'complete', '2025-03-05T12:00:00Z');
+  const unread = (committed: string) => {
+    const window = { runId: `r${++runs}`, number: 0, userId: 'ada', collection: 'daily_stress', startAt: at('2025-03-08T00:00:00Z') };
+    return windowEntry({ ...window, endAt: at('2025-03-15T00:00:00Z') }, { outcome: 'complete', committedAt: at(committed) });
+  };
+  await warehouse.record([unread('2025-03-06T12:00:00Z')]);
+  expect(await only(warehouse, 'daily_stress')).toMatchObject(notAskedAfter('2025-03-05'));
+});
