@@ -50,7 +50,7 @@ export interface Progress {
   waiting_for?: string;
 }
 
-export interface RunSummary extends Progress {
+export interface RunSummary extends Omit<Progress, 'waiting_for'> {
   run: string;
   state: 'complete' | 'failed' | 'stopped';
   from: string;
@@ -368,7 +368,8 @@ export class Run {
 
   summary(): RunSummary {
     const { from, to } = this.request;
-    return { run: this.id, state: this.state, from, to, ...structuredClone(this.progress), failures: [...this.failures] };
+    const { waiting_for: _, ...progress } = structuredClone(this.progress);
+    return { run: this.id, state: this.state, from, to, ...progress, failures: [...this.failures] };
   }
 }
 

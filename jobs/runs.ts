@@ -424,6 +424,7 @@ export class Runs {
   async #enqueue(request: RunRequest, jobs: readonly WindowJob[]): Promise<void> {
     try {
       await this.#add(request, jobs);
+      this.#waits.end('queue');
     } catch (error) {
       if (!isPassing(error)) throw error;
       this.#waits.begin('queue', error);

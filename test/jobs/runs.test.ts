@@ -1,7 +1,11 @@
-import { expect, test } from 'vitest';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Run, RunRequest } from '../../jobs/run.ts';
 import { planWindows } from '../../jobs/runs.ts';
 import { type PlannedWindow, type WindowJob, windowEntry } from '../../jobs/windows.ts';
+import { QueueUnavailable } from '../../src/queue/queues.ts';
+import { startFaultService } from '../support/fault-service.ts';
+import { openHouse } from '../support/house.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
 import { rows } from '../support/warehouse.ts';
@@ -541,4 +545,29 @@ test('jobs are named by run, part and number, with three attempts', async () => 
       },
     },
   ]);
+});
+
+test('a wait for the queue is over once it has taken something, and a run that has ended waits for nothing', async () => {
+  const service = await startFaultService({ '/v2/usercollection/*': {} });
+  onTestFinished(() => service.close());
+  const house = await openHouse(join(folder, 'queue-waits'), service.url);
+  await house.add([{ name: 'ada', token: 'token-ada' }]);
+  const { queues } = await house.owner.pipeline();
+  const addAll = queues.addAll.bind(queues);
+  // It has them, and does not say so; what follows it takes.
+  let additions = 0;
+  vi.spyOn(queues, 'addAll').mockImplementation(async (...given) => {
+    await addAll(...given);
+    if (++additions === failing) throw new QueueUnavailable('the queue gives no answer; try again');
+  });
+  let failing = 1;
+  const range = { from: '2025-03-01', to: '2025-03-02', collections: ['daily_stress'] };
+  const first = await house.backfill(range);
+  expect(first).toMatchObject({ state: 'complete' });
+  expect(first).not.toHaveProperty('waiting_for');
+  failing = 0;
+  const { runs } = await house.owner.pipeline();
+  const next = await runs.start(request({ ...range, refresh: true }));
+  await next.done;
+  expect(next.progress).not.toHaveProperty('waiting_for');
 });
