@@ -77,3 +77,8 @@ test('every test that CHOICES.md names exists', () => {
   // Whole names: a part of one may be that of another test.
   expect(named.filter(name => !["'", '`', '"'].some(quote => sources.includes(`${quote}${name}${quote}`)))).toEqual([]);
 });
+
+test('the services that the README starts have a folder each: one folder holds the people of one', () => {
+  const started = readme.match(/^.*npx ringneck service .*$/gm)!;
+  expect(started.map(line => line.split(' ')[0])).toEqual(['npx', 'RINGNECK_DATA=./live']);
+});

@@ -142,7 +142,9 @@ function checkSame(path: string, stored: StateFile, { people, seed, from }: Serv
   const asked = { people: people.length, seed, from };
   for (const name of ['people', 'seed', 'from'] as const) {
     if (stored[name] !== asked[name])
-      throw new UsageError(`--${name} is ${asked[name]}, but ${path} was made with ${stored[name]}; use that value or another folder`);
+      throw new UsageError(
+        `--${name} is ${asked[name]}, but ${path} was made with ${stored[name]}; use that value, or another folder: RINGNECK_DATA=./data-2 ringneck service …`,
+      );
   }
 }
 

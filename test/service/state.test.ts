@@ -99,15 +99,19 @@ test.each([
   ['people', { people: people.slice(1) }, '--people is 1', 'made with 2'],
   ['seed', { seed: 8 }, '--seed is 8', 'made with 7'],
   ['from', { from: '2024-01-01' }, '--from is 2024-01-01', 'made with 2025-01-01'],
-])('other %s than the stored ones are wrong usage that names both values', (_name, changed, asked, stored) => {
-  const folder = makeFolder();
-  visit(folder, tokensOf);
-  const open = () => visit(folder, tokensOf, changed);
-  expect(open).toThrow(UsageError);
-  expect(open).toThrow(asked);
-  expect(open).toThrow(stored);
-  expect(visit(folder, tokensOf)).toEqual([null, null]);
-});
+])(
+  'other %s than the stored ones are wrong usage that names both values and the way to another folder',
+  (_name, changed, asked, stored) => {
+    const folder = makeFolder();
+    visit(folder, tokensOf);
+    const open = () => visit(folder, tokensOf, changed);
+    expect(open).toThrow(UsageError);
+    expect(open).toThrow(asked);
+    expect(open).toThrow(stored);
+    expect(open).toThrow(/; use that value, or another folder: RINGNECK_DATA=\.\/data-2 ringneck service …$/);
+    expect(visit(folder, tokensOf)).toEqual([null, null]);
+  },
+);
 
 test('another last day is taken, and remembered', () => {
   const folder = makeFolder();
