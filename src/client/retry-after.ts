@@ -22,8 +22,8 @@ export function findRetryAfterMs(headers: Headers, now: number): number | undefi
   if (SECONDS.test(text)) return Math.min(Number(text) * 1000, LONGEST_MS);
   const moment = findHttpDate(text);
   if (moment === undefined) return undefined;
-  // The service's own clock, where it shows one: ours may be wrong by an hour.
-  const wait = moment - (findDateMs(headers) ?? now);
+  // The service's own clock, where it shows one and whatever it shows: ours may be wrong by an hour.
+  const wait = moment - (findShownMs(headers) ?? now);
   return wait < 0 ? undefined : Math.min(wait, LONGEST_MS);
 }
 
@@ -32,9 +32,11 @@ const EARLIEST_MS = Date.UTC(2014, 0, 1);
 
 /** The service's own clock as an answer shows it, in milliseconds and cut to whole seconds; undefined where it shows none. */
 export function findDateMs(headers: Headers): number | undefined {
-  const moment = findHttpDate(findHeader(headers, 'date')?.trim() ?? '');
+  const moment = findShownMs(headers);
   return moment === undefined || moment < EARLIEST_MS ? undefined : moment;
 }
+
+const findShownMs = (headers: Headers) => findHttpDate(findHeader(headers, 'date')?.trim() ?? '');
 
 /** How long ago the service made an answer that a cache has kept, in seconds; 0 where nobody says. */
 export function findAgeS(headers: Headers): number {
