@@ -124,6 +124,15 @@ test('a deleted document is removed once it was absent from two complete reads',
   expect(await house.rows(`SELECT id FROM sync.tombstones WHERE user_id = 'dan'`)).toEqual([{ id: 'nap-1' }]);
 });
 
+test('answers to another range, as a cache gives them that ignores the query, remove nothing that a delete event names', async () => {
+  const gil = await house.person('gil', { sleep: [night('sleep-1')] });
+  await gil.store('sleep', [night('sleep-1')]);
+  house.faults.on(SLEEP, { json: { data: [night('old-1', '2024-11-05')], next_token: null } });
+  onTestFinished(() => house.faults.on(SLEEP, () => undefined));
+  expect(await gil.tell({ event_type: 'delete', data_type: 'sleep', object_id: 'sleep-1' })).toMatchObject({ outcome: 'parked' });
+  expect(await storedOf('gil')).toEqual([{ id: 'sleep-1' }]);
+});
+
 test('a delete event of a document that is still in the range stores it', async () => {
   const eve = await house.person('eve', { sleep: [night('sleep-1', '2025-03-09', { period: 7 })] });
   await eve.store('sleep', [night('sleep-1')]);
