@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** What strangers may take of the descriptors that warehouse, queue and our own requests need too. */
@@ -6,28 +6,35 @@ export const MOST_CONNECTIONS = 500;
 /** So many make room when one newcomer was turned away. */
 const AT_ONCE = 50;
 
-/** Bounds how many connections a server has. When they are all taken, those in which nothing is under way give way to newcomers. */
+/**
+ * Bounds how many connections a server has. When they are all taken, those in which nothing is under way give way to newcomers, and then
+ * those that have begun a request and not ended it.
+ */
 export function limitConnections(server: Server, most = MOST_CONNECTIONS): void {
   server.maxConnections = most;
   // Node calls a connection idle only once it has had an answer: one that never says a word would keep its place.
   const unused = new Set<Socket>();
+  const asked = new Map<Socket, IncomingMessage>();
   server.on('connection', socket => {
     unused.add(socket);
-    socket.once('close', () => unused.delete(socket));
+    socket.once('close', () => {
+      unused.delete(socket);
+      asked.delete(socket);
+    });
   });
-  server.prependListener('request', ({ socket }, response) => {
+  server.prependListener('request', (request, response) => {
+    const { socket } = request;
     unused.delete(socket);
+    asked.set(socket, request);
     response.once('close', () => {
+      // A next request may have come on it already.
+      if (asked.get(socket) === request) asked.delete(socket);
       if (!socket.destroyed) unused.add(socket);
     });
   });
   server.on('drop', () => {
-    let places = AT_ONCE;
-    // The set keeps its order: the oldest go first.
-    for (const socket of unused) {
-      if (places-- === 0) break;
-      unused.delete(socket);
-      socket.destroy();
-    }
+    const unfinished = [...asked].filter(([, { complete }]) => !complete).map(([socket]) => socket);
+    // Both keep their order: the oldest go first.
+    for (const socket of [...unused, ...unfinished].slice(0, AT_ONCE)) socket.destroy();
   });
 }

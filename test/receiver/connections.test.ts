@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { openReceiver } from '../../src/receiver/receiver.ts';
 import { until } from '../support/until.ts';
 import { openWebhook } from './open-webhook.ts';
-import { post, RawConnection } from './raw.ts';
+import { post, RawConnection, requestText } from './raw.ts';
 import { BODY, headersOf, signed } from './signed.ts';
 
 const limits = { requestMs: 400, silenceMs: 2_000, idleMs: 600, closeMs: 500 };
@@ -69,6 +69,32 @@ test('connections that never say a word give way too', async () => {
   expect(await refused.ask(good())).toBeUndefined();
   await until('they have given way', () => silent.every(({ closed }) => closed));
   expect((await (await RawConnection.open(receiver.url)).ask(good()))?.status).toBe(204);
+});
+
+test('connections whose request never ends give way too, unused ones before them; one whose event is being kept stays', async () => {
+  let release = () => {};
+  let arrived = false;
+  const { receiver } = await openWebhook({
+    limits: { ...limits, requestMs: 20_000, silenceMs: 20_000, connections: 6 },
+    accept: () => {
+      arrived = true;
+      return new Promise<void>(resolve => {
+        release = resolve;
+      });
+    },
+  });
+  const working = await RawConnection.open(receiver.url);
+  const answer = working.ask(good());
+  await until('the event is there', () => arrived);
+  const half = await Promise.all(Array.from({ length: 5 }, () => RawConnection.open(receiver.url)));
+  for (const { socket } of half) socket.write('POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n{');
+  await sleep(100);
+  const refused = await RawConnection.open(receiver.url);
+  expect(await refused.ask(good())).toBeUndefined();
+  await until('they have given way', () => half.every(({ closed }) => closed));
+  expect((await (await RawConnection.open(receiver.url)).ask(requestText('GET /health HTTP/1.1', [['Host', 'x']])))?.status).toBe(200);
+  release();
+  expect((await answer)?.status).toBe(204);
 });
 
 test('closing lets an event under way be accepted and answered', async () => {
