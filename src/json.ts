@@ -20,14 +20,18 @@ const MARK = `number ${randomUUID()} `;
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /**
- * Like `JSON.parse`, but a number of 16 and more digits that JavaScript would write otherwise comes as `ExactNumber`. In a text nested
- * so deeply that walking it exhausts the stack numbers come as always.
+ * Like `JSON.parse`, but a number of 16 and more digits that JavaScript would write otherwise comes as `ExactNumber`, and so does one that is
+ * too large or too small for it. In a text nested so deeply that walking it exhausts the stack numbers come as always.
  * @throws SyntaxError
  */
 export function parseJson(text: string): unknown {
   const parsed: unknown = JSON.parse(text);
-  if (!hasLongNumber(text)) return parsed;
-  const { marked, marks } = markNumbers(text);
+  const isFar = FAR.test(text);
+  if (!isFar && !hasLongNumber(text)) return parsed;
+  const long = markNumbers(text, findLongRun, number => String(Number(number)) !== number);
+  const far = isFar ? markNumbers(long.marked, findFarNumber, isBeyond) : { marked: long.marked, marks: 0 };
+  const { marked } = far;
+  const marks = long.marks + far.marks;
   if (marks === 0) return parsed;
   try {
     return withExact(JSON.parse(marked), { marks });
@@ -97,17 +101,35 @@ const QUOTATION_MARK = 0x22;
 const isOfNumber = (code: number) =>
   (code >= 0x30 && code <= 0x39) || code === 0x2b || code === 0x2d || code === 0x2e || code === 0x45 || code === 0x65;
 
-/** The text with its long numbers as marked texts, and how many they are; what lies within its texts stays. */
-function markNumbers(text: string): { marked: string; marks: number } {
+/** The end of a number whose exponent has three digits and more: however short, it may be beyond what JavaScript has. */
+const FAR = /[eE][+-]?\d{3,}(?:[\s,\]}]|$)/;
+
+type FindRun = (text: string, from: number, to: number) => { start: number; end: number } | undefined;
+
+const findFarNumber: FindRun = (text, from, to) => {
+  const found = /-?\d[\d.]*[eE][+-]?\d{3,}/.exec(text.slice(from, to));
+  return found ? { start: from + found.index, end: from + found.index + found[0].length } : undefined;
+};
+
+const SMALLEST_EXACT = 2 ** -1022;
+
+/** Whether a number becomes infinite, 0, or one of the smallest, which have fewer digits. */
+function isBeyond(number: string): boolean {
+  const value = Math.abs(Number(number));
+  return value === Number.POSITIVE_INFINITY || value < SMALLEST_EXACT;
+}
+
+/** The text with the numbers that are found, and that would change, as marked texts, and how many they are; what lies within its texts stays. */
+function markNumbers(text: string, find: FindRun, wouldChange: (number: string) => boolean): { marked: string; marks: number } {
   const parts: string[] = [];
   let marks = 0;
   let copied = 0;
   for (let from = 0; from < text.length; ) {
     const open = text.indexOf('"', from);
     const end = open < 0 ? text.length : open;
-    for (let run = findLongRun(text, from, end); run; run = findLongRun(text, run.end, end)) {
+    for (let run = find(text, from, end); run; run = find(text, run.end, end)) {
       const number = text.slice(run.start, run.end);
-      if (String(Number(number)) === number || !NUMBER.test(number)) continue;
+      if (!wouldChange(number) || !NUMBER.test(number)) continue;
       parts.push(text.slice(copied, run.start), `"${MARK}${number}"`);
       copied = run.end;
       marks++;

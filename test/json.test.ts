@@ -8,15 +8,21 @@ test.each([
   '0.1000000000000000055511151231257827',
   '1.2345678901234567e-300',
   '100000000000000000000000',
+  '1e400',
+  '-2.5E+999',
+  '1e-400',
 ])('%s stays as it was written', number => {
   const text = `{"a":[1,${number},{"b":${number}}],"c":"${number}"}`;
   expect(writeJson(parseJson(text))).toBe(text);
   expect((parseJson(text) as { a: unknown[] }).a[1]).toEqual(new ExactNumber(number));
 });
 
-test.each(['9007199254740991', '0.30000000000000004', '-1234567890.12345', '1234567890123456'])('%s is a number as always', number => {
-  expect(parseJson(`[${number}]`)).toEqual([Number(number)]);
-});
+test.each(['1e300', '1e+020', '9007199254740991', '0.30000000000000004', '-1234567890.12345', '1234567890123456'])(
+  '%s is a number as always',
+  number => {
+    expect(parseJson(`[${number}]`)).toEqual([Number(number)]);
+  },
+);
 
 test('digits within texts stay texts, whatever quotation marks and backslashes lie around them', () => {
   const value = {
@@ -24,6 +30,7 @@ test('digits within texts stay texts, whatever quotation marks and backslashes l
     b: '"12345678901234567890"',
     c: '\\"12345678901234567890',
     d: ',12345678901234567890,',
+    e: '1e400, 1e-400',
     '"12345678901234567890': 1,
   };
   expect(parseJson(JSON.stringify(value))).toEqual(value);

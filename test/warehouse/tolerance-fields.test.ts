@@ -208,6 +208,18 @@ test('numbers of 16 and more digits that have no column, or do not fit theirs, s
   expect(await warehouse.read('SELECT steps, extra::VARCHAR FROM daily_activity')).toEqual([[null, '{"steps":90071992547409931}']]);
 });
 
+test('numbers too large or too small for JavaScript stay as they were written, in a document that can be read all the same', async () => {
+  const text = '{"id":"t-far","day":"2025-02-03","day_summary":"normal","x":1e400,"y":[-1e999,1e-400]}';
+  await store(warehouse, 'daily_stress', [parseJson(text)]);
+  expect(await warehouse.read("SELECT extra::VARCHAR, extra->>'x' FROM daily_stress WHERE id = 't-far'")).toEqual([
+    ['{"x":1e400,"y":[-1e999,1e-400]}', '1e400'],
+  ]);
+  await store(warehouse, 'daily_activity', [
+    parseJson(JSON.stringify({ ...ACTIVITY, id: 'far' }).replace('"steps":10230', '"steps":1e400')),
+  ]);
+  expect(await warehouse.read("SELECT steps, extra::VARCHAR FROM daily_activity WHERE id = 'far'")).toEqual([[null, '{"steps":1e400}']]);
+});
+
 test('a number of many digits fills a column of numbers, and a sample', async () => {
   const text = JSON.stringify({ ...READINESS, temperature_deviation: 7 }).replace(
     '"temperature_deviation":7',
