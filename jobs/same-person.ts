@@ -8,10 +8,13 @@ export const UNCHECKED =
 export const ANOTHER_PERSON =
   'the token is that of another person: give one of the same, or add this one by another name; resume where it is the same person';
 
-/** The service’s own id of the person of a token; undefined where it does not tell. */
+/** As of the user in an event. */
+const LONGEST_ID = 1_024;
+
+/** The service’s own id of the person of a token; undefined where it does not tell, or none that an event can have. */
 export async function findPerson(client: Pick<Client, 'personalInfo'>, token: string): Promise<string | undefined> {
   const info = (await client.personalInfo(token)) as { id?: unknown } | undefined;
-  return typeof info?.id === 'string' ? info.id : undefined;
+  return typeof info?.id === 'string' && info.id.length <= LONGEST_ID ? info.id : undefined;
 }
 
 /**

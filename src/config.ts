@@ -233,7 +233,7 @@ function shownValue(setting: Setting<unknown>, env: NodeJS.ProcessEnv): string {
   const { variable } = setting;
   const given = env[variable];
   if (!given) return setting.secret ? `, from ${fileVariable(setting)}` : '';
-  if (/SECRET|VERIFICATION_TOKEN|CLIENT_ID/.test(variable)) return '';
+  if (/SECRET|VERIFICATION_TOKEN|CLIENT_ID|ON_FAILURE/.test(variable)) return '';
   const harmless = given.replace(/^([a-z][a-z0-9+.-]*:\/+)?.*@/is, '$1***@').replace(/\?.*/s, '?***');
   return ` is ${JSON.stringify(harmless.length > 80 ? `${harmless.slice(0, 79)}…` : harmless)}`;
 }

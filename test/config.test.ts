@@ -101,6 +101,12 @@ test('the secret key is never shown, nor a password in an address', () => {
   }
 });
 
+test('a command with an unclosed quote is refused without being shown: its words may hold a secret', () => {
+  expect(refusal({ RINGNECK_ON_FAILURE: 'curl -d "key=hidden' })).toBe(
+    'Wrong setting. RINGNECK_ON_FAILURE: expected a command, its quotes closed.',
+  );
+});
+
 test.each([
   ['RINGNECK_SERVICE_URL', ['api.example.com', 'ftp://example.com', 'https://u:p@example.com', 'https://example.com/?a=b', 'http://']],
   ['RINGNECK_DATA', ['~/ringneck']],

@@ -125,7 +125,7 @@ async function startService(
   const life = ['--delivery-delay', '1', '--allow-callback', '127.0.0.0/8'];
   const args = ['service', '--people', '3', '--seed', '7', '--from', from, '--to', to, '--port', '0', '--json', ...life];
   const child = fork(main, args, {
-    env: { RINGNECK_DATA: folder },
+    env: { RINGNECK_DATA: folder, RINGNECK_LOG_LEVEL: 'warn' },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     // Ctrl-C reaches the whole group: the service must outlive the pipeline's clean stop.
     detached: true,

@@ -75,3 +75,22 @@ test('a new token of an account that is known is used only once it is shown to b
   answer({ status: 500, json: { detail: 'Not now.' } });
   expect(await add(ada!.token)).toMatchObject({ state: 'active' });
 });
+
+test('an id of more than 1,024 characters is nobody’s, and is not kept', async () => {
+  const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  let id = 'x'.repeat(1_025);
+  const script = { '/v2/usercollection/personal_info': () => ({ json: { id } }) };
+  const service = await startFaultService(script, { upstream: sandbox.url });
+  onTestFinished(() => service.close());
+  const env = { RINGNECK_DATA: join(folder, 'long'), RINGNECK_SERVICE_URL: service.url };
+  const known = async () => {
+    const { stdout } = await runHere(['account', 'list', '--json'], { env });
+    return (JSON.parse(stdout) as { service_user_id: string | null }[])[0]!.service_user_id;
+  };
+  await runHere(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
+  expect(await known()).toBe(null);
+  id = 'x'.repeat(1_024);
+  await runHere(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
+  expect(await known()).toBe(id);
+});
