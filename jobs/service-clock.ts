@@ -1,4 +1,5 @@
-import { createServiceClock, isOneTime, type ServiceClock } from '../src/client/service-clock.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BELIEVED_MS, createServiceClock, isOneTime, type ServiceClock } from '../src/client/service-clock.ts';
 import type { Warehouse } from '../src/warehouse/warehouse.ts';
 import { listAccounts } from './accounts.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -11,6 +12,7 @@ const NEAR_MS = 60_000;
 /** Where nobody was reached for so long the time is not asked for any more: whoever asks next waits, and says so. */
 const UNREACHED_MS = 8_000;
 const LOOK_MS = 500;
+const MARGIN_MS = 100;
 
 /** As `sync.meta` has it; of another service it says nothing. */
 interface Written {
@@ -77,7 +79,12 @@ export async function askServiceClock({
     for (const { userId, state } of await listAccounts(warehouse)) {
       const token = state === 'active' ? tokens.find(userId) : undefined;
       if (!token) continue;
-      for (const _ of ['first', 'second']) {
+      for (const nth of ['first', 'second']) {
+        // A command that ends sooner would never believe the second one, nor the next command.
+        if (nth === 'second' && serviceClock.aheadMs !== undefined) {
+          await sleep(BELIEVED_MS + MARGIN_MS, undefined, { signal }).catch(() => undefined);
+          if (signal.aborted) return;
+        }
         try {
           await client.probe(token, signal);
         } catch (error) {

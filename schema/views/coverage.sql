@@ -14,7 +14,7 @@ WITH
            date_diff('day', DATE '1970-01-01', last_day::DATE) AS last_n
   ),
   readings AS (
-    SELECT w.user_id, w.collection, w.rowid AS number, w.rows_by_day, w.rejected_undated,
+    SELECT w.user_id, w.collection, w.outcome AS ended, w.rowid AS number, w.rows_by_day, w.rejected_undated,
            date_diff('day', TIMESTAMP '1970-01-01', w.start_at) AS start_n,
            date_diff('day', TIMESTAMP '1970-01-01', w.end_at) AS end_n,
            CASE WHEN w.outcome <> 'stopped' THEN w.committed_at END AS settled_at,
@@ -48,7 +48,7 @@ WITH
     SELECT DISTINCT user_id, collection,
            unnest(CASE WHEN start_n IS NULL THEN [NULL] ELSE range(greatest(start_n - 2, first_n), least(end_n + 2, last_n + 1)) END) AS n
     FROM readings CROSS JOIN bounds
-    WHERE read_order IS NULL AND coalesce(settled_at IS NOT NULL OR open_since IS NOT NULL OR stopped = 1, false)
+    WHERE read_order IS NULL AND ended IS DISTINCT FROM 'not_offered' AND coalesce(settled_at IS NOT NULL OR open_since IS NOT NULL OR stopped = 1, false)
   ),
   undated AS (
     SELECT number, rejected_undated FROM readings WHERE rejected_undated > 0

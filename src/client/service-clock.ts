@@ -1,5 +1,5 @@
 /** How long a service's clock that is not ours is believed without a new answer: it may stand still, or run fast. */
-const BELIEVED_MS = 5_000;
+export const BELIEVED_MS = 5_000;
 /** Clocks this near are the same clock, set a little differently. */
 const SAME_MS = 60_000;
 

@@ -138,3 +138,23 @@ test('a sandbox that runs at 600 times: the heart rate of lived days arrives, an
     expect(theirs.length, table).toBeGreaterThan(3);
   }
 });
+
+test('a sandbox that was set on by 45 days: the next command, which is a process of its own, reads its last days', async () => {
+  const options = ['--people', '1', '--from', '2025-01-20', '--to', '2025-01-31'];
+  const sandbox = await startSandboxProcess(join(folder, 'set-on'), ...options);
+  const data = join(folder, 'following-it');
+  const house = await openHouse(data, sandbox.url);
+  await house.add([sandbox.people[0]!]);
+  await house.close();
+  const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_LOG_LEVEL: 'warn' };
+  const nightly = async () => {
+    const { code, stdout, stderr } = await ringneck(['nightly', '--days', '3', '--json'], { env });
+    expect(code, stderr).toBe(0);
+    return JSON.parse(stdout) as object;
+  };
+  expect(await nightly()).toMatchObject({ state: 'complete', from: '2025-01-31', to: '2025-02-02' });
+  await control(sandbox, 'clock', { advance: 45 * 86_400 });
+  await control(sandbox, 'sync', { person: sandbox.people[0]!.name });
+  expect(await nightly()).toMatchObject({ state: 'complete', to: '2025-03-19' });
+  expect(await nightly()).toMatchObject({ state: 'complete', from: '2025-03-17', to: '2025-03-19' });
+});

@@ -74,6 +74,22 @@ test.each<[name: string, reading: Pick<Reading, 'outcome' | 'when' | 'reason'>, 
   },
 );
 
+test('a collection that is not offered has brought no part of a day: what an event brought is stored', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await store(warehouse, 'daily_stress', ['2025-03-05', '2025-03-07'].map(stress));
+  await note(warehouse, {
+    days: ['2025-03-05', '2025-03-06'],
+    outcome: 'not_offered',
+    when: '2025-03-09T00:00:00Z',
+    reason: 'answers 404',
+  });
+  expect(await told(warehouse, days)).toEqual([
+    '03-05 stored: not_offered when last read: answers 404',
+    '03-06 not_offered: answers 404',
+    '03-07 stored',
+  ]);
+});
+
 test('a plan of which no run has come has read nothing: what an event brought of its days is stored', async () => {
   const warehouse = await warehouseWith(folder, [account('ada')]);
   await store(warehouse, 'daily_stress', [stress('2025-03-05')]);
