@@ -12,6 +12,10 @@ export function sign(secret: string, timestamp: string, body: string | Uint8Arra
   return createHmac('sha256', secret).update(timestamp).update(body).digest('hex').toUpperCase();
 }
 
+/** A wrong verification token that only who knows the right one can make: by it we try whether a wrong one is refused. */
+export const wrongTokenOf = (verificationToken: string): string =>
+  createHmac('sha256', verificationToken).update('not this word').digest('hex');
+
 /** Whether one of the secrets made this signature. Takes hex of either case; compares in constant time. */
 export function isSignedBy(secrets: readonly string[], timestamp: string, body: Uint8Array, signature: string): boolean {
   if (!/^[0-9A-Fa-f]{64}$/.test(signature)) return false;

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { WebhookEvent } from '../../schema/webhook.ts';
 import { messageOf, TryLaterError } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { signatureHeaders } from '../signature.ts';
+import { signatureHeaders, wrongTokenOf } from '../signature.ts';
 import { TooLate, withinTime } from '../within-time.ts';
 import { type ReadEvent, readEvent } from './read-event.ts';
 import { type Reason, Refusals, STATUS } from './refusals.ts';
@@ -60,6 +60,10 @@ export function serveWebhook(receiver: FastifyInstance, options: WebhookOptions)
 
   const refuse = (reply: FastifyReply, reason: Reason, because?: string) => {
     refusals.add(reason, because);
+    return answerRefusal(reply, reason);
+  };
+
+  const answerRefusal = (reply: FastifyReply, reason: Reason) => {
     if (reason === 'unavailable') reply.header('Retry-After', RETRY_AFTER_SECONDS);
     if (reason === 'wrong_method') reply.header('Allow', 'GET, POST');
     return reply.code(STATUS[reason]).headers(GUARDED).send({ detail: reason });
@@ -103,6 +107,8 @@ export function serveWebhook(receiver: FastifyInstance, options: WebhookOptions)
 
     scope.get<{ Querystring: Record<string, unknown> }>('/webhook', { exposeHeadRoute: false }, async (request, reply) => {
       const { verification_token: token, challenge } = request.query;
+      // Our own try of a wrong one is no stranger's.
+      if (typeof token === 'string' && isSame(token, wrongTokenOf(options.verificationToken))) return answerRefusal(reply, 'bad_token');
       if (typeof token !== 'string' || !isSame(token, options.verificationToken)) return refuse(reply, 'bad_token');
       if (typeof challenge !== 'string' || challenge === '' || challenge.length > MAX_CHALLENGE) return refuse(reply, 'bad_challenge');
       log.debug('the service has verified our address');

@@ -46,7 +46,7 @@ const run = async (env: Record<string, string>) => {
 };
 
 test('all is well where all is well, through the door of a running owner', async () => {
-  const { house, keeper, env } = await openListeningHouse(newFolder());
+  const { house, keeper, receiver, env } = await openListeningHouse(newFolder());
   chmodSync(env.RINGNECK_DATA!, 0o700);
   await house.add([{ name: 'ada', token: TOKENS.person }]);
   await house.backfill({ from: '2025-01-01', to: '2025-01-03' });
@@ -69,6 +69,8 @@ test('all is well where all is well, through the door of a running owner', async
   ]);
   expect([code, stderr]).toEqual([0, '']);
   expect(['ok', 'warn']).toContain(state);
+  // Its own try of a wrong token is nobody's attack.
+  expect(receiver.refusals()).toEqual({});
 });
 
 test('what is wrong is said with how to mend it, and the exit code is 1', async () => {

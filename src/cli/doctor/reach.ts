@@ -4,6 +4,7 @@ import { findRefusal } from '../../client/refusal.ts';
 import { isOneTime } from '../../client/service-clock.ts';
 import type { Settings, WebhookSettings } from '../../config.ts';
 import { messageOf } from '../../errors.ts';
+import { wrongTokenOf } from '../../signature.ts';
 import { formatSpan } from './clock.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
@@ -120,7 +121,7 @@ export async function examineCallback({ callbackUrl, verificationToken }: Webhoo
   }
   const wrong = findWrong(reached, challenge);
   if (wrong) return [fail('callback', `${shown} ${wrong.message}`, wrong.mend)];
-  const { status } = await ask(randomBytes(16).toString('hex'));
+  const { status } = await ask(wrongTokenOf(verificationToken));
   if (status === 401) return [ok('callback', `${shown} returns the challenge, and refuses a wrong token`)];
   return [
     fail('callback', `${shown} answers ${status} to a wrong token, not 401`, `something else than ringneck answers there: ${BEHIND}`),
