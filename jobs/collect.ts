@@ -214,6 +214,8 @@ async function collectWindow(
       ledger: result => [windowEntry(window, { ...result, committedAt: pipeline.warehouse.moments.next() })],
     });
   } catch (error) {
+    // A refusal is an answer too.
+    if (error instanceof ServiceError && error.status !== undefined) run.progress.requests++;
     share.giveBack();
     throw error;
   } finally {

@@ -113,3 +113,9 @@ test('each night a refused collection is asked with one request, and read again 
   expect(missing.runs).toEqual([expect.objectContaining({ state: 'not_asked', reason: 'was refused, and may be asked again' })]);
   expect(await house.backfill({ ...range, collections: ['daily_stress'] })).toMatchObject({ state: 'complete', failures: [] });
 });
+
+test('what was asked and refused counts among the requests of a run', async () => {
+  const { house, answer } = await set();
+  answer({ status: 422, json: { detail: [{ loc: ['query', 'start_date'], msg: 'no', type: 'value_error' }] } });
+  expect(await house.backfill(only)).toMatchObject({ state: 'failed', requests: 1 });
+});
