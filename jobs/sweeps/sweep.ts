@@ -39,29 +39,35 @@ export async function startSweep(pipeline: Pipeline, { kind, days, acceptDeletio
 const REACH_DAYS = 30;
 
 /**
- * From where the last days are read: from further back where more of them have gone by since the last time, because nobody was here or
- * the service's clock runs fast.
+ * From where the last days are read: from further back where more of them have gone by since the last time that an account's collection
+ * was read, because nobody was here or the service's clock runs fast.
  */
 async function findReach(
-  { warehouse, collections, serviceClock, now }: Pick<Pipeline, 'warehouse' | 'collections' | 'serviceClock' | 'now'>,
+  { warehouse, collections, serviceClock, now, tokens }: Pick<Pipeline, 'warehouse' | 'collections' | 'serviceClock' | 'now' | 'tokens'>,
   { from, to }: DayRange,
-  { users = [], collections: chosen = collections.map(({ name }) => name) }: Pick<SweepRange, 'users' | 'collections'>,
+  { users, collections: chosen = collections.map(({ name }) => name) }: Pick<SweepRange, 'users' | 'collections'>,
 ): Promise<string> {
   const rows = await warehouse.read(`SELECT request::VARCHAR, started_at FROM sync.runs WHERE state <> 'stopped'`);
   const earliest = addDays(from, -REACH_DAYS);
   const isFarBehind = serviceClock.now() < now() && !isOneTime(serviceClock.aheadMs ?? 0);
-  const last = rows
+  const wanted = new Set((users ?? (await listUsers({ warehouse, tokens }))).flatMap(user => chosen.map(name => `${user}\n${name}`)));
+  const lastOf = new Map<string, string>();
+  const ends = rows
     .map(([text, startedAt]) => {
       const run = JSON.parse(text as string) as Partial<RunRequest>;
       return { ...run, startedAt: startedAt as number, to: run.to && overBy(run.to, startedAt as number) };
     })
     // Of a service whose clock was far behind ours then, and is not now: its calendar tells nothing of this one.
     .filter(({ kind, to: reached, startedAt }) => kind === 'backfill' || !reached || isFarBehind || !wasFarBehind(reached, startedAt))
-    .filter(run => !run.spans && chosen.every(name => run.collections?.includes(name)) && users.every(user => run.users?.includes(user)))
     // A backfill that ends far back was meant to; what ends beyond the calendar is of another clock.
-    .flatMap(({ kind, to: reached }) => (reached && reached <= to && (kind !== 'backfill' || reached >= earliest) ? [reached] : []))
-    .sort()
-    .at(-1);
+    .filter(({ spans, kind, to: reached }) => !spans && reached && reached <= to && (kind !== 'backfill' || reached >= earliest));
+  for (const { users: asked = [], collections: read = [], to: reached } of ends) {
+    for (const place of asked.flatMap(user => read.map(name => `${user}\n${name}`))) {
+      if (wanted.has(place) && reached! > (lastOf.get(place) ?? '')) lastOf.set(place, reached!);
+    }
+  }
+  // What was never read waits for a backfill.
+  const last = [...lastOf.values()].sort()[0];
   if (last === undefined) return from;
   // It ended with a tomorrow; its today was not over then, nor all of its yesterday there. Where the service's clock is behind, its days were not as far.
   const [, later] = bothNows(serviceClock);
