@@ -263,14 +263,24 @@ test.each(hostile)('the identifier %j asks for no other path and is recorded', a
   expect(await person.outcomes()).toMatchObject([{ outcome: 'parked', object_id: id.toWellFormed().replace('\u0000', '\ufffd') }]);
 });
 
+/** What happens at the service between the first look at a document and the second, which follows within moments. */
+function whenAskedAgain(id: string, happens: () => void): void {
+  let looks = 0;
+  house.faults.on(`/v2/usercollection/daily_spo2/${id}`, () => {
+    if (++looks === 2) happens();
+    return undefined;
+  });
+}
+
 test('an update that comes before it can be read is looked at once more, and its row in the ledger is the later one', async () => {
   const person = await house.person('early', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
   await person.store('daily_spo2', [spo2('2025-03-09', 'spo2-1')]);
   const soon = { event_time: '2025-03-10T16:29:30+01:00' };
   const { length } = house.lines;
+  whenAskedAgain('spo2-1', () => {
+    person.documents.daily_spo2 = [{ ...spo2('2025-03-09', 'spo2-1'), breathing_disturbance_index: 17 }];
+  });
   await person.announce(soon);
-  await house.settled(length + 1);
-  person.documents.daily_spo2 = [{ ...spo2('2025-03-09', 'spo2-1'), breathing_disturbance_index: 17 }];
   await house.settled(length + 2);
   expect(house.lines.slice(length).map(({ outcome }) => outcome)).toEqual(['unchanged', 'stored']);
   expect(await person.outcomes()).toEqual([{ event_type: 'update', object_id: 'spo2-1', outcome: 'stored', reason: null }]);
@@ -282,10 +292,11 @@ test('a delete that comes before the document is gone is looked at once more; wh
   await person.store('daily_spo2', person.documents.daily_spo2!);
   const soon = { event_type: 'delete' as const, event_time: '2025-03-10T16:29:30+01:00' };
   const { length } = house.lines;
+  whenAskedAgain('spo2-1', () => {
+    person.documents.daily_spo2 = [spo2('2025-03-08', 'spo2-2')];
+  });
   await person.announce({ ...soon, object_id: 'spo2-2' });
   await person.announce(soon);
-  await house.settled(length + 2);
-  person.documents.daily_spo2 = [spo2('2025-03-08', 'spo2-2')];
   await house.settled(length + 3);
   await until('all are done', async () => (await house.queue.getDelayedCount()) + (await house.queue.getActiveCount()) === 0);
   expect(await person.outcomes()).toEqual([
