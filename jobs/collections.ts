@@ -74,9 +74,9 @@ export interface Collection {
 
 /**
  * Ranges of documents are widened on both sides: a service may leave out the last day, or file a night under the next one.
- * Whatever comes is kept.
+ * Whatever comes is kept, so that a reading without an end may have brought a part of these days too: as sync.coverage_between has it.
  */
-const WIDENED_DAYS = 2;
+export const WIDENED_DAYS = 2;
 
 export function documentCollection(resource: Resource): Collection {
   const { namedBy } = resource;

@@ -4,6 +4,7 @@ import { windowEntry } from '../../../jobs/windows.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { account, at, warehouseWith } from '../literal-pipeline.ts';
+import { store, stress, told } from '../literal-readings.ts';
 
 const folder = tempFolder();
 let runs = 0;
@@ -107,7 +108,8 @@ test('a week after its end a complete sweep leaves the ledger, a failed one afte
       runId,
       number: 0,
       userId: 'ada',
-      collection: 'sleep',
+      // Of what the complete ones read nothing failed.
+      collection: state === 'complete' ? 'sleep' : 'daily_stress',
       startAt: at(`${from}T00:00:00Z`),
       endAt: at('2025-03-14T00:00:00Z'),
     };
@@ -139,4 +141,70 @@ test('a week after its end a complete sweep leaves the ledger, a failed one afte
   expect((await warehouse.read('SELECT run_id FROM sync.runs ORDER BY 1')).flat()).toEqual(kept);
   expect((await warehouse.read('SELECT DISTINCT run_id FROM sync.windows ORDER BY 1')).flat()).toEqual(kept);
   expect(await warehouse.read('SELECT count(*) FROM sync.windows')).toEqual([[10]]);
+});
+
+/** Notes a run with one window of nights or of another collection, both days included. */
+async function noted(
+  warehouse: Warehouse,
+  runId: string,
+  kind: string,
+  outcome: 'complete' | 'failed' | 'suspicious',
+  read: string,
+  days: [from: string, to: string] | null,
+  collection = 'daily_stress',
+): Promise<void> {
+  const state = outcome === 'complete' ? 'complete' : 'failed';
+  const row = { kind, started_at: at(read), ended_at: at(read), state, request: '{}' };
+  const span = {
+    startAt: days && at(`${days[0]}T00:00:00Z`),
+    endAt: days && at(`${days[1]}T00:00:00Z`) + 86_400_000_000,
+  };
+  const asked = outcome === 'complete' ? { requestedAt: at(read), readAt: at(read) } : {};
+  await warehouse.record([
+    { table: 'sync.runs', key: { run_id: runId }, row },
+    windowEntry({ runId, number: 0, userId: 'ada', collection, ...span }, { outcome, ...asked, committedAt: at(read) }),
+  ]);
+}
+
+const kept = async (warehouse: Warehouse) => (await warehouse.read(`SELECT run_id FROM sync.runs WHERE kind = 'sweep' ORDER BY 1`)).flat();
+
+test.each([
+  ['before it', '2025-03-08T03:30:00Z'],
+  ['after it', '2025-03-08T09:30:00Z'],
+])('a sweep stays whose days a night failed to read %s, and coverage says of them what it said', async (_, night) => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await store(warehouse, 'daily_stress', [stress('2025-03-06')]);
+  await noted(warehouse, 'night', 'nightly', 'failed', night, ['2025-02-22', '2025-03-07']);
+  await noted(warehouse, 'sweep', 'sweep', 'complete', '2025-03-08T09:00:00Z', ['2025-03-06', '2025-03-07']);
+  await noted(warehouse, 'sweep-before', 'sweep', 'complete', '2025-03-08T08:00:00Z', ['2025-03-06', '2025-03-07']);
+  const days = { from: '2025-03-06', to: '2025-03-07' };
+  const before = await told(warehouse, days);
+  expect(before[0]).toContain('03-06 stored');
+  await forgetSweeps({ warehouse, now: () => Date.parse('2025-03-16T00:00:00Z'), settledDays: 14 });
+  expect(await told(warehouse, days)).toEqual(before);
+  expect(await kept(warehouse)).toEqual(['sweep']);
+  // Once a night has read them it goes too.
+  await noted(warehouse, 'next-night', 'nightly', 'complete', '2025-03-16T03:30:00Z', ['2025-03-02', '2025-03-16']);
+  await forgetSweeps({ warehouse, now: () => Date.parse('2025-03-17T00:00:00Z'), settledDays: 14 });
+  expect(await kept(warehouse)).toEqual([]);
+});
+
+test('a sweep stays whose days lie beside those that a backfill failed to read, for these may have come in part', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await store(warehouse, 'daily_stress', [stress('2025-03-06')]);
+  await noted(warehouse, 'backfill', 'backfill', 'failed', '2025-03-08T10:00:00Z', ['2025-03-01', '2025-03-04']);
+  await noted(warehouse, 'beside', 'sweep', 'complete', '2025-03-08T09:00:00Z', ['2025-03-06', '2025-03-06']);
+  await noted(warehouse, 'further', 'sweep', 'complete', '2025-03-08T09:00:01Z', ['2025-03-07', '2025-03-07']);
+  await forgetSweeps({ warehouse, now: () => Date.parse('2025-03-16T00:00:00Z'), settledDays: 14 });
+  expect(await kept(warehouse)).toEqual(['beside']);
+  expect(await told(warehouse, { from: '2025-03-06', to: '2025-03-06' })).toEqual(['03-06 stored']);
+});
+
+test('a sweep stays that read a collection without dates which a night did not; those of others do not', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await noted(warehouse, 'night', 'nightly', 'suspicious', '2025-03-08T03:30:00Z', null, 'ring_configuration');
+  await noted(warehouse, 'rings', 'sweep', 'complete', '2025-03-08T09:00:00Z', null, 'ring_configuration');
+  await noted(warehouse, 'nights', 'sweep', 'complete', '2025-03-08T09:00:01Z', ['2025-03-06', '2025-03-08'], 'sleep');
+  await forgetSweeps({ warehouse, now: () => Date.parse('2025-03-16T00:00:00Z'), settledDays: 14 });
+  expect(await kept(warehouse)).toEqual(['rings']);
 });
