@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import { WIDENED_DAYS } from '../../jobs/collections.ts';
 import { planRepair } from '../../jobs/coverage.ts';
 import { windowEntry } from '../../jobs/windows.ts';
+import { addDays } from '../../schema/instant.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { rows } from '../support/warehouse.ts';
 import { RING } from '../support/wire.ts';
@@ -197,4 +199,16 @@ test('rings belong to no day', async () => {
   expect(await told(warehouse, only)).toEqual(['no day failed: what came could not be stored (sync.rejected)']);
   await store(warehouse, 'ring_configuration', [RING]);
   expect(await told(warehouse, only)).toEqual(['no day stored']);
+});
+
+test('coverage takes as many days beside a reading for begun as documents are asked for', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  const all = Array.from({ length: 9 }, (_, i) => addDays('2025-02-01', i));
+  await store(warehouse, 'daily_stress', all.map(stress));
+  await note(warehouse, { days: ['2025-02-05', '2025-02-05'], outcome: 'failed', when: '2025-03-09T00:00:00Z' });
+  const whole = await warehouse.read(
+    `SELECT day::VARCHAR FROM sync.coverage_between('${all[0]}', '${all.at(-1)}') WHERE collection = 'daily_stress' AND state = 'stored' ORDER BY 1`,
+  );
+  const [first, last] = [addDays('2025-02-05', -WIDENED_DAYS), addDays('2025-02-05', WIDENED_DAYS)];
+  expect(whole.flat()).toEqual(all.filter(day => day < first || day > last));
 });
