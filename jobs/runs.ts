@@ -10,7 +10,8 @@ import { listParkedCollections } from './accounts.ts';
 import { ATTEMPTS } from './outcome.ts';
 import type { Pipeline } from './pipeline.ts';
 import { RemovalBrake } from './removal-brake.ts';
-import { Run, type RunRequest } from './run.ts';
+import { Run, type RunRequest, type Span } from './run.ts';
+import { findUnread } from './sweeps/unread.ts';
 import { Waits } from './waits.ts';
 import { type Coverage, cutWindow, type DayRange, type PlannedWindow, planDays, type WindowJob, windowEntry } from './windows.ts';
 
@@ -33,13 +34,22 @@ export async function renewWarehouseId(warehouse: Pipeline['warehouse']): Promis
   return id;
 }
 
-/** The windows that a request needs, users side by side. Changes nothing. */
+/**
+ * The windows that a request needs, users side by side. Changes nothing.
+ * @param unread days beside those of the request
+ */
 export async function planWindows(
   { warehouse, collections, settledDays }: Pick<Pipeline, 'warehouse' | 'collections' | 'settledDays'>,
   request: RunRequest,
   runId = '',
+  unread: readonly Span[] = [],
 ): Promise<{ windows: PlannedWindow[]; skipped: number }> {
   const parked = new Set((await listParkedCollections(warehouse)).map(({ userId, collection }) => `${userId}\n${collection}`));
+  const before = new Map<string, Span[]>();
+  for (const span of unread) {
+    const place = `${span.userId}\n${span.collection}`;
+    before.set(place, [...(before.get(place) ?? []), span]);
+  }
   let skipped = 0;
   const lists: PlannedWindow[][] = [];
   for (const userId of request.users) {
@@ -51,7 +61,8 @@ export async function planWindows(
       list.push({ userId, collection, startAt, endAt, runId, number: 0 });
     for (const { name, windowDays } of collections) {
       if (!request.collections.includes(name) || parked.has(`${userId}\n${name}`)) continue;
-      const ranges = rangesOf(request, userId, name);
+      // In windows of their own: what is wrong with them is not to be in the way of the last days.
+      const ranges = [...rangesOf(request, userId, name), ...(before.get(`${userId}\n${name}`) ?? [])];
       if (windowDays === undefined) {
         if (ranges.length) add(name, null, null);
         continue;
@@ -322,7 +333,8 @@ export class Runs {
     // Of one whose plan was broken off, by a full disk, nothing is left to be taken for planned.
     await this.#forgetPlans();
     const id = randomUUID();
-    const { windows, skipped } = await planWindows(this.#pipeline, request, id);
+    const unread = request.kind === 'backfill' ? [] : await findUnread(this.#pipeline, request);
+    const { windows, skipped } = await planWindows(this.#pipeline, request, id, unread);
     // A new run has no earlier rows to replace. The run comes last: one whose plan is not whole is none.
     await this.#recordWindows(windows, window => {
       const { userId: user_id, collection, startAt: start_at, endAt: end_at } = window;

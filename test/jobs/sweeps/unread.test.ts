@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest';
+import { startSweep } from '../../../jobs/sweeps/sweep.ts';
+import { type WindowJob, windowEntry } from '../../../jobs/windows.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { account, at, pipelineOf, warehouseWith } from '../literal-pipeline.ts';
+
+const folder = tempFolder();
+const NOW = Date.parse('2025-03-30T12:00:00Z');
+
+interface Read {
+  kind?: 'backfill' | 'nightly' | 'sweep';
+  at: string;
+  days: [from: string, to: string];
+  outcome: 'complete' | 'failed' | 'suspicious';
+  collection?: string;
+  user?: string;
+}
+
+/** The windows of a sweep of three days after these readings. */
+async function sweepAfter(...readings: Read[]): Promise<string[]> {
+  const warehouse = await warehouseWith(folder, [account('ada'), account('bob')]);
+  for (const [i, { kind = 'nightly', at: when, days, outcome, collection = 'heart_rate', user = 'ada' }] of readings.entries()) {
+    const runId = `r${i}`;
+    const request = { kind, from: days[0], to: days[1], refresh: true, users: [user], collections: [collection] };
+    const window = {
+      runId,
+      number: 0,
+      userId: user,
+      collection,
+      startAt: at(`${days[0]}T00:00:00Z`),
+      endAt: at(`${days[1]}T00:00:00Z`) + 86_400_000_000,
+    };
+    const asked = outcome === 'complete' ? { requestedAt: at(when), readAt: at(when) } : {};
+    const state = outcome === 'complete' ? 'complete' : 'failed';
+    await warehouse.record([
+      {
+        table: 'sync.runs',
+        key: { run_id: runId },
+        row: { kind, started_at: at(when), ended_at: at(when), state, request: JSON.stringify(request) },
+      },
+      windowEntry(window, { outcome, ...asked, committedAt: at(when) }),
+    ]);
+  }
+  const pipeline = await pipelineOf(warehouse, NOW);
+  await startSweep(pipeline, { kind: 'sweep', days: 3 });
+  return pipeline.jobs
+    .map(({ data }) => data as WindowJob)
+    .map(({ userId, collection, startAt, endAt }) => {
+      const [from, to] = [startAt! / 1000, endAt! / 1000 - 86_400_000].map(ms => new Date(ms).toISOString().slice(5, 10));
+      return `${userId} ${collection} ${from} to ${to}`;
+    })
+    .sort();
+}
+
+/** What every one of these sweeps reads. */
+const LAST = ['ada heart_rate 03-29 to 03-31', 'ada sleep 03-29 to 03-31', 'bob heart_rate 03-29 to 03-31', 'bob sleep 03-29 to 03-31'];
+
+const before: Read = { at: '2025-03-08T03:30:00Z', days: ['2025-02-22', '2025-03-09'], outcome: 'complete' };
+const away: Read = { at: '2025-03-30T03:30:00Z', days: ['2025-03-07', '2025-03-31'], outcome: 'failed' };
+const again: Read = { kind: 'sweep', at: '2025-03-30T09:00:00Z', days: ['2025-03-29', '2025-03-31'], outcome: 'complete' };
+
+test('what a night has failed to read, and nobody has read since, the next sweep reads once the service answers', async () => {
+  expect(await sweepAfter(before, away, again)).toEqual(['ada heart_rate 03-08 to 03-28', ...LAST]);
+  // Of a collection that is still failing the last days are enough.
+  expect(await sweepAfter(before, away)).toEqual(LAST);
+  expect(await sweepAfter(before, again, { ...away, at: '2025-03-30T10:00:00Z' })).toEqual(LAST);
+  expect(await sweepAfter(before, away, { ...again, collection: 'sleep' })).toEqual(LAST);
+  // An answer that is not believed is one.
+  expect(await sweepAfter(before, away, { ...again, outcome: 'suspicious' })).toEqual(['ada heart_rate 03-08 to 03-28', ...LAST]);
+});
+
+test('days of which one was read between are read without it; one that was read before it was over is not read', async () => {
+  const between: Read = { kind: 'sweep', at: '2025-03-16T09:00:00Z', days: ['2025-03-15', '2025-03-17'], outcome: 'complete' };
+  expect(await sweepAfter(before, between, away, again)).toEqual(
+    ['ada heart_rate 03-08 to 03-14', 'ada heart_rate 03-16 to 03-28', ...LAST].sort(),
+  );
+  const all: Read = { kind: 'backfill', at: '2025-03-30T08:00:00Z', days: ['2025-03-01', '2025-03-30'], outcome: 'complete' };
+  expect(await sweepAfter(before, away, all, again)).toEqual(LAST);
+});
+
+test('what a backfill failed to read is left to who asked for it, and what fails for a month to a repair', async () => {
+  expect(await sweepAfter(before, { ...away, kind: 'backfill' }, again)).toEqual(LAST);
+  const first: Read = { ...away, at: '2025-02-27T11:00:00Z', days: ['2025-02-10', '2025-02-26'] };
+  expect(await sweepAfter(first, { ...first, at: '2025-03-12T11:00:00Z' }, again)).toEqual(LAST);
+  expect(await sweepAfter({ ...first, at: '2025-02-28T13:00:00Z' }, again)).toEqual(['ada heart_rate 02-10 to 02-26', ...LAST]);
+});
