@@ -16,8 +16,8 @@ export interface Schedule {
 const CHECK_MS = 60_000;
 
 /**
- * Keeps schedules in the queue, and does at once what was missed. One whose last time is not over yet is left out. Where the queue comes
- * back empty, they are put into it again; the windows of runs are looked after by `Runs`.
+ * Keeps schedules in the queue, and does at once what was missed. One whose last time is not over yet is left out. Where the queue has lost
+ * one, or all, they are put into it again; the windows of runs are looked after by `Runs`.
  * @returns what ends the looking after the queue
  */
 export async function keepSchedules(
@@ -55,19 +55,50 @@ export async function keepSchedules(
           { every: repeat.everyMs, startDate: Date.now() + repeat.afterMs };
     await queue.upsertJobScheduler(schedule.name, options, { name: schedule.name });
   };
+  const doMissed = async (schedule: Schedule) => {
+    if (await schedule.missed()) await pipeline.queues.add(name, schedule.name, {}, { removeOnComplete: true, removeOnFail: true });
+  };
   for (const schedule of schedules) {
     await make(schedule);
-    if (await schedule.missed()) await pipeline.queues.add(name, schedule.name, {}, { removeOnComplete: true, removeOnFail: true });
+    await doMissed(schedule);
   }
+  /** Those whose next time is not in the queue, with that time: a Redis may lose a job's data, its place, or all that it knows of a schedule. */
+  const findLost = async (): Promise<Map<Schedule, number | undefined>> => {
+    const places = await pipeline.queues.ids(name);
+    const known = new Map((await queue.getJobSchedulers()).map(({ key, next }) => [key, next]));
+    const lost = new Map<Schedule, number | undefined>();
+    for (const schedule of schedules) {
+      const next = known.get(schedule.name);
+      const id = jobIdOf(schedule, next);
+      if (!places.has(id) || !(await queue.getJob(id))) lost.set(schedule, next);
+    }
+    return lost;
+  };
+  let lost: Map<Schedule, number | undefined>;
   return watchQueue(
     pipeline,
     {
-      isLost: async () => (await queue.getJobSchedulersCount()) < schedules.length,
+      isLost: async () => {
+        lost = await findLost();
+        if (!lost.size) return false;
+        // One that was just taken up has another next time by now.
+        const again = await findLost();
+        for (const [schedule, next] of lost) if (!again.has(schedule) || again.get(schedule) !== next) lost.delete(schedule);
+        return lost.size > 0;
+      },
       restore: async () => {
-        // Last: until they are there the queue counts as lost, and all of this is done again.
-        for (const schedule of schedules) await make(schedule);
+        for (const [schedule, next] of lost) {
+          // What is left of the one before would keep it out.
+          await queue.removeJobScheduler(schedule.name);
+          await pipeline.queues.forget(name, [jobIdOf(schedule, next)]);
+          await make(schedule);
+          await doMissed(schedule);
+        }
       },
     },
     checkMs,
   );
 }
+
+/** As BullMQ names the next job of a schedule. */
+const jobIdOf = ({ name }: Schedule, next: number | undefined) => `repeat:${name}:${next}`;

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { scheduleQueue } from '../../../jobs/runs.ts';
 import { keepSchedules } from '../../../jobs/sweeps/schedule.ts';
@@ -58,6 +59,71 @@ describe.skipIf(!hasRedis)('a Redis that keeps nothing', () => {
     expect(times).toBe(0);
   });
 });
+
+describe.skipIf(!hasRedis).each(['its data', 'its place', 'all of the schedule'])(
+  'a Redis that loses of the next job of a schedule %s',
+  lost => {
+    test('has it again within a check, and what was missed is done', async () => {
+      const redis = await startRedis();
+      onTestFinished(() => redis.remove());
+      const client = new Redis(redis.url);
+      onTestFinished(() => client.disconnect());
+      const service = await startFaultService();
+      onTestFinished(() => service.close());
+      const settings = { queueUrl: redis.url, queuePrefix: 'test' };
+      const house = await openHouse(join(folder, lost.replaceAll(' ', '-')), service.url, { now: () => NOON, settings });
+      const pipeline = await house.owner.pipeline();
+      const done: string[] = [];
+      let missed = false;
+      const schedules = [
+        { name: 'hourly', repeat: async () => ({ everyMs: HOUR, afterMs: HOUR }) },
+        { name: 'nightly', repeat: async () => ({ pattern: '30 3 1 1 *', timeZone: 'UTC' }) },
+        { name: 'other', repeat: async () => ({ everyMs: HOUR, afterMs: HOUR }) },
+      ].map(schedule => ({
+        ...schedule,
+        missed: async () => schedule.name === 'nightly' && missed,
+        run: async () => {
+          done.push(schedule.name);
+          missed = false;
+        },
+      }));
+      onTestFinished(await keepSchedules(pipeline, schedules, { checkMs: 50 }));
+      const name = await scheduleQueue(pipeline.warehouse);
+      const queue = pipeline.queues.queue(name);
+      const key = (what: string) => `test:${name}:${what}`;
+      const nextOf = async () =>
+        new Map((await queue.getJobSchedulers()).map(({ key: schedule, next }) => [schedule, `repeat:${schedule}:${next}`]));
+      /** Those whose next job is there, place and data. */
+      const whole = async () => {
+        const there: string[] = [];
+        for (const [schedule, id] of await nextOf()) {
+          if ((await client.zscore(key('delayed'), id)) !== null && (await client.exists(key(id)))) there.push(schedule);
+        }
+        return there.sort();
+      };
+      expect(await whole()).toEqual(['hourly', 'nightly', 'other']);
+      const before = await nextOf();
+      for (const schedule of ['hourly', 'nightly']) {
+        const id = before.get(schedule)!;
+        if (lost === 'its data') await client.del(key(id));
+        if (lost === 'its place') await client.zrem(key('delayed'), id);
+        if (lost === 'all of the schedule') {
+          await client.del(key(id), key(`repeat:${schedule}`));
+          await client.zrem(key('delayed'), id);
+          await client.zrem(key('repeat'), schedule);
+        }
+      }
+      missed = true;
+      await until('all are there again', async () => (await whole()).length === 3 && done.length > 0, 5_000);
+      expect(done).toEqual(['nightly']);
+      // What is whole is left alone, and so is the time of what comes by the clock.
+      const after = await nextOf();
+      for (const schedule of ['nightly', 'other']) expect(after.get(schedule)).toBe(before.get(schedule));
+      await new Promise(resolve => setTimeout(resolve, 200));
+      expect(await nextOf()).toEqual(after);
+    });
+  },
+);
 
 test('a store that does not answer is looked at again, and one that could not be filled is filled the next time', async () => {
   const answers = [() => Promise.reject(new Error('away')), async () => false, async () => true, async () => true, async () => false];
