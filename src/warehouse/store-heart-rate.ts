@@ -26,7 +26,7 @@ export interface HeartRateRange {
   to: number;
   requestedAt: number;
   rows: readonly HeartRateRow[];
-  /** The answer is not trusted: it brings rows that lie before or after all that is stored of the range, and touches nothing else. */
+  /** The answer is not trusted: it brings rows that lie well before or after all that is stored of the range (`APART`), and touches nothing else. */
   isSuspicious?: boolean | undefined;
 }
 
@@ -147,6 +147,22 @@ const whereRange = (userId: string, from: number, to: number) =>
   `user_id = ${quoteText(userId)} AND ts >= make_timestamp(${from}::BIGINT) AND ts < make_timestamp(${to}::BIGINT)`;
 
 /**
+ * A row that an untrusted answer has nearer than this to those that are stored may be one of them, of another moment: rows of one series
+ * are 5 minutes apart.
+ */
+const APART = 5 * 60_000_000;
+
+/** The rows of an untrusted answer that are new, whatever became of the stored ones. */
+async function findNew(connection: DuckDBConnection, { userId, from, to, rows }: HeartRateRange): Promise<readonly HeartRateRow[]> {
+  const [bounds] = await readRows(
+    connection,
+    `SELECT epoch_us(min(ts))::DOUBLE, epoch_us(max(ts))::DOUBLE FROM heart_rate WHERE ${whereRange(userId, from, to)}`,
+  );
+  const [first, last] = bounds as [number | null, number | null];
+  return first === null || last === null ? rows : rows.filter(({ micros }) => micros <= first - APART || micros >= last + APART);
+}
+
+/**
  * Makes the stored rows of a range those of the answer, inside the caller's transaction. Rows that are equal already, and rows that a
  * newer request brought, are not touched.
  * @param segments the parts of the range that no newer answer has settled
@@ -159,12 +175,17 @@ export async function storeHeartRate(
 ): Promise<{ counts: Counts; drift: Drift[] }> {
   const counts = noCounts();
   const drift: Drift[] = [];
+  const rows = range.isSuspicious ? await findNew(transaction.connection, range) : range.rows;
   for (const [from, to] of segments) {
     const where = whereRange(range.userId, from, to);
-    const within = range.rows.filter(({ micros }) => micros >= from && micros < to);
+    const within = rows.filter(({ micros }) => micros >= from && micros < to);
+    if (range.isSuspicious) {
+      await add(transaction, range, within, counts, drift);
+      continue;
+    }
     const found = await findStored(transaction.connection, where, within, range.requestedAt);
     if (found === 'none') await add(transaction, range, within, counts, drift);
-    if (found === 'these' && !range.isSuspicious) counts.unchanged += within.length;
+    if (found === 'these') counts.unchanged += within.length;
     if (found !== 'others') continue;
     const all = await readStored(transaction.connection, where);
     const newer = new Set(all.filter(({ fetchedAt }) => fetchedAt > range.requestedAt).map(identity));
@@ -172,21 +193,16 @@ export async function storeHeartRate(
     const arrived = byMoment(within.filter(row => !newer.has(identity(row))));
 
     const leaving: number[] = [];
-    if (range.isSuspicious) {
-      // Among the stored rows it may be the same series again, of other moments.
-      const [first, last] = [all[0]!.micros, all.at(-1)!.micros];
-      for (const micros of arrived.keys()) if (micros >= first && micros <= last) arrived.delete(micros);
-    } else
-      for (const [micros, rows] of stored) {
-        const others = arrived.get(micros) ?? [];
-        if (equal(rows, others)) {
-          arrived.delete(micros);
-          counts.unchanged += rows.length;
-          continue;
-        }
-        leaving.push(micros);
-        counts.removed += Math.max(0, rows.length - others.length);
+    for (const [micros, rows] of stored) {
+      const others = arrived.get(micros) ?? [];
+      if (equal(rows, others)) {
+        arrived.delete(micros);
+        counts.unchanged += rows.length;
+        continue;
       }
+      leaving.push(micros);
+      counts.removed += Math.max(0, rows.length - others.length);
+    }
     if (leaving.length) await deleteMoments(transaction.connection, where, range.requestedAt, leaving, leaving.length === stored.size);
 
     await add(transaction, range, [...arrived.values()].flat(), counts, drift);

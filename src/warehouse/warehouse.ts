@@ -205,7 +205,7 @@ export class Warehouse {
   /**
    * Replaces the heart-rate rows of an account from `from` (included) to `to` (excluded), microseconds, by all that the service has.
    * @param range.requestedAt when the first of its requests was sent
-   * @param range.isSuspicious adds rows that lie before or after all that is stored, and touches nothing else
+   * @param range.isSuspicious adds rows that lie well before or after all that is stored, and touches nothing else
    * @param options.ledger makes what is committed with the rows, of how many came of each UTC day and of what storing them did
    */
   async storeHeartRate(

@@ -127,25 +127,52 @@ test('what a suspicious answer brings after all that is stored is stored; nothin
   expect(await stored(house)).toBe(150);
 });
 
-test('a suspicious answer of other moments among the stored ones stores no second series beside them', async () => {
+/** The same rows, so much later. */
+const moved = (rows: readonly Row[], byMs: number): Row[] =>
+  rows.map(({ timestamp_unix: ms, ...one }) => ({ ...one, timestamp: new Date(ms + byMs).toISOString(), timestamp_unix: ms + byMs }));
+
+test.each([60_000, 1_000, -1_000, -60_000, 299_000, -299_000])(
+  'a suspicious answer of the stored rows %i ms later stores no second series beside them, not even a first or last row',
+  async byMs => {
+    const { house, serve } = await setUp();
+    serve(rowsFrom(10, 100));
+    await read(house);
+    serve(moved(rowsFrom(10, 100), byMs));
+    const before = await house.read('FROM heart_rate ORDER BY ts');
+    for (let nth = 1; nth <= 2; nth++) {
+      expect(await read(house)).toMatchObject({ state: 'failed', removed: 0, samples: 0, failures: [{ kind: 'suspicious' }] });
+    }
+    expect(await house.read('FROM heart_rate ORDER BY ts')).toEqual(before);
+  },
+);
+
+test('a suspicious answer of other moments brings each new row once, however often it is read', async () => {
   const { house, serve } = await setUp();
   serve(rowsFrom(10, 100));
   await read(house);
-  // A minute later each, so that just the last of them comes after all that is stored.
-  serve(
-    rowsFrom(10, 100).map(({ timestamp_unix: ms, ...one }) => ({
-      ...one,
-      timestamp: new Date(ms + 60_000).toISOString(),
-      timestamp_unix: ms + 60_000,
-    })),
-  );
-  expect(await read(house)).toMatchObject({ state: 'failed', removed: 0, samples: 1, failures: [{ kind: 'suspicious' }] });
-  expect(await read(house)).toMatchObject({ state: 'failed', removed: 0, samples: 0 });
-  expect(await house.read('SELECT count(*), max(ts)::VARCHAR FROM heart_rate')).toEqual([[101, '2025-03-01 09:06:00']]);
+  // Two rows have come since.
+  serve(moved(rowsFrom(10, 102), 1_000));
+  expect(await read(house)).toMatchObject({ state: 'failed', samples: 2 });
+  expect(await read(house)).toMatchObject({ state: 'failed', samples: 0 });
+  serve(moved(rowsFrom(10, 103), 3_000));
+  expect(await read(house)).toMatchObject({ state: 'failed', samples: 1 });
+  expect(await house.read('SELECT count(*), max(ts)::VARCHAR FROM heart_rate')).toEqual([[103, '2025-03-01 09:20:03']]);
   // What comes before all of it is new too.
   serve([row(3), row(50, 99)]);
   expect(await read(house)).toMatchObject({ state: 'failed', removed: 0, samples: 1 });
-  expect(await house.read('SELECT count(*), min(ts)::VARCHAR, max(bpm) FROM heart_rate')).toEqual([[102, '2025-03-01 00:15:00', 60]]);
+  expect(await house.read('SELECT count(*), min(ts)::VARCHAR, max(bpm) FROM heart_rate')).toEqual([[104, '2025-03-01 00:15:00', 60]]);
+});
+
+test('a row that a suspicious answer has too near to the stored ones comes with the next plain reading', async () => {
+  const { house, serve } = await setUp();
+  serve(rowsFrom(0, 100));
+  await read(house);
+  const soon = moved([row(99)], 60_000);
+  serve([row(0), ...soon, row(100)]);
+  expect(await read(house)).toMatchObject({ state: 'failed', samples: 1 });
+  serve([...rowsFrom(0, 100), ...soon, row(100)]);
+  expect(await read(house)).toMatchObject({ state: 'complete', removed: 0, samples: 1 });
+  expect(await stored(house)).toBe(102);
 });
 
 test('the brake counts all windows of a run: heart rate that is missing a little everywhere stays', async () => {
