@@ -21,6 +21,7 @@ export async function followEvents(owner: Owner): Promise<Following> {
   const { webhooks } = settings;
   const inbox = await owner.inbox();
   const keeper = webhooks ? await owner.keeper() : undefined;
+  const isForgotten = createForgotten({ warehouse, tokens: secrets });
   let fetching: Fetching | undefined;
   const webhook: WebhookOptions | undefined =
     webhooks && keeper
@@ -29,8 +30,9 @@ export async function followEvents(owner: Owner): Promise<Following> {
           secrets: webhooks.secrets,
           headerPrefix: settings.headerPrefix,
           windowMs: settings.signatureWindow * 1000,
-          accept: createAccept({ warehouse, inbox, isForgotten: createForgotten({ warehouse, tokens: secrets }) }, key =>
-            fetching?.filling.add(key),
+          accept: createAccept(
+            { warehouse, inbox, isForgotten: async id => owner.erasing?.serviceUserIds.includes(id) || isForgotten(id) },
+            key => fetching?.filling.add(key),
           ),
           isGone: keeper.isGone,
           noteGone: keeper.noteGone,

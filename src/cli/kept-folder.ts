@@ -5,7 +5,7 @@ import { Owner, type OwnerOptions } from './owner.ts';
 
 /** A data folder that is kept open, and closed for a while when work needs it closed. */
 export interface KeptFolder {
-  /** Those of its owner; while the folder is closed each asks to try later. */
+  /** Those of its owner; while the folder is closed, or an erasing waits, each asks to try later. */
   readonly operations: OwnerOperations;
   /** @throws TryLaterError while it is closed */
   readonly owner: Owner;
@@ -49,7 +49,7 @@ export async function keepFolder(options: OwnerOptions): Promise<KeptFolder> {
       closed = done.catch(() => undefined);
       return done;
     };
-    operations = operationsOf(opened);
+    operations = opened.erasing ? undefined : operationsOf(opened);
     owner = opened;
   }
 
@@ -78,7 +78,7 @@ export async function keepFolder(options: OwnerOptions): Promise<KeptFolder> {
 
   await open();
   return {
-    operations: delegates(operations!, () => {
+    operations: delegates(operationsOf(owner!), () => {
       if (!operations) throw isClosed();
       return operations;
     }),

@@ -38,6 +38,15 @@ export interface OwnerOptions {
   /** How the client waits and gives up. */
   client?: Pick<ClientOptions, 'sleep' | 'retries' | 'maxWaitMs' | 'deadlineMs' | 'maxResponseBytes'>;
   now?: () => number;
+  /** Is opened also while an account is being erased whose queues are in a Redis that is away: see `Owner.erasing`. */
+  acceptsWhileErasing?: boolean;
+}
+
+/** An erasing that waits for Redis. */
+export interface PausedErasing {
+  /** Of whom no event is to be kept. */
+  serviceUserIds: readonly string[];
+  reason: string;
 }
 
 const RETRY_DELAY_MS = 5_000;
@@ -60,6 +69,8 @@ export class Owner {
   readonly onFailure: OnFailure;
   /** What the receiver refused since it listens, by reason. */
   refusals: () => Readonly<Record<string, number>> = () => ({});
+  /** What is begun and waits for Redis: until it is done events may be accepted, and nothing else is read or written of anybody. */
+  readonly erasing: PausedErasing | undefined;
   /** What keeps the queue from being opened; undefined when nothing does, and before it was tried. */
   queueProblem: string | undefined;
   /** Does work on the folder while nothing in it is open. Who keeps the owner says whether it is opened again. */
@@ -76,8 +87,9 @@ export class Owner {
   #opening: Queues | undefined;
   #closing: Promise<void> | undefined;
 
-  private constructor(options: OwnerOptions, warehouse: Warehouse, serviceClock: KeptServiceClock) {
+  private constructor(options: OwnerOptions, warehouse: Warehouse, serviceClock: KeptServiceClock, erasing: PausedErasing | undefined) {
     this.#options = options;
+    this.erasing = erasing;
     this.settings = options.settings;
     this.log = options.log;
     this.now = options.now ?? Date.now;
@@ -99,9 +111,13 @@ export class Owner {
   static async open(options: OwnerOptions): Promise<Owner> {
     const { settings, log, now } = options;
     ensureFolder(settings.data);
+    let erasing: PausedErasing | undefined;
     if (isErasing(settings.data)) {
-      const { finishErase } = await import('./erase/erase.ts');
-      await finishErase(options);
+      const [{ finishErase }, { findPaused }] = await Promise.all([import('./erase/erase.ts'), import('./erase/paused.ts')]);
+      erasing = await finishErase(options).then(
+        () => undefined,
+        error => findPaused(options, error),
+      );
     }
     const warehouse = await Warehouse.open({
       path: join(settings.data, 'warehouse.duckdb'),
@@ -116,7 +132,7 @@ export class Owner {
       onUnclearHeartRate: () => log.warn(UNCLEAR),
     });
     // Begun by another process while this one waited for the file.
-    if (isErasing(settings.data)) {
+    if (!erasing && isErasing(settings.data)) {
       await warehouse.close();
       throw new TryLaterError(`an account is being erased from ${settings.data}; try again in a moment`);
     }
@@ -129,7 +145,7 @@ export class Owner {
     }
     const onError = (error: unknown) => log.warn({ reason: messageOf(error) }, 'the service’s time could not be noted');
     const serviceClock = await openServiceClock(warehouse, settings.serviceUrl ?? '', now ?? Date.now, onError);
-    return new Owner(options, warehouse, serviceClock);
+    return new Owner(options, warehouse, serviceClock, erasing);
   }
 
   client(): Promise<Client> {
@@ -224,6 +240,7 @@ export class Owner {
 
   async #openPipeline(): Promise<Pipeline> {
     const { settings, warehouse, secrets, log, now, serviceClock } = this;
+    if (this.erasing) throw new TryLaterError(this.erasing.reason);
     const [client, inbox] = await Promise.all([this.client(), this.inbox()]);
     const [{ openQueues }, { startCollecting }] = await Promise.all([import('../queue/open.ts'), import('../../jobs/collect.ts')]);
     const queues = await openQueues({

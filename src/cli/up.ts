@@ -3,6 +3,7 @@ import { findDoor } from '../control/find-door.ts';
 import { messageOf, TryLaterError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { WebhookOptions } from '../receiver/webhook.ts';
+import type { ErasingWait } from './erase/when-erased.ts';
 import { formatEvent } from './event-line.ts';
 import type { Following } from './follow-events.ts';
 import { closeAll, interruptible } from './interrupt.ts';
@@ -13,6 +14,8 @@ import { printLine } from './print.ts';
 import { openSession } from './session.ts';
 
 const READY_EVERY_MS = 5_000;
+/** Before an erasing that waits for Redis is tried again. */
+const FIRST_PAUSE_MS = 250;
 
 export function addUp(program: Command): void {
   withExample(
@@ -26,16 +29,25 @@ export function addUp(program: Command): void {
     'ringneck up --mirror 4001',
   ).action(async (options: { mirror?: number; events?: true }) => {
     const { settings, log } = await openSession();
-    const [{ keepFolder }, { NO_WEBHOOKS }, { openDoor }, { openReceiver }, { followEvents }, { keepUpToDate }, { whenQueueOpens }] =
-      await Promise.all([
-        import('./kept-folder.ts'),
-        import('./owner.ts'),
-        import('../control/open-door.ts'),
-        import('../receiver/receiver.ts'),
-        import('./follow-events.ts'),
-        import('./snapshot/schedule.ts'),
-        import('./when-queue-opens.ts'),
-      ]);
+    const [
+      { keepFolder },
+      { NO_WEBHOOKS },
+      { openDoor },
+      { openReceiver },
+      { followEvents },
+      { keepUpToDate },
+      { whenQueueOpens },
+      { whenErased },
+    ] = await Promise.all([
+      import('./kept-folder.ts'),
+      import('./owner.ts'),
+      import('../control/open-door.ts'),
+      import('../receiver/receiver.ts'),
+      import('./follow-events.ts'),
+      import('./snapshot/schedule.ts'),
+      import('./when-queue-opens.ts'),
+      import('./erase/when-erased.ts'),
+    ]);
     if (options.events && !settings.webhooks) log.warn(`--events has nothing to show: ${NO_WEBHOOKS}`);
     await interruptible(async signal => {
       const closing: (() => Promise<unknown>)[] = [];
@@ -43,7 +55,7 @@ export function addUp(program: Command): void {
         // Another `up` is told at once; a command that is about to end is waited for.
         const other = await findDoor(settings.data);
         if (other) throw new TryLaterError(`${settings.data} is owned by a running ringneck (PID ${other.pid}): end it first`);
-        const folder = await keepFolder({ settings, log });
+        const folder = await keepFolder({ settings, log, acceptsWhileErasing: true });
         closing.push(() => folder.close());
         const door = await openDoor({ folder: settings.data, operations: folder.operations, log });
         closing.push(() => door.close());
@@ -71,6 +83,7 @@ export function addUp(program: Command): void {
           const { serveMirror } = await import('./mirror.ts');
           const address = { host, port: options.mirror };
           await folder.during(async owner => {
+            if (owner.erasing) return () => undefined;
             const mirror = await listening(address, '--mirror', serveMirror(owner, address));
             // The same place again, also when any free one was asked for.
             address.port = Number(new URL(mirror.url).port);
@@ -83,8 +96,12 @@ export function addUp(program: Command): void {
           fail = reject;
         });
         failed.catch(() => undefined);
+        const newWait = (): ErasingWait => ({ ms: FIRST_PAUSE_MS, said: false });
+        let wait = newWait();
         await folder.during(async owner => {
           following!.subscribe();
+          if (owner.erasing) return whenErased(owner, wait);
+          wait = newWait();
           const begin = async () => {
             const schedules = await following!.start(options.events ? { onEvent: line => printLine(formatEvent(line)) } : {});
             const kept = await keepUpToDate(owner);

@@ -30,10 +30,18 @@ export const isOfConnection = (error: unknown): boolean => CONNECTIONS.test(mess
  * over or is full, a disk that is. Whoever meets one waits, says so once, and goes on; nothing of what was to be done is given up.
  */
 export function isPassing(error: unknown): boolean {
-  for (let at = error; at instanceof Error; at = at.cause) {
-    if (at instanceof QueueUnavailable || at instanceof TooLate || isOfMachine(at) || isOfConnection(at) || refusalOfRedis(at)) return true;
-  }
-  return false;
+  return isOfRedis(error) || causesOf(error).some(isOfMachine);
+}
+
+/** The same of a Redis alone. */
+export function isOfRedis(error: unknown): boolean {
+  return causesOf(error).some(
+    at => at instanceof QueueUnavailable || at instanceof TooLate || isOfConnection(at) || refusalOfRedis(at) !== undefined,
+  );
+}
+
+function causesOf(error: unknown): Error[] {
+  return error instanceof Error ? [error, ...causesOf(error.cause)] : [];
 }
 
 /** Whether something lies at this path. One that may not be looked at is not taken for missing: it throws. */

@@ -8,6 +8,7 @@ import { findDoor } from '../../control/find-door.ts';
 import { diskReserveBytes, ensureDiskReserve, isDiskFull } from '../../disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../errors.ts';
 import { openMirrorTokens } from '../../mirror-tokens.ts';
+import { isOfRedis } from '../../queue/machine.ts';
 import { openSecrets, type Secrets } from '../../secrets.ts';
 import { rewriteWithout } from '../../warehouse/erase.ts';
 import type { Word } from '../../warehouse/search.ts';
@@ -99,7 +100,7 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
   const secrets = openSecrets({ folder: data, key: settings.secretKey });
   const token = unlessKeyMissing(() => secrets.findOfAny(name));
   const { serviceUserIds, samePerson, id, removed } = await eraseRows(options, marker).catch(async (error: unknown) => {
-    if (goesOn && (error instanceof TryLaterError || isDiskFull(error))) throw error;
+    if (goesOn && (error instanceof TryLaterError || isDiskFull(error) || isOfRedis(error))) throw error;
     // Where not even that can be done the note stays, and the next who opens the folder goes on.
     await takeBack(options, name).catch(() => undefined);
     throw error;
