@@ -26,46 +26,43 @@ export function parseAccountName(name: string): string {
 }
 
 /** The accounts by name; those removed are left out. */
-export const listAccounts = (warehouse: Warehouse): Promise<Account[]> =>
-  readAccounts(warehouse, `WHERE state <> 'removed' ORDER BY user_id`);
+export const listAccounts = (warehouse: Warehouse): Promise<Account[]> => readAccounts(warehouse, LISTED);
+
+const LISTED = `WHERE state <> 'removed' ORDER BY user_id`;
 
 async function readAccounts(warehouse: Warehouse, which: string): Promise<Account[]> {
-  const rows = await warehouse.read(`SELECT user_id, service_user_id, state, reason, since FROM sync.accounts ${which}`);
-  return rows.map(([userId, serviceUserId, state, reason, since]) => ({
-    userId: userId as string,
-    serviceUserId: serviceUserId as string | null,
-    state: state as AccountState,
-    reason: reason as string | null,
-    since: since as number,
-  }));
+  return (await readRows(warehouse, which)).map(toAccount);
 }
 
+const readRows = (warehouse: Warehouse, which: string) =>
+  warehouse.readKept('sync.accounts', `SELECT user_id, service_user_id, state, reason, since FROM sync.accounts ${which}`);
+
+const toAccount = ([userId, serviceUserId, state, reason, since]: readonly unknown[]): Account => ({
+  userId: userId as string,
+  serviceUserId: serviceUserId as string | null,
+  state: state as AccountState,
+  reason: reason as string | null,
+  since: since as number,
+});
+
 /**
- * Finds accounts, those removed too, by the service's own id of the person. They are kept in memory, and read again once one was
- * changed. Of several accounts of one person it finds one that is active, if any is.
+ * Finds accounts, those removed too, by the service's own id of the person. Of several accounts of one person it finds one that is active,
+ * if any is.
  */
 export function createAccountFinder(warehouse: Warehouse): (serviceUserId: string) => Promise<Account | undefined> {
-  const read = async () => {
-    // The last of those with one id is the one that stays.
-    const order = `WHERE service_user_id IS NOT NULL ORDER BY state = 'active', state <> 'removed', user_id DESC`;
-    return new Map((await readAccounts(warehouse, order)).map(account => [account.serviceUserId, account]));
-  };
-  let known: { commits: number; accounts: ReturnType<typeof read> } | undefined;
+  // The last of those with one id is the one that stays.
+  const order = `WHERE service_user_id IS NOT NULL ORDER BY state = 'active', state <> 'removed', user_id DESC`;
+  let known: { rows: readonly unknown[]; accounts: Map<string | null, Account> } | undefined;
   return async serviceUserId => {
-    const commits = warehouse.accountCommits;
-    if (known?.commits !== commits) known = { commits, accounts: read() };
-    const { accounts } = known;
-    try {
-      return (await accounts).get(serviceUserId);
-    } catch (error) {
-      if (known?.accounts === accounts) known = undefined;
-      throw error;
-    }
+    const rows = await readRows(warehouse, order);
+    if (known?.rows !== rows) known = { rows, accounts: new Map(rows.map(toAccount).map(account => [account.serviceUserId, account])) };
+    return known.accounts.get(serviceUserId);
   };
 }
 
 export async function findAccount(warehouse: Warehouse, userId: string): Promise<Account | undefined> {
-  return (await listAccounts(warehouse)).find(account => account.userId === userId);
+  const row = (await readRows(warehouse, LISTED)).find(([name]) => name === userId);
+  return row && toAccount(row);
 }
 
 /** The service's own id of the person of this account, also of one that was removed: its rows are still there. Null where nobody knows. */

@@ -6,7 +6,7 @@ import type { Aside, RequestMoments } from '../src/client/client.ts';
 import { ServiceError } from '../src/client/error.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import { type Counts, type DocumentChange, noCounts } from '../src/warehouse/store-documents.ts';
-import { HeartRateAnswer } from '../src/warehouse/store-heart-rate.ts';
+import { type Comparison, HeartRateAnswer, type Missing } from '../src/warehouse/store-heart-rate.ts';
 import { quoteText } from '../src/warehouse/tables.ts';
 import type { RawHeartRate, Warehouse } from '../src/warehouse/warehouse.ts';
 import { ensureAnswers } from './answered-range.ts';
@@ -269,12 +269,12 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
       answer = await readHeartRate(from, to, context);
       result.requests += answer.requests;
     }
-    let doubt = await findDoubt({ userId, from, to, ...answer }, context);
+    let { doubt, compared } = await findDoubt({ userId, from, to, ...answer }, context);
     if (doubt !== undefined) {
       warehouse.moments.endRead(answer.requestedAt);
       answer = await readHeartRate(from, to, context);
       result.requests += answer.requests;
-      doubt = await findDoubt({ userId, from, to, ...answer }, context);
+      ({ doubt, compared } = await findDoubt({ userId, from, to, ...answer }, context));
     }
     const { rows, requestedAt } = answer;
     Object.assign(result, momentsOfRequest(answer), { route: answer.route });
@@ -287,14 +287,14 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
     if (doubt !== undefined && !context.acceptDeletions) {
       // What is new in it may be all that there is of the last hours. Generated rows can be found again by a complete window only.
       if (answer.route !== heartRate.sandboxPath) {
-        context.onStored(await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows, isSuspicious: true }), 0);
+        context.onStored(await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows, compared, isSuspicious: true }), 0);
       }
       return { ...result, outcome: 'suspicious', reason: doubt };
     }
     result.documents = rows.length;
     const ledger = (rowsByDay: readonly number[], counts: Counts) =>
       context.ledger({ ...result, removed: counts.removed, rowsByDay, rejects: counts });
-    const counts = await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows }, { ledger });
+    const counts = await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows, compared }, { ledger });
     // Rows are samples: documents are what has an identifier.
     context.onStored(counts, 0);
     return result;
@@ -310,12 +310,20 @@ function refuseGenerated(route: string, { pipeline: { client } }: CollectContext
   throw new ServiceError('unavailable', sandboxPath, `left, because ${plainPath} has answered meanwhile; to be read from there`);
 }
 
-/** Why an answer is not believed: it lacks too much of what is stored. */
+/** Why an answer is not believed, where it is not: it lacks too much of what is stored. */
 async function findDoubt(
   answer: RawHeartRate & { rows: HeartRateAnswer },
   { pipeline: { warehouse }, share }: CollectContext,
+): Promise<{ doubt: string | undefined; compared: Comparison }> {
+  const { weeks, compared } = await warehouse.countMissingHeartRate(answer);
+  return { doubt: await doubtOf(answer, weeks, share), compared };
+}
+
+async function doubtOf(
+  answer: RawHeartRate & { rows: HeartRateAnswer },
+  weeks: readonly Missing[],
+  share: RemovalShare,
 ): Promise<string | undefined> {
-  const weeks = await warehouse.countMissingHeartRate(answer);
   const sum = (counts: number[]) => counts.reduce((total, count) => total + count, 0);
   const [missing, stored] = [sum(weeks.map(week => week.missing)), sum(weeks.map(week => week.stored))];
   const isEmpty = !answer.rows.rows.some(({ micros }) => micros >= answer.from && micros < answer.to);

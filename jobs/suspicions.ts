@@ -25,15 +25,18 @@ export const suspicionEntry = (suspicion: Suspicion, firstSeenAt: number): Ledge
 export const noSuspicionEntry = (suspicion: Suspicion): LedgerEntry => ({ table: 'sync.suspicions', key: keyOf(suspicion) });
 
 /** Since when this is suspected, in microseconds; undefined where it is not. */
-export async function findSuspicion(warehouse: Pick<Warehouse, 'read'>, suspicion: Suspicion): Promise<number | undefined> {
+export async function findSuspicion(warehouse: Pick<Warehouse, 'read' | 'readKept'>, suspicion: Suspicion): Promise<number | undefined> {
   return (await readSuspicions(warehouse, suspicion)).get(suspicion.objectId ?? '');
 }
 
 /** Since when each is suspected, by the document's identifier. */
 export async function readSuspicions(
-  warehouse: Pick<Warehouse, 'read'>,
+  warehouse: Pick<Warehouse, 'read' | 'readKept'>,
   { userId, collection, kind }: Omit<Suspicion, 'objectId'>,
 ): Promise<Map<string, number>> {
+  // Each window asks, and hardly ever is there one.
+  const places = await warehouse.readKept('sync.suspicions', 'SELECT DISTINCT user_id, collection, kind FROM sync.suspicions');
+  if (!places.some(place => place[0] === userId && place[1] === collection && place[2] === kind)) return new Map();
   const rows = await warehouse.read(
     `SELECT object_id, first_seen_at FROM sync.suspicions
      WHERE user_id = ${quoteText(userId)} AND collection = ${quoteText(collection)} AND kind = ${quoteText(kind)}`,
@@ -47,7 +50,7 @@ export async function readSuspicions(
  * @returns since when it is known
  */
 export async function noteSuspicion(
-  warehouse: Pick<Warehouse, 'read' | 'record'>,
+  warehouse: Pick<Warehouse, 'read' | 'readKept' | 'record'>,
   suspicion: Suspicion,
   nowMicros: number,
 ): Promise<number> {

@@ -83,15 +83,29 @@ function hasLongNumber(text: string): boolean {
 
 /** The next 16 and more characters in a row that a number may have: they lie over one of the places that are looked at. */
 function findLongRun(text: string, from: number, to: number): { start: number; end: number } | undefined {
-  for (let at = from + LONG - 1; at < to; at += LONG) {
-    if (!isOfNumber(text.charCodeAt(at))) continue;
+  for (let at = from + LONG - 1; at < to; ) {
+    // Whatever lies before a character that no number has is no part of a run that ends behind it. Most end soon.
+    const gap = lastGap(text, at);
+    if (gap !== undefined) {
+      at += LONG - gap;
+      continue;
+    }
     let start = at;
     while (start > from && isOfNumber(text.charCodeAt(start - 1))) start--;
     let end = at + 1;
     while (end < to && isOfNumber(text.charCodeAt(end))) end++;
     if (end - start >= LONG) return { start, end };
-    at = end - 1;
+    at = end - 1 + LONG;
   }
+  return undefined;
+}
+
+/** How far before the end of so many characters one of four that are looked at is none of a number; undefined where all may be. */
+function lastGap(text: string, end: number): number | undefined {
+  if (!isOfNumber(text.charCodeAt(end))) return 0;
+  if (!isOfNumber(text.charCodeAt(end - 8))) return 8;
+  if (!isOfNumber(text.charCodeAt(end - 4))) return 4;
+  if (!isOfNumber(text.charCodeAt(end - 12))) return 12;
   return undefined;
 }
 

@@ -1,8 +1,7 @@
-import type { DuckDBConnection } from '@duckdb/node-api';
 import { readRows } from './database.ts';
 import { textList } from './literals.ts';
 import type { Mapping } from './mapping.ts';
-import type { DocumentPage } from './store-documents.ts';
+import type { DocumentPage, Transaction } from './store-documents.ts';
 import { qualified } from './tables.ts';
 
 interface Stored {
@@ -38,12 +37,14 @@ interface Refused {
 
 /** What a group of pages meets, by table: read by one statement. */
 export async function readBefore(
-  connection: DuckDBConnection,
+  { connection, readKept }: Pick<Transaction, 'connection' | 'readKept'>,
   groups: ReadonlyMap<Mapping, readonly DocumentPage[]>,
 ): Promise<Map<string, Before>> {
   const before = new Map<string, Before>();
   const selects: string[] = [];
   const [allUsers, allIds] = [new Set<string>(), new Set<string>()];
+  // Nearly always all are empty: a service rarely removes, leaves out or sends what cannot be stored.
+  const holds = async (table: string) => (await readKept(table, `SELECT 1 FROM ${table} LIMIT 1`)).length > 0;
   for (const [{ table, resource }, pages] of groups) {
     before.set(table, { stored: new Map(), tombstones: new Map(), refused: new Map(), suspected: new Set(), earlier: [] });
     const users = new Set(pages.map(({ userId }) => userId));
@@ -54,7 +55,7 @@ export async function readBefore(
       for (const id of removed) ids.add(id);
     }
     const complete = new Set(pages.flatMap(({ userId, completes }) => (completes ? [userId] : [])));
-    if (complete.size) {
+    if (complete.size && (await holds('sync.rejected'))) {
       selects.push(
         `SELECT 'earlier', collection, user_id, id, epoch_us(start_at), day, fetched_at, epoch_us(end_at)::VARCHAR
          FROM sync.rejected WHERE user_id IN (${textList(complete)}) AND collection = '${table}'`,
@@ -69,13 +70,13 @@ export async function readBefore(
     );
   }
   if (!selects.length) return before;
-  // All are small: a service rarely removes, leaves out or sends what cannot be stored.
   const moments = (table: string, id: string, column: string) =>
     `SELECT '${table}', collection, user_id, ${id}, NULL, NULL, ${column}, NULL
      FROM sync.${table} WHERE user_id IN (${textList(allUsers)}) AND ${id} IN (${textList(allIds)})`;
   if (allIds.size) {
-    selects.push(moments('tombstones', 'id', 'removed_at'), moments('rejected', 'id', 'fetched_at'));
-    selects.push(`${moments('suspicions', 'object_id', 'first_seen_at')} AND kind = 'missing'`);
+    if (await holds('sync.tombstones')) selects.push(moments('tombstones', 'id', 'removed_at'));
+    if (await holds('sync.rejected')) selects.push(moments('rejected', 'id', 'fetched_at'));
+    if (await holds('sync.suspicions')) selects.push(`${moments('suspicions', 'object_id', 'first_seen_at')} AND kind = 'missing'`);
   }
   for (const [kind, table, userId, id, sk, day, moment, hash] of await readRows(connection, selects.join(' UNION ALL '))) {
     const known = before.get(table as string);

@@ -78,6 +78,8 @@ export interface Transaction {
   confirmedAt(table: string, userId: string, id: string): number | undefined;
   /** To be remembered once the transaction is committed. */
   confirm(table: string, userId: string, id: string, moment: number): void;
+  /** Rows of the ledger as they were before the transaction, kept until one touches the table. */
+  readKept(table: string, sql: string): Promise<readonly Value[][]>;
 }
 
 interface Decision {
@@ -112,7 +114,7 @@ export async function storeDocuments(
   transaction: Transaction,
   groups: ReadonlyMap<Mapping, readonly DocumentPage[]>,
 ): Promise<Map<Mapping, StoredPages>> {
-  const before = await readBefore(transaction.connection, groups);
+  const before = await readBefore(transaction, groups);
   const plans = new Map(
     [...groups].map(([mapping, pages]) => [mapping, planPages(transaction, mapping, pages, before.get(mapping.table)!)]),
   );

@@ -5,7 +5,7 @@ import { dayOfMicros, findInstant, MICROS_PER_DAY } from '../../schema/instant.t
 import { MomentAppender } from './append.ts';
 import { readRows } from './database.ts';
 import type { LedgerEntry } from './literals.ts';
-import type { Drift, RejectedDocument } from './parse-document.ts';
+import type { Drift, RejectedDocument, Value } from './parse-document.ts';
 import { driftAt, findExactInstant, keepText, numberOf, observe, storable } from './parse-document.ts';
 import type { Counts, Transaction } from './store-documents.ts';
 import { appending, noCounts } from './store-documents.ts';
@@ -28,7 +28,17 @@ export interface HeartRateRange {
   rows: readonly HeartRateRow[];
   /** The answer is not trusted: it brings rows that lie well before or after all that is stored of the range (`APART`), and touches nothing else. */
   isSuspicious?: boolean | undefined;
+  /** What the answer was found to be beside what is stored, with the version of what was looked at. */
+  compared?: Comparison | undefined;
 }
+
+export interface Comparison {
+  found: Found;
+  version: number;
+}
+
+/** Of what is stored of a range: no row, just those of an answer and none of them by a newer request, or others. */
+export type Found = 'none' | 'these' | 'others';
 
 /** No moment and no source is as long as this: what is would not fit beside others. */
 const LONGEST_TEXT = 1024;
@@ -124,10 +134,12 @@ const WEEK = 7 * MICROS_PER_DAY;
  * Counts what an answer would take away: a moment of which there is another row lacks none. Those that a newer request brought stay.
  * @returns the counts of each week from the range's first day on
  */
-export async function countMissing(connection: DuckDBConnection, range: HeartRateRange): Promise<Missing[]> {
-  const where = whereRange(range.userId, range.from, range.to);
-  const found = await findStored(connection, where, range.rows, range.requestedAt);
-  if (found !== 'others') return [{ missing: 0, stored: found === 'none' ? 0 : range.rows.length }];
+export async function countMissing(connection: DuckDBConnection, range: HeartRateRange): Promise<{ weeks: Missing[]; found: Found }> {
+  const { userId, from, to, requestedAt } = range;
+  const where = whereRange(userId, from, to);
+  const rows = range.rows.filter(({ micros }) => micros >= from && micros < to);
+  const found = await findStored(connection, where, rows, requestedAt);
+  if (found !== 'others') return { weeks: [{ missing: 0, stored: found === 'none' ? 0 : rows.length }], found };
   const stored = await readRows(
     connection,
     `SELECT epoch_us(ts)::DOUBLE, count(*) FROM heart_rate WHERE ${where}
@@ -140,7 +152,7 @@ export async function countMissing(connection: DuckDBConnection, range: HeartRat
     counts.stored += count;
     counts.missing += Math.max(0, count - (arrived.get(micros)?.length ?? 0));
   }
-  return weeks;
+  return { weeks, found };
 }
 
 const whereRange = (userId: string, from: number, to: number) =>
@@ -166,12 +178,14 @@ async function findNew(connection: DuckDBConnection, { userId, from, to, rows }:
  * Makes the stored rows of a range those of the answer, inside the caller's transaction. Rows that are equal already, and rows that a
  * newer request brought, are not touched.
  * @param segments the parts of the range that no newer answer has settled
+ * @param compared what is known to be found of the whole range, which is one segment
  * @returns also the drift of what was stored
  */
 export async function storeHeartRate(
   transaction: Transaction,
   range: HeartRateRange,
   segments: readonly (readonly [number, number])[],
+  compared?: Found,
 ): Promise<{ counts: Counts; drift: Drift[] }> {
   const counts = noCounts();
   const drift: Drift[] = [];
@@ -183,7 +197,7 @@ export async function storeHeartRate(
       await add(transaction, range, within, counts, drift);
       continue;
     }
-    const found = await findStored(transaction.connection, where, within, range.requestedAt);
+    const found = compared ?? (await findStored(transaction.connection, where, within, range.requestedAt));
     if (found === 'none') await add(transaction, range, within, counts, drift);
     if (found === 'these') counts.unchanged += within.length;
     if (found !== 'others') continue;
@@ -242,16 +256,12 @@ const MOST_REJECTED = 1_000;
  * @returns also how many rows there are whose day the ledger does not tell
  */
 export async function rejectedHeartRate(
-  connection: DuckDBConnection,
+  transaction: Transaction,
   { userId, from, to, requestedAt, rejected }: HeartRateRange & { rejected: readonly RejectedDocument[] },
   segments: readonly (readonly [number, number])[],
 ): Promise<{ ledger: LedgerEntry[]; undated: number }> {
   const key = (id: string) => ({ user_id: userId, collection: heartRate.name, id });
-  const rows = await readRows(
-    connection,
-    `SELECT id, fetched_at, start_at >= make_timestamp(${from}::BIGINT) AND end_at <= make_timestamp(${to}::BIGINT)
-     FROM sync.rejected WHERE collection = '${heartRate.name}' AND user_id = ${quoteText(userId)}`,
-  );
+  const rows = await readRejected(transaction, userId, from, to);
   const known = new Map(rows.map(([id, fetchedAt]) => [id as string, fetchedAt as number]));
   const within = new Set(rows.flatMap(([id, , isWithin]) => (isWithin ? [id as string] : [])));
   const isAsked = (micros: number) => micros >= from && micros < to;
@@ -288,6 +298,18 @@ export async function rejectedHeartRate(
   };
 }
 
+/** Those of an account that were refused before, and whether their window lies in the range: for nearly everybody none. */
+async function readRejected({ connection, readKept }: Transaction, userId: string, from: number, to: number): Promise<Value[][]> {
+  const of = `FROM sync.rejected WHERE collection = '${heartRate.name}'`;
+  const users = await readKept('sync.rejected', `SELECT DISTINCT user_id ${of}`);
+  if (!users.some(([user]) => user === userId)) return [];
+  return readRows(
+    connection,
+    `SELECT id, fetched_at, start_at >= make_timestamp(${from}::BIGINT) AND end_at <= make_timestamp(${to}::BIGINT)
+     ${of} AND user_id = ${quoteText(userId)}`,
+  );
+}
+
 async function add(
   transaction: Transaction,
   { userId, requestedAt }: HeartRateRange,
@@ -310,12 +332,7 @@ const MOST_SOURCES = 16;
  * Whether no row is stored, just these are and none of them by a newer request, or others: read by columns, which takes a tenth of the
  * time that reading rows does.
  */
-async function findStored(
-  connection: DuckDBConnection,
-  where: string,
-  rows: readonly HeartRateRow[],
-  requestedAt: number,
-): Promise<'none' | 'these' | 'others'> {
+async function findStored(connection: DuckDBConnection, where: string, rows: readonly HeartRateRow[], requestedAt: number): Promise<Found> {
   const sources = [...new Set(rows.map(({ source }) => source))].slice(0, MOST_SOURCES);
   const number = `CASE source ${sources.map((source, i) => `WHEN ${quoteText(source)} THEN ${i}`).join(' ')} ELSE -1 END`;
   const columns = ['epoch_us(ts)', 'utc_offset', 'bpm', sources.length ? number : '-1', 'epoch_us(fetched_at)'];

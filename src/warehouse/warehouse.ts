@@ -7,6 +7,8 @@ import type { Change, Ledger } from './change.ts';
 import { openDatabase, readRows } from './database.ts';
 import { dateReadings } from './date-readings.ts';
 import { ensureTables, FORMAT } from './ensure.ts';
+import { HeartRateChanges } from './heart-rate-changes.ts';
+import { KeptReadings } from './kept-readings.ts';
 import { declarationsHash, learn } from './learn.ts';
 import type { LedgerEntry } from './literals.ts';
 import { type Mapping, mapResource } from './mapping.ts';
@@ -21,11 +23,12 @@ import { PUBLISHED } from './snapshot/about.ts';
 import { SnapshotCopies, type SnapshotFacts } from './snapshot/copies.ts';
 import type { Contents } from './snapshot/manifest.ts';
 import { leavePublication, takePublication } from './snapshot/publication.ts';
+import { windowsFrom } from './store-changes.ts';
 import type { Counts, DocumentPage } from './store-documents.ts';
-import { countByDay, countMissing, HeartRateAnswer, type Missing } from './store-heart-rate.ts';
+import { type Comparison, countByDay, countMissing, HeartRateAnswer, type Missing } from './store-heart-rate.ts';
 import { listTables } from './tables.ts';
 import { ensureViews } from './views.ts';
-import { type HeartRateSpan, type HeartRateWithdrawal, readSpans } from './withdraw-heart-rate.ts';
+import { type HeartRateSpan, type HeartRateWithdrawal, joinSpans, selectSpans } from './withdraw-heart-rate.ts';
 import { type Lane, Writer } from './writer.ts';
 
 export interface WarehouseOptions {
@@ -70,10 +73,11 @@ export class Warehouse {
   readonly #writer: Writer;
   readonly #copies: SnapshotCopies;
   readonly #reader: SharedConnections;
+  readonly #kept: KeptReadings;
+  readonly #heartRateChanges: HeartRateChanges;
   readonly #ensureRoom: () => void;
   readonly #close: () => void;
   #commits = 0;
-  #accountCommits = 0;
 
   private constructor(parts: {
     path: string;
@@ -82,6 +86,8 @@ export class Warehouse {
     writer: Writer;
     reader: SharedConnections;
     copies: SnapshotCopies;
+    kept: KeptReadings;
+    heartRateChanges: HeartRateChanges;
     ensureRoom: () => void;
     close: () => void;
   }) {
@@ -91,6 +97,8 @@ export class Warehouse {
     this.#writer = parts.writer;
     this.#reader = parts.reader;
     this.#copies = parts.copies;
+    this.#kept = parts.kept;
+    this.#heartRateChanges = parts.heartRateChanges;
     this.#ensureRoom = parts.ensureRoom;
     this.#close = parts.close;
   }
@@ -116,9 +124,13 @@ export class Warehouse {
       await dateReadings(connection, moments.wall());
       if (await nameRoutes(connection, moments.wall())) onUnclearHeartRate?.();
       const columnsOf = (table: string) => columns.get(table) ?? missing(table);
+      const kept = new KeptReadings();
+      const heartRateChanges = new HeartRateChanges();
       writer = new Writer({
         connection,
         moments,
+        kept,
+        heartRateChanges,
         newestSk: newest.sk,
         columnsOf,
         raiseMemory: () => database.memory.raise(connection),
@@ -140,6 +152,8 @@ export class Warehouse {
           beforeTable: beforeGroup ?? (() => undefined),
           published,
         }),
+        kept,
+        heartRateChanges,
         ensureRoom: beforeGroup ?? (() => undefined),
         close: () => database.close(),
       });
@@ -205,11 +219,12 @@ export class Warehouse {
   /**
    * Replaces the heart-rate rows of an account from `from` (included) to `to` (excluded), microseconds, by all that the service has.
    * @param range.requestedAt when the first of its requests was sent
+   * @param range.compared what `countMissingHeartRate` has said of the same answer
    * @param range.isSuspicious adds rows that lie well before or after all that is stored, and touches nothing else
    * @param options.ledger makes what is committed with the rows, of how many came of each UTC day and of what storing them did
    */
   async storeHeartRate(
-    range: RawHeartRate & { isSuspicious?: boolean },
+    range: RawHeartRate & { isSuspicious?: boolean; compared?: Comparison },
     { lane = 'bulk', ledger }: { lane?: Lane; ledger?: (rowsByDay: readonly number[], counts: Counts) => readonly LedgerEntry[] } = {},
   ): Promise<Counts> {
     this.moments.hold(range.requestedAt);
@@ -224,9 +239,14 @@ export class Warehouse {
     }
   }
 
-  /** How many stored rows of each week of a range an answer would take away, and how many there are. Changes nothing. */
-  countMissingHeartRate(range: RawHeartRate): Promise<Missing[]> {
-    return this.#reader.use(connection => countMissing(connection, { ...range, rows: answerOf(range.rows).rows }));
+  /**
+   * How many stored rows of each week of a range an answer would take away, and how many there are. Changes nothing.
+   * @returns also what `storeHeartRate` is given, which then need not compare again unless something has changed
+   */
+  async countMissingHeartRate(range: RawHeartRate): Promise<{ weeks: Missing[]; compared: Comparison }> {
+    const { version } = this.#heartRateChanges;
+    const { weeks, found } = await this.#reader.use(connection => countMissing(connection, { ...range, rows: answerOf(range.rows).rows }));
+    return { weeks, compared: { found, version } };
   }
 
   /** @throws what the next group of writes would be refused with: no room on the disk */
@@ -235,8 +255,8 @@ export class Warehouse {
   }
 
   /** What the ledger says was read from a path of heart rate, by account. */
-  readHeartRateSpans(route: string): Promise<HeartRateSpan[]> {
-    return this.#reader.use(connection => readSpans(connection, route));
+  async readHeartRateSpans(route: string): Promise<HeartRateSpan[]> {
+    return joinSpans(await this.#kept.read(windowsFrom(route), selectSpans(route), text => this.read(text)));
   }
 
   /**
@@ -256,18 +276,12 @@ export class Warehouse {
     const counts = await this.#copies.noting(change, () => this.#writer.write(change, lane));
     const entries = typeof change.ledger === 'object' ? change.ledger : [];
     if (change.page || change.heartRate || change.withdrawal || entries.some(({ table }) => PUBLISHED.has(table))) this.#commits++;
-    if (entries.some(({ table }) => table === 'sync.accounts')) this.#accountCommits++;
     return counts;
   }
 
   /** Grows with every committed change of what a snapshot holds: tells whether a copy is still fresh. */
   get commits(): number {
     return this.#commits;
-  }
-
-  /** Grows with every committed change of an account: tells whether what was read of them still holds. */
-  get accountCommits(): number {
-    return this.#accountCommits;
   }
 
   mapping(name: string): Mapping {
@@ -277,6 +291,14 @@ export class Warehouse {
   /** Rows of a small internal query, as plain values: instants in microseconds, days as text. Never for an analyst's SQL. */
   read(sql: string): Promise<Value[][]> {
     return this.#reader.use(connection => readRows(connection, sql));
+  }
+
+  /**
+   * The same of a small table of the ledger, from memory as long as no commit touches the table.
+   * @param sql one of few texts: each one's rows are kept
+   */
+  readKept(table: string, sql: string): Promise<readonly Value[][]> {
+    return this.#kept.read(table, sql, text => this.read(text));
   }
 
   /** Stored documents as the wire documents they came from; `where` may end in ORDER BY and LIMIT. */

@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { heartRate } from '../../schema/heart-rate.ts';
 import { readRows } from './database.ts';
+import type { Value } from './parse-document.ts';
 import { quoteText } from './tables.ts';
 
 /** Heart rate that was read from a path that it should not have been read from. */
@@ -19,13 +20,13 @@ export interface HeartRateSpan {
   to: number;
 }
 
-/** What the ledger says was read from a path, by account, neighbours together. */
-export async function readSpans(connection: DuckDBConnection, route: string): Promise<HeartRateSpan[]> {
-  const rows = await readRows(
-    connection,
-    `SELECT user_id, start_at, end_at FROM sync.windows
-     WHERE collection = '${heartRate.name}' AND route = ${quoteText(route)} AND outcome = 'complete' ORDER BY user_id, start_at`,
-  );
+/** What the ledger says was read from a path. */
+export const selectSpans = (route: string) =>
+  `SELECT user_id, start_at, end_at FROM sync.windows
+   WHERE collection = '${heartRate.name}' AND route = ${quoteText(route)} AND outcome = 'complete' ORDER BY user_id, start_at`;
+
+/** The same by account, neighbours together. */
+export function joinSpans(rows: readonly Value[][]): HeartRateSpan[] {
   const spans: HeartRateSpan[] = [];
   for (const [userId, from, to] of rows as [string, number, number][]) {
     const last = spans.at(-1);
@@ -42,7 +43,7 @@ export async function readSpans(connection: DuckDBConnection, route: string): Pr
  */
 export async function withdrawHeartRate(connection: DuckDBConnection, { route, reason, spans }: HeartRateWithdrawal): Promise<number> {
   let removed = 0;
-  for (const { userId, from, to } of await readSpans(connection, route)) {
+  for (const { userId, from, to } of joinSpans(await readRows(connection, selectSpans(route)))) {
     if (!spans.some(span => span.userId === userId && span.from <= from && span.to >= to)) continue;
     const [start, end] = [`make_timestamp(${from}::BIGINT)`, `make_timestamp(${to}::BIGINT)`];
     const user = `user_id = ${quoteText(userId)}`;

@@ -20,7 +20,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-export interface WriterOptions extends CheckpointOptions, Pick<Storage, 'columnsOf' | 'moments'> {
+export interface WriterOptions extends CheckpointOptions, Pick<Storage, 'columnsOf' | 'moments' | 'kept' | 'heartRateChanges'> {
   newestSk: number;
   /** Called before each group; throws when there is no room on the disk. */
   beforeGroup?: () => void;
@@ -48,10 +48,11 @@ export class Writer {
   #roomWanted: (() => void)[] = [];
 
   constructor(options: WriterOptions) {
-    const { connection, columnsOf, moments } = options;
+    const { connection, columnsOf, moments, kept, heartRateChanges } = options;
     let sk = options.newestSk;
     this.#options = options;
-    this.#storage = { connection, columnsOf, nextSk: () => ++sk, moments, confirmations: new Confirmations(moments) };
+    const confirmations = new Confirmations(moments);
+    this.#storage = { connection, columnsOf, nextSk: () => ++sk, moments, confirmations, kept, heartRateChanges };
     this.#checkpoints = new Checkpoints(options);
   }
 

@@ -1,6 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { HeartRateChanges } from '../../src/warehouse/heart-rate-changes.ts';
+import { KeptReadings } from '../../src/warehouse/kept-readings.ts';
 import { mapResource } from '../../src/warehouse/mapping.ts';
 import { Moments } from '../../src/warehouse/moments.ts';
 import { type Lane, Writer } from '../../src/warehouse/writer.ts';
@@ -36,6 +38,8 @@ function openWriter(commitMs: number) {
     moments,
     newestSk: 0,
     columnsOf: () => [],
+    kept: new KeptReadings(),
+    heartRateChanges: new HeartRateChanges(),
     raiseMemory: async () => async () => {},
     logSize: () => 0,
   });

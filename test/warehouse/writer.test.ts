@@ -3,6 +3,8 @@ import { setImmediate } from 'node:timers/promises';
 import { DuckDBAppender, DuckDBConnection } from '@duckdb/node-api';
 import { afterEach, expect, test, vi } from 'vitest';
 import { RingneckError } from '../../src/errors.ts';
+import { HeartRateChanges } from '../../src/warehouse/heart-rate-changes.ts';
+import { KeptReadings } from '../../src/warehouse/kept-readings.ts';
 import { Moments } from '../../src/warehouse/moments.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { Writer } from '../../src/warehouse/writer.ts';
@@ -126,6 +128,8 @@ test('a change that is given in the very moment the writer runs dry is written',
       moments: new Moments(0, () => NOW),
       newestSk: 0,
       columnsOf: () => [],
+      kept: new KeptReadings(),
+      heartRateChanges: new HeartRateChanges(),
       raiseMemory: async () => async () => {},
       logSize: () => 0,
     });
