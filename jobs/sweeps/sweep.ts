@@ -40,7 +40,7 @@ const REACH_DAYS = 30;
 
 /**
  * From where the last days are read: from further back where more of them have gone by since the last time that an account's collection
- * was read, because nobody was here or the service's clock runs fast.
+ * was read, because nobody was here or the service's clock runs fast. What was asked for then and failed is not among them: see findUnread.
  */
 async function findReach(
   { warehouse, collections, serviceClock, now, tokens }: Pick<Pipeline, 'warehouse' | 'collections' | 'serviceClock' | 'now' | 'tokens'>,

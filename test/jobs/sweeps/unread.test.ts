@@ -1,6 +1,9 @@
-import { expect, test } from 'vitest';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { startSweep } from '../../../jobs/sweeps/sweep.ts';
 import { type WindowJob, windowEntry } from '../../../jobs/windows.ts';
+import { type Asked, startFaultService } from '../../support/fault-service.ts';
+import { openHouse } from '../../support/house.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { account, at, pipelineOf, warehouseWith } from '../literal-pipeline.ts';
 
@@ -83,4 +86,53 @@ test('what a backfill failed to read is left to who asked for it, and what fails
   const first: Read = { ...away, at: '2025-02-27T11:00:00Z', days: ['2025-02-10', '2025-02-26'] };
   expect(await sweepAfter(first, { ...first, at: '2025-03-12T11:00:00Z' }, again)).toEqual(LAST);
   expect(await sweepAfter({ ...first, at: '2025-02-28T13:00:00Z' }, again)).toEqual(['ada heart_rate 02-10 to 02-26', ...LAST]);
+});
+
+const DAY = 86_400_000;
+
+test.each<[string, number | undefined, { windows: object; state: string }, string[]]>([
+  [
+    'arrives with the second sweep after it',
+    undefined,
+    { state: 'complete', windows: { planned: 2, done: 2 } },
+    ['02-28', '03-01', '03-02', '03-03', '03-04', '03-05', '03-06', '03-07', '03-08', '03-09', '03-10'],
+  ],
+  [
+    'of which one day never comes is not in the way of the last days',
+    Date.parse('2025-03-04T06:00:00Z'),
+    { state: 'failed', windows: { planned: 2, failed: 1 } },
+    ['02-28', '03-01', '03-08', '03-09', '03-10'],
+  ],
+])('heart rate of a week in which the service was ill %s', async (name, broken, expected, arrived) => {
+  const clock = { ms: Date.parse('2025-03-01T12:00:00Z') };
+  const state = { isIll: false };
+  const service = await startFaultService({
+    '/v2/usercollection/heartrate': ({ query }: Asked) => {
+      const [from, to] = ['start_datetime', 'end_datetime'].map(name => Date.parse(query.get(name)!)) as [number, number];
+      if (state.isIll || (broken && from <= broken && to > broken)) return { status: 500, json: {} };
+      const data: unknown[] = [];
+      for (let ms = Math.ceil(from / 3_600_000) * 3_600_000; ms < to; ms += 3_600_000)
+        data.push({ timestamp: new Date(ms).toISOString().replace('.000Z', '+00:00'), timestamp_unix: ms, bpm: 61, source: 'awake' });
+      return { json: { data, next_token: null } };
+    },
+  });
+  onTestFinished(() => service.close());
+  const house = await openHouse(join(folder, name.slice(0, 7)), service.url, { now: () => clock.ms });
+  await house.add([{ name: 'ada', token: 't-ada' }]);
+  const sweep = async () => {
+    const { run } = await startSweep(await house.owner.pipeline(), { kind: 'sweep', days: 3, collections: ['heart_rate'] });
+    return run.done;
+  };
+  expect(await sweep()).toMatchObject({ state: 'complete' });
+  state.isIll = true;
+  for (let day = 2; day <= 9; day++) {
+    clock.ms += DAY;
+    expect(await sweep()).toMatchObject({ state: 'failed', windows: { planned: 1 } });
+  }
+  state.isIll = false;
+  clock.ms += DAY;
+  expect(await sweep()).toMatchObject({ state: 'complete', windows: { planned: 1 } });
+  clock.ms += 3_600_000;
+  expect(await sweep()).toMatchObject(expected);
+  expect((await house.read(`SELECT DISTINCT strftime(ts, '%m-%d') FROM heart_rate ORDER BY 1`)).flat()).toEqual(arrived);
 });
