@@ -46,6 +46,8 @@ export async function keepSchedules(
   await queue.obliterate({ force: true });
   // A place for each, and one for what finds its last time not over: none waits for another's.
   pipeline.queues.worker(name, run, { concurrency: schedules.length + 1 });
+  /** The next job of each as it was known last. */
+  const jobIds = new Map<Schedule, string>();
   const make = async (schedule: Schedule) => {
     const repeat = await schedule.repeat();
     const options =
@@ -53,7 +55,8 @@ export async function keepSchedules(
         ? { pattern: repeat.pattern, ...(repeat.timeZone ? { tz: repeat.timeZone } : {}) }
         : // The queue's clock is the machine's.
           { every: repeat.everyMs, startDate: Date.now() + repeat.afterMs };
-    await queue.upsertJobScheduler(schedule.name, options, { name: schedule.name });
+    const next = await queue.upsertJobScheduler(schedule.name, options, { name: schedule.name });
+    jobIds.set(schedule, next!.id!);
   };
   const doMissed = async (schedule: Schedule) => {
     if (await schedule.missed()) await pipeline.queues.add(name, schedule.name, {}, { removeOnComplete: true, removeOnFail: true });
@@ -62,35 +65,35 @@ export async function keepSchedules(
     await make(schedule);
     await doMissed(schedule);
   }
-  /** Those whose next time is not in the queue, with that time: a Redis may lose a job's data, its place, or all that it knows of a schedule. */
-  const findLost = async (): Promise<Map<Schedule, number | undefined>> => {
-    const places = await pipeline.queues.ids(name);
-    const known = new Map((await queue.getJobSchedulers()).map(({ key, next }) => [key, next]));
-    const lost = new Map<Schedule, number | undefined>();
+  /** Those whose next job is not in the queue, with its id: a Redis may lose a job's data, its place, or all that it knows of a schedule. */
+  const findLost = async (): Promise<Map<Schedule, string | undefined>> => {
+    const known = new Map((await queue.getJobSchedulers()).map(({ key, next }) => [key, `repeat:${key}:${next}`]));
+    const lost = new Map<Schedule, string | undefined>();
     for (const schedule of schedules) {
-      const next = known.get(schedule.name);
-      const id = jobIdOf(schedule, next);
-      if (!places.has(id) || !(await queue.getJob(id))) lost.set(schedule, next);
+      const id = known.get(schedule.name);
+      if (id !== undefined) jobIds.set(schedule, id);
+      const job = id === undefined ? undefined : await queue.getJob(id);
+      if (!job || (await job.getState()) === 'unknown') lost.set(schedule, id);
     }
     return lost;
   };
-  let lost: Map<Schedule, number | undefined>;
+  let lost: Map<Schedule, string | undefined>;
   return watchQueue(
     pipeline,
     {
       isLost: async () => {
         lost = await findLost();
         if (!lost.size) return false;
-        // One that was just taken up has another next time by now.
+        // One that was taken up in between has another next job: that is made before its work begins.
         const again = await findLost();
-        for (const [schedule, next] of lost) if (!again.has(schedule) || again.get(schedule) !== next) lost.delete(schedule);
+        for (const [schedule, id] of lost) if (!again.has(schedule) || again.get(schedule) !== id) lost.delete(schedule);
         return lost.size > 0;
       },
       restore: async () => {
-        for (const [schedule, next] of lost) {
-          // What is left of the one before would keep it out.
+        for (const schedule of lost.keys()) {
+          // What is left of the job before would keep the new one out. It can be removed when it belongs to no schedule any more.
           await queue.removeJobScheduler(schedule.name);
-          await pipeline.queues.forget(name, [jobIdOf(schedule, next)]);
+          await pipeline.queues.forget(name, [jobIds.get(schedule)!]);
           await make(schedule);
           await doMissed(schedule);
         }
@@ -99,6 +102,3 @@ export async function keepSchedules(
     checkMs,
   );
 }
-
-/** As BullMQ names the next job of a schedule. */
-const jobIdOf = ({ name }: Schedule, next: number | undefined) => `repeat:${name}:${next}`;

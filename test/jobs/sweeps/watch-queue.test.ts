@@ -54,13 +54,15 @@ describe.skipIf(!hasRedis)('a Redis that keeps nothing', () => {
     expect(await run.done).toMatchObject({ state: 'complete', windows: { planned: 1, done: 1 } });
     stop();
     await pipeline.queues.queue(await scheduleQueue(pipeline.warehouse)).removeJobScheduler('often');
+    // One that was due already is worked off.
+    await new Promise(resolve => setTimeout(resolve, 300));
     times = 0;
     await new Promise(resolve => setTimeout(resolve, 300));
     expect(times).toBe(0);
   });
 });
 
-describe.skipIf(!hasRedis).each(['its data', 'its place', 'all of the schedule'])(
+describe.skipIf(!hasRedis).each(['its data', 'its place', 'its place and the schedule', 'all of the schedule'])(
   'a Redis that loses of the next job of a schedule %s',
   lost => {
     test('has it again within a check, and what was missed is done', async () => {
@@ -107,10 +109,19 @@ describe.skipIf(!hasRedis).each(['its data', 'its place', 'all of the schedule']
         const id = before.get(schedule)!;
         if (lost === 'its data') await client.del(key(id));
         if (lost === 'its place') await client.zrem(key('delayed'), id);
+        if (lost === 'its place and the schedule') {
+          const parts = client
+            .multi()
+            .del(key(`repeat:${schedule}`))
+            .zrem(key('delayed'), id);
+          await parts.zrem(key('repeat'), schedule).exec();
+        }
         if (lost === 'all of the schedule') {
-          await client.del(key(id), key(`repeat:${schedule}`));
-          await client.zrem(key('delayed'), id);
-          await client.zrem(key('repeat'), schedule);
+          const parts = client
+            .multi()
+            .del(key(id), key(`repeat:${schedule}`))
+            .zrem(key('delayed'), id);
+          await parts.zrem(key('repeat'), schedule).exec();
         }
       }
       missed = true;
@@ -121,7 +132,43 @@ describe.skipIf(!hasRedis).each(['its data', 'its place', 'all of the schedule']
       for (const schedule of ['nightly', 'other']) expect(after.get(schedule)).toBe(before.get(schedule));
       await new Promise(resolve => setTimeout(resolve, 200));
       expect(await nextOf()).toEqual(after);
+      // Nothing is left of what was lost.
+      expect((await client.keys(key('repeat:*:*'))).sort()).toEqual([...after.values()].map(key).sort());
     });
+  },
+);
+
+test.each(hasRedis ? ['redis', 'embedded'] : ['embedded'])(
+  'what is whole is made once, while it waits, is due and is worked on (%s)',
+  async kind => {
+    const redis = kind === 'redis' ? await startRedis() : undefined;
+    if (redis) onTestFinished(() => redis.remove());
+    const service = await startFaultService();
+    onTestFinished(() => service.close());
+    const settings = redis ? { queueUrl: redis.url, queuePrefix: 'test' } : {};
+    const house = await openHouse(join(folder, `whole-${kind}`), service.url, { now: () => NOON, settings });
+    const made: string[] = [];
+    let times = 0;
+    const schedules = [
+      { name: 'hourly', every: { everyMs: HOUR, afterMs: HOUR }, takesMs: 0 },
+      { name: 'nightly', every: { pattern: '30 3 1 1 *', timeZone: 'UTC' }, takesMs: 0 },
+      { name: 'often', every: { everyMs: 100, afterMs: 0 }, takesMs: 5 },
+      { name: 'slow', every: { everyMs: 100, afterMs: 0 }, takesMs: 700 },
+    ].map(({ name, every, takesMs }) => ({
+      name,
+      repeat: async () => {
+        made.push(name);
+        return every;
+      },
+      missed: async () => false,
+      run: async () => {
+        times++;
+        await new Promise(resolve => setTimeout(resolve, takesMs));
+      },
+    }));
+    onTestFinished(await keepSchedules(await house.owner.pipeline(), schedules, { checkMs: 10 }));
+    await until('they have run many times', () => times > 15, 20_000);
+    expect(made).toEqual(['hourly', 'nightly', 'often', 'slow']);
   },
 );
 
