@@ -38,10 +38,10 @@ export interface CompleteRead extends RequestMoments {
 }
 
 /**
- * Reads a collection to its end and stores each page before the next one is asked for. Documents that `finish` says are gone count
+ * Reads a collection to its end and stores each page while the next one is on its way. Documents that `finish` says are gone count
  * as absent at the moment of the first request, which is held until they are committed; where nothing but their absence says so, before any
  * answer that is still under way: it may bring them under another day.
- * @throws ServiceError, also where all that came is of another range; the pages that came before it are stored
+ * @throws ServiceError, also where all that came is of another range; the pages that came before it are stored by then
  */
 export async function storePages(
   resource: Resource,
@@ -71,6 +71,12 @@ export async function storePages(
       { lane, ...(ledger && isLast ? { ledger: counts => ledger(sum(rejects, counts), counts.removed) } : {}) },
     );
   };
+  const note = (counts: Counts, documents: number) => {
+    Object.assign(rejects, sum(rejects, counts));
+    changes.push(...counts.changes);
+    onStored?.(counts, documents);
+  };
+  let storing: Promise<void> | undefined;
   try {
     for await (const page of client.documents(resource, { token, ...range, lane, aside, signal })) {
       if (!read.requestedAt) {
@@ -86,20 +92,24 @@ export async function storePages(
       }
       for (const day of momentsOfDocuments(page.documents)) dayStarts.add(day);
       if (page.nextToken === null) ensureAnswers(page.route, dayStarts, moments);
-      const end = page.nextToken === null && finish ? await finish(read) : {};
-      const counts = await store(page, end, !end.removed?.length);
-      Object.assign(rejects, sum(rejects, counts));
-      changes.push(...counts.changes);
-      onStored?.(counts, count);
+      // One page at most waits for its commit while another is on its way.
+      await storing;
+      if (page.nextToken !== null) {
+        storing = store(page, {}, false).then(counts => note(counts, count));
+        // Heard of when the next page has come, or at the end.
+        storing.catch(() => undefined);
+        continue;
+      }
+      const end = finish ? await finish(read) : {};
+      note(await store(page, end, !end.removed?.length), count);
       if (end.removed?.length) {
         const requestedAt = end.absentFrom ? Math.min(read.requestedAt, warehouse.moments.oldestAnswer() - 1) : read.requestedAt;
-        const removal = await store({ requestedAt, documents: [] }, end, true);
-        changes.push(...removal.changes);
-        onStored?.(removal, 0);
+        note(await store({ requestedAt, documents: [] }, end, true), 0);
       }
     }
     return { ...read, changes };
   } finally {
+    await storing?.catch(() => undefined);
     if (read.requestedAt) warehouse.moments.endRead(read.requestedAt);
   }
 }
