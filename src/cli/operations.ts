@@ -28,6 +28,7 @@ import { ServiceError } from '../client/error.ts';
 import type { OperationContext } from '../control/operations.ts';
 import { messageOf, shownMessageOf, TryLaterError, UsageError } from '../errors.ts';
 import { quoteText } from '../warehouse/tables.ts';
+import type { Warehouse } from '../warehouse/warehouse.ts';
 import { coverageOperations } from './coverage/operations.ts';
 import { doctorOperations } from './doctor/examine.ts';
 import { eraseOperations } from './erase/operations.ts';
@@ -72,6 +73,8 @@ export interface StatusReport {
   /** Null: not configured. */
   webhooks: WebhookStatus | null;
   snapshot: { at: string | null };
+  /** The file, and when it was compacted last. */
+  warehouse: { bytes: number; compacted_at: string | null };
   heart_rate_path: string | null;
   /** Of the last 30 days. */
   drift: DriftStatus[];
@@ -260,12 +263,18 @@ export function operationsOf(owner: Owner) {
           waiting: (await owner.inbox()).size,
         }),
         snapshot: { at: modifiedAt(owner.settings.snapshot) },
+        warehouse: await tellSize(warehouse),
         heart_rate_path: await readHeartRatePath(warehouse, owner.settings.serviceUrl),
         drift: await reportDrift({ warehouse, now }),
         service_clock: tellClock(serviceClock),
       };
     },
   };
+}
+
+async function tellSize(warehouse: Warehouse): Promise<StatusReport['warehouse']> {
+  const { bytes, compacted } = await warehouse.size();
+  return { bytes, compacted_at: compacted ? isoOf(compacted.at) : null };
 }
 
 function tellClock({ now, aheadMs }: ServiceClock): StatusReport['service_clock'] {

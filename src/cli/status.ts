@@ -24,7 +24,16 @@ export function addStatus(program: Command): void {
   });
 }
 
-function printStatus({ accounts, queue, webhooks, snapshot, heart_rate_path: path, drift, service_clock: clock }: StatusReport): void {
+function printStatus({
+  accounts,
+  queue,
+  webhooks,
+  snapshot,
+  warehouse,
+  heart_rate_path: path,
+  drift,
+  service_clock: clock,
+}: StatusReport): void {
   if (!accounts.length) remark('no account yet: ringneck account add NAME');
   for (const account of accounts) {
     printLine(`${account.user_id}: ${account.state}${account.reason ? ` (${account.reason})` : ''}`);
@@ -42,6 +51,7 @@ function printStatus({ accounts, queue, webhooks, snapshot, heart_rate_path: pat
   printLine(`queue: ${queue.waiting} waiting, ${queue.active} active, ${queue.delayed} delayed, ${queue.failed} failed`);
   if (queue.problem) printLine(`  unreachable: ${queue.problem}`);
   printLine(`snapshot: ${snapshot.at ?? 'none yet'}`);
+  printLine(`warehouse: ${Math.ceil(warehouse.bytes / 1e6)} MB${warehouse.compacted_at ? `, compacted ${warehouse.compacted_at}` : ''}`);
   if (webhooks) printWebhooks(webhooks);
   else printLine('webhooks: not configured (RINGNECK_CALLBACK_URL)');
   if (path) printLine(`heart rate: ${path}${path.includes('/sandbox/') ? ' (generated data)' : ''}`);

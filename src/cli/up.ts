@@ -36,6 +36,7 @@ export function addUp(program: Command): void {
       { openReceiver },
       { followEvents },
       { keepUpToDate },
+      { keepFileCompact },
       { whenQueueOpens },
       { whenErased },
     ] = await Promise.all([
@@ -45,6 +46,7 @@ export function addUp(program: Command): void {
       import('../receiver/receiver.ts'),
       import('./follow-events.ts'),
       import('./snapshot/schedule.ts'),
+      import('./compaction/schedule.ts'),
       import('./when-queue-opens.ts'),
       import('./erase/when-erased.ts'),
     ]);
@@ -105,7 +107,8 @@ export function addUp(program: Command): void {
           const begin = async () => {
             const schedules = await following!.start(options.events ? { onEvent: line => printLine(formatEvent(line)) } : {});
             const kept = await keepUpToDate(owner);
-            return () => closeAll([() => schedules.close(), () => kept.close()]);
+            const compact = await keepFileCompact(owner);
+            return () => closeAll([() => schedules.close(), () => kept.close(), () => compact.close()]);
           };
           return whenQueueOpens(owner, begin, fail);
         });

@@ -1,12 +1,12 @@
-import { chmodSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { chmodSync, realpathSync, rmSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { messageOf, RingneckError } from '../errors.ts';
-import { syncFolder } from '../files.ts';
+import { copySorted, has, listPresent, type Present } from './copy-tables.ts';
 import { firstLine, LARGE_MEMORY, readRows, refuseOpen, waitForHolder, withTransaction } from './database.ts';
 import { duckdb } from './duckdb.ts';
 import { requestWithout } from './erase-request.ts';
 import { textList } from './literals.ts';
+import { putInPlace } from './put-in-place.ts';
 import { qualified, quoteName, quoteText } from './tables.ts';
 
 /** Whose rows go: the account, and the ids by which the service's events name the person and nobody else. */
@@ -14,15 +14,6 @@ export interface Person {
   userId: string;
   serviceUserIds: readonly string[];
 }
-
-/** A table as the file has it, of ours or not. */
-interface Present {
-  name: string;
-  /** Those that can be written to: a generated one comes by itself. */
-  columns: readonly string[];
-}
-
-const SORTED_BY = ['user_id', 'day', 'ts', 'start_at', 'started_at'];
 
 /** DuckDB plans a longer list of values ever more slowly. */
 const ROWS_AT_ONCE = 500;
@@ -78,52 +69,14 @@ async function replace(
   // Tables, views, macros, indexes and comments, those of others too.
   await connection.run('COPY FROM DATABASE old TO new (SCHEMA)');
   await replaceRequests(connection, person.userId);
-  const present = await listPresent(connection);
+  const present = await listPresent(connection, 'old', 'new');
   const removed = await withTransaction(connection, () => copyRows(connection, present, person, beforeTable));
   for (const name of ['new', 'old']) await connection.run(`CHECKPOINT ${name}`);
-  for (const log of [`${temporary}.wal`, `${path}.wal`]) refuseContent(log);
-  // Never opened and closed by other means before it is detached: that would drop its lock. The checkpoint has brought it to the disk.
-  renameSync(temporary, path);
-  syncFolder(dirname(path));
+  putInPlace(temporary, path);
   // The old one first: what it does with a log of its name is done while nobody can have one for the new file.
   await connection.run('DETACH old');
   await connection.run('DETACH new');
   return removed;
-}
-
-/** An old log beside the new file would bring back what it holds, or keep the file from being opened. */
-function refuseContent(log: string): void {
-  const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
-  if (size > 0) throw new RingneckError(`${log} is not empty after a checkpoint: nothing was replaced, try again`);
-  rmSync(log, { force: true });
-}
-
-async function listPresent(connection: DuckDBConnection): Promise<Present[]> {
-  const rows = (await readRows(
-    connection,
-    `SELECT t.schema_name || '.' || t.table_name, c.column_name, c.column_default IS NOT NULL
-     FROM duckdb_tables() t JOIN duckdb_columns() c USING (table_oid, database_oid)
-     WHERE t.database_name = 'old' AND NOT t.internal ORDER BY t.table_oid, c.column_index`,
-  )) as [string, string, boolean][];
-  const present = new Map<string, string[]>();
-  for (const [name, column, mayBeGenerated] of rows) {
-    const columns = present.get(name) ?? [];
-    present.set(name, columns);
-    if (!mayBeGenerated || !(await isGenerated(connection, name, column))) columns.push(column);
-  }
-  return [...present].map(([name, columns]) => ({ name, columns }));
-}
-
-/** DuckDB lists the expression of a generated column as a default one: only the refusal of a statement tells them apart. */
-async function isGenerated(connection: DuckDBConnection, table: string, column: string): Promise<boolean> {
-  try {
-    const statement = await connection.prepare(`INSERT INTO new.${qualified(table)} (${quoteName(column)}) VALUES (NULL)`);
-    statement.destroySync();
-    return false;
-  } catch (error) {
-    if (/generated column/i.test(messageOf(error))) return true;
-    throw error;
-  }
 }
 
 /** One transaction: the copy is of one state, and counted against it. */
@@ -138,11 +91,7 @@ async function copyRows(
     beforeTable();
     const { name } = table;
     const keep = conditionOf(table, person);
-    const order = has(table, 'user_id') ? SORTED_BY.filter(column => has(table, column)) : [];
-    const copy = `INSERT INTO new.${qualified(name)} (${table.columns.map(quoteName).join(', ')})
-       SELECT ${columnsOf(table)} FROM old.${qualified(name)}
-       WHERE ${keep} ${order.length ? `ORDER BY ${order.map(quoteName).join(', ')}` : ''}`;
-    await connection.run(copy).catch((error: unknown) => {
+    await connection.run(copySorted(table, { from: 'old', to: 'new', selected: columnsOf(table), where: keep })).catch((error: unknown) => {
       const reason = `the table ${name.replace(/^main\./, '')} cannot be copied (${firstLine(error)})`;
       throw new RingneckError(`${reason}: nothing was erased; drop that table, or what it refers to, and try again`, 1, { cause: error });
     });
@@ -157,9 +106,6 @@ async function copyRows(
   }
   return removed;
 }
-
-/** Names of columns in DuckDB are the same in capitals. */
-const has = ({ columns }: Present, name: string) => columns.some(column => column.toLowerCase() === name);
 
 /** What holds for the rows that stay; never NULL. */
 function conditionOf(table: Present, { userId, serviceUserIds }: Person): string {

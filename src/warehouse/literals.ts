@@ -59,7 +59,9 @@ function tableStatements(table: string, entries: readonly LedgerEntry[], columns
     return found.type;
   };
   const keys = entries.flatMap(({ key }) => (key ? [key] : []));
-  const statements = deleteStatements(table, keys, (name, value) => literal(value, typeOf(name)));
+  const statements = matchKeys(keys, (name, value) => literal(value, typeOf(name))).map(
+    ({ list, condition }) => `DELETE FROM ${qualified(table)} ${list ? `USING ${list}` : ''} WHERE ${condition}`,
+  );
   const rows = entries.filter(({ row }) => row).map(({ key, row }) => ({ ...key, ...row }) as Record<string, Value>);
   for (const row of rows) for (const name of Object.keys(row)) typeOf(name);
   if (rows.length) {
@@ -72,14 +74,14 @@ function tableStatements(table: string, entries: readonly LedgerEntry[], columns
 }
 
 /**
- * One statement for all keys of the same columns: a statement costs a millisecond or two whatever it does, and a run may end a hundred
- * windows in one group. Never a chain of OR: DuckDB makes a join of each list of values in it, which take 2 MB each, all at once.
+ * The rows of keys, one condition for all of the same columns: a statement costs a millisecond or two whatever it does, and a run may end a
+ * hundred windows in one group. Never a chain of OR: DuckDB makes a join of each list of values in it, which take 2 MB each, all at once.
+ * @returns what is joined, and on what; without a list all keys are one
  */
-function deleteStatements(
-  table: string,
+export function matchKeys(
   keys: readonly Readonly<Record<string, Value>>[],
   literalOf: (column: string, value: Value) => string,
-): string[] {
+): { list: string | undefined; condition: string }[] {
   const alike = new Map<string, Readonly<Record<string, Value>>[]>();
   for (const key of keys) {
     const names = Object.keys(key).join('\n');
@@ -94,10 +96,12 @@ function deleteStatements(
     const names = Object.keys(some[0]!);
     const varying = names.filter(name => !isShared(name));
     const conditions = names.map(name =>
-      equals(name, isShared(name) ? literalOf(name, some[0]![name]!) : `gone.k${varying.indexOf(name)}`),
+      equals(name, isShared(name) ? literalOf(name, some[0]![name]!) : `wanted.k${varying.indexOf(name)}`),
     );
     const values = some.map(key => `(${varying.map(name => literalOf(name, key[name]!)).join(', ')})`);
-    const using = varying.length ? `USING (VALUES ${values.join(', ')}) gone (${varying.map((_, i) => `k${i}`).join(', ')})` : '';
-    return `DELETE FROM ${qualified(table)} ${using} WHERE ${conditions.join(' AND ')}`;
+    return {
+      list: varying.length ? `(VALUES ${values.join(', ')}) wanted (${varying.map((_, i) => `k${i}`).join(', ')})` : undefined,
+      condition: conditions.join(' AND '),
+    };
   });
 }

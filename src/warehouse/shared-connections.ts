@@ -1,5 +1,6 @@
+import { setTimeout } from 'node:timers/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { RingneckError } from '../errors.ts';
+import { RingneckError, TryLaterError } from '../errors.ts';
 
 /**
  * A connection does one statement after the other, so that a quick one would wait for a long one. Each that works holds one of Node's four
@@ -15,6 +16,8 @@ export class SharedConnections {
   readonly #waiting: (() => void)[] = [];
   readonly #underWay = new Set<Promise<unknown>>();
   #working = 0;
+  /** While somebody has them all to himself. */
+  #held: Promise<unknown> | undefined;
   #isClosed = false;
 
   constructor(connect: () => Promise<DuckDBConnection>) {
@@ -23,6 +26,7 @@ export class SharedConnections {
 
   /** @throws RingneckError after `close` */
   async use<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+    while (this.#held) await this.#held;
     if (this.#isClosed) throw new RingneckError('the warehouse is closed');
     const working = this.#useInTurn(work);
     this.#underWay.add(working);
@@ -46,6 +50,29 @@ export class SharedConnections {
       const next = this.#waiting.shift();
       if (next) next();
       else this.#working--;
+    }
+  }
+
+  /**
+   * Does work while none of them does anything: who comes meanwhile waits.
+   * @throws TryLaterError where those at work do not end within the patience
+   */
+  async whileIdle<T>(work: () => Promise<T>, patienceMs: number): Promise<T> {
+    if (this.#held) throw new TryLaterError('somebody has the connections already');
+    let release = () => {};
+    this.#held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    try {
+      const waiting = new AbortController();
+      const late = setTimeout(patienceMs, undefined, { signal: waiting.signal, ref: false }).catch(() => undefined);
+      await Promise.race([Promise.allSettled(this.#underWay), late]);
+      waiting.abort();
+      if (this.#underWay.size) throw new TryLaterError('something is being read that takes its time');
+      return await work();
+    } finally {
+      this.#held = undefined;
+      release();
     }
   }
 

@@ -42,14 +42,14 @@ interface Touched {
 
 /**
  * Commits changes in one transaction, and remembers what they settle.
- * @returns what storing each of them did
+ * @returns what storing each of them did, and all that was written to the ledger
  */
-export async function storeChanges(storage: Storage, changes: readonly Change[]): Promise<Counts[]> {
+export async function storeChanges(storage: Storage, changes: readonly Change[]): Promise<{ counts: Counts[]; ledger: LedgerEntry[] }> {
   const touched: Touched = { things: new Set(), heartRate: [] };
   try {
-    const { counts, documents, ranges } = await withTransaction(storage.connection, () => storeAll(storage, changes, touched));
+    const { counts, ledger, documents, ranges } = await withTransaction(storage.connection, () => storeAll(storage, changes, touched));
     storage.confirmations.remember(documents, ranges);
-    return counts;
+    return { counts, ledger };
   } finally {
     storage.kept.touch(touched.things);
     storage.heartRateChanges.note(touched.heartRate);
@@ -83,7 +83,7 @@ async function storeAll(storage: Storage, changes: readonly Change[], touched: T
     if (typeof row?.route === 'string') touched.things.add(windowsFrom(row.route));
   }
   for (const statement of ledgerStatements(ledger, columnsOf)) await connection.run(statement);
-  return { counts, documents, ranges };
+  return { counts, ledger, documents, ranges };
 }
 
 async function storePages(transaction: Transaction, changes: readonly Change[], { counts, ledger, observed }: Done): Promise<void> {

@@ -3,15 +3,15 @@ import type { Counts } from './store-documents.ts';
 
 /** Where commits may have changed something, since some moment. */
 export class Touched {
-  /** Tables of documents. */
-  readonly tables = new Set<string>();
+  /** By table of documents the accounts. */
+  readonly tables = new Map<string, Set<string>>();
   /** By account the range of heart rate, in microseconds. */
   readonly heartRate = new Map<string, readonly [from: number, to: number]>();
 
   /** @param counts undefined: it is not known whether the change was committed */
   add({ page, heartRate, withdrawal }: Pick<Change, 'page' | 'heartRate' | 'withdrawal'>, counts: Counts | undefined): void {
     if (counts && counts.stored + counts.removed === 0) return;
-    if (page) this.tables.add(page.mapping.table);
+    if (page) this.#addUsers(page.mapping.table, [page.userId]);
     if (heartRate) this.#extend(heartRate.userId, [heartRate.from, heartRate.to]);
     for (const { userId, from, to } of withdrawal?.spans ?? []) this.#extend(userId, [from, to]);
   }
@@ -21,8 +21,14 @@ export class Touched {
   }
 
   absorb(other: Touched): void {
-    for (const table of other.tables) this.tables.add(table);
+    for (const [table, users] of other.tables) this.#addUsers(table, users);
     for (const [user, range] of other.heartRate) this.#extend(user, range);
+  }
+
+  #addUsers(table: string, users: Iterable<string>): void {
+    const known = this.tables.get(table) ?? new Set();
+    for (const user of users) known.add(user);
+    this.tables.set(table, known);
   }
 
   #extend(user: string, [from, to]: readonly [number, number]): void {

@@ -1,9 +1,12 @@
-import { statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Resource, WireDocument } from '../../schema/resource.ts';
 import { RingneckError } from '../errors.ts';
 import { ensureFolder } from '../files.ts';
 import type { Change, Ledger } from './change.ts';
+import { Committed } from './compact/committed.ts';
+import { compact, NotOpenedAgain, removeTemporary } from './compact/compact.ts';
+import { type Compacted, isCompactionDue, type Size } from './compact/due.ts';
 import { openDatabase, readRows } from './database.ts';
 import { dateReadings } from './date-readings.ts';
 import { ensureTables, FORMAT } from './ensure.ts';
@@ -11,7 +14,7 @@ import { HeartRateChanges } from './heart-rate-changes.ts';
 import { KeptReadings } from './kept-readings.ts';
 import { declarationsHash, learn } from './learn.ts';
 import type { LedgerEntry } from './literals.ts';
-import { type Mapping, mapResource } from './mapping.ts';
+import { type Column, type Mapping, mapResource } from './mapping.ts';
 import { Moments } from './moments.ts';
 import { nameRoutes } from './name-routes.ts';
 import { readNewest } from './newest.ts';
@@ -26,7 +29,7 @@ import { leavePublication, takePublication } from './snapshot/publication.ts';
 import { windowsFrom } from './store-changes.ts';
 import type { Counts, DocumentPage } from './store-documents.ts';
 import { type Comparison, countByDay, countMissing, HeartRateAnswer, type Missing } from './store-heart-rate.ts';
-import { listTables } from './tables.ts';
+import { listTables, qualified } from './tables.ts';
 import { ensureViews } from './views.ts';
 import { type HeartRateSpan, type HeartRateWithdrawal, joinSpans, selectSpans } from './withdraw-heart-rate.ts';
 import { type Lane, Writer } from './writer.ts';
@@ -77,6 +80,8 @@ export class Warehouse {
   readonly #heartRateChanges: HeartRateChanges;
   readonly #ensureRoom: () => void;
   readonly #close: () => void;
+  readonly #columnsOf: (table: string) => readonly Column[];
+  readonly #committed: { since: Committed | undefined };
   #commits = 0;
 
   private constructor(parts: {
@@ -88,6 +93,8 @@ export class Warehouse {
     copies: SnapshotCopies;
     kept: KeptReadings;
     heartRateChanges: HeartRateChanges;
+    columnsOf: (table: string) => readonly Column[];
+    committed: { since: Committed | undefined };
     ensureRoom: () => void;
     close: () => void;
   }) {
@@ -99,6 +106,8 @@ export class Warehouse {
     this.#copies = parts.copies;
     this.#kept = parts.kept;
     this.#heartRateChanges = parts.heartRateChanges;
+    this.#columnsOf = parts.columnsOf;
+    this.#committed = parts.committed;
     this.#ensureRoom = parts.ensureRoom;
     this.#close = parts.close;
   }
@@ -115,7 +124,9 @@ export class Warehouse {
     const published = takePublication(path);
     const database = await openDatabase(path, limits);
     let writer: Writer | undefined;
+    const committed: { since: Committed | undefined } = { since: undefined };
     try {
+      removeTemporary(realpathSync(path));
       const connection = await database.connect();
       const columns = await ensureTables(connection, listTables(mappings));
       await ensureViews(connection);
@@ -137,6 +148,7 @@ export class Warehouse {
         logSize: () => statSync(`${path}.wal`, { throwIfNoEntry: false })?.size ?? 0,
         beforeGroup,
         onFatal,
+        onCommitted: (...what) => committed.since?.add(...what),
       });
       const warehouse = new Warehouse({
         path,
@@ -154,6 +166,8 @@ export class Warehouse {
         }),
         kept,
         heartRateChanges,
+        columnsOf,
+        committed,
         ensureRoom: beforeGroup ?? (() => undefined),
         close: () => database.close(),
       });
@@ -328,6 +342,51 @@ export class Warehouse {
     return this.#copies.keep(path, mode, signal);
   }
 
+  /** How large the file is, and when it was compacted last. */
+  async size(): Promise<Size & { compacted: Compacted | undefined; isDue: boolean }> {
+    const counts = listTables(this.mappings).map(({ name }) => `(SELECT count(*) FROM ${qualified(name)})`);
+    const [[rows, known] = []] = await this.read(`SELECT ${counts.join(' + ')}, (SELECT value FROM sync.meta WHERE key = 'compacted')`);
+    const size = { bytes: statSync(this.path).size, rows: rows as number };
+    const compacted = known == null ? undefined : (JSON.parse(known as string) as Compacted);
+    return { ...size, compacted, isDue: isCompactionDue(size, compacted, this.moments.wall()) };
+  }
+
+  /**
+   * Replaces the file by a sorted one of all that it holds, beside whoever reads and writes. It takes the time of a snapshot, and as much
+   * room on the disk; killed at any moment it leaves a whole file.
+   * @throws TryLaterError where somebody reads for long just when the files change places
+   */
+  async compact(signal = NEVER): Promise<Compacted> {
+    const path = realpathSync(this.path);
+    const takeCommitted = () => {
+      const taken = this.#committed.since ?? new Committed();
+      this.#committed.since = new Committed();
+      return taken;
+    };
+    try {
+      await this.#copies.use(connection =>
+        compact({
+          connection,
+          mappings: this.mappings,
+          columnsOf: this.#columnsOf,
+          path,
+          beforeTable: this.#ensureRoom,
+          signal,
+          takeCommitted,
+          alone: work => this.#reader.whileIdle(() => this.#writer.whileIdle(work), READERS_PATIENCE_MS),
+        }),
+      );
+    } catch (error) {
+      throw error instanceof NotOpenedAgain ? this.#writer.breakDown(error) : error;
+    } finally {
+      this.#committed.since = undefined;
+    }
+    const { bytes, rows } = await this.size();
+    const compacted = { at: this.moments.wall(), bytes, rows };
+    await this.record([{ table: 'sync.meta', key: { key: 'compacted' }, row: { value: JSON.stringify(compacted) } }]);
+    return compacted;
+  }
+
   /** Commits what waits, then closes the file. */
   async close(): Promise<void> {
     await this.#writer.close();
@@ -340,6 +399,8 @@ export class Warehouse {
 }
 
 const NEVER = new AbortController().signal;
+/** What is read while `up` runs is read in less; who comes after it waits that long too. */
+const READERS_PATIENCE_MS = 200;
 
 function answerOf(rows: RawHeartRate['rows']): HeartRateAnswer {
   if (rows instanceof HeartRateAnswer) return rows;

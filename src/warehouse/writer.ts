@@ -5,6 +5,7 @@ import { type CheckpointOptions, Checkpoints } from './checkpoints.ts';
 import { Confirmations } from './confirmations.ts';
 import { firstLine, isFatal, isOutOfMemory } from './database.ts';
 import { groupLength, isTwoGroups } from './group-length.ts';
+import type { LedgerEntry } from './literals.ts';
 import { LiveWork } from './live-work.ts';
 import { type Storage, storeChanges } from './store-changes.ts';
 import type { Counts } from './store-documents.ts';
@@ -26,6 +27,8 @@ export interface WriterOptions extends CheckpointOptions, Pick<Storage, 'columns
   beforeGroup?: () => void;
   /** Called once when DuckDB can serve no further statement in this process. */
   onFatal?: (error: Error) => void;
+  /** Called with each group that is committed, before anybody else hears of it. */
+  onCommitted?: (changes: readonly Change[], counts: readonly Counts[], ledger: readonly LedgerEntry[]) => void;
 }
 
 /**
@@ -46,6 +49,8 @@ export class Writer {
   #closed: Error | undefined;
   #fatal: Error | undefined;
   #roomWanted: (() => void)[] = [];
+  /** To be done between two groups. */
+  readonly #between: (() => Promise<void>)[] = [];
 
   constructor(options: WriterOptions) {
     const { connection, columnsOf, moments, kept, heartRateChanges } = options;
@@ -83,6 +88,25 @@ export class Writer {
     });
   }
 
+  /** Does work while nothing is committed, before anything that waits; what comes meanwhile waits for it. */
+  whileIdle<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(this.#closed);
+    const done = new Promise<T>((resolve, reject) => this.#between.push(() => work().then(resolve, reject)));
+    this.#endPause();
+    this.#running ??= this.#run();
+    return done;
+  }
+
+  /** Nothing more can be stored by this process. */
+  breakDown(error: unknown): Error {
+    if (this.#fatal) return this.#fatal;
+    this.#fatal = new RingneckError(`DuckDB cannot go on: ${firstLine(error)}; start again`, 1, { cause: error });
+    this.#closed = this.#fatal;
+    this.#giveRoom();
+    this.#options.onFatal?.(this.#fatal);
+    return this.#fatal;
+  }
+
   /** Waits until everything given so far is committed, and takes nothing more. */
   async close(): Promise<void> {
     this.#closed ??= new RingneckError('the warehouse is closed');
@@ -94,7 +118,12 @@ export class Writer {
   async #run(): Promise<void> {
     // A turn of the loop for those who call in the same moment: they share the first group.
     await setImmediate();
-    for (let next = this.#nextGroup(); next; next = this.#nextGroup()) {
+    const findNext = () => this.#between.shift() ?? this.#nextGroup();
+    for (let next = findNext(); next; next = findNext()) {
+      if (typeof next === 'function') {
+        await next();
+        continue;
+      }
       if (next === 'later') {
         await this.#pause();
         continue;
@@ -152,15 +181,13 @@ export class Writer {
     try {
       this.#options.beforeGroup?.();
       const changes = group.map(({ change }) => change);
-      const counts = await storeChanges(this.#storage, changes);
+      const { counts, ledger } = await storeChanges(this.#storage, changes);
+      this.#options.onCommitted?.(changes, counts, ledger);
       for (let i = 0; i < group.length; i++) group[i]!.resolve(counts[i]!);
     } catch (error) {
       if (isFatal(error)) {
-        this.#fatal = new RingneckError(`DuckDB cannot go on: ${firstLine(error)}; start again`, 1, { cause: error });
-        this.#closed = this.#fatal;
-        for (const { reject } of group) reject(this.#fatal);
-        this.#giveRoom();
-        this.#options.onFatal?.(this.#fatal);
+        const fatal = this.breakDown(error);
+        for (const { reject } of group) reject(fatal);
       } else if (group.length === 1 && isOutOfMemory(error) && !isRaised) {
         const lower = await this.#options.raiseMemory().catch(() => undefined);
         await this.#commit(group, true);

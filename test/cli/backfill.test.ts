@@ -115,11 +115,21 @@ test('from a token to SQL: the shapes of every report', async () => {
   ]);
 
   const status = JSON.parse((await runHere(['status', '--json'], { env })).stdout);
-  expect(Object.keys(status)).toEqual(['accounts', 'queue', 'webhooks', 'snapshot', 'heart_rate_path', 'drift', 'service_clock']);
+  expect(Object.keys(status)).toEqual([
+    'accounts',
+    'queue',
+    'webhooks',
+    'snapshot',
+    'warehouse',
+    'heart_rate_path',
+    'drift',
+    'service_clock',
+  ]);
   expect(status).toMatchObject({
     queue: { waiting: 0, active: 0, delayed: 0, failed: 0, problem: null },
     webhooks: null,
     snapshot: { at: null },
+    warehouse: { bytes: expect.any(Number), compacted_at: null },
     heart_rate_path: '/v2/usercollection/heartrate',
   });
   expect(status.accounts[1].collections).toHaveLength(12);

@@ -102,6 +102,11 @@ export class SnapshotCopies {
     });
   }
 
+  /** Does something else with the connection of the copies while none is made. */
+  use<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+    return this.#next(work);
+  }
+
   /** Waits for the one under way, and makes no more. */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -109,13 +114,18 @@ export class SnapshotCopies {
   }
 
   #inTurn<T>(path: string, mode: number, signal: AbortSignal, work: (parts: SnapshotParts) => Promise<T>): Promise<T> {
-    const { connect, memory, mappings, moments, beforeTable } = this.#parts;
+    const { mappings, moments, beforeTable } = this.#parts;
+    return this.#next(connection => work({ connection, mappings, path, mode, takenAt: this.#takeMoment(moments), beforeTable, signal }));
+  }
+
+  #next<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+    const { connect, memory } = this.#parts;
     const done = this.#last.then(async () => {
       if (this.#isClosed) throw new RingneckError('the warehouse is closed');
       this.#connection ??= connect();
       const connection = await this.#connection;
       const lower = await memory.raise(connection);
-      return work({ connection, mappings, path, mode, takenAt: this.#takeMoment(moments), beforeTable, signal }).finally(lower);
+      return work(connection).finally(lower);
     });
     this.#last = done.catch(() => undefined);
     return done;

@@ -15,6 +15,8 @@ import { publishedTables, publishing, run, type SnapshotParts, schemaName } from
 const MOST_CHANGED = 1 / 3;
 /** Of so many documents DuckDB finds the samples best by literals; of more by reading a table once. */
 const FEW_DOCUMENTS = 50;
+/** Of more accounts a list of them saves nothing. */
+const FEW_USERS = 50;
 
 /** Why a snapshot cannot be brought up to date, and has to be made anew. */
 export class NeedsRebuild extends Error {}
@@ -57,7 +59,8 @@ async function refresh(parts: SnapshotParts, find: (() => Touched) | undefined):
         // A change that is seen was committed before that first reading.
         const touched = find?.();
         for (const mapping of mappings) {
-          if (!touched || touched.tables.has(mapping.table)) changed += await refreshDocuments(parts, source, mapping);
+          const users = touched?.tables.get(mapping.table);
+          if (!touched || users) changed += await refreshDocuments(parts, source, mapping, users);
         }
         changed += await refreshHeartRate(parts, source, touched?.heartRate);
         for (const table of publishedTables(mappings)) {
@@ -72,7 +75,7 @@ async function refresh(parts: SnapshotParts, find: (() => Touched) | undefined):
           changedRows: about.changedRows + changed,
           declarations,
         });
-        for (const list of ['leaving', 'coming', 'differing']) await connection.run(`DROP TABLE IF EXISTS temp.${list}`);
+        await dropLists(connection);
       });
     },
     temporary => copyFile(path, temporary, constants.COPYFILE_FICLONE),
@@ -80,7 +83,12 @@ async function refresh(parts: SnapshotParts, find: (() => Touched) | undefined):
   return changed;
 }
 
-async function compareCounts(connection: DuckDBConnection, source: string, tables: readonly Table[]) {
+/** What comparing has left in the connection. */
+export async function dropLists(connection: DuckDBConnection): Promise<void> {
+  for (const list of ['leaving', 'coming', 'differing']) await connection.run(`DROP TABLE IF EXISTS temp.${list}`);
+}
+
+export async function compareCounts(connection: DuckDBConnection, source: string, tables: readonly Pick<Table, 'name'>[]) {
   const selects = tables.map(
     ({ name }) =>
       `SELECT '${name}', (SELECT count(*) FROM ${source}.${schemaName(name)}), (SELECT count(*) FROM snapshot.${schemaName(name)})`,
@@ -93,17 +101,29 @@ async function compareCounts(connection: DuckDBConnection, source: string, table
   };
 }
 
-async function refreshDocuments(parts: SnapshotParts, source: string, mapping: Mapping): Promise<number> {
+type RefreshParts = Pick<SnapshotParts, 'connection' | 'mappings' | 'signal'>;
+
+/**
+ * Makes the documents of the attached copy, and their samples, those of the warehouse.
+ * @param users where to look; undefined: everywhere
+ */
+export async function refreshDocuments(
+  parts: RefreshParts,
+  source: string,
+  mapping: Mapping,
+  users: ReadonlySet<string> | undefined,
+): Promise<number> {
   const { connection, mappings, signal } = parts;
   const table = schemaName(mapping.table);
   // By all three: a number that was given and went with its document is given again after a restart.
   const same = 'other.sk = one.sk AND other.fetched_at = one.fetched_at AND other.content_hash = one.content_hash';
+  const among = (table: string) => (users && users.size <= FEW_USERS ? `${table}.user_id IN (${textList(users)})` : 'true');
   const differences = (name: string, of: string, to: string) =>
     run(
       connection,
       signal,
       `CREATE OR REPLACE TEMP TABLE ${name} AS SELECT sk, user_id, ${mapping.resource.dated ? 'day' : 'NULL::DATE AS day'}
-       FROM ${of}.${table} one WHERE NOT EXISTS (FROM ${to}.${table} other WHERE ${same})`,
+       FROM ${of}.${table} one WHERE ${among('one')} AND NOT EXISTS (FROM ${to}.${table} other WHERE ${among('other')} AND ${same})`,
     );
   await differences('leaving', 'snapshot', source);
   await differences('coming', source, 'snapshot');
@@ -129,7 +149,8 @@ async function conditionOf(connection: DuckDBConnection, list: string): Promise<
   return `sk IN (${rows.map(([sk]) => sk).join(', ')}) AND user_id IN (${users})${days ? ` AND day IN (${days})` : ''}`;
 }
 
-async function refreshHeartRate(parts: SnapshotParts, source: string, ranges: Touched['heartRate'] | undefined): Promise<number> {
+/** The same for heart rate. */
+export async function refreshHeartRate(parts: RefreshParts, source: string, ranges: Touched['heartRate'] | undefined): Promise<number> {
   if (ranges?.size === 0) return 0;
   const { connection, mappings, signal } = parts;
   const where = ranges ? between([...ranges.keys()], [...ranges.values()]) : 'true';
@@ -180,7 +201,7 @@ async function refreshLedger(parts: SnapshotParts, source: string, table: Table)
   return changed;
 }
 
-function copyRows({ connection, signal }: SnapshotParts, source: string, table: Table, condition: string): Promise<number> {
+function copyRows({ connection, signal }: RefreshParts, source: string, table: Table, condition: string): Promise<number> {
   const names = table.columns.map(({ name }) => quoteName(name)).join(', ');
   const name = schemaName(table.name);
   return run(connection, signal, `INSERT INTO snapshot.${name} (${names}) SELECT ${names} FROM ${source}.${name} WHERE ${condition}`);

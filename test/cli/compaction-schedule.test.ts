@@ -1,0 +1,100 @@
+import { statSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { keepCompact } from '../../src/cli/compaction/schedule.ts';
+import { RingneckError } from '../../src/errors.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { newPath, openWarehouse, store } from '../support/warehouse.ts';
+import { ACTIVITY } from '../support/wire.ts';
+
+const folder = tempFolder();
+const HOUR = 6;
+
+/** Looks until so many have passed; before each what `each` does. */
+async function keepFor(
+  looks: number,
+  world: { isDue?: boolean; isReading?: boolean; isShort?: boolean; isStoring?: boolean; each?: (look: number) => void },
+) {
+  const said: string[] = [];
+  const done: number[] = [];
+  let commits = 0;
+  let look = 0;
+  let end = () => {};
+  const ended = new Promise<void>(resolve => {
+    end = resolve;
+  });
+  const schedule = keepCompact({
+    warehouse: {
+      path: folder,
+      get commits() {
+        return commits;
+      },
+      size: async () => ({ bytes: 100, rows: 1, compacted: undefined, isDue: world.isDue ?? true }),
+      compact: async () => {
+        done.push(look);
+        world.isDue = false;
+        return { at: 0, bytes: 40, rows: 1 };
+      },
+    },
+    isReading: () => world.isReading ?? false,
+    log: {
+      info: ((_: object, text: string) => void said.push(text)) as never,
+      warn: (({ reason }: { reason: string }) => void said.push(reason)) as never,
+    },
+    ensureRoom: (_, bytes) => {
+      if (world.isShort) throw new RingneckError(`no room for ${bytes} bytes`);
+    },
+    sleep: async () => {
+      await Promise.resolve();
+      if (look === looks) return end();
+      look++;
+      world.each?.(look);
+      if (world.isStoring) commits++;
+    },
+  });
+  await ended;
+  await schedule.close();
+  return { said, done };
+}
+
+test('a file that is due is compacted at the next look, once, and that is said', async () => {
+  expect(await keepFor(10, {})).toEqual({ said: ['the warehouse was compacted'], done: [1] });
+  expect(await keepFor(10, { isDue: false })).toEqual({ said: [], done: [] });
+});
+
+test('it waits for the end of a run, and for ten minutes in which nothing is stored, for a day at most', async () => {
+  const world = { isReading: true };
+  expect(await keepFor(30 * HOUR, world)).toEqual({ said: [], done: [] });
+  expect((await keepFor(30 * HOUR, { isStoring: true })).done).toEqual([24 * HOUR + 1]);
+});
+
+test('while the disk is short it is not begun: that is said once, and it is done when there is room', async () => {
+  const world: Parameters<typeof keepFor>[1] = { isShort: true };
+  world.each = look => {
+    if (look === 5) world.isShort = false;
+  };
+  expect(await keepFor(10, world)).toEqual({ said: ['no room for 100 bytes', 'the warehouse was compacted'], done: [5] });
+});
+
+test('a warehouse that is stored into day by day stays small by itself', async () => {
+  const path = newPath(folder);
+  let clock = Date.UTC(2025, 5, 1);
+  const warehouse = await openWarehouse(path, { now: () => clock });
+  const MET = Array.from({ length: 1440 }, (_, i) => Math.abs(Math.sin(i * 12.9898) * 43_758.5453) % 10);
+  for (let n = 0; n < 150; n++) {
+    const day = new Date(Date.UTC(2025, 0, 1 + n)).toISOString().slice(0, 10);
+    const met = { interval: 60, items: MET.map(value => value + n), timestamp: `${day}T04:00:00+02:00` };
+    await Promise.all(
+      Array.from({ length: 10 }, (_, i) => store(warehouse, 'daily_activity', [{ ...ACTIVITY, id: `${n} ${i}`, day, met }])),
+    );
+  }
+  await warehouse.close();
+  const again = await openWarehouse(path, { now: () => clock });
+  const before = statSync(path).size;
+  expect((await again.size()).isDue).toBe(true);
+  const compacted = await again.compact();
+  expect(compacted.bytes).toBe(statSync(path).size);
+  expect(compacted.bytes).toBeLessThan(before);
+  clock += 86_400_000;
+  expect(await again.size()).toMatchObject({ compacted, isDue: false });
+  await again.close();
+});

@@ -1,0 +1,274 @@
+import { execFile } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, expect, inject, test } from 'vitest';
+import { RingneckError } from '../../src/errors.ts';
+import { isCompactionDue } from '../../src/warehouse/compact/due.ts';
+import type { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { startChild } from '../support/child.ts';
+import { findBroken } from '../support/table-hash.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { newPath, openWarehouse, resourceNamed, store, withDuckDB } from '../support/warehouse.ts';
+import { ACTIVITY, SLEEP, STRESS } from '../support/wire.ts';
+
+const folder = tempFolder();
+const open = new Set<Warehouse>();
+afterAll(async () => {
+  for (const warehouse of open) await warehouse.close();
+});
+
+const COMPACTOR = fileURLToPath(new URL('../support/child-compactor.mjs', import.meta.url));
+const USERS = ['ann', 'bob', 'kim', 'zoe'];
+const MINUTE = 60_000_000;
+const T = 1_736_899_200_000_000;
+const MET = Array.from({ length: 1440 }, (_, i) => 0.9 + (i % 7) / 10);
+
+const dayOf = (n: number) => new Date(Date.UTC(2025, 0, 1 + n)).toISOString().slice(0, 10);
+
+const activity = (n: number, steps: number) => ({
+  ...ACTIVITY,
+  id: `a-${n}`,
+  day: dayOf(n),
+  steps,
+  met: { interval: 60, items: MET, timestamp: `${dayOf(n)}T04:00:00+02:00` },
+});
+
+/** Days that come in one after the other, each as often as it has versions. */
+async function syncDays(warehouse: Warehouse, from: number, to: number, versions = [10, 20]): Promise<void> {
+  for (let n = from; n < to; n++) {
+    for (const steps of versions) {
+      await Promise.all(
+        USERS.flatMap(userId => [
+          send(warehouse, userId, 'daily_activity', [activity(n, steps)]),
+          send(warehouse, userId, 'sleep', [{ ...SLEEP, id: `s-${n}`, day: dayOf(n), awake_time: steps }]),
+          send(warehouse, userId, 'daily_stress', [{ ...STRESS, id: `t-${n}`, day: dayOf(n), stress_high: steps }]),
+        ]),
+      );
+    }
+    await warehouse.record([{ table: 'sync.runs', key: { run_id: `r-${n}` }, row: { kind: 'nightly', state: 'complete' } }]);
+  }
+}
+
+const send = (warehouse: Warehouse, userId: string, name: string, documents: unknown[], removed: string[] = []) =>
+  warehouse.storeDocuments({ userId, resource: resourceNamed(name), requestedAt: warehouse.moments.next(), documents, removed });
+
+function beat(warehouse: Warehouse, userId: string, minutes: number, bpm: number) {
+  const rows = Array.from({ length: minutes }, (_, i) => {
+    const at = T + i * MINUTE;
+    return { timestamp: new Date(at / 1000).toISOString(), timestamp_unix: at / 1000, bpm, source: 'rest' };
+  });
+  return warehouse.storeHeartRate({ userId, from: T, to: T + 2_000 * MINUTE, requestedAt: warehouse.moments.next(), rows });
+}
+
+/** `rows hash` of every table, every column counted. */
+async function contentsOf(warehouse: Warehouse): Promise<Record<string, unknown>> {
+  const tables = await warehouse.read(
+    `SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal AND database_name = current_database() ORDER BY 1`,
+  );
+  const contents: Record<string, unknown> = {};
+  for (const [table] of tables as [string][]) {
+    const where = table === 'sync.meta' ? `WHERE key <> 'compacted'` : '';
+    const [row] = await warehouse.read(`SELECT count(*) || ' ' || coalesce(sum(hash(t)::HUGEINT), 0) FROM ${table} t ${where}`);
+    contents[table] = row![0];
+  }
+  return contents;
+}
+
+async function opened(path: string): Promise<Warehouse> {
+  const warehouse = await openWarehouse(path);
+  open.add(warehouse);
+  return warehouse;
+}
+
+/** What another process is told that opens the file. */
+async function openedElsewhere(path: string): Promise<string> {
+  const script = `require('@duckdb/node-api').DuckDBInstance.create(process.argv[1]).then(() => console.log('opened'), error => console.log(error.message.split('\\n')[0]))`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', script, path]);
+  return stdout;
+}
+
+async function closed(warehouse: Warehouse): Promise<void> {
+  open.delete(warehouse);
+  await warehouse.close();
+}
+
+test('a compacted file holds the same in less room, and goes on: it is written, read, snapshot and opened again', async () => {
+  const path = newPath(folder);
+  const first = await opened(path);
+  await syncDays(first, 0, 30);
+  for (const userId of USERS) await beat(first, userId, 1_440, 60);
+  await closed(first);
+  const warehouse = await opened(path);
+  await warehouse.snapshot(`${path}.snapshot`, 0o600);
+  const before = await contentsOf(warehouse);
+  const bytes = statSync(path).size;
+  await warehouse.compact();
+  expect(statSync(path).size).toBeLessThan(bytes * 0.8);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(await contentsOf(warehouse)).toEqual(before);
+  expect(existsSync(`${path}.new`)).toBe(false);
+
+  await store(warehouse, 'daily_activity', [activity(40, 1)]);
+  const after = await contentsOf(warehouse);
+  expect(after['main.daily_activity']).not.toEqual(before['main.daily_activity']);
+  await warehouse.refreshSnapshot(`${path}.snapshot`, 0o600);
+  expect(await openedElsewhere(path)).toMatch(/Conflicting lock/);
+  await closed(warehouse);
+  expect(existsSync(`${path}.wal`)).toBe(false);
+
+  const again = await opened(path);
+  expect(await contentsOf(again)).toEqual(after);
+  expect(await findBroken(sql => again.read(sql))).toEqual([]);
+  expect(await again.read('SELECT count(*) FROM met_minutes')).toEqual([[4 * 30 * 1440 + 1440]]);
+  await closed(again);
+  const published = await withDuckDB(`${path}.snapshot`, async connection =>
+    (await connection.runAndReadAll('SELECT count(*) FROM daily_activity')).getRows(),
+  );
+  expect(published).toEqual([[121n]]);
+});
+
+test('what is stored, replaced and removed while a file is compacted is in it', async () => {
+  const path = newPath(folder);
+  const warehouse = await opened(path);
+  await syncDays(warehouse, 0, 30);
+  for (const userId of USERS) await beat(warehouse, userId, 1_440, 60);
+  let isDone = false;
+  const compacting = warehouse.compact().finally(() => {
+    isDone = true;
+  });
+  let rounds = 0;
+  for (; !isDone; rounds++) {
+    const userId = USERS[rounds % USERS.length]!;
+    await Promise.all([
+      warehouse.storeDocuments(
+        {
+          userId,
+          resource: resourceNamed('daily_activity'),
+          requestedAt: warehouse.moments.next(),
+          documents: [activity(rounds % 40, 100 + rounds)],
+          removed: [`a-${(rounds + 20) % 40}`],
+        },
+        { lane: 'live', ledger: [{ table: 'sync.events', row: { received_at: T + rounds, outcome: 'stored' } }] },
+      ),
+      warehouse.record([
+        { table: 'sync.runs', key: { run_id: `r-${rounds % 35}` }, ...(rounds % 2 ? { row: { kind: 'sweep', state: `${rounds}` } } : {}) },
+      ]),
+    ]);
+    if (rounds % 3 === 0) await beat(warehouse, userId, 500 + rounds, 60 + (rounds % 50));
+  }
+  await compacting;
+  expect(rounds).toBeGreaterThan(3);
+  expect(await findBroken(sql => warehouse.read(sql))).toEqual([]);
+  expect(await warehouse.read('SELECT count(*) FROM sync.events')).toEqual([[rounds]]);
+  const after = await contentsOf(warehouse);
+  await closed(warehouse);
+  const again = await opened(path);
+  expect(await contentsOf(again)).toEqual(after);
+});
+
+test('killed at any step it leaves all there was, and the next process goes on', async () => {
+  const path = newPath(folder);
+  const first = await opened(path);
+  await syncDays(first, 0, 3);
+  const before = await contentsOf(first);
+  await closed(first);
+  const compactAndDie = async (at: string) => {
+    const child = startChild(COMPACTOR, inject('compiled'), path, at);
+    const said = await child.line().catch(() => 'killed');
+    await child.ended;
+    return said;
+  };
+  const steps = Number(await compactAndDie('never'));
+  expect(steps).toBeGreaterThan(40);
+  // Each of the last, where the files change places; of the copying some.
+  const end = Array.from({ length: 16 }, (_, i) => steps - i);
+  for (const at of ['before the rename', 'after the rename', 1, 3, Math.floor(steps / 2), ...end]) {
+    expect(await compactAndDie(String(at)), `killed at ${at}`).toBe('killed');
+    const warehouse = await opened(path);
+    expect(await contentsOf(warehouse), `killed at ${at}`).toEqual(before);
+    expect(existsSync(`${path}.new`)).toBe(false);
+    await closed(warehouse);
+  }
+  expect(await compactAndDie('after a commit')).toBe('killed');
+  const last = await opened(path);
+  expect(await last.read(`SELECT value FROM sync.meta WHERE key = 'said'`)).toEqual([['after it was compacted']]);
+  await closed(last);
+}, 120_000);
+
+test('a signal ends it and leaves the file as it was, nothing beside it, and the next one works', async () => {
+  const path = newPath(folder);
+  const warehouse = await opened(path);
+  await syncDays(warehouse, 0, 20);
+  const before = await contentsOf(warehouse);
+  const { ino } = statSync(path);
+  const stopping = new AbortController();
+  const compacting = warehouse.compact(stopping.signal);
+  setTimeout(() => stopping.abort(new Error('stopped')), 30);
+  await expect(compacting).rejects.toThrow('stopped');
+  expect(statSync(path).ino).toBe(ino);
+  expect(existsSync(`${path}.new`)).toBe(false);
+  await warehouse.compact();
+  expect(statSync(path).ino).not.toBe(ino);
+  expect(await contentsOf(warehouse)).toEqual(before);
+});
+
+test('where the disk is short nothing is replaced, and what is stored afterwards is there', async () => {
+  const path = newPath(folder);
+  let isShort = false;
+  const warehouse = await openWarehouse(path, {
+    beforeGroup: () => {
+      if (isShort) throw new RingneckError('the disk is almost full');
+    },
+  });
+  open.add(warehouse);
+  await syncDays(warehouse, 0, 3);
+  const { ino } = statSync(path);
+  isShort = true;
+  await expect(warehouse.compact()).rejects.toThrow('the disk is almost full');
+  isShort = false;
+  expect(statSync(path).ino).toBe(ino);
+  expect(existsSync(`${path}.new`)).toBe(false);
+  await syncDays(warehouse, 3, 4);
+  expect(await warehouse.read('SELECT count(*) FROM daily_activity')).toEqual([[16]]);
+});
+
+test('who reads meanwhile is not disturbed', async () => {
+  const path = newPath(folder);
+  const warehouse = await opened(path);
+  await syncDays(warehouse, 0, 3);
+  let reads = 0;
+  const isDone = new AbortController();
+  const reading = (async () => {
+    while (!isDone.signal.aborted) {
+      expect(await warehouse.read('SELECT count(*) FROM daily_activity_met')).toEqual([[4 * 3 * 1440]]);
+      reads++;
+    }
+  })();
+  await warehouse.compact();
+  isDone.abort();
+  await reading;
+  expect(reads).toBeGreaterThan(3);
+});
+
+test('it is due for a large file that never was compacted, and again when it has grown beyond what came', () => {
+  const [MB, DAY] = [1024 * 1024, 86_400_000_000];
+  const last = { at: 0, bytes: 40 * MB, rows: 10_000_000 };
+  expect(isCompactionDue({ bytes: 15 * MB, rows: 1 }, undefined, DAY)).toBe(false);
+  expect(isCompactionDue({ bytes: 17 * MB, rows: 1 }, undefined, DAY)).toBe(true);
+  // 2,000,000 rows more take 6 MB: 46 MB are expected.
+  expect(isCompactionDue({ bytes: 55 * MB, rows: 12_000_000 }, last, DAY)).toBe(false);
+  expect(isCompactionDue({ bytes: 58 * MB, rows: 12_000_000 }, last, DAY)).toBe(true);
+  expect(isCompactionDue({ bytes: 58 * MB, rows: 12_000_000 }, last, DAY / 2)).toBe(false);
+  expect(isCompactionDue({ bytes: 40 * MB, rows: 5_000_000 }, last, DAY)).toBe(true);
+});
+
+test('after all was rewritten it is as small as a file in which nothing else ever was', async () => {
+  const [path, other] = [newPath(folder), newPath(folder)];
+  const [warehouse, fresh] = [await opened(path), await opened(other)];
+  await syncDays(warehouse, 0, 40);
+  for (const one of [warehouse, fresh]) await syncDays(one, 0, 40, [30]);
+  await fresh.compact();
+  await warehouse.compact();
+  expect(statSync(path).size).toBeLessThan(statSync(other).size * 1.3);
+});
