@@ -1,8 +1,9 @@
-import { DelayedError, type Job } from 'bullmq';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Job } from 'bullmq';
 import { ServiceError } from '../src/client/error.ts';
 import { isDiskFull } from '../src/disk.ts';
 import { detailOf, messageOf } from '../src/errors.ts';
-import { QueueUnavailable } from '../src/queue/queues.ts';
+import type { AccountWindows, OpenWindow } from './account-windows.ts';
 import type { Account } from './accounts.ts';
 import { findAccount } from './accounts.ts';
 import type { WindowResult } from './collections.ts';
@@ -16,7 +17,7 @@ import { isRefusal } from './probe.ts';
 import { confirmsRefusal, refuteRefusal } from './refusals.ts';
 import type { Run } from './run.ts';
 import { collectQueue } from './runs.ts';
-import { TooLarge, type WindowJob, windowEntry } from './windows.ts';
+import { type AccountJob, TooLarge, windowEntry } from './windows.ts';
 import { createWorkPlaces, type WorkPlaces } from './work-places.ts';
 
 /** Waiting for answers is the cost of a real network: windows run side by side, each token's requests are bounded by its gate. */
@@ -25,69 +26,129 @@ const CONCURRENCY = 24;
 /** Windows in the middle of which the service has asked for a wait: each keeps its job and works on nothing. */
 const MOST_ASIDE = 200;
 
-/** Jobs in hand. BullMQ asks for no further one while all that it has only wait, so there are more of them than can wait. */
-const IN_HAND = CONCURRENCY + MOST_ASIDE + 32;
+/** Accounts that are worked on at a time, each a job; where there are more they take turns. */
+const IN_HAND = 256;
+
+/** So long an account waits for its next window without leaving its worker. */
+const PATIENCE_MS = 100;
 
 const ONCE = ', for the first time: what a later run is answered decides, a minute later at the earliest';
 
 /** How long a job of a run that is not worked on here is left alone. */
 const UNKNOWN_MS = 10_000;
 
-/** How long a window waits for the place that another one of its account has. */
+/** How long a window stays away from a disk that was full and is not any more. */
 const PLACE_MS = 1_000;
 
 /** What the windows that are worked on have in common. */
 interface Shared {
   probing: Map<string, Promise<Refused>>;
   places: WorkPlaces;
+  accounts: { inHand: number; most: number };
 }
 
 /** Starts working off the windows of all runs. */
-export async function startCollecting(pipeline: Pipeline): Promise<void> {
-  const shared: Shared = { probing: new Map(), places: createWorkPlaces(CONCURRENCY, MOST_ASIDE) };
-  pipeline.queues.worker<WindowJob>(
+export async function startCollecting(pipeline: Pipeline, { inHand = IN_HAND } = {}): Promise<void> {
+  const accounts = { inHand: 0, most: inHand };
+  const shared: Shared = { probing: new Map(), places: createWorkPlaces(CONCURRENCY, MOST_ASIDE), accounts };
+  pipeline.queues.worker<AccountJob>(
     await collectQueue(pipeline.warehouse),
-    (job, lock) => attempt(pipeline, job as Job<WindowJob>, lock, shared),
-    { concurrency: IN_HAND },
+    async (job, lock) => {
+      accounts.inHand++;
+      try {
+        await collectAccount(pipeline, job as Job<AccountJob>, lock, shared);
+      } finally {
+        accounts.inHand--;
+      }
+    },
+    { concurrency: inHand },
   );
 }
 
-/** A window whose last attempt cannot even be noted in the ledger fails all the same: its run must not wait for it without end. */
-async function attempt(pipeline: Pipeline, job: Job<WindowJob>, lock: string | undefined, shared: Shared): Promise<void> {
-  await shared.places.take(pipeline.runs.find(job.data.runId)?.request.kind !== 'backfill');
+/**
+ * Collects what a run has left of an account. May run twice, at any time, and only one of them does anything: the run knows which windows
+ * have no outcome, however often its job is lost.
+ */
+async function collectAccount(pipeline: Pipeline, job: Job<AccountJob>, lock: string | undefined, shared: Shared): Promise<void> {
+  const run = pipeline.runs.find(job.data.runId);
+  // One that the ledger does not call over is somebody's: its job is not ours to take away.
+  if (!run && !(await pipeline.runs.isOver(job.data.runId))) return delay(job, lock, UNKNOWN_MS);
+  const windows = run?.enter(job.data);
+  if (!run || !windows) return;
+  let awayMs: number | undefined;
   try {
-    await collect(pipeline, job, lock, shared);
-  } catch (error) {
-    // A queue that takes nothing says nothing of the window: it is enqueued again when it does.
-    if (error instanceof DelayedError || error instanceof QueueUnavailable || job.attemptsMade + 1 < ATTEMPTS) throw error;
-    await pipeline.runs.find(job.data.runId)?.settle(job.data, 'failed', messageOf(error), kindOf(error), detailOf(error));
+    awayMs = await takeTurn(pipeline, run, windows, shared);
+  } finally {
+    run.leave(job.data);
+  }
+  if (awayMs === 0) await run.queueUp(job.data);
+  if (awayMs) return delay(job, lock, awayMs);
+}
+
+/**
+ * Works on windows of an account side by side until none can be begun. Where all workers are taken, each account has so many windows in
+ * its turn as it may have side by side.
+ * @returns how long it is to stay away from its worker, 0 where only its turn is over; undefined when nothing is left
+ */
+async function takeTurn(pipeline: Pipeline, run: Run, windows: AccountWindows, shared: Shared): Promise<number | undefined> {
+  const working = new Set<Promise<void>>();
+  const { accounts } = shared;
+  let isFull = false;
+  for (;;) {
+    while (!run.signal.aborted && !isFull && windows.hasNext(working.size - windows.inHand)) {
+      const work = collectNext(pipeline, run, windows, shared).finally(() => working.delete(work));
+      working.add(work);
+    }
+    isFull ||= accounts.inHand >= accounts.most;
+    if (!working.size && run.signal.aborted) return undefined;
+    if (!working.size && isFull && windows.hasNext()) return 0;
+    const waitMs = windows.findWait();
+    if (!working.size && (waitMs === undefined || waitMs > PATIENCE_MS)) return waitMs;
+    const timer = new AbortController();
+    const wait = waitMs === undefined ? [] : [sleep(Math.ceil(waitMs), undefined, { signal: timer.signal }).catch(() => undefined)];
+    await Promise.race([...working, ...wait]);
+    timer.abort();
+  }
+}
+
+/** Takes the next window as soon as there is a place among all that are worked on, and takes it as far as it comes. */
+async function collectNext(pipeline: Pipeline, run: Run, windows: AccountWindows, shared: Shared): Promise<void> {
+  await shared.places.take(run.request.kind !== 'backfill');
+  const window = run.signal.aborted ? undefined : windows.take();
+  try {
+    if (window) await attempt(pipeline, run, windows, window, shared);
   } finally {
     shared.places.leave();
   }
 }
 
 /**
- * Collects one window. May run twice, at any time: what it stores is guarded by the order of requests, and a window settles once.
+ * One attempt at a window. What it stores is guarded by the order of requests. A window whose last attempt cannot even be noted in the
+ * ledger fails all the same: its run must not wait for it without end.
  */
-async function collect(pipeline: Pipeline, job: Job<WindowJob>, lock: string | undefined, shared: Shared): Promise<void> {
-  const window = job.data;
-  const run = pipeline.runs.find(window.runId);
-  // One that the ledger does not call over is somebody's: its job is not ours to take away.
-  if (!run && !(await pipeline.runs.isOver(window.runId))) return delay(job, lock, UNKNOWN_MS);
-  if (!run?.isPending(window) || run.signal.aborted) return;
-  // Before the service is asked for what could not be stored.
-  const diskMs = pipeline.runs.findDiskWait();
-  if (diskMs !== undefined) return delay(job, lock, diskMs);
-  if (!run.enter(window)) return delay(job, lock, PLACE_MS);
+async function attempt(pipeline: Pipeline, run: Run, windows: AccountWindows, window: OpenWindow, shared: Shared): Promise<void> {
   try {
-    await collectInPlace(pipeline, run, job, lock, shared);
-  } finally {
-    run.leave(window);
+    // Before the service is asked for what could not be stored.
+    const awayMs = pipeline.runs.findDiskWait() ?? (await collect(pipeline, run, windows, window, shared));
+    if (awayMs !== undefined) windows.putOff(window, awayMs);
+  } catch (error) {
+    window.attemptsMade++;
+    if (window.attemptsMade < ATTEMPTS) windows.putOff(window, pipeline.retryDelayMs * 2 ** (window.attemptsMade - 1));
+    else await run.settle(window, 'failed', messageOf(error), kindOf(error), detailOf(error));
   }
 }
 
-async function collectInPlace(pipeline: Pipeline, run: Run, job: Job<WindowJob>, lock: string | undefined, shared: Shared): Promise<void> {
-  const window = job.data;
+/**
+ * Collects one window. Throwing is a failed attempt.
+ * @returns after how long it is to be begun again; undefined when it has its outcome
+ */
+async function collect(
+  pipeline: Pipeline,
+  run: Run,
+  windows: AccountWindows,
+  window: OpenWindow,
+  shared: Shared,
+): Promise<number | undefined> {
   const account = await findAccount(pipeline.warehouse, window.userId);
   const closed =
     account?.state === 'active'
@@ -96,42 +157,45 @@ async function collectInPlace(pipeline: Pipeline, run: Run, job: Job<WindowJob>,
   if (closed || !account) return settle(pipeline, run, window, 'not_authorised', closed);
   const token = pipeline.tokens.find(window.userId);
   try {
-    await collectWindow(pipeline, run, window, token, shared.places);
+    return await collectWindow(pipeline, run, window, token, shared.places);
   } catch (error) {
-    if (run.signal.aborted) return;
-    if (error instanceof TooLarge) return pipeline.runs.cut(run, window);
+    if (run.signal.aborted) return undefined;
+    if (error instanceof TooLarge) {
+      await pipeline.runs.cut(run, window);
+      return undefined;
+    }
     // A token that was replaced meanwhile: its refusal says nothing of the new one.
     if (isRefusal(error) && pipeline.tokens.find(window.userId) !== token) throw error;
-    await resolve(pipeline, run, job, lock, account, error, shared);
+    return resolve(pipeline, run, windows, window, account, error, shared);
   }
 }
 
-/** Does what an error asks for. Throwing makes BullMQ try again. */
+/** Does what an error asks for, like `collect`. */
 async function resolve(
   pipeline: Pipeline,
   run: Run,
-  job: Job<WindowJob>,
-  lock: string | undefined,
+  windows: AccountWindows,
+  window: OpenWindow,
   account: Account,
   error: unknown,
   shared: Shared,
-): Promise<void> {
+): Promise<number | undefined> {
   // Its attempts are for what may be wrong with the window.
-  if (isDiskFull(error)) return delay(job, lock, pipeline.runs.findDiskWait() ?? PLACE_MS);
-  const decision = decide(error, job.attemptsMade);
+  if (isDiskFull(error)) return pipeline.runs.findDiskWait() ?? PLACE_MS;
+  const decision = decide(error, window.attemptsMade);
   switch (decision.do) {
     case 'wait':
       run.progress.waits++;
-      run.slowDown(job.data.userId);
-      return delay(job, lock, decision.ms);
+      windows.slowDown();
+      return decision.ms;
     case 'retry':
       throw error;
     case 'confirm':
       try {
-        return await confirmNotOffered(pipeline, run, job, lock, error, shared);
+        return await confirmNotOffered(pipeline, run, window, error, shared);
       } catch (unclear) {
-        if (unclear === error || unclear instanceof DelayedError) throw unclear;
-        return resolve(pipeline, run, job, lock, account, unclear, shared);
+        if (unclear === error) throw unclear;
+        return resolve(pipeline, run, windows, window, account, unclear, shared);
       }
     case 'park': {
       let refused: Refused;
@@ -139,17 +203,20 @@ async function resolve(
         refused = await park(pipeline, account, error, shared.probing);
       } catch (unclear) {
         // What the refusal means is unknown while the probe has no answer: that is decided as the probe's own error.
-        return resolve(pipeline, run, job, lock, account, unclear, shared);
+        return resolve(pipeline, run, windows, window, account, unclear, shared);
       }
-      if (refused === 'account' || (await confirmsRefusal(pipeline, job.data))) {
-        return settle(pipeline, run, job.data, 'not_authorised', messageOf(error), kindOf(error), detailOf(error));
+      if (refused === 'account' || (await confirmsRefusal(pipeline, window))) {
+        return settle(pipeline, run, window, 'not_authorised', messageOf(error), kindOf(error), detailOf(error));
       }
-      return settle(pipeline, run, job.data, 'suspicious', `${messageOf(error)}${ONCE}`, 'suspicious', detailOf(error));
+      return settle(pipeline, run, window, 'suspicious', `${messageOf(error)}${ONCE}`, 'suspicious', detailOf(error));
     }
     case 'settle': {
       const unreached = decision.outcome === 'failed' ? pipeline.runs.findUnreached(run, false) : undefined;
-      if (unreached) return pipeline.runs.breakOff(run, unreached);
-      return settle(pipeline, run, job.data, decision.outcome, decision.reason, kindOf(error), detailOf(error));
+      if (unreached) {
+        pipeline.runs.breakOff(run, unreached);
+        return undefined;
+      }
+      return settle(pipeline, run, window, decision.outcome, decision.reason, kindOf(error), detailOf(error));
     }
   }
 }
@@ -158,15 +225,13 @@ async function resolve(
 async function confirmNotOffered(
   pipeline: Pipeline,
   run: Run,
-  job: Job<WindowJob>,
-  lock: string | undefined,
+  window: OpenWindow,
   notFound: unknown,
   { places }: Shared,
-): Promise<void> {
-  const window = job.data;
+): Promise<number | undefined> {
   const { client } = pipeline;
   const waitMs = run.notFounds.note(window, pipeline.secondLookMs);
-  if (waitMs > 0) return delay(job, lock, waitMs);
+  if (waitMs > 0) return waitMs;
   const token = pipeline.tokens.find(window.userId);
   if (token === undefined) throw notFound;
   // A gateway whose service is away answers 404 to all, and in JSON.
@@ -175,7 +240,10 @@ async function confirmNotOffered(
     const route = notFound instanceof ServiceError ? notFound.route : window.collection;
     throw new ServiceError('unavailable', route, 'answered 404, and so does everything that has answered before');
   }
-  if (!offers) return run.fail(window, 'wrong_address', askForAddress(client.address, window.userId));
+  if (!offers) {
+    await run.fail(window, 'wrong_address', askForAddress(client.address, window.userId));
+    return undefined;
+  }
   const collection = pipeline.collections.find(({ name }) => name === window.collection);
   if (collection?.collectNotOffered) return collectWindow(pipeline, run, window, token, places, 'collectNotOffered');
   return settle(pipeline, run, window, 'not_offered', messageOf(notFound), kindOf(notFound), detailOf(notFound));
@@ -184,11 +252,11 @@ async function confirmNotOffered(
 async function collectWindow(
   pipeline: Pipeline,
   run: Run,
-  window: WindowJob,
+  window: OpenWindow,
   token: string | undefined,
   places: WorkPlaces,
   how: 'collect' | 'collectNotOffered' = 'collect',
-): Promise<void> {
+): Promise<undefined> {
   const collection = pipeline.collections.find(({ name }) => name === window.collection);
   if (!collection) return settle(pipeline, run, window, 'failed', `no collection ${window.collection} in this version`);
   // No refusal of the service's: with a token, or at the address that it was given for, the same window is read again.
@@ -229,13 +297,13 @@ async function collectWindow(
 async function settle(
   pipeline: Pipeline,
   run: Run,
-  window: WindowJob,
+  window: OpenWindow,
   outcome: Outcome,
   reason?: string,
   kind: string = outcome,
   detail?: string,
   removed?: number,
-): Promise<void> {
+): Promise<undefined> {
   await pipeline.runs.store(run, () =>
     pipeline.warehouse.record([windowEntry(window, { outcome, reason, removed, committedAt: pipeline.warehouse.moments.next() })]),
   );

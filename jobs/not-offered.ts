@@ -1,7 +1,7 @@
 import { isVerdict, ServiceError } from '../src/client/error.ts';
 import { ask, firstPages } from './first-pages.ts';
 import type { Pipeline } from './pipeline.ts';
-import type { WindowJob } from './windows.ts';
+import type { PlannedWindow } from './windows.ts';
 
 /** The 404s of one run: said once, that may be a mistake, of the service or of something on the way. */
 export class NotFounds {
@@ -9,7 +9,7 @@ export class NotFounds {
   #offers: Promise<boolean> | undefined;
 
   /** How long until a 404 counts as the second one; 0 where this one does. */
-  note({ userId, collection }: Pick<WindowJob, 'userId' | 'collection'>, apartMs: number): number {
+  note({ userId, collection }: Pick<PlannedWindow, 'userId' | 'collection'>, apartMs: number): number {
     const key = `${userId}\n${collection}`;
     const now = performance.now();
     const first = this.#firstAt.get(key);

@@ -48,6 +48,6 @@ export async function askRefused(pipeline: Pipeline): Promise<void> {
 /** A window in which nothing was asked for: it says that the last word on the collection is no refusal, and nothing of any day. */
 function answersAgain({ warehouse, now }: Pick<Pipeline, 'warehouse' | 'now'>, place: Place): LedgerEntry {
   const startAt = findDayNumber(dayOfMicros(now() * 1000))! * MICROS_PER_DAY;
-  const window = { ...place, runId: 'answers-again', number: 0, startAt, endAt: startAt + MICROS_PER_DAY };
+  const window = { ...place, runId: 'answers-again', startAt, endAt: startAt + MICROS_PER_DAY };
   return windowEntry(window, { outcome: 'complete', committedAt: warehouse.moments.next() });
 }

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { formatDay, MICROS_PER_DAY } from '../schema/instant.ts';
 import type { Counts } from '../src/warehouse/store-documents.ts';
+import { AccountWindows, type OpenWindow } from './account-windows.ts';
 import { NotFounds } from './not-offered.ts';
 import type { Outcome } from './outcome.ts';
 import type { RemovalBrake } from './removal-brake.ts';
-import type { DayRange, PlannedWindow, WindowJob } from './windows.ts';
+import type { AccountJob, DayRange, PlannedWindow } from './windows.ts';
 
 export interface RunRequest extends DayRange {
   kind: 'backfill' | 'nightly' | 'sweep';
@@ -69,7 +70,7 @@ interface RunParts {
   answersBefore: number;
   skipped: number;
   windowsPerAccount: number;
-  enqueue(windows: WindowJob[]): Promise<void>;
+  enqueue(jobs: AccountJob[]): Promise<void>;
   /** Notes the end in the ledger. */
   end(run: Run): Promise<void>;
   /** The run is not worked on any more, ended or not. */
@@ -94,25 +95,13 @@ export class Run {
   readonly done: Promise<RunSummary>;
   /** Tells the jobs of this run from those that an earlier part of it, before a stop, may have left in the queue. */
   readonly part = randomUUID().slice(0, 8);
-  /** Windows that the queue should hold: those without an outcome whose turn has come. */
-  readonly #queue = new Map<number, PlannedWindow>();
-  /** Windows whose turn has not come, by account. */
-  readonly #waiting = new Map<string, PlannedWindow[]>();
-  /** Those of the second stage, by account. */
-  readonly #later = new Map<string, PlannedWindow[]>();
-  /** How many windows of an account have no outcome, without those of a stage that has not begun. */
-  readonly #open = new Map<string, number>();
-  /** Windows that a worker of this process is at. */
-  readonly #inHand = new Set<number>();
-  /** How many windows of an account are in the queue, and how many are worked on. */
-  readonly #queued = new Map<string, number>();
-  readonly #working = new Map<string, number>();
-  /** Accounts whose windows go one at a time. */
-  readonly #slow = new Set<string>();
+  /** What is left of each account. */
+  readonly #accounts = new Map<string, AccountWindows>();
+  /** Accounts that a worker of this process is at. */
+  readonly #inHand = new Set<string>();
   readonly #stopping = new AbortController();
   readonly #parts: RunParts;
-  /** The number of the next window that the plan did not know. */
-  #nextNumber: number;
+  #nextNumber = 0;
   #ended = false;
   #failedFor: string | undefined;
   #claimed = false;
@@ -125,12 +114,17 @@ export class Run {
     this.brake = parts.brake;
     this.answersBefore = parts.answersBefore;
     this.#parts = parts;
-    this.#nextNumber = parts.windows.length + parts.later.length;
-    this.#wait(parts.windows);
-    for (const window of parts.later) {
-      if (this.#open.has(window.userId)) listOf(this.#later, window.userId).push(window);
+    const lists = new Map<string, [PlannedWindow[], PlannedWindow[]]>();
+    for (const [stage, windows] of [parts.windows, parts.later].entries()) {
+      for (const window of windows) {
+        const list = lists.get(window.userId) ?? [[], []];
+        lists.set(window.userId, list);
+        list[stage]!.push(window);
+      }
     }
-    this.#wait(parts.later.filter(({ userId }) => !this.#later.has(userId)));
+    for (const [userId, list] of lists) {
+      this.#accounts.set(userId, new AccountWindows(this.#nextNumber++, list, parts.windowsPerAccount));
+    }
     const planned = parts.windows.length + parts.later.length + parts.alreadyDone;
     this.progress = {
       windows: { planned, done: parts.alreadyDone, skipped: parts.skipped, failed: 0 },
@@ -154,14 +148,14 @@ export class Run {
     return this.#stopping.signal;
   }
 
-  /** Whether this window, as a job of this part of the run, is still without an outcome. */
-  isPending({ part, number }: Pick<WindowJob, 'part' | 'number'>): boolean {
-    return part === this.part && this.#queue.has(number);
+  /** Whether this window is still without an outcome, here and now. */
+  isPending(window: OpenWindow): boolean {
+    return this.#accounts.get(window.userId)?.has(window) ?? false;
   }
 
   /** The accounts with windows that have no outcome. */
   findOpenUsers(): Set<string> {
-    return new Set(this.#open.keys());
+    return new Set(this.#accounts.keys());
   }
 
   /** True for the first who asks: whoever started a run may end it, those who join it later may not. */
@@ -173,68 +167,51 @@ export class Run {
 
   /** Starts working the windows off. */
   async begin(): Promise<void> {
-    await this.#feed(this.#waiting.keys());
-    await this.#advance();
+    if (this.#accounts.size) await this.#parts.enqueue(this.jobs());
+    else await this.#finish();
   }
 
-  /**
-   * Takes a place for working on a window of an account; false when there is none. After a long wait for a limit an account's
-   * windows go one at a time: together they would use up the next allowance without any of them coming to its end.
-   */
-  enter({ userId, number }: Pick<WindowJob, 'userId' | 'number'>): boolean {
-    const working = this.#working.get(userId) ?? 0;
-    if (working >= this.#places(userId)) return false;
-    this.#working.set(userId, working + 1);
-    this.#inHand.add(number);
-    return true;
+  /** What the queue should hold: the accounts that something is left of and nobody is at. A job that is not there was lost. */
+  jobs(): AccountJob[] {
+    if (this.signal.aborted) return [];
+    const accounts = [...this.#accounts].filter(([userId]) => !this.#inHand.has(userId));
+    return accounts.map(([userId, { number }]) => this.#jobOf(userId, number));
   }
 
-  leave({ userId, number }: Pick<WindowJob, 'userId' | 'number'>): void {
-    this.#working.set(userId, (this.#working.get(userId) ?? 1) - 1);
-    this.#inHand.delete(number);
+  /** Puts an account that nobody is at any more behind those that wait in the queue, as another job. */
+  async queueUp({ userId }: AccountJob): Promise<void> {
+    const windows = this.#accounts.get(userId);
+    if (!windows || this.signal.aborted) return;
+    windows.number = this.#nextNumber++;
+    await this.#parts.enqueue([this.#jobOf(userId, windows.number)]);
   }
 
-  slowDown(userId: string): void {
-    this.#slow.add(userId);
+  #jobOf(userId: string, number: number): AccountJob {
+    return { runId: this.id, part: this.part, number, userId };
   }
 
-  #places(userId: string): number {
-    return this.#slow.has(userId) ? 1 : this.#parts.windowsPerAccount;
+  /** Whether a job of this part of the run has something to do and nobody is at it. */
+  awaits({ part, number, userId }: AccountJob): boolean {
+    if (part !== this.part || this.signal.aborted || this.#inHand.has(userId)) return false;
+    return this.#accounts.get(userId)?.number === number;
   }
 
-  #wait(windows: readonly PlannedWindow[]): void {
-    for (const window of windows) {
-      listOf(this.#waiting, window.userId).push(window);
-      this.#open.set(window.userId, (this.#open.get(window.userId) ?? 0) + 1);
-    }
+  /** What there is to do for a job, which leaves when it is through; undefined where there is nothing. */
+  enter(job: AccountJob): AccountWindows | undefined {
+    if (!this.awaits(job)) return undefined;
+    this.#inHand.add(job.userId);
+    return this.#accounts.get(job.userId);
   }
 
-  /** Puts windows of these accounts into the queue, the accounts in turn: one account's wait must not fill the workers. */
-  async #feed(userIds: Iterable<string>): Promise<void> {
-    const next: PlannedWindow[] = [];
-    const users = [...userIds];
-    for (let found = true; found; ) {
-      found = false;
-      for (const userId of users) {
-        const queued = this.#queued.get(userId) ?? 0;
-        const window = queued < this.#places(userId) ? this.#waiting.get(userId)?.shift() : undefined;
-        if (!window) continue;
-        this.#queued.set(userId, queued + 1);
-        this.#queue.set(window.number, window);
-        next.push(window);
-        found = true;
-      }
-    }
-    if (next.length) await this.#parts.enqueue(next.map(window => this.#jobOf(window)));
+  leave({ userId }: AccountJob): void {
+    this.#inHand.delete(userId);
   }
 
-  /** What the queue should hold and nobody is at: a job that is not there was lost. */
-  queued(): WindowJob[] {
-    return [...this.#queue.values()].filter(({ number }) => !this.#inHand.has(number)).map(window => this.#jobOf(window));
-  }
-
-  #jobOf(window: PlannedWindow): WindowJob {
-    return { ...window, part: this.part };
+  /** How many windows are worked on, and how many are put off. */
+  countWindows(): { active: number; delayed: number } {
+    const accounts = [...this.#accounts.values()];
+    const sum = (counts: number[]) => counts.reduce((total, count) => total + count, 0);
+    return { active: sum(accounts.map(({ inHand }) => inHand)), delayed: sum(accounts.map(({ putAside }) => putAside)) };
   }
 
   tellWait(reason: string | undefined): void {
@@ -250,42 +227,25 @@ export class Run {
     this.progress.removed += counts.removed;
   }
 
-  /** A window has its outcome, which is in the ledger. A job that ran twice settles once. */
-  async settle(window: WindowJob, outcome: Outcome, reason: string | undefined, kind: string, detail?: string): Promise<void> {
+  /** A window has its outcome, which is in the ledger. One that is settled twice counts once. */
+  async settle(window: OpenWindow, outcome: Outcome, reason: string | undefined, kind: string, detail?: string): Promise<void> {
     if (!this.isPending(window)) return;
-    this.#queue.delete(window.number);
-    this.#close(window.userId);
-    this.#queued.set(window.userId, (this.#queued.get(window.userId) ?? 1) - 1);
+    const account = this.#accounts.get(window.userId)!;
+    account.close(window);
+    if (account.isDone) this.#accounts.delete(window.userId);
     if (outcome === 'complete' || outcome === 'not_offered') this.progress.windows.done++;
     else if (outcome !== 'stopped') {
       this.progress.windows.failed++;
       this.#addFailure(window, kind, reason ?? outcome, detail);
     }
-    await this.#advance(window.userId);
+    if (!this.#accounts.size) await this.#finish();
   }
 
-  /** Parts of a window come in its place, before all that waits of its account, under numbers of their own: its job is still there. */
-  async replace(window: WindowJob, parts: readonly PlannedWindow[]): Promise<void> {
+  /** Parts of a window come in its place. */
+  replace(window: OpenWindow, parts: readonly PlannedWindow[]): void {
     if (!this.isPending(window)) return;
-    const { userId } = window;
-    this.#queue.delete(window.number);
-    this.#queued.set(userId, (this.#queued.get(userId) ?? 1) - 1);
-    this.#open.set(userId, this.#open.get(userId)! + parts.length - 1);
     this.progress.windows.planned += parts.length - 1;
-    listOf(this.#waiting, userId).unshift(...parts.map(part => ({ ...part, number: this.#nextNumber++ })));
-    await this.#advance(userId);
-  }
-
-  /** One window less of an account; with its last one the later ones have their turn. */
-  #close(userId: string): void {
-    const open = this.#open.get(userId)! - 1;
-    if (open) {
-      this.#open.set(userId, open);
-      return;
-    }
-    this.#open.delete(userId);
-    this.#wait(this.#later.get(userId) ?? []);
-    this.#later.delete(userId);
+    this.#accounts.get(window.userId)!.replace(window, parts);
   }
 
   /** Failures of one collection for one reason are one failure over their whole range. */
@@ -300,18 +260,8 @@ export class Run {
     }
   }
 
-  /** Goes on after a window of an account was settled: with its next one, or to the end. */
-  async #advance(userId?: string): Promise<void> {
+  async #finish(): Promise<void> {
     if (this.#ended) return;
-    if (this.#open.size) {
-      try {
-        if (userId !== undefined) await this.#feed([userId]);
-      } catch (error) {
-        // What no queue takes, now or later: the ledger has it, for the next start.
-        this.suspend(error);
-      }
-      return;
-    }
     this.#ended = true;
     try {
       await this.#parts.end(this);
@@ -324,7 +274,7 @@ export class Run {
   }
 
   /** Stops reading, because what is wrong with this window is wrong with all that are left: they have failed for this reason. */
-  async fail({ userId, collection }: WindowJob, kind: string, message: string): Promise<void> {
+  async fail({ userId, collection }: PlannedWindow, kind: string, message: string): Promise<void> {
     if (this.signal.aborted) return;
     const { from, to } = this.request;
     this.#failedFor = message;
@@ -345,11 +295,8 @@ export class Run {
 
   async #end(): Promise<void> {
     this.#stopping.abort();
-    this.#queue.clear();
-    this.#waiting.clear();
-    this.#later.clear();
-    this.#open.clear();
-    await this.#advance();
+    this.#accounts.clear();
+    await this.#finish();
   }
 
   /** Stops reading and leaves the ledger as it is: the next start takes the run up. */
@@ -381,10 +328,4 @@ export function joinSummaries(first: RunSummary, next: RunSummary): RunSummary {
   joined.failures.push(...next.failures);
   if (next.state !== 'complete') joined.state = next.state;
   return joined;
-}
-
-function listOf<T>(lists: Map<string, T[]>, name: string): T[] {
-  const list = lists.get(name) ?? [];
-  lists.set(name, list);
-  return list;
 }

@@ -6,14 +6,14 @@ import { messageOf, RingneckError, TryLaterError } from '../src/errors.ts';
 import { isPassing } from '../src/queue/machine.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import { quoteText } from '../src/warehouse/tables.ts';
+import type { OpenWindow } from './account-windows.ts';
 import { listParkedCollections } from './accounts.ts';
-import { ATTEMPTS } from './outcome.ts';
 import type { Pipeline } from './pipeline.ts';
 import { RemovalBrake } from './removal-brake.ts';
 import { Run, type RunRequest, type Span } from './run.ts';
 import { findUnread } from './sweeps/unread.ts';
 import { Waits } from './waits.ts';
-import { type Coverage, cutWindow, type DayRange, type PlannedWindow, planDays, type WindowJob, windowEntry } from './windows.ts';
+import { type AccountJob, type Coverage, cutWindow, type DayRange, type PlannedWindow, planDays, windowEntry } from './windows.ts';
 
 /** The queue of windows to collect belongs to one warehouse: two of them may share a Redis. */
 export const collectQueue = async (warehouse: Pipeline['warehouse']): Promise<string> => `collect-${await warehouseId(warehouse)}`;
@@ -35,7 +35,7 @@ export async function renewWarehouseId(warehouse: Pipeline['warehouse']): Promis
 }
 
 /**
- * The windows that a request needs, users side by side. Changes nothing.
+ * The windows that a request needs, one user after the other. Changes nothing.
  * @param unread days beside those of the request
  */
 export async function planWindows(
@@ -58,7 +58,7 @@ export async function planWindows(
     const coverage = request.refresh ? new Map<string, Coverage[]>() : await readCoverage(warehouse, userId, request);
     const list: PlannedWindow[] = [];
     const add = (collection: string, startAt: number | null, endAt: number | null) =>
-      list.push({ userId, collection, startAt, endAt, runId, number: 0 });
+      list.push({ userId, collection, startAt, endAt, runId });
     for (const { name, windowDays } of collections) {
       if (!request.collections.includes(name) || parked.has(`${userId}\n${name}`)) continue;
       // In windows of their own: what is wrong with them is not to be in the way of the last days.
@@ -76,12 +76,7 @@ export async function planWindows(
     }
     lists.push(list);
   }
-  // One user's wait must not fill the workers: the queue takes a window of each in turn.
-  const windows: PlannedWindow[] = [];
-  for (let i = 0; lists.some(list => i < list.length); i++) {
-    for (const { [i]: window } of lists) if (window) windows.push(Object.assign(window, { number: windows.length }));
-  }
-  return { windows, skipped };
+  return { windows: lists.flat(), skipped };
 }
 
 const rangesOf = (request: RunRequest, userId: string, collection: string): readonly DayRange[] =>
@@ -103,7 +98,7 @@ async function readCoverage(warehouse: Pipeline['warehouse'], userId: string, { 
   return coverage;
 }
 
-/** Windows of one account in the queue for each of its requests in flight: while one stores its page another asks for its own. */
+/** Windows of one account that are worked on for each of its requests in flight: while one stores its page another asks for its own. */
 const WINDOWS_PER_REQUEST = 2;
 
 /** How often the queue is looked at: whether it holds what it should, and takes what it did not take before. */
@@ -121,8 +116,8 @@ const SLICE = 100;
 /** How often a run is looked for that the ledger calls running and nobody works on. */
 const TAKE_UP_MS = 60_000;
 
-/** The name of a window's job: the same for the same window, so that adding it twice adds it once. */
-const jobIdOf = ({ runId, part, number }: WindowJob): string => `${runId}-${part}-${number}`;
+/** The same for the same account, so that adding it twice adds it once. The queue does not take every name of an account. */
+const jobIdOf = ({ runId, part, number }: AccountJob): string => `${runId}-${part}-${number}`;
 
 /** The runs of the process that owns the warehouse. The ledger is the truth, the queue a to-do list that may be lost. */
 export class Runs {
@@ -221,15 +216,15 @@ export class Runs {
 
   /**
    * Puts into the queue what it should hold and does not: a Redis may be emptied, come back from an older dump, or have taken nothing for a
-   * while. What is worked on twice meanwhile does no harm.
+   * while.
    */
   async #look(): Promise<void> {
-    const runs = this.active().map(run => ({ run, jobs: run.queued() }));
+    const runs = this.active().map(run => ({ run, jobs: run.jobs() }));
     if (!runs.some(({ jobs }) => jobs.length)) return;
     try {
       const held = await this.#pipeline.queues.ids(this.#queue);
       for (const { run, jobs } of runs) {
-        const lost = jobs.filter(job => !held.has(jobIdOf(job)) && run.isPending(job));
+        const lost = jobs.filter(job => !held.has(jobIdOf(job)) && run.awaits(job));
         if (!lost.length) continue;
         await this.#pipeline.queues.forget(this.#queue, lost.map(jobIdOf));
         await this.#add(run.request, lost);
@@ -261,11 +256,11 @@ export class Runs {
   }
 
   /** Has a window that is too large read in parts. In the ledger first: what is read of it must not pass for all of it. */
-  async cut(run: Run, window: WindowJob): Promise<void> {
+  async cut(run: Run, window: OpenWindow): Promise<void> {
     if (!run.isPending(window)) return;
     const parts = cutWindow(window);
     await this.store(run, () => this.#pipeline.warehouse.record(parts.map(part => windowEntry(part, { outcome: null }))));
-    await run.replace(window, parts);
+    run.replace(window, parts);
   }
 
   /** How long a window stays away from a disk that is full; undefined while there is room. */
@@ -293,6 +288,15 @@ export class Runs {
 
   active(): Run[] {
     return [...this.#active.values()];
+  }
+
+  /** How many windows are worked on, and how many are put off. */
+  countWindows(): { active: number; delayed: number } {
+    const counts = this.active().map(run => run.countWindows());
+    return {
+      active: counts.reduce((sum, { active }) => sum + active, 0),
+      delayed: counts.reduce((sum, { delayed }) => sum + delayed, 0),
+    };
   }
 
   /** Leaves every run to the next start. */
@@ -377,9 +381,8 @@ export class Runs {
     );
     // What failed before the interruption is tried again: a run that ends as complete has read everything.
     const open = rows.filter(([, , , , outcome]) => outcome !== 'complete' && outcome !== 'not_offered');
-    const windows = open.map(([userId, collection, startAt, endAt], number) => ({
+    const windows = open.map(([userId, collection, startAt, endAt]) => ({
       runId: id,
-      number,
       userId: userId as string,
       collection: collection as string,
       startAt: startAt as number | null,
@@ -433,7 +436,7 @@ export class Runs {
   }
 
   /** What the queue does not take now it is given later: whoever looks after it finds that it is not there. */
-  async #enqueue(request: RunRequest, jobs: readonly WindowJob[]): Promise<void> {
+  async #enqueue(request: RunRequest, jobs: readonly AccountJob[]): Promise<void> {
     try {
       await this.#add(request, jobs);
       this.#waits.end('queue');
@@ -443,14 +446,13 @@ export class Runs {
     }
   }
 
-  #add({ kind }: RunRequest, jobs: readonly WindowJob[]): Promise<void> {
-    const backoff = { type: 'exponential', delay: this.#pipeline.retryDelayMs };
+  #add({ kind }: RunRequest, jobs: readonly AccountJob[]): Promise<void> {
     // Before what waits already: recent days must not wait for a long backfill.
     const first = kind === 'backfill' ? {} : { lifo: true };
-    const options = { attempts: ATTEMPTS, backoff, removeOnComplete: true, removeOnFail: true, ...first };
+    const options = { removeOnComplete: true, removeOnFail: true, ...first };
     return this.#pipeline.queues.addAll(
       this.#queue,
-      jobs.map(data => ({ name: data.collection, data, opts: { ...options, jobId: jobIdOf(data) } })),
+      jobs.map(data => ({ name: 'account', data, opts: { ...options, jobId: jobIdOf(data) } })),
     );
   }
 
@@ -463,7 +465,6 @@ export class Runs {
       windowEntry(
         {
           runId: run.id,
-          number: 0,
           userId: userId as string,
           collection: collection as string,
           startAt: startAt as number | null,

@@ -84,19 +84,21 @@ export function daysOf({ startAt, endAt }: { startAt: number; endAt: number }): 
   return { from: formatDay(Math.floor(startAt / MICROS_PER_DAY)), to: formatDay(Math.ceil(endAt / MICROS_PER_DAY) - 1) };
 }
 
-/** A window of a run, with the number that names its job. */
+/** A window of a run. */
 export interface PlannedWindow extends Window {
   runId: string;
-  number: number;
 }
 
 /** Of what came, how many could not be stored, and of how many of these the day is unknown. */
 export type Rejects = Pick<Counts, 'rejected' | 'undated'>;
 
-/** What a job of the queue holds. */
-export interface WindowJob extends PlannedWindow {
+/** What a job of the queue holds: an account, whose windows in a run are to be worked off. */
+export interface AccountJob {
+  runId: string;
   /** The part of the run that enqueued it. */
   part: string;
+  number: number;
+  userId: string;
 }
 
 const windowKey = ({ runId, userId, collection, startAt }: PlannedWindow): Readonly<Record<string, Value>> => ({

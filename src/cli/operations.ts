@@ -338,7 +338,8 @@ async function countQueue({ warehouse, log, queueProblem, opened }: Owner): Prom
   if (queueProblem !== undefined) return { ...NO_JOBS, waiting: planned, problem: queueProblem };
   const pipeline = await opened;
   try {
-    const { active, delayed, failed } = (await pipeline?.queues.counts(await collectQueue(warehouse))) ?? NO_JOBS;
+    const { failed } = (await pipeline?.queues.counts(await collectQueue(warehouse))) ?? NO_JOBS;
+    const { active, delayed } = pipeline?.runs.countWindows() ?? NO_JOBS;
     return { waiting: Math.max(0, planned - active - delayed), active, delayed, failed, problem: null };
   } catch (error) {
     log.warn({ reason: messageOf(error) }, 'the queue does not answer');

@@ -55,7 +55,7 @@ test('another state is one row, with the moment of the change', async () => {
 
 let runs = 0;
 async function settled(warehouse: Warehouse, collection: string, outcome: Outcome, committed: string, reason?: string) {
-  const window = { runId: `r${++runs}`, number: 0, userId: 'ada', collection, startAt: 0, endAt: 1 };
+  const window = { runId: `r${++runs}`, userId: 'ada', collection, startAt: 0, endAt: 1 };
   await warehouse.record([windowEntry(window, { outcome, ...(reason ? { reason } : {}), committedAt: at(committed) })]);
 }
 

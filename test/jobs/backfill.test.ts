@@ -109,7 +109,7 @@ test('an account or a collection that does not exist is wrong usage that names t
 
 test('collections that were refused are told, where they were asked for', async () => {
   const warehouse = await warehouseWith(folder, [account('ada')]);
-  const window = { runId: 'r', number: 0, userId: 'ada', collection: 'sleep', startAt: at('2025-01-01T00:00:00Z'), endAt: null };
+  const window = { runId: 'r', userId: 'ada', collection: 'sleep', startAt: at('2025-01-01T00:00:00Z'), endAt: null };
   await warehouse.record([windowEntry(window, { outcome: 'not_authorised', reason: 'no scope', committedAt: at('2025-02-01T00:00:00Z') })]);
   const { request, skipped } = await prepareRequest({ warehouse, collections }, {}, range);
   expect(request.users).toEqual(['ada']);

@@ -138,7 +138,6 @@ test('windows of a run that was killed while it was planned are not pending', as
     windowEntry(
       {
         runId: 'killed',
-        number: 0,
         userId: 'ada',
         collection: 'daily_stress',
         startAt: at('2025-03-05T00:00:00Z'),

@@ -95,7 +95,7 @@ test('a collection that is not offered has brought no part of a day: what an eve
 test('a plan of which no run has come has read nothing: what an event brought of its days is stored', async () => {
   const warehouse = await warehouseWith(folder, [account('ada')]);
   await store(warehouse, 'daily_stress', [stress('2025-03-05')]);
-  const window = { runId: 'killed', number: 0, userId: 'ada', collection: 'daily_stress' };
+  const window = { runId: 'killed', userId: 'ada', collection: 'daily_stress' };
   await warehouse.record([
     windowEntry({ ...window, startAt: at('2025-03-05T00:00:00Z'), endAt: at('2025-03-06T00:00:00Z') }, { outcome: null }),
   ]);

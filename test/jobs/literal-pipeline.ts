@@ -1,10 +1,13 @@
 import { afterAll } from 'vitest';
+import type { AccountWindows, OpenWindow } from '../../jobs/account-windows.ts';
 import type { Account } from '../../jobs/accounts.ts';
 import { accountEntry } from '../../jobs/accounts.ts';
 import type { Collection } from '../../jobs/collections.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
 import type { Pipeline } from '../../jobs/pipeline.ts';
+import type { Run } from '../../jobs/run.ts';
 import { Runs } from '../../jobs/runs.ts';
+import type { AccountJob } from '../../jobs/windows.ts';
 import { resources } from '../../schema/index.ts';
 import { createServiceClock, type ServiceClock } from '../../src/client/service-clock.ts';
 import { silentLog } from '../../src/log.ts';
@@ -48,6 +51,8 @@ export interface LiteralPipeline extends Pipeline {
   jobs: NewJob[];
   /** The ids of all that the queue holds. */
   held: Set<string | undefined>;
+  /** Takes the jobs that were enqueued and, of all accounts in turn, the windows that may be begun, as a worker does. */
+  take(): OpenWindow[];
 }
 
 /** A pipeline whose queue only remembers: the test settles the windows. */
@@ -60,6 +65,7 @@ export async function pipelineOf(
   const clock = { ms };
   const jobs: NewJob[] = [];
   const held = new Set<string | undefined>();
+  const turns = new Map<AccountWindows, Run>();
   const queues = {
     queue: () => ({ obliterate: async () => {} }),
     ids: async () => held,
@@ -77,7 +83,7 @@ export async function pipelineOf(
     collections: collections.filter(({ name }) => names.includes(name)),
     runs: new Runs(times),
     settledDays: 14,
-    // Every window is in the queue at once, for the tests to look at.
+    // Every window may be begun at once, for the tests to look at.
     requestsPerToken: 1_000,
     retryDelayMs: 1,
     secondLookMs: 1,
@@ -89,6 +95,19 @@ export async function pipelineOf(
     clock,
     jobs,
     held,
+    take() {
+      for (const { data } of jobs.splice(0)) {
+        const run = pipeline.runs.find((data as AccountJob).runId);
+        const windows = run?.enter(data as AccountJob);
+        if (run && windows) turns.set(windows, run);
+      }
+      const taken: OpenWindow[] = [];
+      const open = [...turns].filter(([, run]) => !run.signal.aborted).map(([windows]) => windows);
+      for (let found = open; found.length; found = found.filter(windows => windows.hasNext())) {
+        taken.push(...found.flatMap(windows => windows.take() ?? []));
+      }
+      return taken;
+    },
   } as unknown as LiteralPipeline;
   await pipeline.runs.open(pipeline);
   return pipeline;

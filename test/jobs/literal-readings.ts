@@ -40,7 +40,7 @@ export async function note(
       key: { run_id: runId },
       row: { kind: 'backfill', started_at: at(when ?? '2025-03-01T00:00:00Z'), state: 'running' },
     },
-    windowEntry({ runId, number: 0, userId: user, collection, startAt, endAt }, { ...rest, ...settled, ...asked }),
+    windowEntry({ runId, userId: user, collection, startAt, endAt }, { ...rest, ...settled, ...asked }),
   ]);
 }
 

@@ -23,18 +23,17 @@ test('what a run has removed before it was interrupted counts when it goes on', 
     state: 'running',
     request: JSON.stringify(request),
   };
-  const window = (startAt: string, endAt: string, number: number) => ({
+  const window = (startAt: string, endAt: string) => ({
     runId: 'r1',
-    number,
     userId: 'ada',
     collection: 'daily_stress',
     startAt: at(`${startAt}T00:00:00Z`),
     endAt: at(`${endAt}T00:00:00Z`),
   });
-  const open = window('2025-04-01', '2025-06-30', 0);
+  const open = window('2025-04-01', '2025-06-30');
   await warehouse.record([
     { table: 'sync.runs', key: { run_id: 'r1' }, row: run },
-    windowEntry(window('2025-01-01', '2025-04-01', 1), { outcome: 'complete', removed: 10, committedAt: at('2025-07-01T12:00:01Z') }),
+    windowEntry(window('2025-01-01', '2025-04-01'), { outcome: 'complete', removed: 10, committedAt: at('2025-07-01T12:00:01Z') }),
     windowEntry(open, { outcome: null }),
   ]);
   const pipeline = await pipelineOf(warehouse, Date.parse('2025-07-01T12:10:00Z'), ['daily_stress']);
@@ -58,7 +57,7 @@ test('windows that are read side by side share what a run may remove; what one g
     collections: ['daily_stress'],
     refresh: true,
   });
-  const shares = pipeline.jobs.map(({ data }) => run.brake.share(warehouse, data as Parameters<typeof run.brake.share>[1]));
+  const shares = pipeline.take().map(window => run.brake.share(warehouse, window));
   expect(shares).toHaveLength(2);
   expect(await Promise.all(shares.map(share => share.take(6, 'day')))).toEqual([true, false]);
   shares[0]!.keep(4);

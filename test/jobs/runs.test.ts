@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import type { OpenWindow } from '../../jobs/account-windows.ts';
 import type { Run, RunRequest } from '../../jobs/run.ts';
 import { planWindows } from '../../jobs/runs.ts';
-import { type PlannedWindow, type WindowJob, windowEntry } from '../../jobs/windows.ts';
+import { type AccountJob, type PlannedWindow, windowEntry } from '../../jobs/windows.ts';
 import { QueueUnavailable } from '../../src/queue/queues.ts';
 import { startFaultService } from '../support/fault-service.ts';
 import { openHouse } from '../support/house.ts';
@@ -33,16 +34,11 @@ async function setUp(users: readonly string[] = ['ada'], names?: readonly string
   return { warehouse, pipeline: await pipelineOf(warehouse, START, names) };
 }
 
-const windowsOf = ({ jobs }: LiteralPipeline) => jobs.map(({ data }) => data as WindowJob);
-
-/** Takes what was enqueued last, as after a restart only that is left. */
-const take = (pipeline: LiteralPipeline) => pipeline.jobs.splice(0).map(({ data }) => data as WindowJob);
-
-/** Does what a job does at its end. */
+/** Does what is done at the end of a window. */
 async function settle(
   { warehouse }: LiteralPipeline,
   run: Run,
-  window: WindowJob,
+  window: OpenWindow,
   outcome: 'complete' | 'failed' | 'not_offered' | 'not_authorised',
   kind: string = outcome,
   reason?: string,
@@ -97,7 +93,7 @@ test('the rows of the ledger, from the plan to the end', async () => {
     { ...planned, start_at: '2025-01-29 00:00:00', end_at: '2025-02-01 00:00:00' },
   ]);
 
-  const [first, second] = windowsOf(pipeline);
+  const [first, second] = pipeline.take();
   await settle(pipeline, run, first!, 'complete');
   pipeline.clock.ms += 5_000;
   await settle(pipeline, run, second!, 'failed', 'unavailable', 'GET /v2/usercollection/heartrate: answered 500');
@@ -151,7 +147,7 @@ test('the rows of the ledger, from the plan to the end', async () => {
 test('users take turns; a collection without dates waits for the others of its account, and for those of no other', async () => {
   const { pipeline } = await setUp(['ada', 'ben'], ['ring_configuration', 'sleep', 'heart_rate']);
   const run = await pipeline.runs.start(request({ users: ['ada', 'ben'], collections: ['ring_configuration', 'sleep', 'heart_rate'] }));
-  const dated = take(pipeline);
+  const dated = pipeline.take();
   expect(dated.map(describe)).toEqual([
     'ada sleep 2025-01-01 2025-02-01',
     'ben sleep 2025-01-01 2025-02-01',
@@ -161,21 +157,21 @@ test('users take turns; a collection without dates waits for the others of its a
     'ben heart_rate 2025-01-29 2025-02-01',
   ]);
   const [adaSleep, benSleep, adaFirst, benFirst, adaLast, benLast] = dated as [
-    WindowJob,
-    WindowJob,
-    WindowJob,
-    WindowJob,
-    WindowJob,
-    WindowJob,
+    OpenWindow,
+    OpenWindow,
+    OpenWindow,
+    OpenWindow,
+    OpenWindow,
+    OpenWindow,
   ];
   for (const window of [adaSleep, benSleep, adaFirst]) await settle(pipeline, run, window, 'complete');
-  expect(take(pipeline)).toEqual([]);
+  expect(pipeline.take()).toEqual([]);
   await settle(pipeline, run, adaLast, 'failed', 'unavailable', 'away');
-  const [adaRing] = take(pipeline);
+  const [adaRing] = pipeline.take();
   expect(describe(adaRing!)).toBe('ada ring_configuration - -');
   await settle(pipeline, run, adaRing!, 'not_offered');
   for (const window of [benFirst, benLast]) await settle(pipeline, run, window, 'complete');
-  const [benRing] = take(pipeline);
+  const [benRing] = pipeline.take();
   expect(describe(benRing!)).toBe('ben ring_configuration - -');
   await settle(pipeline, run, benRing!, 'not_offered');
   expect(await run.done).toMatchObject({ state: 'failed', windows: { planned: 8, done: 7, failed: 1 } });
@@ -184,7 +180,7 @@ test('users take turns; a collection without dates waits for the others of its a
 test('what is covered and settled is skipped, and read again with refresh', async () => {
   const { warehouse, pipeline } = await setUp();
   const run = await pipeline.runs.start(request());
-  for (const window of take(pipeline)) await settle(pipeline, run, window, 'complete');
+  for (const window of pipeline.take()) await settle(pipeline, run, window, 'complete');
   const parts = { warehouse, collections: pipeline.collections, settledDays: 14 };
   expect(await planWindows(parts, request())).toEqual({ windows: [], skipped: 3 });
   expect((await planWindows(parts, request({ to: '2025-02-02' }))).windows.map(describe)).toEqual([
@@ -199,7 +195,7 @@ test('what is covered and settled is skipped, and read again with refresh', asyn
 test('a collection that was refused before is not planned', async () => {
   const { warehouse, pipeline } = await setUp(['ada', 'ben']);
   const run = await pipeline.runs.start(request());
-  for (const window of take(pipeline))
+  for (const window of pipeline.take())
     await settle(pipeline, run, window, window.collection === 'sleep' ? 'not_authorised' : 'complete', 'unauthorized', 'no scope');
   const { windows } = await planWindows(
     { warehouse, collections: pipeline.collections, settledDays: 14 },
@@ -207,8 +203,8 @@ test('a collection that was refused before is not planned', async () => {
   );
   expect(windows.map(describe)).toEqual([
     'ada heart_rate 2025-01-01 2025-01-29',
-    'ben sleep 2025-01-01 2025-02-01',
     'ada heart_rate 2025-01-29 2025-02-01',
+    'ben sleep 2025-01-01 2025-02-01',
     'ben heart_rate 2025-01-01 2025-01-29',
     'ben heart_rate 2025-01-29 2025-02-01',
   ]);
@@ -217,7 +213,7 @@ test('a collection that was refused before is not planned', async () => {
 test('failures of one collection for one reason are one, over their whole range', async () => {
   const { pipeline } = await setUp();
   const run = await pipeline.runs.start(request({ collections: ['heart_rate'], from: '2024-11-01', to: '2025-02-20' }));
-  const [a, b, c, d] = take(pipeline);
+  const [a, b, c, d] = pipeline.take();
   await settle(pipeline, run, c!, 'failed', 'unavailable', 'away');
   await settle(pipeline, run, a!, 'failed', 'unavailable', 'away');
   await settle(pipeline, run, b!, 'failed', 'malformed', 'not JSON');
@@ -232,21 +228,21 @@ test('a window that is too large is read in parts, which have its place; after a
   const { warehouse, pipeline } = await setUp();
   Object.assign(pipeline, { requestsPerToken: 0.5 });
   const run = await pipeline.runs.start(request({ collections: ['heart_rate'] }));
-  const [large] = take(pipeline);
+  const [large] = pipeline.take();
   await pipeline.runs.cut(run, large!);
   // Another attempt at the same window was under way.
   await pipeline.runs.cut(run, large!);
-  const [first] = take(pipeline);
+  const [first] = pipeline.take();
   expect(describe(first!)).toBe('ada heart_rate 2025-01-01 2025-01-08');
   expect(run.isPending(large!)).toBe(false);
   await settle(pipeline, run, first!, 'complete');
-  expect(take(pipeline).map(describe)).toEqual(['ada heart_rate 2025-01-08 2025-01-15']);
+  expect(pipeline.take().map(describe)).toEqual(['ada heart_rate 2025-01-08 2025-01-15']);
   expect(run.progress.windows).toEqual({ planned: 5, done: 1, skipped: 0, failed: 0 });
   expect(new Set(pipeline.jobs.map(({ opts }) => opts?.jobId)).size).toBe(pipeline.jobs.length);
 
   const next = await pipelineOf(warehouse, START + 60_000);
   expect(next.runs.find(run.id)!.progress.windows).toEqual({ planned: 5, done: 1, skipped: 0, failed: 0 });
-  expect(take(next).map(describe)).toEqual([
+  expect(next.take().map(describe)).toEqual([
     'ada heart_rate 2025-01-08 2025-01-15',
     'ada heart_rate 2025-01-15 2025-01-22',
     'ada heart_rate 2025-01-22 2025-01-29',
@@ -257,7 +253,7 @@ test('a window that is too large is read in parts, which have its place; after a
 test('a window that is settled twice counts once', async () => {
   const { pipeline } = await setUp();
   const run = await pipeline.runs.start(request());
-  const [first, ...rest] = take(pipeline);
+  const [first, ...rest] = pipeline.take();
   await settle(pipeline, run, first!, 'complete');
   await settle(pipeline, run, first!, 'failed', 'unavailable', 'away');
   for (const window of rest) await settle(pipeline, run, window, 'complete');
@@ -271,26 +267,30 @@ test('the same request while its run goes on joins that run', async () => {
   expect(await pipeline.runs.start(request({ to: '2025-02-01' }))).not.toBe(run);
 });
 
-test('a queue that lost its jobs gets those of every run again that it held and that have no outcome', async () => {
-  const { warehouse } = await setUp();
-  const pipeline = Object.assign(await pipelineOf(warehouse, START, undefined, { lookMs: 5 }), { requestsPerToken: 1 });
-  const run = await pipeline.runs.start(request({ collections: ['heart_rate'], from: '2024-11-01', to: '2025-02-20' }));
-  const [first, second] = take(pipeline);
-  expect([first, second].map(window => describe(window!))).toEqual([
-    'ada heart_rate 2024-11-01 2024-11-29',
-    'ada heart_rate 2024-11-29 2024-12-27',
-  ]);
-  await settle(pipeline, run, first!, 'complete');
-  expect(take(pipeline).map(describe)).toEqual(['ada heart_rate 2024-12-27 2025-01-24']);
+test('a queue that lost its jobs gets those again of accounts that something is left of and nobody is at', async () => {
+  const { warehouse } = await setUp(['ada', 'ben', 'cleo']);
+  const pipeline = await pipelineOf(warehouse, START, undefined, { lookMs: 5 });
+  const run = await pipeline.runs.start(request({ users: ['ada', 'ben', 'cleo'], collections: ['heart_rate'] }));
+  const [ada, ben, cleo] = pipeline.jobs.splice(0);
+  expect([ada, ben, cleo].map(job => (job!.data as AccountJob).userId)).toEqual(['ada', 'ben', 'cleo']);
+  const windows = run.enter(ada!.data as AccountJob)!;
+  for (const windows = run.enter(ben!.data as AccountJob)!; !windows.isDone; ) await settle(pipeline, run, windows.take()!, 'complete');
   pipeline.held.clear();
-  await until('what is lost is enqueued again', () => pipeline.jobs.length === 2);
-  const again = take(pipeline);
-  expect(again.map(describe)).toEqual(['ada heart_rate 2024-11-29 2024-12-27', 'ada heart_rate 2024-12-27 2025-01-24']);
-  for (const window of again) await settle(pipeline, run, window, 'complete');
-  const [last] = take(pipeline);
-  expect(describe(last!)).toBe('ada heart_rate 2025-01-24 2025-02-21');
-  await settle(pipeline, run, last!, 'complete');
-  expect(await run.done).toMatchObject({ state: 'complete', windows: { planned: 4, done: 4, failed: 0 } });
+  await until('what is lost is enqueued again', () => pipeline.jobs.length > 0);
+  expect(pipeline.jobs.splice(0)).toEqual([cleo]);
+  // Its worker leaves, and the queue does not know it any more.
+  run.leave(ada!.data as AccountJob);
+  await until('the other one is enqueued again', () => pipeline.jobs.length > 0);
+  expect(pipeline.jobs).toEqual([ada]);
+  expect(run.enter(ada!.data as AccountJob)).toBe(windows);
+  expect(run.enter(ada!.data as AccountJob)).toBeUndefined();
+  run.leave(ada!.data as AccountJob);
+  for (const window of pipeline.take()) await settle(pipeline, run, window, 'complete');
+  run.leave(cleo!.data as AccountJob);
+  pipeline.held.clear();
+  await until('cleo is enqueued again', () => pipeline.jobs.length > 0);
+  for (const window of pipeline.take()) await settle(pipeline, run, window, 'complete');
+  expect(await run.done).toMatchObject({ state: 'complete', windows: { planned: 6, done: 6, failed: 0 } });
   pipeline.held.clear();
   await new Promise(resolve => setTimeout(resolve, 30));
   expect(pipeline.jobs).toEqual([]);
@@ -299,7 +299,7 @@ test('a queue that lost its jobs gets those of every run again that it held and 
 test('a stopped run goes on when the same is asked for within a day, and only what is left is read', async () => {
   const { warehouse, pipeline } = await setUp();
   const run = await pipeline.runs.start(request());
-  const [first] = take(pipeline);
+  const [first] = pipeline.take();
   await settle(pipeline, run, first!, 'complete');
   await run.stop();
   expect(await run.done).toMatchObject({ state: 'stopped', windows: { planned: 3, done: 1, failed: 0 } });
@@ -315,7 +315,7 @@ test('a stopped run goes on when the same is asked for within a day, and only wh
   expect(await rows(warehouse, 'SELECT state, started_at, ended_at FROM sync.runs')).toEqual([
     { state: 'running', started_at: '2025-03-10 12:00:00', ended_at: null },
   ]);
-  const left = take(pipeline);
+  const left = pipeline.take();
   expect(left.map(describe)).toEqual(['ada heart_rate 2025-01-01 2025-01-29', 'ada heart_rate 2025-01-29 2025-02-01']);
   for (const window of left) await settle(pipeline, again, window, 'complete');
   expect(await again.done).toMatchObject({ run: run.id, state: 'complete', windows: { planned: 3, done: 3, failed: 0 } });
@@ -334,12 +334,12 @@ test('after more than a day, or asked for something else, it is a new run', asyn
 test('what failed before a run was stopped is read again when it goes on: complete means everything', async () => {
   const { pipeline } = await setUp();
   const run = await pipeline.runs.start(request());
-  const [first] = take(pipeline);
+  const [first] = pipeline.take();
   await settle(pipeline, run, first!, 'failed', 'unavailable', 'away');
   await run.stop();
   const again = await pipeline.runs.start(request());
   expect(again.id).toBe(run.id);
-  const left = take(pipeline);
+  const left = pipeline.take();
   expect(left.map(describe).sort()).toEqual([
     'ada heart_rate 2025-01-01 2025-01-29',
     'ada heart_rate 2025-01-29 2025-02-01',
@@ -353,17 +353,17 @@ test('after a crash the run is taken up with the windows that are not in the led
   const { warehouse, pipeline } = await setUp(['ada'], ['ring_configuration', 'sleep', 'heart_rate']);
   const asked = request({ collections: ['ring_configuration', 'sleep', 'heart_rate'] });
   const run = await pipeline.runs.start(asked);
-  const [first] = take(pipeline);
+  const [first] = pipeline.take();
   await settle(pipeline, run, first!, 'complete');
 
   const next = await pipelineOf(warehouse, START + 60_000, ['ring_configuration', 'sleep', 'heart_rate']);
   const taken = next.runs.find(run.id)!;
   expect(taken.progress.windows).toEqual({ planned: 4, done: 1, skipped: 0, failed: 0 });
-  const left = take(next);
+  const left = next.take();
   expect(left.map(describe)).toEqual(['ada heart_rate 2025-01-01 2025-01-29', 'ada heart_rate 2025-01-29 2025-02-01']);
   expect(await next.runs.start(asked)).toBe(taken);
   for (const window of left) await settle(next, taken, window, 'complete');
-  const [ring] = take(next);
+  const [ring] = next.take();
   expect(describe(ring!)).toBe('ada ring_configuration - -');
   await settle(next, taken, ring!, 'complete');
   expect(await taken.done).toMatchObject({ run: run.id, state: 'complete', windows: { planned: 4, done: 4 } });
@@ -376,11 +376,11 @@ test('after a crash the run is taken up with the windows that are not in the led
 test('a crash between the last window and the end of the run leaves nothing to read, and the run ends at the next start', async () => {
   const { warehouse, pipeline } = await setUp();
   const run = await pipeline.runs.start(request({ collections: ['sleep'] }));
-  const [only] = take(pipeline);
+  const [only] = pipeline.take();
   const committedAt = at('2025-03-10T12:00:02Z');
   await warehouse.record([windowEntry(only!, { outcome: 'complete', committedAt })]);
   const next = await pipelineOf(warehouse, START + 1000);
-  expect(take(next)).toEqual([]);
+  expect(next.take()).toEqual([]);
   expect(next.runs.find(run.id)).toBeUndefined();
   expect(await rows(warehouse, 'SELECT state, ended_at FROM sync.runs')).toEqual([{ state: 'complete', ended_at: '2025-03-10 12:00:01' }]);
 });
@@ -424,7 +424,6 @@ test('a run that the ledger calls running and nobody works on is taken up while 
     windowEntry(
       {
         runId: 'left',
-        number: 0,
         userId: 'ada',
         collection: 'sleep',
         startAt: at('2025-01-01T00:00:00Z'),
@@ -434,7 +433,7 @@ test('a run that the ledger calls running and nobody works on is taken up while 
     ),
   ]);
   await until('it is taken up', () => pipeline.jobs.length > 0);
-  const [window] = take(pipeline);
+  const [window] = pipeline.take();
   expect(describe(window!)).toBe('ada sleep 2025-01-01 2025-02-01');
   const run = pipeline.runs.find('left')!;
   await settle(pipeline, run, window!, 'complete');
@@ -450,7 +449,7 @@ test('a process that ends leaves its runs to the next start', async () => {
   expect(run.signal.aborted).toBe(true);
   expect(await rows(warehouse, 'SELECT state FROM sync.runs')).toEqual([{ state: 'running' }]);
   const next = await pipelineOf(warehouse, START);
-  expect(take(next)).toHaveLength(3);
+  expect(next.take()).toHaveLength(3);
 });
 
 test('a run that is begun while the process ends is left to the next start too, and nobody waits for it', async () => {
@@ -459,10 +458,10 @@ test('a run that is begun while the process ends is left to the next start too, 
   pipeline.runs.close();
   await expect(begun).rejects.toMatchObject({ exitCode: 75 });
   expect(pipeline.runs.active()).toEqual([]);
-  expect(take(pipeline)).toEqual([]);
+  expect(pipeline.take()).toEqual([]);
   expect(await rows(warehouse, 'SELECT state FROM sync.runs')).toEqual([{ state: 'running' }]);
   const next = await pipelineOf(warehouse, START);
-  expect(take(next)).toHaveLength(3);
+  expect(next.take()).toHaveLength(3);
 });
 
 test('a run that was stopped is not taken up at the next start', async () => {
@@ -470,23 +469,25 @@ test('a run that was stopped is not taken up at the next start', async () => {
   const run = await pipeline.runs.start(request());
   await run.stop();
   const next = await pipelineOf(warehouse, START);
-  expect(take(next)).toEqual([]);
+  expect(next.take()).toEqual([]);
   expect(next.runs.active()).toEqual([]);
 });
 
-test('a stopped run that goes on is another part of itself: a job that the first part left in the queue settles nothing', async () => {
+test('a stopped run that goes on is another part of itself: what the first part left in the queue or in hand does nothing', async () => {
   const { pipeline } = await setUp();
   const first = await pipeline.runs.start(request({ collections: ['heart_rate'] }));
-  const [left] = windowsOf(pipeline);
+  const [job] = pipeline.jobs;
+  const [left] = pipeline.take();
   await first.stop();
   await first.done;
   const second = await pipeline.runs.start(request({ collections: ['heart_rate'] }));
   expect(second.id).toBe(first.id);
+  expect(second.enter(job!.data as AccountJob)).toBeUndefined();
   expect(second.isPending(left!)).toBe(false);
   const before = second.progress.windows.done;
   await second.settle(left!, 'complete', undefined, 'complete');
   expect(second.progress.windows.done).toBe(before);
-  expect(new Set(pipeline.jobs.map(({ opts }) => opts?.jobId)).size).toBe(pipeline.jobs.length);
+  expect(pipeline.jobs[0]!.opts!.jobId).not.toBe(job!.opts!.jobId);
 });
 
 test('two equal requests in one moment are one run, and only the first may end it', async () => {
@@ -499,52 +500,52 @@ test('two equal requests in one moment are one run, and only the first may end i
   expect([one.claim(), other.claim()]).toEqual([true, false]);
 });
 
-test('an account has few windows in the queue, after a long wait for a limit one, and the next follows when one is settled', async () => {
+test('an account has few windows in hand, after a long wait for a limit one, and the next follows when one is settled', async () => {
   const { pipeline } = await setUp();
   Object.assign(pipeline, { requestsPerToken: 1 });
   const run = await pipeline.runs.start(request({ collections: ['heart_rate'], from: '2024-09-01', to: '2025-02-28' }));
-  const [first, second] = windowsOf(pipeline);
-  expect(pipeline.jobs).toHaveLength(2);
+  const windows = run.enter(pipeline.jobs[0]!.data as AccountJob)!;
+  const [first, second] = [windows.take(), windows.take()];
+  expect([first, second].map(window => describe(window!))).toEqual([
+    'ada heart_rate 2024-09-01 2024-09-29',
+    'ada heart_rate 2024-09-29 2024-10-27',
+  ]);
+  expect(windows.take()).toBeUndefined();
   await settle(pipeline, run, first!, 'complete');
-  expect(pipeline.jobs).toHaveLength(3);
-  run.slowDown('ada');
+  const third = windows.take();
+  expect(windows.take()).toBeUndefined();
+  windows.slowDown();
   await settle(pipeline, run, second!, 'complete');
-  expect(pipeline.jobs).toHaveLength(3);
-  await settle(pipeline, run, windowsOf(pipeline)[2]!, 'complete');
-  expect(pipeline.jobs).toHaveLength(4);
-  const [one, two] = [
-    { userId: 'ada', number: 3 },
-    { userId: 'ada', number: 4 },
-  ];
-  expect([run.enter(one), run.enter(two)]).toEqual([true, false]);
-  run.leave(one);
-  expect(run.enter(two)).toBe(true);
+  expect(windows.take()).toBeUndefined();
+  await settle(pipeline, run, third!, 'complete');
+  expect(describe(windows.take()!)).toBe('ada heart_rate 2024-11-24 2024-12-22');
+  expect(windows.take()).toBeUndefined();
 });
 
-test('jobs are named by run, part and number, with three attempts', async () => {
+test('a window that is put off lets the others go first, and is the next when its time has come', async () => {
   const { pipeline } = await setUp();
-  const run = await pipeline.runs.start(request({ collections: ['sleep'] }));
-  expect(pipeline.jobs).toEqual([
-    {
-      name: 'sleep',
-      data: {
-        runId: run.id,
-        part: run.part,
-        number: 0,
-        userId: 'ada',
-        collection: 'sleep',
-        startAt: 1_735_689_600_000_000,
-        endAt: 1_738_368_000_000_000,
-      },
-      opts: {
-        attempts: 3,
-        backoff: { type: 'exponential', delay: 1 },
-        removeOnComplete: true,
-        removeOnFail: true,
-        jobId: `${run.id}-${run.part}-0`,
-      },
-    },
-  ]);
+  const run = await pipeline.runs.start(request({ collections: ['heart_rate'], to: '2025-03-25' }));
+  const windows = run.enter(pipeline.jobs[0]!.data as AccountJob)!;
+  const first = windows.take()!;
+  windows.putOff(first, 20);
+  expect(run.countWindows()).toEqual({ active: 0, delayed: 1 });
+  expect(describe(windows.take()!)).toBe('ada heart_rate 2025-01-29 2025-02-26');
+  expect(run.countWindows()).toEqual({ active: 1, delayed: 1 });
+  await until('its time has come', () => windows.findWait() === undefined);
+  expect(windows.take()).toBe(first);
+  expect(describe(windows.take()!)).toBe('ada heart_rate 2025-02-26 2025-03-26');
+  expect(windows.hasNext()).toBe(false);
+});
+
+test('a run has a job for each account, named by run, part and number', async () => {
+  const { pipeline } = await setUp(['ada', 'ben']);
+  const run = await pipeline.runs.start(request({ users: ['ada', 'ben'] }));
+  const job = (userId: string, number: number) => ({
+    name: 'account',
+    data: { runId: run.id, part: run.part, number, userId },
+    opts: { removeOnComplete: true, removeOnFail: true, jobId: `${run.id}-${run.part}-${number}` },
+  });
+  expect(pipeline.jobs).toEqual([job('ada', 0), job('ben', 1)]);
 });
 
 test('a wait for the queue is over once it has taken something, and a run that has ended waits for nothing', async () => {

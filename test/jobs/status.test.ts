@@ -22,7 +22,7 @@ async function note(
   runId = `r${++runs}`,
   startAt = 0,
 ): Promise<void> {
-  const window = { runId, number: 0, userId, collection, startAt, endAt: at('2025-03-12T00:00:00Z') };
+  const window = { runId, userId, collection, startAt, endAt: at('2025-03-12T00:00:00Z') };
   const result = {
     outcome,
     ...(reason ? { reason } : {}),
@@ -168,7 +168,7 @@ test.each<[string, string, [from: string | null, to: string | null, requested: s
 ])('up to date is what was read up to yesterday: %s', async (_, collection, [from, to, requested], expected) => {
   const warehouse = await warehouseWith(folder, [account('ada')]);
   const midnight = (day: string | null) => (day === null ? null : at(`${day}T00:00:00Z`));
-  const window = { runId: 'r', number: 0, userId: 'ada', collection, startAt: midnight(from), endAt: midnight(to) };
+  const window = { runId: 'r', userId: 'ada', collection, startAt: midnight(from), endAt: midnight(to) };
   await warehouse.record([
     windowEntry(window, {
       outcome: 'complete',
@@ -229,7 +229,7 @@ test('a clock that was set back shows no negative lag', async () => {
 
 test('windows of a run that was killed while it was planned are not pending', async () => {
   const warehouse = await warehouseWith(folder, [account('ada')]);
-  const window = { runId: 'killed', number: 0, userId: 'ada', startAt: 0, endAt: at('2025-03-12T00:00:00Z') };
+  const window = { runId: 'killed', userId: 'ada', startAt: 0, endAt: at('2025-03-12T00:00:00Z') };
   await warehouse.record(['sleep', 'daily_stress'].map(collection => windowEntry({ ...window, collection }, { outcome: null })));
   await note(warehouse, 'sleep', 'complete', '2025-03-10T00:00:00Z');
   expect((await report(warehouse, ['sleep', 'daily_stress']))[0]!.collections).toMatchObject([
@@ -242,7 +242,7 @@ test('days that lay in the future when it was their turn were not read: they mak
   const warehouse = await warehouseWith(folder, [account('ada')]);
   await note(warehouse, 'daily_stress', 'complete', '2025-03-05T12:00:00Z');
   const unread = (committed: string) => {
-    const window = { runId: `r${++runs}`, number: 0, userId: 'ada', collection: 'daily_stress', startAt: at('2025-03-08T00:00:00Z') };
+    const window = { runId: `r${++runs}`, userId: 'ada', collection: 'daily_stress', startAt: at('2025-03-08T00:00:00Z') };
     return windowEntry({ ...window, endAt: at('2025-03-15T00:00:00Z') }, { outcome: 'complete', committedAt: at(committed) });
   };
   await warehouse.record([unread('2025-03-06T12:00:00Z')]);

@@ -35,7 +35,7 @@ test('a run of a year of many people is stopped within the memory that storing h
   const months = Array.from({ length: 12 }, (_, i) => ({ startAt: Date.UTC(2025, i) * 1000, endAt: Date.UTC(2025, i + 1) * 1000 }));
   const users = Array.from({ length: 50 }, (_, i) => `user-${i}`);
   const windows = [...months, { startAt: null, endAt: null }].flatMap(range =>
-    users.flatMap(userId => resources.map(({ name }) => ({ runId: 'run', number: 0, userId, collection: name, ...range }))),
+    users.flatMap(userId => resources.map(({ name }) => ({ runId: 'run', userId, collection: name, ...range }))),
   );
   const note = (outcome: 'stopped' | null) => warehouse.record(windows.map(window => windowEntry(window, { outcome })));
   await note(null);
@@ -48,7 +48,7 @@ test('an entry replaces the one of its key, whatever of the key is null, and no 
   const warehouse = await openWarehouse(newPath(folder));
   const window = (userId: string, collection: string, startAt: number | null) => ({
     runId: 'run',
-    number: 0,
+
     userId,
     collection,
     startAt,

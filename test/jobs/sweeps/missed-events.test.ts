@@ -38,9 +38,9 @@ async function setUp(subscriptions: readonly SubscriptionRow[] = [subscription('
   const pipeline = { ...(await pipelineOf(warehouse, FOUND / 1000)), collections };
   await warehouse.record([
     ...subscriptions.map(subscriptionEntry),
-    ...['sleep_time', 'daily_stress', 'daily_activity'].map((collection, number) =>
+    ...['sleep_time', 'daily_stress', 'daily_activity'].map(collection =>
       windowEntry(
-        { runId: 'r', number, userId: 'ada', collection, startAt: at('2025-03-01T00:00:00Z'), endAt: at('2025-03-12T00:00:00Z') },
+        { runId: 'r', userId: 'ada', collection, startAt: at('2025-03-01T00:00:00Z'), endAt: at('2025-03-12T00:00:00Z') },
         { outcome: 'complete', requestedAt: BEFORE, committedAt: BEFORE + 1 },
       ),
     ),

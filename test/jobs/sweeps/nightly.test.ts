@@ -106,7 +106,7 @@ test('a week after its end a complete sweep leaves the ledger, a failed one afte
     const row = { kind, started_at: at('2025-02-18T11:00:00Z'), ended_at: at(ended), state, request: '{}' };
     const window = {
       runId,
-      number: 0,
+
       userId: 'ada',
       // Of what the complete ones read nothing failed.
       collection: state === 'complete' ? 'sleep' : 'daily_stress',
@@ -162,7 +162,7 @@ async function noted(
   const asked = outcome === 'complete' ? { requestedAt: at(read), readAt: at(read) } : {};
   await warehouse.record([
     { table: 'sync.runs', key: { run_id: runId }, row },
-    windowEntry({ runId, number: 0, userId: 'ada', collection, ...span }, { outcome, ...asked, committedAt: at(read) }),
+    windowEntry({ runId, userId: 'ada', collection, ...span }, { outcome, ...asked, committedAt: at(read) }),
   ]);
 }
 

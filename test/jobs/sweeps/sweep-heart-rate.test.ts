@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import type { OpenWindow } from '../../../jobs/account-windows.ts';
 import { sweepHeartRates } from '../../../jobs/sweeps/heart-rate.ts';
-import { type WindowJob, windowEntry } from '../../../jobs/windows.ts';
+import { windowEntry } from '../../../jobs/windows.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { until } from '../../support/until.ts';
 import { account, pipelineOf, warehouseWith } from '../literal-pipeline.ts';
@@ -25,7 +26,7 @@ async function setUp(...users: string[]) {
       }),
     PATIENCE_MS,
   );
-  const settle = async (window: WindowJob) => {
+  const settle = async (window: OpenWindow) => {
     await warehouse.record([windowEntry(window, { outcome: 'complete', requestedAt: clock.ms * 1000, committedAt: clock.ms * 1000 })]);
     await pipeline.runs.find(window.runId)!.settle(window, 'complete', undefined, 'complete');
   };
@@ -34,9 +35,9 @@ async function setUp(...users: string[]) {
     heartRates,
     settle,
     /** The windows of the next run, which goes on. */
-    async takeRun(): Promise<WindowJob[]> {
+    async takeRun(): Promise<OpenWindow[]> {
       await until('a run has begun', () => jobs.length > 0);
-      return jobs.splice(0).map(({ data }) => data as WindowJob);
+      return pipeline.take();
     },
     /** How many wait for their time. */
     countSleeping: () => sleeping.length,
@@ -49,7 +50,7 @@ async function setUp(...users: string[]) {
     /** The accounts of the next run, which ends then. */
     async endRun(): Promise<string[]> {
       await until('a run has begun', () => jobs.length > 0);
-      const windows = jobs.splice(0).map(({ data }) => data as WindowJob);
+      const windows = pipeline.take();
       const run = pipeline.runs.find(windows[0]!.runId)!;
       const days = { startAt: Date.parse('2025-03-09T00:00:00Z') * 1000, endAt: Date.parse('2025-03-12T00:00:00Z') * 1000 };
       for (const window of windows) {

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import type { OpenWindow } from '../../../jobs/account-windows.ts';
 import { nightlySchedule } from '../../../jobs/sweeps/nightly.ts';
 import { startSchedules } from '../../../jobs/sweeps/schedules.ts';
 import { sweepSchedule } from '../../../jobs/sweeps/sweep.ts';
-import { type WindowJob, windowEntry } from '../../../jobs/windows.ts';
+import { windowEntry } from '../../../jobs/windows.ts';
 import { createLog } from '../../../src/log.ts';
 import { startFaultService } from '../../support/fault-service.ts';
 import { openHouse } from '../../support/house.ts';
@@ -23,7 +24,7 @@ async function setUp() {
   const lines: string[] = [];
   const log = createLog({ level: 'info', pretty: false, stream: { write: line => void lines.push(line) } });
   const pipeline = Object.assign(await pipelineOf(warehouse, NOON), { log });
-  const settle = async (window: WindowJob) => {
+  const settle = async (window: OpenWindow) => {
     await warehouse.record([windowEntry(window, { outcome: 'complete', requestedAt: at('2025-03-10T12:00:00Z') })]);
     await pipeline.runs.find(window.runId)!.settle(window, 'complete', undefined, 'complete');
   };
@@ -32,17 +33,16 @@ async function setUp() {
     settle,
     said: () => lines.map(line => JSON.parse(line) as { level: number; msg: string }).map(({ level, msg }) => `${level} ${msg}`),
     /** Runs it, and settles all of its windows but those of one account; which accounts it reads. */
-    async run(schedule: { run(): Promise<void> }, heldUp?: string): Promise<{ users: string[]; held: WindowJob[] }> {
+    async run(schedule: { run(): Promise<void> }, heldUp?: string): Promise<{ users: string[]; held: OpenWindow[] }> {
       const done = schedule.run();
       let over = false;
       const ended = done.finally(() => {
         over = true;
       });
-      const held: WindowJob[] = [];
+      const held: OpenWindow[] = [];
       const users = new Set<string>();
       while (!over) {
-        for (const { data } of pipeline.jobs.splice(0)) {
-          const window = data as WindowJob;
+        for (const window of pipeline.take()) {
           users.add(window.userId);
           if (window.userId === heldUp) held.push(window);
           else await settle(window);

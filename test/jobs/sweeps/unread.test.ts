@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startSweep } from '../../../jobs/sweeps/sweep.ts';
-import { type WindowJob, windowEntry } from '../../../jobs/windows.ts';
+import { windowEntry } from '../../../jobs/windows.ts';
 import { type Asked, startFaultService } from '../../support/fault-service.ts';
 import { openHouse } from '../../support/house.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -27,7 +27,7 @@ async function sweepAfter(...readings: Read[]): Promise<string[]> {
     const request = { kind, from: days[0], to: days[1], refresh: true, users: [user], collections: [collection] };
     const window = {
       runId,
-      number: 0,
+
       userId: user,
       collection,
       startAt: at(`${days[0]}T00:00:00Z`),
@@ -46,8 +46,8 @@ async function sweepAfter(...readings: Read[]): Promise<string[]> {
   }
   const pipeline = await pipelineOf(warehouse, NOW);
   await startSweep(pipeline, { kind: 'sweep', days: 3 });
-  return pipeline.jobs
-    .map(({ data }) => data as WindowJob)
+  return pipeline
+    .take()
     .map(({ userId, collection, startAt, endAt }) => {
       const [from, to] = [startAt! / 1000, endAt! / 1000 - 86_400_000].map(ms => new Date(ms).toISOString().slice(5, 10));
       return `${userId} ${collection} ${from} to ${to}`;
