@@ -8,6 +8,7 @@ import { measureBackfill } from './rows/backfill.ts';
 import { measureBurst } from './rows/burst.ts';
 import { measureDailySyncs } from './rows/daily-syncs.ts';
 import { measureDisk } from './rows/disk.ts';
+import { measureErase } from './rows/erase.ts';
 import { measureHeartRate } from './rows/heart-rate.ts';
 import { measureIdle } from './rows/idle.ts';
 import { measureLive } from './rows/live.ts';
@@ -34,6 +35,7 @@ const ROWS: Record<string, (bench: Bench) => Promise<Row[]>> = {
   planning: measurePlanning,
   disk: measureDisk,
   'daily-syncs': measureDailySyncs,
+  erase: measureErase,
   questions: measureQuestions,
   burst: measureBurst,
   sustained: measureSustained,
@@ -49,6 +51,7 @@ const FULL = {
   manyAllYears: 215,
   settledPeople: [15, 75, 225],
   syncDays: 365,
+  erasePeople: 20,
   manyYears: 100,
   questionYears: 191,
   eventRounds: 3,
@@ -65,6 +68,7 @@ const QUICK = {
   manyAllYears: 6,
   settledPeople: [5, 10],
   syncDays: 30,
+  erasePeople: 4,
   manyYears: 20,
   questionYears: 20,
   eventRounds: 1,

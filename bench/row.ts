@@ -16,6 +16,8 @@ export interface Bench {
   settledPeople: readonly number[];
   /** Days of which the syncs come in one by one. */
   syncDays: number;
+  /** Of whom half are erased, and of whom everything is rewritten. */
+  erasePeople: number;
   /** Of 1.5 times as many years of people a snapshot is kept. */
   manyYears: number;
   /** User-years of the samples that questions are asked over. */

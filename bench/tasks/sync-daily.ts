@@ -21,6 +21,8 @@ export interface Synced {
   /** Of the closed file and of the snapshot. */
   bytes: number;
   snapshotBytes: number;
+  /** How often the file was compacted. */
+  compacted: number;
 }
 
 /** When a ring syncs, UTC; each person some minutes after the one before. */
@@ -36,13 +38,21 @@ interface Person {
 
 /**
  * Days as they come in: each ring syncs several times a day, and each time the day's activity and stress and the last two days of heart rate
- * come anew, in the morning also the night and what was missing of yesterday; once a week somebody edits a night and an activity of days ago.
+ * come anew, in the morning also the night and what was missing of yesterday; once a week somebody edits a night and an activity of days ago. At
+ * midnight, when nobody syncs, the file is compacted where that is due, as `up` does it.
  */
 performTask(async ({ recording, days, path, snapshot }: SyncJob): Promise<Synced> => {
   let clock = Date.parse(recording.from);
-  const warehouse = await Warehouse.open({ path, resources, now: () => clock });
+  let warehouse = await Warehouse.open({ path, resources, now: () => clock });
   const people = recording.users.map(userId => readPerson(recording, userId));
   let syncs = 0;
+  let compacted = 0;
+
+  async function midnight(): Promise<void> {
+    if (!(await warehouse.size()).isDue) return;
+    await warehouse.compact();
+    compacted++;
+  }
 
   const store = (userId: string, collection: string, documents: WireDocument[]) =>
     documents.length
@@ -65,13 +75,17 @@ performTask(async ({ recording, days, path, snapshot }: SyncJob): Promise<Synced
         ...of('daily_stress').map(document => ({ ...document, stress_high: Math.floor((Number(document.stress_high ?? 0) * hour) / 24) })),
         ...(isFirst ? of('daily_stress', 1) : []),
       ]),
-      warehouse.storeHeartRate({
-        userId,
-        from: from * 1000,
-        to: to * 1000,
-        requestedAt: warehouse.moments.next(),
-        rows: rowsOf(heartRate, from, clock),
-      }),
+      warehouse.storeHeartRate(
+        {
+          userId,
+          from: from * 1000,
+          to: to * 1000,
+          requestedAt: warehouse.moments.next(),
+          rows: rowsOf(heartRate, from, clock),
+        },
+        // Hours lie between two syncs: it waits for no other.
+        { lane: 'live' },
+      ),
     ];
     if (isFirst) for (const collection of NIGHTLY) storing.push(store(userId, collection, of(collection)));
     if (edits) {
@@ -102,12 +116,17 @@ performTask(async ({ recording, days, path, snapshot }: SyncJob): Promise<Synced
         await sync(person, day, hour, hour === HOURS.at(-1) && n % 7 === i % 7);
       }
     }
+    await midnight();
   }
+  // What waits in the log counts from the next checkpoint on.
+  await warehouse.close();
+  warehouse = await Warehouse.open({ path, resources, now: () => clock });
+  await midnight();
   await warehouse.snapshot(snapshot, 0o600);
   const tables = [...warehouse.mappings.flatMap(({ series }) => series.map(({ table }) => table)), HEART_RATE];
   const [row] = await warehouse.read(`SELECT ${tables.map(table => `(SELECT count(*) FROM ${table})`).join(' + ')}`);
   await warehouse.close();
-  return { syncs, samples: row![0] as number, bytes: statSync(path).size, snapshotBytes: statSync(snapshot).size };
+  return { syncs, samples: row![0] as number, bytes: statSync(path).size, snapshotBytes: statSync(snapshot).size, compacted };
 });
 
 function readPerson(recording: Recording, userId: string): Person {

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, statSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, expect, inject, test } from 'vitest';
@@ -271,4 +272,35 @@ test('after all was rewritten it is as small as a file in which nothing else eve
   await fresh.compact();
   await warehouse.compact();
   expect(statSync(path).size).toBeLessThan(statSync(other).size * 1.3);
+});
+
+test('where the path is a link, the file that it leads to is replaced', async () => {
+  const path = newPath(folder);
+  const real = join(dirname(newPath(folder)), 'real.duckdb');
+  for (const one of [path, real]) mkdirSync(dirname(one), { recursive: true });
+  symlinkSync(real, path);
+  const warehouse = await opened(path);
+  await syncDays(warehouse, 0, 2);
+  const before = await contentsOf(warehouse);
+  const { ino } = statSync(real);
+  await warehouse.compact();
+  expect(lstatSync(path).isSymbolicLink()).toBe(true);
+  expect(statSync(real).ino).not.toBe(ino);
+  await warehouse.record([{ table: 'sync.runs', key: { run_id: 'last' }, row: { kind: 'sweep' } }]);
+  await closed(warehouse);
+  const again = await opened(path);
+  expect({ ...(await contentsOf(again)), 'sync.runs': 0 }).toEqual({ ...before, 'sync.runs': 0 });
+  expect(await again.read(`SELECT count(*) FROM sync.runs`)).toEqual([[3]]);
+});
+
+test('a compaction that is under way when the warehouse is closed leaves the file whole', async () => {
+  const path = newPath(folder);
+  const warehouse = await opened(path);
+  await syncDays(warehouse, 0, 3);
+  const before = await contentsOf(warehouse);
+  const compacting = warehouse.compact().catch((error: Error) => error.message);
+  await closed(warehouse);
+  expect(await compacting).toBe('the warehouse is closed');
+  const again = await opened(path);
+  expect(await contentsOf(again)).toEqual(before);
 });

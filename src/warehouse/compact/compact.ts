@@ -31,9 +31,11 @@ export interface CompactParts {
 
 /** What a new file is attached as. */
 const COPY = 'snapshot';
-/** What was committed while the copy was made is brought over in so many steps at most before writers wait for the rest. */
+/** Writers wait for the last commits to be brought over once those before them took no longer than this, */
+const QUICK_MS = 100;
+/** which takes some steps: each has less to bring over than the one before. */
 const STEPS = 5;
-/** How often, and how far apart, it is tried to find nobody reading. */
+/** How often, and how far apart, it is tried to find nobody reading, and not much being stored. */
 const ATTEMPTS = 60;
 const ATTEMPTS_APART_MS = 1_000;
 /** DuckDB plans a longer list of values ever more slowly. */
@@ -61,7 +63,11 @@ export async function compact(parts: CompactParts): Promise<void> {
     chmodSync(temporary, 0o600);
     takeCommitted();
     const tables = await copyAll(parts, source);
-    for (let step = 0; step < STEPS; step++) if (!(await catchUp(parts, source))) break;
+    const approach = async () => {
+      for (let step = 1; (await catchUp(parts, source)) > QUICK_MS; step++) {
+        if (step === STEPS) throw new TryLaterError('too much is being stored');
+      }
+    };
     const checkpoint = () => run(connection, signal, `CHECKPOINT ${quoteName(source)}`);
     const changePlaces = async () => {
       await catchUp(parts, source);
@@ -74,9 +80,10 @@ export async function compact(parts: CompactParts): Promise<void> {
     };
     for (let attempt = 1; ; attempt++) {
       try {
+        await approach();
         // Two waits for those who write, each shorter than one would be.
         await alone(checkpoint);
-        await catchUp(parts, source);
+        await approach();
         await alone(changePlaces);
         return;
       } catch (error) {
@@ -122,12 +129,13 @@ async function copyAll({ connection, signal, beforeTable }: CompactParts, source
 
 /**
  * Makes the copy what the warehouse is by now wherever something was committed.
- * @returns false where nothing was
+ * @returns how long it took: milliseconds
  */
-async function catchUp(parts: CompactParts, source: string): Promise<boolean> {
+async function catchUp(parts: CompactParts, source: string): Promise<number> {
   const { connection, mappings, signal } = parts;
   const committed = parts.takeCommitted();
-  if (committed.isEmpty) return false;
+  if (committed.isEmpty) return 0;
+  const start = performance.now();
   const { touched, ledger, wholly } = committed;
   await withTransaction(connection, async () => {
     for (const mapping of mappings) {
@@ -142,7 +150,7 @@ async function catchUp(parts: CompactParts, source: string): Promise<boolean> {
     await dropLists(connection);
   });
   await run(connection, signal, `CHECKPOINT ${COPY}`);
-  return true;
+  return performance.now() - start;
 }
 
 /** @param keys of the rows that are to be as in the warehouse; an empty one stands for all */
