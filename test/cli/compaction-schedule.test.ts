@@ -1,9 +1,15 @@
 import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { keepCompact } from '../../src/cli/compaction/schedule.ts';
+import { keepCompact, keepFileCompact } from '../../src/cli/compaction/schedule.ts';
+import { operationsOf } from '../../src/cli/operations.ts';
+import { Owner } from '../../src/cli/owner.ts';
+import { readSettings } from '../../src/config.ts';
 import { RingneckError } from '../../src/errors.ts';
+import { createLog } from '../../src/log.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { newPath, openWarehouse, store } from '../support/warehouse.ts';
+import { NOW, openWarehouse, store } from '../support/warehouse.ts';
 import { ACTIVITY } from '../support/wire.ts';
 
 const folder = tempFolder();
@@ -75,11 +81,12 @@ test('while the disk is short it is not begun: that is said once, and it is done
   expect(await keepFor(10, world)).toEqual({ said: ['no room for 100 bytes', 'the warehouse was compacted'], done: [5] });
 });
 
-test('a warehouse that is stored into day by day stays small by itself', async () => {
-  const path = newPath(folder);
-  let clock = Date.UTC(2025, 5, 1);
-  const warehouse = await openWarehouse(path, { now: () => clock });
+test('who owns the folder compacts a file that days have left too large, says so, and shows it in status', async () => {
+  const data = join(folder, 'data');
+  const path = join(data, 'warehouse.duckdb');
+  const now = () => NOW;
   const MET = Array.from({ length: 1440 }, (_, i) => Math.abs(Math.sin(i * 12.9898) * 43_758.5453) % 10);
+  const warehouse = await openWarehouse(path, { now });
   for (let n = 0; n < 150; n++) {
     const day = new Date(Date.UTC(2025, 0, 1 + n)).toISOString().slice(0, 10);
     const met = { interval: 60, items: MET.map(value => value + n), timestamp: `${day}T04:00:00+02:00` };
@@ -88,13 +95,20 @@ test('a warehouse that is stored into day by day stays small by itself', async (
     );
   }
   await warehouse.close();
-  const again = await openWarehouse(path, { now: () => clock });
   const before = statSync(path).size;
-  expect((await again.size()).isDue).toBe(true);
-  const compacted = await again.compact();
-  expect(compacted.bytes).toBe(statSync(path).size);
-  expect(compacted.bytes).toBeLessThan(before);
-  clock += 86_400_000;
-  expect(await again.size()).toMatchObject({ compacted, isDue: false });
-  await again.close();
+
+  const lines: string[] = [];
+  const log = createLog({ level: 'info', pretty: false, stream: { write: line => void lines.push(line) } });
+  const settings = readSettings({ RINGNECK_DATA: data, RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' });
+  const owner = await Owner.open({ settings, log, now });
+  const schedule = await keepFileCompact(owner, () => setTimeout(10));
+  await expect.poll(() => lines.map(line => JSON.parse(line).msg)).toContain('the warehouse was compacted');
+  await schedule.close();
+  const bytes = statSync(path).size;
+  expect(bytes).toBeLessThan(before);
+  const status = await operationsOf(owner).status({});
+  expect(status.warehouse).toEqual({ bytes: expect.any(Number), compacted_at: '2025-06-01T00:00:00.000Z' });
+  expect((await owner.warehouse.size()).isDue).toBe(false);
+  expect(lines.filter(line => line.includes('compacted'))).toHaveLength(1);
+  await owner.close();
 });

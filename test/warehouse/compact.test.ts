@@ -258,9 +258,9 @@ test('it is due for a large file that never was compacted, and again when it has
   expect(isCompactionDue({ bytes: 15 * MB, rows: 1 }, undefined, DAY)).toBe(false);
   expect(isCompactionDue({ bytes: 17 * MB, rows: 1 }, undefined, DAY)).toBe(true);
   // 2,000,000 rows more take 6 MB: 46 MB are expected.
-  expect(isCompactionDue({ bytes: 55 * MB, rows: 12_000_000 }, last, DAY)).toBe(false);
-  expect(isCompactionDue({ bytes: 58 * MB, rows: 12_000_000 }, last, DAY)).toBe(true);
-  expect(isCompactionDue({ bytes: 58 * MB, rows: 12_000_000 }, last, DAY / 2)).toBe(false);
+  expect(isCompactionDue({ bytes: 52 * MB, rows: 12_000_000 }, last, DAY)).toBe(false);
+  expect(isCompactionDue({ bytes: 53 * MB, rows: 12_000_000 }, last, DAY)).toBe(true);
+  expect(isCompactionDue({ bytes: 53 * MB, rows: 12_000_000 }, last, DAY / 2)).toBe(false);
   expect(isCompactionDue({ bytes: 40 * MB, rows: 5_000_000 }, last, DAY)).toBe(true);
 });
 

@@ -74,13 +74,15 @@ export function keepCompact({ warehouse, isReading, log, sleep, ensureRoom = ens
 const ensureFree = (path: string, bytes: number) => ensureDiskReserve(dirname(realpathSync(path)), diskReserveBytes + bytes);
 
 /** Keeps the file of the warehouse small, for as long as the folder is owned. */
-export async function keepFileCompact(owner: Owner): Promise<CompactionSchedule> {
+export async function keepFileCompact(owner: Owner, sleep = usualSleep): Promise<CompactionSchedule> {
   const { warehouse, log } = owner;
   const { runs } = await owner.pipeline();
   return keepCompact({
     warehouse,
     isReading: () => runs.active().length > 0,
     log,
-    sleep: (ms, signal) => setTimeout(ms, undefined, { signal }).catch(() => undefined),
+    sleep,
   });
 }
+
+const usualSleep = (ms: number, signal: AbortSignal): Promise<void> => setTimeout(ms, undefined, { signal }).catch(() => undefined);
