@@ -1,6 +1,6 @@
 // Compacts a warehouse and kills itself at one of its statements, or before or after the files change places:
 // `node child-compactor.mjs <compiled folder> <file> <number of the statement | before the rename | after the rename |
-// after a commit | never>`.
+// after a commit | busy since <number> | never>`.
 // Where it lives on it says how many statements there were.
 import fs from 'node:fs';
 import { createRequire, syncBuiltinESMExports } from 'node:module';
@@ -19,13 +19,14 @@ fs.renameSync = (from, to) => {
 syncBuiltinESMExports();
 const { Warehouse } = await load('src/warehouse/warehouse.js');
 const { resources } = await load('schema/index.js');
-const warehouse = await Warehouse.open({ path, resources });
+const warehouse = await Warehouse.open({ path, resources, patienceMs: 30_000 });
 let statements = 0;
 const { run } = DuckDBConnection.prototype;
 DuckDBConnection.prototype.run = function (...given) {
   if (String(++statements) === at) die();
   return run.apply(this, given);
 };
+if (at.startsWith('busy since ')) await storeAndCompact(Number(at.slice('busy since '.length)));
 await warehouse.compact();
 if (at === 'after a commit') {
   await warehouse.record([{ table: 'sync.meta', key: { key: 'said' }, row: { value: 'after it was compacted' } }]);
@@ -33,3 +34,33 @@ if (at === 'after a commit') {
 }
 await warehouse.close();
 console.log(statements);
+
+/** Stores one number after the other, and says each once it is committed, while it compacts again and again; until it is killed. */
+async function storeAndCompact(first) {
+  const resource = resources.find(({ name }) => name === 'sleep');
+  const timestamp = '2025-01-15T00:00:00+01:00';
+  const storing = (async () => {
+    for (let n = first; ; n++) {
+      const document = {
+        id: `n-${n % 7}`,
+        day: `2025-01-${10 + (n % 9)}`,
+        bedtime_start: timestamp,
+        bedtime_end: timestamp,
+        efficiency: n,
+        low_battery_alert: false,
+        period: 0,
+        time_in_bed: 1,
+        heart_rate: { interval: 5, items: Array(n % 5).fill(n), timestamp },
+      };
+      await warehouse.storeDocuments(
+        { userId: 'kim', resource, requestedAt: warehouse.moments.next(), documents: [document] },
+        { lane: 'live', ledger: [{ table: 'sync.runs', row: { run_id: `n-${n}` } }] },
+      );
+      console.log(n);
+    }
+  })();
+  const compacting = (async () => {
+    for (;;) await warehouse.compact();
+  })();
+  await Promise.all([storing, compacting]);
+}

@@ -15,7 +15,7 @@ const SMALL_BYTES = 16 * 1024 * 1024;
 /** What rows that came since take in a sorted file, each. */
 const BYTES_A_ROW = 3;
 /** With so much more than a file compacted now would take it is worth the work, */
-const MOST = 1.1;
+const MOST = 1.05;
 /** and so much never matters: DuckDB takes and gives room by the block. */
 const SLACK_BYTES = 2 * 1024 * 1024;
 /** What grows faster than this can be helped is not helped by doing it again and again. */
