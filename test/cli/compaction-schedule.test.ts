@@ -18,7 +18,7 @@ const HOUR = 6;
 /** Looks until so many have passed; before each what `each` does. */
 async function keepFor(
   looks: number,
-  world: { isDue?: boolean; isReading?: boolean; isShort?: boolean; isStoring?: boolean; each?: (look: number) => void },
+  world: { isDue?: boolean; isReading?: boolean; isShort?: boolean; isStoring?: boolean; failure?: string; each?: (look: number) => void },
 ) {
   const said: string[] = [];
   const done: number[] = [];
@@ -37,6 +37,7 @@ async function keepFor(
       size: async () => ({ bytes: 100, rows: 1, compacted: undefined, isDue: world.isDue ?? true }),
       compact: async () => {
         done.push(look);
+        if (world.failure) throw new Error(world.failure);
         world.isDue = false;
         return { at: 0, bytes: 40, rows: 1 };
       },
@@ -79,6 +80,11 @@ test('while the disk is short it is not begun: that is said once, and it is done
     if (look === 5) world.isShort = false;
   };
   expect(await keepFor(10, world)).toEqual({ said: ['no room for 100 bytes', 'the warehouse was compacted'], done: [5] });
+});
+
+test('what fails is said once and tried again six hours later', async () => {
+  const world = { failure: 'too much is being stored' };
+  expect(await keepFor(14 * HOUR, world)).toEqual({ said: ['too much is being stored'], done: [1, 38, 75] });
 });
 
 test('who owns the folder compacts a file that days have left too large, says so, and shows it in status', async () => {

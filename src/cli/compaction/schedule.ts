@@ -25,6 +25,8 @@ interface ScheduleParts {
 const LOOK_MS = 600_000;
 /** So often it is put off for something that was stored since the last look; then it is done beside that. */
 const LOOKS_PUT_OFF = 144;
+/** After one that failed: it has cost as much as one that did not. */
+const LOOKS_AFTER_FAILURE = 36;
 
 /**
  * Compacts the file of the warehouse when it has grown beyond what is in it, until closed: while no run is under way, and, within a day, while
@@ -37,19 +39,22 @@ export function keepCompact({ warehouse, isReading, log, sleep, ensureRoom = ens
   async function keep(): Promise<void> {
     let failure: string | undefined;
     let putOff = 0;
+    let resting = 0;
     for (;;) {
       const seen = warehouse.commits;
       await sleep(LOOK_MS, signal);
       if (signal.aborted) break;
       try {
-        if (isReading()) continue;
+        if (resting-- > 0 || isReading()) continue;
         const size = await warehouse.size();
         if (!size.isDue) putOff = 0;
         if (!size.isDue || (seen !== warehouse.commits && putOff++ < LOOKS_PUT_OFF)) continue;
         putOff = 0;
         ensureRoom(warehouse.path, size.bytes);
         const start = performance.now();
+        resting = LOOKS_AFTER_FAILURE;
         const { bytes } = await warehouse.compact(signal);
+        resting = 0;
         log.info({ before: size.bytes, bytes, seconds: Math.round((performance.now() - start) / 1000) }, 'the warehouse was compacted');
         failure = undefined;
       } catch (error) {

@@ -32,7 +32,7 @@ export interface CompactParts {
 /** What a new file is attached as. */
 const COPY = 'snapshot';
 /** Writers wait for the last commits to be brought over once those before them took no longer than this, */
-const QUICK_MS = 100;
+const QUICK_MS = 150;
 /** which takes some steps: each has less to bring over than the one before. */
 const STEPS = 5;
 /** How often, and how far apart, it is tried to find nobody reading, and not much being stored. */
