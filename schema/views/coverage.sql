@@ -54,7 +54,9 @@ WITH
     SELECT number, rejected_undated FROM readings WHERE rejected_undated > 0
   ),
   known AS (
-    SELECT l.user_id, l.collection, l.n, l.settled_at, l.open_since, l.read_at, l.stopped, l.read IS NOT NULL AS is_whole, w.outcome, w.reason,
+    SELECT l.user_id, l.collection, l.n, l.settled_at, l.open_since, l.read_at, l.stopped, w.outcome, w.reason,
+           -- A reading that began before the day (UTC) was over does not tell that it is empty, nor that all of it came.
+           l.read IS NOT NULL AND (l.n IS NULL OR epoch_us(l.read_at) >= (l.n + 1) * 86400000000) AS is_whole,
            CASE WHEN l.collection = 'heart_rate' AND l.read IS NOT NULL
                 THEN if(h.number IS NULL, -1, coalesce(h.counts[l.n - h.start_n + 1], 0)) END AS heart_rows,
            u.rejected_undated
@@ -105,8 +107,7 @@ WITH
            coalesce(s.rejected, 0) AS rejected, k.rejected_undated IS NOT NULL AS is_unclear,
            b.user_id IS NOT NULL AND k.is_whole IS DISTINCT FROM true AS is_partial,
            k.open_since IS NOT NULL AND (k.settled_at IS NULL OR k.open_since > k.settled_at) AS is_open,
-           -- A reading that began before the day (UTC) was over does not tell that it is empty.
-           k.outcome = 'complete' AND (c.n IS NULL OR epoch_us(k.read_at) >= (c.n + 1) * 86400000000) AS is_read,
+           k.outcome = 'complete' AND k.is_whole AS is_read,
            -- The service takes other requests of the collection since, or nobody knows: its account has got a new token or was resumed.
            (k.outcome = 'not_authorised' AND c.is_active AND c.unasked = 'not_asked')
              OR (k.outcome = 'not_offered' AND c.answered_at > k.settled_at) AS is_outdated

@@ -76,6 +76,21 @@ test.each<[name: string, reading: Pick<Reading, 'outcome' | 'when' | 'reason'>, 
   },
 );
 
+test('a day that was last read to its end before it was over is not stored once a later reading of it has failed', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  const pipeline = await pipelineOf(warehouse, NOON, ['daily_stress']);
+  await store(warehouse, 'daily_stress', ['2025-03-05', '2025-03-06', '2025-03-07'].map(stress));
+  await note(warehouse, { days: march, outcome: 'complete', when: '2025-03-07T12:00:00Z' });
+  await note(warehouse, { days: ['2025-03-06', '2025-03-07'], outcome: 'failed', when: '2025-03-09T00:00:00Z', reason: 'answered 500' });
+  expect(await told(warehouse, days)).toEqual([
+    '03-05 stored',
+    '03-06 stored: failed when last read: answered 500',
+    '03-07 failed: answered 500',
+  ]);
+  const { request } = await planRepair(pipeline, { collections: ['daily_stress'], ...days });
+  expect(request?.spans).toEqual([{ userId: 'ada', collection: 'daily_stress', from: '2025-03-07', to: '2025-03-07' }]);
+});
+
 test('a collection that is not offered has brought no part of a day: what an event brought is stored', async () => {
   const warehouse = await warehouseWith(folder, [account('ada')]);
   await store(warehouse, 'daily_stress', ['2025-03-05', '2025-03-07'].map(stress));
