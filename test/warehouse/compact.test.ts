@@ -293,6 +293,7 @@ test('it is due for a large file that never was compacted, and again when it has
   expect(isCompactionDue({ bytes: 51 * MB, rows: 12_000_000 }, last, DAY)).toBe(true);
   expect(isCompactionDue({ bytes: 51 * MB, rows: 12_000_000 }, last, DAY / 2)).toBe(false);
   expect(isCompactionDue({ bytes: 40 * MB, rows: 5_000_000 }, last, DAY)).toBe(true);
+  expect(isCompactionDue({ bytes: 51 * MB, rows: 12_000_000 }, { ...last, at: 400 * DAY }, DAY)).toBe(true);
 });
 
 test('after all was rewritten it is as small as a file in which nothing else ever was', async () => {

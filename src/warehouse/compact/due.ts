@@ -25,7 +25,8 @@ const AT_MOST_EVERY_MICROS = 20 * 3_600_000_000;
 export function isCompactionDue({ bytes, rows }: Size, last: Compacted | undefined, nowMicros: number): boolean {
   if (bytes < SMALL_BYTES) return false;
   if (!last) return true;
-  if (nowMicros - last.at < AT_MOST_EVERY_MICROS) return false;
+  // A clock that was set back must not put it off for years.
+  if (Math.abs(nowMicros - last.at) < AT_MOST_EVERY_MICROS) return false;
   const expected = last.bytes * Math.min(1, rows / Math.max(1, last.rows)) + Math.max(0, rows - last.rows) * BYTES_A_ROW;
   return bytes > expected * MOST + SLACK_BYTES;
 }
