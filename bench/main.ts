@@ -19,7 +19,7 @@ import { measureQuestions } from './rows/questions.ts';
 import { measureSecondPass } from './rows/second-pass.ts';
 import { measureSettled } from './rows/settled.ts';
 import { measureSnapshot } from './rows/snapshot.ts';
-import { measureSustained } from './rows/sustained.ts';
+import { measureSustained, measureVisible } from './rows/sustained.ts';
 import { measureWaiting } from './rows/waiting.ts';
 import { measureWritePath } from './rows/write-path.ts';
 
@@ -39,6 +39,7 @@ const ROWS: Record<string, (bench: Bench) => Promise<Row[]>> = {
   questions: measureQuestions,
   burst: measureBurst,
   sustained: measureSustained,
+  visible: measureVisible,
   live: measureLive,
   idle: measureIdle,
   snapshot: measureSnapshot,

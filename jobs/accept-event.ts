@@ -19,6 +19,12 @@ export interface EventJob {
   misses: number;
 }
 
+/** What the queue keeps of events that came at once: the inbox has them. */
+export interface EventsJob {
+  /** Their keys in the inbox. */
+  keys: string[];
+}
+
 /** An accepted event is never given up by the queue: whoever works it off decides when it is parked. */
 export const EVENT_JOB_OPTIONS = {
   attempts: 1_000_000,
@@ -31,6 +37,9 @@ const OF_INBOX = 'inbox-';
 
 /** By this the queue knows an event again that is enqueued twice. */
 export const jobIdOf = (receivedAt: number | string): string => `${OF_INBOX}${receivedAt}`;
+
+/** Of several: that of the first to that of the last. */
+const TOGETHER = /^inbox-(\d+)-(\d+)$/;
 
 /** Whether an event was in the inbox when it was enqueued; those that an earlier version accepted, or that are taken up again, were not. */
 export const isOfInbox = (jobId: string | undefined): boolean => jobId?.startsWith(OF_INBOX) === true;
@@ -73,15 +82,43 @@ export function createAccept(
   };
 }
 
-/** Keeps the events of the inbox in the queue, whatever becomes of it. */
+/**
+ * Keeps the events of the inbox in the queue, whatever becomes of it.
+ * @param ids of the jobs that the queue holds
+ */
 export function enqueueEvents(
   { inbox, queues, log }: { inbox: Journal; queues: Pick<Queues, 'addAll' | 'forget' | 'ids'>; log: Log },
   queue: string,
+  ids: Iterable<string> = [],
 ): QueueFilling {
-  return fillQueue({ journal: inbox, queues, queue, idOf: jobIdOf, jobOf: eventJob, log });
+  const held = findHeld(inbox.keys(), new Set(ids));
+  return fillQueue({ journal: inbox, queues, queue, idOf: jobIdOf, jobOf, togetherOf, held, log });
 }
 
-function eventJob(key: string, event: string): NewJob {
-  const data: EventJob = { receivedAt: Number(key), event, misses: 0 };
-  return { name: 'event', data, opts: { ...EVENT_JOB_OPTIONS, jobId: jobIdOf(key) } };
+/** By which job the queue holds each of these. One that only lies between others of a job is missed, and enqueued, when that job is through. */
+function findHeld(keys: readonly string[], ids: ReadonlySet<string>): Map<string, string> {
+  const ranges = [...ids].flatMap(id => {
+    const [, first, last] = TOGETHER.exec(id) ?? [];
+    return first && last ? [{ id, first: Number(first), last: Number(last) }] : [];
+  });
+  const held = new Map<string, string>();
+  for (const key of keys) {
+    const range = ranges.find(({ first, last }) => first <= Number(key) && Number(key) <= last);
+    if (ids.has(jobIdOf(key))) held.set(key, jobIdOf(key));
+    else if (range) held.set(key, range.id);
+  }
+  return held;
+}
+
+const jobOf = (key: string, event: string): NewJob => eventJob({ receivedAt: Number(key), event, misses: 0 });
+
+/** A job for one event alone. */
+export function eventJob(data: EventJob, delayMs = 0): NewJob {
+  const delay = delayMs ? { delay: Math.ceil(delayMs) } : {};
+  return { name: 'event', data, opts: { ...EVENT_JOB_OPTIONS, ...delay, jobId: jobIdOf(data.receivedAt) } };
+}
+
+function togetherOf(keys: readonly string[]) {
+  const data: EventsJob = { keys: [...keys] };
+  return { name: 'events', data, opts: { ...EVENT_JOB_OPTIONS, jobId: `${OF_INBOX}${keys[0]}-${keys.at(-1)}` } };
 }

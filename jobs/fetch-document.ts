@@ -1,15 +1,16 @@
 import type { Job } from 'bullmq';
 import { dataTypeOf, webhookEvent } from '../schema/webhook.ts';
 import { messageOf, TryLaterError } from '../src/errors.ts';
-import { type EventJob, enqueueEvents, eventQueue, isOfInbox } from './accept-event.ts';
+import { EVENT_JOB_OPTIONS, type EventJob, type EventsJob, enqueueEvents, eventJob, eventQueue, isOfInbox } from './accept-event.ts';
 import { delay } from './delay.ts';
 import { keepEvents, readEvents } from './erase-events.ts';
 import { type AcceptedEvent, FORGOTTEN, mayBeEarly, type Settled, type Tries } from './events/event-outcome.ts';
 import { createSettle, type EventDelays } from './events/settle-event.ts';
 import type { QueueFilling } from './fill-queue.ts';
 import type { Pipeline } from './pipeline.ts';
+import { createWorkPlaces } from './work-places.ts';
 
-/** Most of an event's time is waiting for its answer, and each account's requests are bounded by its gate. */
+/** Jobs, and events, that are worked on at a time: most of it is waiting for answers, and each account's requests are bounded by its gate. */
 const CONCURRENCY = 256;
 
 /** How often a process may end while it works on an event, before the queue sets the event aside as failed: it may be what ends it. */
@@ -50,6 +51,13 @@ const BRING_HEART_RATE: ReadonlySet<string> = new Set(['sleep', 'daily_activity'
 /** What the queue holds of an event that was worked on before. */
 type FetchJob = EventJob & Partial<Tries> & { again?: boolean };
 
+/** What there is to do after a step: what the queue is to hold of the event, and how long it is left alone. */
+interface Advance {
+  next?: { data: FetchJob; ms: number };
+  /** It has its outcome: it leaves the inbox when the queue holds what is next. */
+  isSettled: boolean;
+}
+
 /** Events being worked off. */
 export interface Fetching {
   /** What puts them into the queue. */
@@ -65,24 +73,65 @@ export interface Fetching {
 export async function startFetching(pipeline: Pipeline, options: FetchOptions = {}): Promise<Fetching> {
   const { inbox } = pipeline;
   const settle = createSettle(pipeline, options);
+  const places = createWorkPlaces(CONCURRENCY, 0);
 
   async function work(job: Job<FetchJob>, lock: string | undefined): Promise<void> {
-    const { receivedAt, event: text, misses, absences = 0, failures = 0, refusals = 0, again = false } = job.data;
-    const key = String(receivedAt);
+    const { data } = job;
+    const key = String(data.receivedAt);
     // Settled already: enqueued twice, or of a queue that was restored from a dump.
-    if (isOfInbox(job.id) && !again && !inbox.has(key)) return;
+    if (isOfInbox(job.id) && !data.again && !inbox.has(key)) return;
+    const { next, isSettled } = await advance(data);
+    if (next && next.data !== data) await job.updateData(next.data);
+    if (isSettled) inbox.settle(key);
+    if (next) return delay(job, lock, next.ms);
+  }
+
+  /** Events that came at once: each that is not settled now goes on in a job of its own. */
+  async function workTogether(job: Job<EventsJob>): Promise<void> {
+    const goOn = async (key: string, data: FetchJob, ms: number) => {
+      await pipeline.queues.addAll(queue, [eventJob(data, ms)]);
+      filling.isAlone(key);
+    };
+    const work = async (key: string) => {
+      const event = inbox.find(key);
+      if (event === undefined) return;
+      const data = { receivedAt: Number(key), event, misses: 0 };
+      // One of them may have ended the process: apart, it keeps no other from its outcome.
+      if (job.attemptsStarted > 1) return goOn(key, data, 0);
+      const { next, isSettled } = await advance(data).catch(() => ({
+        next: { data, ms: EVENT_JOB_OPTIONS.backoff.delay },
+        isSettled: false,
+      }));
+      if (next) await goOn(key, next.data, next.ms);
+      if (isSettled) inbox.settle(key);
+    };
+    const ends = await Promise.allSettled(job.data.keys.map(work));
+    const failed = ends.find(end => end.status === 'rejected');
+    if (failed) throw failed.reason;
+  }
+
+  async function advance(data: FetchJob): Promise<Advance> {
+    await places.take(false);
+    try {
+      return await takeStep(data);
+    } finally {
+      places.leave();
+    }
+  }
+
+  async function takeStep(data: FetchJob): Promise<Advance> {
+    const { receivedAt, event: text, misses, absences = 0, failures = 0, refusals = 0, again = false } = data;
     const accepted = { receivedAt, event: webhookEvent.parse(JSON.parse(text)), tries: { misses, absences, failures, refusals }, again };
     const { userId, step } = await settle(accepted);
     if ('settled' in step) {
       if (step.settled !== FORGOTTEN && (!again || CHANGING.has(step.settled.outcome))) tell(accepted, userId, step.settled);
       const looksAgain = !again && mayBeEarly(accepted, step.settled, pipeline.serviceClock.now());
-      if (looksAgain) await job.updateData({ ...job.data, misses: 0, absences: 0, failures: 0, refusals: 0, again: true });
-      inbox.settle(key);
-      if (!looksAgain) return;
-      return delay(job, lock, options.lookAgainMs ?? LOOK_AGAIN_MS);
+      if (!looksAgain) return { isSettled: true };
+      const second = { ...data, misses: 0, absences: 0, failures: 0, refusals: 0, again: true };
+      return { next: { data: second, ms: options.lookAgainMs ?? LOOK_AGAIN_MS }, isSettled: true };
     }
-    if (step.tries !== accepted.tries) await job.updateData({ ...job.data, ...step.tries });
-    return delay(job, lock, step.again);
+    const next = step.tries === accepted.tries ? data : { ...data, ...step.tries };
+    return { next: { data: next, ms: step.again }, isSettled: false };
   }
 
   function tell({ receivedAt, event }: AcceptedEvent, userId: string | null, { outcome, removedRows }: Settled): void {
@@ -106,15 +155,17 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
   // What a version without an inbox accepted is in the queue alone, and may be lost with it.
   const held = [...(await pipeline.queues.ids(queue))];
   if (!held.every(isOfInbox)) await keepEvents(pipeline, await readEvents(pipeline));
-  const worker = pipeline.queues.worker<FetchJob>(queue, (job, lock) => work(job as Job<FetchJob>, lock), {
-    concurrency: CONCURRENCY,
-    maxStalledCount: MOST_CRASHES,
-  });
+  const filling = enqueueEvents(pipeline, queue, held);
+  const worker = pipeline.queues.worker<FetchJob | EventsJob>(
+    queue,
+    (job, lock) => ('keys' in job.data ? workTogether(job as Job<EventsJob>) : work(job as Job<FetchJob>, lock)),
+    { concurrency: CONCURRENCY, maxStalledCount: MOST_CRASHES },
+  );
   // One whose first connection is lost never takes up anything: no start is better than one that works nothing off.
-  await worker.waitUntilReady().catch(error => {
+  await worker.waitUntilReady().catch(async error => {
+    await filling.close();
     throw new TryLaterError(`the queue cannot be used: ${messageOf(error)}`, { cause: error });
   });
-  const filling = enqueueEvents(pipeline, queue);
   return {
     filling,
     async stop() {

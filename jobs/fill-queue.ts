@@ -9,6 +9,8 @@ import type { NewJob, Queues } from '../src/queue/queues.ts';
 export interface QueueFilling {
   /** Something was appended: it goes into the queue next. */
   add(key: string): void;
+  /** What shared a job has one of its own from now on. */
+  isAlone(key: string): void;
   /** Resolves when nothing more is added. */
   close(): Promise<void>;
 }
@@ -20,6 +22,10 @@ export interface FillOptions {
   /** By this the queue knows it again. */
   idOf(key: string): string;
   jobOf(key: string, text: string): NewJob;
+  /** One job for several that come at once. Where it is left out each has its own. */
+  togetherOf?(keys: readonly string[]): NewJob & { opts: { jobId: string } };
+  /** What the queue is known to hold: by which job, for each key. */
+  held?: ReadonlyMap<string, string>;
   log: Log;
   /** How often it is looked whether the queue still holds what it should, and after how long what failed is tried again. */
   checkMs?: number;
@@ -27,17 +33,21 @@ export interface FillOptions {
 }
 
 const AT_ONCE = 200;
+const TOGETHER = 50;
 const CHECK_MS = 3_000;
 const AGAIN_MS = 1_000;
 
 /**
- * Begins with all that the journal holds. What arrives while an addition is under way goes into the next one together. While the queue
+ * Begins with all that the journal holds and the queue does not. What arrives while an addition is under way goes into the next one together. While the queue
  * takes nothing (away, full, read-only) everything waits in the journal, and that is said once.
  */
 export function fillQueue(options: FillOptions): QueueFilling {
-  const { journal, queues, queue, idOf, jobOf, log, checkMs = CHECK_MS, againMs = AGAIN_MS } = options;
+  const { journal, queues, queue, idOf, jobOf, togetherOf, held, log, checkMs = CHECK_MS, againMs = AGAIN_MS } = options;
+  /** By which job the queue holds what has none of its own. */
+  const shared = new Map(held);
+  const jobIdOf = (key: string) => shared.get(key) ?? idOf(key);
   /** What is perhaps not in the queue. */
-  const missing = new Set(journal.keys());
+  const missing = new Set(journal.keys().filter(key => !shared.has(key)));
   const closing = new AbortController();
   const { signal } = closing;
   let filling: Promise<void> | undefined;
@@ -48,7 +58,7 @@ export function fillQueue(options: FillOptions): QueueFilling {
     while (missing.size > 0 && !signal.aborted) {
       const keys = firstOf(missing, AT_ONCE);
       try {
-        await queues.addAll(queue, keys.flatMap(toJob));
+        await queues.addAll(queue, toJobs(keys.filter(key => journal.has(key))));
         for (const key of keys) missing.delete(key);
         if (refused) log.info({ waiting: missing.size }, 'the queue takes work again');
         refused = false;
@@ -64,20 +74,35 @@ export function fillQueue(options: FillOptions): QueueFilling {
     filling = undefined;
   }
 
-  const toJob = (key: string): NewJob[] => {
-    const text = journal.find(key);
-    return text === undefined ? [] : [jobOf(key, text)];
-  };
+  function toJobs(keys: readonly string[]): NewJob[] {
+    if (!togetherOf || keys.length < 2) {
+      for (const key of keys) shared.delete(key);
+      return keys.map(key => jobOf(key, journal.find(key)!));
+    }
+    const jobs: NewJob[] = [];
+    for (let i = 0; i < keys.length; i += TOGETHER) {
+      const some = keys.slice(i, i + TOGETHER);
+      const job = togetherOf(some);
+      jobs.push(job);
+      // Before the queue has it: a worker may be through with it before we hear so.
+      for (const key of some) shared.set(key, job.opts.jobId);
+    }
+    return jobs;
+  }
 
   /** What the queue should hold and does not: it was emptied, restored from an older dump, failed over, or has dropped a part. */
   async function findLost(): Promise<string[]> {
-    const expected = journal.keys().filter(key => !missing.has(key));
+    for (const key of shared.keys()) if (!journal.has(key)) shared.delete(key);
+    const expected = journal
+      .keys()
+      .filter(key => !missing.has(key))
+      .map(key => ({ key, jobId: jobIdOf(key) }));
     if (!expected.length) return [];
-    const held = await queues.ids(queue);
-    // What was settled meanwhile has left both.
-    const lost = expected.filter(key => journal.has(key) && !held.has(idOf(key)));
-    await queues.forget(queue, lost.map(idOf));
-    return lost;
+    const ids = await queues.ids(queue);
+    // What was settled meanwhile has left both; what got a job of its own meanwhile may have done so after the answer.
+    const lost = expected.filter(({ key, jobId }) => journal.has(key) && !ids.has(jobId) && jobIdOf(key) === jobId);
+    await queues.forget(queue, [...new Set(lost.map(({ jobId }) => jobId))]);
+    return lost.map(({ key }) => key);
   }
 
   async function check(): Promise<void> {
@@ -109,6 +134,9 @@ export function fillQueue(options: FillOptions): QueueFilling {
     add(key) {
       missing.add(key);
       start();
+    },
+    isAlone(key) {
+      shared.delete(key);
     },
     async close() {
       closing.abort();

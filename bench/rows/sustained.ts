@@ -2,6 +2,8 @@ import { allAccepted, showSending, withEventHouse } from '../event-house.ts';
 import { QUEUES } from '../redis.ts';
 import { type Bench, median, type Row } from '../row.ts';
 
+const VISIBLE = { perSecond: 200, limitMs: 1000 };
+
 const PER_SECOND = { embedded: 100, Redis: 300 };
 /** The backlog at the end is that of the beginning, give or take what comes in this time. */
 const FLAT_SECONDS = 1;
@@ -42,6 +44,40 @@ export async function measureSustained(bench: Bench): Promise<Row[]> {
     });
   }
   return rows;
+}
+
+/** How long after its acceptance an event of a steady stream is in the warehouse, embedded. */
+export async function measureVisible(bench: Bench): Promise<Row[]> {
+  const { perSecond, limitMs } = VISIBLE;
+  const rounds: { isAccepted: boolean; p50: number; p95: number }[] = [];
+  for (let round = 0; round < bench.eventRounds; round++) {
+    rounds.push(
+      await withEventHouse(bench, 'embedded', async house => {
+        const count = perSecond * bench.eventSeconds;
+        const before = house.up.cpu();
+        const sending = await house.send(count, perSecond);
+        await house.up.untilSettled(house.warmUp + count, 60_000);
+        const cpu = house.up.cpu() - before;
+        const waits = (await house.read()).times.slice(house.warmUp).map(([received, committed]) => committed - received);
+        const [p50, p95] = [0.5, 0.95].map(part => waits.toSorted((a, b) => a - b)[Math.floor(waits.length * part)]!) as [number, number];
+        bench.say(
+          `visible, ${round + 1}: ${showSending(sending)}; visible p50 ${p50.toFixed(0)}, p95 ${p95.toFixed(0)} ms; CPU ${cpu.toFixed(1)} s`,
+        );
+        return { isAccepted: allAccepted(sending), p50, p95 };
+      }),
+    );
+  }
+  const [p50, p95] = [median(rounds.map(one => one.p50)), median(rounds.map(one => one.p95))];
+  const isAccepted = rounds.every(one => one.isAccepted);
+  return [
+    {
+      what: `visible: ${perSecond} events/s of distinct documents for ${bench.eventSeconds} s, queue embedded`,
+      against: 'from an event’s acceptance to its document in the warehouse',
+      limit: `all answered 2xx; p95 ${limitMs} ms`,
+      measured: `${isAccepted ? 'all 2xx' : '**refusals**'}; p50 ${p50.toFixed(0)}, p95 ${p95.toFixed(0)} ms`,
+      holds: isAccepted && p95 <= limitMs,
+    },
+  ];
 }
 
 /** How many events were received and not committed, second by second while they came. */

@@ -1,13 +1,13 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { fillQueue } from '../../jobs/fill-queue.ts';
+import { type FillOptions, fillQueue } from '../../jobs/fill-queue.ts';
 import { createLog } from '../../src/log.ts';
 import { type NewJob, QueueUnavailable } from '../../src/queue/queues.ts';
 import { until } from '../support/until.ts';
 
 /** A journal in memory, and a queue whose additions the test lets go one by one. */
-function setUp(keys: readonly string[] = [], checkMs = 1_000_000) {
+function setUp(keys: readonly string[] = [], checkMs = 1_000_000, more: Partial<FillOptions> = {}) {
   const held = new Map(keys.map(key => [key, `text of ${key}`]));
-  const state = { ids: new Set(keys.map(key => `id-${key}`)) };
+  const state = { ids: new Set([...keys.map(key => `id-${key}`), ...(more.held?.values() ?? [])]) };
   const additions: { jobs: readonly NewJob[]; resolve(): void; reject(error: Error): void }[] = [];
   const forgotten: string[] = [];
   const lines: string[] = [];
@@ -34,6 +34,7 @@ function setUp(keys: readonly string[] = [], checkMs = 1_000_000) {
     log: createLog({ level: 'info', pretty: false, stream: { write: line => void lines.push(JSON.parse(line).msg) } }),
     checkMs,
     againMs: 1,
+    ...more,
   });
   onTestFinished(async () => {
     for (const { resolve } of additions) resolve();
@@ -129,4 +130,55 @@ test('nothing is added after it was closed', async () => {
   append('b');
   await turn();
   expect(additions).toHaveLength(1);
+});
+
+const together = {
+  togetherOf: (keys: readonly string[]) => ({
+    name: keys.join(' '),
+    data: [...keys],
+    opts: { jobId: `id-${keys[0]}-${keys.at(-1)}` },
+  }),
+};
+
+test('where they may share a job, what arrives at once does, fifty at most; one that arrives alone has its own', async () => {
+  const { additions, append } = setUp([], 1_000_000, together);
+  append('lone');
+  expect(names(additions[0]!.jobs)).toEqual(['lone']);
+  for (let i = 0; i < 120; i++) append(`n-${i}`);
+  additions[0]!.resolve();
+  await turn();
+  expect(additions[1]!.jobs.map(({ opts }) => opts?.jobId)).toEqual(['id-n-0-n-49', 'id-n-50-n-99', 'id-n-100-n-119']);
+  expect(additions[1]!.jobs[2]!.data).toEqual(Array.from({ length: 20 }, (_, i) => `n-${100 + i}`));
+});
+
+test('what shared a job is lost with it, unless it has one of its own by then', async () => {
+  const { additions, forgotten, state, filling, settle, lines } = setUp(['a', 'b', 'c'], 5, together);
+  expect(names(additions[0]!.jobs)).toEqual(['a b c']);
+  state.ids = new Set(['id-a-c']);
+  additions[0]!.resolve();
+  await new Promise(resolve => setTimeout(resolve, 30));
+  expect(additions).toHaveLength(1);
+  settle('a');
+  filling.isAlone('b');
+  state.ids = new Set(['id-b']);
+  await until('what has no job is enqueued again', () => additions.length === 2);
+  expect(names(additions[1]!.jobs)).toEqual(['c']);
+  expect(forgotten).toEqual(['id-a-c']);
+  expect(lines).toEqual(['the queue has lost what it held: what is not settled is enqueued again']);
+});
+
+test('what the queue holds from before is not enqueued again while its job is there', async () => {
+  const held = new Map([
+    ['a', 'id-a-b'],
+    ['b', 'id-a-b'],
+  ]);
+  const { additions, state } = setUp(['a', 'b', 'c'], 5, { ...together, held });
+  expect(names(additions[0]!.jobs)).toEqual(['c']);
+  state.ids = new Set(['id-a-b', 'id-c']);
+  additions[0]!.resolve();
+  await new Promise(resolve => setTimeout(resolve, 30));
+  expect(additions).toHaveLength(1);
+  state.ids = new Set(['id-c']);
+  await until('their job is gone', () => additions.length === 2);
+  expect(names(additions[1]!.jobs)).toEqual(['a b']);
 });
