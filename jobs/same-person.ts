@@ -1,5 +1,6 @@
 import type { Client } from '../src/client/client.ts';
-import type { Account } from './accounts.ts';
+import type { Warehouse } from '../src/warehouse/warehouse.ts';
+import { type Account, createAccountFinder, listAccounts } from './accounts.ts';
 
 /** Why an account waits that has got a new token: the answer that tells whose it is has not come. */
 export const UNCHECKED =
@@ -23,3 +24,24 @@ export async function findPerson(client: Pick<Client, 'personalInfo'>, token: st
  */
 export const isAnother = ({ serviceUserId }: Account, person: string | undefined): boolean =>
   serviceUserId !== null && person !== undefined && person !== serviceUserId;
+
+/** Accounts that are one person at the service. */
+export interface SamePerson {
+  accounts: string[];
+  /** The one of them that has the person's events. */
+  eventsGoTo: string;
+}
+
+/** Everybody of whom there is more than one account; those removed do not count. */
+export async function listSamePersons(warehouse: Warehouse): Promise<SamePerson[]> {
+  const byPerson = new Map<string, string[]>();
+  for (const { serviceUserId, userId } of await listAccounts(warehouse)) {
+    if (serviceUserId !== null) byPerson.set(serviceUserId, [...(byPerson.get(serviceUserId) ?? []), userId]);
+  }
+  const find = createAccountFinder(warehouse);
+  const several: SamePerson[] = [];
+  for (const [serviceUserId, accounts] of byPerson) {
+    if (accounts.length > 1) several.push({ accounts, eventsGoTo: (await find(serviceUserId))!.userId });
+  }
+  return several;
+}

@@ -60,6 +60,10 @@ export function addAccount(program: Command): void {
       });
       const { warning, ...report } = added;
       if (warning) remark(`warning: ${warning}`);
+      if (report.same_person) {
+        const { accounts, events_go_to: to } = report.same_person;
+        remark(`warning: ${name} is the same person at the service as ${accounts.join(', ')}: events go to ${to} alone`);
+      }
       if (options.json) printJson(report);
       else printLine(`${report.user_id} ${report.state}${report.reason ? `: ${report.reason}` : ''}`);
       // Kept, and nothing is read with it.

@@ -17,7 +17,7 @@ import { takeUpEvents } from '../../jobs/events/take-up.ts';
 import { probeAccount } from '../../jobs/probe.ts';
 import type { Progress, RunRequest, RunSummary } from '../../jobs/run.ts';
 import { collectQueue, planWindows, renewWarehouseId, warehouseId } from '../../jobs/runs.ts';
-import { ANOTHER_PERSON, findPerson, isAnother, UNCHECKED } from '../../jobs/same-person.ts';
+import { ANOTHER_PERSON, findPerson, isAnother, listSamePersons, UNCHECKED } from '../../jobs/same-person.ts';
 import { askServiceClock } from '../../jobs/service-clock.ts';
 import { type AccountStatus, type DriftStatus, isoOf, reportAccounts, reportDrift } from '../../jobs/status.ts';
 import { startNightly } from '../../jobs/sweeps/nightly.ts';
@@ -64,6 +64,11 @@ export interface AccountReport {
   state: string;
   reason: string | null;
   since: string;
+}
+
+export interface AddedReport extends AccountReport {
+  /** The other accounts of the same person, and which one of all has the events. Null: there is no other. */
+  same_person: { accounts: string[]; events_go_to: string } | null;
 }
 
 export interface StatusReport {
@@ -175,7 +180,7 @@ export function operationsOf(owner: Owner) {
       token?: string;
       serviceUser?: string;
       from?: string;
-    }): Promise<AccountReport & { warning: string | null }> {
+    }): Promise<AddedReport & { warning: string | null }> {
       const name = parseAccountName(input.name);
       const { to } = lastDays(1, serviceClock);
       if (input.from && input.from > to) throw new UsageError(`--from ${input.from} is in the future`);
@@ -201,7 +206,7 @@ export function operationsOf(owner: Owner) {
         keep();
       }
       await takeUpWaiting(owner);
-      return report;
+      return { ...report, same_person: await findSamePerson(warehouse, name) };
     },
 
     /** Gives the warehouse an id, and with it queues, of its own: for a copied data folder. */
@@ -270,6 +275,11 @@ export function operationsOf(owner: Owner) {
       };
     },
   };
+}
+
+async function findSamePerson(warehouse: Warehouse, name: string): Promise<AddedReport['same_person']> {
+  const same = (await listSamePersons(warehouse)).find(({ accounts }) => accounts.includes(name));
+  return same ? { accounts: same.accounts.filter(other => other !== name), events_go_to: same.eventsGoTo } : null;
 }
 
 async function tellSize(warehouse: Warehouse): Promise<StatusReport['warehouse']> {

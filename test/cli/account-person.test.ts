@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startFaultService } from '../support/fault-service.ts';
 import { openHouse } from '../support/house.ts';
+import { ringneck } from '../support/ringneck.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { runHere } from './run-here.ts';
@@ -93,4 +94,33 @@ test('an id of more than 1,024 characters is nobody’s, and is not kept', async
   id = 'x'.repeat(1_024);
   await runHere(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
   expect(await known()).toBe(id);
+});
+
+test('a second account of one person is said when it is added, and by doctor, with the one that has the events', async () => {
+  const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  const env = { RINGNECK_DATA: join(folder, 'twice'), RINGNECK_SERVICE_URL: sandbox.url };
+  const add = (...args: string[]) => runHere(['account', 'add', ...args], { env, input: sandbox.people[0]!.token });
+  const examine = async () => {
+    const { findings } = JSON.parse((await ringneck(['doctor', '--json'], { env })).stdout) as { findings: Record<string, string>[] };
+    return findings.filter(({ check }) => check === 'accounts').map(({ state, message }) => `${state}: ${message}`);
+  };
+  expect(await add('dev')).toEqual({ code: 0, stdout: 'dev active\n', stderr: '' });
+  expect(await examine()).toEqual(['ok: 1 of 1 accounts are well']);
+  expect(await add('p08')).toEqual({
+    code: 0,
+    stdout: 'p08 active\n',
+    stderr: 'warning: p08 is the same person at the service as dev: events go to dev alone\n',
+  });
+  const { stdout, stderr } = await add('amy', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({ user_id: 'amy', same_person: { accounts: ['dev', 'p08'], events_go_to: 'amy' } });
+  expect(stderr).toBe('warning: amy is the same person at the service as dev, p08: events go to amy alone\n');
+  await runHere(['account', 'pause', 'amy'], { env });
+  expect(await examine()).toEqual([
+    'ok: 3 of 3 accounts are well',
+    'warn: amy, dev, p08 are the same person at the service: events go to dev alone',
+  ]);
+  for (const name of ['amy', 'dev']) await runHere(['account', 'remove', name], { env });
+  expect(await examine()).toEqual(['ok: 1 of 1 accounts are well']);
+  expect(JSON.parse((await add('p08', '--json')).stdout)).toMatchObject({ same_person: null });
 });

@@ -1,5 +1,6 @@
 import { type Account, listAccounts } from '../../../jobs/accounts.ts';
 import { isRefusal, probeAccount } from '../../../jobs/probe.ts';
+import { listSamePersons } from '../../../jobs/same-person.ts';
 import { shownMessageOf, UsageError } from '../../errors.ts';
 import { withinTime } from '../../within-time.ts';
 import type { Owner } from '../owner.ts';
@@ -30,6 +31,17 @@ export async function examineAccounts(owner: Owner): Promise<Finding[]> {
   // A line for each of a thousand that are well would hide the one that is not.
   const well = findings.filter(({ state }) => state === 'ok').length;
   return well ? [ok('accounts', `${well} of ${findings.length} accounts are well`), ...troubled] : troubled;
+}
+
+/** Whether anybody is kept under more than one name. */
+export async function examineSamePersons({ warehouse }: Pick<Owner, 'warehouse'>): Promise<Finding[]> {
+  return (await listSamePersons(warehouse)).map(({ accounts, eventsGoTo }) =>
+    warn(
+      'accounts',
+      `${accounts.join(', ')} are the same person at the service: events go to ${eventsGoTo} alone`,
+      'ringneck account remove NAME, for what is not needed; one that stays is kept up by sweeps',
+    ),
+  );
 }
 
 async function examineAccount(owner: Owner, { userId, state, reason }: Account): Promise<Finding> {

@@ -1,6 +1,6 @@
 import { messageOf } from '../../errors.ts';
 import type { Owner } from '../owner.ts';
-import { examineAccounts } from './accounts.ts';
+import { examineAccounts, examineSamePersons } from './accounts.ts';
 import { examineMoments } from './clock.ts';
 import { examined, type Finding, fail, ok } from './finding.ts';
 import { examineSnapshot } from './snapshot.ts';
@@ -24,6 +24,7 @@ export function doctorOperations(owner: Owner) {
         examined('clock', QUEUE_MS, async () => examineMoments(owner.warehouse)),
         examined('queue', QUEUE_MS, () => examineOwnQueue(owner)),
         owner.settings.serviceUrl ? examined('accounts', ACCOUNTS_MS, () => examineAccounts(owner)) : [],
+        examined('accounts', QUEUE_MS, () => examineSamePersons(owner)),
         examined('subscriptions', SUBSCRIPTIONS_MS, () => examineSubscriptions(owner)),
         examined('events', QUEUE_MS, () => examineUnknownPersons(owner)),
         examined('warehouse', WAREHOUSE_MS + LAST_STATEMENT_MS, () => examineWarehouse(owner.warehouse, WAREHOUSE_MS)),
