@@ -6,7 +6,7 @@ import type { Table } from './tables.ts';
 import { commentOn, createTable, qualified, quoteName } from './tables.ts';
 
 /** How the file is laid out where the tables do not show it. A program refuses a file with a higher number. */
-export const FORMAT = 1;
+export const FORMAT = 2;
 
 interface Present {
   columns: { name: string; type: string; comment: string | null }[];

@@ -185,7 +185,8 @@ export class Warehouse {
     const meta = new Map((await this.read('SELECT key, value FROM sync.meta')).map(([key, value]) => [key, value]));
     const fact = (key: string, value: string) => ({ table: 'sync.meta', key: { key }, row: { value } });
     if (!meta.has('format')) await this.record([fact('format', String(FORMAT)), fact('declarations', hash)]);
-    else if (meta.get('declarations') !== hash) {
+    else if (Number(meta.get('format')) < FORMAT) await this.record([fact('format', String(FORMAT))]);
+    if (meta.has('format') && meta.get('declarations') !== hash) {
       await this.#reader.use(connection => learn(connection, this.mappings, change => this.#writer.write(change, 'bulk')));
       // What is read from now on may differ from what is stored although the service changed nothing.
       await this.record([fact('declarations', hash), fact('declared_at', String(this.moments.next()))]);

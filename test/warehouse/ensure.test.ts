@@ -136,10 +136,19 @@ test('tables, views, macros and schemas of others are left alone', async () => {
 test('a file of a newer program is refused, before anything else about it', async () => {
   const path = await newFile();
   await withDuckDB(path, async connection => {
-    await connection.run(`UPDATE sync.meta SET value = '2' WHERE key = 'format'`);
+    await connection.run(`UPDATE sync.meta SET value = '3' WHERE key = 'format'`);
     await connection.run('ALTER TABLE sleep ADD COLUMN of_the_future INTEGER');
   });
-  await expect(openWarehouse(path)).rejects.toThrow('the warehouse has format 2, this program knows 1 at most: update Ringneck');
+  await expect(openWarehouse(path)).rejects.toThrow('the warehouse has format 3, this program knows 2 at most: update Ringneck');
+});
+
+test('a file of an earlier program has the format of this one once it was opened: the earlier one refuses it in plain words', async () => {
+  const path = await newFile();
+  await withDuckDB(path, connection => connection.run(`UPDATE sync.meta SET value = '1' WHERE key = 'format'`));
+  await (await openWarehouse(path)).close();
+  expect(await withDuckDB(path, connection => rowsOf(connection, `SELECT value FROM sync.meta WHERE key = 'format'`))).toEqual([
+    { value: '2' },
+  ]);
 });
 
 test('a sync.meta of somebody else is named as a difference', async () => {
