@@ -36,7 +36,7 @@ export interface FetchOptions {
   delays?: Partial<EventDelays>;
   lookAgainMs?: number;
   /** After each event by which a sleep or an activity was stored: heart rate has no events of its own. */
-  onHeartRate?(userId: string): void;
+  onHeartRate?(userId: string, day: string | undefined): void;
   onEvent?(line: EventLine): void;
 }
 
@@ -134,7 +134,7 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
     return { next: { data: next, ms: step.again }, isSettled: false };
   }
 
-  function tell({ receivedAt, event }: AcceptedEvent, userId: string | null, { outcome, removedRows }: Settled): void {
+  function tell({ receivedAt, event }: AcceptedEvent, userId: string | null, { outcome, removedRows, day }: Settled): void {
     const now = pipeline.now();
     const line: EventLine = {
       at: new Date(now).toISOString(),
@@ -148,7 +148,7 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
     };
     pipeline.log.debug(line, 'event settled');
     options.onEvent?.(line);
-    if (userId !== null && outcome === 'stored' && BRING_HEART_RATE.has(dataTypeOf(event.data_type))) options.onHeartRate?.(userId);
+    if (userId !== null && outcome === 'stored' && BRING_HEART_RATE.has(dataTypeOf(event.data_type))) options.onHeartRate?.(userId, day);
   }
 
   const queue = await eventQueue(pipeline.warehouse);

@@ -1,8 +1,11 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { heartRate } from '../../schema/heart-rate.ts';
+import { addDays } from '../../schema/instant.ts';
 import { messageOf } from '../../src/errors.ts';
+import { lastDays } from '../backfill.ts';
 import type { Pipeline } from '../pipeline.ts';
+import type { Span } from '../run.ts';
 import { listUsers, sweepOnSchedule } from './sweep.ts';
 
 /** Yesterday, today and tomorrow (UTC). */
@@ -18,8 +21,8 @@ const PATIENCE_MS = 120_000;
 export interface HeartRates {
   /** Reads that of all accounts. */
   sweepAll(): Promise<void>;
-  /** Reads an account's soon. */
-  request(userId: string): void;
+  /** Reads an account's soon: of the last days, and about an earlier day of which a night or an activity has come late. */
+  request(userId: string, day?: string): void;
   /** Forgets what was requested; a reading under way ends with its run. */
   close(): void;
 }
@@ -37,9 +40,9 @@ export function sweepHeartRates(
   const closing = new AbortController();
   // Every account may be waiting; Node would warn of a leak at the eleventh.
   setMaxListeners(0, closing.signal);
-  /** Accounts whose time has not come yet, and those to be read next. */
-  const waiting = new Set<string>();
-  const due = new Set<string>();
+  /** Accounts whose time has not come yet, and those to be read next, with the days that were named. */
+  const waiting = new Map<string, Set<string>>();
+  const due = new Map<string, Set<string>>();
   /** When an account was read last. */
   const readAt = new Map<string, number>();
   let turn: Promise<void> = Promise.resolve();
@@ -57,6 +60,22 @@ export function sweepHeartRates(
     await sweepOnSchedule(pipeline, { kind: 'sweep', days: DAYS, users, collections: [heartRate.name] }, patienceMs);
   }
 
+  /** What a ring brings after days without its phone lies before what is read again and again. It is not waited for. */
+  async function readLate(asked: readonly (readonly [user: string, days: ReadonlySet<string>])[]): Promise<void> {
+    const { from } = lastDays(DAYS, pipeline.serviceClock);
+    const spans = asked.flatMap(([user, days]) => joinLate(user, days, from));
+    if (!spans.length || closing.signal.aborted) return;
+    const [first, last] = [
+      spans.map(span => span.from).sort()[0]!,
+      spans
+        .map(span => span.to)
+        .sort()
+        .at(-1)!,
+    ];
+    const users = [...new Set(spans.map(({ userId }) => userId))];
+    await pipeline.runs.start({ kind: 'backfill', from: first, to: last, users, collections: [heartRate.name], refresh: true, spans });
+  }
+
   async function readDue(): Promise<void> {
     if (working) return;
     working = true;
@@ -66,7 +85,9 @@ export function sweepHeartRates(
           const asked = [...due];
           due.clear();
           const active = await listUsers(pipeline);
-          await read(asked.filter(user => active.includes(user)));
+          const known = asked.filter(([user]) => active.includes(user));
+          await read(known.map(([user]) => user));
+          await readLate(known);
         });
       }
     } finally {
@@ -78,23 +99,39 @@ export function sweepHeartRates(
 
   async function readSoon(user: string): Promise<void> {
     await sleep(Math.max(GATHER_MS, msUntilDue(user)), closing.signal);
-    for (const other of waiting) {
+    for (const [other, days] of waiting) {
       if (other !== user && msUntilDue(other) > 0) continue;
       waiting.delete(other);
-      due.add(other);
+      due.set(other, new Set([...(due.get(other) ?? []), ...days]));
     }
     await readDue();
   }
 
   return {
     sweepAll: () => inTurn(async () => read(await listUsers(pipeline))),
-    request(userId) {
-      if (waiting.has(userId) || closing.signal.aborted) return;
-      waiting.add(userId);
+    request(userId, day) {
+      if (closing.signal.aborted) return;
+      const known = waiting.get(userId);
+      if (day !== undefined) known?.add(day);
+      if (known) return;
+      waiting.set(userId, new Set(day === undefined ? [] : [day]));
       readSoon(userId).catch(error => {
         if (!closing.signal.aborted) pipeline.log.warn({ account: userId, reason: messageOf(error) }, 'heart rate was not read');
       });
     },
     close: () => closing.abort(),
   };
+}
+
+/** The days about those that lie before the last ones, neighbours together: a night begins on the day before its own, and UTC has other days. */
+function joinLate(userId: string, days: ReadonlySet<string>, lastFrom: string): Span[] {
+  const spans: Span[] = [];
+  for (const day of [...days].sort()) {
+    const [from, to] = [addDays(day, -1), addDays(day, 1)];
+    const last = spans.at(-1);
+    if (from >= lastFrom) continue;
+    if (last && from <= addDays(last.to, 1)) last.to = to;
+    else spans.push({ userId, collection: heartRate.name, from, to });
+  }
+  return spans;
 }

@@ -16,8 +16,8 @@ export interface ScheduleSettings {
 }
 
 export interface Schedules {
-  /** Reads an account's heart rate soon: it has no events, and comes with a night or an activity. */
-  requestHeartRate(userId: string): void;
+  /** Reads an account's heart rate soon, of the last days and about this one: it has no events, and comes with a night or an activity. */
+  requestHeartRate(userId: string, day: string | undefined): void;
   /** Starts nothing more. */
   close(): void;
 }

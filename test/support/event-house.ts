@@ -35,6 +35,7 @@ export interface EventHouse {
   faults: FaultService;
   queue: Queue;
   lines: EventLine[];
+  /** Whose heart rate was asked for, and about which day. */
   heartRateOf: string[];
   tokens: Map<string, string>;
   start(): Promise<void>;
@@ -138,7 +139,7 @@ export async function openEventHouse(folder: string, options: FetchOptions & Eve
   const start = async () => {
     fetching = await startFetching(pipeline, {
       onEvent: line => lines.push(line),
-      onHeartRate: userId => heartRateOf.push(userId),
+      onHeartRate: (userId, day) => heartRateOf.push(`${userId} ${day}`),
       ...rest,
     });
   };

@@ -105,6 +105,30 @@ test('what is requested while a reading goes on is read by the next, together', 
   expect(await isQuiet()).toBe(true);
 });
 
+test('a night that comes late brings the heart rate about its day, in a run of its own, days side by side together', async () => {
+  const { pipeline, heartRates, pass, endRun, takeRun, settle, isQuiet } = await setUp('ada', 'ben');
+  heartRates.request('ada', '2025-02-10');
+  heartRates.request('ben', '2025-03-10');
+  heartRates.request('ada', '2025-02-12');
+  heartRates.request('ada', '2025-01-05');
+  heartRates.request('ada', '2025-02-10');
+  pass(2);
+  expect(await endRun()).toEqual(['ada', 'ben']);
+  const windows = await takeRun();
+  const days = windows.map(({ userId, startAt, endAt }) => [
+    userId,
+    ...[startAt, endAt].map(at => new Date(at! / 1000).toISOString().slice(0, 10)),
+  ]);
+  expect(days).toEqual([
+    ['ada', '2025-01-04', '2025-01-07'],
+    ['ada', '2025-02-09', '2025-02-14'],
+  ]);
+  const run = pipeline.runs.find(windows[0]!.runId)!;
+  expect(run.request).toMatchObject({ kind: 'backfill', refresh: true, users: ['ada'], collections: ['heart_rate'] });
+  for (const window of windows) await settle(window);
+  expect(await isQuiet()).toBe(true);
+});
+
 test('the regular reading is of all active accounts; who is paused or unknown is not read on request either', async () => {
   const { heartRates, pass, endRun, isQuiet } = await setUp('ada', 'ben');
   const done = heartRates.sweepAll();
