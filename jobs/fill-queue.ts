@@ -98,9 +98,15 @@ export function fillQueue(options: FillOptions): QueueFilling {
       .filter(key => !missing.has(key))
       .map(key => ({ key, jobId: jobIdOf(key) }));
     if (!expected.length) return [];
-    const ids = await queues.ids(queue);
     // What was settled meanwhile has left both; what got a job of its own meanwhile may have done so after the answer.
-    const lost = expected.filter(({ key, jobId }) => journal.has(key) && !ids.has(jobId) && jobIdOf(key) === jobId);
+    const findAbsent = async (among: typeof expected) => {
+      const ids = await queues.ids(queue);
+      return among.filter(({ key, jobId }) => journal.has(key) && !ids.has(jobId) && jobIdOf(key) === jobId);
+    };
+    const absent = await findAbsent(expected);
+    // The embedded queue is read state by state, and what goes from one to another meanwhile is in neither.
+    const lost = absent.length ? await findAbsent(absent) : [];
+    if (!lost.length) return [];
     await queues.forget(queue, [...new Set(lost.map(({ jobId }) => jobId))]);
     return lost.map(({ key }) => key);
   }

@@ -7,7 +7,10 @@ import { until } from '../support/until.ts';
 /** A journal in memory, and a queue whose additions the test lets go one by one. */
 function setUp(keys: readonly string[] = [], checkMs = 1_000_000, more: Partial<FillOptions> = {}) {
   const held = new Map(keys.map(key => [key, `text of ${key}`]));
-  const state = { ids: new Set([...keys.map(key => `id-${key}`), ...(more.held?.values() ?? [])]) };
+  const state: { ids: Set<string>; next?: Set<string>; reads: number } = {
+    reads: 0,
+    ids: new Set([...keys.map(key => `id-${key}`), ...(more.held?.values() ?? [])]),
+  };
   const additions: { jobs: readonly NewJob[]; resolve(): void; reject(error: Error): void }[] = [];
   const forgotten: string[] = [];
   const lines: string[] = [];
@@ -26,7 +29,12 @@ function setUp(keys: readonly string[] = [], checkMs = 1_000_000, more: Partial<
           additions.push({ jobs, resolve, reject });
         }),
       forget: async (_, ids) => void forgotten.push(...ids),
-      ids: async () => state.ids,
+      ids: async () => {
+        state.reads++;
+        const ids = state.next ?? state.ids;
+        delete state.next;
+        return ids;
+      },
     },
     queue: 'q',
     idOf: key => `id-${key}`,
@@ -119,6 +127,18 @@ test('what the queue has lost is enqueued again, whatever else it holds', async 
   expect(names(additions[1]!.jobs)).toEqual(['c']);
   expect(new Set(forgotten)).toEqual(new Set(['id-c']));
   expect(new Set(lines)).toEqual(new Set(['the queue has lost what it held: what is not settled is enqueued again']));
+});
+
+test('what one reading of the queue has missed, because it went from one state to another meanwhile, is not lost', async () => {
+  const { additions, forgotten, state, lines } = setUp(['a', 'b'], 5);
+  additions[0]!.resolve();
+  await until('the queue is looked at', () => state.reads > 2);
+  const { reads } = state;
+  state.next = new Set(['id-b']);
+  await until('it is looked at again', () => state.reads > reads + 3);
+  expect(additions).toHaveLength(1);
+  expect(forgotten).toEqual([]);
+  expect(lines).toEqual([]);
 });
 
 test('nothing is added after it was closed', async () => {
