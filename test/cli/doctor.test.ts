@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { examineAccounts } from '../../src/cli/doctor/accounts.ts';
 import { examined, type Finding } from '../../src/cli/doctor/finding.ts';
 import { examineDisk, examineFolder } from '../../src/cli/doctor/folder.ts';
 import { examineQueue } from '../../src/cli/doctor/queue.ts';
@@ -12,6 +13,7 @@ import { examineSnapshot } from '../../src/cli/doctor/snapshot.ts';
 import { examineWarehouse } from '../../src/cli/doctor/warehouse.ts';
 import { readSettings, type Settings } from '../../src/config.ts';
 import { freePort, hasRedis, startRedis } from '../queue/redis-server.ts';
+import { openHouse } from '../support/house.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, withDuckDB } from '../support/warehouse.ts';
@@ -118,6 +120,18 @@ test('without up it looks into the folder itself, and leaves it free', async () 
       'ok owner: nobody has the folder now',
     ]),
   );
+});
+
+test('while the service gives no answer no account is tried, and one line says so', async () => {
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const house = await openHouse(newFolder(), url);
+  await house.add(['ada', 'ben', 'cleo', 'dan'].map(name => ({ name, token: `token-of-${name}` })));
+  await house.operations.pauseAccount({ name: 'cleo' });
+  house.owner.secrets.remove('dan');
+  expect(said(await examineAccounts(house.owner, url))).toEqual([
+    'fail accounts: not tried: the service gives no answer (ECONNREFUSED)',
+    'fail accounts: dan has no token for this service (no token: ringneck account add dan)',
+  ]);
 });
 
 test('wrong settings are a finding, and the only one; a missing folder is not made', async () => {
@@ -354,6 +368,23 @@ test.runIf(hasRedis)('a Redis that would lose jobs, and one that is not there', 
   const port = await freePort();
   expect(said(await examineQueue(`redis://user:not-for-logs@127.0.0.1:${port}`))).toEqual([
     expect.stringMatching(new RegExp(`^fail queue: Redis at 127.0.0.1:${port} gives no answer \\(.*ECONNREFUSED.*\\)$`)),
+  ]);
+});
+
+test.runIf(hasRedis)('a Redis that went away is to be started again, and ringneck up left alone', async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.remove());
+  const house = await openHouse(newFolder(), `http://127.0.0.1:${await freePort()}`, { settings: { queueUrl: redis.url } });
+  await house.owner.pipeline();
+  await redis.kill();
+  const findings = (await house.operations.examine({})).filter(({ check }) => check === 'queue');
+  expect(findings).toEqual([
+    {
+      check: 'queue',
+      state: 'fail',
+      message: 'the queue gives no answer; try again',
+      mend: 'see to Redis: ringneck up goes on by itself once it answers; what is planned is in the ledger',
+    },
   ]);
 });
 

@@ -20,10 +20,11 @@ const SNAPSHOT_MS = 20_000;
 export function doctorOperations(owner: Owner) {
   return {
     async examine(_: Record<string, never>): Promise<Finding[]> {
+      const { serviceUrl } = owner.settings;
       const parts = await Promise.all([
         examined('clock', QUEUE_MS, async () => examineMoments(owner.warehouse)),
         examined('queue', QUEUE_MS, () => examineOwnQueue(owner)),
-        owner.settings.serviceUrl ? examined('accounts', ACCOUNTS_MS, () => examineAccounts(owner)) : [],
+        serviceUrl ? examined('accounts', ACCOUNTS_MS, () => examineAccounts(owner, serviceUrl)) : [],
         examined('accounts', QUEUE_MS, () => examineSamePersons(owner)),
         examined('subscriptions', SUBSCRIPTIONS_MS, () => examineSubscriptions(owner)),
         examined('events', QUEUE_MS, () => examineUnknownPersons(owner)),
@@ -42,6 +43,10 @@ async function examineOwnQueue(owner: Owner): Promise<Finding[]> {
     await pipeline.queues.ping();
     return [ok('queue', `${pipeline.queues.kind}, answers its owner`)];
   } catch (error) {
-    return [fail('queue', messageOf(error), 'restart ringneck up; what is planned is in the ledger and taken up again')];
+    const mend =
+      pipeline.queues.kind === 'redis'
+        ? 'see to Redis: ringneck up goes on by itself once it answers; what is planned is in the ledger'
+        : 'restart ringneck up; what is planned is in the ledger and taken up again';
+    return [fail('queue', messageOf(error), mend)];
   }
 }

@@ -44,6 +44,18 @@ function reasonOf(error: unknown): string {
   return messageOf(cause ?? error);
 }
 
+const askService = (serviceUrl: string) => reach(`${serviceUrl}/v2/usercollection/personal_info`);
+
+/** Why nobody answers at the service's address, in a word; undefined where somebody does, whatever the answer. */
+export async function findSilence(serviceUrl: string): Promise<string | undefined> {
+  try {
+    await askService(serviceUrl);
+    return undefined;
+  } catch (error) {
+    return reasonOf(error);
+  }
+}
+
 /** Whether anybody answers at the service's address, and whether our clock agrees with theirs. */
 export async function examineService(
   { serviceUrl, webhooks, signatureWindow }: Pick<Settings, 'webhooks' | 'signatureWindow'> & { serviceUrl: string },
@@ -52,7 +64,7 @@ export async function examineService(
   const began = now();
   let reached: Reached;
   try {
-    reached = await reach(`${serviceUrl}/v2/usercollection/personal_info`);
+    reached = await askService(serviceUrl);
   } catch (error) {
     const mend = 'is it running, is RINGNECK_SERVICE_URL right, does a firewall or proxy stand between?';
     return [fail('service', `${serviceUrl} gives no answer (${reasonOf(error)})`, mend)];
