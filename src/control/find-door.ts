@@ -43,6 +43,11 @@ export async function findDoor<Own extends Operations>(
       `${folder} is owned by ringneck ${owner.version} (PID ${owner.pid}), and this is ringneck ${version}: restart \`ringneck up\`.`,
     );
   }
+  if (owner.isOlder) {
+    throw new TryLaterError(
+      `The process that answers at ${address} (PID ${owner.pid}) is an older ringneck, which does not tell its warehouse: restart \`ringneck up\`.`,
+    );
+  }
   // An erasing may have put another file in its place between the two looks at it.
   if (!owner.ours) owner = (await find()) ?? owner;
   if (!owner.ours) {
@@ -65,6 +70,8 @@ export async function findDoor<Own extends Operations>(
 interface Found {
   version: string;
   pid: number;
+  /** Whether it does not tell its warehouse, which all of this version do. */
+  isOlder: boolean;
   /** Whether what it owns is the warehouse that lies in our folder. */
   ours: boolean;
 }
@@ -72,8 +79,8 @@ interface Found {
 async function findOwner(folder: string, address: string, patienceMs: number): Promise<Found | undefined> {
   try {
     const response = await send(address, { method: 'GET', path: '/version', signal: AbortSignal.timeout(patienceMs) });
-    const { version, pid, warehouse } = JSON.parse(await textOf(response)) as { version: string; pid: number; warehouse?: string };
-    return { version, pid, ours: warehouse === findWarehouseIdentity(folder) };
+    const { version, pid, warehouse } = JSON.parse(await textOf(response)) as { version: string; pid: number; warehouse?: string | null };
+    return { version, pid, isOlder: warehouse === undefined, ours: warehouse === (findWarehouseIdentity(folder) ?? null) };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
     if (nobodyThere.includes(code)) return undefined;

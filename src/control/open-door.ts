@@ -62,7 +62,7 @@ export async function openDoor<Own extends Operations>({
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [kind, name = '', id = '', verb] = (request.url ?? '').split('/').slice(1).map(decodeURIComponent);
     if (request.method === 'GET' && request.url === '/version')
-      response.end(JSON.stringify({ version, pid: process.pid, warehouse: findWarehouseIdentity(folder) }));
+      response.end(JSON.stringify({ version, pid: process.pid, warehouse: findWarehouseIdentity(folder) ?? null }));
     else if (request.method === 'POST' && kind === 'operations' && verb === 'stop') stop(id, response);
     else if (request.method === 'POST' && kind === 'operations' && !id) await run(name, request, response);
     else refuse(response, 404, 'there is nothing here');

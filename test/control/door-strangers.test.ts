@@ -1,10 +1,11 @@
 import { chmodSync, cpSync, existsSync, lstatSync, mkdirSync, readdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { findDoor } from '../../src/control/find-door.ts';
 import { openDoor } from '../../src/control/open-door.ts';
 import { silentLog } from '../../src/log.ts';
+import { version as packageVersion } from '../../src/version.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
@@ -55,6 +56,18 @@ test('an owner at our own path who works with another warehouse is refused', asy
     `The process that answers at ${join(other, 'control.sock')} (PID ${process.pid}) owns another warehouse than ${other}: stop it, or remove that socket.`,
   );
   expect(await whereOf(original)).toBe(original);
+});
+
+test('an owner that does not tell its warehouse is refused: it is of an older version, and is to be restarted', async () => {
+  const data = dataFolder('short');
+  const older = createServer((_, response) => response.end(JSON.stringify({ version: packageVersion, pid: 4711 })));
+  await new Promise<void>(resolve => older.listen(join(data, 'control.sock'), resolve));
+  onTestFinished(() => void older.close());
+  const refused = whereOf(data);
+  await expect(refused).rejects.toThrow(
+    `The process that answers at ${join(data, 'control.sock')} (PID 4711) is an older ringneck, which does not tell its warehouse: restart \`ringneck up\`.`,
+  );
+  await expect(refused).rejects.toMatchObject({ exitCode: 75 });
 });
 
 test('the same folder by another name, a link, has the same owner', async () => {
@@ -121,13 +134,4 @@ test('a dead owner’s place is cleared away by the next one of the same folder 
   expect(lstatSync(join(former, 's')).isSocket()).toBe(true);
   await own(data);
   expect(existsSync(former)).toBe(false);
-});
-
-test('a socket at our path that somebody else listens at, and says who he is as our own versions did, is refused', async () => {
-  const data = dataFolder('short');
-  const { version } = await import('../../src/version.ts');
-  const server = createServer(socket => socket.end(`HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${JSON.stringify({ version, pid: 77 })}`));
-  await new Promise<void>(resolve => server.listen(join(data, 'control.sock'), resolve));
-  onTestFinished(() => void server.close());
-  await expect(findDoor(data)).rejects.toThrow(/\(PID 77\) owns another warehouse/);
 });
