@@ -197,7 +197,7 @@ export class Runs {
     if (!silence) return undefined;
     const ms = Math.min(silence.ms, performance.now() - run.beganAt);
     if (patient && (silence.mayEnd || ms < this.#pipeline.unreachedMs)) return undefined;
-    return new RingneckError(silence.why);
+    return new RingneckError(`the service cannot be reached: ${silence.why}`);
   }
 
   /** Leaves a run to the next start, or to the next look at those that nobody works on. */

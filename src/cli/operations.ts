@@ -85,6 +85,8 @@ export interface StatusReport {
   drift: DriftStatus[];
   /** What time it is at the service, and how many seconds that is ahead of our clock. Null: no answer has told. */
   service_clock: { at: string; ahead: number } | null;
+  /** Since when nobody could be reached at the service, and why. Null: somebody answered last, or this process has asked nobody. */
+  service_unreachable: { since: string; reason: string } | null;
 }
 
 const reportOf = ({ userId, serviceUserId, state, reason, since }: ReturnType<typeof shownAccount>): AccountReport => ({
@@ -272,6 +274,7 @@ export function operationsOf(owner: Owner) {
         heart_rate_path: await readHeartRatePath(warehouse, owner.settings.serviceUrl),
         drift: await reportDrift({ warehouse, now }),
         service_clock: tellClock(serviceClock),
+        service_unreachable: await tellSilence(owner),
       };
     },
   };
@@ -289,6 +292,11 @@ async function tellSize(warehouse: Warehouse): Promise<StatusReport['warehouse']
 
 function tellClock({ now, aheadMs }: ServiceClock): StatusReport['service_clock'] {
   return aheadMs === undefined ? null : { at: isoOf(Math.floor(now()) * 1000), ahead: Math.round(aheadMs / 1000) };
+}
+
+async function tellSilence({ openedClient, now }: Owner): Promise<StatusReport['service_unreachable']> {
+  const silence = (await openedClient)?.findSilence();
+  return silence ? { since: isoOf(Math.floor(now() - silence.ms) * 1000), reason: silence.why } : null;
 }
 
 export type OwnerOperations = ReturnType<typeof operationsOf>;

@@ -153,6 +153,11 @@ export class Owner {
     return this.#client;
   }
 
+  /** The client when something has opened it. */
+  get openedClient(): Promise<Client | undefined> | undefined {
+    return this.#client?.catch(() => undefined);
+  }
+
   async #openClient(): Promise<Client> {
     const { settings, warehouse, log, now, serviceClock } = this;
     const { createClient } = await import('../client/client.ts');
@@ -322,7 +327,7 @@ export class Owner {
       await (await this.#keeper?.catch(() => undefined))?.close();
       await pipeline?.queues.close();
       await (await this.#inbox?.catch(() => undefined))?.close();
-      await (await this.#client?.catch(() => undefined))?.close();
+      await (await this.openedClient)?.close();
       await this.onFailure.close();
     } finally {
       await this.serviceClock.save();

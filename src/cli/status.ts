@@ -33,6 +33,7 @@ function printStatus({
   heart_rate_path: path,
   drift,
   service_clock: clock,
+  service_unreachable: silence,
 }: StatusReport): void {
   if (!accounts.length) remark('no account yet: ringneck account add NAME');
   for (const account of accounts) {
@@ -55,6 +56,7 @@ function printStatus({
   if (webhooks) printWebhooks(webhooks);
   else printLine('webhooks: not configured (RINGNECK_CALLBACK_URL)');
   if (path) printLine(`heart rate: ${path}${path.includes('/sandbox/') ? ' (generated data)' : ''}`);
+  if (silence) printLine(`service: cannot be reached since ${silence.since} (${silence.reason})`);
   if (clock && Math.abs(clock.ahead) > TOLD_SKEW_S) printLine(`service: ${tellSkew(clock)}; ${tellDays(clock)}`);
   if (drift.length) printLine(`drift: ${countDrift(drift)}: ringneck sql 'FROM sync.drift'`);
 }

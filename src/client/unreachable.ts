@@ -18,13 +18,13 @@ export function codeOfRedirect(headers: Headers): string {
 }
 
 /**
- * Why the service cannot be reached, and what may mend it, in one sentence.
+ * Why the service cannot be reached, and what may mend it: the end of a sentence that says that it cannot be.
  * @param code what the last attempt came to: a code of the system, of TLS or of undici, a redirect, `TLS` alone
  */
 export function explainUnreachable({ origin }: ServiceAddress, code: string): string {
   const { protocol, hostname } = new URL(origin);
   const isPlain = protocol === 'http:';
-  const because = (what: string, cure: string) => `the service cannot be reached: ${what} (${code}): ${cure}`;
+  const because = (what: string, cure: string) => `${what} (${code}): ${cure}`;
   if (NAME.has(code)) return because(`nobody knows the name ${hostname}`, 'is RINGNECK_SERVICE_URL spelt right, and does DNS work?');
   if (code === 'ECONNREFUSED')
     return because(`nobody listens at ${origin}`, 'is it running, and is the port of RINGNECK_SERVICE_URL right?');

@@ -37,6 +37,7 @@ test('from a token to SQL: the shapes of every report', async () => {
     state: 'active',
     reason: null,
     since: expect.stringMatching(MOMENT),
+    same_person: null,
   });
   expect(readFileSync(join(data, 'accounts.secret'), 'utf8')).not.toContain(ada!.token);
 
@@ -124,6 +125,7 @@ test('from a token to SQL: the shapes of every report', async () => {
     'heart_rate_path',
     'drift',
     'service_clock',
+    'service_unreachable',
   ]);
   expect(status).toMatchObject({
     queue: { waiting: 0, active: 0, delayed: 0, failed: 0, problem: null },

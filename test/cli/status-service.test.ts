@@ -1,0 +1,32 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { openDoor } from '../../src/control/open-door.ts';
+import { silentLog } from '../../src/log.ts';
+import { freePort } from '../queue/redis-server.ts';
+import { startFaultService } from '../support/fault-service.ts';
+import { openHouse } from '../support/house.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { runHere } from './run-here.ts';
+
+const folder = tempFolder();
+
+test('status says since when the service cannot be reached and why, until somebody answers', async () => {
+  const port = await freePort();
+  const data = join(folder, 'data');
+  const house = await openHouse(data, `http://127.0.0.1:${port}`, { now: () => Date.parse('2025-06-01T12:00:30Z') });
+  const door = await openDoor({ folder: data, operations: house.operations, log: silentLog });
+  onTestFinished(() => door.close());
+  const status = (...args: string[]) => runHere(['status', ...args], { env: { RINGNECK_DATA: data } });
+  expect(JSON.parse((await status('--json')).stdout)).toMatchObject({ service_unreachable: null });
+  await house.add([{ name: 'ada', token: 'token-of-ada' }]);
+  const reason = `nobody listens at http://127.0.0.1:${port} (ECONNREFUSED): is it running, and is the port of RINGNECK_SERVICE_URL right?`;
+  const since = expect.stringMatching(/^2025-06-01T12:00:[0-3]\d/);
+  expect(JSON.parse((await status('--json')).stdout)).toMatchObject({ service_unreachable: { since, reason } });
+  const line = (await status()).stdout.split('\n').find(said => said.startsWith('service: '));
+  expect(line?.replace(/2025-06-01T12:00:\S+/, 'NOON')).toBe(`service: cannot be reached since NOON (${reason})`);
+
+  const service = await startFaultService({}, { port });
+  onTestFinished(() => service.close());
+  await house.add([{ name: 'ada', token: 'token-of-ada' }]);
+  expect(JSON.parse((await status('--json')).stdout)).toMatchObject({ service_unreachable: null });
+});
