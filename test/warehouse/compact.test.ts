@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { existsSync, lstatSync, mkdirSync, statSync, symlinkSync } from 'node:fs';
+import fs, { existsSync, lstatSync, mkdirSync, statSync, symlinkSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -335,4 +336,56 @@ test('a compaction that is under way when the warehouse is closed leaves the fil
   expect(await compacting).toBe('the warehouse is closed');
   const again = await opened(path);
   expect(await contentsOf(again)).toEqual(before);
+});
+
+test('where the disk does not confirm that the files have changed places, nothing more is stored into the one that was replaced', async () => {
+  const path = newPath(folder);
+  const fatal: string[] = [];
+  const warehouse = await openWarehouse(path, { onFatal: error => void fatal.push(error.message) });
+  await syncDays(warehouse, 0, 2);
+  const { fsyncSync } = fs;
+  fs.fsyncSync = () => {
+    throw Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' });
+  };
+  syncBuiltinESMExports();
+  try {
+    await expect(warehouse.compact()).rejects.toThrow('the disk did not confirm it: EIO');
+  } finally {
+    fs.fsyncSync = fsyncSync;
+    syncBuiltinESMExports();
+  }
+  expect(fatal).toHaveLength(1);
+  await expect(send(warehouse, 'ann', 'daily_activity', [activity(2, 10)])).rejects.toThrow('start again');
+  await warehouse.close();
+  const again = await openWarehouse(path);
+  open.add(again);
+  expect(await again.read('SELECT count(*), sum(steps)::BIGINT FROM daily_activity')).toEqual([[8, 160]]);
+});
+
+test('a compaction that finds no room just before the files change places leaves all as it is', async () => {
+  const path = newPath(folder);
+  let calls = 0;
+  let fullAt = Number.POSITIVE_INFINITY;
+  const warehouse = await openWarehouse(path, {
+    beforeGroup: () => {
+      if (++calls >= fullAt) throw new RingneckError('the disk is full');
+    },
+  });
+  open.add(warehouse);
+  await syncDays(warehouse, 0, 2);
+  calls = 0;
+  await warehouse.compact();
+  // Once for each table, before each of the two waits, and for what is noted at the end.
+  const tables = calls - 3;
+  const { ino } = statSync(path);
+  for (const n of [1, 2]) {
+    calls = 0;
+    fullAt = tables + n;
+    await expect(warehouse.compact()).rejects.toThrow('the disk is full');
+    fullAt = Number.POSITIVE_INFINITY;
+    expect(statSync(path).ino).toBe(ino);
+    expect(existsSync(`${path}.new`)).toBe(false);
+  }
+  await syncDays(warehouse, 2, 3);
+  expect(await warehouse.read('SELECT count(*) FROM daily_activity')).toEqual([[12]]);
 });

@@ -6,7 +6,7 @@ import { copySorted, listPresent, namesOf, type Present } from '../copy-tables.t
 import { readRows, waitForHolder, withTransaction } from '../database.ts';
 import { literal, matchKeys } from '../literals.ts';
 import type { Column, Mapping } from '../mapping.ts';
-import { putInPlace } from '../put-in-place.ts';
+import { NotDurable, putInPlace } from '../put-in-place.ts';
 import { run } from '../snapshot/publish.ts';
 import { compareCounts, dropLists, refreshDocuments, refreshHeartRate } from '../snapshot/refresh.ts';
 import { qualified, quoteName, quoteText } from '../tables.ts';
@@ -41,6 +41,9 @@ const ATTEMPTS_APART_MS = 1_000;
 /** DuckDB plans a longer list of values ever more slowly. */
 const KEYS_AT_ONCE = 500;
 
+/** A reader may find the file free while it changes places, and is waited for: to give up is to end the process. */
+const HOLDER_PATIENCE_MS = 60_000;
+
 /** The new file is in its place, but this process cannot go on with it. */
 export class NotOpenedAgain extends Error {}
 
@@ -51,7 +54,7 @@ export class NotOpenedAgain extends Error {}
  * @throws NotOpenedAgain where only a new process can go on
  */
 export async function compact(parts: CompactParts): Promise<void> {
-  const { connection, path, signal, takeCommitted, alone } = parts;
+  const { connection, path, signal, beforeTable, takeCommitted, alone } = parts;
   const temporary = temporaryOf(path);
   const [[name] = []] = await readRows(connection, 'SELECT current_database()');
   const source = String(name);
@@ -74,16 +77,23 @@ export async function compact(parts: CompactParts): Promise<void> {
       await ensureWhole(connection, source, tables);
       await checkpoint();
       signal.throwIfAborted();
-      putInPlace(temporary, path);
+      try {
+        putInPlace(temporary, path);
+      } catch (error) {
+        // What is stored from here on would be in the file that was replaced.
+        throw error instanceof NotDurable ? new NotOpenedAgain(error.message, { cause: error }) : error;
+      }
       signal.removeEventListener('abort', interrupt);
       await openAgain(connection, source, path);
     };
     for (let attempt = 1; ; attempt++) {
       try {
         await approach();
-        // Two waits for those who write, each shorter than one would be.
+        // Two waits for those who write, each shorter than one would be. A checkpoint that finds the disk full ends the process.
+        beforeTable();
         await alone(checkpoint);
         await approach();
+        beforeTable();
         await alone(changePlaces);
         return;
       } catch (error) {
@@ -190,7 +200,7 @@ async function openAgain(connection: DuckDBConnection, source: string, path: str
     // The old one first: what it does with a log of its name is done while nobody can have one for the new file.
     await connection.run(`DETACH ${quoteName(source)}`);
     await connection.run(`DETACH ${COPY}`);
-    await waitForHolder(path, () => connection.run(`ATTACH ${quoteText(path)} AS ${quoteName(source)}`));
+    await waitForHolder(path, () => connection.run(`ATTACH ${quoteText(path)} AS ${quoteName(source)}`), HOLDER_PATIENCE_MS);
     await connection.run(`USE ${quoteName(source)}; DETACH aside`);
   } catch (error) {
     throw new NotOpenedAgain('the compacted file could not be opened', { cause: error });
