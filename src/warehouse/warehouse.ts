@@ -353,8 +353,8 @@ export class Warehouse {
   }
 
   /**
-   * Replaces the file by a sorted one of all that it holds, beside whoever reads and writes. It takes the time of a snapshot, and as much
-   * room on the disk; killed at any moment it leaves a whole file.
+   * Replaces the file by a sorted one of all that it holds, beside whoever reads and writes. It takes the time of a snapshot, and, with
+   * what sorting spills, several times its room on the disk; killed at any moment it leaves a whole file.
    * @throws TryLaterError where somebody reads for long just when the files change places
    */
   async compact(signal = NEVER): Promise<Compacted> {

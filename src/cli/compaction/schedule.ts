@@ -22,6 +22,8 @@ interface ScheduleParts {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
+/** What sorting may write to the disk for a row beside the new file, at the most: of a table larger than memory nearly all. */
+const SPILLED_BYTES = 30;
 const LOOK_MS = 600_000;
 /** So often it is put off for something that was stored since the last look; then it is done beside that. */
 const LOOKS_PUT_OFF = 144;
@@ -50,7 +52,7 @@ export function keepCompact({ warehouse, isReading, log, sleep, ensureRoom = ens
         if (!size.isDue) putOff = 0;
         if (!size.isDue || (seen !== warehouse.commits && putOff++ < LOOKS_PUT_OFF)) continue;
         putOff = 0;
-        ensureRoom(warehouse.path, size.bytes);
+        ensureRoom(warehouse.path, size.bytes + size.rows * SPILLED_BYTES);
         const start = performance.now();
         resting = LOOKS_AFTER_FAILURE;
         const { bytes } = await warehouse.compact(signal);
