@@ -79,7 +79,7 @@ test('while the disk is short it is not begun: that is said once, and it is done
   world.each = look => {
     if (look === 5) world.isShort = false;
   };
-  expect(await keepFor(10, world)).toEqual({ said: ['no room for 100 bytes', 'the warehouse was compacted'], done: [5] });
+  expect(await keepFor(10, world)).toEqual({ said: ['no room for 130 bytes', 'the warehouse was compacted'], done: [5] });
 });
 
 test('what fails is said once and tried again six hours later', async () => {
