@@ -13,7 +13,7 @@ export const STATES = ['stored', 'empty', 'not_offered', 'not_authorised', 'fail
 
 export type CoverageState = (typeof STATES)[number];
 
-/** States that another reading may change. */
+/** States that another reading may change; of what is stored see findMissing. */
 export const MISSING: readonly CoverageState[] = ['failed', 'suspicious', 'pending', 'not_asked'];
 
 /** Days in a row of which the same is known; both null where a collection has no dates. */
@@ -29,7 +29,28 @@ export interface CoverageRun {
 export interface CoverageReport {
   from: string;
   to: string;
+  /** The last day that is over. */
+  over: string;
   runs: CoverageRun[];
+}
+
+/** As the reason of what is stored begins in sync.coverage where more may have come since. */
+const READ_EARLY = 'last read before the day was over';
+
+/** What another reading may change. */
+export function findMissing({ runs, over }: CoverageReport): CoverageRun[] {
+  return runs.flatMap(run => (MISSING.includes(run.state) ? run : readEarly(run, over)));
+}
+
+/** What is stored of days that were last read before they were over, and are so now. */
+export function findReadEarly({ runs, over }: CoverageReport): CoverageRun[] {
+  return runs.flatMap(run => readEarly(run, over));
+}
+
+function readEarly(run: CoverageRun, over: string): CoverageRun[] {
+  const { state, reason, from, to } = run;
+  if (state !== 'stored' || !reason?.startsWith(READ_EARLY) || from! > over) return [];
+  return [to! > over ? { ...run, to: over } : run];
 }
 
 /** Without names everything; without days those from the first planned one to yesterday (UTC), which is over by the service's clock and by ours. */
@@ -78,7 +99,7 @@ export async function readCoverage(
     part.sort((a, b) => compare(a.user_id, b.user_id) || place.get(a.collection)! - place.get(b.collection)!);
     for (const run of joinRuns(part)) runs.push(run);
   }
-  return { from, to, runs };
+  return { from, to, over: addDays(dayOfMicros(bothNows(parts.serviceClock)[0] * 1000), -1), runs };
 }
 
 async function readRuns(
@@ -201,8 +222,9 @@ export async function planRepair(
   // Of what is to come nobody can ask; what one of the clocks only calls so may be there.
   const selection = given.to !== undefined && given.to > today ? { ...given, to: today } : given;
   if (given.to !== selection.to && given.from !== undefined && given.from > today) return { skipped: [] };
-  const { from, to, runs } = await readCoverage(pipeline, selection, laterMs);
-  const missing = runs.filter(({ state }) => MISSING.includes(state));
+  const report = await readCoverage(pipeline, selection, laterMs);
+  const { from, to } = report;
+  const missing = findMissing(report);
   if (!missing.length) return { skipped: [] };
   const rest = { kind: 'backfill' as const, from, to, refresh: true };
   const { request, skipped } = await prepareRequest(pipeline, await withoutRemoved(pipeline, selection), rest);

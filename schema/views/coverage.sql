@@ -130,9 +130,10 @@ WITH
     FROM facts
   )
 SELECT user_id, collection, CASE WHEN n IS NOT NULL THEN DATE '1970-01-01' + n::INTEGER END AS day, state,
-       CASE WHEN state = 'stored' AND rejected > 0 THEN 'not all that came could be stored (sync.rejected)'
+       CASE WHEN state = 'stored' AND outcome = 'complete' AND NOT is_read
+            THEN 'last read before the day was over' || if(rejected > 0, '; not all that came could be stored (sync.rejected)', '')
+            WHEN state = 'stored' AND rejected > 0 THEN 'not all that came could be stored (sync.rejected)'
             WHEN state = 'stored' AND outcome <> 'complete' THEN outcome || ' when last read' || coalesce(': ' || reason, '')
-            WHEN state = 'stored' AND read_at IS NOT NULL AND NOT is_read THEN 'last read before the day was over'
             WHEN state = 'failed' AND rejected > 0 AND outcome IS DISTINCT FROM 'failed' THEN 'what came could not be stored (sync.rejected)'
             WHEN state = 'failed' AND is_unclear AND outcome = 'complete'
             THEN 'what came could not be stored' || if(n IS NULL, '', ', and its day is unknown') || ' (sync.rejected)'

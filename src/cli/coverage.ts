@@ -41,8 +41,8 @@ export function addCoverage(program: Command): void {
     };
     if (options.repair && !(await repair(session, selection, options.detach ?? false))) return;
     const report = await perform(session, 'coverage', selection);
-    const { coverageLines, isTrouble } = await import('./coverage/calendar.ts');
-    if (report.runs.some(({ state }) => isTrouble(state))) process.exitCode = 1;
+    const { coverageLines, hasTrouble } = await import('./coverage/calendar.ts');
+    if (hasTrouble(report)) process.exitCode = 1;
     if (options.json) return printJson(report.runs);
     if (!report.runs.length) return remark('no account yet: ringneck account add NAME');
     // Node knows of NO_COLOR and of terminals without colours.

@@ -22,6 +22,7 @@ const LONG = 'GET /v2/usercollection/heartrate: answered 502, for a reason that 
 const REPORT: CoverageReport = {
   from: '2025-01-20',
   to: '2025-04-02',
+  over: '2025-04-01',
   runs: [
     run('ada daily_stress', ['2025-01-20', '2025-02-10'], 'stored'),
     run('ada daily_stress', ['2025-02-11', '2025-02-12'], 'empty'),
@@ -314,6 +315,31 @@ F failed  ? suspicious  ~ pending  _ not asked
   expect(repaired.code).toBe(0);
   const wrong = await runHere(['coverage', '--user', 'adda'], { env });
   expect([wrong.code, wrong.stdout, wrong.stderr]).toEqual([2, '', 'ringneck: no account "adda": there are ada\n']);
+});
+
+test('a day that was last read before it was over ends the command with 1 once it is, and is read by --repair', async () => {
+  const service = await startService(() => undefined);
+  const data = join(folder, 'early');
+  const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: service.url };
+  const house = await openHouse(data, service.url, { now: () => Date.parse('2025-03-08T20:00:00Z') });
+  await house.add([{ name: 'ada', token: 'token' }]);
+  await house.backfill({ from: '2025-03-06', to: '2025-03-08', collections: ['daily_stress'] });
+  await house.close();
+  const only = ['--resource', 'daily_stress', '--from', '2025-03-06', '--to', '2025-03-08'];
+  const early = await runHere(['coverage', ...only], { env });
+  expect(early.stdout).toContain(
+    `
+2025-03-06 to 2025-03-08: 3 stored (1 last read before the day was over)
+
+stored: last read before the day was over
+  ada 2025-03-08: daily_stress
+`,
+  );
+  expect(early.code).toBe(1);
+  const before = service.asked.length;
+  const repaired = await runHere(['coverage', ...only, '--repair'], { env });
+  expect(rangesAsked(service, before, COLLECTIONS.daily_stress!)).toEqual([['2025-03-06', '2025-03-10']]);
+  expect([repaired.code, repaired.stdout.endsWith('2025-03-06 to 2025-03-08: 3 stored\n')]).toEqual([0, true]);
 });
 
 // `script` of util-linux gives a command a terminal; other systems have another one, or none.

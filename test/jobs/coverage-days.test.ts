@@ -19,6 +19,7 @@ test('without days those from the first planned one to yesterday (UTC), the same
   expect(await read({})).toEqual({
     from: '2025-03-02',
     to: '2025-03-09',
+    over: '2025-03-09',
     runs: [
       { user_id: 'ada', collection: 'daily_stress', from: '2025-03-02', to: '2025-03-02', state: 'not_asked', reason: null },
       { user_id: 'ada', collection: 'daily_stress', from: '2025-03-03', to: '2025-03-08', state: 'empty', reason: null },

@@ -5,6 +5,7 @@ import { planWindows } from '../../jobs/runs.ts';
 import { formatDay } from '../../schema/instant.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { account, collections, pipelineOf, warehouseWith } from './literal-pipeline.ts';
+import { note, store, stress, told } from './literal-readings.ts';
 
 const folder = tempFolder();
 const NOON = Date.parse('2025-03-10T12:00:00Z');
@@ -73,4 +74,34 @@ test('of days that are still to come nothing is missing', async () => {
   const repair = await planRepair(pipeline, { ...only, from: '2025-03-08', to: '2031-01-01' });
   expect(repair.request?.spans).toEqual([{ userId: 'ada', collection: 'sleep', from: '2025-03-08', to: '2025-03-10' }]);
   expect(await planRepair(pipeline, { ...only, from: '2025-03-11', to: '2031-01-01' })).toEqual({ skipped: [] });
+});
+
+test('a past day that was last read before it was over is read again whatever is stored of it; one that goes on is not', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  const pipeline = await pipelineOf(warehouse, NOON, ['daily_stress']);
+  await store(warehouse, 'daily_stress', ['2025-03-06', '2025-03-08', '2025-03-09', '2025-03-10', '2025-03-11'].map(stress));
+  await store(warehouse, 'daily_stress', [{ ...stress('2025-03-08'), day_summary: 7, id: 9 }]);
+  // What came with events was not read at all.
+  await note(warehouse, { days: ['2025-03-08', '2025-03-08'], outcome: 'complete', when: '2025-03-08T20:00:00Z' });
+  await note(warehouse, { days: ['2025-03-09', '2025-03-11'], outcome: 'complete', when: '2025-03-09T20:00:00Z' });
+  await note(warehouse, { days: ['2025-03-07', '2025-03-07'], outcome: 'complete', when: '2025-03-09T00:00:00Z' });
+  const early = 'last read before the day was over';
+  const all = { from: '2025-03-06', to: '2025-03-11' };
+  expect(await told(warehouse, all)).toEqual([
+    '03-06 stored',
+    '03-07 empty',
+    `03-08 stored: ${early}; not all that came could be stored (sync.rejected)`,
+    `03-09 to 03-11 stored: ${early}`,
+  ]);
+  const asked = { userId: 'ada', collection: 'daily_stress', from: '2025-03-08', to: '2025-03-09' };
+  expect((await planRepair(pipeline, { collections: ['daily_stress'], ...all })).request?.spans).toEqual([asked]);
+  await note(warehouse, { days: ['2025-03-08', '2025-03-09'], outcome: 'complete', when: '2025-03-10T12:00:00Z' });
+  expect(await told(warehouse, all)).toEqual([
+    '03-06 stored',
+    '03-07 empty',
+    '03-08 stored: not all that came could be stored (sync.rejected)',
+    '03-09 stored',
+    `03-10 to 03-11 stored: ${early}`,
+  ]);
+  expect(await planRepair(pipeline, { collections: ['daily_stress'], ...all })).toEqual({ skipped: [] });
 });

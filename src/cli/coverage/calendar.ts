@@ -1,5 +1,13 @@
 import { styleText } from 'node:util';
-import { type CoverageReport, type CoverageRun, type CoverageState, MISSING, STATES } from '../../../jobs/coverage.ts';
+import {
+  type CoverageReport,
+  type CoverageRun,
+  type CoverageState,
+  findMissing,
+  findReadEarly,
+  MISSING,
+  STATES,
+} from '../../../jobs/coverage.ts';
 import { findDayNumber, formatDay } from '../../../schema/instant.ts';
 import { printable } from '../../printable.ts';
 import { formatCount } from '../print.ts';
@@ -93,9 +101,13 @@ function legend(paint: Paint): string[] {
   );
 }
 
-function summary({ runs, from, to }: CoverageReport): string {
+function summary(report: CoverageReport): string {
+  const { runs, from, to } = report;
   const counts = STATES.map(state => ({ state, count: sum(runs.filter(run => run.state === state)) })).filter(({ count }) => count > 0);
-  const told = counts.map(({ state, count }) => `${formatCount(count)} ${SHOWN[state].name}`).join(', ');
+  const early = sum(findReadEarly(report));
+  const beside = (state: CoverageState) =>
+    state === 'stored' && early ? ` (${formatCount(early)} last read before the day was over)` : '';
+  const told = counts.map(({ state, count }) => `${formatCount(count)} ${SHOWN[state].name}${beside(state)}`).join(', ');
   return `${from} to ${to}: ${told || 'no account'}`;
 }
 
@@ -128,7 +140,10 @@ function reasonLines(runs: readonly CoverageRun[]): string[] {
 const daysText = (from: string | null, to: string | null) => (from === null ? '' : from === to ? from : `${from} to ${to}`);
 
 /** Whether somebody has to do something. */
-export const isTrouble = (state: CoverageState): boolean => MISSING.includes(state) || state === 'not_authorised';
+export const hasTrouble = (report: CoverageReport): boolean =>
+  findMissing(report).length > 0 || report.runs.some(({ state }) => isTrouble(state));
+
+const isTrouble = (state: CoverageState): boolean => MISSING.includes(state) || state === 'not_authorised';
 
 /** In lines that fit; a word that does not is cut. */
 function wrap(text: string, indent: string): string[] {
