@@ -63,8 +63,9 @@ const FAILED_KEPT_DAYS = 30;
 /**
  * Takes sweeps out of the ledger, complete ones after a week, failed ones after a month: heart rate alone makes a hundred a day. One that
  * settled a day, because it read far back, stays: a backfill would read that day again. So does the last that read a day to its end which
- * another reading did not: without it the day would be called what that one came to. Of those that read heart rate from the sandbox path
- * the last of each range stays: by it the rows are found, should they turn out to be nobody's.
+ * another reading did not: without it the day would be called what that one came to. And the last that failed over a day, or beside it,
+ * which nobody has read to its end since it was over: without it the part that it may have brought would be called stored. Of those that
+ * read heart rate from the sandbox path the last of each range stays: by it the rows are found, should they turn out to be nobody's.
  */
 export async function forgetSweeps({ warehouse, now, settledDays }: Pick<Pipeline, 'warehouse' | 'now' | 'settledDays'>): Promise<void> {
   const before = (days: number) => `make_timestamp(${now() * 1000 - days * MICROS_PER_DAY}::BIGINT)`;
@@ -74,18 +75,25 @@ export async function forgetSweeps({ warehouse, now, settledDays }: Pick<Pipelin
     `unnest(CASE WHEN start_at IS NULL THEN [NULL] ELSE range(${number('start_at')} - ${wider}, ${number('end_at')} + ${wider}) END)`;
   const rows = await warehouse.read(
     `WITH
-       unread AS (SELECT DISTINCT user_id, collection, ${days(WIDENED_DAYS)} AS n FROM sync.windows WHERE outcome IS DISTINCT FROM 'complete'),
-       readings AS (SELECT run_id, user_id, collection, ${days(0)} AS n, requested_at, committed_at
+       unread AS (SELECT run_id, user_id, collection, start_at, end_at, outcome, committed_at, ${days(WIDENED_DAYS)} AS n
+                  FROM sync.windows WHERE outcome IS DISTINCT FROM 'complete'),
+       readings AS (SELECT run_id, user_id, collection, ${days(0)} AS n, requested_at, committed_at, sync.over_at(service_at, read_at) AS over_at
                     FROM sync.windows WHERE outcome = 'complete' AND requested_at IS NOT NULL),
        deciding AS (SELECT unnest([arg_max(run_id, requested_at), arg_max(run_id, committed_at)]) AS run_id
                     FROM readings r SEMI JOIN unread u
                       ON u.user_id = r.user_id AND u.collection = r.collection AND u.n IS NOT DISTINCT FROM r.n
-                    GROUP BY user_id, collection, n)
+                    GROUP BY user_id, collection, n),
+       answered AS (SELECT user_id, collection, n FROM readings WHERE n IS NULL OR ${number('over_at')} > n),
+       begun AS (SELECT unnest([arg_max(run_id, committed_at),
+                                arg_max(run_id, committed_at) FILTER (n BETWEEN ${number('start_at')} AND ${number('end_at')} - 1)]) AS run_id
+                 FROM unread u ANTI JOIN answered a
+                   ON a.user_id = u.user_id AND a.collection = u.collection AND a.n IS NOT DISTINCT FROM u.n
+                 WHERE outcome <> 'not_offered' GROUP BY user_id, collection, n)
      SELECT run_id FROM sync.runs r WHERE kind = 'sweep'
      AND (state = 'complete' AND ended_at < ${before(KEPT_DAYS)} OR state = 'failed' AND ended_at < ${before(FAILED_KEPT_DAYS)})
      AND NOT EXISTS (SELECT 1 FROM sync.windows w WHERE w.run_id = r.run_id AND w.outcome = 'complete'
                      AND sync.over_at(w.service_at, w.read_at) >= w.start_at + INTERVAL ${settledDays + 1} DAY)
-     AND run_id NOT IN (SELECT run_id FROM deciding WHERE run_id IS NOT NULL)
+     AND run_id NOT IN (SELECT run_id FROM (FROM deciding UNION ALL FROM begun) WHERE run_id IS NOT NULL)
      AND run_id NOT IN (SELECT arg_max(run_id, committed_at) FROM sync.windows
                         WHERE route = '${heartRate.sandboxPath}' AND outcome = 'complete' GROUP BY user_id, start_at, end_at)`,
   );

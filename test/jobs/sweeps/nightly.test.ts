@@ -136,11 +136,12 @@ test('a week after its end a complete sweep leaves the ledger, a failed one afte
   // Read 14 days after the end of its first day: that day is settled. And a day later: it is not.
   await run('settled', 'sweep', '2025-03-13T11:59:59Z', 'complete', '2025-02-26');
   await run('nearly', 'sweep', '2025-03-13T11:59:59Z', 'complete', '2025-02-27');
+  await noted(warehouse, 'answer', 'nightly', 'complete', '2025-03-19T03:30:00Z', ['2025-01-08', '2025-03-15']);
   await forgetSweeps({ warehouse, now, settledDays: 14 });
-  const kept = ['backfill', 'failed', 'night', 'settled', 'young'];
+  const kept = ['answer', 'backfill', 'failed', 'night', 'settled', 'young'];
   expect((await warehouse.read('SELECT run_id FROM sync.runs ORDER BY 1')).flat()).toEqual(kept);
   expect((await warehouse.read('SELECT DISTINCT run_id FROM sync.windows ORDER BY 1')).flat()).toEqual(kept);
-  expect(await warehouse.read('SELECT count(*) FROM sync.windows')).toEqual([[10]]);
+  expect(await warehouse.read('SELECT count(*) FROM sync.windows')).toEqual([[11]]);
 });
 
 /** Notes a run with one window of nights or of another collection, both days included. */
@@ -207,4 +208,45 @@ test('a sweep stays that read a collection without dates which a night did not; 
   await noted(warehouse, 'nights', 'sweep', 'complete', '2025-03-08T09:00:01Z', ['2025-03-06', '2025-03-08'], 'sleep');
   await forgetSweeps({ warehouse, now: () => Date.parse('2025-03-16T00:00:00Z'), settledDays: 14 });
   expect(await kept(warehouse)).toEqual(['rings']);
+});
+
+test('a failed sweep stays while nobody has read a day to its end of which it may have brought a part', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  const now = () => Date.parse('2025-03-10T12:00:00Z');
+  await store(warehouse, 'daily_stress', ['2025-02-05', '2025-02-08'].map(stress));
+  await noted(warehouse, 'backfill', 'backfill', 'complete', '2025-02-04T12:00:00Z', ['2025-02-01', '2025-02-03']);
+  await noted(warehouse, 'failed', 'sweep', 'failed', '2025-02-06T12:00:00Z', ['2025-02-04', '2025-02-06']);
+  const days = { from: '2025-02-01', to: '2025-02-08' };
+  const before = [
+    '02-01 to 02-03 empty',
+    '02-04 to 02-06 failed',
+    '02-07 not_asked',
+    '02-08 not_asked: read beside other days only, and not to the end',
+  ];
+  expect(await told(warehouse, days)).toEqual(before);
+  await forgetSweeps({ warehouse, now, settledDays: 14 });
+  expect(await told(warehouse, days)).toEqual(before);
+  // Half of the last day beside it is no answer.
+  await noted(warehouse, 'early', 'nightly', 'complete', '2025-02-08T23:59:59Z', ['2025-02-02', '2025-02-08']);
+  await forgetSweeps({ warehouse, now, settledDays: 14 });
+  expect(await kept(warehouse)).toEqual(['failed']);
+  await noted(warehouse, 'night', 'nightly', 'complete', '2025-02-09T03:30:00Z', ['2025-02-02', '2025-02-08']);
+  await forgetSweeps({ warehouse, now, settledDays: 14 });
+  expect(await kept(warehouse)).toEqual([]);
+  expect(await told(warehouse, days)).toEqual(['02-01 to 02-04 empty', '02-05 stored', '02-06 to 02-07 empty', '02-08 stored']);
+});
+
+test('of sweeps that failed again and again the last of each day stays', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  for (const day of ['02-05', '02-06', '02-07']) {
+    for (const hour of ['01', '12', '23']) {
+      await noted(warehouse, `${day} at ${hour}`, 'sweep', 'failed', `2025-${day}T${hour}:00:00Z`, [`2025-${day}`, `2025-${day}`]);
+    }
+  }
+  await noted(warehouse, 'elsewhere', 'sweep', 'failed', '2025-02-08T01:00:00Z', ['2025-02-05', '2025-02-05'], 'sleep');
+  const days = { from: '2025-02-01', to: '2025-02-10' };
+  const before = await told(warehouse, days);
+  await forgetSweeps({ warehouse, now: () => Date.parse('2025-03-12T12:00:00Z'), settledDays: 14 });
+  expect(await kept(warehouse)).toEqual(['02-05 at 23', '02-06 at 23', '02-07 at 23', 'elsewhere']);
+  expect(await told(warehouse, days)).toEqual(before);
 });
