@@ -124,7 +124,9 @@ export class Runs {
   readonly #active = new Map<string, Run>();
   readonly #waits: Waits;
   readonly #times: { lookMs: number; takeUpMs: number };
-  readonly #timers: NodeJS.Timeout[] = [];
+  /** What looks for runs that nobody works on, and what looks after those under way, while there are any. */
+  #takingUp: NodeJS.Timeout | undefined;
+  #lookingAfter: NodeJS.Timeout[] = [];
   #pipeline!: Pipeline;
   #queue!: string;
   #starting: Promise<unknown> = Promise.resolve();
@@ -145,13 +147,20 @@ export class Runs {
     await pipeline.queues.queue(this.#queue).obliterate({ force: true });
     await this.#forgetPlans();
     await this.#takeUp();
-    this.#every(this.#times.lookMs, () => this.#look());
-    this.#every(ANSWER_MS, () => this.#lookForAnswers());
-    this.#every(this.#times.takeUpMs, () => this.takeUp());
+    this.#takingUp = this.#every(this.#times.takeUpMs, () => this.takeUp());
+  }
+
+  #lookAfter(): void {
+    if (this.#lookingAfter.length) return;
+    this.#lookingAfter = [this.#every(this.#times.lookMs, () => this.#look()), this.#every(ANSWER_MS, () => this.#lookForAnswers())];
+  }
+
+  #lookAway(): void {
+    for (const timer of this.#lookingAfter.splice(0)) clearInterval(timer);
   }
 
   /** One at a time, and never what keeps the process. */
-  #every(ms: number, work: () => Promise<void>): void {
+  #every(ms: number, work: () => Promise<void>): NodeJS.Timeout {
     let working = false;
     const timer = setInterval(() => {
       if (working || this.#closed) return;
@@ -165,7 +174,7 @@ export class Runs {
         });
     }, ms);
     timer.unref();
-    this.#timers.push(timer);
+    return timer;
   }
 
   /** Takes up every run that the ledger calls running and nobody works on. */
@@ -302,7 +311,8 @@ export class Runs {
   /** Leaves every run to the next start. */
   close(): void {
     this.#closed = new TryLaterError('the process ends before the run does: it goes on at the next start');
-    for (const timer of this.#timers) clearInterval(timer);
+    clearInterval(this.#takingUp);
+    this.#lookAway();
     for (const run of this.#active.values()) run.suspend(this.#closed);
     this.#active.clear();
   }
@@ -422,9 +432,11 @@ export class Runs {
       end: ended => this.store(ended, () => this.#finish(ended)),
       leave: ended => {
         if (this.#active.get(ended.id) === ended) this.#active.delete(ended.id);
+        if (!this.#active.size) this.#lookAway();
       },
     });
     this.#active.set(id, run);
+    this.#lookAfter();
     run.tellWait(this.#waits.reason);
     try {
       await run.begin();

@@ -59,8 +59,9 @@ export async function openRedis(url: string, log: Log): Promise<Backend> {
     kind: 'redis',
     factory: (name, options, use) =>
       createRedisBackend(name, { ...options, connection: redis } as QueueBaseOptions<ConnectionOptions>, use),
-    // The jobs of a worker that was killed run again after 20 to 40 seconds.
-    worker: { drainDelay: 5, lockDuration: 20_000, stalledInterval: 10_000 },
+    // The jobs of a worker that was killed run again after 20 to 40 seconds. New jobs announce themselves: the first is for a Redis that has
+    // lost what announced them, in seconds.
+    worker: { drainDelay: 10, lockDuration: 20_000, stalledInterval: 10_000 },
     togetherFrom: 2,
     // A command given now would wait in memory, and come true long after we said that it failed.
     ready: async signal => redis.status === 'ready' || once(back, 'ready', { signal }),

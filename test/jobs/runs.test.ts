@@ -296,6 +296,34 @@ test('a queue that lost its jobs gets those again of accounts that something is 
   expect(pipeline.jobs).toEqual([]);
 });
 
+test('runs are looked after only while there are any: a process without work does nothing', async () => {
+  const running = new Set<unknown>();
+  const [set, clear] = [globalThis.setInterval, globalThis.clearInterval];
+  vi.spyOn(globalThis, 'setInterval').mockImplementation(((...given: Parameters<typeof set>) => {
+    const timer = set(...given);
+    running.add(timer);
+    return timer;
+  }) as typeof set);
+  vi.spyOn(globalThis, 'clearInterval').mockImplementation(timer => {
+    running.delete(timer);
+    clear(timer);
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  const { pipeline } = await setUp();
+  // It looks once a minute for runs that nobody works on.
+  expect(running.size).toBe(1);
+  const run = await pipeline.runs.start(request());
+  expect(running.size).toBe(3);
+  for (const window of pipeline.take()) await settle(pipeline, run, window, 'complete');
+  await run.done;
+  expect(running.size).toBe(1);
+  const next = await pipeline.runs.start(request({ refresh: true }));
+  expect(running.size).toBe(3);
+  pipeline.runs.close();
+  await expect(next.done).rejects.toMatchObject({ exitCode: 75 });
+  expect(running.size).toBe(0);
+});
+
 test('a stopped run goes on when the same is asked for within a day, and only what is left is read', async () => {
   const { warehouse, pipeline } = await setUp();
   const run = await pipeline.runs.start(request());
