@@ -497,7 +497,7 @@ export class Runs {
     const [first] = failures;
     if (!first) return;
     const more = failures.length > 1 ? ` (and ${failures.length - 1} more)` : '';
-    const message = `${request.kind} ${request.from} to ${request.to}: ${first.message}${more}`;
+    const message = `${request.kind} ${first.from ?? request.from} to ${first.to ?? request.to}: ${first.message}${more}`;
     this.#pipeline.onFailure({ reason: 'run_failed', user: first.user_id, collection: first.collection, message });
   }
 

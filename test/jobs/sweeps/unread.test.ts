@@ -17,14 +17,16 @@ interface Read {
   outcome: 'complete' | 'failed' | 'suspicious';
   collection?: string;
   user?: string;
+  /** The first of the days that the run was for, where it is another. */
+  from?: string;
 }
 
 /** The windows of a sweep of three days after these readings. */
 async function sweepAfter(...readings: Read[]): Promise<string[]> {
   const warehouse = await warehouseWith(folder, [account('ada'), account('bob')]);
-  for (const [i, { kind = 'nightly', at: when, days, outcome, collection = 'heart_rate', user = 'ada' }] of readings.entries()) {
+  for (const [i, { kind = 'nightly', at: when, days, outcome, collection = 'heart_rate', user = 'ada', from }] of readings.entries()) {
     const runId = `r${i}`;
-    const request = { kind, from: days[0], to: days[1], refresh: true, users: [user], collections: [collection] };
+    const request = { kind, from: from ?? days[0], to: days[1], refresh: true, users: [user], collections: [collection] };
     const window = {
       runId,
 
@@ -81,6 +83,26 @@ test('days of which one was read between are read without it; one that was read 
   expect(await sweepAfter(before, away, all, again)).toEqual(LAST);
 });
 
+test('what failed again is tried again after six hours, each of its days by itself', async () => {
+  const LATE = '2025-03-30T06:00:01Z';
+  expect(await sweepAfter(before, { ...away, at: LATE }, again)).toEqual(LAST);
+  const part: Read = { ...away, kind: 'sweep', at: '2025-03-30T05:59:59Z', days: ['2025-03-24', '2025-03-26'], from: '2025-03-28' };
+  expect(await sweepAfter(before, away, part, again)).toEqual(
+    [
+      'ada heart_rate 03-08 to 03-23',
+      'ada heart_rate 03-24 to 03-24',
+      'ada heart_rate 03-25 to 03-25',
+      'ada heart_rate 03-26 to 03-26',
+      'ada heart_rate 03-27 to 03-28',
+      ...LAST,
+    ].sort(),
+  );
+  // What a run reads of days before its own tells nothing of whether the service answers for the last.
+  expect(await sweepAfter(before, { ...away, at: '2025-03-29T03:30:00Z' }, { ...again, at: '2025-03-30T05:00:00Z' }, part)).toContain(
+    'ada heart_rate 03-08 to 03-23',
+  );
+});
+
 test('what a backfill failed to read is left to who asked for it, and what fails for a month to a repair', async () => {
   expect(await sweepAfter(before, { ...away, kind: 'backfill' }, again)).toEqual(LAST);
   const first: Read = { ...away, at: '2025-02-27T11:00:00Z', days: ['2025-02-10', '2025-02-26'] };
@@ -134,5 +156,24 @@ test.each<[string, number | undefined, { windows: object; state: string }, strin
   expect(await sweep()).toMatchObject({ state: 'complete', windows: { planned: 1 } });
   clock.ms += 3_600_000;
   expect(await sweep()).toMatchObject(expected);
-  expect((await house.read(`SELECT DISTINCT strftime(ts, '%m-%d') FROM heart_rate ORDER BY 1`)).flat()).toEqual(arrived);
+  const findArrived = async () => (await house.read(`SELECT DISTINCT strftime(ts, '%m-%d') FROM heart_rate ORDER BY 1`)).flat();
+  expect(await findArrived()).toEqual(arrived);
+  if (!broken) return;
+  // Not with every second sweep: that would be an alarm every half an hour.
+  for (const minutes of [15, 30]) {
+    clock.ms += minutes * 60_000;
+    expect(await sweep()).toMatchObject({ state: 'complete', windows: { planned: 1 } });
+  }
+  const told: string[] = [];
+  (await house.owner.pipeline()).onFailure = Object.assign(({ message }: { message: string }) => told.push(message), {
+    close: async () => {},
+  });
+  clock.ms += 6 * 3_600_000;
+  expect(await sweep()).toMatchObject({ state: 'failed', windows: { planned: 8, done: 7, failed: 1 } });
+  expect(told).toEqual(['sweep 2025-03-04 to 2025-03-04: GET /v2/usercollection/heartrate: answered 500, after 4 attempts']);
+  expect(await findArrived()).toEqual(['02-28', '03-01', '03-02', '03-03', '03-05', '03-06', '03-07', '03-08', '03-09', '03-10']);
+  clock.ms += 6 * 3_600_000 - 1;
+  expect(await sweep()).toMatchObject({ state: 'complete', windows: { planned: 1 } });
+  clock.ms += 60_000;
+  expect(await sweep()).toMatchObject({ state: 'failed', windows: { planned: 2, failed: 1 } });
 });
