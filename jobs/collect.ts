@@ -21,7 +21,7 @@ import { type AccountJob, TooLarge, windowEntry } from './windows.ts';
 import { createWorkPlaces, type WorkPlaces } from './work-places.ts';
 
 /** Waiting for answers is the cost of a real network: windows run side by side, each token's requests are bounded by its gate. */
-const CONCURRENCY = 24;
+const CONCURRENCY = 40;
 
 /** Windows in the middle of which the service has asked for a wait: each keeps its job and works on nothing. */
 const MOST_ASIDE = 200;

@@ -13,7 +13,7 @@ const folder = tempFolder();
 const NOON = Date.parse('2025-03-10T12:00:00Z');
 const HEART_RATE = '/v2/usercollection/heartrate';
 const PEOPLE = ['ada', 'ben', 'cleo', 'dan', 'eva', 'finn'];
-/** Fifteen windows of 28 days for each of them; 24 of all are worked on at once. */
+/** Fifteen windows of 28 days for each of them; 40 of all are worked on at once. */
 const SPRING = { from: '2023-04-21', to: '2024-06-13', collections: ['heart_rate'] };
 const WINDOWS = 90;
 
