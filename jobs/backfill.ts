@@ -3,7 +3,7 @@ import { isOneTime, type ServiceClock } from '../src/client/service-clock.ts';
 import { UsageError } from '../src/errors.ts';
 import { getAccount, listAccounts, listParkedCollections, shownAccount } from './accounts.ts';
 import type { Pipeline, Tokens } from './pipeline.ts';
-import type { RunRequest } from './run.ts';
+import type { Run, RunRequest, Span } from './run.ts';
 import type { DayRange } from './windows.ts';
 
 /** Something that is not asked, and why: it was parked or paused before, or we have no token for this service (`without_token`). */
@@ -73,4 +73,17 @@ export async function prepareRequest(
   ];
   const request: RunRequest = { kind: rest.kind, from: rest.from, to: rest.to, refresh: rest.refresh, users, collections: chosen };
   return { request: rest.acceptDeletions ? { ...request, acceptDeletions: true } : request, skipped };
+}
+
+/** Reads exactly these days anew, of which there is at least one, in a run of its own. */
+export function startSpans({ runs }: Pick<Pipeline, 'runs'>, spans: readonly Span[]): Promise<Run> {
+  const from = spans.map(span => span.from).sort()[0]!;
+  const to = spans
+    .map(span => span.to)
+    .sort()
+    .at(-1)!;
+  const [users, collections] = [spans.map(({ userId }) => userId), spans.map(({ collection }) => collection)].map(names => [
+    ...new Set(names),
+  ]) as [string[], string[]];
+  return runs.start({ kind: 'backfill', from, to, users, collections, refresh: true, spans });
 }

@@ -287,7 +287,7 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
     if (doubt !== undefined && !context.acceptDeletions) {
       // What is new in it may be all that there is of the last hours. Generated rows can be found again by a complete window only.
       if (answer.route !== heartRate.sandboxPath) {
-        context.onStored(await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows, compared, isSuspicious: true }), 0);
+        context.onStored(await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows, isSuspicious: true }), 0);
       }
       return { ...result, outcome: 'suspicious', reason: doubt };
     }

@@ -98,6 +98,7 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
       const data = { receivedAt: Number(key), event, misses: 0 };
       // One of them may have ended the process: apart, it keeps no other from its outcome.
       if (job.attemptsStarted > 1) return goOn(key, data, 0);
+      // What one throws, the queue would see of a job of its own: it waits as long, and keeps the others from nothing.
       const { next, isSettled } = await advance(data).catch(() => ({
         next: { data, ms: EVENT_JOB_OPTIONS.backoff.delay },
         isSettled: false,

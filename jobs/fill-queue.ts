@@ -38,8 +38,8 @@ const CHECK_MS = 3_000;
 const AGAIN_MS = 1_000;
 
 /**
- * Begins with all that the journal holds and the queue does not. What arrives while an addition is under way goes into the next one together. While the queue
- * takes nothing (away, full, read-only) everything waits in the journal, and that is said once.
+ * Begins with all that the journal holds and the queue does not. What arrives while an addition is under way goes into the next one
+ * together. While the queue takes nothing (away, full, read-only) everything waits in the journal, and that is said once.
  */
 export function fillQueue(options: FillOptions): QueueFilling {
   const { journal, queues, queue, idOf, jobOf, togetherOf, held, log, checkMs = CHECK_MS, againMs = AGAIN_MS } = options;

@@ -2,6 +2,7 @@ import { heartRate } from '../schema/heart-rate.ts';
 import { formatDay, MICROS_PER_DAY } from '../schema/instant.ts';
 import { messageOf } from '../src/errors.ts';
 import { listAccounts } from './accounts.ts';
+import { startSpans } from './backfill.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { Run } from './run.ts';
 
@@ -21,7 +22,7 @@ export const UNCLEAR = `heart rate that an earlier version read may have been ge
 export async function withdrawGenerated(
   pipeline: Pick<Pipeline, 'warehouse' | 'runs' | 'log'>,
 ): Promise<{ removed: number; reading?: Promise<Run> } | undefined> {
-  const { warehouse, runs, log } = pipeline;
+  const { warehouse, log } = pipeline;
   const spans = await warehouse.readHeartRateSpans(sandboxPath);
   if (!spans.length) return undefined;
   const removed = await warehouse.withdrawHeartRate({ route: sandboxPath, reason: REASON, spans });
@@ -36,16 +37,8 @@ export async function withdrawGenerated(
       to: formatDay(Math.ceil(to / MICROS_PER_DAY) - 1),
     }));
   if (!days.length) return { removed };
-  const [from, to] = [
-    days.map(span => span.from).sort()[0]!,
-    days
-      .map(span => span.to)
-      .sort()
-      .at(-1)!,
-  ];
-  const users = [...new Set(days.map(({ userId }) => userId))];
   // Not waited for here: the window that found it out goes on.
-  const reading = runs.start({ kind: 'backfill', from, to, users, collections: [heartRate.name], refresh: true, spans: days });
+  const reading = startSpans(pipeline, days);
   reading.catch(error => log.warn({ reason: messageOf(error) }, UNREAD));
   return { removed, reading };
 }

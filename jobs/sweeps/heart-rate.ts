@@ -3,7 +3,7 @@ import { setTimeout as sleepFor } from 'node:timers/promises';
 import { heartRate } from '../../schema/heart-rate.ts';
 import { addDays } from '../../schema/instant.ts';
 import { messageOf } from '../../src/errors.ts';
-import { lastDays } from '../backfill.ts';
+import { lastDays, startSpans } from '../backfill.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Span } from '../run.ts';
 import { listUsers, sweepOnSchedule } from './sweep.ts';
@@ -62,18 +62,12 @@ export function sweepHeartRates(
 
   /** What a ring brings after days without its phone lies before what is read again and again. It is not waited for. */
   async function readLate(asked: readonly (readonly [user: string, days: ReadonlySet<string>])[]): Promise<void> {
+    const late = asked.filter(([, days]) => days.size > 0);
+    if (!late.length || closing.signal.aborted) return;
     const { from } = lastDays(DAYS, pipeline.serviceClock);
-    const spans = asked.flatMap(([user, days]) => joinLate(user, days, from));
-    if (!spans.length || closing.signal.aborted) return;
-    const [first, last] = [
-      spans.map(span => span.from).sort()[0]!,
-      spans
-        .map(span => span.to)
-        .sort()
-        .at(-1)!,
-    ];
-    const users = [...new Set(spans.map(({ userId }) => userId))];
-    await pipeline.runs.start({ kind: 'backfill', from: first, to: last, users, collections: [heartRate.name], refresh: true, spans });
+    const firstDays = await findFirstDays(pipeline);
+    const spans = late.flatMap(([user, days]) => joinLate(user, days, { first: firstDays.get(user) ?? from, before: from }));
+    if (spans.length) await startSpans(pipeline, spans);
   }
 
   async function readDue(): Promise<void> {
@@ -123,15 +117,27 @@ export function sweepHeartRates(
   };
 }
 
-/** The days about those that lie before the last ones, neighbours together: a night begins on the day before its own, and UTC has other days. */
-function joinLate(userId: string, days: ReadonlySet<string>, lastFrom: string): Span[] {
+/** Since when heart rate was asked for, by account: of a time that nobody asked for, nothing is read because of one document. */
+async function findFirstDays({ warehouse }: Pick<Pipeline, 'warehouse'>): Promise<Map<string, string>> {
+  const rows = await warehouse.read(
+    `SELECT user_id, min(start_at)::DATE::VARCHAR FROM sync.windows
+     WHERE collection = '${heartRate.name}' AND start_at IS NOT NULL GROUP BY user_id`,
+  );
+  return new Map(rows as [string, string][]);
+}
+
+/** The days about those, from the first one and before the last ones, neighbours together: a night begins on the day before its own, and UTC has other days. */
+function joinLate(userId: string, days: ReadonlySet<string>, { first, before }: { first: string; before: string }): Span[] {
   const spans: Span[] = [];
   for (const day of [...days].sort()) {
-    const [from, to] = [addDays(day, -1), addDays(day, 1)];
+    if (day < addDays(first, -1)) continue;
+    const about = { from: maxOf(first, addDays(day, -1)), to: addDays(day, 1) };
     const last = spans.at(-1);
-    if (from >= lastFrom) continue;
-    if (last && from <= addDays(last.to, 1)) last.to = to;
-    else spans.push({ userId, collection: heartRate.name, from, to });
+    if (about.from >= before) continue;
+    if (last && about.from <= addDays(last.to, 1)) last.to = about.to;
+    else spans.push({ userId, collection: heartRate.name, ...about });
   }
   return spans;
 }
+
+const maxOf = (one: string, other: string) => (one > other ? one : other);

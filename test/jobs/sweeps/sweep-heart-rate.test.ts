@@ -4,7 +4,7 @@ import { sweepHeartRates } from '../../../jobs/sweeps/heart-rate.ts';
 import { windowEntry } from '../../../jobs/windows.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { until } from '../../support/until.ts';
-import { account, pipelineOf, warehouseWith } from '../literal-pipeline.ts';
+import { account, at, pipelineOf, warehouseWith } from '../literal-pipeline.ts';
 
 const folder = tempFolder();
 const NOON = Date.parse('2025-03-10T12:00:00Z');
@@ -68,6 +68,13 @@ async function setUp(...users: string[]) {
   };
 }
 
+/** The ledger's word that a backfill read the account's heart rate of the 28 days from then on. */
+const asked = (userId: string, from: string) =>
+  windowEntry(
+    { runId: 'first', userId, collection: 'heart_rate', startAt: at(from), endAt: at(from) + 28 * 86_400_000_000 },
+    { outcome: 'complete', requestedAt: at(from), committedAt: at(from) },
+  );
+
 test('requests of some moments are one reading, of all who asked, and of one account another follows after a minute at the earliest', async () => {
   const { heartRates, pass, endRun, isQuiet } = await setUp('ada', 'ben');
   heartRates.request('ada');
@@ -107,6 +114,7 @@ test('what is requested while a reading goes on is read by the next, together', 
 
 test('a night that comes late brings the heart rate about its day, in a run of its own, days side by side together', async () => {
   const { pipeline, heartRates, pass, endRun, takeRun, settle, isQuiet } = await setUp('ada', 'ben');
+  await pipeline.warehouse.record([asked('ada', '2025-01-01T00:00:00Z')]);
   heartRates.request('ada', '2025-02-10');
   heartRates.request('ben', '2025-03-10');
   heartRates.request('ada', '2025-02-12');
@@ -125,6 +133,21 @@ test('a night that comes late brings the heart rate about its day, in a run of i
   ]);
   const run = pipeline.runs.find(windows[0]!.runId)!;
   expect(run.request).toMatchObject({ kind: 'backfill', refresh: true, users: ['ada'], collections: ['heart_rate'] });
+  for (const window of windows) await settle(window);
+  expect(await isQuiet()).toBe(true);
+});
+
+test('a document of before the first day that was ever asked for brings no heart rate of then: nobody asked for it', async () => {
+  const { pipeline, heartRates, pass, endRun, takeRun, settle, isQuiet } = await setUp('ada', 'ben');
+  await pipeline.warehouse.record([asked('ada', '2025-02-10T00:00:00Z')]);
+  for (const day of ['0001-01-01', '2019-05-05', '2025-02-08', '2025-02-10']) heartRates.request('ada', day);
+  heartRates.request('ben', '2025-02-10');
+  pass(2);
+  expect(await endRun()).toEqual(['ada', 'ben']);
+  const windows = await takeRun();
+  expect(windows.map(({ userId, startAt, endAt }) => [userId, startAt, endAt])).toEqual([
+    ['ada', at('2025-02-10T00:00:00Z'), at('2025-02-12T00:00:00Z')],
+  ]);
   for (const window of windows) await settle(window);
   expect(await isQuiet()).toBe(true);
 });
