@@ -1,5 +1,5 @@
-import { chmodSync, existsSync, realpathSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { chmodSync, existsSync, lstatSync, readlinkSync, realpathSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { isMainThread } from 'node:worker_threads';
 import type { DuckDBConnection, DuckDBInstance, DuckDBValue } from '@duckdb/node-api';
@@ -54,7 +54,7 @@ export async function openDatabase(
     // DuckDB makes its files, its log and what it spills as the umask lets it; these hold health data.
     if (isMainThread) process.umask(process.umask() | 0o077);
     const instance = await openWaiting(
-      path,
+      real,
       { memory_limit: memoryLimit, threads: String(threads), wal_autocheckpoint: '16MB', preserve_insertion_order: 'true' },
       patienceMs,
     );
@@ -109,7 +109,12 @@ function createMemory(usual: string): Memory {
   };
 }
 
-const realPath = (path: string) => (existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path)));
+/** What a path leads to, also where that is yet to be made: DuckDB would keep the log of a new file beside the link, and never find it again. */
+export function realPath(path: string): string {
+  if (existsSync(path)) return realpathSync(path);
+  const link = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() && readlinkSync(path);
+  return link ? realPath(resolve(dirname(path), link)) : join(realpathSync(dirname(path)), basename(path));
+}
 
 /** @throws TryLaterError when the file is open in this process already */
 export function refuseOpen(path: string): void {

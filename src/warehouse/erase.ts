@@ -7,7 +7,7 @@ import { duckdb } from './duckdb.ts';
 import { requestWithout } from './erase-request.ts';
 import { textList } from './literals.ts';
 import { putInPlace } from './put-in-place.ts';
-import { qualified, quoteName, quoteText } from './tables.ts';
+import { quoteName, quoteText } from './tables.ts';
 
 /** Whose rows go: the account, and the ids by which the service's events name the person and nobody else. */
 export interface Person {
@@ -89,7 +89,7 @@ async function copyRows(
   const removed: Record<string, number> = {};
   for (const table of present) {
     beforeTable();
-    const { name } = table;
+    const { name, place } = table;
     const keep = conditionOf(table, person);
     await connection.run(copySorted(table, { from: 'old', to: 'new', selected: columnsOf(table), where: keep })).catch((error: unknown) => {
       const reason = `the table ${name.replace(/^main\./, '')} cannot be copied (${firstLine(error)})`;
@@ -97,8 +97,8 @@ async function copyRows(
     });
     const [counts] = await readRows(
       connection,
-      `SELECT (SELECT count(*) FROM new.${qualified(name)}), (SELECT count(*) FROM old.${qualified(name)} WHERE ${keep}),
-              (SELECT count(*) FROM old.${qualified(name)} WHERE NOT (${keep}))`,
+      `SELECT (SELECT count(*) FROM new.${place}), (SELECT count(*) FROM old.${place} WHERE ${keep}),
+              (SELECT count(*) FROM old.${place} WHERE NOT (${keep}))`,
     );
     const [copied, kept, gone] = counts as [number, number, number];
     if (copied !== kept) throw new RingneckError(`${name} was not copied whole (${copied} rows of ${kept}): nothing was replaced`);

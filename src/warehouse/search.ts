@@ -3,7 +3,7 @@ import { resources } from '../../schema/index.ts';
 import { openWaiting, readRows } from './database.ts';
 import { mapResource } from './mapping.ts';
 import { ABOUT } from './snapshot/about.ts';
-import { listTables, qualified, quoteName, quoteText } from './tables.ts';
+import { listTables, quoteName, quoteText } from './tables.ts';
 import { listCreated } from './views.ts';
 
 /** What is searched for: a name or an id as a word of its own, so that `ada` is not found in `adam`; a token inside of other text too. */
@@ -55,11 +55,11 @@ export async function searchDatabase(path: string, words: readonly Word[]): Prom
 async function searchTables(connection: DuckDBConnection, words: readonly Word[]): Promise<Place[]> {
   const columns = (await readRows(
     connection,
-    `SELECT c.schema_name || '.' || c.table_name, c.column_name, c.data_type
+    `SELECT c.schema_name || '.' || c.table_name, c.column_name, c.data_type, c.schema_name
      FROM duckdb_columns() c JOIN duckdb_tables() t USING (table_oid, database_oid)
      WHERE t.database_name = current_database() AND NOT t.internal AND c.data_type SIMILAR TO '.*(VARCHAR|JSON|BLOB|UUID|ENUM).*'
      ORDER BY t.table_oid, c.column_index`,
-  )) as [string, string, string][];
+  )) as [string, string, string, string][];
   const known = new Set(columns.map(([table]) => table.slice(table.indexOf('.') + 1)));
   const places: Place[] = [];
   for (const table of new Set(columns.map(([name]) => name))) {
@@ -76,9 +76,11 @@ async function searchTables(connection: DuckDBConnection, words: readonly Word[]
         .filter(({ condition }) => condition !== undefined),
     );
     if (!asked.length) continue;
+    const schema = own[0]![3];
+    const place = `${quoteName(schema)}.${quoteName(table.slice(schema.length + 1))}`;
     const [row] = await readRows(
       connection,
-      `SELECT ${asked.map(({ condition }) => `coalesce(bool_or(${condition}), false)`).join(', ')} FROM ${qualified(table)}`,
+      `SELECT ${asked.map(({ condition }) => `coalesce(bool_or(${condition}), false)`).join(', ')} FROM ${place}`,
     );
     asked.forEach(({ what, column }, i) => {
       if (row![i]) places.push({ what, where: `${table.replace(/^main\./, '')}.${column}` });

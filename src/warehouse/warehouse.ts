@@ -7,7 +7,7 @@ import type { Change, Ledger } from './change.ts';
 import { Committed } from './compact/committed.ts';
 import { compact, NotOpenedAgain, removeTemporary } from './compact/compact.ts';
 import { type Compacted, isCompactionDue, type Size } from './compact/due.ts';
-import { openDatabase, readRows } from './database.ts';
+import { openDatabase, readRows, realPath } from './database.ts';
 import { dateReadings } from './date-readings.ts';
 import { ensureTables, FORMAT } from './ensure.ts';
 import { HeartRateChanges } from './heart-rate-changes.ts';
@@ -121,12 +121,13 @@ export class Warehouse {
     const { path, resources, now, beforeGroup, onFatal, onUnclearHeartRate, ...limits } = options;
     ensureFolder(dirname(path));
     const mappings = resources.map(mapResource);
-    const published = takePublication(path);
+    const file = realPath(path);
+    const published = takePublication(file);
     const database = await openDatabase(path, limits);
     let writer: Writer | undefined;
     const committed: { since: Committed | undefined } = { since: undefined };
     try {
-      removeTemporary(realpathSync(path));
+      removeTemporary(file);
       const connection = await database.connect();
       const columns = await ensureTables(connection, listTables(mappings));
       await ensureViews(connection);
@@ -145,7 +146,7 @@ export class Warehouse {
         newestSk: newest.sk,
         columnsOf,
         raiseMemory: () => database.memory.raise(connection),
-        logSize: () => statSync(`${path}.wal`, { throwIfNoEntry: false })?.size ?? 0,
+        logSize: () => statSync(`${file}.wal`, { throwIfNoEntry: false })?.size ?? 0,
         beforeGroup,
         onFatal,
         onCommitted: (...what) => committed.since?.add(...what),
@@ -395,7 +396,7 @@ export class Warehouse {
     await this.#reader.close();
     const { publication } = this.#copies;
     this.#close();
-    if (publication) leavePublication(this.path, publication);
+    if (publication) leavePublication(realpathSync(this.path), publication);
   }
 }
 

@@ -66,12 +66,12 @@ function beat(warehouse: Warehouse, userId: string, minutes: number, bpm: number
 /** `rows hash` of every table, every column counted. */
 async function contentsOf(warehouse: Warehouse): Promise<Record<string, unknown>> {
   const tables = await warehouse.read(
-    `SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal AND database_name = current_database() ORDER BY 1`,
+    `SELECT schema_name || '.' || table_name, '"' || schema_name || '"."' || table_name || '"' FROM duckdb_tables() WHERE NOT internal AND database_name = current_database() ORDER BY 1`,
   );
   const contents: Record<string, unknown> = {};
-  for (const [table] of tables as [string][]) {
+  for (const [table, quoted] of tables as [string, string][]) {
     const where = table === 'sync.meta' ? `WHERE key <> 'compacted'` : '';
-    const [row] = await warehouse.read(`SELECT count(*) || ' ' || coalesce(sum(hash(t)::HUGEINT), 0) FROM ${table} t ${where}`);
+    const [row] = await warehouse.read(`SELECT count(*) || ' ' || coalesce(sum(hash(t)::HUGEINT), 0) FROM ${quoted} t ${where}`);
     contents[table] = row![0];
   }
   return contents;
@@ -101,6 +101,7 @@ test('a compacted file holds the same in less room, and goes on: it is written, 
   await syncDays(first, 0, 30);
   for (const userId of USERS) await beat(first, userId, 1_440, 60);
   await closed(first);
+  await withDuckDB(path, connection => connection.run(`CREATE TABLE "notes.of o'neil" AS SELECT 'ann' AS user_id, 1 AS note`));
   const warehouse = await opened(path);
   await warehouse.snapshot(`${path}.snapshot`, 0o600);
   const before = await contentsOf(warehouse);

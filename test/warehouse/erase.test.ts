@@ -171,17 +171,22 @@ test('tables, views and macros of others are kept, their rows of the person are 
   await withDuckDB(path, async connection => {
     await connection.run(`CREATE TABLE notes (user_id VARCHAR, note VARCHAR DEFAULT 'none', PRIMARY KEY (user_id))`);
     await connection.run(`INSERT INTO notes VALUES ('ada', 'x'), ('adam', 'y')`);
+    await connection.run(`CREATE TABLE "notes.of ada's" AS FROM notes`);
     await connection.run('CREATE MACRO twice(x) AS x * 2');
     await connection.run(`CREATE VIEW hers AS SELECT id FROM sleep WHERE user_id = 'ada'`);
   });
-  expect(await rewriteWithout(path, ADA, () => {})).toMatchObject({ notes: 1 });
+  expect(await rewriteWithout(path, ADA, () => {})).toMatchObject({ notes: 1, "notes.of ada's": 1 });
   await withDuckDB(path, async connection => {
+    expect(await rowsOf(connection, `FROM "notes.of ada's"`)).toEqual([{ user_id: 'adam', note: 'y' }]);
     expect(await rowsOf(connection, 'SELECT user_id, note, twice(4) AS eight FROM notes')).toEqual([
       { user_id: 'adam', note: 'y', eight: 8 },
     ]);
     expect(await rowsOf(connection, 'FROM hers')).toEqual([]);
   });
-  expect(await searchDatabase(path, WORDS)).toEqual([{ what: 'name', where: 'the view hers' }]);
+  expect(await searchDatabase(path, WORDS)).toEqual([
+    { what: 'name', where: 'the view hers' },
+    { what: 'name', where: "the name of a table: notes.of ada's" },
+  ]);
 });
 
 test('a generated column comes again by itself, a column in capitals counts, and the catalogue is searched', async () => {

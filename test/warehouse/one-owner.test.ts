@@ -89,7 +89,7 @@ test('a folder that was there keeps its mode', async () => {
 });
 
 test('a process that is killed while it writes leaves whole documents, and all that it said was committed', async () => {
-  compiled = compileWarehouse();
+  compiled ??= compileWarehouse();
   const path = newPath(folder);
   let next = 1;
   for (const commits of [1, 3, 7, 2, 12, 5]) {
@@ -118,6 +118,23 @@ test('a process that is killed while it writes leaves whole documents, and all t
     await warehouse.close();
     next = Number(written) + 1;
   }
+});
+
+test('where the path is a link to a file that is yet to be made, a process that is killed leaves all that it said was committed', async () => {
+  compiled ??= compileWarehouse();
+  const path = newPath(folder);
+  mkdirSync(dirname(path));
+  symlinkSync(join(folder, 'another-disk.duckdb'), path);
+  const child = startChild(fileURLToPath(new URL('../support/child-writer.mjs', import.meta.url)), compiled, path, '1');
+  const said = [await child.line(), await child.line(), await child.line()];
+  child.process.kill('SIGKILL');
+  await child.ended;
+  expect(readdirSync(dirname(path))).toEqual(['warehouse.duckdb']);
+  const warehouse = await openWarehouse(path);
+  const [[written]] = (await warehouse.read(`SELECT value FROM sync.meta WHERE key = 'n'`)) as [[string]];
+  expect(Number(written)).toBeGreaterThanOrEqual(Number(said[2]));
+  expect(await warehouse.read('SELECT count(*), count(DISTINCT id) FROM sleep')).toEqual([[12, 12]]);
+  await warehouse.close();
 });
 
 test('closing waits for what is being read, and what comes after is refused', async () => {

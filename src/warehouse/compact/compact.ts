@@ -171,7 +171,7 @@ async function replaceRows(
   keys: readonly Parameters<typeof matchKeys>[0][number][],
 ): Promise<void> {
   const columns = columnsOf(table);
-  const names = namesOf({ name: table, columns: columns.map(({ name }) => name) });
+  const names = namesOf({ columns: columns.map(({ name }) => name) });
   const typeOf = (name: string) => columns.find(column => column.name === name)!.type;
   for (let i = 0; i < keys.length; i += KEYS_AT_ONCE) {
     for (const { list, condition } of matchKeys(keys.slice(i, i + KEYS_AT_ONCE), (name, value) => literal(value, typeOf(name)))) {

@@ -6,7 +6,7 @@ import { firstLine, readRows, withTransaction } from '../database.ts';
 import { literal, textList } from '../literals.ts';
 import type { Mapping } from '../mapping.ts';
 import type { Table } from '../tables.ts';
-import { quoteName } from '../tables.ts';
+import { quoteName, quoteText } from '../tables.ts';
 import type { Touched } from '../touched.ts';
 import { findAbout, snapshotDeclarations, writeAbout } from './about.ts';
 import { publishedTables, publishing, run, type SnapshotParts, schemaName } from './publish.ts';
@@ -88,10 +88,10 @@ export async function dropLists(connection: DuckDBConnection): Promise<void> {
   for (const list of ['leaving', 'coming', 'differing']) await connection.run(`DROP TABLE IF EXISTS temp.${list}`);
 }
 
-export async function compareCounts(connection: DuckDBConnection, source: string, tables: readonly Pick<Table, 'name'>[]) {
+export async function compareCounts(connection: DuckDBConnection, source: string, tables: readonly { name: string; place?: string }[]) {
   const selects = tables.map(
-    ({ name }) =>
-      `SELECT '${name}', (SELECT count(*) FROM ${source}.${schemaName(name)}), (SELECT count(*) FROM snapshot.${schemaName(name)})`,
+    ({ name, place = schemaName(name) }) =>
+      `SELECT ${quoteText(name)}, (SELECT count(*) FROM ${source}.${place}), (SELECT count(*) FROM snapshot.${place})`,
   );
   const rows = (await readRows(connection, selects.join(' UNION ALL '))) as [string, number, number][];
   return {
