@@ -1,5 +1,5 @@
 // Runs after tsc: what the compiled program needs besides JavaScript.
-import { chmodSync, cpSync, readdirSync } from 'node:fs';
+import { cpSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -8,9 +8,6 @@ const root = fileURLToPath(new URL('../', import.meta.url));
 for (const path of readdirSync(join(root, 'schema'), { recursive: true })) {
   if (/\.(sql|json)$/.test(path)) cpSync(join(root, 'schema', path), join(root, 'dist/schema', path));
 }
-
-// npm makes a program executable only when it links it first: a checkout that is made or built again would not run by `npx ringneck`.
-chmodSync(join(root, 'dist/src/cli/main.js'), 0o755);
 
 // One of an earlier build stays, when it was made with these versions.
 const { storeSnapshotOnce } = await import(new URL('../dist/src/queue/snapshot.js', import.meta.url));

@@ -15,7 +15,9 @@ async function packagesLoadedBy(args: readonly string[], data: string): Promise<
   await command.end();
   const [file] = readdirSync(folder).filter(name => name.startsWith(`coverage-${command.process.pid}-`));
   const { result } = JSON.parse(readFileSync(join(folder, file!), 'utf8')) as { result: { url: string }[] };
-  const packages = new Set(result.map(({ url }) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]));
+  const packages = new Set(
+    result.map(({ url }) => /.*\/(?:node_modules\/((?:@[^/]+\/)?[^/]+)|bundle\/([^/]+)-[^/]{8}\.js$)/.exec(url)?.slice(1).join('')),
+  );
   return Object.keys(dependencies).filter(name => packages.has(name));
 }
 

@@ -35,6 +35,7 @@ export function compileProgram(): string {
   cpSync(join(ROOT, 'package.json'), join(unfinished, 'package.json'));
   for (const path of sourceFiles('schema')) if (/\.(sql|json)$/.test(path)) cpSync(join(ROOT, path), join(unfinished, path));
   copyQueueSnapshot(unfinished);
+  execFileSync(process.execPath, [join(ROOT, 'scripts/bundle.mjs'), unfinished]);
   try {
     renameSync(unfinished, folder);
   } catch (error) {
@@ -53,7 +54,7 @@ function copyQueueSnapshot(target: string): void {
 
 function hashSources(): string {
   const hash = createHash('sha256');
-  for (const path of ['schema', 'src', 'jobs'].flatMap(sourceFiles).concat('package.json', 'tsconfig.json').sort()) {
+  for (const path of ['schema', 'src', 'jobs'].flatMap(sourceFiles).concat('package.json', 'tsconfig.json', 'scripts/bundle.mjs').sort()) {
     hash.update(`${path}\n`).update(readFileSync(join(ROOT, path)));
   }
   return hash.digest('hex').slice(0, 16);

@@ -1,0 +1,44 @@
+// Runs after tsc, with the folder that it wrote to: what starts as one program of a few files takes half the time of the hundreds that it is made of.
+import { chmodSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { rolldown } from 'rolldown';
+
+const dist = resolve(process.argv[2]);
+const main = join(dist, 'src/cli/main.js');
+const out = join(dist, 'bundle');
+
+const PACKAGE = /.*[\\/]node_modules[\\/](?!\.)((?:@[^\\/]+[\\/])?[^\\/]+)/;
+
+rmSync(out, { recursive: true, force: true });
+const bundle = await rolldown({
+  input: { ringneck: main },
+  platform: 'node',
+  // They look for files of their own beside them, or are loaded by few commands.
+  external: [/^@duckdb\//, /^@electric-sql\//, /^@fastify\//, 'fastify', 'msgpackr-extract', 'pino-pretty'],
+  plugins: [
+    {
+      // What a module finds by its own place is where it was.
+      name: 'places',
+      transform(code, id) {
+        if (!id.startsWith(dist + sep) || !code.includes('import.meta.url')) return null;
+        const place = JSON.stringify(relative(out, id).replaceAll(sep, '/'));
+        return { code: code.replaceAll('import.meta.url', `new URL(${place}, import.meta.url).href`), map: null };
+      },
+    },
+  ],
+});
+await bundle.write({
+  dir: out,
+  format: 'esm',
+  entryFileNames: '[name].js',
+  chunkFileNames: '[name]-[hash].js',
+  // A file for each package: what a command does not need it does not load.
+  codeSplitting: { groups: [{ debugName: 'packages', test: PACKAGE, name: id => PACKAGE.exec(id)[1].replace('/', '+') }] },
+});
+await bundle.close();
+writeFileSync(
+  main,
+  `#!/usr/bin/env node\nimport ${JSON.stringify(relative(dirname(main), join(out, 'ringneck.js')).replaceAll(sep, '/'))};\n`,
+);
+// npm makes a program executable only when it links it first: a checkout that is made or built again would not run by `npx ringneck`.
+chmodSync(main, 0o755);
