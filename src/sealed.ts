@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes, scryptSync } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, scryptSync } from 'node:crypto';
 
 /** AES-256-GCM of a text, bound to the name it belongs to: base64 of nonce, tag and ciphertext. */
 export function seal(text: string, name: string, key: Buffer): string {
@@ -20,6 +20,11 @@ export function unseal(sealed: string, name: string, key: Buffer): string | unde
   } catch {
     return undefined;
   }
+}
+
+/** The key that belongs to a text of 32 random bytes, which nobody can guess: unlike scrypt it costs no time. */
+export function keyFromRandom(text: string, salt: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', text, Buffer.from(salt, 'base64'), 'ringneck accounts', 32));
 }
 
 /** The key that belongs to a text that a person chose (or 32 random bytes in hex or base64: the characters count). */

@@ -15,6 +15,9 @@ export function findSecretKey(folder: string, given: string | undefined): string
   return text;
 }
 
+/** Whether a text has the form of those that we make: 32 random bytes. */
+export const isRandom = (text: string): boolean => /^[\w-]{43}$/.test(text);
+
 /** Like `findSecretKey`, but makes the file when there is no key. Two processes that start together get the same one. */
 export function ensureSecretKey(folder: string, given: string | undefined): string {
   const found = findSecretKey(folder, given);

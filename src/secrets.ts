@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { RingneckError, UsageError } from './errors.ts';
 import { ensureFolder, writeFileAtomically } from './files.ts';
 import { openJsonFile } from './json-file.ts';
-import { keyFrom, seal, unseal } from './sealed.ts';
-import { ensureSecretKey, findSecretKey, secretKeyPath } from './secret-key.ts';
+import { keyFrom, keyFromRandom, seal, unseal } from './sealed.ts';
+import { ensureSecretKey, findSecretKey, isRandom, secretKeyPath } from './secret-key.ts';
 
 /**
  * The accounts' tokens, each for the address of the service that it was given for: no other gets it. Whoever writes them owns the data
@@ -27,9 +27,9 @@ export interface Secrets {
 }
 
 // `check` is a known text under the same key: it tells a wrong key from a damaged value.
-// Format 1 knew no addresses. An address stands in clear, so that it can be named without the key; it is authenticated with the token.
+// Format 3 is sealed with a key that we made, without scrypt. Format 1 knew no addresses. An address stands in clear, so that it can be named without the key; it is authenticated with the token.
 const sealedFile = z.strictObject({
-  format: z.literal([1, 2]),
+  format: z.literal([1, 2, 3]),
   salt: z.base64(),
   check: z.base64(),
   accounts: z.array(z.tuple([z.string(), z.base64()]).or(z.tuple([z.string(), z.base64(), z.string()]))),
@@ -42,7 +42,8 @@ const boundTo = (name: string, address: string | undefined) => (address === unde
 const CHECK = 'ringneck';
 
 /**
- * Opens `<data>/accounts.secret`. The key comes from `key` (RINGNECK_SECRET_KEY) by scrypt, or from `<data>/secret.key`, which the first `put` makes.
+ * Opens `<data>/accounts.secret`. The key comes from `key` (RINGNECK_SECRET_KEY) by scrypt, or from `<data>/secret.key`, which the first `put`
+ * makes, by HKDF: it is random.
  * Nothing is read or made before it is needed.
  * @param address the service's, normalised: the one that gets tokens
  * @param onBound a token without an address was bound to ours
@@ -60,11 +61,13 @@ export function openSecrets({
 }): Secrets {
   const path = join(folder, 'accounts.secret');
   const file = openJsonFile(path, sealedFile);
-  let derived: { salt: string; text: string; key: Buffer } | undefined;
+  let derived: { format: number; salt: string; text: string; key: Buffer } | undefined;
 
   // scrypt is slow on purpose: once for each salt and text.
-  function derive(salt: string, text: string): Buffer {
-    if (derived?.salt !== salt || derived.text !== text) derived = { salt, text, key: keyFrom(text, salt) };
+  function derive({ format, salt }: Pick<SealedFile, 'format' | 'salt'>, text: string): Buffer {
+    if (derived?.format !== format || derived.salt !== salt || derived.text !== text) {
+      derived = { format, salt, text, key: format === 3 ? keyFromRandom(text, salt) : keyFrom(text, salt) };
+    }
     return derived.key;
   }
 
@@ -75,7 +78,7 @@ export function openSecrets({
         `${path} was sealed with a key that is missing: set RINGNECK_SECRET_KEY to it, or put ${secretKeyPath(folder)} back from a copy.`,
       );
     }
-    const key = derive(content.salt, text);
+    const key = derive(content, text);
     if (unseal(content.check, CHECK, key) === CHECK) return key;
     const source = given === undefined ? secretKeyPath(folder) : 'RINGNECK_SECRET_KEY';
     throw new UsageError(
@@ -86,8 +89,9 @@ export function openSecrets({
 
   function begin(): SealedFile {
     const salt = randomBytes(16).toString('base64');
-    const key = derive(salt, ensureSecretKey(folder, given));
-    return { format: 2, salt, check: seal(CHECK, CHECK, key), accounts: [] };
+    const text = ensureSecretKey(folder, given);
+    const format = given === undefined && isRandom(text) ? 3 : 2;
+    return { format, salt, check: seal(CHECK, CHECK, derive({ format, salt }, text)), accounts: [] };
   }
 
   function write(content: SealedFile): void {
@@ -111,7 +115,11 @@ export function openSecrets({
     const content = file.read() ?? begin();
     const others = content.accounts.filter(([account]) => account !== name);
     const sealed = seal(token, boundTo(name, ours), keyOf(content));
-    write({ ...content, format: 2, accounts: [...others, ours === undefined ? [name, sealed] : [name, sealed, ours]] });
+    write({
+      ...content,
+      format: content.format === 3 ? 3 : 2,
+      accounts: [...others, ours === undefined ? [name, sealed] : [name, sealed, ours]],
+    });
   }
 
   function whyMissing(name: string): string | undefined {

@@ -90,6 +90,24 @@ describe('account tokens', () => {
     expect(open('https://two.example').find('bert')).toBe('token-of-bert');
   });
 
+  test('with a key that is made here the file is of format 3, and the key may be given as a text later; a key of one’s own is stretched', () => {
+    openSecrets({ folder }).put('anna', 'token-of-anna');
+    openSecrets({ folder }).put('bert', 'token-of-bert');
+    const text = readFileSync(inFolder('accounts.secret'), 'utf8');
+    expect(text).toContain('"format": 3');
+    const key = readFileSync(inFolder('secret.key'), 'utf8').trim();
+    rmSync(inFolder('secret.key'));
+    expect(openSecrets({ folder, key }).find('anna')).toBe('token-of-anna');
+    writeFileSync(inFolder('accounts.secret'), text.replace('"format": 3', '"format": 2'));
+    expect(() => openSecrets({ folder, key }).find('anna')).toThrow(/RINGNECK_SECRET_KEY is not the key that/);
+
+    rmSync(inFolder('accounts.secret'));
+    writeFileSync(inFolder('secret.key'), 'what a person chose\n');
+    openSecrets({ folder }).put('anna', 'token-of-anna');
+    expect(readFileSync(inFolder('accounts.secret'), 'utf8')).toContain('"format": 2');
+    expect(openSecrets({ folder }).find('anna')).toBe('token-of-anna');
+  });
+
   test('a given key makes no file of its own', () => {
     openSecrets({ folder, key: KEY }).put('anna', 'token');
     expect(readdirSync(folder)).toEqual(['accounts.secret']);

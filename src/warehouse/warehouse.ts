@@ -122,7 +122,7 @@ export class Warehouse {
     ensureFolder(dirname(path));
     const mappings = resources.map(mapResource);
     const file = realPath(path);
-    const published = takePublication(file);
+    const published = takePublication(path);
     const database = await openDatabase(path, limits);
     let writer: Writer | undefined;
     const committed: { since: Committed | undefined } = { since: undefined };
@@ -396,7 +396,7 @@ export class Warehouse {
     await this.#reader.close();
     const { publication } = this.#copies;
     this.#close();
-    if (publication) leavePublication(realpathSync(this.path), publication);
+    if (publication) leavePublication(this.path, publication);
   }
 }
 

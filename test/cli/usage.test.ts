@@ -157,7 +157,7 @@ test('where there is no account, nobody can be asked', async () => {
 test('without an address of the service there is nothing to ask', async () => {
   const data = env();
   const line = 'RINGNECK_SERVICE_URL is not set: the base address of the service, as http://127.0.0.1:4000';
-  refused(await ringneck(['up'], { env: data }), line);
+  refused(await ringneck(['up'], { env: { ...data, RINGNECK_PORT: '0' } }), line);
   expect(await runHere(['account', 'add', 'ada'], { env: data, input: 'token' })).toEqual({
     code: 0,
     stdout: 'ada active\n',

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { writeFileAtomically } from '../../files.ts';
+import { realPath } from '../database.ts';
 import { type Publication, stampOf } from './copies.ts';
 
 const fileOf = (warehouse: string) => `${warehouse}.published`;
@@ -14,7 +15,7 @@ export function takePublication(warehouse: string): Publication | undefined {
   try {
     const { stamp, publication } = JSON.parse(readFileSync(file, 'utf8')) as { stamp: string; publication: Publication };
     // What was committed by a process that was killed is in the log alone.
-    return stamp === stampOf(warehouse) && !existsSync(`${warehouse}.wal`) ? publication : undefined;
+    return stamp === stampOf(warehouse) && !existsSync(`${realPath(warehouse)}.wal`) ? publication : undefined;
   } catch {
     return undefined;
   } finally {
