@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 
 test.runIf(able).each(['parquet', 'csv', 'ndjson'] as const)('a disk that becomes full leaves no half %s, and says so', async format => {
-  const source = await openExportSource(join(data, 'warehouse.duckdb'), resources, join(folder, 'spill'));
+  const source = await openExportSource(join(data, 'warehouse.duckdb'), resources, { out: small, spill: join(folder, 'spill') });
   const everything = { users: null, from: null, to: null };
   execFileSync('fallocate', ['-l', '224k', join(small, 'fill')]);
   try {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openDoor } from '../../src/control/open-door.ts';
@@ -6,9 +6,9 @@ import { silentLog } from '../../src/log.ts';
 import { openHouse } from '../support/house.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { openWarehouse, store } from '../support/warehouse.ts';
+import { openWarehouse, store, withDuckDB } from '../support/warehouse.ts';
 import { STRESS } from '../support/wire.ts';
-import { manifestOf, read } from './exporting.ts';
+import { filesIn, manifestOf, read } from './exporting.ts';
 
 const folder = tempFolder();
 
@@ -38,4 +38,31 @@ test('while somebody owns the folder the export is of a fresh snapshot', async (
   expect(await read(':memory:', `SELECT user_id, id FROM '${out}/daily_stress/*.parquet'`)).toEqual([['ann', STRESS.id]]);
   expect(manifestOf(out).source.kind).toBe('snapshot');
   await door.close();
+});
+
+test('a view of a received file reads no file outside the export', async () => {
+  const received = join(folder, 'received');
+  const key = join(folder, 'id_rsa');
+  writeFileSync(key, 'the private key');
+  mkdirSync(received, { mode: 0o700 });
+  await withDuckDB(join(received, 'snapshot.duckdb'), connection =>
+    connection.run(`CREATE TABLE daily_stress AS SELECT 'ann' AS user_id, DATE '2025-03-01' AS day;
+      CREATE VIEW vo2_max AS SELECT 'ann' AS user_id, DATE '2025-03-01' AS day, (SELECT content FROM read_text('${key}')) AS k`),
+  );
+  const out = join(folder, 'of-received');
+  for (const format of ['csv', 'parquet', 'ndjson']) {
+    const { code, stdout, stderr } = await ringneck(['export', '--format', format, '--out', join(out, format)], {
+      env: { RINGNECK_DATA: received },
+    });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toBe(
+      `ringneck: vo2_max cannot be read: Permission Error: Cannot access file "${key}" - file system operations are disabled by configuration\n`,
+    );
+    expect(filesIn(join(out, format))).not.toHaveProperty(`vo2_max/vo2_max.${format}`);
+  }
+  const { code, stderr } = await ringneck(['export', '--out', join(out, 'rest'), '--table', 'daily_stress'], {
+    env: { RINGNECK_DATA: received },
+  });
+  expect([code, stderr]).toEqual([0, '']);
+  expect(Object.keys(filesIn(join(out, 'rest')))).toEqual(['daily_stress/daily_stress-2025-03.parquet']);
 });

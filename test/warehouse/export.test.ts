@@ -11,7 +11,7 @@ import { STRESS } from '../support/wire.ts';
 const folder = tempFolder();
 const path = join(folder, 'warehouse.duckdb');
 const everything = { users: null, from: null, to: null };
-const open = () => openExportSource(path, resources, join(folder, 'spill'));
+const open = () => openExportSource(path, resources, { out: join(folder, 'out'), spill: join(folder, 'spill') });
 
 test('a part’s content tells its rows, not where they lie', async () => {
   const contents: string[] = [];

@@ -60,8 +60,9 @@ const SAVE_EVERY_MS = 1_000;
  */
 export async function runExport(work: Work): Promise<ExportReport> {
   const { from, signal } = work;
-  const found = readManifest(work.request.out);
-  const source = await openExportSource(from.path, resources, spillFolder(work.request.out));
+  const { out } = work.request;
+  const found = readManifest(out);
+  const source = await openExportSource(from.path, resources, { out, spill: spillFolder(out) });
   try {
     const request = spellRequest(source, work.request);
     refuseOther(request, found);

@@ -1,4 +1,5 @@
-import { readRows } from '../database.ts';
+import { RingneckError } from '../../errors.ts';
+import { firstLine, readRows } from '../database.ts';
 import { qualified, quoteName, quoteText } from '../tables.ts';
 import type { ExportFormat } from './formats.ts';
 import { type ExportSource, type ExportTable, runOver } from './source.ts';
@@ -26,6 +27,7 @@ const UNDATED = 'undated';
  * Divides a table into files, and hashes what belongs into each, by one reading of it. In Parquet each table is cut into months; in text
  * only what has a row for each sample, for a table of documents is handier whole. A view is one file, because it is computed anew for each.
  * Without a row there is one part all the same: a file that shows the columns.
+ * @throws RingneckError when a view of the file fails, or reads another file
  */
 export async function planParts(
   { connection }: ExportSource,
@@ -39,7 +41,9 @@ export async function planParts(
   const hash = `coalesce(sum(hash(${table.columns.map(({ name }) => quoteName(name)).join(', ')})::HUGEINT), 0)::VARCHAR`;
   const sql = `SELECT ${month}, count(*), ${hash} FROM ${qualified(table.name)} WHERE ${conditionOf(table, selection)}
      ${monthly ? 'GROUP BY 1 ORDER BY 1' : ''}`;
-  const rows = (await runOver(connection, table, () => readRows(connection, sql))) as [string | null, number, string][];
+  const rows = (await runOver(connection, table, () => readRows(connection, sql)).catch((error: unknown) => {
+    throw new RingneckError(`${table.name} cannot be read: ${firstLine(error)}`, 1, { cause: error });
+  })) as [string | null, number, string][];
   if (!rows.length) return [{ table, month: null, rows: 0, content: '0' }];
   return rows.map(([of, count, content]) => ({ table, month: of, rows: count, content }));
 }

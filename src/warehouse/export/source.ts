@@ -5,7 +5,7 @@ import { messageOf, RingneckError } from '../../errors.ts';
 import { openWaiting, readRows, refuseOpen } from '../database.ts';
 import { duckdb } from '../duckdb.ts';
 import { mapResource } from '../mapping.ts';
-import { listTables, qualified } from '../tables.ts';
+import { listTables, qualified, quoteText } from '../tables.ts';
 
 /** A table or view of the file, as its own catalogue tells. */
 export interface ExportTable {
@@ -57,18 +57,24 @@ export async function runOver<T>(connection: DuckDBConnection, { kind }: ExportT
   return work();
 }
 
+/** The only folders whose files are written or read. */
+interface ExportFolders {
+  out: string;
+  /** Where DuckDB puts what does not fit into its memory; removed again. */
+  spill: string;
+}
+
 /**
- * Opens a file to copy from it, as a reader in a process that does not own it. Unlike an analyst's reader it may write files: only our own
- * statements run here.
- * @param spillFolder where DuckDB puts what does not fit into its memory; removed again
+ * Opens a file to copy from it, as a reader in a process that does not own it. Unlike an analyst's reader it may write files, into `out`
+ * alone: the statements are ours, but a view of the file is of whoever made it, and could read any file of the user into the copy.
  * @throws TryLaterError naming the process that holds the file, after waiting for it
  */
-export async function openExportSource(path: string, resources: readonly Resource[], spillFolder: string): Promise<ExportSource> {
+export async function openExportSource(path: string, resources: readonly Resource[], { out, spill }: ExportFolders): Promise<ExportSource> {
   if (!existsSync(path)) throw new RingneckError(`there is no file ${path} yet: run a backfill first`);
   refuseOpen(path);
   const instance = await openWaiting(path, {
     access_mode: 'READ_ONLY',
-    temp_directory: spillFolder,
+    temp_directory: spill,
     autoload_known_extensions: 'false',
     memory_limit: MEMORY[0],
     threads: String(THREADS),
@@ -77,10 +83,13 @@ export async function openExportSource(path: string, resources: readonly Resourc
   });
   const close = () => {
     instance.closeSync();
-    rmSync(spillFolder, { recursive: true, force: true });
+    rmSync(spill, { recursive: true, force: true });
   };
   try {
     const connection = await instance.connect();
+    // In this order; what is spilled, DuckDB allows itself.
+    await connection.run(`SET allowed_directories = [${quoteText(`${out}/`)}]`);
+    await connection.run('SET enable_external_access = false');
     const tables = await readCatalogue(connection);
     const usual = listTables(resources.map(mapResource)).flatMap(({ name }) => (name.includes('.') ? [] : (tables.get(name) ?? [])));
     return {
