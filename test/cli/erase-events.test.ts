@@ -112,8 +112,8 @@ test('events that a version without an inbox left in the queue: those of others 
   const settings = { queuePrefix: 'ours' };
   await accept(data, settings);
   // A queue that was kept aside when it was broken.
-  mkdirSync(join(data, 'queue/database.broken-2025-01-01'));
-  writeFileSync(join(data, 'queue/database.broken-2025-01-01/1234'), sandbox.people[0]!.userId);
+  mkdirSync(join(data, 'queue/database.broken-2025-01-01T10-20-30.123Z'));
+  writeFileSync(join(data, 'queue/database.broken-2025-01-01T10-20-30.123Z/1234'), sandbox.people[0]!.userId);
   const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_QUEUE_PREFIX: 'ours' };
   const { code, stdout } = await runHere(['account', 'remove', 'ada', '--erase', '--yes', '--json'], { env });
   expect(code).toBe(0);

@@ -71,6 +71,36 @@ test('files on another disk are replaced there, halves of copies go, and what ca
   }
 });
 
+test('a link for the queue to a disk of others: what is theirs stays, and so does the warehouse that lies there too', async () => {
+  const { data, erase } = surroundings('shared-disk');
+  const disk = join(folder, 'shared');
+  const house = await openHouse(data, sandbox.url);
+  await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
+  await house.backfill({ from: '2025-01-01', to: '2025-01-02' });
+  await house.close();
+  renameSync(join(data, 'queue'), disk);
+  symlinkSync(disk, join(data, 'queue'));
+  renameSync(join(data, 'warehouse.duckdb'), join(disk, 'warehouse.duckdb'));
+  symlinkSync(join(disk, 'warehouse.duckdb'), join(data, 'warehouse.duckdb'));
+  // Theirs, beside what the queue kept aside when it was broken and what an erasing that was killed has left.
+  for (const name of ['photos', 'database.backup', 'database.broken-window', '../shared.erased']) mkdirSync(join(disk, name));
+  for (const name of ['thesis.txt', 'photos/sea.jpg', '../shared.erased/notes.txt']) writeFileSync(join(disk, name), 'theirs');
+  writeFileSync(join(disk, 'diary.txt'), sandbox.people[0]!.userId);
+  for (const name of ['database.broken-2025-01-04T10-20-30.123Z', 'database.removed', 'database.new']) {
+    mkdirSync(join(disk, name));
+    writeFileSync(join(disk, name, 'PG_VERSION'), sandbox.people[0]!.userId);
+  }
+
+  expect(await erase()).toMatchObject({ code: 0, report: { found: [] } });
+  const theirs = ['database.backup', 'database.broken-window', 'diary.txt', 'photos', 'thesis.txt'];
+  expect(readdirSync(disk).toSorted()).toEqual([...theirs, 'warehouse.duckdb']);
+  for (const name of ['thesis.txt', 'photos/sea.jpg', '../shared.erased/notes.txt']) {
+    expect(readFileSync(join(disk, name), 'utf8')).toBe('theirs');
+  }
+  const people = await withDuckDB(join(disk, 'warehouse.duckdb'), connection => rowsOf(connection, 'SELECT DISTINCT user_id FROM sleep'));
+  expect(people).toEqual([{ user_id: 'adam' }]);
+});
+
 test('a database that is no snapshot is left as it is, wherever the snapshot is said to be', async () => {
   const { data, env } = surroundings('foreign');
   const house = await openHouse(data, sandbox.url);

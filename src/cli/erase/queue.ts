@@ -1,21 +1,16 @@
-import { existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { openInbox } from '../../../jobs/accept-event.ts';
 import { emptyQueues, forgetEvents, type HeldEvent, keepEvents, readEvents } from '../../../jobs/erase-events.ts';
 import { warehouseId } from '../../../jobs/runs.ts';
 import type { Journal } from '../../journal.ts';
 import type { openQueues } from '../../queue/open.ts';
 import type { Queues } from '../../queue/queues.ts';
+import { removeDatabase } from '../../queue/remove-database.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import type { OwnerOptions } from '../owner.ts';
 
 type Options = Pick<OwnerOptions, 'settings' | 'log'>;
-
-/** Where the queue lies: its folder may be a link to another disk. */
-function targetOf(folder: string): string {
-  const isLink = lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink();
-  return isLink ? resolve(dirname(folder), readlinkSync(folder)) : folder;
-}
 
 /**
  * Empties the queues, so that nothing of a person is in them nor in what they have written before. What is to be done comes anew: events
@@ -23,11 +18,6 @@ function targetOf(folder: string): string {
  */
 export async function emptyQueue({ settings, log }: Options, warehouse: Warehouse): Promise<void> {
   const folder = join(settings.data, 'queue');
-  const target = targetOf(folder);
-  const gone = `${target}.erased`;
-  rmSync(gone, { recursive: true, force: true });
-  // A process that was killed here has left the link alone.
-  if (target !== folder) mkdirSync(target, { recursive: true, mode: 0o700 });
   await withInbox(settings.data, warehouse, async inbox => {
     const aside = join(settings.data, 'erasing-events.json');
     // What an erasing by a version without an inbox has set aside before it was killed.
@@ -36,13 +26,9 @@ export async function emptyQueue({ settings, log }: Options, warehouse: Warehous
     rmSync(aside, { force: true });
     const keep = async (queues: Queues) => keepEvents({ warehouse, inbox }, await readEvents({ warehouse, queues }));
     // Also beside a Redis: from the time before there was one.
-    if (existsSync(folder)) {
-      await withQueues({ folder, prefix: settings.queuePrefix, log }, keep);
-      // With it what was kept aside when it was broken, and what PostgreSQL has not overwritten. Its name first: half a queue is a broken one.
-      renameSync(target, gone);
-      rmSync(gone, { recursive: true, force: true });
-      if (target !== folder) mkdirSync(target, { mode: 0o700 });
-    }
+    if (existsSync(join(folder, 'database'))) await withQueues({ folder, prefix: settings.queuePrefix, log }, keep);
+    // With it goes what was kept aside when it was broken, and what PostgreSQL has not overwritten.
+    if (existsSync(folder)) removeDatabase(folder);
     if (settings.queueUrl) {
       const claim = { warehouse: await warehouseId(warehouse), folder: settings.data, onLost: () => process.exit(75) };
       await withQueues({ url: settings.queueUrl, prefix: settings.queuePrefix, folder, log, claim }, async queues => {

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { messageOf } from '../../errors.ts';
+import { databasesIn } from '../../queue/remove-database.ts';
 import { searchDatabase } from '../../warehouse/search.ts';
 import type { Found, Searched, SearchOrder } from './search.ts';
 import { searchFile } from './search-bytes.ts';
@@ -46,10 +47,10 @@ export async function searchAll({ data, snapshot, dated, words, redis }: SearchO
 
   // The service's people are its own; what is being erased stands in the note of it.
   const left = new Set([join(data, 'service'), join(data, 'erasing.json'), dated]);
-  const files = listFiles(data, { left, followed: new Set([queue]), searched });
+  const files = listFiles(data, { left, queue, searched });
   for (const file of [snapshot, `${snapshot}.wal`]) if (existsSync(file) && !files.includes(file)) files.push(file);
   for (const file of files) await searchOne(file);
-  for (const file of existsSync(dated) ? listFiles(dated, { left: new Set(), followed: new Set(), searched }) : []) {
+  for (const file of existsSync(dated) ? listFiles(dated, { left: new Set(), searched }) : []) {
     if (!isDatabase(file)) await searchOne(file);
     else {
       const places = await search(file, () => searchDatabase(file, words));
@@ -68,8 +69,8 @@ const withoutName = (words: SearchOrder['words']) => words.filter(({ what }) => 
 
 interface Listing {
   left: ReadonlySet<string>;
-  /** Links to folders that are ours wherever they lie; another one may lead anywhere. */
-  followed: ReadonlySet<string>;
+  /** Where it is a link what is ours there is searched; another link may lead anywhere. */
+  queue?: string;
   searched: Searched;
 }
 
@@ -86,7 +87,8 @@ function listFiles(folder: string, listing: Listing): string[] {
       listing.searched.exports.push(path);
       return [];
     }
-    if (!entry.isSymbolicLink() || listing.followed.has(path)) return listFiles(path, listing);
+    if (!entry.isSymbolicLink()) return listFiles(path, listing);
+    if (path === listing.queue) return databasesIn(path).flatMap(database => listFiles(database, listing));
     listing.searched.unsearched.push({ file: path, reason: 'a link to another folder, which is not followed' });
     return [];
   });
