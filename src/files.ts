@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { messageOf, RingneckError } from './errors.ts';
@@ -30,9 +31,10 @@ function makeFolder(path: string): void {
 
 /** Replaces a file so that a reader, or a crash at any moment, meets the old content or the new, never a part. */
 export function writeFileAtomically(path: string, content: string | Uint8Array, mode = 0o600): void {
-  const temporary = `${path}.${process.pid}.new`;
+  // Nobody else who may write in the folder knows the name, nor has us write to where their link leads.
+  const temporary = `${path}.${process.pid}.${randomBytes(8).toString('hex')}.new`;
   try {
-    const file = openSync(temporary, 'w', mode);
+    const file = openSync(temporary, 'wx', mode);
     try {
       const bytes = typeof content === 'string' ? Buffer.from(content) : content;
       for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);

@@ -1,8 +1,8 @@
-import { chmodSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { RingneckError } from '../src/errors.ts';
-import { ensureFolder } from '../src/files.ts';
+import { ensureFolder, writeFileAtomically } from '../src/files.ts';
 import { tempFolder } from './support/temp-folder.ts';
 
 const folder = tempFolder();
@@ -41,4 +41,16 @@ test.runIf(process.platform === 'linux')('below a folder that takes no others it
   for (const path of ['/proc/ringneck', '/proc/ringneck/deeper']) {
     expect(() => ensureFolder(path)).toThrow(`cannot make the folder ${path}: /proc takes no folders: name another place`);
   }
+});
+
+test('a file is replaced whole, and whatever others have put where its new content might be written stays as it is', () => {
+  const place = join(folder, 'shared');
+  mkdirSync(place);
+  const thesis = join(folder, 'thesis.txt');
+  writeFileSync(thesis, 'theirs');
+  symlinkSync(thesis, join(place, `export.json.${process.pid}.new`));
+  for (const content of ['first', 'second']) writeFileAtomically(join(place, 'export.json'), content);
+  expect(readFileSync(join(place, 'export.json'), 'utf8')).toBe('second');
+  expect(readFileSync(thesis, 'utf8')).toBe('theirs');
+  expect(readdirSync(place)).toEqual(['export.json', `export.json.${process.pid}.new`]);
 });

@@ -43,9 +43,12 @@ test('files on another disk are replaced there, halves of copies go, and what ca
   await house.close();
   const half = join(data, 'snapshots/ringneck-2025-01-04T0000Z.duckdb.new');
   mkdirSync(join(data, 'snapshots'), { recursive: true });
-  // What kills have left: a PID of nobody, and copies that were never published.
+  // What kills have left: a PID of nobody, one that is ours now, and copies that were never published.
   for (const path of [half, `${half}.wal`, join(data, 'snapshot.duckdb.new')]) copyFileSync(join(data, 'snapshot.duckdb'), path);
-  writeFileSync(join(data, 'erasing-events.json.999999999.new'), sandbox.people[0]!.userId);
+  const halves = ['erasing-events.json.999999999.new', 'sql_history.999999999.0123456789abcdef.new'];
+  for (const name of [...halves, `accounts.secret.${process.pid}.0123456789abcdef.new`]) {
+    writeFileSync(join(data, name), sandbox.people[0]!.userId);
+  }
   for (const name of ['warehouse.duckdb', 'snapshot.duckdb', 'queue']) {
     renameSync(join(data, name), join(disk, name));
     symlinkSync(join(disk, name), join(data, name));

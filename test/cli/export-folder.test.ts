@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
@@ -113,6 +113,42 @@ test('a folder that holds anything else, or another export, is refused and left 
     stderr: `ringneck: --out ${parquet} holds another export (format: parquet, not csv; users: all, not ann): name another folder, or remove that one if it has served\n`,
   });
   expect(filesIn(parquet)).toEqual(before);
+});
+
+test('a link in place of a table’s folder, or of the lock, is refused, and nothing behind it is touched', async () => {
+  const home = join(folder, 'home');
+  mkdirSync(home);
+  for (const name of ['notes.txt', 'sleep.csv', 'sleep.csv.new']) writeFileSync(join(home, name), 'mine');
+  const received = join(folder, 'received');
+  const request = { format: 'csv', tables: ['daily_stress'] } as const;
+  await exportHere(received, request);
+  const path = join(received, 'export.json');
+  const manifest = manifestOf(received);
+  const planted = { ...manifest.files[0], path: 'z/notes.txt', table: 'z' };
+  writeFileSync(path, JSON.stringify({ ...manifest, files: [...manifest.files, planted] }));
+  symlinkSync(home, join(received, 'z'));
+  const before = readFileSync(path, 'utf8');
+  expect(await exported('--out', received, '--format', 'csv', '--table', 'daily_stress')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `ringneck: ${join(received, 'z')} is a link, and what lies behind it may be somebody's own: remove the link, or export into another folder\n`,
+  });
+  expect(readFileSync(path, 'utf8')).toBe(before);
+
+  // The same where the next export would write.
+  const due = join(folder, 'due');
+  await exportHere(due, { format: 'csv', tables: ['sleep'] });
+  rmSync(join(due, 'sleep'), { recursive: true });
+  symlinkSync(home, join(due, 'sleep'));
+  await expect(exportHere(due, { format: 'csv', tables: ['sleep'] })).rejects.toThrow(`${join(due, 'sleep')} is a link`);
+  rmSync(join(due, 'sleep'));
+  symlinkSync(join(home, 'lock'), join(due, '.export.lock'));
+  await expect(exportHere(due, { format: 'csv', tables: ['sleep'] })).rejects.toThrow(`${join(due, '.export.lock')} is a link`);
+  expect(readdirSync(home).map(name => [name, readFileSync(join(home, name), 'utf8')])).toEqual([
+    ['notes.txt', 'mine'],
+    ['sleep.csv', 'mine'],
+    ['sleep.csv.new', 'mine'],
+  ]);
 });
 
 test('what is advised where the manifest cannot be read can be done', async () => {

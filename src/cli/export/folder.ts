@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, existsSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import { createReadStream, existsSync, lstatSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
@@ -75,6 +75,13 @@ export function readManifest(folder: string): Manifest | undefined {
   const strange = readdirSync(folder).find(name => name !== EXPORT_LOCK && !SPILL.test(name));
   if (strange === undefined) return undefined;
   throw new UsageError(`--out ${folder} holds ${strange} and is no export of ours: name a folder that is empty, or not there yet`);
+}
+
+/** @throws UsageError when one of these names in the folder is a link: what we write and remove behind it would lie elsewhere */
+export function refuseLinks(folder: string, names: readonly string[]): void {
+  const link = names.map(name => join(folder, name)).find(path => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink());
+  if (link === undefined) return;
+  throw new UsageError(`${link} is a link, and what lies behind it may be somebody's own: remove the link, or export into another folder`);
 }
 
 export function writeManifest(folder: string, content: Manifest): void {

@@ -1,4 +1,4 @@
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { resources } from '../../../schema/index.ts';
 import { ensureDiskReserve } from '../../disk.ts';
 import { ensureFolder } from '../../files.ts';
@@ -15,6 +15,7 @@ import {
   isIntact,
   type Manifest,
   readManifest,
+  refuseLinks,
   removeFile,
   removeSpilled,
   spillFolder,
@@ -69,6 +70,7 @@ export async function runExport(work: Work): Promise<ExportReport> {
     const tables = chooseTables(source, request);
     await refuseUnknownUsers(source, request);
     ensureFolder(request.out);
+    refuseLinks(request.out, [EXPORT_LOCK, ...tables.map(({ name }) => name), ...(found?.files ?? []).map(({ path }) => dirname(path))]);
     const unlock = await lockFile(join(request.out, EXPORT_LOCK));
     const interrupt = () => source.interrupt();
     signal.addEventListener('abort', interrupt);

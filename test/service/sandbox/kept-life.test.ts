@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Change } from '../../../src/service/sandbox/change.ts';
@@ -58,12 +58,15 @@ it('killed before writing, it lives the same hours again with the same outcome',
 it('when the file cannot be written nothing has changed, and the next attempt brings all of it', async () => {
   const { life, folder, told } = openLife();
   const before = kept(folder);
-  const blocked = `${join(folder, 'life.json')}.${process.pid}.new`;
-  mkdirSync(blocked);
+  const file = join(folder, 'life.json');
+  renameSync(file, join(folder, 'aside'));
+  // No file takes the place of a folder.
+  mkdirSync(file);
   await expect(life.advance(6 * 3600)).rejects.toThrow();
+  rmdirSync(file);
+  renameSync(join(folder, 'aside'), file);
   expect([told, life.untold(), life.people().map(({ view }) => view.synced)]).toEqual([[], 0, [0, 0, 0]]);
   expect(kept(folder)).toEqual(before);
-  rmdirSync(blocked);
   await life.advance(1);
   const other = openLife();
   await other.life.advance(6 * 3600 + 1);
