@@ -36,21 +36,23 @@ export interface CoverageReport {
 
 /** As the reason of what is stored begins in sync.coverage where more may have come since. */
 const READ_EARLY = 'last read before the day was over';
+const READ_IN_VAIN = 'failed when last read';
 
 /** What another reading may change. */
 export function findMissing({ runs, over }: CoverageReport): CoverageRun[] {
-  return runs.flatMap(run => (MISSING.includes(run.state) ? run : readEarly(run, over)));
+  return runs.flatMap(run => (MISSING.includes(run.state) ? run : overOf(run, over, [READ_EARLY, READ_IN_VAIN])));
 }
 
 /** What is stored of days that were last read before they were over, and are so now. */
 export function findReadEarly({ runs, over }: CoverageReport): CoverageRun[] {
-  return runs.flatMap(run => readEarly(run, over));
+  return runs.flatMap(run => overOf(run, over, [READ_EARLY]));
 }
 
-function readEarly(run: CoverageRun, over: string): CoverageRun[] {
+/** What is stored of days that are over, where its reason is one of these. */
+function overOf(run: CoverageRun, over: string, reasons: readonly string[]): CoverageRun[] {
   const { state, reason, from, to } = run;
-  if (state !== 'stored' || !reason?.startsWith(READ_EARLY) || from! > over) return [];
-  return [to! > over ? { ...run, to: over } : run];
+  if (state !== 'stored' || !reasons.some(begin => reason?.startsWith(begin)) || (from ?? over) > over) return [];
+  return [to !== null && to > over ? { ...run, to: over } : run];
 }
 
 /** Without names everything; without days those from the first planned one to yesterday (UTC), which is over by the service's clock and by ours. */

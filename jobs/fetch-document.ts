@@ -8,6 +8,7 @@ import { type AcceptedEvent, FORGOTTEN, mayBeEarly, type Settled, type Tries } f
 import { createSettle, type EventDelays } from './events/settle-event.ts';
 import type { QueueFilling } from './fill-queue.ts';
 import type { Pipeline } from './pipeline.ts';
+import { BRING_HEART_RATE } from './sweeps/late-heart-rate.ts';
 import { createWorkPlaces } from './work-places.ts';
 
 /** Jobs, and events, that are worked on at a time: most of it is waiting for answers, and each account's requests are bounded by its gate. */
@@ -36,7 +37,7 @@ export interface FetchOptions {
   delays?: Partial<EventDelays>;
   lookAgainMs?: number;
   /** After each event by which a sleep or an activity was stored: heart rate has no events of its own. */
-  onHeartRate?(userId: string, day: string | undefined): void;
+  onHeartRate?(userId: string): void;
   onEvent?(line: EventLine): void;
 }
 
@@ -45,8 +46,6 @@ const CHANGING: ReadonlySet<string> = new Set(['stored', 'removed']);
 
 /** After which the document of an event that found nothing new is looked at once more. */
 const LOOK_AGAIN_MS = 30_000;
-
-const BRING_HEART_RATE: ReadonlySet<string> = new Set(['sleep', 'daily_activity']);
 
 /** What the queue holds of an event that was worked on before. */
 type FetchJob = EventJob & Partial<Tries> & { again?: boolean };
@@ -135,7 +134,7 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
     return { next: { data: next, ms: step.again }, isSettled: false };
   }
 
-  function tell({ receivedAt, event }: AcceptedEvent, userId: string | null, { outcome, removedRows, day }: Settled): void {
+  function tell({ receivedAt, event }: AcceptedEvent, userId: string | null, { outcome, removedRows }: Settled): void {
     const now = pipeline.now();
     const line: EventLine = {
       at: new Date(now).toISOString(),
@@ -149,7 +148,8 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
     };
     pipeline.log.debug(line, 'event settled');
     options.onEvent?.(line);
-    if (userId !== null && outcome === 'stored' && BRING_HEART_RATE.has(dataTypeOf(event.data_type))) options.onHeartRate?.(userId, day);
+    const isMeasured = BRING_HEART_RATE.some(name => name === dataTypeOf(event.data_type));
+    if (userId !== null && outcome === 'stored' && isMeasured) options.onHeartRate?.(userId);
   }
 
   const queue = await eventQueue(pipeline.warehouse);

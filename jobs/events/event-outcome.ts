@@ -1,4 +1,4 @@
-import { findDayNumber, findInstant } from '../../schema/instant.ts';
+import { findInstant } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
 import type { WebhookEvent } from '../../schema/webhook.ts';
 import type { Aside } from '../../src/client/client.ts';
@@ -15,8 +15,6 @@ export interface Settled {
   reason: string | null;
   /** How many documents left the warehouse. */
   removedRows?: number;
-  /** The day of the document that was stored, where it has one. */
-  day?: string;
 }
 
 /** How often an event was worked on in vain. */
@@ -132,13 +130,7 @@ export async function storeAnswer(
       ledger: stored => entriesOf(warehouse, events, userId, outcomeOf(stored)),
     },
   );
-  const day = dayOf(document);
-  return { ...outcomeOf(counts), ...(day === undefined ? {} : { day }) };
-}
-
-function dayOf(document: unknown): string | undefined {
-  const day = typeof document === 'object' && document !== null && 'day' in document ? document.day : undefined;
-  return typeof day === 'string' && findDayNumber(day) !== undefined ? day : undefined;
+  return outcomeOf(counts);
 }
 
 function outcomeOf(counts: Counts): Settled {

@@ -10,6 +10,7 @@ import { askRefused } from '../refusals.ts';
 import { ANOTHER_PERSON, findPerson, isAnother } from '../same-person.ts';
 import type { Schedule } from './schedule.ts';
 import { SWEEP_PATIENCE_MS, type Sweep, startSweep, sweepOnSchedule } from './sweep.ts';
+import { TRIED_DAYS } from './unread.ts';
 
 export interface NightlySettings {
   /** A cron pattern. */
@@ -58,14 +59,16 @@ async function askForbidden({ warehouse, client, tokens, log }: Pipeline): Promi
 }
 
 const KEPT_DAYS = 7;
-const FAILED_KEPT_DAYS = 30;
+/** For longer than they are tried again: by the oldest it is known since when. */
+const FAILED_KEPT_DAYS = TRIED_DAYS + 1;
 
 /**
  * Takes sweeps out of the ledger, complete ones after a week, failed ones after a month: heart rate alone makes a hundred a day. One that
  * settled a day, because it read far back, stays: a backfill would read that day again. So does the last that read a day to its end which
  * another reading did not: without it the day would be called what that one came to. And the last that failed over a day, or beside it,
- * which nobody has read to its end since it was over: without it the part that it may have brought would be called stored. Of those that
- * read heart rate from the sandbox path the last of each range stays: by it the rows are found, should they turn out to be nobody's.
+ * which nobody has read to its end since it was over, and the last that read such a day before: without them the part of it that may have
+ * come would be called stored. Of those that read heart rate from the sandbox path the last of each range stays: by it the rows are found,
+ * should they turn out to be nobody's.
  */
 export async function forgetSweeps({ warehouse, now, settledDays }: Pick<Pipeline, 'warehouse' | 'now' | 'settledDays'>): Promise<void> {
   const before = (days: number) => `make_timestamp(${now() * 1000 - days * MICROS_PER_DAY}::BIGINT)`;
@@ -88,12 +91,15 @@ export async function forgetSweeps({ warehouse, now, settledDays }: Pick<Pipelin
                                 arg_max(run_id, committed_at) FILTER (n BETWEEN ${number('start_at')} AND ${number('end_at')} - 1)]) AS run_id
                  FROM unread u ANTI JOIN answered a
                    ON a.user_id = u.user_id AND a.collection = u.collection AND a.n IS NOT DISTINCT FROM u.n
-                 WHERE outcome <> 'not_offered' GROUP BY user_id, collection, n)
+                 WHERE outcome <> 'not_offered' GROUP BY user_id, collection, n),
+       early AS (SELECT arg_max(run_id, requested_at) AS run_id
+                 FROM readings r ANTI JOIN answered a ON a.user_id = r.user_id AND a.collection = r.collection AND a.n = r.n
+                 WHERE n IS NOT NULL GROUP BY user_id, collection, n)
      SELECT run_id FROM sync.runs r WHERE kind = 'sweep'
      AND (state = 'complete' AND ended_at < ${before(KEPT_DAYS)} OR state = 'failed' AND ended_at < ${before(FAILED_KEPT_DAYS)})
      AND NOT EXISTS (SELECT 1 FROM sync.windows w WHERE w.run_id = r.run_id AND w.outcome = 'complete'
                      AND sync.over_at(w.service_at, w.read_at) >= w.start_at + INTERVAL ${settledDays + 1} DAY)
-     AND run_id NOT IN (SELECT run_id FROM (FROM deciding UNION ALL FROM begun) WHERE run_id IS NOT NULL)
+     AND run_id NOT IN (SELECT run_id FROM (FROM deciding UNION ALL FROM begun UNION ALL FROM early) WHERE run_id IS NOT NULL)
      AND run_id NOT IN (SELECT arg_max(run_id, committed_at) FROM sync.windows
                         WHERE route = '${heartRate.sandboxPath}' AND outcome = 'complete' GROUP BY user_id, start_at, end_at)`,
   );

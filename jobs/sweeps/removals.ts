@@ -162,10 +162,11 @@ async function readAbsent({
 }
 
 async function confirmByDocument(
-  { pipeline: { client, warehouse }, resource, userId, token, signal, aside, read, onAnswer, onStored }: Absence,
+  { pipeline: { client, warehouse }, resource, userId, token, signal, aside, days, read, acceptDeletions, onAnswer, onStored }: Absence,
   absent: readonly StoredDocument[],
 ): Promise<StoredDocument[]> {
   const removed: StoredDocument[] = [];
+  let leftOut = false;
   for (const document of absent) {
     read.requests++;
     try {
@@ -175,6 +176,7 @@ async function confirmByDocument(
         ensureIs(resource, document.id, answer.document);
         const page = { userId, resource, requestedAt: answer.requestedAt, documents: [answer.document] };
         onStored(await warehouse.storeDocuments(page), 1);
+        leftOut ||= isWithin(answer.document, days);
       } finally {
         answer.done();
       }
@@ -184,7 +186,16 @@ async function confirmByDocument(
       removed.push(document);
     }
   }
+  // What else the answer left out nobody knows: a day of which it brought nothing need not be empty.
+  if (leftOut && !acceptDeletions) {
+    throw new ServiceError('malformed', `/v2/usercollection/${resource.path}`, `left out documents that the service has; ${ACCEPT}`);
+  }
   return removed;
+}
+
+function isWithin(document: unknown, days: DayRange | undefined): boolean {
+  const day = typeof document === 'object' && document !== null && 'day' in document ? document.day : undefined;
+  return days !== undefined && typeof day === 'string' && day >= days.from && day <= days.to;
 }
 
 function ensureIs({ path }: Resource, id: string, document: unknown): void {

@@ -17,7 +17,7 @@ export interface ScheduleSettings {
 
 export interface Schedules {
   /** Reads an account's heart rate soon, of the last days and about this one: it has no events, and comes with a night or an activity. */
-  requestHeartRate(userId: string, day: string | undefined): void;
+  requestHeartRate(userId: string): void;
   /** Starts nothing more. */
   close(): void;
 }

@@ -3,7 +3,7 @@ import type { Pipeline } from '../pipeline.ts';
 import type { RunRequest, Span } from '../run.ts';
 
 /** How long sweeps and nights try what they failed to read; then it is left to a repair, which coverage calls for. */
-const TRIED_DAYS = 30;
+export const TRIED_DAYS = 30;
 
 /** How long what failed is left alone: a day that never comes is not to be an alarm with every sweep. */
 const LEFT_ALONE_MS = 6 * 3_600_000;
@@ -22,14 +22,14 @@ export async function findUnread(
   const day = (n: string) => `(DATE '1970-01-01' + ${n}::INTEGER)::VARCHAR`;
   const rows = await warehouse.read(
     `WITH
-       failed AS (SELECT w.user_id, w.collection, w.committed_at,
+       failed AS (SELECT w.user_id, w.collection, r.started_at,
                          coalesce(w.end_at <= TRY_CAST(r.request ->> '$.from' AS DATE), false) AS again,
                          unnest(range(${number('start_at')}, least(${number('end_at')}, ${first}))) AS n
                   FROM sync.windows w JOIN sync.runs r ON r.run_id = w.run_id
                   WHERE w.outcome = 'failed' AND w.start_at < DATE '${from}' AND r.kind <> 'backfill'),
        tried AS (SELECT user_id, collection, n, bool_or(again) AS again FROM failed GROUP BY user_id, collection, n
-                 HAVING min(committed_at) >= make_timestamp(${now() * 1000 - TRIED_DAYS * MICROS_PER_DAY}::BIGINT)
-                   AND max(committed_at) <= make_timestamp(${(now() - LEFT_ALONE_MS) * 1000}::BIGINT)),
+                 HAVING min(started_at) >= make_timestamp(${now() * 1000 - TRIED_DAYS * MICROS_PER_DAY}::BIGINT)
+                   AND max(started_at) <= make_timestamp(${(now() - LEFT_ALONE_MS) * 1000}::BIGINT)),
        answering AS (SELECT user_id, collection FROM sync.windows WHERE outcome <> 'stopped' AND end_at > DATE '${from}' GROUP BY user_id, collection
                      HAVING arg_max(outcome, committed_at) IN ('complete', 'suspicious')),
        readings AS (SELECT user_id, collection, unnest(range(${number('start_at')}, least(${number('end_at')}, ${number('sync.over_at(service_at, read_at)')}))) AS n

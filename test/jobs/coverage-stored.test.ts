@@ -88,7 +88,8 @@ test('a day that was last read to its end before it was over is not stored once 
     '03-07 failed: answered 500',
   ]);
   const { request } = await planRepair(pipeline, { collections: ['daily_stress'], ...days });
-  expect(request?.spans).toEqual([{ userId: 'ada', collection: 'daily_stress', from: '2025-03-07', to: '2025-03-07' }]);
+  // More may have come of the first since, which nobody has seen.
+  expect(request?.spans).toEqual([{ userId: 'ada', collection: 'daily_stress', from: '2025-03-06', to: '2025-03-07' }]);
 });
 
 test('a collection that is not offered has brought no part of a day: what an event brought is stored', async () => {

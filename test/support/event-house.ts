@@ -139,7 +139,7 @@ export async function openEventHouse(folder: string, options: FetchOptions & Eve
   const start = async () => {
     fetching = await startFetching(pipeline, {
       onEvent: line => lines.push(line),
-      onHeartRate: (userId, day) => heartRateOf.push(`${userId} ${day}`),
+      onHeartRate: userId => heartRateOf.push(userId),
       ...rest,
     });
   };

@@ -99,7 +99,7 @@ test('without a zone the pattern is read in the machine’s', async () => {
   expect(await missed({ warehouse, now: () => due.getTime() + 1_000 }, settings)).toBe(true);
 });
 
-test('a week after its end a complete sweep leaves the ledger, a failed one after 30 days, but not one that settled a day, nor a night or a backfill', async () => {
+test('a week after its end a complete sweep leaves the ledger, a failed one after 31 days, but not one that settled a day, nor a night or a backfill', async () => {
   const warehouse = await warehouseWith(folder, [account('ada')]);
   const now = () => Date.parse('2025-03-20T12:00:00Z');
   const run = async (runId: string, kind: string, ended: string, state = 'complete', from = '2025-03-11') => {
@@ -111,7 +111,7 @@ test('a week after its end a complete sweep leaves the ledger, a failed one afte
       // Of what the complete ones read nothing failed.
       collection: state === 'complete' ? 'sleep' : 'daily_stress',
       startAt: at(`${from}T00:00:00Z`),
-      endAt: at('2025-03-14T00:00:00Z'),
+      endAt: at('2025-03-13T00:00:00Z'),
     };
     const requestedAt = at('2025-03-13T11:30:00Z');
     await warehouse.record([
@@ -127,10 +127,10 @@ test('a week after its end a complete sweep leaves the ledger, a failed one afte
   };
   await run('old', 'sweep', '2025-03-13T11:59:59Z');
   await run('young', 'sweep', '2025-03-13T12:00:01Z');
-  await run('failed', 'sweep', '2025-02-18T12:00:01Z', 'failed');
-  await run('failed long ago', 'sweep', '2025-02-18T11:59:59Z', 'failed');
+  await run('failed', 'sweep', '2025-02-17T12:00:01Z', 'failed');
+  await run('failed long ago', 'sweep', '2025-02-17T11:59:59Z', 'failed');
   // What failed settles nothing, however far back it was to read.
-  await run('failed far back', 'sweep', '2025-02-18T11:59:59Z', 'failed', '2025-01-10');
+  await run('failed far back', 'sweep', '2025-02-17T11:59:59Z', 'failed', '2025-01-10');
   await run('night', 'nightly', '2025-03-13T11:59:59Z');
   await run('backfill', 'backfill', '2025-03-13T11:59:59Z');
   // Read 14 days after the end of its first day: that day is settled. And a day later: it is not.
@@ -205,9 +205,22 @@ test('a sweep stays that read a collection without dates which a night did not; 
   const warehouse = await warehouseWith(folder, [account('ada')]);
   await noted(warehouse, 'night', 'nightly', 'suspicious', '2025-03-08T03:30:00Z', null, 'ring_configuration');
   await noted(warehouse, 'rings', 'sweep', 'complete', '2025-03-08T09:00:00Z', null, 'ring_configuration');
-  await noted(warehouse, 'nights', 'sweep', 'complete', '2025-03-08T09:00:01Z', ['2025-03-06', '2025-03-08'], 'sleep');
+  await noted(warehouse, 'nights', 'sweep', 'complete', '2025-03-08T09:00:01Z', ['2025-03-05', '2025-03-07'], 'sleep');
   await forgetSweeps({ warehouse, now: () => Date.parse('2025-03-16T00:00:00Z'), settledDays: 14 });
   expect(await kept(warehouse)).toEqual(['rings']);
+});
+
+test('a sweep stays by which alone it is known that a day was last read before it was over', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await store(warehouse, 'daily_stress', [stress('2025-03-06')]);
+  await noted(warehouse, 'sweep', 'sweep', 'complete', '2025-03-06T12:00:00Z', ['2025-03-05', '2025-03-07']);
+  await noted(warehouse, 'sweep-before', 'sweep', 'complete', '2025-03-06T06:00:00Z', ['2025-03-05', '2025-03-07']);
+  const days = { from: '2025-03-06', to: '2025-03-06' };
+  const early = ['03-06 stored: last read before the day was over'];
+  expect(await told(warehouse, days)).toEqual(early);
+  await forgetSweeps({ warehouse, now: () => Date.parse('2025-03-16T00:00:00Z'), settledDays: 14 });
+  expect(await told(warehouse, days)).toEqual(early);
+  expect(await kept(warehouse)).toEqual(['sweep']);
 });
 
 test('a failed sweep stays while nobody has read a day to its end of which it may have brought a part', async () => {

@@ -84,13 +84,17 @@ test('a document that its own route confirms as gone is removed with its samples
   expect(await read(house, 'session')).toMatchObject({ state: 'complete', removed: 0, requests: 1 });
 });
 
-test('what its own route still has was left out of the collection by mistake: it stays, and what comes is stored', async () => {
+test('what its own route still has was left out by mistake: it stays, what comes is stored, and the answer is none of its days', async () => {
   const { service, house } = await setUp('daily_stress');
   service.documents.set('daily_stress', [stress(1), stress(2)]);
   await read(house, 'daily_stress');
   service.documents.set('daily_stress', [stress(2)]);
   service.on('/v2/usercollection/daily_stress/*', { json: { ...stress(1), day_summary: 'stressful' } });
-  expect(await read(house, 'daily_stress')).toMatchObject({ state: 'complete', removed: 0 });
+  expect(await read(house, 'daily_stress')).toMatchObject({
+    state: 'failed',
+    removed: 0,
+    failures: [{ kind: 'malformed', message: expect.stringContaining('left out documents that the service has; nothing was removed') }],
+  });
   expect(await house.read('SELECT id, day_summary FROM daily_stress ORDER BY id')).toEqual([
     ['stress-1', 'stressful'],
     ['stress-2', 'normal'],

@@ -9,6 +9,7 @@ import { account, at, pipelineOf, warehouseWith } from '../literal-pipeline.ts';
 
 const folder = tempFolder();
 const NOW = Date.parse('2025-03-30T12:00:00Z');
+const DAY = 86_400_000;
 
 interface Read {
   kind?: 'backfill' | 'nightly' | 'sweep';
@@ -19,12 +20,17 @@ interface Read {
   user?: string;
   /** The first of the days that the run was for, where it is another. */
   from?: string;
+  /** How far the clock of an earlier command was ahead: all that was settled since lies as far ahead in the order. */
+  aheadDays?: number;
 }
 
 /** The windows of a sweep of three days after these readings. */
 async function sweepAfter(...readings: Read[]): Promise<string[]> {
   const warehouse = await warehouseWith(folder, [account('ada'), account('bob')]);
-  for (const [i, { kind = 'nightly', at: when, days, outcome, collection = 'heart_rate', user = 'ada', from }] of readings.entries()) {
+  for (const [
+    i,
+    { kind = 'nightly', at: when, days, outcome, collection = 'heart_rate', user = 'ada', from, aheadDays = 0 },
+  ] of readings.entries()) {
     const runId = `r${i}`;
     const request = { kind, from: from ?? days[0], to: days[1], refresh: true, users: [user], collections: [collection] };
     const window = {
@@ -43,7 +49,7 @@ async function sweepAfter(...readings: Read[]): Promise<string[]> {
         key: { run_id: runId },
         row: { kind, started_at: at(when), ended_at: at(when), state, request: JSON.stringify(request) },
       },
-      windowEntry(window, { outcome, ...asked, committedAt: at(when) }),
+      windowEntry(window, { outcome, ...asked, committedAt: at(when) + aheadDays * DAY * 1000 }),
     ]);
   }
   const pipeline = await pipelineOf(warehouse, NOW);
@@ -66,6 +72,9 @@ const again: Read = { kind: 'sweep', at: '2025-03-30T09:00:00Z', days: ['2025-03
 
 test('what a night has failed to read, and nobody has read since, the next sweep reads once the service answers', async () => {
   expect(await sweepAfter(before, away, again)).toEqual(['ada heart_rate 03-08 to 03-28', ...LAST]);
+  // Also where a clock that was ahead has left the order of what is settled far ahead of it.
+  const aheadDays = 60;
+  expect(await sweepAfter(before, { ...away, aheadDays }, { ...again, aheadDays })).toEqual(['ada heart_rate 03-08 to 03-28', ...LAST]);
   // Of a collection that is still failing the last days are enough.
   expect(await sweepAfter(before, away)).toEqual(LAST);
   expect(await sweepAfter(before, again, { ...away, at: '2025-03-30T10:00:00Z' })).toEqual(LAST);
@@ -109,8 +118,6 @@ test('what a backfill failed to read is left to who asked for it, and what fails
   expect(await sweepAfter(first, { ...first, at: '2025-03-12T11:00:00Z' }, again)).toEqual(LAST);
   expect(await sweepAfter({ ...first, at: '2025-02-28T13:00:00Z' }, again)).toEqual(['ada heart_rate 02-10 to 02-26', ...LAST]);
 });
-
-const DAY = 86_400_000;
 
 test.each<[string, number | undefined, { windows: object; state: string }, string[]]>([
   [
