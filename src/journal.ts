@@ -56,6 +56,8 @@ interface Line {
 
 const FILE_BYTES = 1_048_576;
 const FILE = /^(\d{10})\.journal$/;
+/** Half of a file that `rewrite` was making. The folder may be a link to one of others. */
+const HALF_WRITTEN = /^\d{10}\.journal\.\d+(?:\.[0-9a-f]+)?\.new$/;
 const LINE = /^([0-9a-f]{8}) ([+-]) ([\w.-]+)(?: (.*))?$/s;
 
 const lineOf = ({ key, text }: Pick<Line, 'key' | 'text'>): Buffer => {
@@ -79,8 +81,7 @@ export function openJournal(folder: string, { notesSettled = false, fileBytes = 
 
   for (const name of listNames(folder)) {
     const number = FILE.exec(name)?.[1];
-    // Half of a file that `rewrite` was making.
-    if (number === undefined && name.endsWith('.new')) rmSync(join(folder, name), { force: true });
+    if (HALF_WRITTEN.test(name)) rmSync(join(folder, name), { force: true });
     if (number === undefined) continue;
     lastNumber = Number(number);
     const segment: Segment = { path: join(folder, name), open: 0 };

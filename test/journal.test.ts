@@ -199,10 +199,20 @@ test('written anew it holds no byte of what is settled or was not to be kept, al
   expect(bytes.join('')).not.toMatch(/called [ac]/);
   // The old files are still there beside the new one, which is half written.
   writeFileSync(join(folder, '0000000001.journal'), bytes.join(''));
-  writeFileSync(join(folder, '0000000009.journal.77.new'), 'of somebody called c');
+  const halves = ['0000000009.journal.77.new', '0000000009.journal.77.0123456789abcdef.new'];
+  for (const half of halves) writeFileSync(join(folder, half), 'of somebody called c');
   expect(openJournal(folder).keys()).toEqual(['b', 'd']);
-  expect(existsSync(join(folder, '0000000009.journal.77.new'))).toBe(false);
+  for (const half of halves) expect(existsSync(join(folder, half))).toBe(false);
   expect(readdirSync(folder)).toHaveLength(1);
+});
+
+test('files of others in its folder, which may be a link, stay whatever they are called', async () => {
+  const folder = newFolder();
+  await openJournal(folder).append('a', 'x');
+  const theirs = ['1.journal.77.new', '0000000009.journal.new', 'mail.new', 'thesis.77.new'];
+  for (const name of theirs) writeFileSync(join(folder, name), 'theirs');
+  expect(openJournal(folder).keys()).toEqual(['a']);
+  expect(readdirSync(folder)).toEqual(expect.arrayContaining(theirs));
 });
 
 test('a key is kept once, however often and at whatever moment it is appended', async () => {
