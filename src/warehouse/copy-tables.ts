@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { messageOf } from '../errors.ts';
-import { readRows } from './database.ts';
+import { messageOf, RingneckError } from '../errors.ts';
+import { kindOf, readRows } from './database.ts';
 import { quoteName, quoteText } from './tables.ts';
 
 /** A table as the file has it, of ours or not. */
@@ -11,6 +11,8 @@ export interface Present {
   place: string;
   /** Those that can be written to: a generated one comes by itself. */
   columns: readonly string[];
+  /** The keys by which its rows name others of the same table: their columns, and those that they name. */
+  ownKeys: readonly (readonly [columns: string[], named: string[]])[];
 }
 
 const SORTED_BY = ['user_id', 'day', 'ts', 'start_at', 'started_at'];
@@ -26,10 +28,18 @@ export async function listPresent(connection: DuckDBConnection, from: string, to
      FROM duckdb_tables() t JOIN duckdb_columns() c USING (table_oid, database_oid)
      WHERE t.database_name = ${quoteText(from)} AND NOT t.internal ORDER BY t.table_oid, c.column_index`,
   )) as [string, string, string, boolean][];
-  const present = new Map<string, { name: string; place: string; columns: string[] }>();
+  const keys = (await readRows(
+    connection,
+    `SELECT schema_name, table_name, to_json([constraint_column_names, referenced_column_names])::VARCHAR
+     FROM duckdb_constraints() WHERE database_name = ${quoteText(from)} AND constraint_type = 'FOREIGN KEY'
+       AND lower(referenced_table) = lower(table_name)`,
+  )) as [string, string, string][];
+  const present = new Map<string, { name: string; place: string; columns: string[]; ownKeys: Present['ownKeys'] }>();
   for (const [schema, name, column, mayBeGenerated] of rows) {
     const place = `${quoteName(schema)}.${quoteName(name)}`;
-    const table = present.get(place) ?? { name: `${schema}.${name}`, place, columns: [] };
+    const ofTable = keys.filter(([inSchema, of]) => inSchema === schema && of === name);
+    const ownKeys = ofTable.map(([, , key]) => JSON.parse(key) as Present['ownKeys'][number]);
+    const table = present.get(place) ?? { name: `${schema}.${name}`, place, columns: [], ownKeys };
     present.set(place, table);
     if (!mayBeGenerated || !(await isGenerated(connection, `${quoteName(to)}.${place}`, column))) table.columns.push(column);
   }
@@ -48,15 +58,62 @@ async function isGenerated(connection: DuckDBConnection, table: string, column: 
   }
 }
 
-/** The statement that copies a table from one attached file to another, sorted by user and time: rows of one series compress well. */
-export function copySorted(
-  table: Present,
-  { from, to, selected = namesOf(table), where = 'true' }: { from: string; to: string; selected?: string; where?: string },
-): string {
+interface Copying {
+  /** Two attached files. */
+  from: string;
+  to: string;
+  /** What is written in the place of the columns. */
+  selected?: string;
+  /** Which rows. */
+  where?: string;
+}
+
+/**
+ * Copies a table from one attached file to another, in the transaction under way, sorted by user and time: rows of one series compress well.
+ * @param run runs one statement and tells how many rows it wrote
+ * @throws RingneckError naming the table
+ */
+export async function copyTable(table: Present, copying: Copying, run: (sql: string) => Promise<number>): Promise<void> {
+  try {
+    if (table.ownKeys.length) await copyInRounds(table, copying, run);
+    else await run(copySorted(table, copying));
+  } catch (error) {
+    // Of a table of others: DuckDB's sentence quotes what is in it, and this one is logged.
+    throw new RingneckError(`the table ${shownName(table)} cannot be copied (${kindOf(error)})`, 1, { cause: error });
+  }
+}
+
+/** A statement cannot write a row together with one that it names: each round writes those that name none but written ones. */
+async function copyInRounds(table: Present, copying: Copying, run: (sql: string) => Promise<number>): Promise<void> {
+  const { where = 'true' } = copying;
+  const source = `${quoteName(copying.from)}.${table.place}`;
+  const ready = table.ownKeys.map(([columns, of]) => {
+    const none = columns.map(column => `child.${quoteName(column)} IS NULL`);
+    const same = columns.map((column, i) => `parent.${quoteName(of[i]!)} = child.${quoteName(column)}`);
+    const named = `SELECT 1 FROM ${source} AS parent JOIN temp.copied ON copied.row_id = parent.rowid WHERE ${same.join(' AND ')}`;
+    return `(${none.join(' OR ')} OR EXISTS (${named}))`;
+  });
+  const left = 'rowid NOT IN (SELECT row_id FROM temp.copied)';
+  await run('CREATE OR REPLACE TEMP TABLE copied (row_id BIGINT, round INTEGER)');
+  const begin = (round: number) =>
+    run(`INSERT INTO temp.copied SELECT rowid, ${round} FROM ${source} AS child WHERE (${where}) AND ${left} AND ${ready.join(' AND ')}`);
+  for (let round = 1; (await begin(round)) > 0; round++) {
+    const chosen = `(${where}) AND rowid IN (SELECT row_id FROM temp.copied WHERE round = ${round})`;
+    await run(copySorted(table, { ...copying, where: chosen }));
+  }
+  // Those that name a row that is not copied, if any: DuckDB says so.
+  await run(copySorted(table, { ...copying, where: `(${where}) AND ${left}` }));
+  await run('DROP TABLE temp.copied');
+}
+
+function copySorted(table: Present, { from, to, selected = namesOf(table), where = 'true' }: Copying): string {
   const order = has(table, 'user_id') ? SORTED_BY.filter(column => has(table, column)) : [];
   return `INSERT INTO ${quoteName(to)}.${table.place} (${namesOf(table)})
     SELECT ${selected} FROM ${quoteName(from)}.${table.place}
     WHERE ${where} ${order.length ? `ORDER BY ${order.map(quoteName).join(', ')}` : ''}`;
 }
+
+/** As statements name it that say no schema. */
+export const shownName = ({ name }: Pick<Present, 'name'>): string => name.replace(/^main\./, '');
 
 export const namesOf = ({ columns }: Pick<Present, 'columns'>): string => columns.map(quoteName).join(', ');

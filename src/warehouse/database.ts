@@ -158,6 +158,13 @@ export function firstLine(error: unknown): string {
   return messageOf(error).split('\n', 1)[0]!;
 }
 
+/** What kind of error it is, for the log: DuckDB's further words may quote what is in rows. */
+export function kindOf(error: unknown): string {
+  const said = /^[A-Za-z ]+ Error(?=:)/.exec(messageOf(error))?.[0];
+  if (said || !(error instanceof Error)) return said ?? 'Error';
+  return 'code' in error ? String(error.code) : error.name;
+}
+
 /** After such an error DuckDB refuses every further statement: only a new process can go on. */
 export function isFatal(error: unknown): boolean {
   return /^(FATAL|INTERNAL) Error|database has been invalidated/i.test(messageOf(error));

@@ -1,8 +1,8 @@
 import { chmodSync, realpathSync, rmSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { messageOf, RingneckError } from '../errors.ts';
-import { copySorted, has, listPresent, type Present } from './copy-tables.ts';
-import { firstLine, LARGE_MEMORY, readRows, refuseOpen, waitForHolder, withTransaction } from './database.ts';
+import { copyTable, has, listPresent, type Present, shownName } from './copy-tables.ts';
+import { LARGE_MEMORY, readRows, refuseOpen, waitForHolder, withTransaction } from './database.ts';
 import { duckdb } from './duckdb.ts';
 import { requestWithout } from './erase-request.ts';
 import { textList } from './literals.ts';
@@ -91,9 +91,11 @@ async function copyRows(
     beforeTable();
     const { name, place } = table;
     const keep = conditionOf(table, person);
-    await connection.run(copySorted(table, { from: 'old', to: 'new', selected: columnsOf(table), where: keep })).catch((error: unknown) => {
-      const reason = `the table ${name.replace(/^main\./, '')} cannot be copied (${firstLine(error)})`;
-      throw new RingneckError(`${reason}: nothing was erased; drop that table, or what it refers to, and try again`, 1, { cause: error });
+    const run = async (sql: string) => (await connection.run(sql)).rowsChanged;
+    await copyTable(table, { from: 'old', to: 'new', selected: columnsOf(table), where: keep }, run).catch((error: unknown) => {
+      throw new RingneckError(`${messageOf(error)}: nothing was erased; drop that table, or what it refers to, and try again`, 1, {
+        cause: error,
+      });
     });
     const [counts] = await readRows(
       connection,
@@ -102,7 +104,7 @@ async function copyRows(
     );
     const [copied, kept, gone] = counts as [number, number, number];
     if (copied !== kept) throw new RingneckError(`${name} was not copied whole (${copied} rows of ${kept}): nothing was replaced`);
-    if (gone > 0) removed[name.replace(/^main\./, '')] = gone;
+    if (gone > 0) removed[shownName(table)] = gone;
   }
   return removed;
 }

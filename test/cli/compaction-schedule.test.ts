@@ -18,7 +18,7 @@ const HOUR = 6;
 /** Looks until so many have passed; before each what `each` does. */
 async function keepFor(
   looks: number,
-  world: { isDue?: boolean; isReading?: boolean; isShort?: boolean; isStoring?: boolean; failure?: string; each?: (look: number) => void },
+  world: { isDue?: boolean; isReading?: boolean; isShort?: boolean; isStoring?: boolean; failure?: Error; each?: (look: number) => void },
 ) {
   const said: string[] = [];
   const done: number[] = [];
@@ -37,7 +37,7 @@ async function keepFor(
       size: async () => ({ bytes: 100, rows: 1, compacted: undefined, isDue: world.isDue ?? true }),
       compact: async () => {
         done.push(look);
-        if (world.failure) throw new Error(world.failure);
+        if (world.failure) throw world.failure;
         world.isDue = false;
         return { at: 0, bytes: 40, rows: 1 };
       },
@@ -83,8 +83,15 @@ test('while the disk is short it is not begun: that is said once, and it is done
 });
 
 test('what fails is said once and tried again six hours later', async () => {
-  const world = { failure: 'too much is being stored' };
+  const world = { failure: new RingneckError('too much is being stored') };
   expect(await keepFor(14 * HOUR, world)).toEqual({ said: ['too much is being stored'], done: [1, 38, 75] });
+});
+
+test('what DuckDB says of rows is not logged', async () => {
+  const failure = new Error('Constraint Error: Violates foreign key constraint because key "code: a secret" does not exist');
+  expect((await keepFor(2, { failure })).said).toEqual(['Constraint Error']);
+  expect((await keepFor(2, { failure: Object.assign(new Error('a secret'), { code: 'ENOSPC' }) })).said).toEqual(['ENOSPC']);
+  expect((await keepFor(2, { failure: new TypeError('a secret: Error: no') })).said).toEqual(['TypeError']);
 });
 
 test('who owns the folder compacts a file that days have left too large, says so, and shows it in status', async () => {

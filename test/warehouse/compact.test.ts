@@ -327,6 +327,31 @@ test('where the path is a link, the file that it leads to is replaced', async ()
   expect(await again.read(`SELECT count(*) FROM sync.runs`)).toEqual([[3]]);
 });
 
+test('a table of others whose rows refer to one another is copied too, sorted where that is possible', async () => {
+  const path = newPath(folder);
+  await closed(await opened(path));
+  await withDuckDB(path, async connection => {
+    await connection.run('CREATE TABLE diagnoses (user_id VARCHAR, code VARCHAR PRIMARY KEY, follows VARCHAR REFERENCES diagnoses (code))');
+    for (const [user, code, follows] of [
+      ['zoe', 'a', null],
+      ['ann', 'b', 'a'],
+      ['bob', 'c', 'b'],
+      ['ann', 'd', null],
+    ]) {
+      await connection.run(`INSERT INTO diagnoses VALUES ('${user}', '${code}', ${follows ? `'${follows}'` : 'NULL'})`);
+    }
+  });
+  const warehouse = await opened(path);
+  await warehouse.compact();
+  await warehouse.compact();
+  expect(await warehouse.read('SELECT code, follows FROM diagnoses ORDER BY rowid')).toEqual([
+    ['d', null],
+    ['a', null],
+    ['b', 'a'],
+    ['c', 'b'],
+  ]);
+});
+
 test('a compaction that is under way when the warehouse is closed leaves the file whole', async () => {
   const path = newPath(folder);
   const warehouse = await opened(path);

@@ -255,6 +255,56 @@ test('an account that is called like a word of the data is told from it', async 
   expect((await content(path))['main.heart_rate']).toHaveLength(1);
 });
 
+/** Four findings of two people, each after another one, and what two of them say of a second one; and a pair that names a pair. */
+const REFERRING = `
+  CREATE TABLE diagnoses (user_id VARCHAR, code VARCHAR PRIMARY KEY, follows VARCHAR REFERENCES Diagnoses (code),
+    "beside it" VARCHAR REFERENCES diagnoses (code));
+  INSERT INTO diagnoses VALUES ('eve', 'a', NULL, NULL); INSERT INTO diagnoses VALUES ('adam', 'b', 'a', NULL);
+  INSERT INTO diagnoses VALUES ('adam', 'c', 'b', 'a'); INSERT INTO diagnoses VALUES ('adam', 'd', 'a', 'c');
+  CREATE TABLE pairs (x INTEGER, y INTEGER, of_x INTEGER, of_y INTEGER, UNIQUE (x, y), FOREIGN KEY (of_x, of_y) REFERENCES pairs (x, y));
+  INSERT INTO pairs VALUES (1, 1, NULL, 7), (1, NULL, NULL, NULL), (1, NULL, NULL, NULL); INSERT INTO pairs VALUES (2, 1, 1, 1)`;
+
+test('a table of others whose rows refer to one another is kept whole, and it still refuses what refers to nothing', async () => {
+  const path = await filled();
+  await withDuckDB(path, async connection => {
+    await connection.run(REFERRING);
+    await connection.run(`INSERT INTO diagnoses VALUES ('ada', 'e', 'd', NULL)`);
+  });
+  expect(await rewriteWithout(path, ADA, () => {})).toMatchObject({ diagnoses: 1 });
+  await withDuckDB(path, async connection => {
+    expect(await rowsOf(connection, 'SELECT code, follows, "beside it" AS b FROM diagnoses ORDER BY code')).toEqual([
+      { code: 'a', follows: null, b: null },
+      { code: 'b', follows: 'a', b: null },
+      { code: 'c', follows: 'b', b: 'a' },
+      { code: 'd', follows: 'a', b: 'c' },
+    ]);
+    expect(await rowsOf(connection, 'FROM pairs ORDER BY ALL')).toEqual([
+      { x: 1, y: 1, of_x: null, of_y: 7 },
+      { x: 1, y: null, of_x: null, of_y: null },
+      { x: 1, y: null, of_x: null, of_y: null },
+      { x: 2, y: 1, of_x: 1, of_y: 1 },
+    ]);
+    await expect(connection.run(`INSERT INTO diagnoses VALUES ('adam', 'f', 'g', NULL)`)).rejects.toThrow(/foreign key/);
+  });
+});
+
+test('why a table cannot be copied is told without what is in it', async () => {
+  const path = await filled();
+  await withDuckDB(path, async connection => {
+    await connection.run(REFERRING);
+    await connection.run(
+      `INSERT INTO diagnoses VALUES ('ada', 'a secret', NULL, NULL); INSERT INTO diagnoses VALUES ('adam', 'f', 'a secret', NULL)`,
+    );
+  });
+  const before = await content(path);
+  const error = await rewriteWithout(path, ADA, () => {}).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({
+    message:
+      'the table diagnoses cannot be copied (Constraint Error): nothing was erased; drop that table, or what it refers to, and try again',
+  });
+  expect(await content(path)).toEqual(before);
+});
+
 test('when it cannot be done the old file is left as it was', async () => {
   const path = await filled();
   const before = await content(path);

@@ -2,8 +2,9 @@ import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { diskReserveBytes, ensureDiskReserve } from '../../disk.ts';
-import { messageOf } from '../../errors.ts';
+import { RingneckError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
+import { kindOf } from '../../warehouse/database.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import type { Owner } from '../owner.ts';
 
@@ -61,7 +62,7 @@ export function keepCompact({ warehouse, isReading, log, sleep, ensureRoom = ens
         failure = undefined;
       } catch (error) {
         if (signal.aborted) break;
-        const reason = messageOf(error);
+        const reason = error instanceof RingneckError ? error.message : kindOf(error);
         if (reason !== failure) log.warn({ reason }, 'the warehouse could not be compacted; it stays as it is, and it is tried again');
         failure = reason;
       }

@@ -2,7 +2,7 @@ import { chmodSync, rmSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError, TryLaterError } from '../../errors.ts';
-import { copySorted, listPresent, namesOf, type Present } from '../copy-tables.ts';
+import { copyTable, listPresent, namesOf, type Present } from '../copy-tables.ts';
 import { readRows, waitForHolder, withTransaction } from '../database.ts';
 import { literal, matchKeys } from '../literals.ts';
 import type { Column, Mapping } from '../mapping.ts';
@@ -130,7 +130,7 @@ async function copyAll({ connection, signal, beforeTable }: CompactParts, source
   await withTransaction(connection, async () => {
     for (const table of tables) {
       beforeTable();
-      await run(connection, signal, copySorted(table, { from: source, to: COPY }));
+      await copyTable(table, { from: source, to: COPY }, sql => run(connection, signal, sql));
     }
   });
   await run(connection, signal, `CHECKPOINT ${COPY}`);
