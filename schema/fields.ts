@@ -10,6 +10,8 @@ export interface FieldAbout {
   unit?: string;
   /** The documented values of an open enumeration. */
   values?: readonly string[];
+  /** The key always comes, and null with it says something. */
+  mayBeNull?: true;
 }
 
 const about = z.registry<FieldAbout>();
@@ -61,15 +63,15 @@ export const day = (description: string) =>
   );
 
 /** An ISO 8601 date-time with offset. */
-export const instant = (description: string, type: 'string' | ['string', 'null'] = 'string') =>
+export const instant = (description: string, mayBeNull = false) =>
   field(
     z.string().refine(value => findInstant(value) !== undefined, 'not an ISO 8601 date-time with offset'),
-    { kind: 'instant', description },
-    { type, format: 'date-time' },
+    { kind: 'instant', description, ...(mayBeNull ? { mayBeNull } : {}) },
+    { type: mayBeNull ? ['string', 'null'] : 'string', format: 'date-time' },
   );
 
 /** An instant of which the key always comes, with null as long as it is not known. */
-export const instantOrNull = (description: string) => instant(description, ['string', 'null']);
+export const instantOrNull = (description: string) => instant(description, true);
 
 /** An open enumeration: the documented values are known, a new one is let through and reported by the reader. */
 export const choice = (values: readonly string[], description: string) =>

@@ -178,7 +178,7 @@ function setOwn(target: Extra, key: string, value: unknown): void {
 function readField(field: Field, value: unknown, reading: Reading): unknown {
   if (value === null || value === undefined) {
     // Promised is within the object around it, and that one is here.
-    if (field.promised) note(field, 'missing', reading);
+    if (field.promised && !(value === null && field.about?.mayBeNull)) note(field, 'missing', reading);
     return undefined;
   }
   if (field.fields) {

@@ -36,6 +36,14 @@ test('a required field that is null or absent is null in its column, and drift',
   ]);
 });
 
+test('the end of a sleep that goes on is null, and that is no drift; without the key it is', async () => {
+  const { bedtime_end: _, ...endless } = SLEEP;
+  await store(warehouse, 'sleep', [{ ...SLEEP, id: 'goes on', bedtime_end: null }]);
+  expect(await drift(warehouse)).toEqual([]);
+  await store(warehouse, 'sleep', [{ ...endless, id: 'endless' }]);
+  expect(await drift(warehouse)).toEqual([['sleep', 'bedtime_end', 'missing', 1]]);
+});
+
 test('a promised field that is missing in an optional object is drift too', async () => {
   await store(warehouse, 'daily_spo2', [{ ...SPO2, spo2_percentage: {} }]);
   expect(await warehouse.read('SELECT spo2_percentage_average, extra FROM daily_spo2')).toEqual([[null, null]]);

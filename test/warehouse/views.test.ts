@@ -1,4 +1,4 @@
-import { cpSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { DuckDBConnection } from '@duckdb/node-api';
 import { afterEach, expect, test, vi } from 'vitest';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -16,6 +16,21 @@ const THE_NIGHT = [{ user_id: 'ann', day: '2025-01-15', total_sleep_duration: 25
 const COMMENTS = `SELECT view_name AS name, comment FROM duckdb_views() WHERE NOT internal
   UNION ALL SELECT concat_ws('.', schema_name, table_name, column_name), comment FROM duckdb_columns() WHERE NOT internal
   UNION ALL SELECT function_name, comment FROM duckdb_functions() WHERE NOT internal ORDER BY ALL`;
+
+test('what every script in schema/views makes is in a new warehouse', async () => {
+  const views = new URL('../../schema/views/', import.meta.url);
+  const made = readdirSync(views).flatMap(file => {
+    const created = readFileSync(new URL(file, views), 'utf8').matchAll(/^CREATE OR REPLACE (?:VIEW|MACRO) (?:(\w+)\.)?(\w+)/gm);
+    return [...created].map(([, schema = 'main', name]) => `${schema}.${name}`);
+  });
+  const warehouse = await openWarehouse(newPath(folder));
+  const there = await warehouse.read(
+    `SELECT schema_name || '.' || view_name FROM duckdb_views() UNION SELECT schema_name || '.' || function_name FROM duckdb_functions()`,
+  );
+  expect(made.filter(name => !there.flat().includes(name))).toEqual([]);
+  expect(made.length).toBeGreaterThan(10);
+  await warehouse.close();
+});
 
 let made: string | undefined;
 
