@@ -1,14 +1,12 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { addDays, dayOfMicros } from '../../schema/instant.ts';
 import { readSettings, type Settings } from '../config.ts';
-import { findDoor } from '../control/find-door.ts';
-import { messageOf, RingneckError, TryLaterError, UsageError, withDetail } from '../errors.ts';
-import { ensureFolder } from '../files.ts';
+import { messageOf, RingneckError, withDetail } from '../errors.ts';
 import { createLog } from '../log.ts';
+import { clearFolder, PEOPLE } from './demo-folder.ts';
 import { type Announced, createLines, demoWebhooks, openDemoReceiver, showLife } from './demo-life.ts';
 import { questions } from './demo-questions.ts';
 import { findFreePort } from './free-port.ts';
@@ -18,7 +16,6 @@ import { writeResult } from './result.ts';
 import { showRun } from './run-progress.ts';
 
 const FOLDER = 'data-demo';
-const MARK = '.ringneck-demo';
 
 export interface DemoOptions {
   days: number;
@@ -98,18 +95,6 @@ export async function runDemo({ days, to, keep, wait }: DemoOptions, signal: Abo
   }
 }
 
-/** Starts afresh, but removes nothing that a demo did not make. */
-async function clearFolder(folder: string): Promise<void> {
-  if (existsSync(folder)) {
-    if (!existsSync(join(folder, MARK))) throw new UsageError(`${folder} was not made by a demo: move it away first`);
-    const door = await findDoor(folder);
-    if (door) throw new TryLaterError(`a demo is running (PID ${door.pid}): end it first`);
-    rmSync(folder, { recursive: true });
-  }
-  ensureFolder(folder);
-  writeFileSync(join(folder, MARK), '');
-}
-
 /** The demo has its own settings, whatever the environment says. */
 function demoSettings(folder: string, serviceUrl: string): Settings {
   return readSettings({ RINGNECK_DATA: folder, RINGNECK_SERVICE_URL: serviceUrl });
@@ -123,7 +108,8 @@ async function startService(
 ): Promise<{ child: ChildProcess; announced: Announced }> {
   const main = new URL('./main.js', import.meta.url);
   const life = ['--delivery-delay', '1', '--allow-callback', '127.0.0.0/8'];
-  const args = ['service', '--people', '3', '--seed', '7', '--from', from, '--to', to, '--port', '0', '--json', ...life];
+  const people = ['--people', String(PEOPLE.count), '--seed', String(PEOPLE.seed)];
+  const args = ['service', ...people, '--from', from, '--to', to, '--port', '0', '--json', ...life];
   const child = fork(main, args, {
     env: { RINGNECK_DATA: folder, RINGNECK_LOG_LEVEL: 'warn' },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],

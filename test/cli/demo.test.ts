@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { ringneck, startRingneck } from '../support/ringneck.ts';
+import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 /** Processes whose command line or environment names this, on Linux. */
@@ -74,6 +75,32 @@ test('a folder of that name which no demo made is left alone', async () => {
   });
   expect(readdirSync(join(cwd, 'data-demo'))).toEqual(['precious']);
 });
+
+test('an account of one’s own in the demo’s folder is left alone, also when only its rows are left', async () => {
+  const cwd = tempFolder();
+  const sandbox = await startSandbox({ seed: 11, count: 1, from: '2025-01-01', to: '2025-01-02' });
+  const env = { RINGNECK_DATA: 'data-demo', RINGNECK_SERVICE_URL: sandbox.url };
+  const refused = {
+    code: 2,
+    stdout: '',
+    stderr: `ringneck: ${join(cwd, 'data-demo')} holds myself, whom no demo made: move it away first\n`,
+  };
+  try {
+    expect((await ringneck(['demo', '--no-wait', '--days', '1'], { cwd })).code).toBe(0);
+    const add = await ringneck(['account', 'add', 'myself', '--from', '2025-01-01'], { cwd, env, input: sandbox.people[0]!.token });
+    expect(add.code, add.stderr).toBe(0);
+  } finally {
+    await sandbox.close();
+  }
+  expect(await ringneck(['demo', '--no-wait', '--days', '1'], { cwd })).toEqual(refused);
+  expect((await ringneck(['account', 'remove', 'myself'], { cwd, env })).code).toBe(0);
+  expect(await ringneck(['demo', '--no-wait', '--days', '1'], { cwd })).toEqual(refused);
+  const { stdout } = await ringneck(['sql', `SELECT count(*) AS nights FROM sleep WHERE user_id = 'myself'`, '--format', 'csv'], {
+    cwd,
+    env,
+  });
+  expect(Number(stdout.split('\n')[1])).toBeGreaterThan(0);
+}, 120_000);
 
 test('Ctrl-C in the middle ends it with 130, and its service too', async () => {
   const cwd = tempFolder();
