@@ -2,11 +2,15 @@ import { dayOfMicros, formatInstant, MICROS_PER_DAY } from '../schema/instant.ts
 import { listAccounts, listParkedCollections, shownAccount } from './accounts.ts';
 import { bothNows } from './backfill.ts';
 import type { Collection } from './collections.ts';
+import { findHoles, type Hole } from './holes.ts';
 import type { Pipeline, Tokens } from './pipeline.ts';
 
 export interface CollectionStatus {
   name: string;
-  /** up_to_date, not_asked (no reading reaches into yesterday, UTC), failed, suspicious, not_offered, not_authorised, pending, never_asked. */
+  /**
+   * up_to_date, not_asked (no reading reaches into yesterday, UTC), holes (one does, and days before it were never read), failed, suspicious,
+   * not_offered, not_authorised, pending, never_asked.
+   */
   state: string;
   reason: string | null;
   newest_day: string | null;
@@ -16,6 +20,8 @@ export interface CollectionStatus {
   lag: number | null;
   /** Windows that failed since the last run in which none did. */
   failures: number;
+  /** Days from the first planned one to yesterday (UTC) that nobody has read to their end: those that a repair would read. */
+  unread_days: number;
 }
 
 export interface AccountStatus {
@@ -42,6 +48,9 @@ export interface DriftStatus {
 export const isoOf = (micros: number): string => formatInstant({ micros, offset: 0 }).replace('+00:00', 'Z');
 
 const STATES: Record<string, string> = { complete: 'up_to_date', stopped: 'pending' };
+
+/** In which a repair would read something that no run under way does. */
+const MENDABLE = ['up_to_date', 'not_asked', 'failed', 'suspicious'];
 
 const NO_WINDOWS = [null, null, null, null, null, 0, 0, 0, null];
 
@@ -81,6 +90,8 @@ export async function reportAccounts(
   );
   const known = new Map(rows.map(row => [`${row[0]}\n${row[1]}`, row]));
   const yesterday = dayOfMicros(bothNows(serviceClock)[0] * 1000 - MICROS_PER_DAY);
+  const dated = collections.filter(({ newestDay }) => newestDay).map(({ name }) => name);
+  const holes = new Map((await findHoles(warehouse, dated, yesterday)).map(hole => [`${hole.userId}\n${hole.collection}`, hole]));
   return accounts.map(account => ({
     user_id: account.userId,
     service_user_id: account.serviceUserId,
@@ -95,19 +106,24 @@ export async function reportAccounts(
       const isOutdated = outcome === 'complete' && lastDay < yesterday;
       const last = isOutdated ? 'not_asked' : outcome === null ? undefined : (STATES[outcome as string] ?? (outcome as string));
       const state = isParked ? 'not_authorised' : (pending as number) > 0 ? 'pending' : (last ?? (stopped ? 'pending' : 'never_asked'));
+      const hole = account.state === 'active' && MENDABLE.includes(state) ? holes.get(key) : undefined;
       const unasked = state === 'not_asked' && lastDay ? `nothing after ${lastDay} was asked for` : null;
+      const unread = state === 'up_to_date' && hole ? tellHole(hole) : undefined;
       return {
         name,
-        state,
-        reason: outcome === 'complete' ? unasked : (reason as string | null) || null,
+        state: unread ? 'holes' : state,
+        reason: unread ?? (outcome === 'complete' ? unasked : (reason as string | null) || null),
         newest_day: newest.get(key) ?? null,
         last_success: success === null ? null : isoOf(success as number),
         lag: success === null ? null : Math.max(0, Math.round(now() / 1000 - (success as number) / 1_000_000)),
         failures: failures as number,
+        unread_days: hole?.days ?? 0,
       };
     }),
   }));
 }
+
+const tellHole = ({ days, from, to }: Hole) => `${days === 1 ? '1 day was' : `${days} days were`} never read, from ${from} to ${to}`;
 
 /** What a document stored so long ago had, the service may long have given up. */
 const DRIFT_DAYS = 30;

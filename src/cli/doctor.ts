@@ -10,7 +10,7 @@ export function addDoctor(program: Command): void {
     program
       .command('doctor')
       .description(
-        'check settings, folder, owner, disk, clock, queue, service, accounts, callback, subscriptions, warehouse and snapshot, and say how to mend them',
+        'check settings, folder, owner, disk, clock, queue, service, accounts, days, callback, subscriptions, warehouse and snapshot, and say how to mend them',
       )
       .option('--json', 'print {state, findings}'),
     'ringneck doctor',

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { mapCommand } from '../../jobs/events/unknown-person.ts';
-import type { DriftStatus } from '../../jobs/status.ts';
+import type { CollectionStatus, DriftStatus } from '../../jobs/status.ts';
 import type { WebhookStatus } from '../../jobs/webhook-status.ts';
 import { isOneTime } from '../client/service-clock.ts';
+import { READ_MISSING } from './cures.ts';
 import { formatSpan } from './doctor/clock.ts';
 import type { StatusReport } from './operations.ts';
 import { withExample } from './options.ts';
@@ -49,6 +50,7 @@ function printStatus({
     printLines(formatTable(['  collection', 'state', 'newest day', 'read', 'failures', 'reason'], rows));
     printLine();
   }
+  if (accounts.some(({ collections }) => collections.some(isMendable))) printLines(`${READ_MISSING}\n`);
   printLine(`queue: ${queue.waiting} waiting, ${queue.active} active, ${queue.delayed} delayed, ${queue.failed} failed`);
   if (queue.problem) printLine(`  unreachable: ${queue.problem}`);
   printLine(`snapshot: ${snapshot.at ?? 'none yet'}`);
@@ -60,6 +62,10 @@ function printStatus({
   if (clock && Math.abs(clock.ahead) > TOLD_SKEW_S) printLine(`service: ${tellSkew(clock)}; ${tellDays(clock)}`);
   if (drift.length) printLine(`drift: ${countDrift(drift)}: ringneck sql 'FROM sync.drift'`);
 }
+
+const isMendable = ({ state, unread_days: days }: CollectionStatus) => days > 0 || MENDED_BY_READING.includes(state);
+
+const MENDED_BY_READING = ['failed', 'suspicious', 'not_asked'];
 
 /** A service may send events of all who use an application. */
 const SHOWN_UNKNOWN = 5;

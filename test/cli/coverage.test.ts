@@ -68,6 +68,7 @@ F failed  ? suspicious  ~ pending  _ not asked
 
 2025-01-20 to 2025-04-02: 134 stored, 2 empty at the service, 1 not offered, 146
   not authorised, 7 failed, 1 suspicious, 1 pending, 2 not asked
+What is missing is read by: ringneck coverage --repair
 
 not asked
   ada 2025-04-01 to 2025-04-02: daily_stress
@@ -330,6 +331,7 @@ test('a day that was last read before it was over ends the command with 1 once i
   expect(early.stdout).toContain(
     `
 2025-03-06 to 2025-03-08: 3 stored (1 last read before the day was over)
+What is missing is read by: ringneck coverage --repair
 
 stored: last read before the day was over
   ada 2025-03-08: daily_stress

@@ -51,7 +51,7 @@ test('all is well where all is well, through the door of a running owner', async
   const { house, keeper, receiver, env } = await openListeningHouse(newFolder());
   chmodSync(env.RINGNECK_DATA!, 0o700);
   await house.add([{ name: 'ada', token: TOKENS.person }]);
-  await house.backfill({ from: '2025-01-01', to: '2025-01-03' });
+  await house.backfill({ last: 3 });
   keeper.start();
   await keeper.ensure();
   const { code, state, findings, stderr } = await run(env);
@@ -97,6 +97,22 @@ test('what is wrong is said with how to mend it, and the exit code is 1', async 
       `fail subscriptions: 1 of 33 are missing: ${first!.event_type} ${first!.data_type} (they were never made, or were lost)`,
     ]),
   );
+});
+
+test('days before today that nobody has read are told of, with the accounts', async () => {
+  const { house, env } = await openListeningHouse(newFolder());
+  const names = ['ada', 'ben', 'cleo', 'dan', 'eve', 'fay', 'gus'];
+  await house.add(names.map(name => ({ name, token: TOKENS.person })));
+  const day = (before: number) => new Date(Date.now() - before * 86_400_000).toISOString().slice(0, 10);
+  await house.backfill({ users: names, collections: ['sleep', 'heart_rate'], from: day(20), to: day(15) });
+  await house.backfill({ users: names, collections: ['sleep', 'heart_rate'], last: 4 });
+  const { findings } = await run(env);
+  expect(findings.filter(said => said.includes(' days:'))).toEqual([
+    'warn days: days of collections were never read to their end, and lie before today: 24 of ada, 24 of ben, 24 of cleo, 24 of dan, 24 of eve, those of 2 others',
+  ]);
+  const { stdout } = await ringneck(['status'], { env });
+  expect(stdout).toMatch(new RegExp(`\n  sleep +holes .* 12 days were never read, from ${day(14)} to ${day(3)}\n`));
+  expect(stdout).toContain('\nWhat is missing is read by: ringneck coverage --repair\n');
 });
 
 test('without up it looks into the folder itself, and leaves it free', async () => {

@@ -83,6 +83,7 @@ test('the whole report of an account, its keys and their order', async () => {
           last_success: '2025-03-10T11:58:30.000Z',
           lag: 90,
           failures: 0,
+          unread_days: 0,
         },
         {
           name: 'ring_configuration',
@@ -92,6 +93,7 @@ test('the whole report of an account, its keys and their order', async () => {
           last_success: null,
           lag: null,
           failures: 0,
+          unread_days: 0,
         },
         {
           name: 'heart_rate',
@@ -101,6 +103,7 @@ test('the whole report of an account, its keys and their order', async () => {
           last_success: '2025-03-10T11:00:00.000Z',
           lag: 3600,
           failures: 2,
+          unread_days: 0,
         },
       ],
     },
@@ -178,8 +181,8 @@ test.each<[string, string, [from: string | null, to: string | null, requested: s
     }),
   ]);
   expect(await only(warehouse, collection)).toMatchObject(expected);
-  // To read older days takes nothing away from it.
-  const older = { ...window, runId: 'older', startAt: at('2024-01-01T00:00:00Z'), endAt: at('2024-01-02T00:00:00Z') };
+  // To read the days before takes nothing away from it.
+  const older = { ...window, runId: 'older', startAt: at('2024-01-01T00:00:00Z'), endAt: midnight(from) };
   const moment = at('2025-03-10T11:30:00Z');
   if (from) await warehouse.record([windowEntry(older, { outcome: 'complete', requestedAt: moment, readAt: moment, committedAt: moment })]);
   expect(await only(warehouse, collection)).toMatchObject(expected);

@@ -14,7 +14,7 @@ export interface House {
   operations: OwnerOperations;
   read(sql: string): Promise<Value[][]>;
   /** Runs a backfill to its end. */
-  backfill(input: { from: string; to: string } & Partial<BackfillInput>, signal?: AbortSignal): Promise<RunReport>;
+  backfill(input: Partial<BackfillInput>, signal?: AbortSignal): Promise<RunReport>;
   nightly(days: number): Promise<RunReport>;
   add(people: readonly { name: string; token: string }[]): Promise<void>;
   /** All that an account has, but for sk and fetched_at. */

@@ -10,6 +10,7 @@ import {
 } from '../../../jobs/coverage.ts';
 import { findDayNumber, formatDay } from '../../../schema/instant.ts';
 import { printable } from '../../printable.ts';
+import { READ_MISSING } from '../cures.ts';
 import { formatCount } from '../print.ts';
 
 /** How a state is shown: its character, its name, its colour. */
@@ -43,6 +44,7 @@ export function coverageLines(report: CoverageReport, colours: boolean): string[
     ...legend(paint),
     '',
     ...wrap(summary(report), ''),
+    ...(findMissing(report).length ? wrap(READ_MISSING, '') : []),
     ...reasonLines(runs),
   ];
 }

@@ -46,6 +46,7 @@ const ORDER = [
   'queue',
   'service',
   'accounts',
+  'days',
   'callback',
   'subscriptions',
   'events',

@@ -2,6 +2,7 @@ import { messageOf } from '../../errors.ts';
 import type { Owner } from '../owner.ts';
 import { examineAccounts, examineSamePersons } from './accounts.ts';
 import { examineMoments } from './clock.ts';
+import { examineDays } from './days.ts';
 import { examined, type Finding, fail, ok } from './finding.ts';
 import { examineSnapshot } from './snapshot.ts';
 import { examineSubscriptions, examineUnknownPersons } from './subscriptions.ts';
@@ -9,6 +10,7 @@ import { examineWarehouse } from './warehouse.ts';
 
 /** For all accounts together: each is given less. */
 const ACCOUNTS_MS = 60_000;
+const DAYS_MS = 20_000;
 const SUBSCRIPTIONS_MS = 30_000;
 const WAREHOUSE_MS = 20_000;
 /** The last statement may begin just before the time is over. */
@@ -26,6 +28,7 @@ export function doctorOperations(owner: Owner) {
         examined('queue', QUEUE_MS, () => examineOwnQueue(owner)),
         serviceUrl ? examined('accounts', ACCOUNTS_MS, () => examineAccounts(owner, serviceUrl)) : [],
         examined('accounts', QUEUE_MS, () => examineSamePersons(owner)),
+        examined('days', DAYS_MS, () => examineDays(owner)),
         examined('subscriptions', SUBSCRIPTIONS_MS, () => examineSubscriptions(owner)),
         examined('events', QUEUE_MS, () => examineUnknownPersons(owner)),
         examined('warehouse', WAREHOUSE_MS + LAST_STATEMENT_MS, () => examineWarehouse(owner.warehouse, WAREHOUSE_MS)),

@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest';
+import { reportAccounts } from '../../jobs/status.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { account, collections, knownClock, warehouseWith } from './literal-pipeline.ts';
+import { NOON, note, type Reading, store, stress } from './literal-readings.ts';
+
+const folder = tempFolder();
+
+const FIRST: Reading = { days: ['2025-02-01', '2025-02-10'], outcome: 'complete', when: '2025-02-12T00:00:00Z' };
+const LAST: Reading = { days: ['2025-02-25', '2025-03-10'], outcome: 'complete', when: '2025-03-10T03:00:00Z' };
+
+const whole = { state: 'up_to_date', reason: null, unread_days: 0 };
+const holes = (days: number, from: string, to: string) => ({
+  state: 'holes',
+  reason: `${days === 1 ? '1 day was' : `${days} days were`} never read, from ${from} to ${to}`,
+  unread_days: days,
+});
+
+test.each<[string, Reading[], object]>([
+  ['days between two ranges that nobody asked for', [FIRST, LAST], holes(14, '2025-02-11', '2025-02-24')],
+  [
+    'what was read between them by another',
+    [FIRST, LAST, { ...FIRST, days: ['2025-02-08', '2025-02-26'], when: '2025-03-01T00:00:00Z' }],
+    whole,
+  ],
+  [
+    'more than one hole',
+    [FIRST, LAST, { ...FIRST, days: ['2025-02-13', '2025-02-20'], when: '2025-03-01T00:00:00Z' }],
+    holes(6, '2025-02-11', '2025-02-24'),
+  ],
+  [
+    'days that failed, and after which all went well',
+    [FIRST, { days: ['2025-02-11', '2025-02-24'], outcome: 'failed', when: '2025-02-25T00:00:00Z', reason: 'no' }, LAST],
+    holes(14, '2025-02-11', '2025-02-24'),
+  ],
+  [
+    'days at the beginning that failed',
+    [
+      { ...FIRST, outcome: 'failed', reason: 'no' },
+      { ...LAST, days: ['2025-02-09', '2025-03-10'] },
+    ],
+    holes(8, '2025-02-01', '2025-02-08'),
+  ],
+  [
+    'a day that was last read before it was over',
+    [
+      { ...FIRST, when: '2025-02-10T03:00:00Z' },
+      { ...LAST, days: ['2025-02-11', '2025-03-10'] },
+    ],
+    holes(1, '2025-02-10', '2025-02-10'),
+  ],
+  ['the day before yesterday, and yesterday before it was over', [{ ...LAST, when: '2025-03-09T23:30:00Z' }], whole],
+  ['days before the first that was planned', [LAST], whole],
+  [
+    'days after the last one are told as such',
+    [FIRST],
+    { state: 'not_asked', reason: 'nothing after 2025-02-10 was asked for', unread_days: 27 },
+  ],
+  [
+    'a collection that the service does not offer',
+    [FIRST, { ...LAST, outcome: 'not_offered', reason: 'answers 404' }],
+    { state: 'not_offered', unread_days: 0 },
+  ],
+  [
+    'a window that is still to be read',
+    [FIRST, LAST, { days: ['2025-02-11', '2025-02-24'], outcome: null }],
+    { state: 'pending', unread_days: 0 },
+  ],
+])('status tells of days that nobody has read: %s', async (_, readings, expected) => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  for (const reading of readings) await note(warehouse, reading);
+  expect(await only(warehouse)).toMatchObject(expected);
+});
+
+const only = async (warehouse: Awaited<ReturnType<typeof warehouseWith>>) => {
+  const [ada] = await reportAccounts(
+    { warehouse, now: () => NOON, serviceClock: knownClock(() => NOON) },
+    collections.filter(({ name }) => name === 'daily_stress'),
+  );
+  return ada!.collections[0];
+};
+
+test('days whose documents came beside others that were read are no hole, unless that reading failed', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await note(warehouse, FIRST);
+  await note(warehouse, LAST);
+  await store(warehouse, 'daily_stress', [stress('2025-02-11'), stress('2025-02-12'), stress('2025-02-24')]);
+  expect(await only(warehouse)).toMatchObject(holes(11, '2025-02-13', '2025-02-23'));
+  await note(warehouse, { days: ['2025-02-14', '2025-02-20'], outcome: 'failed', when: '2025-02-25T00:00:00Z', reason: 'no' });
+  await note(warehouse, { ...LAST, when: '2025-03-10T04:00:00Z' });
+  expect(await only(warehouse)).toMatchObject(holes(12, '2025-02-12', '2025-02-23'));
+});
+
+test('an account that is not asked has no holes to be mended', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada', { state: 'paused', reason: 'paused by command' })]);
+  await note(warehouse, FIRST);
+  await note(warehouse, LAST);
+  expect(await only(warehouse)).toMatchObject(whole);
+});
