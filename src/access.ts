@@ -1,6 +1,7 @@
-import { type Stats, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { realpathSync, type Stats, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { UsageError } from './errors.ts';
+import { realPath } from './files.ts';
 
 /** Ours, and for nobody else to read. */
 const PRIVATE = [
@@ -27,8 +28,33 @@ export interface Access {
 export function findAccess(folder: string): Access[] {
   if (process.platform === 'win32' || !find(folder)?.isDirectory()) return [];
   const found = [accessOf(folder, `${folder} is`)];
-  for (const name of PRIVATE) found.push(accessOf(join(folder, name), `${name} is`));
+  for (const name of PRIVATE) {
+    const path = join(folder, name);
+    found.push(accessOf(path, `${name} is`));
+    const real = findReal(path);
+    if (real === undefined || dirname(real) === realpathSync(folder)) continue;
+    found.push(sharedAccess(dirname(real), name));
+    if (name === 'warehouse.duckdb') found.push(accessOf(`${real}.wal`, `${real}.wal is`));
+  }
   return found.filter(access => access !== undefined);
+}
+
+/**
+ * Whether others can write to the folder in which something of ours lies: they could put in its place what they like, or make the log that
+ * DuckDB will write to, and read it. A sticky folder, as /tmp, keeps nobody from that.
+ */
+function sharedAccess(folder: string, name: string): Access | undefined {
+  const access = accessOf(folder, `${name} leads into ${folder}, which is`);
+  return access?.can === 'write'
+    ? { ...access, mend: `move it into a folder that only you can write to, or chmod go-w ${folder}` }
+    : undefined;
+}
+
+/** What other users can do in the folder in which the snapshot is, or will be, put. */
+export function findSnapshotAccess(snapshot: string): Access | undefined {
+  if (process.platform === 'win32') return undefined;
+  const folders = [snapshot, findReal(snapshot)].flatMap(path => (path === undefined ? [] : [dirname(path)]));
+  return folders.map(folder => sharedAccess(folder, 'RINGNECK_SNAPSHOT')).find(access => access !== undefined);
 }
 
 /**
@@ -66,6 +92,15 @@ export function accessOf(path: string, said: string): Access | undefined {
 function find(path: string): Stats | undefined {
   try {
     return statSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined where a link leads into no folder. */
+function findReal(path: string): string | undefined {
+  try {
+    return realPath(path);
   } catch {
     return undefined;
   }

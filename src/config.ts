@@ -111,7 +111,7 @@ const declared = {
   ),
   snapshot: optional(
     'RINGNECK_SNAPSHOT',
-    'where the snapshot for readers is put; a file there that is none is left alone',
+    'where the snapshot for readers is put, in a folder that only you can write to; a file there that is none is left alone',
     path,
     '`<data>/snapshot.duckdb`',
   ),

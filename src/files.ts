@@ -1,6 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { messageOf, RingneckError } from './errors.ts';
 
 /** Makes a folder, and those above it, that only its owner may enter; one that exists is left as it is. */
@@ -27,6 +40,13 @@ function makeFolder(path: string): void {
     const takesNone = error instanceof Error && 'code' in error && error.code === 'ENOENT';
     throw takesNone ? new Error(`${parent} takes no folders: name another place`, { cause: error }) : error;
   }
+}
+
+/** What a path leads to, also where that is yet to be made: DuckDB would keep the log of a new file beside the link, and never find it again. */
+export function realPath(path: string): string {
+  if (existsSync(path)) return realpathSync(path);
+  const link = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() && readlinkSync(path);
+  return link ? realPath(resolve(dirname(path), link)) : join(realpathSync(dirname(path)), basename(path));
 }
 
 /** Replaces a file so that a reader, or a crash at any moment, meets the old content or the new, never a part. */

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, chownSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ensureUnwritable } from '../src/access.ts';
 import { readSettings } from '../src/config.ts';
@@ -35,6 +35,70 @@ test.each(['secret.key', 'accounts.secret', 'warehouse.duckdb'])('%s that others
   writeFileSync(path, '');
   chmodSync(path, 0o620);
   expect(() => ensureUnwritable(data)).toThrow(`${name} is writable by others (0620): chmod go= ${path}`);
+});
+
+const OF_OUR_OWN = 'move it into a folder that only you can write to, or chmod go-w';
+
+test.each([0o777, 0o1777, 0o770])(
+  'a folder that others can write (%o) is refused where a link leads there: they would make its log',
+  async mode => {
+    const data = dataFolder();
+    const shared = dataFolder(mode);
+    const octal = (mode & 0o777).toString(8).padStart(4, '0');
+    for (const name of ['warehouse.duckdb', 'secret.key']) {
+      // It leads to no file yet.
+      const link = join(dataFolder(), name);
+      symlinkSync(join(shared, 'w'), link);
+      expect(() => ensureUnwritable(dirname(link))).toThrow(`${name} leads into ${shared}, which is writable by others (${octal})`);
+    }
+    symlinkSync(join(shared, 'w.duckdb'), join(data, 'warehouse.duckdb'));
+    const stderr = `ringneck: warehouse.duckdb leads into ${shared}, which is writable by others (${octal}): ${OF_OUR_OWN} ${shared}\n`;
+    expect(await ringneck(['account', 'list'], { env: { RINGNECK_DATA: data } })).toEqual({ code: 2, stdout: '', stderr });
+    expect(existsSync(join(shared, 'w.duckdb'))).toBe(false);
+    const doctor = await ringneck(['doctor'], { env: { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' } });
+    expect(doctor.stdout).toMatch(/fail +folder +warehouse\.duckdb leads into/);
+  },
+);
+
+test('a folder that others can only read takes the warehouse; its log there is looked at too', () => {
+  const data = dataFolder();
+  const readable = dataFolder(0o755);
+  symlinkSync(join(readable, 'w.duckdb'), join(data, 'warehouse.duckdb'));
+  expect(ensureUnwritable(data)).toEqual([]);
+  const log = join(readable, 'w.duckdb.wal');
+  writeFileSync(log, '');
+  chmodSync(log, 0o666);
+  expect(() => ensureUnwritable(data)).toThrow(`${log} is writable by others (0666): chmod go= ${log}`);
+  chmodSync(log, 0o644);
+  expect(ensureUnwritable(data)).toEqual([{ can: 'read', message: `${log} is open to others (0644)`, mend: `chmod go= ${log}` }]);
+  // Where a link leads nowhere, whoever opens it tells.
+  symlinkSync(join(folder, 'nowhere/at-all'), join(data, 'inbox'));
+  expect(ensureUnwritable(data)).toHaveLength(1);
+});
+
+test.each([
+  ['in it', (shared: string) => join(shared, 'snap.duckdb')],
+  [
+    'behind a link',
+    (shared: string) => {
+      const link = join(dataFolder(), 'snap.duckdb');
+      symlinkSync(join(shared, 'snap.duckdb'), link);
+      return link;
+    },
+  ],
+])('a folder that others can write is refused for the snapshot (%s), and doctor says so', async (_, place) => {
+  const shared = dataFolder(0o1777);
+  const env = { RINGNECK_DATA: dataFolder(), RINGNECK_SNAPSHOT: place(shared), RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' };
+  const said = `RINGNECK_SNAPSHOT leads into ${shared}, which is writable by others (0777)`;
+  for (const args of [['snapshot'], ['account', 'list']]) {
+    expect(await ringneck(args, { env })).toEqual({ code: 2, stdout: '', stderr: `ringneck: ${said}: ${OF_OUR_OWN} ${shared}\n` });
+  }
+  expect(existsSync(join(shared, 'snap.duckdb'))).toBe(false);
+  const { code, stdout } = await ringneck(['doctor'], { env });
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/fail +snapshot +RINGNECK_SNAPSHOT leads into/);
+  chmodSync(shared, 0o755);
+  expect(await ringneck(['snapshot'], { env })).toMatchObject({ code: 0 });
 });
 
 test('what others can only read is a warning, in the log once', async () => {

@@ -1,9 +1,9 @@
-import { chmodSync, existsSync, lstatSync, readlinkSync, realpathSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { chmodSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { isMainThread } from 'node:worker_threads';
 import type { DuckDBConnection, DuckDBInstance, DuckDBValue } from '@duckdb/node-api';
 import { messageOf, RingneckError, TryLaterError } from '../errors.ts';
+import { realPath } from '../files.ts';
 import { duckdb } from './duckdb.ts';
 import type { Value } from './parse-document.ts';
 
@@ -107,13 +107,6 @@ function createMemory(usual: string): Memory {
       };
     },
   };
-}
-
-/** What a path leads to, also where that is yet to be made: DuckDB would keep the log of a new file beside the link, and never find it again. */
-export function realPath(path: string): string {
-  if (existsSync(path)) return realpathSync(path);
-  const link = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() && readlinkSync(path);
-  return link ? realPath(resolve(dirname(path), link)) : join(realpathSync(dirname(path)), basename(path));
 }
 
 /** @throws TryLaterError when the file is open in this process already */

@@ -1,11 +1,24 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EVENT_JOB_OPTIONS, eventQueue } from '../../jobs/accept-event.ts';
 import { readEvents } from '../../jobs/erase-events.ts';
 import { startFetching } from '../../jobs/fetch-document.ts';
-import type { EraseReport } from '../../src/cli/erase/erase.ts';
+import { type EraseReport, eraseAccount } from '../../src/cli/erase/erase.ts';
+import { readSettings } from '../../src/config.ts';
+import { silentLog } from '../../src/log.ts';
 import { openHouse } from '../support/house.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
@@ -102,6 +115,20 @@ test('a link for the queue to a disk of others: what is theirs stays, and so doe
   }
   const people = await withDuckDB(join(disk, 'warehouse.duckdb'), connection => rowsOf(connection, 'SELECT DISTINCT user_id FROM sleep'));
   expect(people).toEqual([{ user_id: 'adam' }]);
+});
+
+test('a snapshot in a folder that others can write is taken away, for none can be made there', async () => {
+  const { data, env } = surroundings('shared-snapshot');
+  const house = await openHouse(data, sandbox.url);
+  await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
+  const shared = join(folder, 'of-all');
+  const snapshot = join(shared, 'snapshot.duckdb');
+  await house.owner.warehouse.snapshot(snapshot, 0o600);
+  await house.close();
+  chmodSync(shared, 0o1777);
+  const settings = readSettings({ ...env, RINGNECK_SNAPSHOT: snapshot });
+  expect(await eraseAccount({ settings, log: silentLog }, 'ada')).toMatchObject({ snapshot: null, found: [] });
+  expect(readdirSync(shared)).toEqual([]);
 });
 
 test('a database that is no snapshot is left as it is, wherever the snapshot is said to be', async () => {

@@ -12,6 +12,7 @@ import { examineDisk, examineFolder } from './folder.ts';
 import { examineQueue } from './queue.ts';
 import { examineCallback, examineService } from './reach.ts';
 import { examineSettings } from './settings.ts';
+import { examineSnapshotFolder } from './snapshot.ts';
 
 const OWNER_MS = 90_000;
 const REACH_MS = 25_000;
@@ -25,7 +26,7 @@ export async function examineAll(): Promise<Finding[]> {
     return [fail('settings', messageOf(error), 'correct it, then run this again: nothing else can be checked')];
   }
   const { serviceUrl, queueUrl, webhooks } = settings;
-  const folder = examineFolder(settings.data);
+  const folder = [...examineFolder(settings.data), ...examineSnapshotFolder(settings)];
   const parts = await Promise.all([
     folder[0]!.state === 'ok' && !folder.some(({ state }) => state === 'fail') ? examineOwner(settings) : [],
     queueUrl ? examined('queue', REACH_MS, () => examineQueue(queueUrl)) : [],

@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { isoOf } from '../../../jobs/status.ts';
+import { findSnapshotAccess } from '../../access.ts';
 import type { Settings } from '../../config.ts';
 import { messageOf } from '../../errors.ts';
 import { snapshotDeclarations } from '../../warehouse/snapshot/about.ts';
@@ -13,6 +14,12 @@ export async function examineSnapshot({ settings, warehouse }: Pick<Owner, 'sett
   const path = settings.snapshot;
   if (!existsSync(path)) return [ok('snapshot', 'there is none yet: ringneck snapshot publishes one, ringneck up keeps one')];
   return [...examineMode(settings), ...(await examineContent(path, warehouse))];
+}
+
+/** Whether others can write where it is, or will be, put. */
+export function examineSnapshotFolder({ snapshot }: Pick<Settings, 'snapshot'>): Finding[] {
+  const access = findSnapshotAccess(snapshot);
+  return access ? [fail('snapshot', access.message, access.mend)] : [];
 }
 
 /** It holds health data: whether more may be done with it than was set. */

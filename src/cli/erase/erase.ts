@@ -15,7 +15,7 @@ import type { Word } from '../../warehouse/search.ts';
 import { Warehouse } from '../../warehouse/warehouse.ts';
 import type { OwnerOptions } from '../owner.ts';
 import { remark } from '../print.ts';
-import { ensureOurs, ensurePlace } from '../snapshot/place.ts';
+import { ensureOurs, ensurePlace, ensureUnshared } from '../snapshot/place.ts';
 import { forgetHistory } from './history.ts';
 import { isErasing } from './is-erasing.ts';
 import { removeLeftovers } from './leftovers.ts';
@@ -222,6 +222,7 @@ async function replaceSnapshot({ settings, log }: EraseOptions, warehouse: Wareh
   // Where it is a link the file that it leads to has the person.
   const real = realpathSync(snapshot);
   try {
+    ensureUnshared(snapshot);
     ensureDiskReserve(dirname(real), diskReserveBytes + statSync(warehouse.path).size);
     await warehouse.snapshot(real, snapshotMode);
     return snapshot;

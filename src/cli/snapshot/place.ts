@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { findSnapshotAccess } from '../../access.ts';
 import { TryLaterError, UsageError } from '../../errors.ts';
 import { readSnapshotFile } from '../../warehouse/snapshot/read-file.ts';
 
@@ -15,6 +16,15 @@ export function ensurePlace(path: string, warehouse: string): void {
   // Before the file is read: to close any handle on the warehouse would give up DuckDB's lock on it.
   if (there.ino === ino && there.dev === dev) throw new UsageError(`RINGNECK_SNAPSHOT is the warehouse itself, ${path}: name another file`);
   if (!there.isFile() || (there.size > 0 && !isDuckDB(path))) throw notOurs(path);
+}
+
+/**
+ * Nor must others be able to put something there: what they make beside it while it is written is theirs to read.
+ * @throws UsageError
+ */
+export function ensureUnshared(path: string): void {
+  const access = findSnapshotAccess(path);
+  if (access) throw new UsageError(`${access.message}: ${access.mend}`);
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Log } from '../../log.ts';
 import { hashFile } from '../../warehouse/snapshot/manifest.ts';
 import { NeedsRebuild } from '../../warehouse/snapshot/refresh.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-import { ensureOurs, ensurePlace } from './place.ts';
+import { ensureOurs, ensurePlace, ensureUnshared } from './place.ts';
 
 interface SnapshotsParts {
   settings: Pick<Settings, 'snapshot' | 'snapshotMode'>;
@@ -50,6 +50,7 @@ export class Snapshots {
   /** @throws UsageError where no snapshot can be put */
   constructor(parts: SnapshotsParts) {
     ensurePlace(parts.settings.snapshot, parts.warehouse.path);
+    ensureUnshared(parts.settings.snapshot);
     this.#parts = parts;
   }
 

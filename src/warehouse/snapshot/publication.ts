@@ -1,6 +1,5 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { writeFileAtomically } from '../../files.ts';
-import { realPath } from '../database.ts';
+import { realPath, writeFileAtomically } from '../../files.ts';
 import { type Publication, stampOf } from './copies.ts';
 
 const fileOf = (warehouse: string) => `${warehouse}.published`;

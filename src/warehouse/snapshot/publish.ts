@@ -2,6 +2,7 @@ import { chmodSync, existsSync, renameSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
+import { RingneckError } from '../../errors.ts';
 import { ensureFolder, syncFolder } from '../../files.ts';
 import { readRows, withTransaction } from '../database.ts';
 import type { Mapping } from '../mapping.ts';
@@ -88,7 +89,7 @@ export async function publishing(
     await run(connection, signal, 'CHECKPOINT snapshot');
     await connection.run('DETACH snapshot');
     await flush(temporary);
-    if (existsSync(`${temporary}.wal`)) throw new Error(`${temporary} was not written completely`);
+    if (existsSync(`${temporary}.wal`)) throw new RingneckError(`${temporary} was not written completely: somebody else made its log`);
     signal.throwIfAborted();
     chmodSync(temporary, mode);
     // Of somebody who opened the last one for writing: beside another file DuckDB would refuse both.
