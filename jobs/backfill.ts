@@ -34,7 +34,8 @@ export function lastDays(count: number, clock: Pick<ServiceClock, 'now' | 'ahead
 /** Before it nobody wore a ring; after it a range that is widened has a year of five digits, which no date of the interface can be. */
 const POSSIBLE: DayRange = { from: '1900-01-01', to: '2199-12-31' };
 
-function refuseImpossible({ from, to }: DayRange): void {
+/** @throws UsageError naming the option and the days that can be */
+export function refuseImpossible({ from, to }: DayRange): void {
   for (const [option, day] of Object.entries({ from, to })) {
     if (day < POSSIBLE.from || day > POSSIBLE.to) {
       throw new UsageError(`--${option} ${day}: give a day from ${POSSIBLE.from} to ${POSSIBLE.to}`);

@@ -215,7 +215,7 @@ COMMENT ON COLUMN daily.low_activity_time IS 'Time of low activity [s]';
 COMMENT ON COLUMN daily.sedentary_time IS 'Time of inactivity [s]';
 COMMENT ON COLUMN daily.resting_time IS 'Time of rest [s]';
 COMMENT ON COLUMN daily.non_wear_time IS 'Time the ring was not worn [s]';
-COMMENT ON COLUMN daily.recorded_time IS 'What the six times of the activity come to, non-wear included: 86400 on a whole day, 82800 or 90000 when clocks change, more or less on a flight, less while the day goes on; null where one of them is [s]';
+COMMENT ON COLUMN daily.recorded_time IS 'What the six times of the activity come to, non-wear included: 86400 on a whole day (2.5), also on flights and when clocks change; of a service whose activity lasts from midnight to midnight as long as the day; less while the day goes on; null where one of them is [s]';
 COMMENT ON COLUMN daily.inactivity_alerts IS 'Number of inactivity alerts [count]';
 COMMENT ON COLUMN daily.sessions IS 'Number of sessions [count]';
 COMMENT ON COLUMN daily.non_wear_share IS 'non_wear_time by recorded_time; null where that is unknown or 0 [share, 0 to 1]';

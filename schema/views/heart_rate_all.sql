@@ -24,9 +24,14 @@ COMMENT ON COLUMN heart_rate_sources.seconds IS 'Interval of the sample, from ts
 
 -- Rows and samples meet in 5 minutes of the clock, so that they are hashed: joined by their order a question takes three times as long.
 CREATE OR REPLACE VIEW heart_rate_all AS
-SELECT user_id, day, ts, utc_offset, bpm, source, origin, sk, seconds
-FROM heart_rate_sources
-WHERE origin = 'heart_rate'
+SELECT
+  user_id, CAST(local(ts, utc_offset) AS DATE) AS day, ts, utc_offset, bpm, source, 'heart_rate' AS origin,
+  CAST(NULL AS BIGINT) AS sk, CAST(NULL AS DOUBLE) AS seconds
+FROM (
+  SELECT user_id, ts, arg_max(utc_offset, source) AS utc_offset, arg_max(CAST(bpm AS DOUBLE), source) AS bpm, max(source) AS source
+  FROM heart_rate
+  GROUP BY user_id, ts
+) AS moments
 UNION ALL
 SELECT
   user_id, last.day, ts, last.utc_offset, last.bpm, last.source, last.origin, last.sk, last.seconds
@@ -48,7 +53,7 @@ FROM (
   GROUP BY samples.user_id, samples.ts
   HAVING count(measured.ts) = 0
 );
-COMMENT ON VIEW heart_rate_all IS 'The heart rate on one axis of time, each moment once: the rows of heart_rate (2.14), and the samples of sleeps (2.12, of every type) and sessions (2.13) in whose interval no row of heart_rate lies. Of samples of one moment the one whose document was stored last; of an interval longer than a day its first day counts. All of them has heart_rate_sources. Filter by user_id and ts';
+COMMENT ON VIEW heart_rate_all IS 'The heart rate on one axis of time, each moment once: the rows of heart_rate (2.14), and the samples of sleeps (2.12, of every type) and sessions (2.13) in whose interval no row of heart_rate lies. Of rows of one moment the one whose source comes last by name; of samples of one moment the one whose document was stored last; of an interval longer than a day its first day counts. All of them has heart_rate_sources. Filter by user_id and ts';
 COMMENT ON COLUMN heart_rate_all.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN heart_rate_all.day IS 'Calendar day of ts at utc_offset; not the day of the sleep. A filter on ts is faster';
 COMMENT ON COLUMN heart_rate_all.ts IS 'When the heart rate was measured, UTC; of a sample the start of its interval';

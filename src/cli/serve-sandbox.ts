@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { refuseImpossible } from '../../jobs/backfill.ts';
 import { openDeliveries } from '../../jobs/deliver-event.ts';
 import { heartRate } from '../../schema/heart-rate.ts';
 import { resources } from '../../schema/index.ts';
@@ -59,6 +60,7 @@ export async function serveSandbox(options: ServiceOptions, first: { people: num
   const stored = findServiceOptions(folder);
   const asked = { ...first, ...stored, ...given(options) };
   const { people, seed, from, to }: { people: number; seed: number; from: string; to?: string } = asked;
+  refuseImpossible({ from, to: to ?? from });
   if (to !== undefined && from > to) throw new UsageError(`--from ${from} is after --to ${to}`);
   const { persons } = createPeople({ seed, count: people, from, to: from });
   const newTokens = options.newTokens ?? false;

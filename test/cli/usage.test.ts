@@ -154,6 +154,14 @@ test('where there is no account, nobody can be asked', async () => {
   expect(await runHere(['account', 'list', '--json'], { env: env() })).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
 });
 
+test('a sandbox of days that no date of the interface can be is refused', async () => {
+  const days = ['--from', '9999-12-20', '--to', '9999-12-31'];
+  refused(
+    await ringneck(['service', '--people', '1', ...days], { env: env() }),
+    '--from 9999-12-20: give a day from 1900-01-01 to 2199-12-31',
+  );
+});
+
 test('without an address of the service there is nothing to ask', async () => {
   const data = env();
   const line = 'RINGNECK_SERVICE_URL is not set: the base address of the service, as http://127.0.0.1:4000';

@@ -69,7 +69,14 @@ test('in heart_rate_all each moment is there once: a row of heart_rate wins over
   await warehouse.storeHeartRate({
     ...{ userId: 'ann', from: Date.UTC(2025, 2, 20) * 1000, to: Date.UTC(2025, 2, 21) * 1000, requestedAt },
     // At the first moment of a sample, at the last of another, and before all of them.
-    rows: [at('00:59:59.000'), at('01:05:00.000'), at('01:14:59.999'), at('02:30:00.000')],
+    rows: [
+      at('00:59:59.000'),
+      at('01:05:00.000'),
+      at('01:14:59.999'),
+      at('02:30:00.000'),
+      { ...at('02:30:00.000'), bpm: 90, source: 'workout' },
+      { ...at('02:30:00.000'), bpm: 75, source: 'awake' },
+    ],
   });
   warehouse.moments.end(requestedAt);
   const sleep = { type: 'long_sleep', bedtime_start: '2025-03-20T01:00:00+00:00', bedtime_end: '2025-03-20T03:00:00+00:00' };
@@ -92,7 +99,7 @@ test('in heart_rate_all each moment is there once: a row of heart_rate wins over
     { ts: '2025-03-20 01:14:59.999', bpm: 70, origin: 'heart_rate', seconds: null },
     { ts: '2025-03-20 01:15:00', bpm: 53, origin: 'sleep', seconds: 300 },
     { ts: '2025-03-20 01:25:00', bpm: 55, origin: 'sleep', seconds: 300 },
-    { ts: '2025-03-20 02:30:00', bpm: 70, origin: 'heart_rate', seconds: null },
+    { ts: '2025-03-20 02:30:00', bpm: 90, origin: 'heart_rate', seconds: null },
     { ts: '2025-03-20 03:00:00', bpm: 61, origin: 'sleep', seconds: 5400 },
     { ts: '2025-03-20 12:00:00', bpm: 65, origin: 'sleep', seconds: 300 },
     { ts: '2025-03-20 12:05:00', bpm: 67, origin: 'session', seconds: 5 },
@@ -101,7 +108,7 @@ test('in heart_rate_all each moment is there once: a row of heart_rate wins over
   expect(
     await rows(warehouse, `SELECT origin, count(*) AS rows FROM heart_rate_sources WHERE ${day} GROUP BY origin ORDER BY origin`),
   ).toEqual([
-    { origin: 'heart_rate', rows: 4 },
+    { origin: 'heart_rate', rows: 6 },
     { origin: 'session', rows: 2 },
     { origin: 'sleep', rows: 9 },
   ]);
