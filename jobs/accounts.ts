@@ -107,8 +107,20 @@ export async function setAccountState(
   state: AccountState,
   reason: string | null,
 ): Promise<Account> {
-  const changed = { ...account, state, reason, since: warehouse.moments.next() };
-  await warehouse.record([accountEntry(changed), ...(state === 'active' ? [noRefusalsEntry(account.userId)] : [])]);
+  const [changed] = await setAccountStates(warehouse, [account], state, reason);
+  return changed!;
+}
+
+/** The same of several, all or none of them. */
+export async function setAccountStates(
+  warehouse: Warehouse,
+  accounts: readonly Account[],
+  state: AccountState,
+  reason: string | null,
+): Promise<Account[]> {
+  const changed = accounts.map(account => ({ ...account, state, reason, since: warehouse.moments.next() }));
+  const noRefusals = state === 'active' ? changed.map(({ userId }) => noRefusalsEntry(userId)) : [];
+  if (changed.length) await warehouse.record([...changed.map(accountEntry), ...noRefusals]);
   return changed;
 }
 

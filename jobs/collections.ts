@@ -19,7 +19,7 @@ import { momentsOfRequest, storePages, UNASKED } from './store-pages.ts';
 import { noteUnannounced } from './sweeps/missed-events.ts';
 import { findRemoved, readStoredIds, type StoredDocument } from './sweeps/removals.ts';
 import type { DayRange, Rejects, Window } from './windows.ts';
-import { daysOf, TooLarge } from './windows.ts';
+import { daysOf, TooLarge, WIDENED_DAYS } from './windows.ts';
 
 export interface CollectContext {
   pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'runs' | 'now' | 'serviceClock' | 'log'>;
@@ -71,12 +71,6 @@ export interface Collection {
   /** The same where the service is known not to offer the collection, but what is in it may be found otherwise. */
   collectNotOffered?(window: Window, context: CollectContext): Promise<WindowResult>;
 }
-
-/**
- * Ranges of documents are widened on both sides: a service may leave out the last day, or file a night under the next one.
- * Whatever comes is kept, so that a reading without an end may have brought a part of these days too: as sync.coverage_between has it.
- */
-export const WIDENED_DAYS = 2;
 
 export function documentCollection(resource: Resource): Collection {
   const { namedBy } = resource;

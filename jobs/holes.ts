@@ -1,7 +1,8 @@
-import { heartRate } from '../schema/heart-rate.ts';
-import { quoteText } from '../src/warehouse/tables.ts';
 import type { Warehouse } from '../src/warehouse/warehouse.ts';
-import { WIDENED_DAYS } from './collections.ts';
+import { WIDENED_DAYS } from './windows.ts';
+
+/** Its declaration would have every command load what checks documents. */
+const HEART_RATE = 'heart_rate';
 
 /** The days of one collection of an account that are to be read by a repair, as far as they are over. */
 export interface Hole {
@@ -40,11 +41,11 @@ async function findHolesOf(
        SELECT user_id, date_diff('day', DATE '1970-01-01', day) AS n FROM "${name}" WHERE day >= ${dayOf(first)} AND day < ${dayOf(last)}
        EXCEPT
        SELECT user_id, unnest(range(greatest(${numberOf('start_at')} - ${WIDENED_DAYS}, ${first}), least(${numberOf('end_at')} + ${WIDENED_DAYS}, ${last}))) FROM sync.windows
-       WHERE collection = ${quoteText(name)} AND outcome NOT IN ('complete', 'not_offered')
+       WHERE collection = '${name}' AND outcome NOT IN ('complete', 'not_offered')
      ) USING (user_id, n)`;
   const rows = await warehouse.read(
     `SELECT user_id, count(*), ${dayOf('min(n)')}::VARCHAR, ${dayOf('max(n)')}::VARCHAR
-     FROM (SELECT user_id, unnest(range(from_n, until_n)) AS n FROM (${gaps(yesterday, name)})) ${name === heartRate.name ? '' : beside}
+     FROM (SELECT user_id, unnest(range(from_n, until_n)) AS n FROM (${gaps(yesterday, name)})) ${name === HEART_RATE ? '' : beside}
      GROUP BY user_id`,
   );
   return rows.map(row => {
@@ -55,15 +56,15 @@ async function findHolesOf(
 
 /** The stretches of days that no reading went to the end of, as numbers: from the first to the one after the last. */
 function gaps(yesterday: string, collection?: string): string {
-  const today = numberOf(`DATE ${quoteText(yesterday)} + 1`);
+  const today = numberOf(`DATE '${yesterday}' + 1`);
   const over = 'sync.over_at(service_at, read_at)';
   return `
     WITH planned AS (
            SELECT user_id, collection, ${numberOf('start_at')} AS start_n,
                   CASE WHEN outcome = 'complete' AND requested_at IS NOT NULL
-                       THEN least(${numberOf('end_at')}, if(${over} > DATE ${quoteText(yesterday)}, ${today}, ${numberOf(over)})) END AS until_n
+                       THEN least(${numberOf('end_at')}, if(${over} > DATE '${yesterday}', ${today}, ${numberOf(over)})) END AS until_n
            FROM sync.windows
-           WHERE start_at IS NOT NULL ${collection ? `AND collection = ${quoteText(collection)}` : ''}
+           WHERE start_at IS NOT NULL ${collection ? `AND collection = '${collection}'` : ''}
              -- Windows of a plan that was killed are no plan.
              AND (outcome IS NOT NULL OR run_id IN (SELECT run_id FROM sync.runs))),
          bounds AS (SELECT user_id, collection, min(start_n) AS first_n, max(until_n) AS last_n FROM planned GROUP BY ALL),

@@ -2,13 +2,6 @@ import type { Client } from '../src/client/client.ts';
 import type { Warehouse } from '../src/warehouse/warehouse.ts';
 import { type Account, createAccountFinder, listAccounts } from './accounts.ts';
 
-/** Why an account waits that has got a new token: the answer that tells whose it is has not come. */
-export const UNCHECKED =
-  'unchecked: nobody knows yet whether the new token is of the same person; each night asks, and so does adding it again';
-
-export const ANOTHER_PERSON =
-  'the token is that of another person: give one of the same, or add this one by another name; resume where it is the same person';
-
 /** As of the user in an event. */
 const LONGEST_ID = 1_024;
 

@@ -5,6 +5,12 @@ import type { Value } from '../src/warehouse/parse-document.ts';
 import type { Counts } from '../src/warehouse/store-documents.ts';
 import type { Outcome } from './outcome.ts';
 
+/**
+ * Ranges of documents are widened on both sides: a service may leave out the last day, or file a night under the next one.
+ * Whatever comes is kept, so that a reading without an end may have brought a part of these days too: as sync.coverage_between has it.
+ */
+export const WIDENED_DAYS = 2;
+
 /** A range that one job collects, in microseconds UTC, `endAt` excluded; both null where a collection has no dates. */
 export interface Window {
   userId: string;

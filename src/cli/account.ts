@@ -89,16 +89,29 @@ export function addAccount(program: Command): void {
 
   addRemove(account);
 
-  const simple = (name: string, description: string, operation: 'pauseAccount' | 'resumeAccount') => {
-    withExample(
-      account.command(`${name} <name>`).description(description).option('--json', 'print the account as JSON'),
-      `ringneck account ${name} ada`,
-    ).action(async (user: string, options: { json?: true }) =>
-      printAccount(await perform(await openSession(), operation, { name: user }), options),
-    );
-  };
-  simple('pause', 'stop asking for an account', 'pauseAccount');
-  simple('resume', 'ask for an account again, also one that was parked', 'resumeAccount');
+  withExample(
+    account.command('pause <name>').description('stop asking for an account').option('--json', 'print the account as JSON'),
+    'ringneck account pause ada',
+  ).action(async (name: string, options: { json?: true }) =>
+    printAccount(await perform(await openSession(), 'pauseAccount', { name }), options),
+  );
+
+  withExample(
+    account
+      .command('resume [name...]')
+      .description('ask for accounts again, also for those that were parked; 1 when one stays parked')
+      .option('--parked', 'all that the service refused; not those whose token may be of another person')
+      .option('--json', 'print the account as JSON; of several names, or with --parked, an array'),
+    'ringneck account resume ada ben',
+    'ringneck account resume --parked',
+  ).action(async (names: string[], { parked, json }: { parked?: true; json?: true }) => {
+    if (names.length > 0 === (parked ?? false)) throw new UsageError('which accounts? give names, or --parked');
+    const reports = await perform(await openSession(), 'resumeAccounts', parked ? { parked } : { names });
+    if (reports.some(({ state }) => state === 'parked')) process.exitCode = 1;
+    if (json) return printJson(names.length === 1 ? reports[0] : reports);
+    if (!reports.length) remark('no account is parked');
+    for (const report of reports) printAccount(report, {});
+  });
 
   withExample(
     account

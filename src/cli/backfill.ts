@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { UsageError, withDetail } from '../errors.ts';
+import { sentenceOf, tellAlike } from './cures.ts';
 import { interruptible } from './interrupt.ts';
 import type { BackfillInput, NightlyInput, RunReport } from './operations.ts';
 import { collect, parseDay, wholeNumber, withExample } from './options.ts';
@@ -114,8 +115,9 @@ function printReport(report: RunReport, plan: boolean): void {
     );
   }
   if (report.heart_rate_path?.includes('/sandbox/')) remark(`heart rate was read at ${report.heart_rate_path}: it is generated data`);
+  for (const alike of tellAlike(notAsked.filter(({ collection }) => collection === null))) remark(`not asked: ${sentenceOf(alike)}`);
   for (const { user_id, collection, state, reason } of notAsked) {
-    remark(`not asked: ${user_id}${collection ? ` ${collection}` : ''} is ${state}${reason ? ` (${reason})` : ''}`);
+    if (collection) remark(`not asked: ${user_id} ${collection} is ${state}${reason ? ` (${reason})` : ''}`);
   }
   if (failures.length) {
     remark('');

@@ -9,6 +9,7 @@ import {
   noRefusalsEntry,
   parseAccountName,
   setAccountState,
+  setAccountStates,
   shownAccount,
 } from '../../jobs/accounts.ts';
 import { lastDays, prepareRequest, type Skipped } from '../../jobs/backfill.ts';
@@ -17,10 +18,11 @@ import { takeUpEvents } from '../../jobs/events/take-up.ts';
 import { probeAccount } from '../../jobs/probe.ts';
 import type { Progress, RunRequest, RunSummary } from '../../jobs/run.ts';
 import { collectQueue, planWindows, renewWarehouseId, warehouseId } from '../../jobs/runs.ts';
-import { ANOTHER_PERSON, findPerson, isAnother, listSamePersons, UNCHECKED } from '../../jobs/same-person.ts';
+import { findPerson, isAnother, listSamePersons } from '../../jobs/same-person.ts';
 import { askServiceClock } from '../../jobs/service-clock.ts';
 import { type AccountStatus, type DriftStatus, isoOf, reportAccounts, reportDrift } from '../../jobs/status.ts';
 import { startNightly } from '../../jobs/sweeps/nightly.ts';
+import { ANOTHER_PERSON, isOfUnknownPerson, UNCHECKED } from '../../jobs/unproven.ts';
 import { reportWebhooks, type WebhookStatus } from '../../jobs/webhook-status.ts';
 import type { DayRange } from '../../jobs/windows.ts';
 import type { ServiceClock } from '../client/client.ts';
@@ -30,6 +32,7 @@ import { messageOf, shownMessageOf, TryLaterError, UsageError } from '../errors.
 import { quoteText } from '../warehouse/tables.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import { coverageOperations } from './coverage/operations.ts';
+import { sentenceOf, tellAlike } from './cures.ts';
 import { doctorOperations } from './doctor/examine.ts';
 import { eraseOperations } from './erase/operations.ts';
 import { followRun, type RunReport } from './follow-run.ts';
@@ -249,10 +252,20 @@ export function operationsOf(owner: Owner) {
       return reportOf(await setAccountState(warehouse, await getAccount(warehouse, name), 'paused', 'paused by command'));
     },
 
-    async resumeAccount({ name }: { name: string }): Promise<AccountReport> {
-      const resumed = await setAccountState(warehouse, await getAccount(warehouse, name), 'active', null);
-      await takeUpWaiting(owner);
-      return reportOf(resumed);
+    /** Those named, all or none; without names all that are parked, but those whose token may be of somebody else, which stay so. */
+    async resumeAccounts({ names, parked }: { names?: string[]; parked?: true }): Promise<AccountReport[]> {
+      const chosen = parked
+        ? (await listAccounts(warehouse)).filter(({ state }) => state === 'parked')
+        : await Promise.all([...new Set(names)].map(name => getAccount(warehouse, name)));
+      const stays = ({ reason }: Account) => parked === true && isOfUnknownPerson(reason);
+      const resumed = await setAccountStates(
+        warehouse,
+        chosen.filter(account => !stays(account)),
+        'active',
+        null,
+      );
+      if (resumed.length) await takeUpWaiting(owner);
+      return chosen.map(account => reportOf(resumed.find(({ userId }) => userId === account.userId) ?? account));
     },
 
     async mirrorToken({ name }: { name: string }): Promise<{ user_id: string; token: string }> {
@@ -308,8 +321,8 @@ async function takeUpWaiting({ opened }: Owner): Promise<void> {
 }
 
 function nobodyToAsk(skipped: readonly Skipped[]): Error {
-  const names = skipped.map(({ user_id, state, reason }) => `${user_id} is ${state}${reason ? ` (${reason})` : ''}`);
-  return new NobodyToAsk(names.length ? `nobody can be asked: ${names.join('; ')}` : 'there is no account yet: ringneck account add NAME');
+  const told = tellAlike(skipped).map(sentenceOf);
+  return new NobodyToAsk(told.length ? `nobody can be asked: ${told.join('; ')}` : 'there is no account yet: ringneck account add NAME');
 }
 
 class NobodyToAsk extends UsageError {

@@ -48,7 +48,9 @@ test('from a token to SQL: the shapes of every report', async () => {
 
   const plan = await runHere(['backfill', '--from', '2025-01-01', '--to', '2025-01-10', '--plan'], { env });
   expect([plan.code, plan.stdout]).toEqual([0, '2025-01-01 to 2025-01-10: 12 windows to read\n']);
-  expect(plan.stderr).toMatch(/^not asked: ben is parked \(unauthorized: .*\)\n$/);
+  expect(plan.stderr).toMatch(
+    /^not asked: ben is parked \(unauthorized: .*\): give it a new token: ringneck account add ben; or, if it was mended there: ringneck account resume ben\n$/,
+  );
   expect(existsSync(join(data, 'queue'))).toBe(false);
 
   const filled = await ringneck(['backfill', '--from', '2025-01-01', '--to', '2025-01-10', '--json'], { env });
@@ -144,8 +146,9 @@ test('from a token to SQL: the shapes of every report', async () => {
       last_success: expect.stringMatching(MOMENT),
       lag: expect.any(Number),
       failures: 0,
+      unread_days: expect.any(Number),
     },
-    { name: 'session', state: 'never_asked', reason: null, newest_day: null, last_success: null, lag: null, failures: 0 },
+    { name: 'session', state: 'never_asked', reason: null, newest_day: null, last_success: null, lag: null, failures: 0, unread_days: 0 },
     {
       name: 'heart_rate',
       state: 'not_asked',
@@ -154,6 +157,7 @@ test('from a token to SQL: the shapes of every report', async () => {
       last_success: expect.stringMatching(MOMENT),
       lag: expect.any(Number),
       failures: 0,
+      unread_days: expect.any(Number),
     },
   ]);
   const shown = await runHere(['status'], { env });

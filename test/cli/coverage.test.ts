@@ -297,7 +297,7 @@ test('the command: exit 1 while something is missing, 0 once it is repaired; its
     run('ada session', ['2025-03-09', '2025-03-09'], 'not_asked'),
   ]);
   failing = false;
-  await inHouse(house => house.operations.resumeAccount({ name: 'ada' }));
+  await inHouse(house => house.operations.resumeAccounts({ names: ['ada'] }));
   const repaired = await runHere(['coverage', ...only, '--repair'], { env });
   expect(repaired.stderr).toContain('read 2 of 2 windows that were missing');
   expect(repaired.stdout).toBe(

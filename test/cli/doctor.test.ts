@@ -81,7 +81,7 @@ test('what is wrong is said with how to mend it, and the exit code is 1', async 
     { name: 'ada', token: TOKENS.person },
     { name: 'ben', token: 'nobody-knows-it' },
   ]);
-  await house.operations.resumeAccount({ name: 'ben' });
+  await house.operations.resumeAccounts({ names: ['ben'] });
   keeper.start();
   await keeper.ensure();
   const [first] = webhooks.subscriptions.list(webhooks.client.id);

@@ -123,7 +123,7 @@ test('every command gives the same through the door of a running `up` as without
     ['pauseAccount', { name: 'ben' }],
     ['backfill', { ...backfill, users: ['ben'] }],
     ['backfill', { ...backfill, users: ['nobody'] }],
-    ['resumeAccount', { name: 'ben' }],
+    ['resumeAccounts', { names: ['ben'] }],
     ['mapAccount', { name: 'ben', serviceUser: 's-2' }],
     ['removeAccount', { name: 'eve' }],
     ['mirrorToken', { name: 'ada' }],

@@ -115,7 +115,7 @@ test('a clock that is set back an hour, between two runs and within one: nothing
   now = NOON - 2 * 3_600_000;
   const second = await openHouse(data, faults.url, { now: () => now });
   const name = sandbox.people[0]!.name;
-  await second.operations.resumeAccount({ name });
+  await second.operations.resumeAccounts({ names: [name] });
   expect(await second.backfill({ ...range, refresh: true })).toMatchObject({ state: 'complete', failures: [], not_asked: [] });
   const [account] = (await second.operations.status({})).accounts;
   expect(account!.collections.filter(({ state }) => state !== 'up_to_date')).toEqual([]);

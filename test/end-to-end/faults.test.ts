@@ -239,7 +239,7 @@ describe('faults that stay', () => {
     });
     expect(faults.asked.slice(before).map(asked => asked.path)).not.toContain(path);
     faults.on(path, () => undefined);
-    await house.operations.resumeAccount({ name: ada });
+    await house.operations.resumeAccounts({ names: [ada] });
     expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [], not_asked: [] });
     expect(await house.hash()).toEqual(undisturbed);
   });

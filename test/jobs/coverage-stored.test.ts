@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { WIDENED_DAYS } from '../../jobs/collections.ts';
 import { planRepair } from '../../jobs/coverage.ts';
-import { windowEntry } from '../../jobs/windows.ts';
+import { WIDENED_DAYS, windowEntry } from '../../jobs/windows.ts';
 import { addDays } from '../../schema/instant.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { rows } from '../support/warehouse.ts';

@@ -78,7 +78,7 @@ export async function settleAfter(
 }
 
 export async function complete({ house, undisturbed, collections }: Small, userId: string, what: string): Promise<void> {
-  await house.operations.resumeAccount({ name: userId });
+  await house.operations.resumeAccounts({ names: [userId] });
   expect(await house.backfill({ ...range, users: [userId], collections }), what).toMatchObject({ state: 'complete', failures: [] });
   expect(await house.hash(userId), what).toEqual(undisturbed);
 }

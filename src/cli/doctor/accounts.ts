@@ -3,6 +3,7 @@ import { isRefusal, probeAccount } from '../../../jobs/probe.ts';
 import { listSamePersons } from '../../../jobs/same-person.ts';
 import { shownMessageOf, UsageError } from '../../errors.ts';
 import { withinTime } from '../../within-time.ts';
+import { groupAlike, newToken, tellAlike } from '../cures.ts';
 import type { Owner } from '../owner.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { findSilence } from './reach.ts';
@@ -26,21 +27,42 @@ export async function examineAccounts(owner: Owner, serviceUrl: string): Promise
           'see what is said of the service; the accounts may be well',
         );
   const end = performance.now() + ALL_MS;
-  const findings: Finding[] = [];
-  const left = accounts.values();
+  const parked = accounts.filter(({ state }) => state === 'parked');
+  const asked = accounts.filter(({ state }) => state !== 'parked');
+  const found: (Trouble | 'well' | 'not tried')[] = [];
+  const left = asked.values();
   const worker = async () => {
-    for (const account of left) if (performance.now() < end) findings.push(await examineAccount(owner, account, notTried));
+    for (const account of left) if (performance.now() < end) found.push(await examineAccount(owner, account, notTried !== undefined));
   };
   await Promise.all(Array.from({ length: SIDE_BY_SIDE }, worker));
-  const troubled = [...new Set(findings.filter(({ state }) => state !== 'ok'))];
-  if (findings.length < accounts.length) {
-    troubled.push(
-      warn('accounts', `only ${findings.length} of ${accounts.length} were tried in time`, 'run it again when less is going on'),
-    );
+  const troubles = found.filter(one => typeof one === 'object');
+  const findings = [
+    ...tellAlike(parked.map(toStanding)).map(({ said, mend }) => warn('accounts', said, mend ?? 'do what it says')),
+    ...groupAlike(troubles, ({ message, mend }) => JSON.stringify([message('NAME', true), mend('NAME')])).map(tellTogether),
+  ];
+  if (notTried && found.includes('not tried')) findings.unshift(notTried);
+  if (found.length < asked.length) {
+    findings.push(warn('accounts', `only ${found.length} of ${asked.length} were tried in time`, 'run it again when less is going on'));
   }
   // A line for each of a thousand that are well would hide the one that is not.
-  const well = findings.filter(({ state }) => state === 'ok').length;
-  return well && !notTried ? [ok('accounts', `${well} of ${findings.length} accounts are well`), ...troubled] : troubled;
+  const well = found.filter(one => one === 'well').length;
+  return well && !notTried ? [ok('accounts', `${well} of ${found.length + parked.length} accounts are well`), ...findings] : findings;
+}
+
+const toStanding = ({ userId, state, reason }: Account) => ({ user_id: userId, state, reason });
+
+/** What is wrong with an account, said so that it can be said of several. */
+interface Trouble {
+  userId: string;
+  message(who: string, many: boolean): string;
+  mend(name: string): string;
+}
+
+function tellTogether(alike: readonly Trouble[]): Finding {
+  const [{ userId, message, mend }] = alike as [Trouble];
+  return alike.length === 1
+    ? fail('accounts', message(userId, false), mend(userId))
+    : fail('accounts', message(`${alike.length} accounts`, true), mend('NAME'));
 }
 
 /** Whether anybody is kept under more than one name. */
@@ -54,33 +76,28 @@ export async function examineSamePersons({ warehouse }: Pick<Owner, 'warehouse'>
   );
 }
 
-/** @param notTried what is found of one that would be tried, where none is */
-async function examineAccount(owner: Owner, { userId, state, reason }: Account, notTried: Finding | undefined): Promise<Finding> {
-  const anew = `give it a new token: ringneck account add ${userId}`;
-  if (state === 'paused') return ok('accounts', `${userId} is paused`);
-  if (state === 'parked')
-    return warn(
-      'accounts',
-      `${userId} is parked${reason ? ` (${reason})` : ''}`,
-      `${anew}; or, if it was mended there: ringneck account resume ${userId}`,
-    );
+async function examineAccount(owner: Owner, { userId, state }: Account, isSilent: boolean): Promise<Trouble | 'well' | 'not tried'> {
+  if (state === 'paused') return 'well';
   try {
     const token = owner.secrets.find(userId);
     if (token === undefined) {
+      const add = (name: string) => `ringneck account add ${name}`;
       const why = owner.secrets.whyMissing(userId) ?? 'no token';
-      return fail('accounts', `${userId} has no token for this service (${why})`, `ringneck account add ${userId}`);
+      const whyOf = (many: boolean) => (many ? why.replaceAll(add(userId), add('NAME')) : why);
+      return { userId, message: (who, many) => `${who} ${many ? 'have' : 'has'} no token for this service (${whyOf(many)})`, mend: add };
     }
-    if (notTried) return notTried;
+    if (isSilent) return 'not tried';
     const client = await owner.client();
     await withinTime(probeAccount({ client, warehouse: owner.warehouse, serviceClock: owner.serviceClock }, token), ANSWER_MS);
-    return ok('accounts', `${userId} is well`);
+    return 'well';
   } catch (error) {
+    const why = shownMessageOf(error);
     if (isRefusal(error)) {
-      const mend =
-        error.kind === 'unauthorized' ? anew : 'the membership has lapsed or a permission is missing: that is for its holder to mend';
-      return fail('accounts', `the service refuses ${userId} (${shownMessageOf(error)})`, mend);
+      const lapsed = 'the membership has lapsed or a permission is missing: that is for its holder to mend';
+      const mend = (name: string) => (error.kind === 'unauthorized' ? newToken(name) : lapsed);
+      return { userId, message: who => `the service refuses ${who} (${why})`, mend };
     }
     const mend = error instanceof UsageError ? 'do what it says' : 'see what is said of the service; the account itself may be well';
-    return fail('accounts', `${userId} could not be tried (${shownMessageOf(error)})`, mend);
+    return { userId, message: who => `${who} could not be tried (${why})`, mend: () => mend };
   }
 }
