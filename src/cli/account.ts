@@ -9,6 +9,7 @@ import { messageOf, UsageError } from '../errors.ts';
 import { printAccount } from './account-line.ts';
 import { addRemove } from './account-remove.ts';
 import { reportRun } from './backfill.ts';
+import { sentenceOf, tellAlike } from './cures.ts';
 import { Interrupted } from './interrupt.ts';
 import { parseDay, withExample } from './options.ts';
 import { perform } from './perform.ts';
@@ -64,8 +65,7 @@ export function addAccount(program: Command): void {
         const { accounts, events_go_to: to } = report.same_person;
         remark(`warning: ${name} is the same person at the service as ${accounts.join(', ')}: events go to ${to} alone`);
       }
-      if (options.json) printJson(report);
-      else printLine(`${report.user_id} ${report.state}${report.reason ? `: ${report.reason}` : ''}`);
+      printAccount(report, options);
       // Kept, and nothing is read with it.
       if (report.state === 'parked') process.exitCode = 1;
       if (options.from) {
@@ -84,6 +84,7 @@ export function addAccount(program: Command): void {
     else {
       const rows = accounts.map(({ user_id, state, since, service_user_id, reason }) => [user_id, state, since, service_user_id, reason]);
       printLines(formatTable(['account', 'state', 'since', 'service user', 'reason'], rows));
+      for (const alike of tellAlike(accounts)) if (alike.mend) remark(sentenceOf(alike));
     }
   });
 

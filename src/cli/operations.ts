@@ -358,7 +358,8 @@ async function greet(owner: Owner, account: Account, token: string): Promise<Acc
       const parked = await setAccountState(warehouse, account, 'parked', `${error.kind}: ${error.message}`);
       return { ...reportOf(parked), warning: `the service refuses the token: ${shownMessageOf(error)}` };
     }
-    return { ...reportOf(account), warning: `the token could not be tried: ${shownMessageOf(error)}` };
+    const why = client.findSilence()?.why ?? shownMessageOf(error);
+    return { ...reportOf(account), warning: `the token could not be tried: ${why}` };
   }
 }
 

@@ -3,7 +3,7 @@ import { mapCommand } from '../../jobs/events/unknown-person.ts';
 import type { CollectionStatus, DriftStatus } from '../../jobs/status.ts';
 import type { WebhookStatus } from '../../jobs/webhook-status.ts';
 import { isOneTime } from '../client/service-clock.ts';
-import { READ_MISSING } from './cures.ts';
+import { mendParked, READ_MISSING } from './cures.ts';
 import { formatSpan } from './doctor/clock.ts';
 import type { StatusReport } from './operations.ts';
 import { withExample } from './options.ts';
@@ -39,6 +39,8 @@ function printStatus({
   if (!accounts.length) remark('no account yet: ringneck account add NAME');
   for (const account of accounts) {
     printLine(`${account.user_id}: ${account.state}${account.reason ? ` (${account.reason})` : ''}`);
+    const mend = mendParked(account);
+    if (mend) printLine(`  → ${mend}`);
     const rows = account.collections.map(({ name, state, newest_day, lag, failures, reason }) => [
       `  ${name}`,
       state,

@@ -150,6 +150,31 @@ test('while the service gives no answer no account is tried, and one line says s
   ]);
 });
 
+test('subscriptions are not tried where the service gives no answer, and a client that is refused is told what to check', async () => {
+  const { env, leave } = await openListeningHouse(newFolder());
+  await leave();
+  const found = async (changes: Record<string, string>) => {
+    const { stdout } = await ringneck(['doctor', '--json'], { env: { ...env, ...changes } });
+    return (JSON.parse(stdout).findings as Finding[]).filter(({ check }) => check === 'subscriptions');
+  };
+  expect(await found({ RINGNECK_SERVICE_URL: `http://127.0.0.1:${await freePort()}` })).toEqual([
+    {
+      check: 'subscriptions',
+      state: 'fail',
+      message: 'not tried: the service gives no answer (ECONNREFUSED)',
+      mend: 'see what is said of the service',
+    },
+  ]);
+  expect(await found({ RINGNECK_CLIENT_SECRET: 'not-the-secret-of-this-client' })).toEqual([
+    {
+      check: 'subscriptions',
+      state: 'fail',
+      message: expect.stringMatching(/^GET \S+: answered 401: check RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET/),
+      mend: 'do what it says',
+    },
+  ]);
+});
+
 test('wrong settings are a finding, and the only one; a missing folder is not made', async () => {
   const data = newFolder();
   const wrong = await run({ RINGNECK_DATA: data, RINGNECK_PORT: 'x', RINGNECK_CLIENT_ID: 'y' });

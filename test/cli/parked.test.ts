@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ANOTHER_PERSON } from '../../jobs/unproven.ts';
 import { examineAccounts } from '../../src/cli/doctor/accounts.ts';
+import { freePort } from '../queue/redis-server.ts';
 import { openHouse } from '../support/house.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -40,6 +41,27 @@ test('accounts that are refused for one reason are told together, with what to d
     code: 1,
     stdout: '',
     stderr: `ringneck: nobody can be asked: p10 is paused (paused by command); 29 accounts are parked (${REFUSED}): ${mend}\n`,
+  });
+});
+
+test('wherever a refused account is shown stands what to do about it', async () => {
+  const { house, env } = await refusedHouse('shown');
+  for (const name of names.slice(1)) await house.operations.removeAccount({ name });
+  await house.close();
+  const cure = 'give it a new token: ringneck account add p10; or, if it was mended there: ringneck account resume p10';
+  const added = await runHere(['account', 'add', 'p10'], { env, input: 'dead' });
+  expect(added).toMatchObject({ code: 1, stdout: `p10 parked: ${REFUSED}\n` });
+  expect(added.stderr).toContain(`\np10: ${cure}\n`);
+  expect(await runHere(['account', 'list'], { env })).toMatchObject({ stderr: `p10 is parked (${REFUSED}): ${cure}\n` });
+  expect((await runHere(['status'], { env })).stdout).toContain(`p10: parked (${REFUSED})\n  → ${cure}\n`);
+});
+
+test('a token that cannot be tried is kept, with why nobody could be reached and what may mend it', async () => {
+  const env = { RINGNECK_DATA: join(folder, 'nobody'), RINGNECK_SERVICE_URL: `http://127.0.0.1:${await freePort()}` };
+  expect(await runHere(['account', 'add', 'ada'], { env, input: 'token-of-ada' })).toEqual({
+    code: 0,
+    stdout: 'ada active\n',
+    stderr: `warning: the token could not be tried: nobody listens at ${env.RINGNECK_SERVICE_URL} (ECONNREFUSED): is it running, and is the port of RINGNECK_SERVICE_URL right?\n`,
   });
 });
 

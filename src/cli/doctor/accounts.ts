@@ -5,7 +5,7 @@ import { shownMessageOf, UsageError } from '../../errors.ts';
 import { withinTime } from '../../within-time.ts';
 import { groupAlike, newToken, tellAlike } from '../cures.ts';
 import type { Owner } from '../owner.ts';
-import { type Finding, fail, ok, warn } from './finding.ts';
+import { type Finding, fail, notTried, ok, SEE_SERVICE, warn } from './finding.ts';
 import { findSilence } from './reach.ts';
 
 const ANSWER_MS = 15_000;
@@ -18,21 +18,13 @@ export async function examineAccounts(owner: Owner, serviceUrl: string): Promise
   const accounts = await listAccounts(owner.warehouse);
   if (!accounts.length) return [warn('accounts', 'there is no account yet', 'ringneck account add NAME')];
   const silence = await findSilence(serviceUrl);
-  const notTried =
-    silence === undefined
-      ? undefined
-      : fail(
-          'accounts',
-          `not tried: the service gives no answer (${silence})`,
-          'see what is said of the service; the accounts may be well',
-        );
   const end = performance.now() + ALL_MS;
   const parked = accounts.filter(({ state }) => state === 'parked');
   const asked = accounts.filter(({ state }) => state !== 'parked');
   const found: (Trouble | 'well' | 'not tried')[] = [];
   const left = asked.values();
   const worker = async () => {
-    for (const account of left) if (performance.now() < end) found.push(await examineAccount(owner, account, notTried !== undefined));
+    for (const account of left) if (performance.now() < end) found.push(await examineAccount(owner, account, silence !== undefined));
   };
   await Promise.all(Array.from({ length: SIDE_BY_SIDE }, worker));
   const troubles = found.filter(one => typeof one === 'object');
@@ -40,13 +32,16 @@ export async function examineAccounts(owner: Owner, serviceUrl: string): Promise
     ...tellAlike(parked.map(toStanding)).map(({ said, mend }) => warn('accounts', said, mend ?? 'do what it says')),
     ...groupAlike(troubles, ({ message, mend }) => JSON.stringify([message('NAME', true), mend('NAME')])).map(tellTogether),
   ];
-  if (notTried && found.includes('not tried')) findings.unshift(notTried);
+  if (silence !== undefined && found.includes('not tried'))
+    findings.unshift(notTried('accounts', silence, `${SEE_SERVICE}; the accounts may be well`));
   if (found.length < asked.length) {
     findings.push(warn('accounts', `only ${found.length} of ${asked.length} were tried in time`, 'run it again when less is going on'));
   }
   // A line for each of a thousand that are well would hide the one that is not.
   const well = found.filter(one => one === 'well').length;
-  return well && !notTried ? [ok('accounts', `${well} of ${found.length + parked.length} accounts are well`), ...findings] : findings;
+  return well && silence === undefined
+    ? [ok('accounts', `${well} of ${found.length + parked.length} accounts are well`), ...findings]
+    : findings;
 }
 
 const toStanding = ({ userId, state, reason }: Account) => ({ user_id: userId, state, reason });
@@ -97,7 +92,7 @@ async function examineAccount(owner: Owner, { userId, state }: Account, isSilent
       const mend = (name: string) => (error.kind === 'unauthorized' ? newToken(name) : lapsed);
       return { userId, message: who => `the service refuses ${who} (${why})`, mend };
     }
-    const mend = error instanceof UsageError ? 'do what it says' : 'see what is said of the service; the account itself may be well';
+    const mend = error instanceof UsageError ? 'do what it says' : `${SEE_SERVICE}; the account itself may be well`;
     return { userId, message: who => `${who} could not be tried (${why})`, mend: () => mend };
   }
 }

@@ -16,6 +16,11 @@ export const warn = (check: string, message: string, mend: string): Finding => (
 
 export const fail = (check: string, message: string, mend: string): Finding => ({ check, state: 'fail', message, mend });
 
+export const SEE_SERVICE = 'see what is said of the service';
+
+export const notTried = (check: string, silence: string, mend = SEE_SERVICE): Finding =>
+  fail(check, `not tried: the service gives no answer (${silence})`, mend);
+
 /** Does a check within its time; what it throws is a finding too. */
 export async function examined(check: string, ms: number, work: () => Promise<Finding[]>): Promise<Finding[]> {
   try {

@@ -1,10 +1,13 @@
 import { listUnknownPersons, mapCommand } from '../../../jobs/events/unknown-person.ts';
+import type { SubscriptionKeeper } from '../../../jobs/subscriptions/keep-subscriptions.ts';
 import { keyOf, kindsOf, readWanted } from '../../../jobs/subscriptions/subscription-rows.ts';
 import { reportSubscriptions, type SubscriptionReport } from '../../../jobs/webhook-status.ts';
+import { RingneckError, shownMessageOf, TryLaterError } from '../../errors.ts';
 import { printable } from '../../printable.ts';
 import { withinTime } from '../../within-time.ts';
 import type { Owner } from '../owner.ts';
-import { type Finding, fail, ok, warn } from './finding.ts';
+import { type Finding, fail, notTried, ok, SEE_SERVICE, warn } from './finding.ts';
+import { findSilence } from './reach.ts';
 
 const ANSWER_MS = 20_000;
 const SHOWN = 5;
@@ -29,7 +32,16 @@ export async function examineSubscriptions(owner: Owner): Promise<Finding[]> {
   if (wanted !== 'ensured') {
     return [warn('subscriptions', 'they were removed by command and are not made again', 'ringneck subscriptions ensure')];
   }
-  const { theirs, rows } = await withinTime((await owner.keeper()).list(), ANSWER_MS);
+  const silence = await findSilence(owner.settings.serviceUrl);
+  if (silence !== undefined) return [notTried('subscriptions', silence)];
+  let list: Awaited<ReturnType<SubscriptionKeeper['list']>>;
+  try {
+    list = await withinTime((await owner.keeper()).list(), ANSWER_MS);
+  } catch (error) {
+    const saysHow = error instanceof RingneckError && !(error instanceof TryLaterError);
+    return [fail('subscriptions', shownMessageOf(error), saysHow ? 'do what it says' : SEE_SERVICE)];
+  }
+  const { theirs, rows } = list;
   const reports = new Map<string, SubscriptionReport>();
   for (const report of reportSubscriptions(rows, theirs)) reports.set(`${report.event_type} ${report.data_type}`, report);
   const kinds = kindsOf(owner.warehouse.mappings.map(({ resource }) => resource.dataType)).map(keyOf);
