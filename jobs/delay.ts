@@ -1,4 +1,4 @@
-import { DelayedError, type Job } from 'bullmq';
+import type { Job } from 'bullmq';
 import { messageOf } from '../src/errors.ts';
 import { isPassing } from '../src/queue/machine.ts';
 import { QueueUnavailable } from '../src/queue/queues.ts';
@@ -12,5 +12,10 @@ export async function delay(job: Job, lock: string | undefined, ms: number): Pro
     if (isPassing(error)) throw new QueueUnavailable(`the job cannot be put off: ${messageOf(error)}`, { cause: error });
     throw error;
   }
-  throw new DelayedError();
+  throw new PutOff();
+}
+
+/** BullMQ knows it by its name. Its own class is not taken: it would load all of BullMQ for commands that have no queue. */
+class PutOff extends Error {
+  override name = 'DelayedError';
 }

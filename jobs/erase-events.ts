@@ -42,5 +42,5 @@ export function forgetEvents({ inbox }: Pick<Pipeline, 'inbox'>, serviceUserIds:
 
 /** Removes everything that the queues of this warehouse hold. Nobody may work on them. */
 export async function emptyQueues({ warehouse, queues }: Parts): Promise<void> {
-  for (const name of await queuesOf(warehouse)) await queues.queue(name).obliterate({ force: true });
+  for (const name of await queuesOf(warehouse)) await queues.empty(name);
 }

@@ -144,7 +144,7 @@ export class Runs {
     this.#pipeline = pipeline;
     this.#queue = await collectQueue(pipeline.warehouse);
     this.#waits.log = pipeline.log;
-    await pipeline.queues.queue(this.#queue).obliterate({ force: true });
+    await pipeline.queues.empty(this.#queue);
     await this.#forgetPlans();
     await this.#takeUp();
     this.#takingUp = this.#every(this.#times.takeUpMs, () => this.takeUp());

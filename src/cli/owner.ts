@@ -38,6 +38,8 @@ export interface OwnerOptions {
   /** How the client waits and gives up. */
   client?: Pick<ClientOptions, 'sleep' | 'retries' | 'maxWaitMs' | 'deadlineMs' | 'maxResponseBytes'>;
   now?: () => number;
+  /** One command by itself, not `up`: without Redis its jobs are in its memory. */
+  isAlone?: boolean;
   /** Is opened also while an account is being erased whose queues are in a Redis that is away: see `Owner.erasing`. */
   acceptsWhileErasing?: boolean;
 }
@@ -247,22 +249,8 @@ export class Owner {
     const { settings, warehouse, secrets, log, now, serviceClock } = this;
     if (this.erasing) throw new TryLaterError(this.erasing.reason);
     const [client, inbox] = await Promise.all([this.client(), this.inbox()]);
-    const [{ openQueues }, { startCollecting }] = await Promise.all([import('../queue/open.ts'), import('../../jobs/collect.ts')]);
-    const queues = await openQueues({
-      ...(settings.queueUrl ? { url: settings.queueUrl } : {}),
-      folder: join(settings.data, 'queue'),
-      prefix: settings.queuePrefix,
-      log,
-      claim: {
-        warehouse: await warehouseId(warehouse),
-        folder: settings.data,
-        onLost: message => {
-          // Nothing more may be taken from the queues or noted in them; what is committed is safe.
-          log.fatal(message);
-          process.exit(75);
-        },
-      },
-    });
+    const { startCollecting } = await import('../../jobs/collect.ts');
+    const queues = await this.#openQueues();
     this.#opening = queues;
     const pipeline: Pipeline = {
       warehouse,
@@ -295,6 +283,28 @@ export class Owner {
     } finally {
       this.#opening = undefined;
     }
+  }
+
+  async #openQueues(): Promise<Queues> {
+    const { settings, warehouse, log } = this;
+    const { queueUrl: url, queuePrefix: prefix, data } = settings;
+    if (this.#options.isAlone && url === undefined) return (await import('../queue/memory.ts')).openMemoryQueues();
+    const { openQueues } = await import('../queue/open.ts');
+    return openQueues({
+      ...(url ? { url } : {}),
+      folder: join(data, 'queue'),
+      prefix,
+      log,
+      claim: {
+        warehouse: await warehouseId(warehouse),
+        folder: data,
+        onLost: message => {
+          // Nothing more may be taken from the queues or noted in them; what is committed is safe.
+          log.fatal(message);
+          process.exit(75);
+        },
+      },
+    });
   }
 
   /** The pipeline when something has opened it; undefined also where that could not be done. */

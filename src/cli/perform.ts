@@ -29,7 +29,7 @@ export async function perform<Name extends keyof OwnerOperations & string>(
   const [{ keepFolder }, { openDoor }] = await Promise.all([import('./kept-folder.ts'), import('../control/open-door.ts')]);
   let folder: KeptFolder;
   try {
-    folder = await keepFolder({ settings, log });
+    folder = await keepFolder({ settings, log, isAlone: true });
   } catch (error) {
     // Who was opening the folder in the same moment has a door by now.
     const late = error instanceof TryLaterError ? await findDoor<OwnerOperations>(settings.data) : undefined;

@@ -120,6 +120,7 @@ export async function openQueues(options: { url?: string; folder: string; prefix
     addBulk: async (name, jobs) => {
       for (let i = 0; i < jobs.length; i += sliceLength) await addSlice(name, jobs.slice(i, i + sliceLength));
     },
+    empty: name => queue(name).obliterate({ force: true }),
     forget: async (name, ids) => {
       // Embedded a job is one row.
       if (backend.kind === 'embedded') return;

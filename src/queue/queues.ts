@@ -40,7 +40,7 @@ export class QueueUnavailable extends TryLaterError {}
  * - never `setGlobalConcurrency`: embedded it becomes a busy loop.
  */
 export interface Queues {
-  readonly kind: 'redis' | 'embedded';
+  readonly kind: 'redis' | 'embedded' | 'memory';
   /** The queue of this name, always the same one. */
   queue(name: string): Queue;
   /** Works off a queue. Its errors are logged; a job's own errors are the caller's. */
@@ -55,6 +55,8 @@ export interface Queues {
   addAll(queue: string, jobs: readonly NewJob[]): Promise<void>;
   /** Adds many, each slice of 200 at once. Waits for a Redis that is away. */
   addBulk(queue: string, jobs: readonly NewJob[]): Promise<void>;
+  /** Removes all jobs, those that somebody works on too. */
+  empty(queue: string): Promise<void>;
   /**
    * Removes what is left of jobs that `ids` does not name: where a store has lost the half of one, the other half would keep it from being
    * added again. What a worker holds stays. Rejects with QueueUnavailable like `addAll`.

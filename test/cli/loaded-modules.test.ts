@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { startRingneck } from '../support/ringneck.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { startFaultService } from '../support/fault-service.ts';
+import { ringneck, startRingneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const { dependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
@@ -9,9 +10,9 @@ const { dependencies } = JSON.parse(readFileSync(new URL('../../package.json', i
 };
 
 /** Of which of our dependencies a command loads something: Node's coverage lists every script of a process. */
-async function packagesLoadedBy(args: readonly string[], data: string): Promise<string[]> {
+async function packagesLoadedBy(args: readonly string[], data: string, more: Record<string, string> = {}): Promise<string[]> {
   const folder = tempFolder();
-  const command = startRingneck(args, { env: { RINGNECK_DATA: data, NODE_V8_COVERAGE: folder } });
+  const command = startRingneck(args, { env: { RINGNECK_DATA: data, NODE_V8_COVERAGE: folder, ...more } });
   await command.end();
   const [file] = readdirSync(folder).filter(name => name.startsWith(`coverage-${command.process.pid}-`));
   const { result } = JSON.parse(readFileSync(join(folder, file!), 'utf8')) as { result: { url: string }[] };
@@ -37,4 +38,15 @@ test('a query’s own process is the one that loads DuckDB', async () => {
   const data = join(tempFolder(), 'data');
   await packagesLoadedBy(['account', 'list'], data);
   expect(await packagesLoadedBy(['sql', 'SELECT 1'], data)).toEqual(['commander', 'ipaddr.js', 'pino']);
+});
+
+test('a command that reads by itself loads the client, and no queue', async () => {
+  const service = await startFaultService({});
+  onTestFinished(() => service.close());
+  const data = join(tempFolder(), 'data');
+  const env = { RINGNECK_SERVICE_URL: service.url };
+  await ringneck(['account', 'add', 'ada'], { env: { ...env, RINGNECK_DATA: data }, input: 'token' });
+  const loaded = await packagesLoadedBy(['backfill', '--last', '3'], data, env);
+  expect(loaded).toContain('undici');
+  expect(loaded.filter(name => ['bullmq', 'ioredis', '@electric-sql/pglite'].includes(name))).toEqual([]);
 });

@@ -67,7 +67,7 @@ export async function pipelineOf(
   const held = new Set<string | undefined>();
   const turns = new Map<AccountWindows, Run>();
   const queues = {
-    queue: () => ({ obliterate: async () => {} }),
+    empty: async () => {},
     ids: async () => held,
     forget: async () => {},
     addAll: async (_: string, added: readonly NewJob[]) => {
