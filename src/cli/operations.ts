@@ -20,6 +20,7 @@ import type { Progress, RunRequest, RunSummary } from '../../jobs/run.ts';
 import { collectQueue, planWindows, renewWarehouseId, warehouseId } from '../../jobs/runs.ts';
 import { findPerson, isAnother, listSamePersons } from '../../jobs/same-person.ts';
 import { askServiceClock } from '../../jobs/service-clock.ts';
+import { readSilence, type Silence } from '../../jobs/silence.ts';
 import { type AccountStatus, type DriftStatus, isoOf, reportAccounts, reportDrift } from '../../jobs/status.ts';
 import { startNightly } from '../../jobs/sweeps/nightly.ts';
 import { ANOTHER_PERSON, isOfUnknownPerson, UNCHECKED } from '../../jobs/unproven.ts';
@@ -88,8 +89,8 @@ export interface StatusReport {
   drift: DriftStatus[];
   /** What time it is at the service, and how many seconds that is ahead of our clock. Null: no answer has told. */
   service_clock: { at: string; ahead: number } | null;
-  /** Since when nobody could be reached at the service, and why. Null: somebody answered last, or this process has asked nobody. */
-  service_unreachable: { since: string; reason: string } | null;
+  /** From what this process has asked, else an earlier one. Null: somebody answered last. */
+  service_unreachable: Silence | null;
 }
 
 const reportOf = ({ userId, serviceUserId, state, reason, since }: ReturnType<typeof shownAccount>): AccountReport => ({
@@ -287,7 +288,7 @@ export function operationsOf(owner: Owner) {
         heart_rate_path: await readHeartRatePath(warehouse, owner.settings.serviceUrl),
         drift: await reportDrift({ warehouse, now }),
         service_clock: tellClock(serviceClock),
-        service_unreachable: await tellSilence(owner),
+        service_unreachable: await readSilence({ warehouse, client: await owner.openedClient, service: owner.settings.serviceUrl, now }),
       };
     },
   };
@@ -305,11 +306,6 @@ async function tellSize(warehouse: Warehouse): Promise<StatusReport['warehouse']
 
 function tellClock({ now, aheadMs }: ServiceClock): StatusReport['service_clock'] {
   return aheadMs === undefined ? null : { at: isoOf(Math.floor(now()) * 1000), ahead: Math.round(aheadMs / 1000) };
-}
-
-async function tellSilence({ openedClient, now }: Owner): Promise<StatusReport['service_unreachable']> {
-  const silence = (await openedClient)?.findSilence();
-  return silence ? { since: isoOf(Math.floor(now() - silence.ms) * 1000), reason: silence.why } : null;
 }
 
 export type OwnerOperations = ReturnType<typeof operationsOf>;

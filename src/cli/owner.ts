@@ -5,6 +5,7 @@ import type { Pipeline } from '../../jobs/pipeline.ts';
 import { openRouteMemory } from '../../jobs/routes.ts';
 import { Runs, warehouseId } from '../../jobs/runs.ts';
 import { type KeptServiceClock, openServiceClock } from '../../jobs/service-clock.ts';
+import { leaveSilence } from '../../jobs/silence.ts';
 import { isoOf } from '../../jobs/status.ts';
 import type { SubscriptionKeeper } from '../../jobs/subscriptions/keep-subscriptions.ts';
 import { resources } from '../../schema/index.ts';
@@ -340,8 +341,17 @@ export class Owner {
       await (await this.openedClient)?.close();
       await this.onFailure.close();
     } finally {
+      await this.#leaveSilence();
       await this.serviceClock.save();
       await this.warehouse.close();
     }
+  }
+
+  async #leaveSilence(): Promise<void> {
+    const { warehouse, log, now, settings } = this;
+    const client = await this.openedClient;
+    await leaveSilence({ warehouse, client, service: settings.serviceUrl, now }).catch(error =>
+      log.warn({ reason: messageOf(error) }, 'that the service cannot be reached could not be noted'),
+    );
   }
 }

@@ -30,3 +30,25 @@ test('status says since when the service cannot be reached and why, until somebo
   await house.add([{ name: 'ada', token: 'token-of-ada' }]);
   expect(JSON.parse((await status('--json')).stdout)).toMatchObject({ service_unreachable: null });
 });
+
+test('what a command of before could not reach stands in status, since the first one, until a command is answered', async () => {
+  const port = await freePort();
+  const env = { RINGNECK_DATA: join(folder, 'cron'), RINGNECK_SERVICE_URL: `http://127.0.0.1:${port}` };
+  const status = async (changes = {}) =>
+    JSON.parse((await runHere(['status', '--json'], { env: { ...env, ...changes } })).stdout).service_unreachable;
+  const reason = `nobody listens at http://127.0.0.1:${port} (ECONNREFUSED): is it running, and is the port of RINGNECK_SERVICE_URL right?`;
+  const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+  const add = (name: string) => runHere(['account', 'add', name], { env, input: 'token-of-ada' });
+  await add('ada');
+  const first = await status();
+  expect(first).toEqual({ since: expect.stringMatching(moment), reason });
+  await add('ben');
+  expect(await status()).toEqual(first);
+  expect((await runHere(['status'], { env })).stdout).toContain(`\nservice: cannot be reached since ${first.since} (${reason})\n`);
+  expect(await status({ RINGNECK_SERVICE_URL: 'http://127.0.0.1:1' })).toBeNull();
+
+  const service = await startFaultService({}, { port });
+  onTestFinished(() => service.close());
+  await add('ada');
+  expect(await status()).toBeNull();
+});
