@@ -40,9 +40,11 @@ export async function openQueues(options: { url?: string; folder: string; prefix
   const report = (error: Error) => {
     const reason = messageOf(error);
     if (closing || isOfConnection(error)) return;
-    if (Date.now() - (errors.get(reason) ?? 0) < repeatedErrorMs) return;
+    // BullMQ names the job: each of thousands would be a reason of its own.
+    const kind = reason.replace(/\bjob \S+/gi, 'job');
+    if (Date.now() - (errors.get(kind) ?? 0) < repeatedErrorMs) return;
     if (errors.size > 100) errors.clear();
-    errors.set(reason, Date.now());
+    errors.set(kind, Date.now());
     log.error({ reason }, 'the queue reports an error');
   };
 

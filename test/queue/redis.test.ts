@@ -60,6 +60,31 @@ describe.skipIf(!hasRedis).concurrent('a Redis', () => {
     expect(lines.join()).toContain('appendonly');
   });
 
+  test('that drops the locks of many jobs is told of once for all of them', async context => {
+    const redis = await serverOf(context);
+    const { lines, log } = keptLog();
+    const queues = await open(redis.url, log);
+    const client = new Redis(redis.url);
+    let ended = 0;
+    queues.worker(
+      'work',
+      async job => {
+        await client.del(`test:work:${job.id}:lock`);
+        ended += 1;
+      },
+      { concurrency: 1 },
+    );
+    for (const name of ['ada', 'b.en', 'c-1']) await queues.add('work', 'job', {}, { jobId: `inbox-${name}` });
+    await until('the jobs ran', () => ended >= 3);
+    await until('an error was told', () => lines.length > 0);
+    await sleep(200);
+    await queues.close({ graceMs: 0 });
+    client.disconnect();
+    expect(lines.map(line => JSON.parse(line))).toEqual([
+      [{ reason: 'Missing lock for job inbox-ada. moveToFinished' }, 'the queue reports an error'],
+    ]);
+  });
+
   test('as it should be is not', async context => {
     const redis = await serverOf(context);
     const { lines, log } = keptLog();
