@@ -26,7 +26,7 @@ export class Confirmations {
 
   /** The moment of the answer that settled this document last. */
   find(table: string, userId: string, id: string): number | undefined {
-    return this.#documents.get(keyOf({ table, userId, id }));
+    return this.#documents.size ? this.#documents.get(keyOf({ table, userId, id })) : undefined;
   }
 
   /**

@@ -143,36 +143,36 @@ function planPages(
 
   const counts = pages.map(page => {
     const count = noCounts();
-    const newestOf = (id: string) =>
+    const newestOf = (key: string, id: string) =>
       Math.max(
-        stored.get(keyOf(page.userId, id))?.fetchedAt ?? 0,
-        tombstones.get(keyOf(page.userId, id)) ?? 0,
-        settled.get(keyOf(page.userId, id)) ?? 0,
+        stored.get(key)?.fetchedAt ?? 0,
+        tombstones.get(key) ?? 0,
+        settled.get(key) ?? 0,
         transaction.confirmedAt(mapping.table, page.userId, id) ?? 0,
       );
-    const settle = (id: string) => {
-      settled.set(keyOf(page.userId, id), page.requestedAt);
+    const settle = (key: string, id: string) => {
+      settled.set(key, page.requestedAt);
       transaction.confirm(mapping.table, page.userId, id, page.requestedAt);
     };
     const ledgerKey = (id: string) => ({ user_id: page.userId, collection: mapping.resource.name, id });
-    const forgetRejected = (id: string) => {
-      if ((refused.get(keyOf(page.userId, id)) ?? Number.POSITIVE_INFINITY) <= page.requestedAt) {
+    const forgetRejected = (key: string, id: string) => {
+      if ((refused.get(key) ?? Number.POSITIVE_INFINITY) <= page.requestedAt) {
         ledger.push({ table: 'sync.rejected', key: ledgerKey(id) });
-        refused.delete(keyOf(page.userId, id));
+        refused.delete(key);
       }
     };
 
     /** It came, or it is gone: in neither case a second proof is waited for. */
-    const forgetSuspicion = (id: string) => {
-      if (!suspected.delete(keyOf(page.userId, id))) return;
+    const forgetSuspicion = (key: string, id: string) => {
+      if (!suspected.delete(key)) return;
       const { user_id, collection } = ledgerKey(id);
       ledger.push({ table: 'sync.suspicions', key: { user_id, collection, kind: 'missing', object_id: id } });
     };
 
     for (const document of page.documents) {
       const key = keyOf(page.userId, document.id);
-      forgetSuspicion(document.id);
-      if (page.requestedAt < newestOf(document.id)) {
+      forgetSuspicion(key, document.id);
+      if (page.requestedAt < newestOf(key, document.id)) {
         count.outdated++;
         continue;
       }
@@ -186,31 +186,31 @@ function planPages(
         count.stored++;
         count.samples += document.samples;
       }
-      settle(document.id);
+      settle(key, document.id);
       if (tombstones.delete(key)) ledger.push({ table: 'sync.tombstones', key: ledgerKey(document.id) });
-      forgetRejected(document.id);
+      forgetRejected(key, document.id);
     }
 
     for (const id of page.removed) {
       const key = keyOf(page.userId, id);
-      if (page.requestedAt < newestOf(id) || isElsewhere(page, dayOf(key))) {
+      if (page.requestedAt < newestOf(key, id) || isElsewhere(page, dayOf(key))) {
         count.outdated++;
         continue;
       }
-      forgetSuspicion(id);
+      forgetSuspicion(key, id);
       if (isStored(key)) count.changes.push({ id, operation: 'delete' });
       decisions.set(key, { page, id });
       count.removed++;
       tombstones.set(key, page.requestedAt);
-      settle(id);
+      settle(key, id);
       ledger.push({ table: 'sync.tombstones', key: ledgerKey(id), row: { removed_at: page.requestedAt } });
-      forgetRejected(id);
+      forgetRejected(key, id);
     }
 
     for (const { id, reason, text, day } of page.rejected) {
       const key = keyOf(page.userId, id);
-      forgetSuspicion(id);
-      const isOutdated = page.requestedAt < newestOf(id);
+      forgetSuspicion(key, id);
+      const isOutdated = page.requestedAt < newestOf(key, id);
       // What another answer has brought too is missing from this one all the same.
       if (day === null && !isOutdated) count.undated++;
       if (isOutdated || page.requestedAt < (refused.get(key) ?? 0)) {
