@@ -71,7 +71,8 @@ export async function reportAccounts(
   const rows = await warehouse.read(
     // What counts is the run that settled something last: of its windows, read side by side, one that failed tells more than all others. A
     // run's row comes after all its windows: those of a plan that was killed are never read.
-    `WITH w AS (SELECT *, outcome IN ('failed', 'suspicious', 'not_authorised') AS bad,
+    `WITH w AS (SELECT run_id, user_id, collection, outcome, reason, committed_at, requested_at, read_at, service_at, end_at,
+                       outcome IN ('failed', 'suspicious', 'not_authorised') AS bad,
                        max(committed_at) OVER (PARTITION BY run_id, user_id, collection) AS run_at FROM sync.windows),
           r AS (SELECT *, bool_or(bad) OVER (PARTITION BY run_id, user_id, collection) AS bad_run FROM w),
           s AS (SELECT *, max(run_at) FILTER (NOT bad_run) OVER (PARTITION BY user_id, collection) AS good_until,
