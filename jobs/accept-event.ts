@@ -1,7 +1,7 @@
 import type { WebhookEvent } from '../schema/webhook.ts';
 import { type Journal, openJournal } from '../src/journal.ts';
 import type { Log } from '../src/log.ts';
-import type { NewJob, Queues } from '../src/queue/queues.ts';
+import type { NewJob, Queue, Queues } from '../src/queue/queues.ts';
 import type { Warehouse } from '../src/warehouse/warehouse.ts';
 import { fillQueue, type QueueFilling } from './fill-queue.ts';
 import { warehouseId } from './runs.ts';
@@ -33,13 +33,16 @@ export const EVENT_JOB_OPTIONS = {
   removeOnFail: false,
 } as const;
 
+/** Few enough for a queue inside of this process to be read in a moment, whatever waits in the inbox. */
+const MOST_IN_QUEUE = 2_000;
+
+/** Three times as many as are worked on at a time: who finds no place costs the queue more than who is worked on. */
+const MOST_OF_ONE = 48;
+
 const OF_INBOX = 'inbox-';
 
 /** By this the queue knows an event again that is enqueued twice. */
 export const jobIdOf = (receivedAt: number | string): string => `${OF_INBOX}${receivedAt}`;
-
-/** Of several: that of the first to that of the last. */
-const TOGETHER = /^inbox-(\d+)-(\d+)$/;
 
 /** Whether an event was in the inbox when it was enqueued; those that an earlier version accepted, or that are taken up again, were not. */
 export const isOfInbox = (jobId: string | undefined): boolean => jobId?.startsWith(OF_INBOX) === true;
@@ -83,29 +86,29 @@ export function createAccept(
 }
 
 /**
- * Keeps the events of the inbox in the queue, whatever becomes of it.
- * @param ids of the jobs that the queue holds
+ * Keeps the first events of the inbox in the queue, whatever becomes of it, and puts the next into it as those are settled.
+ * @param held by which job the queue holds what it holds already
  */
 export function enqueueEvents(
   { inbox, queues, log }: { inbox: Journal; queues: Pick<Queues, 'addAll' | 'forget' | 'ids'>; log: Log },
   queue: string,
-  ids: Iterable<string> = [],
+  held: ReadonlyMap<string, string> = new Map(),
 ): QueueFilling {
-  const held = findHeld(inbox.keys(), new Set(ids));
-  return fillQueue({ journal: inbox, queues, queue, idOf: jobIdOf, jobOf, togetherOf, held, log });
+  const ownerOf = (event: string) => (JSON.parse(event) as WebhookEvent).user_id;
+  const bound = { most: MOST_IN_QUEUE, mostOfOne: MOST_OF_ONE, ownerOf };
+  return fillQueue({ journal: inbox, queues, queue, idOf: jobIdOf, jobOf, togetherOf, held, bound, log });
 }
 
-/** By which job the queue holds each of these. One that only lies between others of a job is missed, and enqueued, when that job is through. */
-function findHeld(keys: readonly string[], ids: ReadonlySet<string>): Map<string, string> {
-  const ranges = [...ids].flatMap(id => {
-    const [, first, last] = TOGETHER.exec(id) ?? [];
-    return first && last ? [{ id, first: Number(first), last: Number(last) }] : [];
-  });
+/** By which job the queue holds each event that it knows from the inbox. */
+export async function findHeld(queue: Queue, ids: Iterable<string>): Promise<Map<string, string>> {
   const held = new Map<string, string>();
-  for (const key of keys) {
-    const range = ranges.find(({ first, last }) => first <= Number(key) && Number(key) <= last);
-    if (ids.has(jobIdOf(key))) held.set(key, jobIdOf(key));
-    else if (range) held.set(key, range.id);
+  for (const id of ids) {
+    if (!isOfInbox(id)) continue;
+    const alone = /^\d+$/.exec(id.slice(OF_INBOX.length));
+    const job = alone ? undefined : await queue.getJob(id);
+    // A job of several that one of them has left for one of its own does not hold that one.
+    const keys = alone ? [alone[0]] : ((job?.data as EventsJob | undefined)?.keys ?? []);
+    for (const key of keys) if (alone || !held.has(key)) held.set(key, id);
   }
   return held;
 }
@@ -120,5 +123,6 @@ export function eventJob(data: EventJob, delayMs = 0): NewJob {
 
 function togetherOf(keys: readonly string[]) {
   const data: EventsJob = { keys: [...keys] };
-  return { name: 'events', data, opts: { ...EVENT_JOB_OPTIONS, jobId: `${OF_INBOX}${keys[0]}-${keys.at(-1)}` } };
+  // Events between the two may be of other jobs: who has come between and makes them another number makes another job.
+  return { name: 'events', data, opts: { ...EVENT_JOB_OPTIONS, jobId: `${OF_INBOX}${keys[0]}-${keys.at(-1)}-${keys.length}` } };
 }

@@ -95,7 +95,7 @@ export function openDeliveries(options: DeliveryOptions): Deliveries {
       if (job.data.dueAt !== undefined && !outbox.has(id)) return;
       await deliver(options, { destinations, countInFlight, ending: ending.signal }, job as Job<DeliveryJob>, lock);
       settled.add(id);
-      outbox.settle(id);
+      filling.settle(id);
     },
     { concurrency: WORKERS },
   );

@@ -1,7 +1,16 @@
 import type { Job } from 'bullmq';
 import { dataTypeOf, webhookEvent } from '../schema/webhook.ts';
 import { messageOf, TryLaterError } from '../src/errors.ts';
-import { EVENT_JOB_OPTIONS, type EventJob, type EventsJob, enqueueEvents, eventJob, eventQueue, isOfInbox } from './accept-event.ts';
+import {
+  EVENT_JOB_OPTIONS,
+  type EventJob,
+  type EventsJob,
+  enqueueEvents,
+  eventJob,
+  eventQueue,
+  findHeld,
+  isOfInbox,
+} from './accept-event.ts';
 import { delay } from './delay.ts';
 import { keepEvents, readEvents } from './erase-events.ts';
 import { type AcceptedEvent, FORGOTTEN, mayBeEarly, type Settled, type Tries } from './events/event-outcome.ts';
@@ -40,6 +49,9 @@ export interface FetchOptions {
   onHeartRate?(userId: string): void;
   onEvent?(line: EventLine): void;
 }
+
+/** Who waits longer waits for something else than a place. */
+const PUT_OFF_MS = 15_000;
 
 /** The outcomes of a second look that are news. */
 const CHANGING: ReadonlySet<string> = new Set(['stored', 'removed']);
@@ -81,7 +93,8 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
     if (isOfInbox(job.id) && !data.again && !inbox.has(key)) return;
     const { next, isSettled } = await advance(data);
     if (next && next.data !== data) await job.updateData(next.data);
-    if (isSettled) inbox.settle(key);
+    if (isSettled) filling.settle(key);
+    else if (next && next.ms > PUT_OFF_MS) filling.putOff(key);
     if (next) return delay(job, lock, next.ms);
   }
 
@@ -90,6 +103,7 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
     const goOn = async (key: string, data: FetchJob, ms: number) => {
       await pipeline.queues.addAll(queue, [eventJob(data, ms)]);
       filling.isAlone(key);
+      if (ms > PUT_OFF_MS) filling.putOff(key);
     };
     const work = async (key: string) => {
       const event = inbox.find(key);
@@ -103,7 +117,7 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
         isSettled: false,
       }));
       if (next) await goOn(key, next.data, next.ms);
-      if (isSettled) inbox.settle(key);
+      if (isSettled) filling.settle(key);
     };
     const ends = await Promise.allSettled(job.data.keys.map(work));
     const failed = ends.find(end => end.status === 'rejected');
@@ -156,7 +170,7 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
   // What a version without an inbox accepted is in the queue alone, and may be lost with it.
   const held = [...(await pipeline.queues.ids(queue))];
   if (!held.every(isOfInbox)) await keepEvents(pipeline, await readEvents(pipeline));
-  const filling = enqueueEvents(pipeline, queue, held);
+  const filling = enqueueEvents(pipeline, queue, await findHeld(pipeline.queues.queue(queue), held));
   const worker = pipeline.queues.worker<FetchJob | EventsJob>(
     queue,
     (job, lock) => ('keys' in job.data ? workTogether(job as Job<EventsJob>) : work(job as Job<FetchJob>, lock)),

@@ -77,8 +77,8 @@ export interface AddedReport extends AccountReport {
 
 export interface StatusReport {
   accounts: AccountStatus[];
-  /** What is planned; `problem`: why the queue cannot be asked. */
-  queue: { waiting: number; active: number; delayed: number; failed: number; problem: string | null };
+  /** Windows that are planned, and events that are accepted and not settled, in the queue or not; `problem`: why the queue cannot be asked. */
+  queue: { waiting: number; active: number; delayed: number; failed: number; events: number; problem: string | null };
   /** Null: not configured. */
   webhooks: WebhookStatus | null;
   snapshot: { at: string | null };
@@ -278,7 +278,7 @@ export function operationsOf(owner: Owner) {
       const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
       return {
         accounts: await reportAccounts({ warehouse, now, serviceClock, tokens: owner.secrets }, collections),
-        queue: await countQueue(owner),
+        queue: { ...(await countQueue(owner)), events: (await owner.inbox()).size },
         webhooks: await reportWebhooks(warehouse, owner.settings, now, {
           refused: owner.refusals(),
           waiting: (await owner.inbox()).size,
@@ -360,7 +360,7 @@ async function greet(owner: Owner, account: Account, token: string): Promise<Acc
 }
 
 /** What is planned waits, in the queue or not yet: the ledger knows of it, also while the queue is away. */
-async function countQueue({ warehouse, log, queueProblem, opened }: Owner): Promise<StatusReport['queue']> {
+async function countQueue({ warehouse, log, queueProblem, opened }: Owner): Promise<Omit<StatusReport['queue'], 'events'>> {
   const planned = await countPlanned(warehouse);
   // An attempt to open it may take its time.
   if (queueProblem !== undefined) return { ...NO_JOBS, waiting: planned, problem: queueProblem };

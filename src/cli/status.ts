@@ -53,7 +53,8 @@ function printStatus({
     printLine();
   }
   if (accounts.some(({ collections }) => collections.some(isMendable))) printLines(`${READ_MISSING}\n`);
-  printLine(`queue: ${queue.waiting} waiting, ${queue.active} active, ${queue.delayed} delayed, ${queue.failed} failed`);
+  const { waiting, active, delayed, failed, events } = queue;
+  printLine(`queue: ${events} events waiting; windows: ${waiting} waiting, ${active} active, ${delayed} delayed, ${failed} failed`);
   if (queue.problem) printLine(`  unreachable: ${queue.problem}`);
   printLine(`snapshot: ${snapshot.at ?? 'none yet'}`);
   printLine(`warehouse: ${Math.ceil(warehouse.bytes / 1e6)} MB${warehouse.compacted_at ? `, compacted ${warehouse.compacted_at}` : ''}`);

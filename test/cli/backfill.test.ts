@@ -132,7 +132,7 @@ test('from a token to SQL: the shapes of every report', async () => {
     'service_unreachable',
   ]);
   expect(status).toMatchObject({
-    queue: { waiting: 0, active: 0, delayed: 0, failed: 0, problem: null },
+    queue: { waiting: 0, active: 0, delayed: 0, failed: 0, events: 0, problem: null },
     webhooks: null,
     snapshot: { at: null },
     warehouse: { bytes: expect.any(Number), compacted_at: null },

@@ -52,3 +52,15 @@ test('what a command of before could not reach stands in status, since the first
   await add('ada');
   expect(await status()).toBeNull();
 });
+
+test('status says of the queue how many events wait that were accepted, whether the queue holds them yet or not', async () => {
+  const data = join(folder, 'waiting');
+  const house = await openHouse(data, 'http://127.0.0.1:1');
+  const door = await openDoor({ folder: data, operations: house.operations, log: silentLog });
+  onTestFinished(() => door.close());
+  const inbox = await house.owner.inbox();
+  for (let i = 0; i < 3; i++) await inbox.append(String(1_748_736_000_000_000 + i), '{}');
+  const status = (...args: string[]) => runHere(['status', ...args], { env: { RINGNECK_DATA: data } });
+  expect(JSON.parse((await status('--json')).stdout)).toMatchObject({ queue: { waiting: 0, events: 3 } });
+  expect((await status()).stdout).toContain('queue: 3 events waiting; windows: 0 waiting, 0 active, 0 delayed, 0 failed');
+});

@@ -19,6 +19,7 @@ function setUp(keys: readonly string[] = [], checkMs = 1_000_000, more: Partial<
       find: key => held.get(key),
       has: key => held.has(key),
       keys: () => [...held.keys()],
+      settle: key => void held.delete(key),
       get size() {
         return held.size;
       },
@@ -201,4 +202,168 @@ test('what the queue holds from before is not enqueued again while its job is th
   state.ids = new Set(['id-c']);
   await until('their job is gone', () => additions.length === 2);
   expect(names(additions[1]!.jobs)).toEqual(['a b']);
+});
+
+/** A queue that takes everything at once, worked off by the test; of whom an entry is says its key up to the first hyphen. */
+function setUpBounded(keys: readonly string[], most: number, more: Partial<FillOptions> = {}) {
+  const open = new Map(keys.map(key => [key, key]));
+  const jobs = new Map<string, readonly string[]>();
+  const settled: string[] = [];
+  const inQueue = () => [...jobs.values()].flat().filter(key => open.has(key));
+  let largest = 0;
+  const filling = fillQueue({
+    journal: {
+      find: key => open.get(key),
+      has: key => open.has(key),
+      keys: () => [...open.keys()],
+      settle: key => void open.delete(key),
+      get size() {
+        return open.size;
+      },
+    },
+    queues: {
+      addAll: async (_, added) => {
+        await turn();
+        for (const { data, opts } of added) jobs.set(opts!.jobId!, data as string[]);
+        largest = Math.max(largest, inQueue().length);
+      },
+      forget: async () => {},
+      ids: async () => new Set(jobs.keys()),
+    },
+    queue: 'q',
+    idOf: key => key,
+    jobOf: key => ({ name: key, data: [key], opts: { jobId: key } }),
+    togetherOf: some => ({ name: 'together', data: some, opts: { jobId: some.join() } }),
+    bound: { most, mostOfOne: most, ownerOf: text => text.split('-')[0]! },
+    log: createLog({ level: 'silent', pretty: false }),
+    checkMs: 5,
+    againMs: 1,
+    ...more,
+  });
+  onTestFinished(() => filling.close());
+  return {
+    filling,
+    jobs,
+    settled,
+    inQueue,
+    largest: () => largest,
+    open,
+    append(key: string) {
+      open.set(key, key);
+      filling.add(key);
+    },
+    settle(key: string) {
+      settled.push(key);
+      filling.settle(key);
+    },
+    /** Works off one job. */
+    work() {
+      const [job] = jobs;
+      if (!job) return;
+      for (const key of job[1]) if (open.has(key)) this.settle(key);
+      jobs.delete(job[0]);
+    },
+  };
+}
+
+const numbered = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name}-${i}`);
+
+test('no more than the bound is in the queue, and all that waits is worked off, the oldest first', async () => {
+  const house = setUpBounded(numbered('ada', 5_000), 300);
+  await until('it is full', () => house.inQueue().length === 300);
+  await new Promise(resolve => setTimeout(resolve, 30));
+  expect(house.inQueue()).toEqual(numbered('ada', 300));
+  await until('all are settled', async () => {
+    house.work();
+    await turn();
+    return house.settled.length === 5_000;
+  });
+  expect(house.settled).toEqual(numbered('ada', 5_000));
+  expect(house.largest()).toBe(300);
+});
+
+test('what a queue loses of a long journal is enqueued again before what has not been in it', async () => {
+  const house = setUpBounded(numbered('ada', 2_000), 300);
+  let losses = 0;
+  await until('all are settled', async () => {
+    house.work();
+    // Every other job.
+    if (house.settled.length > 400 * (losses + 1)) {
+      losses++;
+      for (const [i, id] of [...house.jobs.keys()].entries()) if (i % 2) house.jobs.delete(id);
+    }
+    await new Promise(resolve => setTimeout(resolve, 2));
+    return house.settled.length === 2_000;
+  });
+  expect(losses).toBe(4);
+  expect(new Set(house.settled)).toEqual(new Set(numbered('ada', 2_000)));
+  // Those that are lost count as held until it is noticed.
+  expect(house.largest()).toBeLessThanOrEqual(300);
+
+  const other = setUpBounded(numbered('ada', 1_000), 300, { checkMs: 5 });
+  await until('it is full', () => other.inQueue().length === 300);
+  other.jobs.clear();
+  await until('it is full again', () => other.inQueue().length === 300);
+  expect(other.inQueue()).toEqual(numbered('ada', 300));
+});
+
+test('who waits for long keeps nobody else out of a full queue: the first four of each are let in', async () => {
+  const house = setUpBounded([...numbered('ada', 1_000), ...numbered('eva', 10)], 300);
+  const of = (name: string) => house.inQueue().filter(key => key.startsWith(name));
+  await until('the first ones are in', () => of('eva').length > 0, 5_000);
+  for (const key of numbered('dan', 6)) house.append(key);
+  await until('the first of a newcomer are in', () => of('dan').length > 0, 5_000);
+  await new Promise(resolve => setTimeout(resolve, 30));
+  expect([of('ada').length, of('eva'), of('dan')]).toEqual([300, numbered('eva', 4), numbered('dan', 4)]);
+  house.settle('dan-0');
+  house.settle('dan-1');
+  await until('the last of it are in', () => of('dan').length === 4, 5_000);
+  expect(of('dan')).toEqual(['dan-2', 'dan-3', 'dan-4', 'dan-5']);
+  // Where there is room again, who has little in the queue has it first.
+  for (const key of numbered('ada', 120)) house.settle(key);
+  await until('there was room', () => of('eva').length === 10, 5_000);
+  expect(house.largest()).toBe(308);
+});
+
+test('of one owner only so many are in the queue whose turn it is; what is put off takes nobody his turn', async () => {
+  const ownerOf = (text: string) => text.split('-')[0]!;
+  const house = setUpBounded([...numbered('ada', 100), ...numbered('eva', 2)], 100, { bound: { most: 30, mostOfOne: 12, ownerOf } });
+  await until('the first are in', () => house.inQueue().length === 14, 5_000);
+  await new Promise(resolve => setTimeout(resolve, 30));
+  expect(house.inQueue().toSorted()).toEqual([...numbered('ada', 12), ...numbered('eva', 2)].toSorted());
+  for (const key of numbered('ada', 4)) house.filling.putOff(key);
+  await until('the next are in', () => house.inQueue().length === 18, 5_000);
+  house.settle('ada-0');
+  for (const key of numbered('ada', 12).slice(4)) house.settle(key);
+  await until('the next are in', () => house.inQueue().includes('ada-23'), 5_000);
+  expect(house.inQueue().filter(key => key.startsWith('ada'))).toHaveLength(15);
+  // What waits for long has a bound too.
+  for (let i = 0; i < 10; i++) {
+    for (const key of house.inQueue()) house.filling.putOff(key);
+    await new Promise(resolve => setTimeout(resolve, 10));
+  }
+  expect(house.inQueue().length).toBeGreaterThan(20);
+  expect(house.inQueue().length).toBeLessThanOrEqual(30);
+});
+
+test('what was appended while nobody could be told of it is enqueued all the same, once', async () => {
+  const house = setUpBounded(numbered('ada', 3), 30);
+  await until('the first are in', () => house.inQueue().length === 3, 5_000);
+  for (const key of numbered('eva', 3)) house.open.set(key, key);
+  await until('the others are in', () => house.inQueue().length === 6, 5_000);
+  await new Promise(resolve => setTimeout(resolve, 30));
+  expect(house.inQueue().toSorted()).toEqual([...numbered('ada', 3), ...numbered('eva', 3)]);
+});
+
+test('the end waits for no look at the queue', async () => {
+  let asked = false;
+  const ids = () => {
+    asked = true;
+    return new Promise<Set<string>>(() => {});
+  };
+  const house = setUpBounded(numbered('ada', 3), 300, { queues: { addAll: async () => {}, forget: async () => {}, ids } });
+  await until('it is looked', () => asked);
+  expect(await Promise.race([house.filling.close().then(() => 'closed'), new Promise(resolve => setTimeout(resolve, 1_000))])).toBe(
+    'closed',
+  );
 });
