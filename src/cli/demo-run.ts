@@ -6,7 +6,7 @@ import { addDays, dayOfMicros } from '../../schema/instant.ts';
 import { readSettings, type Settings } from '../config.ts';
 import { messageOf, RingneckError, withDetail } from '../errors.ts';
 import { createLog } from '../log.ts';
-import { clearFolder, PEOPLE } from './demo-folder.ts';
+import { clearFolder, noteService, PEOPLE } from './demo-folder.ts';
 import { type Announced, createLines, demoWebhooks, openDemoReceiver, showLife } from './demo-life.ts';
 import { questions } from './demo-questions.ts';
 import { findFreePort } from './free-port.ts';
@@ -48,6 +48,7 @@ export async function runDemo({ days, to, keep, wait }: DemoOptions, signal: Abo
       import('../control/open-door.ts'),
       import('./follow-events.ts'),
     ]);
+    noteService(folder, url);
     const owner = await Owner.open({ settings, log: createLog({ level: 'warn', pretty: process.stderr.isTTY === true }) });
     closing.push(() => owner.close());
     const operations = operationsOf(owner);

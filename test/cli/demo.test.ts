@@ -1,11 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { clearFolder } from '../../src/cli/demo-folder.ts';
 import { ringneck, startRingneck } from '../support/ringneck.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { withDuckDB } from '../support/warehouse.ts';
 
 /** Processes whose command line or environment names this, on Linux. */
 function processesOf(mark: string): string[] {
@@ -47,11 +49,11 @@ test('it runs in an empty folder whatever the settings, answers its questions, a
   expect(asked.stdout).toBe('people\n3\n');
 
   // A second one starts afresh, and stays when told to.
-  writeFileSync(join(cwd, 'data-demo', 'stray'), '');
+  const former = readFileSync(join(cwd, 'data-demo', 'secret.key'), 'utf8');
   const second = startRingneck(['demo', '--no-wait', '--days', '10', '--keep'], { cwd });
   let line = '';
   while (!line.includes('Ctrl-C ends them')) line = await second.line();
-  expect(existsSync(join(cwd, 'data-demo', 'stray'))).toBe(false);
+  expect(readFileSync(join(cwd, 'data-demo', 'secret.key'), 'utf8')).not.toBe(former);
   const url = /\((http:\S+)\)/.exec(line)![1]!;
   expect((await fetch(`${url}/openapi.json`)).status).toBe(200);
   const status = await ringneck(['status', '--json'], { cwd, env: { RINGNECK_DATA: 'data-demo' } });
@@ -83,7 +85,7 @@ test('an account of one’s own in the demo’s folder is left alone, also when 
   const refused = {
     code: 2,
     stdout: '',
-    stderr: `ringneck: ${join(cwd, 'data-demo')} holds myself, whom no demo made: move it away first\n`,
+    stderr: `ringneck: ${join(cwd, 'data-demo')} holds the account myself, which no demo made: move it away first\n`,
   };
   try {
     expect((await ringneck(['demo', '--no-wait', '--days', '1'], { cwd })).code).toBe(0);
@@ -101,6 +103,71 @@ test('an account of one’s own in the demo’s folder is left alone, also when 
   });
   expect(Number(stdout.split('\n')[1])).toBeGreaterThan(0);
 }, 120_000);
+
+test('whatever else a demo did not make is left alone too, and named', async () => {
+  const cwd = tempFolder();
+  const folder = join(cwd, 'data-demo');
+  const demo = () => ringneck(['demo', '--no-wait', '--days', '1'], { cwd });
+  expect((await demo()).code).toBe(0);
+  const made = join(cwd, 'made');
+  cpSync(folder, made, { recursive: true });
+  const sandbox = await startSandbox({ seed: 11, count: 1, from: '2025-01-01', to: '2025-01-02' });
+  onTestFinished(() => sandbox.close());
+  const env = { RINGNECK_DATA: 'data-demo', RINGNECK_SERVICE_URL: sandbox.url };
+  const run = (args: string[], input = '') => ringneck(args, { cwd, env, input });
+  const inWarehouse = (sql: string) => withDuckDB(join(folder, 'warehouse.duckdb'), connection => connection.run(sql));
+  const own: [what: string, make: () => unknown][] = [
+    // A name that the demo has too.
+    ['a token of ada for another service', () => run(['account', 'add', 'ada'], sandbox.people[0]!.token)],
+    [
+      'the removal of ada',
+      async () => {
+        await run(['account', 'add', 'ada'], sandbox.people[0]!.token);
+        await run(['account', 'resume', 'ada']);
+        await run(['backfill', '--user', 'ada', '--from', '2025-01-01', '--to', '2025-01-01']);
+        await run(['account', 'remove', 'ada']);
+      },
+    ],
+    ['snapshots', () => run(['snapshot', '--dated'])],
+    ['mine', () => run(['export', '--out', join(folder, 'mine'), '--table', 'sleep'])],
+    ['my-analysis.sql', () => writeFileSync(join(folder, 'my-analysis.sql'), 'SELECT 1')],
+    ['warehouse.duckdb.bak', () => writeFileSync(join(folder, 'warehouse.duckdb.bak'), '')],
+    ['the table notes', () => inWarehouse('CREATE TABLE notes (text VARCHAR)')],
+    ['the view tired', () => inWarehouse('CREATE VIEW tired AS SELECT 1 AS one')],
+  ];
+  for (const [what, make] of own) {
+    rmSync(folder, { recursive: true });
+    cpSync(made, folder, { recursive: true });
+    await make();
+    const before = readdirSync(folder);
+    expect(await demo()).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `ringneck: ${folder} holds ${what}, which no demo made: move it away first\n`,
+    });
+    expect(readdirSync(folder)).toEqual(before);
+  }
+}, 240_000);
+
+test('what a demo that was killed has left, and the history of the prompt, is in the way of no other', async () => {
+  const folder = join(tempFolder(), 'data-demo');
+  await clearFolder(folder);
+  const left = [
+    'accounts.secret.17.0123456789abcdef.new',
+    'secret.key.17.01234567.new',
+    'sql_history',
+    'sql_history.17.0123456789abcdef.new',
+    'warehouse.duckdb',
+    'warehouse.duckdb.wal',
+    'warehouse.duckdb.published.17.0123456789abcdef.new',
+    'snapshot.duckdb.new',
+    'snapshot.duckdb.new.wal',
+    '.door-aB3xYz',
+  ];
+  for (const name of left) writeFileSync(join(folder, name), '');
+  await clearFolder(folder);
+  expect(readdirSync(folder)).toEqual(['.ringneck-demo']);
+});
 
 test('Ctrl-C in the middle ends it with 130, and its service too', async () => {
   const cwd = tempFolder();
