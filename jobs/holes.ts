@@ -14,15 +14,17 @@ export interface Hole {
 }
 
 /**
- * What is unread of each collection from its account's first planned day to yesterday: no reading went to the end of the day, and no document
- * of it is there but what a reading that did not end may have brought. Of heart rate, whose rows come with the readings, the reading alone
+ * What is unread of each collection from its account's first planned day of it to yesterday: no reading went to the end of the day, and no
+ * document of it is there but what a reading that did not end may have brought; or the last reading failed, or is not believed. Of heart rate, whose rows come with the readings, the reading alone
  * tells. It is what a repair reads, by the rules of sync.coverage_between; but yesterday counts as read once it was asked for. The ranges of
  * the ledger are joined by their ends, not day by day, and documents are looked at only where there are gaps: of half a million windows that
  * takes less than a second.
  */
 export async function findHoles(warehouse: Pick<Warehouse, 'read'>, collections: readonly string[], yesterday: string): Promise<Hole[]> {
   const holes: Hole[] = [];
-  const found = await warehouse.read(`SELECT collection, min(from_n), max(until_n) FROM (${gaps(yesterday)}) GROUP BY collection`);
+  const found = await warehouse.read(
+    `SELECT collection, min(from_n), max(until_n) FROM (${gaps(yesterday)} UNION ALL ${inVain(yesterday)}) GROUP BY collection`,
+  );
   for (const [name, first, last] of found as [string, number, number][]) {
     // One at a time: the days of all together do not fit into the memory that storing has.
     if (collections.includes(name)) holes.push(...(await findHolesOf(warehouse, name, yesterday, [first, last])));
@@ -45,7 +47,8 @@ async function findHolesOf(
      ) USING (user_id, n)`;
   const rows = await warehouse.read(
     `SELECT user_id, count(*), ${dayOf('min(n)')}::VARCHAR, ${dayOf('max(n)')}::VARCHAR
-     FROM (SELECT user_id, unnest(range(from_n, until_n)) AS n FROM (${gaps(yesterday, name)})) ${name === HEART_RATE ? '' : beside}
+     FROM (SELECT user_id, n FROM (SELECT user_id, unnest(range(from_n, until_n)) AS n FROM (${gaps(yesterday, name)})) ${name === HEART_RATE ? '' : beside}
+           UNION SELECT user_id, unnest(range(from_n, until_n)) FROM (${inVain(yesterday, name)}))
      GROUP BY user_id`,
   );
   return rows.map(row => {
@@ -76,6 +79,19 @@ function gaps(yesterday: string, collection?: string): string {
     FROM readings JOIN bounds USING (user_id, collection) WHERE start_n > coalesce(before_n, first_n)
     UNION ALL
     SELECT user_id, collection, greatest(first_n, last_n), ${today} FROM bounds WHERE greatest(first_n, last_n) < ${today}`;
+}
+
+/** The days of each window that failed, or brought what is not believed, and that none has read since; one that reads a part of them is left out. */
+function inVain(yesterday: string, collection?: string): string {
+  const today = numberOf(`DATE '${yesterday}' + 1`);
+  const of = collection ? `AND collection = '${collection}'` : '';
+  return `
+    SELECT user_id, collection, n AS from_n, n + 1 AS until_n
+    FROM (SELECT user_id, collection, committed_at, unnest(range(${numberOf('start_at')}, least(${numberOf('end_at')}, ${today}))) AS n
+          FROM sync.windows WHERE outcome IN ('failed', 'suspicious') AND start_at IS NOT NULL ${of}) f
+    ANTI JOIN (SELECT user_id, collection, committed_at, ${numberOf('start_at')} AS start_n, ${numberOf('end_at')} AS end_n
+               FROM sync.windows WHERE outcome = 'complete' AND start_at IS NOT NULL ${of}) c
+      ON c.user_id = f.user_id AND c.collection = f.collection AND c.committed_at > f.committed_at AND f.n >= c.start_n AND f.n < c.end_n`;
 }
 
 const numberOf = (moment: string) => `date_diff('day', DATE '1970-01-01', (${moment})::DATE)`;

@@ -8,7 +8,7 @@ import type { Pipeline, Tokens } from './pipeline.ts';
 export interface CollectionStatus {
   name: string;
   /**
-   * up_to_date, not_asked (no reading reaches into yesterday, UTC), holes (one does, and days before it were never read), failed, suspicious,
+   * up_to_date, not_asked (no reading reaches into yesterday, UTC), holes (one does, and days before it were never read, or failed when last read), failed, suspicious,
    * not_offered, not_authorised, pending, never_asked.
    */
   state: string;
@@ -124,7 +124,7 @@ export async function reportAccounts(
   }));
 }
 
-const tellHole = ({ days, from, to }: Hole) => `${days === 1 ? '1 day was' : `${days} days were`} never read, from ${from} to ${to}`;
+const tellHole = ({ days, from, to }: Hole) => `${days === 1 ? '1 day is' : `${days} days are`} unread, or failed when last read, from ${from} to ${to}`;
 
 /** What a document stored so long ago had, the service may long have given up. */
 const DRIFT_DAYS = 30;

@@ -100,7 +100,13 @@ export async function storePages(
         storing.catch(() => undefined);
         continue;
       }
-      const end = finish ? await finish(read) : {};
+      // What a last page brought is good, whatever may be said of what it did not bring.
+      const end = finish
+        ? await finish(read).catch(async error => {
+            note(await store(page, {}, false), count);
+            throw error;
+          })
+        : {};
       note(await store(page, end, !end.removed?.length), count);
       if (end.removed?.length) {
         const requestedAt = end.absentFrom ? Math.min(read.requestedAt, warehouse.moments.oldestAnswer() - 1) : read.requestedAt;

@@ -6,8 +6,8 @@ import type { Warehouse } from '../src/warehouse/warehouse.ts';
 export interface Suspicion {
   userId: string;
   collection: string;
-  /** The service refused the collection; a stored document was absent from a complete answer. */
-  kind: 'refused' | 'missing';
+  /** The service refused the collection; a stored document was absent from a complete answer; and its own route has it all the same. */
+  kind: 'refused' | 'missing' | 'unlisted';
   /** The document's; the whole collection is meant where there is none. */
   objectId?: string;
 }

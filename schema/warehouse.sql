@@ -774,7 +774,7 @@ CREATE TABLE "sync"."suspicions" (
 COMMENT ON TABLE "sync"."suspicions" IS 'What was seen once and counts only when it is seen again some time later; a contrary answer removes it';
 COMMENT ON COLUMN "sync"."suspicions"."user_id" IS 'The account';
 COMMENT ON COLUMN "sync"."suspicions"."collection" IS 'The collection: a table of documents, or heart_rate';
-COMMENT ON COLUMN "sync"."suspicions"."kind" IS 'refused (the service refused the collection), missing (a stored document was absent from a complete answer)';
+COMMENT ON COLUMN "sync"."suspicions"."kind" IS 'refused (the service refused the collection), missing (a stored document was absent from a complete answer), unlisted (and its own route has it all the same)';
 COMMENT ON COLUMN "sync"."suspicions"."object_id" IS 'Identifier of the document; empty where it is about the whole collection';
 COMMENT ON COLUMN "sync"."suspicions"."first_seen_at" IS 'When it was seen first, UTC, by the clock of this machine';
 

@@ -32,7 +32,8 @@ export function findAccess(folder: string): Access[] {
     const path = join(folder, name);
     found.push(accessOf(path, `${name} is`));
     const real = findReal(path);
-    if (real === undefined || dirname(real) === realpathSync(folder)) continue;
+    // Of its own link the door looks who made where it leads.
+    if (name === 'control.sock' || real === undefined || dirname(real) === realpathSync(folder)) continue;
     found.push(sharedAccess(dirname(real), name));
     if (name === 'warehouse.duckdb') found.push(accessOf(`${real}.wal`, `${real}.wal is`));
   }
@@ -45,16 +46,18 @@ export function findAccess(folder: string): Access[] {
  */
 function sharedAccess(folder: string, name: string): Access | undefined {
   const access = accessOf(folder, `${name} leads into ${folder}, which is`);
-  return access?.can === 'write'
-    ? { ...access, mend: `move it into a folder that only you can write to, or chmod go-w ${folder}` }
-    : undefined;
+  if (access?.can !== 'write') return undefined;
+  const { uid, mode } = statSync(folder);
+  // A sticky folder is meant to be everybody's.
+  const or = uid === process.getuid?.() && !(mode & 0o1000) ? `, or chmod go-w ${folder}` : '';
+  return { ...access, mend: `move it into a folder that only you can write to${or}` };
 }
 
 /** What other users can do in the folder in which the snapshot is, or will be, put. */
-export function findSnapshotAccess(snapshot: string): Access | undefined {
+export function findSnapshotAccess(snapshot: string, name = 'RINGNECK_SNAPSHOT'): Access | undefined {
   if (process.platform === 'win32') return undefined;
   const folders = [snapshot, findReal(snapshot)].flatMap(path => (path === undefined ? [] : [dirname(path)]));
-  return folders.map(folder => sharedAccess(folder, 'RINGNECK_SNAPSHOT')).find(access => access !== undefined);
+  return folders.map(folder => sharedAccess(folder, name)).find(access => access !== undefined);
 }
 
 /**

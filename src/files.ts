@@ -44,10 +44,17 @@ function makeFolder(path: string): void {
 
 /** What a path leads to, also where that is yet to be made: DuckDB would keep the log of a new file beside the link, and never find it again. */
 export function realPath(path: string): string {
-  if (existsSync(path)) return realpathSync(path);
-  const link = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() && readlinkSync(path);
-  return link ? realPath(resolve(dirname(path), link)) : join(realpathSync(dirname(path)), basename(path));
+  let at = path;
+  for (let links = 0; links < MOST_LINKS; links++) {
+    if (existsSync(at)) return realpathSync(at);
+    if (!lstatSync(at, { throwIfNoEntry: false })?.isSymbolicLink()) return join(realpathSync(dirname(at)), basename(at));
+    at = resolve(dirname(at), readlinkSync(at));
+  }
+  throw new RingneckError(`${path} is a link that leads in a circle: remove it`);
 }
+
+/** As many as Linux follows. */
+const MOST_LINKS = 40;
 
 /** Replaces a file so that a reader, or a crash at any moment, meets the old content or the new, never a part. */
 export function writeFileAtomically(path: string, content: string | Uint8Array, mode = 0o600): void {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { ensureFolder, writeFileAtomically } from './files.ts';
+import { ensureFolder, realPath, writeFileAtomically } from './files.ts';
 import { openJsonFile } from './json-file.ts';
 
 /** Tokens for the mirror, one for each account; only their hashes are kept. */
@@ -22,7 +22,7 @@ export function openMirrorTokens(folder: string): MirrorTokens {
 
   function write(content: z.infer<typeof hashes>['tokens']): void {
     ensureFolder(folder);
-    writeFileAtomically(path, `${JSON.stringify({ format: 1, tokens: content }, undefined, 2)}\n`);
+    writeFileAtomically(realPath(path), `${JSON.stringify({ format: 1, tokens: content }, undefined, 2)}\n`);
   }
 
   return {

@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { RingneckError, UsageError } from './errors.ts';
-import { ensureFolder, writeFileAtomically } from './files.ts';
+import { ensureFolder, realPath, writeFileAtomically } from './files.ts';
 import { openJsonFile } from './json-file.ts';
 import { keyFrom, keyFromRandom, seal, unseal } from './sealed.ts';
 import { ensureSecretKey, findSecretKey, isRandom, secretKeyPath } from './secret-key.ts';
@@ -96,7 +96,7 @@ export function openSecrets({
 
   function write(content: SealedFile): void {
     ensureFolder(folder);
-    writeFileAtomically(path, `${JSON.stringify(content, undefined, 2)}\n`);
+    writeFileAtomically(realPath(path), `${JSON.stringify(content, undefined, 2)}\n`);
   }
 
   const findEntry = (name: string) => file.read()?.accounts.find(([account]) => account === name);

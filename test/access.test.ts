@@ -37,7 +37,9 @@ test.each(['secret.key', 'accounts.secret', 'warehouse.duckdb'])('%s that others
   expect(() => ensureUnwritable(data)).toThrow(`${name} is writable by others (0620): chmod go= ${path}`);
 });
 
-const OF_OUR_OWN = 'move it into a folder that only you can write to, or chmod go-w';
+const OF_OUR_OWN = 'move it into a folder that only you can write to';
+/** A sticky folder is everybody’s. */
+const cure = (folder: string, mode: number) => (mode & 0o1000 ? OF_OUR_OWN : `${OF_OUR_OWN}, or chmod go-w ${folder}`);
 
 test.each([0o777, 0o1777, 0o770])(
   'a folder that others can write (%o) is refused where a link leads there: they would make its log',
@@ -52,7 +54,7 @@ test.each([0o777, 0o1777, 0o770])(
       expect(() => ensureUnwritable(dirname(link))).toThrow(`${name} leads into ${shared}, which is writable by others (${octal})`);
     }
     symlinkSync(join(shared, 'w.duckdb'), join(data, 'warehouse.duckdb'));
-    const stderr = `ringneck: warehouse.duckdb leads into ${shared}, which is writable by others (${octal}): ${OF_OUR_OWN} ${shared}\n`;
+    const stderr = `ringneck: warehouse.duckdb leads into ${shared}, which is writable by others (${octal}): ${cure(shared, mode)}\n`;
     expect(await ringneck(['account', 'list'], { env: { RINGNECK_DATA: data } })).toEqual({ code: 2, stdout: '', stderr });
     expect(existsSync(join(shared, 'w.duckdb'))).toBe(false);
     const doctor = await ringneck(['doctor'], { env: { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' } });
@@ -91,7 +93,7 @@ test.each([
   const env = { RINGNECK_DATA: dataFolder(), RINGNECK_SNAPSHOT: place(shared), RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' };
   const said = `RINGNECK_SNAPSHOT leads into ${shared}, which is writable by others (0777)`;
   for (const args of [['snapshot'], ['account', 'list']]) {
-    expect(await ringneck(args, { env })).toEqual({ code: 2, stdout: '', stderr: `ringneck: ${said}: ${OF_OUR_OWN} ${shared}\n` });
+    expect(await ringneck(args, { env })).toEqual({ code: 2, stdout: '', stderr: `ringneck: ${said}: ${OF_OUR_OWN}\n` });
   }
   expect(existsSync(join(shared, 'snap.duckdb'))).toBe(false);
   const { code, stdout } = await ringneck(['doctor'], { env });
@@ -99,6 +101,14 @@ test.each([
   expect(stdout).toMatch(/fail +snapshot +RINGNECK_SNAPSHOT leads into/);
   chmodSync(shared, 0o755);
   expect(await ringneck(['snapshot'], { env })).toMatchObject({ code: 0 });
+});
+
+test('a link of the door into a folder of others keeps nobody out: the door looks for itself', () => {
+  const data = dataFolder();
+  const place = dataFolder(0o777);
+  if (process.getuid?.() === 0) chownSync(place, 12345, 12345);
+  symlinkSync(join(place, 's'), join(data, 'control.sock'));
+  expect(ensureUnwritable(data)).toEqual([]);
 });
 
 test('what others can only read is a warning, in the log once', async () => {

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync,
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { RingneckError } from '../src/errors.ts';
-import { ensureFolder, writeFileAtomically } from '../src/files.ts';
+import { ensureFolder, realPath, writeFileAtomically } from '../src/files.ts';
 import { tempFolder } from './support/temp-folder.ts';
 
 const folder = tempFolder();
@@ -53,4 +53,11 @@ test('a file is replaced whole, and whatever others have put where its new conte
   expect(readFileSync(join(place, 'export.json'), 'utf8')).toBe('second');
   expect(readFileSync(thesis, 'utf8')).toBe('theirs');
   expect(readdirSync(place)).toEqual(['export.json', `export.json.${process.pid}.new`]);
+});
+
+test('a link that leads in a circle is told of, one that leads to a file which is yet to be made leads there', () => {
+  symlinkSync('circle', join(folder, 'circle'));
+  expect(() => realPath(join(folder, 'circle'))).toThrow('circle is a link that leads in a circle: remove it');
+  symlinkSync('there', join(folder, 'here'));
+  expect(realPath(join(folder, 'here'))).toBe(join(folder, 'there'));
 });

@@ -1,4 +1,15 @@
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -112,6 +123,19 @@ describe('account tokens', () => {
     openSecrets({ folder, key: KEY }).put('anna', 'token');
     expect(readdirSync(folder)).toEqual(['accounts.secret']);
     expect(openSecrets({ folder, key: KEY }).find('anna')).toBe('token');
+  });
+
+  test('where the file is a link, to an encrypted disk perhaps, what is written goes to where it leads', () => {
+    const disk = mkdtempSync(join(above, 'disk-'));
+    mkdirSync(folder, { mode: 0o700 });
+    symlinkSync(join(disk, 'accounts.secret'), inFolder('accounts.secret'));
+    const secrets = openSecrets({ folder, key: KEY });
+    secrets.put('anna', 'token');
+    secrets.put('bert', 'token-2');
+    secrets.remove('anna');
+    expect(lstatSync(inFolder('accounts.secret')).isSymbolicLink()).toBe(true);
+    expect(readdirSync(disk)).toEqual(['accounts.secret']);
+    expect(openSecrets({ folder, key: KEY }).names()).toEqual(['bert']);
   });
 
   test('a change by another process is seen', () => {

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { heartRate } from '../../schema/heart-rate.ts';
 import { messageOf } from '../../src/errors.ts';
+import { listParkedCollections } from '../accounts.ts';
 import { lastDays, startSpans } from '../backfill.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { findLate } from './late-heart-rate.ts';
@@ -63,7 +64,9 @@ export function sweepHeartRates(
   /** What a ring brings after days without its phone lies before what is read again and again. It is not waited for. */
   async function readLate(users: readonly string[]): Promise<void> {
     if (closing.signal.aborted) return;
-    const spans = await findLate(pipeline, { users, before: lastDays(DAYS, pipeline.serviceClock).from });
+    const refused = (await listParkedCollections(pipeline.warehouse)).filter(({ collection }) => collection === heartRate.name);
+    const asked = users.filter(user => !refused.some(({ userId }) => userId === user));
+    const spans = await findLate(pipeline, { users: asked, before: lastDays(DAYS, pipeline.serviceClock).from });
     if (spans.length) await startSpans(pipeline, spans);
   }
 

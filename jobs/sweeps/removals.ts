@@ -21,6 +21,8 @@ const MOVED_DAYS = 45;
 const FIRST_PROOF =
   'stored documents are missing from the answer; nothing was removed: a reading at least 5 minutes later removes them if it does not bring them either';
 
+const LEFT_OUT = 'left out documents that the service has: a reading at least 5 minutes later takes that for its way to list them';
+
 /** A range that was read completely, and what confirms that a document is gone from it. */
 export interface Absence {
   pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'now'>;
@@ -120,12 +122,13 @@ async function tryRoute({ pipeline: { client }, resource, token, signal, aside, 
   return client.hasDocumentRoute(resource);
 }
 
-/** Whether each was missing some minutes ago already; what was not is noted, for a later reading. */
+/** Whether each was so some minutes ago already; what was not is noted, for a later reading. */
 async function isSecondProof(
   { pipeline: { warehouse, now }, resource, userId, begunAt }: Absence,
   absent: readonly StoredDocument[],
+  kind: 'missing' | 'unlisted' = 'missing',
 ): Promise<boolean> {
-  const place = { userId, collection: resource.name, kind: 'missing' as const };
+  const place = { userId, collection: resource.name, kind };
   const known = await readSuspicions(warehouse, place);
   const nowMicros = now() * 1000;
   const isKnown = ({ id }: StoredDocument) => (known.get(id) ?? Number.POSITIVE_INFINITY) <= nowMicros;
@@ -161,12 +164,11 @@ async function readAbsent({
   return { absent: absent.map(([id, day]) => ({ id: id as string, day: day as string | null })), stored: rows.length };
 }
 
-async function confirmByDocument(
-  { pipeline: { client, warehouse }, resource, userId, token, signal, aside, days, read, acceptDeletions, onAnswer, onStored }: Absence,
-  absent: readonly StoredDocument[],
-): Promise<StoredDocument[]> {
+async function confirmByDocument(absence: Absence, absent: readonly StoredDocument[]): Promise<StoredDocument[]> {
+  const { pipeline, resource, userId, token, signal, aside, days, read, acceptDeletions, onAnswer, onStored } = absence;
+  const { client, warehouse } = pipeline;
   const removed: StoredDocument[] = [];
-  let leftOut = false;
+  const leftOut: StoredDocument[] = [];
   for (const document of absent) {
     read.requests++;
     try {
@@ -176,7 +178,7 @@ async function confirmByDocument(
         ensureIs(resource, document.id, answer.document);
         const page = { userId, resource, requestedAt: answer.requestedAt, documents: [answer.document] };
         onStored(await warehouse.storeDocuments(page), 1);
-        leftOut ||= isWithin(answer.document, days);
+        if (isWithin(answer.document, days)) leftOut.push(document);
       } finally {
         answer.done();
       }
@@ -186,9 +188,9 @@ async function confirmByDocument(
       removed.push(document);
     }
   }
-  // What else the answer left out nobody knows: a day of which it brought nothing need not be empty.
-  if (leftOut && !acceptDeletions) {
-    throw new ServiceError('malformed', `/v2/usercollection/${resource.path}`, `left out documents that the service has; ${ACCEPT}`);
+  // What else the answer left out nobody knows: a day of which it brought nothing need not be empty. But a service may never list them.
+  if (leftOut.length && !acceptDeletions && !(await isSecondProof(absence, leftOut, 'unlisted'))) {
+    throw new ServiceError('malformed', `/v2/usercollection/${resource.path}`, LEFT_OUT);
   }
   return removed;
 }

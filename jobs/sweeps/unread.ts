@@ -29,7 +29,8 @@ export async function findUnread(
                   WHERE w.outcome = 'failed' AND w.start_at < DATE '${from}' AND r.kind <> 'backfill'),
        tried AS (SELECT user_id, collection, n, bool_or(again) AS again FROM failed GROUP BY user_id, collection, n
                  HAVING min(started_at) >= make_timestamp(${now() * 1000 - TRIED_DAYS * MICROS_PER_DAY}::BIGINT)
-                   AND max(started_at) <= make_timestamp(${(now() - LEFT_ALONE_MS) * 1000}::BIGINT)),
+                   -- What began in the future was by a clock that was wrong.
+                   AND coalesce(max(started_at) FILTER (started_at <= make_timestamp(${now() * 1000}::BIGINT)) <= make_timestamp(${(now() - LEFT_ALONE_MS) * 1000}::BIGINT), true)),
        answering AS (SELECT user_id, collection FROM sync.windows WHERE outcome <> 'stopped' AND end_at > DATE '${from}' GROUP BY user_id, collection
                      HAVING arg_max(outcome, committed_at) IN ('complete', 'suspicious')),
        readings AS (SELECT user_id, collection, unnest(range(${number('start_at')}, least(${number('end_at')}, ${number('sync.over_at(service_at, read_at)')}))) AS n

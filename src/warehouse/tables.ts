@@ -182,7 +182,7 @@ const SYNC: readonly Table[] = [
       column(
         'kind',
         'VARCHAR',
-        'refused (the service refused the collection), missing (a stored document was absent from a complete answer)',
+        'refused (the service refused the collection), missing (a stored document was absent from a complete answer), unlisted (and its own route has it all the same)',
       ),
       column('object_id', 'VARCHAR', 'Identifier of the document; empty where it is about the whole collection'),
       column('first_seen_at', 'TIMESTAMP', 'When it was seen first, UTC, by the clock of this machine'),

@@ -108,10 +108,10 @@ test('days before today that nobody has read are told of, with the accounts', as
   await house.backfill({ users: names, collections: ['sleep', 'heart_rate'], last: 4 });
   const { findings } = await run(env);
   expect(findings.filter(said => said.includes(' days:'))).toEqual([
-    'warn days: days of collections were never read to their end, and lie before today: 24 of ada, 24 of ben, 24 of cleo, 24 of dan, 24 of eve, those of 2 others',
+    'warn days: days of collections lie before today that were never read to their end, or failed when last read: 24 of ada, 24 of ben, 24 of cleo, 24 of dan, 24 of eve, those of 2 others',
   ]);
   const { stdout } = await ringneck(['status'], { env });
-  expect(stdout).toMatch(new RegExp(`\n  sleep +holes .* 12 days were never read, from ${day(14)} to ${day(3)}\n`));
+  expect(stdout).toMatch(new RegExp(`\n  sleep +holes .* 12 days are unread, or failed when last read, from ${day(14)} to ${day(3)}\n`));
   expect(stdout).toContain('\nWhat is missing is read by: ringneck coverage --repair\n');
 });
 

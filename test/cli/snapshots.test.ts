@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Interrupted } from '../../src/cli/interrupt.ts';
@@ -87,6 +87,24 @@ test('a dated one is kept under its minute with a manifest, is written by nobody
   expect(createHash('sha256').update(readFileSync(path)).digest('hex')).toBe(kept.sha256);
   // The published one is another matter.
   expect(readdirSync(dirname(snapshot))).toEqual(['snapshots']);
+});
+
+test('a folder that others can write by now takes no snapshot any more, nor does one for the dated ones', async () => {
+  const { warehouse, snapshots, snapshot } = await openSnapshots();
+  await store(warehouse, 'sleep', [SLEEP]);
+  await snapshots.refresh();
+  const dated = join(dirname(snapshot), 'snapshots');
+  mkdirSync(dated);
+  chmodSync(dated, 0o777);
+  await expect(snapshots.keepDated()).rejects.toThrow(`snapshots leads into ${dated}, which is writable by others (0777)`);
+  expect(readdirSync(dated)).toEqual([]);
+  await store(warehouse, 'sleep', [{ ...SLEEP, score: 1 }]);
+  chmodSync(dirname(snapshot), 0o777);
+  for (const work of [() => snapshots.refresh(), () => snapshots.publish()]) {
+    await expect(work()).rejects.toThrow(`RINGNECK_SNAPSHOT leads into ${dirname(snapshot)}, which is writable by others (0777)`);
+  }
+  chmodSync(dirname(snapshot), 0o700);
+  await snapshots.refresh();
 });
 
 test('of two dated ones that are asked for at once one is kept, and what a killed process has left goes', async () => {
@@ -221,7 +239,7 @@ test('without room for it none is begun, the error says what is missing, and the
   const disk = dirname(snapshot);
   mkdirSync(disk);
   // A small disk of our own takes the right to mount.
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=600m', 'tmpfs', disk]).status !== 0) return;
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=600m,mode=0700', 'tmpfs', disk]).status !== 0) return;
   onTestFinished(() => void execFileSync('umount', ['--lazy', disk]));
   await snapshots.publish();
   execFileSync('fallocate', ['-l', '90m', join(disk, 'fill')]);

@@ -12,7 +12,7 @@ const LAST: Reading = { days: ['2025-02-25', '2025-03-10'], outcome: 'complete',
 const whole = { state: 'up_to_date', reason: null, unread_days: 0 };
 const holes = (days: number, from: string, to: string) => ({
   state: 'holes',
-  reason: `${days === 1 ? '1 day was' : `${days} days were`} never read, from ${from} to ${to}`,
+  reason: `${days === 1 ? '1 day is' : `${days} days are`} unread, or failed when last read, from ${from} to ${to}`,
   unread_days: days,
 });
 
@@ -48,6 +48,17 @@ test.each<[string, Reading[], object]>([
       { ...LAST, days: ['2025-02-11', '2025-03-10'] },
     ],
     holes(1, '2025-02-10', '2025-02-10'),
+  ],
+  [
+    'days that were read, and failed or were not believed when last read',
+    [
+      { ...LAST, days: ['2025-02-01', '2025-03-10'] },
+      { days: ['2025-02-11', '2025-02-24'], outcome: 'failed', when: '2025-03-10T04:00:00Z', reason: 'no' },
+      { days: ['2025-02-20', '2025-02-26'], outcome: 'suspicious', when: '2025-03-10T05:00:00Z', reason: 'no' },
+      { ...LAST, days: ['2025-02-13', '2025-02-14'], when: '2025-03-10T06:00:00Z' },
+      { ...LAST, when: '2025-03-10T07:00:00Z' },
+    ],
+    holes(12, '2025-02-11', '2025-02-24'),
   ],
   ['the day before yesterday, and yesterday before it was over', [{ ...LAST, when: '2025-03-09T23:30:00Z' }], whole],
   ['days before the first that was planned', [LAST], whole],

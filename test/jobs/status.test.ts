@@ -103,7 +103,8 @@ test('the whole report of an account, its keys and their order', async () => {
           last_success: '2025-03-10T11:00:00.000Z',
           lag: 3600,
           failures: 2,
-          unread_days: 0,
+          // All of its window, which was read since 1970 and failed since.
+          unread_days: 20157,
         },
       ],
     },

@@ -17,6 +17,6 @@ export async function examineDays({ warehouse, now, serviceClock }: Owner): Prom
   if (!unread.length) return [];
   const shown = unread.slice(0, SHOWN).map(({ user_id, days }) => `${days} of ${user_id}`);
   if (unread.length > SHOWN) shown.push(`those of ${unread.length - SHOWN} others`);
-  const said = `days of collections were never read to their end, and lie before today: ${shown.join(', ')}`;
+  const said = `days of collections lie before today that were never read to their end, or failed when last read: ${shown.join(', ')}`;
   return [warn('days', said, 'ringneck coverage shows them, ringneck coverage --repair reads them')];
 }

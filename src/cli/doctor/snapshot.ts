@@ -1,4 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { isoOf } from '../../../jobs/status.ts';
 import { findSnapshotAccess } from '../../access.ts';
 import type { Settings } from '../../config.ts';
@@ -18,7 +19,8 @@ export async function examineSnapshot({ settings, warehouse }: Pick<Owner, 'sett
 
 /** Whether others can write where it is, or will be, put. */
 export function examineSnapshotFolder({ snapshot }: Pick<Settings, 'snapshot'>): Finding[] {
-  const access = findSnapshotAccess(snapshot);
+  const dated = join(dirname(snapshot), 'snapshots');
+  const access = findSnapshotAccess(snapshot) ?? (existsSync(dated) ? findSnapshotAccess(join(dated, 'one'), 'snapshots') : undefined);
   return access ? [fail('snapshot', access.message, access.mend)] : [];
 }
 

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeFileAtomically } from '../../files.ts';
+import { realPath, writeFileAtomically } from '../../files.ts';
 import type { Word } from '../../warehouse/search.ts';
 import { containsWord } from './search-bytes.ts';
 
@@ -10,5 +10,5 @@ export function forgetHistory(folder: string, words: readonly Word[]): void {
   if (!existsSync(path)) return;
   const lines = readFileSync(path, 'utf8').split('\n');
   const kept = lines.filter(line => !words.some(word => containsWord(Buffer.from(line), word)));
-  if (kept.length < lines.length) writeFileAtomically(path, kept.join('\n'));
+  if (kept.length < lines.length) writeFileAtomically(realPath(path), kept.join('\n'));
 }

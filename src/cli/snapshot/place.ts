@@ -22,8 +22,8 @@ export function ensurePlace(path: string, warehouse: string): void {
  * Nor must others be able to put something there: what they make beside it while it is written is theirs to read.
  * @throws UsageError
  */
-export function ensureUnshared(path: string): void {
-  const access = findSnapshotAccess(path);
+export function ensureUnshared(path: string, name?: string): void {
+  const access = findSnapshotAccess(path, name);
   if (access) throw new UsageError(`${access.message}: ${access.mend}`);
 }
 

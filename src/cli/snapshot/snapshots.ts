@@ -88,6 +88,8 @@ export class Snapshots {
     const { settings, warehouse, log } = this.#parts;
     const { snapshot: path, snapshotMode } = settings;
     ensureFolder(dirname(path));
+    // Again each time: what is made beside it while it is written would be read by others.
+    ensureUnshared(path);
     ensureDiskReserve(dirname(path), diskReserveBytes + (statSync(path, { throwIfNoEntry: false })?.size ?? 0));
     try {
       return await this.#noting('refresh', () => warehouse.refreshSnapshot(path, snapshotMode, this.#until(signal)));
@@ -133,7 +135,7 @@ export class Snapshots {
       if (existsSync(taken)) throw new TryLaterError(`${taken} is there already and stays as it is: take the next one in a minute`);
     }
     removeHalfDated(dirname(path));
-    this.#ensureRoom(path);
+    this.#ensureRoom(path, basename(dirname(path)));
     this.#sorting++;
     try {
       // Nobody writes to it any more, also not by mistake.
@@ -173,8 +175,9 @@ export class Snapshots {
   }
 
   /** A sorted copy is at most as large as the warehouse, for it leaves out and sorts. */
-  #ensureRoom(path: string): void {
+  #ensureRoom(path: string, name?: string): void {
     ensureFolder(dirname(path));
+    ensureUnshared(path, name);
     ensureDiskReserve(dirname(path), diskReserveBytes + statSync(this.#parts.warehouse.path).size);
   }
 }

@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { messageOf } from '../../errors.ts';
-import { writeFileAtomically } from '../../files.ts';
+import { realPath, writeFileAtomically } from '../../files.ts';
 import { remark } from '../print.ts';
 
 export const HISTORY_LINES = 1_000;
@@ -32,7 +32,7 @@ export function openHistory(path: string): History {
     if (existsSync(path)) lines = readFileSync(path, 'utf8').split('\n').filter(Boolean);
     if (lines.length <= HISTORY_LINES) return;
     lines = lines.slice(-HISTORY_LINES);
-    writeFileAtomically(path, `${lines.join('\n')}\n`);
+    writeFileAtomically(realPath(path), `${lines.join('\n')}\n`);
   });
   const newest = [...new Set(lines.reverse())];
   return {

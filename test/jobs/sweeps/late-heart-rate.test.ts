@@ -41,7 +41,7 @@ async function lateAfter(reads: readonly Read[], documents: readonly Come[]): Pr
     const moments = { requestedAt: at(when), readAt: at(when), committedAt: at(when) };
     await warehouse.record([
       { table: 'sync.runs', key: { run_id: `r${i}` }, row: { kind: 'sweep', started_at: at(when), state: 'running', request: '{}' } },
-      windowEntry(window, { outcome, ...(outcome === 'complete' ? moments : {}) }),
+      windowEntry(window, { outcome, ...(outcome === 'complete' ? moments : { committedAt: moments.committedAt }) }),
     ]);
   }
   for (const [i, { id, day, at: when, table = 'sleep', outcome = 'stored', user = 'ada' }] of documents.entries()) {
@@ -95,9 +95,13 @@ test('nothing is late of the days that are read anyway, nor of a time that nobod
 
 test('what could not be read is left alone for six hours, and so is what a run is about to read', async () => {
   const failed: Read = { at: '2025-03-30T11:30:00Z', days: ['2025-02-19', '2025-02-21'], outcome: 'failed' };
-  for (const outcome of ['failed', 'suspicious', null] as const)
-    expect(await lateAfter([first, { ...failed, outcome }], [late])).toEqual([]);
+  for (const outcome of ['failed', null] as const) expect(await lateAfter([first, { ...failed, outcome }], [late])).toEqual([]);
   expect(await lateAfter([first, { ...failed, outcome: 'stopped' }], [late])).toEqual(['ada heart_rate 02-19 to 02-21']);
+  // One of a clock that was ahead is of no time.
+  const ahead: Read = { ...failed, at: '2025-05-30T00:00:00Z' };
+  expect(await lateAfter([first, ahead], [late])).toEqual(['ada heart_rate 02-19 to 02-21']);
   const before = { ...late, at: '2025-03-30T05:00:00Z' };
   expect(await lateAfter([first, { ...failed, at: '2025-03-30T05:59:59Z' }], [before])).toEqual(['ada heart_rate 02-19 to 02-21']);
+  // An answer that is not believed is one.
+  expect(await lateAfter([first, { ...failed, outcome: 'suspicious', at: '2025-03-30T05:30:00Z' }], [before])).toEqual([]);
 });

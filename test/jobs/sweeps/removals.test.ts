@@ -84,21 +84,40 @@ test('a document that its own route confirms as gone is removed with its samples
   expect(await read(house, 'session')).toMatchObject({ state: 'complete', removed: 0, requests: 1 });
 });
 
-test('what its own route still has was left out by mistake: it stays, what comes is stored, and the answer is none of its days', async () => {
-  const { service, house } = await setUp('daily_stress');
+test('what its own route still has was left out by mistake: it stays, what comes is stored, and the answer is none of its days; minutes later it is', async () => {
+  const { service, house, clock } = await setUp('daily_stress');
   service.documents.set('daily_stress', [stress(1), stress(2)]);
   await read(house, 'daily_stress');
-  service.documents.set('daily_stress', [stress(2)]);
+  service.documents.set('daily_stress', [stress(2), stress(3)]);
   service.on('/v2/usercollection/daily_stress/*', { json: { ...stress(1), day_summary: 'stressful' } });
-  expect(await read(house, 'daily_stress')).toMatchObject({
+  const lost = {
     state: 'failed',
     removed: 0,
-    failures: [{ kind: 'malformed', message: expect.stringContaining('left out documents that the service has; nothing was removed') }],
-  });
+    failures: [
+      { kind: 'malformed', message: expect.stringContaining('left out documents that the service has: a reading at least 5 min') },
+    ],
+  };
+  expect(await read(house, 'daily_stress')).toMatchObject(lost);
   expect(await house.read('SELECT id, day_summary FROM daily_stress ORDER BY id')).toEqual([
     ['stress-1', 'stressful'],
     ['stress-2', 'normal'],
+    ['stress-3', 'normal'],
   ]);
+  clock.ms += 299_000;
+  expect(await read(house, 'daily_stress')).toMatchObject(lost);
+  clock.ms += 1_000;
+  expect(await read(house, 'daily_stress')).toMatchObject({ state: 'complete', removed: 0 });
+  expect(await house.read('SELECT count(*) FROM daily_stress')).toEqual([[3]]);
+});
+
+test('while it is unclear whether a document is gone, what came beside it is stored', async () => {
+  const { service, house } = await setUp('daily_stress');
+  service.documents.set('daily_stress', [stress(1), stress(2)]);
+  await read(house, 'daily_stress');
+  service.documents.set('daily_stress', [stress(2), stress(3)]);
+  service.on('/v2/usercollection/daily_stress/*', { status: 500, json: {} });
+  expect(await read(house, 'daily_stress')).toMatchObject({ state: 'failed', removed: 0 });
+  expect((await house.read('SELECT id FROM daily_stress ORDER BY id')).flat()).toEqual(['stress-1', 'stress-2', 'stress-3']);
 });
 
 const MISSING =

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { OpenWindow } from '../../../jobs/account-windows.ts';
 import { sweepHeartRates } from '../../../jobs/sweeps/heart-rate.ts';
 import { windowEntry } from '../../../jobs/windows.ts';
@@ -147,6 +147,25 @@ test('a night that comes late brings the heart rate about its day, whether or no
   expect(run.request).toMatchObject({ kind: 'backfill', refresh: true, users: ['ada'], collections: ['heart_rate'] });
   for (const window of windows) await settle(window);
   expect(await isQuiet()).toBe(true);
+});
+
+test('whose heart rate the service refuses is not asked for late days', async () => {
+  const { pipeline, heartRates, pass, isQuiet } = await setUp('ada');
+  await pipeline.warehouse.record([asked('ada', '2025-01-01T00:00:00Z'), ...come('ada', 'n-1', '2025-03-10T11:59:00Z')]);
+  await night(pipeline.warehouse, 'ada', 'n-1', '2025-02-10');
+  const refused = {
+    runId: 'r',
+    userId: 'ada',
+    collection: 'heart_rate',
+    startAt: at('2025-03-01T00:00:00Z'),
+    endAt: at('2025-03-02T00:00:00Z'),
+  };
+  await pipeline.warehouse.record([windowEntry(refused, { outcome: 'not_authorised', committedAt: at('2025-03-09T00:00:00Z') })]);
+  heartRates.request('ada');
+  pass(2);
+  await vi.waitFor(async () => expect(await pipeline.warehouse.read('SELECT count(*) FROM sync.runs')).toEqual([[1]]));
+  expect(await isQuiet()).toBe(true);
+  expect(await pipeline.warehouse.read(`SELECT count(*) FROM sync.runs WHERE kind = 'backfill'`)).toEqual([[0]]);
 });
 
 test('the regular reading is of all active accounts; who is paused or unknown is not read on request either', async () => {
