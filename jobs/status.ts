@@ -124,7 +124,8 @@ export async function reportAccounts(
   }));
 }
 
-const tellHole = ({ days, from, to }: Hole) => `${days === 1 ? '1 day is' : `${days} days are`} unread, or failed when last read, from ${from} to ${to}`;
+const tellHole = ({ days, from, to }: Hole) =>
+  `${days === 1 ? '1 day is' : `${days} days are`} unread, or failed when last read, from ${from} to ${to}`;
 
 /** What a document stored so long ago had, the service may long have given up. */
 const DRIFT_DAYS = 30;
