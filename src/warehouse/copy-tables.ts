@@ -68,49 +68,89 @@ interface Copying {
   where?: string;
 }
 
+/** DuckDB plans a longer list of values ever more slowly. */
+export const ROWS_AT_ONCE = 500;
+
 /**
  * Copies a table from one attached file to another, in the transaction under way, sorted by user and time: rows of one series compress well.
- * @param run runs one statement and tells how many rows it wrote
+ * @param signal ends the work between two statements
  * @throws RingneckError naming the table
  */
-export async function copyTable(table: Present, copying: Copying, run: (sql: string) => Promise<number>): Promise<void> {
+export async function copyTable(connection: DuckDBConnection, table: Present, copying: Copying, signal?: AbortSignal): Promise<void> {
+  const run = async (sql: string) => {
+    signal?.throwIfAborted();
+    await connection.run(sql);
+  };
+  const names = namesOf(table);
+  const insert = (rows: string) => run(`INSERT INTO ${quoteName(copying.to)}.${table.place} (${names}) ${rows}`);
   try {
-    if (table.ownKeys.length) await copyInRounds(table, copying, run);
-    else await run(copySorted(table, copying));
+    if (!table.ownKeys.length) return await insert(selectSorted(table, copying));
+    const number = await numberRows(table, copying, run);
+    const insertWhere = (where: string) => insert(`SELECT ${names} FROM temp.numbered WHERE ${where} ORDER BY ${number}`);
+    // DuckDB refuses those among them that name a row that is not copied.
+    await insertWhere(`${number} NOT IN (SELECT naming FROM temp.pairs)`);
+    for (const round of await listRounds(connection)) {
+      for (let i = 0; i < round.length; i += ROWS_AT_ONCE) await insertWhere(`${number} IN (${round.slice(i, i + ROWS_AT_ONCE)})`);
+    }
+    await run('DROP TABLE temp.numbered; DROP TABLE temp.pairs');
   } catch (error) {
     // Of a table of others: DuckDB's sentence quotes what is in it, and this one is logged.
     throw new RingneckError(`the table ${shownName(table)} cannot be copied (${kindOf(error)})`, 1, { cause: error });
   }
 }
 
-/** A statement cannot write a row together with one that it names: each round writes those that name none but written ones. */
-async function copyInRounds(table: Present, copying: Copying, run: (sql: string) => Promise<number>): Promise<void> {
-  const { where = 'true' } = copying;
-  const source = `${quoteName(copying.from)}.${table.place}`;
-  const ready = table.ownKeys.map(([columns, of]) => {
-    const none = columns.map(column => `child.${quoteName(column)} IS NULL`);
-    const same = columns.map((column, i) => `parent.${quoteName(of[i]!)} = child.${quoteName(column)}`);
-    const named = `SELECT 1 FROM ${source} AS parent JOIN temp.copied ON copied.row_id = parent.rowid WHERE ${same.join(' AND ')}`;
-    return `(${none.join(' OR ')} OR EXISTS (${named}))`;
-  });
-  const left = 'rowid NOT IN (SELECT row_id FROM temp.copied)';
-  await run('CREATE OR REPLACE TEMP TABLE copied (row_id BIGINT, round INTEGER)');
-  const begin = (round: number) =>
-    run(`INSERT INTO temp.copied SELECT rowid, ${round} FROM ${source} AS child WHERE (${where}) AND ${left} AND ${ready.join(' AND ')}`);
-  for (let round = 1; (await begin(round)) > 0; round++) {
-    const chosen = `(${where}) AND rowid IN (SELECT row_id FROM temp.copied WHERE round = ${round})`;
-    await run(copySorted(table, { ...copying, where: chosen }));
-  }
-  // Those that name a row that is not copied, if any: DuckDB says so.
-  await run(copySorted(table, { ...copying, where: `(${where}) AND ${left}` }));
-  await run('DROP TABLE temp.copied');
+function selectSorted(table: Present, { from, selected = namesOf(table), where = 'true' }: Copying): string {
+  const order = has(table, 'user_id') ? SORTED_BY.filter(column => has(table, column)) : [];
+  return `SELECT ${selected} FROM ${quoteName(from)}.${table.place}
+    WHERE ${where} ${order.length ? `ORDER BY ${order.map(quoteName).join(', ')}` : ''}`;
 }
 
-function copySorted(table: Present, { from, to, selected = namesOf(table), where = 'true' }: Copying): string {
-  const order = has(table, 'user_id') ? SORTED_BY.filter(column => has(table, column)) : [];
-  return `INSERT INTO ${quoteName(to)}.${table.place} (${namesOf(table)})
-    SELECT ${selected} FROM ${quoteName(from)}.${table.place}
-    WHERE ${where} ${order.length ? `ORDER BY ${order.map(quoteName).join(', ')}` : ''}`;
+/**
+ * Lays the rows aside with a number each, and which of them names which other one.
+ * @returns the column of the number; not `rowid`, for a table may have one of its own
+ */
+async function numberRows(table: Present, copying: Copying, run: (sql: string) => Promise<void>): Promise<string> {
+  let number = 'row_number';
+  while (has(table, number)) number += '_';
+  await run(
+    `CREATE OR REPLACE TEMP TABLE numbered AS SELECT (row_number() OVER ())::INTEGER AS ${number}, * FROM (${selectSorted(table, copying)})`,
+  );
+  const pairs = table.ownKeys.map(([columns, named]) => {
+    const same = columns.map((column, i) => `other.${quoteName(named[i]!)} = one.${quoteName(column)}`);
+    return `SELECT one.${number} AS naming, other.${number} AS named FROM temp.numbered AS one JOIN temp.numbered AS other ON ${same.join(' AND ')}`;
+  });
+  await run(`CREATE OR REPLACE TEMP TABLE pairs AS ${pairs.join(' UNION ALL ')}`);
+  return number;
+}
+
+/**
+ * The rows that name others, each in a later round than those: DuckDB cannot write a row in one statement with one that it names. Counted
+ * here, for a statement each round would make a long chain cost the square of its length.
+ */
+async function listRounds(connection: DuckDBConnection): Promise<number[][]> {
+  const waitsFor = new Map<number, number>();
+  const namedBy = new Map<number, number[]>();
+  for await (const pairs of (await connection.stream('SELECT naming, named FROM temp.pairs')).yieldRows()) {
+    for (const [row, named] of pairs as [number, number][]) {
+      waitsFor.set(row, (waitsFor.get(row) ?? 0) + 1);
+      const naming = namedBy.get(named);
+      if (naming) naming.push(row);
+      else namedBy.set(named, [row]);
+    }
+  }
+  const rounds: number[][] = [];
+  let written = [...namedBy.keys()].filter(row => !waitsFor.has(row));
+  while (written.length) {
+    const ready: number[] = [];
+    for (const row of written.flatMap(named => namedBy.get(named) ?? [])) {
+      const left = waitsFor.get(row)! - 1;
+      waitsFor.set(row, left);
+      if (left === 0) ready.push(row);
+    }
+    rounds.push(ready.sort((a, b) => a - b));
+    written = ready;
+  }
+  return rounds;
 }
 
 /** As statements name it that say no schema. */

@@ -1,7 +1,7 @@
 import { chmodSync, realpathSync, rmSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { messageOf, RingneckError } from '../errors.ts';
-import { copyTable, has, listPresent, type Present, shownName } from './copy-tables.ts';
+import { copyTable, has, listPresent, type Present, ROWS_AT_ONCE, shownName } from './copy-tables.ts';
 import { LARGE_MEMORY, readRows, refuseOpen, waitForHolder, withTransaction } from './database.ts';
 import { duckdb } from './duckdb.ts';
 import { requestWithout } from './erase-request.ts';
@@ -14,9 +14,6 @@ export interface Person {
   userId: string;
   serviceUserIds: readonly string[];
 }
-
-/** DuckDB plans a longer list of values ever more slowly. */
-const ROWS_AT_ONCE = 500;
 
 /**
  * Replaces a warehouse that nobody has open by a new file of all that is not a person's: deleted rows would stay in the blocks and the log
@@ -91,8 +88,7 @@ async function copyRows(
     beforeTable();
     const { name, place } = table;
     const keep = conditionOf(table, person);
-    const run = async (sql: string) => (await connection.run(sql)).rowsChanged;
-    await copyTable(table, { from: 'old', to: 'new', selected: columnsOf(table), where: keep }, run).catch((error: unknown) => {
+    await copyTable(connection, table, { from: 'old', to: 'new', selected: columnsOf(table), where: keep }).catch((error: unknown) => {
       throw new RingneckError(`${messageOf(error)}: nothing was erased; drop that table, or what it refers to, and try again`, 1, {
         cause: error,
       });

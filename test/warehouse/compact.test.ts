@@ -352,6 +352,22 @@ test('a table of others whose rows refer to one another is copied too, sorted wh
   ]);
 });
 
+test('a chain of 10,000 rows, each of which names the one before, does not stand in the way of a compaction', async () => {
+  const path = newPath(folder);
+  await closed(await opened(path));
+  await withDuckDB(path, async connection => {
+    await connection.run('CREATE TABLE notes (code INTEGER PRIMARY KEY, follows INTEGER REFERENCES notes (code)); BEGIN');
+    for (let code = 10_000; code > 0; code--)
+      await connection.run(`INSERT INTO notes VALUES (${code}, ${code < 10_000 ? code + 1 : 'NULL'})`);
+    await connection.run('COMMIT');
+  });
+  const { ino } = statSync(path);
+  const warehouse = await opened(path);
+  await warehouse.compact();
+  expect(statSync(path).ino).not.toBe(ino);
+  expect(await warehouse.read('SELECT count(*), count(follows), bool_and(follows = code + 1) FROM notes')).toEqual([[10_000, 9_999, true]]);
+}, 60_000);
+
 test('a compaction that is under way when the warehouse is closed leaves the file whole', async () => {
   const path = newPath(folder);
   const warehouse = await opened(path);

@@ -288,6 +288,44 @@ test('a table of others whose rows refer to one another is kept whole, and it st
   });
 });
 
+test('a chain of 10,000 rows, each of which names the one before, does not stand in the way of erasing', async () => {
+  const path = await filled();
+  await withDuckDB(path, async connection => {
+    await connection.run('CREATE TABLE notes (user_id VARCHAR, code VARCHAR PRIMARY KEY, follows VARCHAR REFERENCES notes (code)); BEGIN');
+    for (let code = 10_000; code > 0; code--) {
+      await connection.run(`INSERT INTO notes VALUES ('adam', '${code}', ${code < 10_000 ? `'${code + 1}'` : 'NULL'})`);
+    }
+    await connection.run(`COMMIT; INSERT INTO notes VALUES ('ada', 'last', '1')`);
+  });
+  expect(await rewriteWithout(path, ADA, () => {})).toMatchObject({ notes: 1 });
+  await withDuckDB(path, async connection => {
+    expect(
+      await rowsOf(
+        connection,
+        'SELECT count(*)::INTEGER AS n, count(follows)::INTEGER AS named, bool_and(follows::INTEGER = code::INTEGER + 1) AS kept FROM notes',
+      ),
+    ).toEqual([{ n: 10_000, named: 9_999, kept: true }]);
+  });
+}, 60_000);
+
+test('a table whose rows refer to one another may have columns that are called rowid and row_number', async () => {
+  const path = await filled();
+  await withDuckDB(path, async connection => {
+    await connection.run(
+      'CREATE TABLE notes (user_id VARCHAR, rowid INTEGER, ROW_NUMBER VARCHAR, code VARCHAR PRIMARY KEY, follows VARCHAR REFERENCES notes (CODE))',
+    );
+    await connection.run(`INSERT INTO notes VALUES ('eve', NULL, 'x', 'a', NULL); INSERT INTO notes VALUES ('adam', NULL, 'y', 'b', 'a')`);
+    await connection.run(`INSERT INTO notes VALUES ('adam', 7, NULL, 'c', 'b'); INSERT INTO notes VALUES ('ada', 7, NULL, 'd', 'c')`);
+  });
+  expect(await rewriteWithout(path, ADA, () => {})).toMatchObject({ notes: 1 });
+  const notes = await withDuckDB(path, connection => rowsOf(connection, 'FROM notes ORDER BY code'));
+  expect(notes).toEqual([
+    { user_id: 'eve', rowid: null, ROW_NUMBER: 'x', code: 'a', follows: null },
+    { user_id: 'adam', rowid: null, ROW_NUMBER: 'y', code: 'b', follows: 'a' },
+    { user_id: 'adam', rowid: 7, ROW_NUMBER: null, code: 'c', follows: 'b' },
+  ]);
+});
+
 test('why a table cannot be copied is told without what is in it', async () => {
   const path = await filled();
   await withDuckDB(path, async connection => {

@@ -130,7 +130,7 @@ async function copyAll({ connection, signal, beforeTable }: CompactParts, source
   await withTransaction(connection, async () => {
     for (const table of tables) {
       beforeTable();
-      await copyTable(table, { from: source, to: COPY }, sql => run(connection, signal, sql));
+      await copyTable(connection, table, { from: source, to: COPY }, signal);
     }
   });
   await run(connection, signal, `CHECKPOINT ${COPY}`);
