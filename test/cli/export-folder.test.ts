@@ -1,4 +1,15 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
@@ -149,6 +160,46 @@ test('a link in place of a table’s folder, or of the lock, is refused, and not
     ['sleep.csv', 'mine'],
     ['sleep.csv.new', 'mine'],
   ]);
+});
+
+test('a folder that others can write to is refused before anything is written: they would make our files before us, and read them', async () => {
+  const shared = join(folder, 'shared');
+  mkdirSync(shared);
+  for (const mode of [0o777, 0o1777, 0o770]) {
+    chmodSync(shared, mode);
+    const octal = (mode & 0o777).toString(8).padStart(4, '0');
+    expect(await exported('--out', shared, '--table', 'sleep')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `ringneck: --out ${shared} is writable by others (${octal}): export into another folder, or chmod go-w ${shared}\n`,
+    });
+    expect(readdirSync(shared)).toEqual([]);
+  }
+  // One of our own in it is nobody else's to fill.
+  const own = join(shared, 'own');
+  await exportHere(own, { tables: ['sleep'] });
+  const sleep = join(own, 'sleep');
+  rmSync(sleep, { recursive: true });
+  mkdirSync(sleep);
+  chmodSync(sleep, 0o777);
+  await expect(exportHere(own, { tables: ['sleep'] })).rejects.toThrow(
+    `${sleep} is writable by others (0777): export into another folder, or chmod go-w ${sleep}`,
+  );
+  expect(readdirSync(sleep)).toEqual([]);
+  chmodSync(sleep, 0o755);
+  expect(await exportHere(own, { tables: ['sleep'] })).toMatchObject({ skipped: 0 });
+});
+
+test.runIf(process.getuid?.() === 0)('a table’s folder that is another user’s is refused', async () => {
+  const out = join(folder, 'taken');
+  mkdirSync(join(out, 'sleep'), { recursive: true, mode: 0o700 });
+  chownSync(join(out, 'sleep'), 4242, 4242);
+  const sleep = join(out, 'sleep');
+  writeFileSync(join(out, 'export.json'), JSON.stringify({ ...manifestOf(parquet), tables: ['sleep'], files: [] }));
+  await expect(exportHere(out, { tables: ['sleep'] })).rejects.toThrow(
+    `${sleep} is another user’s (uid 4242): export into another folder, or chown 0 ${sleep}`,
+  );
+  expect(readdirSync(sleep)).toEqual([]);
 });
 
 test('what is advised where the manifest cannot be read can be done', async () => {

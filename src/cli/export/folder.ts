@@ -3,6 +3,7 @@ import { createReadStream, existsSync, lstatSync, readdirSync, rmdirSync, rmSync
 import { open, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
+import { accessOf, mendWritable } from '../../access.ts';
 import { UsageError } from '../../errors.ts';
 import { ensureFolder, writeFileAtomically } from '../../files.ts';
 import { openJsonFile } from '../../json-file.ts';
@@ -84,6 +85,13 @@ export function refuseLinks(folder: string, names: readonly string[]): void {
   throw new UsageError(`${link} is a link, and what lies behind it may be somebody's own: remove the link, or export into another folder`);
 }
 
+/** @throws UsageError when others can write to a folder that we fill: they could make our files before us, and read them */
+export function refuseShared(folder: string, said = folder): void {
+  const mend = mendWritable(folder);
+  if (mend === undefined) return;
+  throw new UsageError(`${accessOf(folder, `${said} is`)!.message}: export into another folder, or ${mend}`);
+}
+
 export function writeManifest(folder: string, content: Manifest): void {
   writeFileAtomically(join(folder, MANIFEST), `${JSON.stringify(content, null, 1)}\n`);
 }
@@ -108,6 +116,7 @@ export async function writeWhole(
 ): Promise<{ bytes: number; sha256: string }> {
   const target = join(folder, path);
   ensureFolder(dirname(target));
+  refuseShared(dirname(target));
   const temporary = `${target}.new`;
   rmSync(temporary, { force: true });
   try {

@@ -16,6 +16,7 @@ import {
   type Manifest,
   readManifest,
   refuseLinks,
+  refuseShared,
   removeFile,
   removeSpilled,
   spillFolder,
@@ -57,7 +58,7 @@ const SAVE_EVERY_MS = 1_000;
 /**
  * Fills the folder with the files of one state of the warehouse. What an earlier, perhaps interrupted, run of the same request left there
  * and is still right stays; the rest is written, and what is no longer there is removed.
- * @throws UsageError when the folder holds anything else, or the request names what is not there
+ * @throws UsageError when the folder holds anything else, others can write to it, or the request names what is not there
  */
 export async function runExport(work: Work): Promise<ExportReport> {
   const { from, signal } = work;
@@ -70,6 +71,7 @@ export async function runExport(work: Work): Promise<ExportReport> {
     const tables = chooseTables(source, request);
     await refuseUnknownUsers(source, request);
     ensureFolder(request.out);
+    refuseShared(request.out, `--out ${request.out}`);
     refuseLinks(request.out, [EXPORT_LOCK, ...tables.map(({ name }) => name), ...(found?.files ?? []).map(({ path }) => dirname(path))]);
     const unlock = await lockFile(join(request.out, EXPORT_LOCK));
     const interrupt = () => source.interrupt();
