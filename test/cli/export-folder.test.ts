@@ -92,6 +92,19 @@ test('an export that was killed, at any moment, is continued to what an undistur
   }
 });
 
+test('half of a manifest that a killed export left is in nobody’s way, and is removed', async () => {
+  const out = join(folder, 'half');
+  const half = 'export.json.4242.0123456789abcdef.new';
+  mkdirSync(out);
+  writeFileSync(join(out, half), '{"ringneck_export"');
+  await exportHere(out, { tables: ['sleep'] });
+  expect(readdirSync(out).sort()).toEqual(['export.json', 'sleep']);
+  writeFileSync(join(out, half), '');
+  writeFileSync(join(out, 'export.json.bak.new'), 'mine');
+  await exportHere(out, { tables: ['sleep'] });
+  expect(readdirSync(out).sort()).toEqual(['export.json', 'export.json.bak.new', 'sleep']);
+});
+
 test('Ctrl-C ends with 130 and keeps what is finished', async () => {
   const out = join(folder, 'interrupted');
   const running = startRingneck(['export', '--out', out], { env });

@@ -1,5 +1,5 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openDoor } from '../../src/control/open-door.ts';
 import { silentLog } from '../../src/log.ts';
@@ -65,4 +65,43 @@ test('a view of a received file reads no file outside the export', async () => {
   });
   expect([code, stderr]).toEqual([0, '']);
   expect(Object.keys(filesIn(join(out, 'rest')))).toEqual(['daily_stress/daily_stress-2025-03.parquet']);
+});
+
+const MANIFEST_OF_NAMES = {
+  ringneck_export: 1,
+  format: 'ndjson',
+  tables: ['names'],
+  users: null,
+  from: null,
+  to: null,
+  written_by: { ringneck: '0.1.0', duckdb: 'v1.5.5' },
+  source: { kind: 'snapshot', at: '2025-06-01T00:00:00Z' },
+  finished_at: null,
+  described: {},
+  files: [],
+};
+
+test('a view of a received file lists no names behind a link in the export’s folder', async () => {
+  const received = join(folder, 'with-link');
+  const home = join(folder, 'home');
+  for (const path of [received, home]) mkdirSync(path, { mode: 0o700 });
+  writeFileSync(join(home, 'id_rsa'), 'the private key');
+  const out = join(received, 'export');
+  await withDuckDB(join(received, 'snapshot.duckdb'), connection =>
+    connection.run(`CREATE VIEW names AS SELECT filename FROM read_text(['${out}/*/id*', '${out}/*/*/id*'])`),
+  );
+  for (const link of [join(out, 'link'), join(out, 'names', 'link')]) {
+    mkdirSync(dirname(link), { recursive: true, mode: 0o700 });
+    // As an export of it would have left the folder.
+    writeFileSync(join(out, 'export.json'), JSON.stringify(MANIFEST_OF_NAMES));
+    symlinkSync(home, link);
+    expect(
+      await ringneck(['export', '--format', 'ndjson', '--out', out, '--table', 'names'], { env: { RINGNECK_DATA: received } }),
+    ).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `ringneck: ${link} is a link, and what lies behind it may be somebody's own: remove the link, or export into another folder\n`,
+    });
+    rmSync(link);
+  }
 });

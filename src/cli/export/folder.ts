@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, existsSync, lstatSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import { createReadStream, existsSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
@@ -54,7 +54,8 @@ export type ExportFile = Manifest['files'][number];
 
 const MANIFEST = 'export.json';
 export const EXPORT_LOCK = '.export.lock';
-const SPILL = /^\.export\.\d+\.tmp$/;
+/** What a killed export leaves: what DuckDB had put aside, and half of a manifest. */
+const LEFT = /^(?:\.export\.\d+\.tmp|export\.json\.\d+\.[0-9a-f]+\.new)$/;
 
 /** Names of tables become names of files. */
 export const isFileName = (name: string) => /^\w[\w.-]*$/.test(name);
@@ -73,16 +74,20 @@ export function readManifest(folder: string): Manifest | undefined {
   // Without it nobody can say which files of the folder are ours to replace.
   const found = openJsonFile(join(folder, MANIFEST), manifest, 'export into another folder').read();
   if (found) return found;
-  const strange = readdirSync(folder).find(name => name !== EXPORT_LOCK && !SPILL.test(name));
+  const strange = readdirSync(folder).find(name => name !== EXPORT_LOCK && !LEFT.test(name));
   if (strange === undefined) return undefined;
   throw new UsageError(`--out ${folder} holds ${strange} and is no export of ours: name a folder that is empty, or not there yet`);
 }
 
-/** @throws UsageError when one of these names in the folder is a link: what we write and remove behind it would lie elsewhere */
-export function refuseLinks(folder: string, names: readonly string[]): void {
-  const link = names.map(name => join(folder, name)).find(path => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink());
-  if (link === undefined) return;
-  throw new UsageError(`${link} is a link, and what lies behind it may be somebody's own: remove the link, or export into another folder`);
+/**
+ * @throws UsageError when anything in the folder, however deep, is a link: what we write and remove behind it would lie elsewhere, and a view
+ * of somebody else could list what is there
+ */
+export function refuseLinks(folder: string): void {
+  const link = existsSync(folder) && readdirSync(folder, { recursive: true, withFileTypes: true }).find(entry => entry.isSymbolicLink());
+  if (!link) return;
+  const path = join(link.parentPath, link.name);
+  throw new UsageError(`${path} is a link, and what lies behind it may be somebody's own: remove the link, or export into another folder`);
 }
 
 /** @throws UsageError when others can write to a folder that we fill: they could make our files before us, and read them */
@@ -96,9 +101,9 @@ export function writeManifest(folder: string, content: Manifest): void {
   writeFileAtomically(join(folder, MANIFEST), `${JSON.stringify(content, null, 1)}\n`);
 }
 
-/** What a killed export left. Only under the lock. */
-export function removeSpilled(folder: string): void {
-  for (const name of readdirSync(folder)) if (SPILL.test(name)) rmSync(join(folder, name), { recursive: true, force: true });
+/** Only under the lock. */
+export function removeLeft(folder: string): void {
+  for (const name of readdirSync(folder)) if (LEFT.test(name)) rmSync(join(folder, name), { recursive: true, force: true });
 }
 
 /** Whether the file is there just as it was written. */

@@ -1,4 +1,4 @@
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { resources } from '../../../schema/index.ts';
 import { ensureDiskReserve } from '../../disk.ts';
 import { ensureFolder } from '../../files.ts';
@@ -18,7 +18,7 @@ import {
   refuseLinks,
   refuseShared,
   removeFile,
-  removeSpilled,
+  removeLeft,
   spillFolder,
   writeManifest,
   writeWhole,
@@ -64,6 +64,7 @@ export async function runExport(work: Work): Promise<ExportReport> {
   const { from, signal } = work;
   const { out } = work.request;
   const found = readManifest(out);
+  refuseLinks(out);
   const source = await openExportSource(from.path, resources, { out, spill: spillFolder(out) });
   try {
     const request = spellRequest(source, work.request);
@@ -72,7 +73,6 @@ export async function runExport(work: Work): Promise<ExportReport> {
     await refuseUnknownUsers(source, request);
     ensureFolder(request.out);
     refuseShared(request.out, `--out ${request.out}`);
-    refuseLinks(request.out, [EXPORT_LOCK, ...tables.map(({ name }) => name), ...(found?.files ?? []).map(({ path }) => dirname(path))]);
     const unlock = await lockFile(join(request.out, EXPORT_LOCK));
     const interrupt = () => source.interrupt();
     signal.addEventListener('abort', interrupt);
@@ -94,7 +94,7 @@ async function fillFolder({ request, from, onProgress, onRemark, signal }: Work,
   // Another export may have ended since.
   const before = readManifest(out);
   refuseOther(request, before);
-  removeSpilled(out);
+  removeLeft(out);
   const progress: ExportProgress = { files: { done: 0, total: 0 }, rows: { done: 0, total: 0 }, now: '' };
   const tell = (now: string) => {
     signal.throwIfAborted();
