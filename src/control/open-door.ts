@@ -42,14 +42,23 @@ export async function openDoor<Own extends Operations>({
     response.on('close', () => {
       if (!response.writableFinished && !isDetached(input)) controller.abort(new RingneckError('Interrupted.', 130));
     });
-    const done = finalLine(() => operation(input as never, { emit: answer.event, signal: controller.signal }), controller.signal).then(
-      async ({ line, error }) => {
-        if (error !== undefined) logEnd(log, name, error);
-        if (answer.leftOut > 0) log.warn({ operation: name, events: answer.leftOut }, 'a caller did not read in time: events left out');
-        await answer.end(line);
-        running.delete(id);
-      },
-    );
+    const perform = async () => {
+      try {
+        return await operation(input as never, { emit: answer.event, signal: controller.signal });
+      } catch (error) {
+        if (!isReplaced(error)) throw error;
+        throw new TryLaterError(
+          `the program of the process that owns ${folder} (PID ${process.pid}) was replaced since it started: restart \`ringneck up\``,
+          { cause: error },
+        );
+      }
+    };
+    const done = finalLine(perform, controller.signal).then(async ({ line, error }) => {
+      if (error !== undefined) logEnd(log, name, error);
+      if (answer.leftOut > 0) log.warn({ operation: name, events: answer.leftOut }, 'a caller did not read in time: events left out');
+      await answer.end(line);
+      running.delete(id);
+    });
     running.set(id, { controller, done });
   }
 
@@ -97,6 +106,14 @@ export async function openDoor<Own extends Operations>({
       await closeServer(server);
     },
   };
+}
+
+const PROGRAM = new URL('../..', import.meta.url).href;
+
+/** Whether a file of the program is gone that is loaded only when it is needed: a build or an update gives such files new names. */
+function isReplaced(error: unknown): boolean {
+  if (!(error instanceof Error && 'code' in error && 'url' in error)) return false;
+  return error.code === 'ERR_MODULE_NOT_FOUND' && String(error.url).startsWith(PROGRAM);
 }
 
 /** Every connection too: one that is kept would keep it open. */

@@ -18,6 +18,8 @@ export interface Surroundings {
   env?: Record<string, string>;
   cwd?: string;
   input?: string;
+  /** Another copy of the program. */
+  main?: string;
 }
 
 /** Runs one command to its end, as from a script: nothing is a terminal. */
@@ -40,9 +42,9 @@ export interface Running {
 const started = new Map<ChildProcess, Promise<Ended>>();
 
 /** Starts a command that goes on; what still runs after the tests of the file is killed. */
-export function startRingneck(args: readonly string[], { env = {}, cwd, input = '' }: Surroundings = {}): Running {
+export function startRingneck(args: readonly string[], { env = {}, cwd, input = '', main = MAIN }: Surroundings = {}): Running {
   const { PATH, HOME, TMPDIR } = process.env;
-  const child = spawn(process.execPath, [MAIN, ...args], { env: { PATH, HOME, TMPDIR, ...env }, cwd, stdio: 'pipe' });
+  const child = spawn(process.execPath, [main, ...args], { env: { PATH, HOME, TMPDIR, ...env }, cwd, stdio: 'pipe' });
   const output = { stdout: '', stderr: '' };
   const written = new EventEmitter();
   for (const stream of ['stdout', 'stderr'] as const) {
