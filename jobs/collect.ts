@@ -211,7 +211,7 @@ async function resolve(
       return settle(pipeline, run, window, 'suspicious', `${messageOf(error)}${ONCE}`, 'suspicious', detailOf(error));
     }
     case 'settle': {
-      const unreached = decision.outcome === 'failed' ? pipeline.runs.findUnreached(run, false) : undefined;
+      const unreached = decision.outcome === 'failed' ? await pipeline.runs.findUnreached(run, false) : undefined;
       if (unreached) {
         pipeline.runs.breakOff(run, unreached);
         return undefined;

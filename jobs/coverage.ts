@@ -218,8 +218,9 @@ async function readOpenWindows(
 export async function planRepair(
   pipeline: Parts & Pick<Pipeline, 'runs' | 'client' | 'tokens'>,
   given: CoverageSelection,
+  signal?: AbortSignal,
 ): Promise<{ request?: RunRequest; skipped: Skipped[] }> {
-  const [, laterMs] = bothNows(await askServiceClock(pipeline));
+  const [, laterMs] = bothNows(await askServiceClock(pipeline, signal));
   const today = dayOfMicros(laterMs * 1000);
   // Of what is to come nobody can ask; what one of the clocks only calls so may be there.
   const selection = given.to !== undefined && given.to > today ? { ...given, to: today } : given;

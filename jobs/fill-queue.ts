@@ -57,7 +57,7 @@ interface Row {
 
 const AT_ONCE = 200;
 const TOGETHER = 50;
-/** So many of each owner are in the queue however full it is: who waits for long keeps nobody else out. */
+/** So many of each owner are in the queue that are not put off, however full it is, unless too many of the owner are: who waits for long keeps nobody else out. */
 const OF_EACH = 4;
 /** Of so many it is found out whose they are before others have their turn. */
 const SORTED_AT_ONCE = 500;
@@ -143,7 +143,8 @@ export function fillQueue(options: FillOptions): QueueFilling {
     while (turns.length) {
       turns = turns.filter(turn => {
         const { row, taken, most } = turn;
-        const isIn = row.held + taken < OF_EACH || (entries.length < room && taken < most);
+        const isOne = row.inTurn.size + taken < OF_EACH && row.held + taken < bound.mostOfOne;
+        const isIn = isOne || (entries.length < room && taken < most);
         if (entries.length >= AT_ONCE || !isIn) return false;
         const { value: key } = turn.left.next();
         if (key === undefined) return false;

@@ -6,6 +6,7 @@ import { messageOf, RingneckError, TryLaterError } from '../src/errors.ts';
 import { isPassing } from '../src/queue/machine.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import { quoteText } from '../src/warehouse/tables.ts';
+import { withinTime } from '../src/within-time.ts';
 import type { OpenWindow } from './account-windows.ts';
 import { listParkedCollections } from './accounts.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -107,6 +108,9 @@ const LOOK_MS = 3_000;
 /** How often it is looked whether a run has been answered. */
 const ANSWER_MS = 1_000;
 
+/** How long another route has to answer. */
+const PROBE_MS = 5_000;
+
 /** How long a full disk is left alone. */
 const DISK_MS = 3_000;
 
@@ -128,6 +132,7 @@ export class Runs {
   #takingUp: NodeJS.Timeout | undefined;
   #lookingAfter: NodeJS.Timeout[] = [];
   #pipeline!: Pipeline;
+  #asking: Promise<void> | undefined;
   #queue!: string;
   #starting: Promise<unknown> = Promise.resolve();
   #closed: TryLaterError | undefined;
@@ -196,10 +201,28 @@ export class Runs {
 
   /**
    * Why a run that has not been answered yet is to end: nobody can be reached there. Undefined where somebody was, and before the time
-   * that a first answer has is over.
+   * that a first answer has is over. Where the service has answered before, one of its base collections is asked first: what the run asks
+   * for may be all that is broken.
    * @param patient whether it may still be waited for
    */
-  findUnreached(run: Run, patient: boolean): RingneckError | undefined {
+  async findUnreached(run: Run, patient: boolean): Promise<RingneckError | undefined> {
+    const { client } = this.#pipeline;
+    if (this.#judge(run, patient) && client.hasAnswered()) {
+      this.#asking ??= this.#askAnother(run).finally(() => {
+        this.#asking = undefined;
+      });
+      await this.#asking;
+    }
+    return this.#judge(run, patient);
+  }
+
+  async #askAnother(run: Run): Promise<void> {
+    const { client, tokens } = this.#pipeline;
+    const token = run.request.users.map(user => tokens.find(user)).find(found => found !== undefined);
+    if (token !== undefined) await withinTime(client.probe(token, run.signal), PROBE_MS).catch(() => undefined);
+  }
+
+  #judge(run: Run, patient: boolean): RingneckError | undefined {
     const { client } = this.#pipeline;
     if (client.answers > run.answersBefore) return undefined;
     const silence = client.findSilence();
@@ -218,7 +241,7 @@ export class Runs {
 
   async #lookForAnswers(): Promise<void> {
     for (const run of this.active()) {
-      const unreached = this.findUnreached(run, true);
+      const unreached = await this.findUnreached(run, true);
       if (unreached) this.breakOff(run, unreached);
     }
   }

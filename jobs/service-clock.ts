@@ -56,10 +56,12 @@ export async function openServiceClock(
  * The service's clock, asked with a request of an account where its time is not known, or no longer, and with a second one where it is of
  * another time. A service that does not answer leaves it at what is known, and so does one whose answers go on to differ: they are waited
  * for once.
+ * @param signal ends the asking, which throws its reason
  * @param wait as long as a second answer has to be later
  */
 export async function askServiceClock(
   { serviceClock, client, warehouse, tokens }: Pick<Pipeline, 'serviceClock' | 'client' | 'warehouse' | 'tokens'>,
+  signal?: AbortSignal,
   wait: (ms: number, signal: AbortSignal) => Promise<unknown> = (ms, signal) => sleep(ms, undefined, { signal }),
 ): Promise<ServiceClock> {
   if (!serviceClock.isStale()) return serviceClock;
@@ -69,10 +71,11 @@ export async function askServiceClock(
     if (silence && !silence.mayEnd && silence.ms >= UNREACHED_MS) ending.abort();
   }, LOOK_MS);
   try {
-    await askAccounts(ending.signal);
+    await askAccounts(signal ? AbortSignal.any([signal, ending.signal]) : ending.signal);
   } finally {
     clearInterval(timer);
   }
+  signal?.throwIfAborted();
   return serviceClock;
 
   async function askAccounts(signal: AbortSignal): Promise<void> {

@@ -37,7 +37,7 @@ export async function findLate(
                 JOIN told USING (user_id, id) GROUP BY user_id, day),
        windows AS (SELECT w.user_id, w.start_at, w.end_at, w.outcome, w.requested_at, w.committed_at, r.started_at
                    FROM sync.windows w LEFT JOIN sync.runs r ON r.run_id = w.run_id
-                   WHERE w.collection = '${heartRate.name}' AND w.start_at IS NOT NULL AND w.user_id IN (SELECT user_id FROM come)),
+                   WHERE w.collection = '${heartRate.name}' AND w.start_at IS NOT NULL AND (w.outcome IS DISTINCT FROM 'complete' OR w.requested_at IS NOT NULL) AND w.user_id IN (SELECT user_id FROM come)),
        asked AS (SELECT user_id, min(${number('start_at')}) AS first FROM windows GROUP BY user_id),
        late AS (SELECT user_id, n, max(told_at) AS told_at
                 FROM (SELECT c.user_id, c.told_at, unnest(range(${number('c.day')} - 1, ${number('c.day')} + 2)) AS n FROM come c) JOIN asked USING (user_id)

@@ -23,9 +23,9 @@ export interface NightlySettings {
 }
 
 /** Reads the last days of everything again for every account: a longer sweep. */
-export async function startNightly(pipeline: Pipeline, days: number, acceptDeletions = false): Promise<Sweep> {
+export async function startNightly(pipeline: Pipeline, days: number, acceptDeletions = false, signal?: AbortSignal): Promise<Sweep> {
   await tidyUp(pipeline);
-  return startSweep(pipeline, { kind: 'nightly', days, acceptDeletions });
+  return startSweep(pipeline, { kind: 'nightly', days, acceptDeletions }, signal);
 }
 
 /**

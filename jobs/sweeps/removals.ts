@@ -9,7 +9,7 @@ import { hasTrustedRoute } from '../events/document-fetches.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { ACCEPT, isTooMany, type RemovalShare, TOO_MANY_IN_RUN } from '../removal-brake.ts';
 import { type CompleteRead, storePages } from '../store-pages.ts';
-import { readSuspicions, suspicionEntry } from '../suspicions.ts';
+import { noSuspicionEntry, readSuspicions, suspicionEntry } from '../suspicions.ts';
 import type { DayRange } from '../windows.ts';
 
 /** How long after the first proof the second one counts, where no document route can be asked. */
@@ -69,6 +69,7 @@ export type Verdict =
  */
 export async function findRemoved(absence: Absence): Promise<Verdict> {
   const { days, read, before, acceptDeletions, share } = absence;
+  await forgetUnlisted(absence);
   if (before.every(id => read.ids.has(id))) return { removed: [] };
   const { absent, stored } = await readAbsent(absence);
   if (!absent.length) return { removed: [] };
@@ -91,6 +92,13 @@ export async function findRemoved(absence: Absence): Promise<Verdict> {
   } catch (error) {
     throw asUnclear(error);
   }
+}
+
+/** What is listed again was left out by mistake, when it was. */
+async function forgetUnlisted({ pipeline: { warehouse }, resource, userId, read }: Absence): Promise<void> {
+  const place = { userId, collection: resource.name, kind: 'unlisted' as const };
+  const listed = [...(await readSuspicions(warehouse, place)).keys()].filter(id => read.ids.has(id));
+  await warehouse.record(listed.map(objectId => noSuspicionEntry({ ...place, objectId })));
 }
 
 interface Absent {

@@ -27,8 +27,12 @@ export interface SweepRange {
 }
 
 /** Reads the last days again, whatever is known of them: it bounds how stale the warehouse may be, whatever events do. */
-export async function startSweep(pipeline: Pipeline, { kind, days, acceptDeletions, ...selection }: SweepRange): Promise<Sweep> {
-  const range = lastDays(days, await askServiceClock(pipeline));
+export async function startSweep(
+  pipeline: Pipeline,
+  { kind, days, acceptDeletions, ...selection }: SweepRange,
+  signal?: AbortSignal,
+): Promise<Sweep> {
+  const range = lastDays(days, await askServiceClock(pipeline, signal));
   const from = await findReach(pipeline, range, selection);
   const rest: Parameters<typeof prepareRequest>[2] = { from, to: range.to, kind, refresh: true };
   const { request, skipped } = await prepareRequest(pipeline, selection, acceptDeletions ? { ...rest, acceptDeletions: true } : rest);

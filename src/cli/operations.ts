@@ -120,9 +120,9 @@ export function operationsOf(owner: Owner) {
   }
 
   /** The days that are asked for. Where it depends on today, that is the service's. */
-  async function findRange({ from, to, last = 1, plan }: BackfillInput): Promise<DayRange> {
+  async function findRange({ from, to, last = 1, plan }: BackfillInput, signal: AbortSignal): Promise<DayRange> {
     if (from !== undefined && to !== undefined) return { from, to };
-    const asked = plan || !owner.settings.serviceUrl ? serviceClock : await askClock();
+    const asked = plan || !owner.settings.serviceUrl ? serviceClock : await askClock(signal);
     const days = lastDays(last, asked);
     if (from === undefined) return days;
     if (from > days.to) throw new UsageError(`--from ${from} is in the future`);
@@ -136,7 +136,8 @@ export function operationsOf(owner: Owner) {
     throw new UsageError(`${serviceUser} is already the service’s id of ${other.userId}: ringneck account remove ${other.userId} frees it`);
   }
 
-  const askClock = async () => askServiceClock({ serviceClock, warehouse, client: await owner.client(), tokens: owner.secrets });
+  const askClock = async (signal?: AbortSignal) =>
+    askServiceClock({ serviceClock, warehouse, client: await owner.client(), tokens: owner.secrets }, signal);
 
   return {
     ...subscriptionOperations(owner),
@@ -152,7 +153,7 @@ export function operationsOf(owner: Owner) {
         ...(input.collections ? { collections: input.collections } : {}),
       };
       const accepted = input.acceptDeletions ? { acceptDeletions: true as const } : {};
-      const rest = { kind: 'backfill' as const, ...(await findRange(input)), refresh: input.refresh, ...accepted };
+      const rest = { kind: 'backfill' as const, ...(await findRange(input, context.signal)), refresh: input.refresh, ...accepted };
       const { request, skipped } = await prepareRequest(selected, selection, rest);
       if (!request.users.length) throw nobodyToAsk(skipped);
       // Counting must not take up what an earlier run left open.
@@ -169,7 +170,7 @@ export function operationsOf(owner: Owner) {
       const accounts = await listAccounts(warehouse);
       if (!accounts.length) throw nobodyToAsk([]);
       ensureTokensReadable(accounts.map(({ userId }) => userId));
-      const { run, skipped } = await startNightly(await owner.pipeline(), days, acceptDeletions);
+      const { run, skipped } = await startNightly(await owner.pipeline(), days, acceptDeletions, context.signal);
       if (!run.request.users.length) {
         await run.done;
         throw nobodyToAsk(skipped);

@@ -6,6 +6,7 @@ import { type Script, startFaultService } from '../support/fault-service.ts';
 import { openHouse } from '../support/house.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
 
 const folder = tempFolder();
 const range = { from: '2025-03-05', to: '2025-03-06' };
@@ -172,4 +173,37 @@ test('a service that has answered in a run is one that can be reached: what fail
   const report = await house.backfill(range);
   expect(report).toMatchObject({ state: 'failed' });
   expect(new Set(report.failures.map(({ collection }) => collection))).toEqual(new Set(['sleep']));
+});
+
+test('where one route alone is broken, a run that asks for nothing else fails as others do: the service is there', async () => {
+  const service = await startFaultService({ '/v2/usercollection/daily_stress': { fault: 'reset' } }, { upstream: sandbox.url });
+  onTestFinished(() => service.close());
+  const house = await open(service.url);
+  expect(await house.backfill(range)).toMatchObject({
+    state: 'failed',
+    failures: [{ collection: 'daily_stress' }, { collection: 'daily_stress' }],
+  });
+  const { settings } = house.owner;
+  await house.close();
+  // Another process, which has had no answer yet.
+  const again = await openHouse(settings.data, service.url);
+  expect(await again.backfill({ ...range, collections: ['daily_stress'], refresh: true })).toMatchObject({
+    state: 'failed',
+    windows: { planned: 2, failed: 2 },
+  });
+  expect(await again.read(`SELECT DISTINCT state FROM sync.runs`)).toEqual([['failed']]);
+  expect(await again.operations.status({})).toMatchObject({ service_unreachable: null });
+});
+
+test('who stops a command while the service’s clock is asked waits for no answer', async () => {
+  const service = await startFaultService({}, { upstream: sandbox.url });
+  onTestFinished(() => service.close());
+  const house = await open(service.url);
+  service.on('/v2/usercollection/daily_readiness', { fault: 'hang' });
+  const before = service.asked.length;
+  const stopped = new AbortController();
+  const backfill = house.backfill({ last: 3 }, stopped.signal);
+  await until('the clock is asked', () => service.asked.length > before);
+  stopped.abort(new Error('stopped by its user'));
+  await expect(backfill).rejects.toThrow('stopped by its user');
 });

@@ -325,6 +325,19 @@ test('who waits for long keeps nobody else out of a full queue: the first four o
   expect(house.largest()).toBe(308);
 });
 
+test('what all have had put off keeps nobody’s next out of a full queue', async () => {
+  const owners = Array.from({ length: 10 }, (_, i) => `p${i}`);
+  const ownerOf = (text: string) => text.split('-')[0]!;
+  const all = owners.flatMap(owner => numbered(owner, 6));
+  const house = setUpBounded(all, 100, { bound: { most: 30, mostOfOne: 12, ownerOf } });
+  await until('the first of each are in', () => house.inQueue().length >= 40, 5_000);
+  for (let i = 0; i < 2; i++) {
+    for (const key of house.inQueue()) house.filling.putOff(key);
+    await until('the next of each are in', () => house.inQueue().length === 60, 5_000);
+  }
+  expect(house.inQueue().toSorted()).toEqual(all.toSorted());
+});
+
 test('of one owner only so many are in the queue whose turn it is; what is put off takes nobody his turn', async () => {
   const ownerOf = (text: string) => text.split('-')[0]!;
   const house = setUpBounded([...numbered('ada', 100), ...numbered('eva', 2)], 100, { bound: { most: 30, mostOfOne: 12, ownerOf } });

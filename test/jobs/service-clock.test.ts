@@ -26,7 +26,7 @@ async function ask(days: readonly number[], known: number | undefined) {
     },
   };
   const pipeline = { serviceClock, client, warehouse, tokens: { find: (user: string) => `token-of-${user}` } };
-  await askServiceClock(pipeline as unknown as Parameters<typeof askServiceClock>[0], async ms => {
+  await askServiceClock(pipeline as unknown as Parameters<typeof askServiceClock>[0], undefined, async ms => {
     clock.ms += ms;
   });
   return { requests, tookMs: clock.ms - NOON, aheadDays: Math.round((serviceClock.aheadMs ?? 0) / DAY) };

@@ -30,7 +30,7 @@ export function coverageOperations(owner: Owner) {
         const report = await followRun(owner, run, [], context);
         if (report.state === 'stopped') return report;
       }
-      const { request, skipped } = await planRepair(pipeline, selection);
+      const { request, skipped } = await planRepair(pipeline, selection, context.signal);
       return request ? followRun(owner, await pipeline.runs.start(request), skipped, context) : null;
     },
   };

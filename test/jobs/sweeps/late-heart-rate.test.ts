@@ -13,6 +13,8 @@ interface Read {
   at: string;
   days: [from: string, to: string];
   outcome: 'complete' | 'failed' | 'suspicious' | 'stopped' | null;
+  /** Whether anything was asked for. */
+  isRead?: boolean;
 }
 
 interface Come {
@@ -30,7 +32,7 @@ const first: Read = { at: '2025-03-15T03:00:00Z', days: ['2025-02-01', '2025-03-
 /** The days of ada's heart rate that are to be read before those of 28 March, after what was read, and what events have brought. */
 async function lateAfter(reads: readonly Read[], documents: readonly Come[]): Promise<string[]> {
   const warehouse = await warehouseWith(folder, [account('ada'), account('bob')]);
-  for (const [i, { at: when, days, outcome }] of reads.entries()) {
+  for (const [i, { at: when, days, outcome, isRead = true }] of reads.entries()) {
     const window = {
       runId: `r${i}`,
       userId: 'ada',
@@ -41,7 +43,7 @@ async function lateAfter(reads: readonly Read[], documents: readonly Come[]): Pr
     const moments = { requestedAt: at(when), readAt: at(when), committedAt: at(when) };
     await warehouse.record([
       { table: 'sync.runs', key: { run_id: `r${i}` }, row: { kind: 'sweep', started_at: at(when), state: 'running', request: '{}' } },
-      windowEntry(window, { outcome, ...(outcome === 'complete' ? moments : { committedAt: moments.committedAt }) }),
+      windowEntry(window, { outcome, ...(outcome === 'complete' && isRead ? moments : { committedAt: moments.committedAt }) }),
     ]);
   }
   for (const [i, { id, day, at: when, table = 'sleep', outcome = 'stored', user = 'ada' }] of documents.entries()) {
@@ -67,6 +69,11 @@ test('of a night or an activity that an event has brought, the day and its neigh
     'ada heart_rate 02-19 to 02-24',
     'ada heart_rate 03-01 to 03-03',
   ]);
+});
+
+test('that the service answers for heart rate again is no reading of any day', async () => {
+  const answers: Read = { at: '2025-03-30T11:30:00Z', days: ['2025-02-20', '2025-02-20'], outcome: 'complete', isRead: false };
+  expect(await lateAfter([first, answers], [late])).toEqual(['ada heart_rate 02-19 to 02-21']);
 });
 
 test('a night that came with the answer for another is late too, though its own event found it unchanged', async () => {

@@ -110,6 +110,24 @@ test('what its own route still has was left out by mistake: it stays, what comes
   expect(await house.read('SELECT count(*) FROM daily_stress')).toEqual([[3]]);
 });
 
+test('what was listed again after it was left out once is left out for the first time when it is again', async () => {
+  const { service, house, clock } = await setUp('daily_stress');
+  const all = [stress(1), stress(2)];
+  service.documents.set('daily_stress', all);
+  await read(house, 'daily_stress');
+  service.on('/v2/usercollection/daily_stress/*', { json: stress(1) });
+  const noted = async () => (await house.read('SELECT kind, object_id FROM sync.suspicions')).flat();
+  service.documents.set('daily_stress', [stress(2)]);
+  expect(await read(house, 'daily_stress')).toMatchObject({ state: 'failed' });
+  expect(await noted()).toEqual(['unlisted', 'stress-1']);
+  service.documents.set('daily_stress', all);
+  expect(await read(house, 'daily_stress')).toMatchObject({ state: 'complete' });
+  expect(await noted()).toEqual([]);
+  clock.ms += 60 * 86_400_000;
+  service.documents.set('daily_stress', [stress(2)]);
+  expect(await read(house, 'daily_stress')).toMatchObject({ state: 'failed' });
+});
+
 test('while it is unclear whether a document is gone, what came beside it is stored', async () => {
   const { service, house } = await setUp('daily_stress');
   service.documents.set('daily_stress', [stress(1), stress(2)]);
