@@ -70,6 +70,7 @@ interface RunParts {
   answersBefore: number;
   skipped: number;
   windowsPerAccount: number;
+  takenUp: boolean;
   enqueue(jobs: AccountJob[]): Promise<void>;
   /** Notes the end in the ledger. */
   end(run: Run): Promise<void>;
@@ -88,6 +89,8 @@ export class Run {
   readonly beganAt = performance.now();
   /** How many answers the client had then. */
   readonly answersBefore: number;
+  /** An earlier process left it, and nobody asked for it here. */
+  readonly takenUp: boolean;
   readonly progress: Progress;
   readonly failures: Failure[] = [];
   /** Runs that read what this one has made unread: whoever waits for it waits for these too. */
@@ -113,6 +116,7 @@ export class Run {
     this.request = parts.request;
     this.brake = parts.brake;
     this.answersBefore = parts.answersBefore;
+    this.takenUp = parts.takenUp;
     this.#parts = parts;
     const lists = new Map<string, [PlannedWindow[], PlannedWindow[]]>();
     for (const [stage, windows] of [parts.windows, parts.later].entries()) {

@@ -189,7 +189,7 @@ export class Runs {
 
   async #takeUp(): Promise<void> {
     for (const { id, request } of await this.#unfinished(`state = 'running'`)) {
-      if (!this.#active.has(id)) await this.#resume(id, request);
+      if (!this.#active.has(id)) await this.#resume(id, request, true);
     }
   }
 
@@ -363,7 +363,7 @@ export class Runs {
     const stopped = unfinished.find(({ id, request }) => !this.#active.has(id) && JSON.stringify(request) === same);
     if (!stopped) return undefined;
     await this.#recordRun(stopped.id, request, 'running', stopped.startedAt, null);
-    return this.#resume(stopped.id, request);
+    return this.#resume(stopped.id, request, false);
   }
 
   async #plan(request: RunRequest): Promise<Run> {
@@ -378,7 +378,7 @@ export class Runs {
       return { table: 'sync.windows', row: { run_id: id, user_id, collection, start_at, end_at } };
     });
     await this.#recordRun(id, request, 'running', this.#pipeline.now() * 1000, null);
-    return this.#begin(id, request, { windows, skipped, alreadyDone: 0, brake: new RemovalBrake() });
+    return this.#begin(id, request, { windows, skipped, alreadyDone: 0, brake: new RemovalBrake(), takenUp: false });
   }
 
   /** Many rows in slices: live work goes between, and none of them takes the memory of all. */
@@ -408,7 +408,7 @@ export class Runs {
     }));
   }
 
-  async #resume(id: string, request: RunRequest): Promise<Run> {
+  async #resume(id: string, request: RunRequest, takenUp: boolean): Promise<Run> {
     const rows = await this.#pipeline.warehouse.read(
       `SELECT user_id, collection, start_at, end_at, outcome, removed FROM sync.windows WHERE run_id = '${id}' ORDER BY start_at, user_id`,
     );
@@ -433,13 +433,16 @@ export class Runs {
         count: (removed as number | null) ?? 0,
       })),
     );
-    return this.#begin(id, request, { windows, skipped: 0, alreadyDone: rows.length - open.length, brake });
+    return this.#begin(id, request, { windows, skipped: 0, alreadyDone: rows.length - open.length, brake, takenUp });
   }
 
   async #begin(
     id: string,
     request: RunRequest,
-    { windows, ...parts }: { windows: readonly PlannedWindow[]; skipped: number; alreadyDone: number; brake: RemovalBrake },
+    {
+      windows,
+      ...parts
+    }: { windows: readonly PlannedWindow[]; skipped: number; alreadyDone: number; brake: RemovalBrake; takenUp: boolean },
   ): Promise<Run> {
     // Planned while the rest was closed: nobody would work on it, and whoever waits for it would wait for ever.
     if (this.#closed) throw this.#closed;

@@ -3,13 +3,14 @@ import { listAccounts, listParkedCollections, shownAccount } from './accounts.ts
 import { bothNows } from './backfill.ts';
 import type { Collection } from './collections.ts';
 import { findHoles, type Hole } from './holes.ts';
+import { findInterrupted, tellInterrupted } from './interrupted-runs.ts';
 import type { Pipeline, Tokens } from './pipeline.ts';
 
 export interface CollectionStatus {
   name: string;
   /**
    * up_to_date, not_asked (no reading reaches into yesterday, UTC), holes (one does, and days before it were never read, or failed when last read), failed, suspicious,
-   * not_offered, not_authorised, pending, never_asked.
+   * not_offered, not_authorised, pending (a run under way reads it), interrupted (one was to, and nobody works on it), never_asked.
    */
   state: string;
   reason: string | null;
@@ -47,17 +48,26 @@ export interface DriftStatus {
 
 export const isoOf = (micros: number): string => formatInstant({ micros, offset: 0 }).replace('+00:00', 'Z');
 
-const STATES: Record<string, string> = { complete: 'up_to_date', stopped: 'pending' };
+const STATES: Record<string, string> = { complete: 'up_to_date', stopped: 'not_asked' };
 
 /** In which a repair would read something that no run under way does. */
-const MENDABLE = ['up_to_date', 'not_asked', 'failed', 'suspicious'];
+const MENDABLE = ['up_to_date', 'not_asked', 'failed', 'suspicious', 'interrupted'];
 
-const NO_WINDOWS = [null, null, null, null, null, 0, 0, 0, null];
+/** What tells more of a collection than that a run was interrupted. */
+const TOLD_FIRST = ['failed', 'suspicious'];
 
-/** How each account and collection stands, from the ledger and the documents. */
+const STOPPED = 'the run that was to read it was stopped: the same command goes on with it';
+
+const NO_WINDOWS = [null, null, null, null, null, 0, null, 0, null];
+
+/**
+ * How each account and collection stands, from the ledger and the documents.
+ * @param workedOn the runs that this process works on
+ */
 export async function reportAccounts(
   { warehouse, now, serviceClock, tokens }: Pick<Pipeline, 'warehouse' | 'now' | 'serviceClock'> & { tokens?: Pick<Tokens, 'whyMissing'> },
   collections: readonly Collection[],
+  workedOn: ReadonlySet<string> = new Set(),
 ): Promise<AccountStatus[]> {
   const accounts = (await listAccounts(warehouse)).map(account => shownAccount(account, tokens));
   const parked = await listParkedCollections(warehouse);
@@ -85,10 +95,11 @@ export async function reportAccounts(
             arg_max(outcome, (run_at, bad, committed_at)) FILTER (committed_at IS NOT NULL),
             arg_max(coalesce(reason, ''), (run_at, bad, committed_at)) FILTER (committed_at IS NOT NULL),
             count(*) FILTER (bad AND (good_until IS NULL OR committed_at > good_until)),
-            count(*) FILTER (outcome IS NULL AND started_at IS NOT NULL), count(*) FILTER (outcome = 'stopped'),
+            string_agg(DISTINCT run_id, ' ') FILTER (outcome IS NULL AND started_at IS NOT NULL), count(*) FILTER (outcome = 'stopped'),
             any_value(read_until)
      FROM s GROUP BY user_id, collection`,
   );
+  const interrupted = await findInterrupted({ warehouse }, workedOn);
   const known = new Map(rows.map(row => [`${row[0]}\n${row[1]}`, row]));
   const yesterday = dayOfMicros(bothNows(serviceClock)[0] * 1000 - MICROS_PER_DAY);
   const dated = collections.filter(({ newestDay }) => newestDay).map(({ name }) => name);
@@ -101,19 +112,28 @@ export async function reportAccounts(
     since: isoOf(account.since),
     collections: collections.map(({ name }) => {
       const key = `${account.userId}\n${name}`;
-      const [, , success, outcome, reason, failures, pending, stopped, until] = known.get(key) ?? NO_WINDOWS;
+      const [, , success, outcome, reason, failures, open, stopped, until] = known.get(key) ?? NO_WINDOWS;
+      const openRuns = (open as string | null)?.split(' ') ?? [];
+      const left = openRuns.map(id => interrupted.get(id)).find(run => run !== undefined);
       const isParked = parked.some(({ userId, collection }) => userId === account.userId && collection === name);
       const lastDay = until === null ? '' : dayOfMicros((until as number) - 1);
       const isOutdated = outcome === 'complete' && lastDay < yesterday;
       const last = isOutdated ? 'not_asked' : outcome === null ? undefined : (STATES[outcome as string] ?? (outcome as string));
-      const state = isParked ? 'not_authorised' : (pending as number) > 0 ? 'pending' : (last ?? (stopped ? 'pending' : 'never_asked'));
+      const isPending = openRuns.some(id => workedOn.has(id));
+      const settled = last ?? (left ? 'interrupted' : stopped ? 'not_asked' : 'never_asked');
+      const state = isParked ? 'not_authorised' : isPending ? 'pending' : settled;
       const hole = account.state === 'active' && MENDABLE.includes(state) ? holes.get(key) : undefined;
+      // Of what was interrupted another run may have read all since.
+      const isInterrupted = left && (state === 'interrupted' || (hole && !TOLD_FIRST.includes(state)));
       const unasked = state === 'not_asked' && lastDay ? `nothing after ${lastDay} was asked for` : null;
+      const wasStopped = last === undefined && stopped ? STOPPED : undefined;
       const unread = state === 'up_to_date' && hole ? tellHole(hole) : undefined;
       return {
         name,
-        state: unread ? 'holes' : state,
-        reason: unread ?? (outcome === 'complete' ? unasked : (reason as string | null) || null),
+        state: isInterrupted ? 'interrupted' : unread ? 'holes' : state,
+        reason: isInterrupted
+          ? tellInterrupted(left)
+          : (unread ?? wasStopped ?? (outcome === 'complete' ? unasked : (reason as string | null) || null)),
         newest_day: newest.get(key) ?? null,
         last_success: success === null ? null : isoOf(success as number),
         lag: success === null ? null : Math.max(0, Math.round(now() / 1000 - (success as number) / 1_000_000)),

@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Command } from 'commander';
+import { nameRun, type RunName } from '../../jobs/run-name.ts';
 import { UsageError, withDetail } from '../errors.ts';
 import { sentenceOf, tellAlike } from './cures.ts';
 import { interruptible } from './interrupt.ts';
-import type { BackfillInput, NightlyInput, RunReport } from './operations.ts';
+import type { BackfillInput, NightlyInput, RunReport, ShownRun } from './operations.ts';
 import { collect, parseDay, wholeNumber, withExample } from './options.ts';
 import { perform } from './perform.ts';
 import { formatCount, formatTable, printJson, printLine, remark, remarkLines } from './print.ts';
@@ -75,22 +77,55 @@ export async function reportRun(
   { json }: { json?: true | undefined },
 ): Promise<RunReport> {
   const { showRun } = await import('./run-progress.ts');
-  const progress = showRun();
+  let progress = showRun();
+  let shown: RunName | undefined;
+  let isInterrupted = false;
+  const onEvent = ({ going_on: run, ...facts }: ShownRun) => {
+    if (run && !isDeepStrictEqual(run, shown)) {
+      shown = run;
+      progress.end();
+      remark(`going on with ${nameRun(run)} that was interrupted`);
+      progress = showRun();
+    }
+    progress.update(facts);
+  };
   const report = await interruptible(async signal => {
     try {
-      const options = { onEvent: progress.update, signal };
+      const options = { onEvent, signal };
       return operation === 'backfill'
         ? await perform(session, 'backfill', input as BackfillInput, options)
         : await perform(session, 'nightly', input as NightlyInput, options);
     } finally {
+      isInterrupted = signal.aborted;
       progress.end();
     }
   });
   if (json) printJson(toJson(report));
   else printReport(report, 'plan' in input && input.plan);
-  if (report.state === 'stopped') process.exitCode = 130;
-  else if (report.failures.length) process.exitCode = 1;
+  if (report.state === 'stopped' || isInterrupted) process.exitCode = 130;
+  else if (report.failures.length || report.gone_on?.some(({ state, failures }) => state === 'running' || failures.length))
+    process.exitCode = 1;
   return report;
+}
+
+const ENDED = {
+  complete: 'complete',
+  failed: 'ended with failures',
+  stopped: 'stopped; the same command goes on with it',
+  running: 'not at its end; the next start goes on with it',
+};
+
+const tellSkipped = ({ windows }: Pick<RunReport, 'windows'>) =>
+  windows.skipped ? `, ${formatCount(windows.skipped)} skipped as settled` : '';
+
+function printCounts(run: Omit<RunReport, 'state' | 'not_asked' | 'heart_rate_path'>): void {
+  const { windows, documents, samples, unchanged, rejected, removed, requests } = run;
+  printLine(
+    `${formatCount(windows.done)} of ${formatCount(windows.planned)} windows${tellSkipped(run)}, ${formatCount(requests)} requests`,
+  );
+  const notStored = rejected ? `, ${formatCount(rejected)} rejected (see sync.rejected)` : '';
+  const gone = removed ? `, ${formatCount(removed)} removed` : '';
+  printLine(`${formatCount(documents)} documents, ${formatCount(samples)} samples, ${formatCount(unchanged)} unchanged${gone}${notStored}`);
 }
 
 function toJson({ run, from, to, windows, documents, samples, unchanged, rejected, requests, failures, ...rest }: RunReport): unknown {
@@ -98,33 +133,29 @@ function toJson({ run, from, to, windows, documents, samples, unchanged, rejecte
 }
 
 function printReport(report: RunReport, plan: boolean): void {
-  const { windows, documents, samples, unchanged, rejected, removed, requests, failures, not_asked: notAsked, from, to } = report;
-  const skipped = windows.skipped ? `, ${formatCount(windows.skipped)} skipped as settled` : '';
+  const { windows, failures, not_asked: notAsked, from, to, gone_on: goneOn = [] } = report;
   if (plan) {
-    printLine(`${from} to ${to}: ${formatCount(windows.planned)} windows to read${skipped}`);
+    printLine(`${from} to ${to}: ${formatCount(windows.planned)} windows to read${tellSkipped(report)}`);
   } else {
-    const ended = { complete: 'complete', failed: 'ended with failures', stopped: 'stopped; the same command goes on with it' }[
-      report.state
-    ];
-    printLine(`${from} to ${to}: ${ended}`);
-    printLine(`${formatCount(windows.done)} of ${formatCount(windows.planned)} windows${skipped}, ${formatCount(requests)} requests`);
-    const notStored = rejected ? `, ${formatCount(rejected)} rejected (see sync.rejected)` : '';
-    const gone = removed ? `, ${formatCount(removed)} removed` : '';
-    printLine(
-      `${formatCount(documents)} documents, ${formatCount(samples)} samples, ${formatCount(unchanged)} unchanged${gone}${notStored}`,
-    );
+    printLine(`${from} to ${to}: ${ENDED[report.state]}`);
+    printCounts(report);
+  }
+  for (const run of goneOn) {
+    printLine(`${nameRun(run)} that was interrupted: ${ENDED[run.state]}${run.reason ? ` (${run.reason})` : ''}`);
+    printCounts(run);
   }
   if (report.heart_rate_path?.includes('/sandbox/')) remark(`heart rate was read at ${report.heart_rate_path}: it is generated data`);
   for (const alike of tellAlike(notAsked.filter(({ collection }) => collection === null))) remark(`not asked: ${sentenceOf(alike)}`);
   for (const { user_id, collection, state, reason } of notAsked) {
     if (collection) remark(`not asked: ${user_id} ${collection} is ${state}${reason ? ` (${reason})` : ''}`);
   }
-  if (failures.length) {
+  const all = [...failures, ...goneOn.flatMap(run => run.failures)];
+  if (all.length) {
     remark('');
     remarkLines(
       formatTable(
         ['failed', 'collection', 'from', 'to', 'kind', 'why'],
-        failures.map(f => [f.user_id, f.collection, f.from, f.to, f.kind, withDetail(f.message, f.detail)]),
+        all.map(f => [f.user_id, f.collection, f.from, f.to, f.kind, withDetail(f.message, f.detail)]),
       ),
     );
   }

@@ -1,6 +1,9 @@
 import type { Skipped } from '../../jobs/backfill.ts';
+import type { Pipeline } from '../../jobs/pipeline.ts';
 import { joinSummaries, type Progress, type Run, type RunSummary } from '../../jobs/run.ts';
+import type { RunName } from '../../jobs/run-name.ts';
 import type { OperationContext } from '../control/operations.ts';
+import { shownMessageOf } from '../errors.ts';
 import type { Owner } from './owner.ts';
 
 export interface RunReport extends RunSummary {
@@ -8,19 +11,66 @@ export interface RunReport extends RunSummary {
   not_asked: Skipped[];
   /** Where heart rate was read, once known. */
   heart_rate_path: string | null;
+  /** Interrupted runs that the command went on with after its own. */
+  gone_on?: GoneOn[];
 }
+
+/** An interrupted run that a command went on with. */
+export interface GoneOn extends Omit<RunSummary, 'state'>, RunName {
+  /** running: it did not come to its end, and the next start goes on with it. */
+  state: RunSummary['state'] | 'running';
+  /** Why it did not. */
+  reason: string | null;
+}
+
+/** How a run goes, and which one it is where it is not the command's own. */
+export type ShownRun = Progress & { going_on?: RunName };
 
 const PROGRESS_MS = 200;
 
 /** Follows a run to its end, and those in which it goes on; a caller who stops ends the run, an owner who closes leaves it to the next start. */
-export async function followRun(
+export async function followRun(owner: Owner, run: Run, skipped: Skipped[], context: OperationContext<Progress>): Promise<RunReport> {
+  const summary = await follow(run, context, true);
+  if (summary.state !== 'stopped') await owner.snapshots.publishAfterRun(context.signal);
+  return { ...summary, not_asked: skipped, heart_rate_path: (await owner.client()).heartRatePath ?? null };
+}
+
+/**
+ * Does a command's own run and then goes on with those that an earlier process left, where this one ends with its command: they would be
+ * begun with every command, and come to their end with none. Who stops leaves them to the next start.
+ */
+export async function andGoOn(
   owner: Owner,
-  run: Run,
-  skipped: Skipped[],
-  { emit, signal }: OperationContext<Progress>,
+  { runs }: Pick<Pipeline, 'runs'>,
+  { emit, signal }: OperationContext<ShownRun>,
+  doOwn: () => Promise<RunReport>,
 ): Promise<RunReport> {
+  const takenUp = () => runs.active().filter(run => run.takenUp);
+  const left = owner.isAlone ? takenUp() : [];
+  const report = await doOwn();
+  if (!owner.isAlone || report.state === 'stopped') return report;
+  const seen = new Set<Run>();
+  const goneOn = new Map<string, GoneOn>();
+  const next = () => [...left, ...takenUp()].find(run => run.id !== report.run && !seen.has(run));
+  for (let run = next(); run; run = next()) {
+    seen.add(run);
+    const { kind, from, to } = run.request;
+    const going_on = { kind, from, to };
+    try {
+      const summary = await follow(run, { signal, emit: progress => emit({ ...progress, going_on }) }, false);
+      goneOn.set(run.id, { ...going_on, ...summary, reason: null });
+      await owner.snapshots.publishAfterRun(signal);
+    } catch (error) {
+      goneOn.set(run.id, { ...going_on, ...run.summary(), state: 'running', reason: signal.aborted ? null : shownMessageOf(error) });
+    }
+  }
+  return goneOn.size ? { ...report, gone_on: [...goneOn.values()] } : report;
+}
+
+/** @param mayStop whether a caller who stops ends the run */
+async function follow(run: Run, { emit, signal }: OperationContext<Progress>, mayStop: boolean): Promise<RunSummary> {
   let current = run;
-  let mine = run.claim();
+  let mine = mayStop && run.claim();
   const timer = setInterval(() => emit(current.progress), PROGRESS_MS);
   let close: (reason: unknown) => void = () => undefined;
   const closing = new Promise<never>((_, reject) => {
@@ -41,12 +91,11 @@ export async function followRun(
       if (followed.has(next)) continue;
       followed.add(next);
       current = next;
-      mine = next.claim();
+      mine = mayStop && next.claim();
       summary = joinSummaries(summary, await Promise.race([next.done, closing]));
     }
     emit(current.progress);
-    if (summary.state !== 'stopped') await owner.snapshots.publishAfterRun(signal);
-    return { ...summary, not_asked: skipped, heart_rate_path: (await owner.client()).heartRatePath ?? null };
+    return summary;
   } finally {
     clearInterval(timer);
     signal.removeEventListener('abort', onAbort);

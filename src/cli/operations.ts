@@ -16,7 +16,7 @@ import { lastDays, prepareRequest, type Skipped } from '../../jobs/backfill.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
 import { takeUpEvents } from '../../jobs/events/take-up.ts';
 import { probeAccount } from '../../jobs/probe.ts';
-import type { Progress, RunRequest, RunSummary } from '../../jobs/run.ts';
+import type { RunRequest, RunSummary } from '../../jobs/run.ts';
 import { collectQueue, planWindows, renewWarehouseId, warehouseId } from '../../jobs/runs.ts';
 import { findPerson, isAnother, listSamePersons } from '../../jobs/same-person.ts';
 import { askServiceClock } from '../../jobs/service-clock.ts';
@@ -36,7 +36,7 @@ import { coverageOperations } from './coverage/operations.ts';
 import { sentenceOf, tellAlike } from './cures.ts';
 import { doctorOperations } from './doctor/examine.ts';
 import { eraseOperations } from './erase/operations.ts';
-import { followRun, type RunReport } from './follow-run.ts';
+import { andGoOn, followRun, type RunReport, type ShownRun } from './follow-run.ts';
 import type { Owner } from './owner.ts';
 import { snapshotOperations } from './snapshot/operations.ts';
 import { subscriptionOperations } from './subscription-operations.ts';
@@ -55,7 +55,7 @@ export interface BackfillInput extends Partial<DayRange> {
   detach?: boolean;
 }
 
-export type { RunReport } from './follow-run.ts';
+export type { RunReport, ShownRun } from './follow-run.ts';
 
 export interface NightlyInput {
   days: number;
@@ -146,7 +146,7 @@ export function operationsOf(owner: Owner) {
     ...eraseOperations(owner),
     ...snapshotOperations(owner),
 
-    async backfill(input: BackfillInput, context: OperationContext<Progress>): Promise<RunReport> {
+    async backfill(input: BackfillInput, context: OperationContext<ShownRun>): Promise<RunReport> {
       const selected = { warehouse, collections: collectionsOf(warehouse.mappings.map(({ resource }) => resource)), tokens: owner.secrets };
       const selection = {
         ...(input.users ? { users: input.users } : {}),
@@ -163,19 +163,22 @@ export function operationsOf(owner: Owner) {
       }
       ensureTokensReadable(request.users);
       const pipeline = await owner.pipeline();
-      return followRun(owner, await pipeline.runs.start(request), skipped, context);
+      return andGoOn(owner, pipeline, context, async () => followRun(owner, await pipeline.runs.start(request), skipped, context));
     },
 
-    async nightly({ days, acceptDeletions }: NightlyInput, context: OperationContext<Progress>): Promise<RunReport> {
+    async nightly({ days, acceptDeletions }: NightlyInput, context: OperationContext<ShownRun>): Promise<RunReport> {
       const accounts = await listAccounts(warehouse);
       if (!accounts.length) throw nobodyToAsk([]);
       ensureTokensReadable(accounts.map(({ userId }) => userId));
-      const { run, skipped } = await startNightly(await owner.pipeline(), days, acceptDeletions, context.signal);
-      if (!run.request.users.length) {
-        await run.done;
-        throw nobodyToAsk(skipped);
-      }
-      return followRun(owner, run, skipped, context);
+      const pipeline = await owner.pipeline();
+      return andGoOn(owner, pipeline, context, async () => {
+        const { run, skipped } = await startNightly(pipeline, days, acceptDeletions, context.signal);
+        if (!run.request.users.length) {
+          await run.done;
+          throw nobodyToAsk(skipped);
+        }
+        return followRun(owner, run, skipped, context);
+      });
     },
 
     /**
@@ -278,7 +281,7 @@ export function operationsOf(owner: Owner) {
     async status(_: Record<string, never>): Promise<StatusReport> {
       const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
       return {
-        accounts: await reportAccounts({ warehouse, now, serviceClock, tokens: owner.secrets }, collections),
+        accounts: await reportAccounts({ warehouse, now, serviceClock, tokens: owner.secrets }, collections, await owner.workedOn()),
         queue: { ...(await countQueue(owner)), events: (await owner.inbox()).size },
         webhooks: await reportWebhooks(warehouse, owner.settings, now, {
           refused: owner.refusals(),

@@ -186,6 +186,11 @@ export class Owner {
     });
   }
 
+  /** Whether it ends with its command: what it has in hand beside that is thrown away then. */
+  get isAlone(): boolean {
+    return this.#options.isAlone ?? false;
+  }
+
   get #serviceUrl(): string {
     if (this.settings.serviceUrl) return this.settings.serviceUrl;
     throw new UsageError('RINGNECK_SERVICE_URL is not set: the base address of the service, as http://127.0.0.1:4000');
@@ -311,6 +316,12 @@ export class Owner {
   /** The pipeline when something has opened it; undefined also where that could not be done. */
   get opened(): Promise<Pipeline | undefined> | undefined {
     return this.#pipeline?.catch(() => undefined);
+  }
+
+  /** The runs that this process works on. */
+  async workedOn(): Promise<ReadonlySet<string>> {
+    const pipeline = await this.opened;
+    return new Set(pipeline?.runs.active().map(({ id }) => id));
   }
 
   /** Closes a pipeline in which work could not begin; the next call of `pipeline` opens another. */

@@ -68,7 +68,7 @@ function printStatus({
 
 const isMendable = ({ state, unread_days: days }: CollectionStatus) => days > 0 || MENDED_BY_READING.includes(state);
 
-const MENDED_BY_READING = ['failed', 'suspicious', 'not_asked'];
+const MENDED_BY_READING = ['failed', 'suspicious', 'not_asked', 'interrupted'];
 
 /** A service may send events of all who use an application. */
 const SHOWN_UNKNOWN = 5;

@@ -10,6 +10,7 @@ import { account, at, collections, knownClock, warehouseWith } from './literal-p
 
 const folder = tempFolder();
 const NOW = Date.parse('2025-03-10T12:00:00Z');
+const REQUEST = JSON.stringify({ kind: 'backfill', from: '1970-01-01', to: '2025-03-11' });
 let runs = 0;
 
 async function note(
@@ -30,18 +31,30 @@ async function note(
   };
   await warehouse.record([
     windowEntry(window, result),
-    { table: 'sync.runs', key: { run_id: runId }, row: { started_at: at(committed ?? '2025-03-10T00:00:00Z') } },
+    {
+      table: 'sync.runs',
+      key: { run_id: runId },
+      row: {
+        kind: 'backfill',
+        state: outcome === null ? 'running' : 'complete',
+        request: REQUEST,
+        started_at: at(committed ?? '2025-03-10T00:00:00Z'),
+      },
+    },
   ]);
 }
 
-const report = (warehouse: Warehouse, names: readonly string[]) =>
+const report = (warehouse: Warehouse, names: readonly string[], workedOn: readonly string[] = []) =>
   reportAccounts(
     { warehouse, now: () => NOW, serviceClock: knownClock(() => NOW) },
     collections.filter(({ name }) => names.includes(name)),
+    new Set(workedOn),
   );
 
 const only = async (warehouse: Warehouse, name: string) => (await report(warehouse, [name]))[0]!.collections[0];
 
+const INTERRUPTED =
+  'the backfill of 1970-01-01 to 2025-03-11 was interrupted: the same command, or any start of ringneck up or ringneck nightly, goes on with it';
 const FRESH = { state: 'up_to_date', reason: null, failures: 0 };
 const notAskedAfter = (day: string) => ({ state: 'not_asked', reason: `nothing after ${day} was asked for`, failures: 0 });
 
@@ -113,11 +126,15 @@ test('the whole report of an account, its keys and their order', async () => {
 
 test.each<[string, [Outcome | null, string?, string?][], object]>([
   ['nothing', [], { state: 'never_asked', last_success: null, failures: 0 }],
-  ['a window that is planned', [[null]], { state: 'pending', last_success: null, failures: 0 }],
   [
-    'a planned one after a complete one',
-    [['complete', '2025-03-09T12:00:00Z'], [null]],
-    { state: 'pending', last_success: '2025-03-09T12:00:00.000Z', lag: 86_400, failures: 0 },
+    'a window of a run that nobody works on',
+    [[null]],
+    { state: 'interrupted', reason: INTERRUPTED, last_success: null, failures: 0, unread_days: 20157 },
+  ],
+  [
+    'one that was read to its end since then',
+    [['complete', '2025-03-10T11:00:00Z'], [null]],
+    { state: 'up_to_date', last_success: '2025-03-10T11:00:00.000Z', lag: 3_600, failures: 0, unread_days: 0 },
   ],
   [
     'a complete one after a failure',
@@ -149,6 +166,16 @@ test.each<[string, [Outcome | null, string?, string?][], object]>([
     'a collection that is refused',
     [['not_authorised', '2025-03-09T12:00:00Z', 'no scope']],
     { state: 'not_authorised', reason: 'no scope', last_success: null, failures: 1 },
+  ],
+  [
+    'a run that was stopped',
+    [['stopped']],
+    {
+      state: 'not_asked',
+      reason: 'the run that was to read it was stopped: the same command goes on with it',
+      failures: 0,
+      unread_days: 20157,
+    },
   ],
   [
     'a run that was stopped after a complete one',
@@ -229,6 +256,24 @@ test('a clock that was set back shows no negative lag', async () => {
   const warehouse = await warehouseWith(folder, [account('ada')]);
   await note(warehouse, 'sleep', 'complete', '2025-03-10T13:00:00Z');
   expect(await only(warehouse, 'sleep')).toMatchObject({ lag: 0 });
+});
+
+test.each<[string, Outcome | undefined, object]>([
+  ['nothing', undefined, { reason: null, last_success: null }],
+  ['a complete reading', 'complete', { reason: null, last_success: '2025-03-09T12:00:00.000Z', lag: 86_400 }],
+])('a planned window is pending while a run under way is to read it: after %s', async (_, before, expected) => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  if (before) await note(warehouse, 'sleep', before, '2025-03-09T12:00:00Z');
+  await note(warehouse, 'sleep', null, undefined, undefined, 'ada', 'worked-on');
+  const [ada] = await report(warehouse, ['sleep'], ['worked-on']);
+  expect(ada!.collections).toMatchObject([{ state: 'pending', failures: 0, unread_days: 0, ...expected }]);
+});
+
+test('a failure tells more than a run that was interrupted, whose days count too', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await note(warehouse, 'sleep', 'failed', '2025-03-10T11:00:00Z', 'no', 'ada', 'failed', at('2025-03-08T00:00:00Z'));
+  await note(warehouse, 'sleep', null);
+  expect(await only(warehouse, 'sleep')).toMatchObject({ state: 'failed', reason: 'no', unread_days: 20157 });
 });
 
 test('windows of a run that was killed while it was planned are not pending', async () => {

@@ -1,15 +1,26 @@
 import { collectionsOf } from '../../../jobs/collections.ts';
+import { findInterrupted, whatGoesOn } from '../../../jobs/interrupted-runs.ts';
+import { nameRun } from '../../../jobs/run-name.ts';
 import { reportAccounts } from '../../../jobs/status.ts';
 import type { Owner } from '../owner.ts';
 import { type Finding, warn } from './finding.ts';
 
 const SHOWN = 5;
 
-/** Whether days between the first that was planned and yesterday were never read, of accounts that are asked: those of each collection count. */
-export async function examineDays({ warehouse, now, serviceClock }: Owner): Promise<Finding[]> {
+/** Whether a run was interrupted that nobody goes on with; and whether days between the first that was planned and yesterday were never read, of accounts that are asked: those of each collection count. */
+export async function examineDays(owner: Owner): Promise<Finding[]> {
+  const workedOn = await owner.workedOn();
+  const interrupted = [...(await findInterrupted(owner, workedOn)).values()].map(run =>
+    warn('days', `${nameRun(run)} was interrupted, and nobody goes on with it`, whatGoesOn(run)),
+  );
+  return [...interrupted, ...(await examineUnread(owner, workedOn))];
+}
+
+async function examineUnread({ warehouse, now, serviceClock }: Owner, workedOn: ReadonlySet<string>): Promise<Finding[]> {
   const accounts = await reportAccounts(
     { warehouse, now, serviceClock },
     collectionsOf(warehouse.mappings.map(({ resource }) => resource)),
+    workedOn,
   );
   const unread = accounts
     .map(({ user_id, collections }) => ({ user_id, days: collections.reduce((sum, { unread_days: days }) => sum + days, 0) }))

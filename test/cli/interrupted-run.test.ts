@@ -1,0 +1,100 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type FaultService, startFaultService } from '../support/fault-service.ts';
+import { ringneck, startRingneck } from '../support/ringneck.ts';
+import { type Sandbox, startSandbox } from '../support/sandbox.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { runHere } from './run-here.ts';
+
+const folder = tempFolder();
+const SLEEP = '/v2/usercollection/sleep';
+const GOING_ON = 'going on with the backfill of 2025-01-01 to 2025-01-10 that was interrupted\n';
+/** Another run, which has little to do. */
+const LITTLE = ['backfill', '--from', '2025-01-20', '--to', '2025-01-21', '--resource', 'daily_stress'];
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-31' });
+});
+afterAll(() => sandbox.close());
+
+let folders = 0;
+/** A data folder in which a backfill was killed while sleep was held up, as it still is. */
+async function killedBackfill(): Promise<{ service: FaultService; env: Record<string, string> }> {
+  const service = await startFaultService({}, { upstream: sandbox.url });
+  onTestFinished(() => service.close());
+  const env = { RINGNECK_DATA: join(folder, `data${++folders}`), RINGNECK_SERVICE_URL: service.url };
+  await runHere(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
+  service.on(SLEEP, { status: 429, headers: { 'retry-after': '1' } });
+  const killed = startRingneck(['backfill', '--from', '2025-01-01', '--to', '2025-01-10'], { env });
+  await killed.said('windows');
+  killed.kill('SIGKILL');
+  await killed.end();
+  return { service, env };
+}
+
+const query = async (env: Record<string, string>, sql: string) => (await runHere(['sql', sql, '--format', 'csv'], { env })).stdout;
+const RUNS = 'SELECT kind, state FROM sync.runs ORDER BY started_at';
+
+test('a lone command goes on with the backfill that was interrupted until it is done, and tells how it ended', async () => {
+  const { service, env } = await killedBackfill();
+  const lone = startRingneck([...LITTLE, '--json'], { env });
+  await lone.said(GOING_ON);
+  service.on(SLEEP, () => undefined);
+  const ended = await lone.end();
+  expect(ended.code).toBe(0);
+  const report = JSON.parse(ended.stdout);
+  expect(report).toMatchObject({ from: '2025-01-20', state: 'complete', windows: { planned: 1, done: 1 } });
+  expect(report.gone_on).toMatchObject([
+    { kind: 'backfill', from: '2025-01-01', to: '2025-01-10', state: 'complete', windows: { planned: 12, done: 12 }, failures: [] },
+  ]);
+  expect(ended.stderr.slice(ended.stderr.indexOf(GOING_ON) + GOING_ON.length)).toMatch(/^\d+\/12 windows, /);
+  expect(await query(env, RUNS)).toBe('kind,state\nbackfill,complete\nbackfill,complete\n');
+
+  const next = await ringneck(LITTLE, { env });
+  expect(next.stderr).not.toContain('going on');
+});
+
+test('what fails in a run that was interrupted is told, and the exit code is 1', async () => {
+  const { service, env } = await killedBackfill();
+  const lone = startRingneck(LITTLE, { env });
+  await lone.said(GOING_ON);
+  service.on(SLEEP, { status: 422 });
+  const ended = await lone.end();
+  expect(ended.code).toBe(1);
+  expect(ended.stdout).toMatch(
+    /^2025-01-20 to 2025-01-21: complete\n[\s\S]*\nthe backfill of 2025-01-01 to 2025-01-10 that was interrupted: ended with failures\n11 of 12 windows/,
+  );
+  expect(ended.stderr).toMatch(/\nada +sleep +2025-01-01 +2025-01-10 +/);
+});
+
+test('Ctrl-C leaves the run that was interrupted to the next start, and the command’s own is told as it ended', async () => {
+  const { service, env } = await killedBackfill();
+  const lone = startRingneck(LITTLE, { env });
+  await lone.said(GOING_ON);
+  lone.kill('SIGINT');
+  const ended = await lone.end();
+  expect(ended.code).toBe(130);
+  expect(ended.stdout).toMatch(
+    /^2025-01-20 to 2025-01-21: complete\n[\s\S]*\nthe backfill of 2025-01-01 to 2025-01-10 that was interrupted: not at its end; the next start goes on with it\n/,
+  );
+  expect(await query(env, RUNS)).toBe('kind,state\nbackfill,running\nbackfill,complete\n');
+
+  service.on(SLEEP, () => undefined);
+  const nightly = await ringneck(['nightly', '--days', '1'], { env });
+  expect(nightly.stdout).toContain('the backfill of 2025-01-01 to 2025-01-10 that was interrupted: complete\n');
+  expect(nightly.code).toBe(0);
+});
+
+test('while nobody goes on with it, status calls it interrupted and its days unread, and doctor warns', async () => {
+  const { env } = await killedBackfill();
+  const status = JSON.parse((await runHere(['status', '--json'], { env })).stdout);
+  const sleep = status.accounts[0].collections.find(({ name }: { name: string }) => name === 'sleep');
+  expect(sleep).toMatchObject({
+    state: 'interrupted',
+    reason:
+      'the backfill of 2025-01-01 to 2025-01-10 was interrupted: the same command, or any start of ringneck up or ringneck nightly, goes on with it',
+  });
+  expect(sleep.unread_days).toBeGreaterThan(9);
+  const doctor = await runHere(['doctor'], { env });
+  expect(doctor.stdout).toMatch(/warn +days +the backfill of 2025-01-01 to 2025-01-10 was interrupted, and nobody goes on with it/);
+});
