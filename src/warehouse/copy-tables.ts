@@ -85,7 +85,7 @@ export async function copyTable(connection: DuckDBConnection, table: Present, co
   const insert = (rows: string) => run(`INSERT INTO ${quoteName(copying.to)}.${table.place} (${names}) ${rows}`);
   try {
     if (!table.ownKeys.length) return await insert(selectSorted(table, copying));
-    const number = await numberRows(table, copying, run);
+    const number = await numberRows(connection, table, copying, run);
     const insertWhere = (where: string) => insert(`SELECT ${names} FROM temp.numbered WHERE ${where} ORDER BY ${number}`);
     // DuckDB refuses those among them that name a row that is not copied.
     await insertWhere(`${number} NOT IN (SELECT naming FROM temp.pairs)`);
@@ -109,14 +109,26 @@ function selectSorted(table: Present, { from, selected = namesOf(table), where =
  * Lays the rows aside with a number each, and which of them names which other one.
  * @returns the column of the number; not `rowid`, for a table may have one of its own
  */
-async function numberRows(table: Present, copying: Copying, run: (sql: string) => Promise<void>): Promise<string> {
+async function numberRows(
+  connection: DuckDBConnection,
+  table: Present,
+  copying: Copying,
+  run: (sql: string) => Promise<void>,
+): Promise<string> {
   let number = 'row_number';
   while (has(table, number)) number += '_';
   await run(
     `CREATE OR REPLACE TEMP TABLE numbered AS SELECT (row_number() OVER ())::INTEGER AS ${number}, * FROM (${selectSorted(table, copying)})`,
   );
+  const texts = await readRows(
+    connection,
+    `SELECT lower(column_name) FROM duckdb_columns() WHERE database_name = 'temp' AND table_name = 'numbered' AND data_type = 'VARCHAR'`,
+  );
+  const isText = (name: string) => texts.some(([text]) => text === name.toLowerCase());
+  // A key takes no notice of how its column is collated.
+  const keyOf = (row: string, name: string) => (isText(name) ? `encode(${row}.${quoteName(name)})` : `${row}.${quoteName(name)}`);
   const pairs = table.ownKeys.map(([columns, named]) => {
-    const same = columns.map((column, i) => `other.${quoteName(named[i]!)} = one.${quoteName(column)}`);
+    const same = columns.map((column, i) => `${keyOf('other', named[i]!)} = ${keyOf('one', column)}`);
     return `SELECT one.${number} AS naming, other.${number} AS named FROM temp.numbered AS one JOIN temp.numbered AS other ON ${same.join(' AND ')}`;
   });
   await run(`CREATE OR REPLACE TEMP TABLE pairs AS ${pairs.join(' UNION ALL ')}`);

@@ -352,6 +352,26 @@ test('a table of others whose rows refer to one another is copied too, sorted wh
   ]);
 });
 
+test('a table of others whose rows refer to keys that differ only in what their collation does not see is copied too', async () => {
+  const path = newPath(folder);
+  await closed(await opened(path));
+  await withDuckDB(path, async connection => {
+    await connection.run(`CREATE TABLE notes (code VARCHAR COLLATE NOCASE PRIMARY KEY, follows VARCHAR REFERENCES notes (code));
+      CREATE TABLE depths (depth DOUBLE PRIMARY KEY, below DOUBLE REFERENCES depths (depth))`);
+    // A key is compared byte by byte, a number by its value.
+    for (const row of [`('A', NULL)`, `('a', 'A')`, `('b', 'a')`]) await connection.run(`INSERT INTO notes VALUES ${row}`);
+    for (const row of ['(0.0, NULL)', '(1.0, -0.0)']) await connection.run(`INSERT INTO depths VALUES ${row}`);
+  });
+  const warehouse = await opened(path);
+  await warehouse.compact();
+  expect(await warehouse.read('SELECT code, follows FROM notes ORDER BY rowid')).toEqual([
+    ['A', null],
+    ['a', 'A'],
+    ['b', 'a'],
+  ]);
+  expect(await warehouse.read('SELECT count(*), count(below) FROM depths')).toEqual([[2, 1]]);
+});
+
 test('a chain of 10,000 rows, each of which names the one before, does not stand in the way of a compaction', async () => {
   const path = newPath(folder);
   await closed(await opened(path));

@@ -308,6 +308,23 @@ test('a chain of 10,000 rows, each of which names the one before, does not stand
   });
 }, 60_000);
 
+test('a table whose rows refer to keys that differ only in what their collation does not see is no obstacle to erasing', async () => {
+  const path = await filled();
+  await withDuckDB(path, async connection => {
+    await connection.run(
+      'CREATE TABLE notes (user_id VARCHAR, code VARCHAR COLLATE NOCASE PRIMARY KEY, follows VARCHAR REFERENCES notes (code))',
+    );
+    for (const row of [`('adam', 'A', NULL)`, `('adam', 'a', 'A')`, `('ada', 'b', 'a')`]) {
+      await connection.run(`INSERT INTO notes VALUES ${row}`);
+    }
+  });
+  expect(await rewriteWithout(path, ADA, () => {})).toMatchObject({ notes: 1 });
+  expect(await withDuckDB(path, connection => rowsOf(connection, 'SELECT code, follows FROM notes ORDER BY rowid'))).toEqual([
+    { code: 'A', follows: null },
+    { code: 'a', follows: 'A' },
+  ]);
+});
+
 test('a table whose rows refer to one another may have columns that are called rowid and row_number', async () => {
   const path = await filled();
   await withDuckDB(path, async connection => {
