@@ -19,7 +19,7 @@ import { momentsOfRequest, storePages, UNASKED } from './store-pages.ts';
 import { noteUnannounced } from './sweeps/missed-events.ts';
 import { findRemoved, readStoredIds, type StoredDocument } from './sweeps/removals.ts';
 import type { DayRange, Rejects, Window } from './windows.ts';
-import { daysOf, TooLarge, WIDENED_DAYS } from './windows.ts';
+import { daysOf, type EarlierReading, TooLarge, WIDENED_DAYS } from './windows.ts';
 
 export interface CollectContext {
   pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'runs' | 'now' | 'serviceClock' | 'log'>;
@@ -54,6 +54,8 @@ export interface WindowResult extends RequestMoments {
   removed?: number;
   /** Where rows belong to no day of their own: how many came of each UTC day, from the window's first. */
   rowsByDay?: readonly number[];
+  /** What the answer's pages are known by, where all of it was stored. */
+  pages?: string | undefined;
   rejects?: Rejects;
 }
 
@@ -241,7 +243,7 @@ async function readNamed(
 }
 
 /** Exact windows, not widened; their rows are replaced once, after the last page. */
-async function collectHeartRate({ userId, startAt, endAt }: Window, context: CollectContext): Promise<WindowResult> {
+async function collectHeartRate({ userId, startAt, endAt, readBefore }: Window, context: CollectContext): Promise<WindowResult> {
   const { warehouse, serviceClock, now } = context.pipeline;
   const from = startAt!;
   // What is measured after the request cannot be in its answer, and must not be taken for absent. The Date of an answer may be that of a cache.
@@ -251,7 +253,9 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
     await warehouse.record(context.ledger(result));
     return result;
   }
-  let answer = await readHeartRate(from, to, context);
+  // One that ended with its request may have had less than the range.
+  const earlier = to === endAt ? readBefore : undefined;
+  let answer = await readHeartRate(from, to, context, earlier);
   result.requests = answer.requests;
   try {
     const isPlain = answer.route === heartRate.plainPath && context.pipeline.client.heartRatePath === heartRate.plainPath;
@@ -263,7 +267,7 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
       answer = await readHeartRate(from, to, context);
       result.requests += answer.requests;
     }
-    let { doubt, compared } = await findDoubt({ userId, from, to, ...answer }, context);
+    let { doubt, compared } = await findDoubt({ userId, from, to, ...answer }, context, earlier);
     if (doubt !== undefined) {
       warehouse.moments.endRead(answer.requestedAt);
       answer = await readHeartRate(from, to, context);
@@ -285,9 +289,12 @@ async function collectHeartRate({ userId, startAt, endAt }: Window, context: Col
       }
       return { ...result, outcome: 'suspicious', reason: doubt };
     }
-    result.documents = rows.length;
-    const ledger = (rowsByDay: readonly number[], counts: Counts) =>
-      context.ledger({ ...result, removed: counts.removed, rowsByDay, rejects: counts });
+    result.documents = compared.same?.rows ?? rows.length;
+    const ledger = (rowsByDay: readonly number[], counts: Counts) => {
+      const isAllStored = to === endAt && counts.outdated + counts.rejected + counts.undated === 0;
+      const pages = isAllStored ? answer.pages : undefined;
+      return context.ledger({ ...result, removed: counts.removed, rowsByDay, pages, rejects: counts });
+    };
     const counts = await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows, compared }, { ledger });
     // Rows are samples: documents are what has an identifier.
     context.onStored(counts, 0);
@@ -306,9 +313,15 @@ function refuseGenerated(route: string, { pipeline: { client } }: CollectContext
 
 /** Why an answer is not believed, where it is not: it lacks too much of what is stored. */
 async function findDoubt(
-  answer: RawHeartRate & { rows: HeartRateAnswer },
+  answer: RawHeartRate & { rows: HeartRateAnswer; route: string; pages: string | undefined },
   { pipeline: { warehouse }, share }: CollectContext,
+  earlier?: EarlierReading,
 ): Promise<{ doubt: string | undefined; compared: Comparison }> {
+  if (earlier && earlier.pages === answer.pages && earlier.route === answer.route) {
+    const { requestedAt, documents: rows, rowsByDay } = earlier;
+    const same = await warehouse.findSameHeartRate(answer, { requestedAt, rows, rowsByDay });
+    if (same) return { doubt: undefined, compared: same };
+  }
   const { weeks, compared } = await warehouse.countMissingHeartRate(answer);
   return { doubt: await doubtOf(answer, weeks, share), compared };
 }
@@ -331,19 +344,29 @@ async function doubtOf(
 /** Rows of a window that are held at once, some 300 MB while they are stored. A window has about 35,000; with a row each second it would have 2.4 million. */
 const MOST_ROWS = 150_000;
 
-/** All rows of a range. The moment of its first request is held until the caller ends it. */
+/** Before the pages of a reading in the ledger. To be raised when something else of the same row is stored: then each is read again. */
+const STORED_AS = 'v1';
+
+/**
+ * All rows of a range. The moment of its first request is held until the caller ends it.
+ * @param earlier pages that are the same as this reading's are not parsed before their rows are asked for
+ */
 async function readHeartRate(
   from: number,
   to: number,
   { pipeline: { client, warehouse }, token, signal, aside, onAnswer }: CollectContext,
-): Promise<RequestMoments & { route: string; rows: HeartRateAnswer; requests: number }> {
+  earlier?: EarlierReading,
+): Promise<RequestMoments & { route: string; rows: HeartRateAnswer; requests: number; pages: string | undefined }> {
   const iso = (micros: number) => new Date(micros / 1000).toISOString();
   const rows = new HeartRateAnswer();
   let first = UNASKED;
   let route = '';
   let requests = 0;
+  const [version, ...known] = earlier?.pages.split(' ') ?? [];
+  const digests: (string | undefined)[] = [];
   try {
-    for await (const page of client.heartRate({ token, from: iso(from), to: iso(to), signal, aside })) {
+    const range = { from: iso(from), to: iso(to), known: version === STORED_AS ? known : [] };
+    for await (const page of client.heartRate({ token, ...range, signal, aside })) {
       if (!first.requestedAt) {
         first = momentsOfRequest(page);
         route = page.route;
@@ -351,15 +374,20 @@ async function readHeartRate(
       }
       requests++;
       onAnswer();
-      rows.add(page.documents);
-      if (rows.length > MOST_ROWS && to - from > MICROS_PER_DAY) throw new TooLarge();
+      digests.push(page.digest);
+      if (page.parse) rows.hold(page.parse);
+      else rows.add(page.documents);
+      if (!rows.isHeld && rows.length > MOST_ROWS && to - from > MICROS_PER_DAY) throw new TooLarge();
     }
-    ensureAnswers(
-      route,
-      rows.rows.map(({ micros }) => micros),
-      { startAt: from, endAt: to },
-    );
-    return { ...first, route, rows, requests };
+    if (!rows.isHeld) {
+      ensureAnswers(
+        route,
+        rows.rows.map(({ micros }) => micros),
+        { startAt: from, endAt: to },
+      );
+    }
+    const pages = digests.length && !digests.includes(undefined) ? [STORED_AS, ...digests].join(' ') : undefined;
+    return { ...first, route, rows, requests, pages };
   } catch (error) {
     if (first.requestedAt) warehouse.moments.endRead(first.requestedAt);
     if (error instanceof ServiceError && error.kind === 'too_large' && to - from > MICROS_PER_DAY) throw new TooLarge();

@@ -14,7 +14,16 @@ import { RemovalBrake } from './removal-brake.ts';
 import { Run, type RunRequest, type Span } from './run.ts';
 import { findUnread } from './sweeps/unread.ts';
 import { Waits } from './waits.ts';
-import { type AccountJob, type Coverage, cutWindow, type DayRange, type PlannedWindow, planDays, windowEntry } from './windows.ts';
+import {
+  type AccountJob,
+  type Coverage,
+  cutWindow,
+  type DayRange,
+  type EarlierReading,
+  type PlannedWindow,
+  planDays,
+  windowEntry,
+} from './windows.ts';
 
 /** The queue of windows to collect belongs to one warehouse: two of them may share a Redis. */
 export const collectQueue = async (warehouse: Pipeline['warehouse']): Promise<string> => `collect-${await warehouseId(warehouse)}`;
@@ -56,10 +65,13 @@ export async function planWindows(
   for (const userId of request.users) {
     // Years of many people are much to plan: events go between.
     await setImmediate();
+    const earlier = request.refresh ? await readEarlier(warehouse, userId, request) : undefined;
     const coverage = request.refresh ? new Map<string, Coverage[]>() : await readCoverage(warehouse, userId, request);
     const list: PlannedWindow[] = [];
-    const add = (collection: string, startAt: number | null, endAt: number | null) =>
-      list.push({ userId, collection, startAt, endAt, runId });
+    const add = (collection: string, startAt: number | null, endAt: number | null) => {
+      const readBefore = earlier?.get(`${collection} ${startAt} ${endAt}`);
+      list.push({ userId, collection, startAt, endAt, runId, ...(readBefore && { readBefore }) });
+    };
     for (const { name, windowDays } of collections) {
       if (!request.collections.includes(name) || parked.has(`${userId}\n${name}`)) continue;
       // In windows of their own: what is wrong with them is not to be in the way of the last days.
@@ -82,6 +94,27 @@ export async function planWindows(
 
 const rangesOf = (request: RunRequest, userId: string, collection: string): readonly DayRange[] =>
   request.spans?.filter(span => span.userId === userId && span.collection === collection) ?? [request];
+
+/** The last reading of each range of an account by which the same answer is known again. */
+async function readEarlier(warehouse: Pipeline['warehouse'], userId: string, { from, to }: DayRange): Promise<Map<string, EarlierReading>> {
+  const rows = await warehouse.read(
+    `SELECT collection, start_at, end_at, requested_at, route, pages, documents, rows_by_day::VARCHAR FROM sync.windows
+     WHERE user_id = ${quoteText(userId)} AND outcome = 'complete' AND pages IS NOT NULL AND start_at <= DATE '${to}' AND end_at > DATE '${from}'
+     ORDER BY committed_at`,
+  );
+  return new Map(
+    rows.map(([collection, startAt, endAt, requestedAt, route, pages, documents, rowsByDay]) => [
+      `${collection} ${startAt} ${endAt}`,
+      {
+        requestedAt: requestedAt as number,
+        route: route as string,
+        pages: pages as string,
+        documents: documents as number,
+        rowsByDay: JSON.parse(rowsByDay as string) as number[],
+      },
+    ]),
+  );
+}
 
 /** What was read of an account, by collection. */
 async function readCoverage(warehouse: Pipeline['warehouse'], userId: string, { from, to }: DayRange): Promise<Map<string, Coverage[]>> {

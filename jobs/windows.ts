@@ -17,6 +17,18 @@ export interface Window {
   collection: string;
   startAt: number | null;
   endAt: number | null;
+  /** The same range was read before, and all that came was stored. */
+  readBefore?: EarlierReading | undefined;
+}
+
+/** What the ledger has of a reading by which the same answer is known again. */
+export interface EarlierReading {
+  requestedAt: number;
+  route: string;
+  /** As `windowEntry` is given them. */
+  pages: string;
+  documents: number;
+  rowsByDay: readonly number[];
 }
 
 /** Days, both included. */
@@ -126,6 +138,7 @@ export function windowEntry(
     route?: string | undefined;
     committedAt?: number;
     rowsByDay?: readonly number[] | undefined;
+    pages?: string | undefined;
     rejects?: Rejects | undefined;
   },
 ): LedgerEntry {
@@ -145,6 +158,7 @@ export function windowEntry(
       outcome: result.outcome,
       reason: result.reason ?? null,
       rows_by_day: result.rowsByDay ? JSON.stringify(result.rowsByDay) : null,
+      pages: result.pages ?? null,
       rejected: result.rejects?.rejected ?? null,
       rejected_undated: result.rejects?.undated ?? null,
     },

@@ -26,8 +26,10 @@ export interface Question<T> {
   onSend?: (() => void) | undefined;
   /** Texts besides the token that no error may repeat. */
   secrets?: string[];
-  /** Takes the parsed body, or undefined when it is not what this route promises. */
-  accept(value: unknown): T | undefined;
+  /** Takes the parsed body and the bytes that it was, or undefined when it is not what this route promises. */
+  accept(value: unknown, bytes: Buffer): T | undefined;
+  /** Takes the bytes of a 200 that are known from before and need not be parsed; undefined where they are others. */
+  recognize?(bytes: Buffer): T | undefined;
   /** Takes every status of success; without it 200 alone: 202, 203 and 206 are no whole answer of the service to a read. */
   takesAnySuccess?: boolean;
   /** Whether a good answer is none that shows that the service has the route. */
@@ -56,12 +58,16 @@ export function readAnswer<T>(question: Question<T>, answer: Answer, now: number
   return readStatus(question, answer, now);
 }
 
-function readBody<T>(question: Question<T>, { status, body }: Answer): { value: T } | Failure {
+function readBody<T>(question: Question<T>, answer: Answer): { value: T } | Failure {
+  const { status, bytes } = answer;
+  const known = status === 200 ? question.recognize?.(bytes) : undefined;
+  if (known !== undefined) return { value: known };
   const malformed = (message: string): Failure => ({
     error: new ServiceError('malformed', question.route, message, { status }),
     again: true,
   });
   if (status !== 200 && !question.takesAnySuccess) return malformed(`answered ${status}, which is no answer to a read`);
+  const { body } = answer;
   let parsed: unknown;
   try {
     parsed = parseJson(body);
@@ -70,7 +76,7 @@ function readBody<T>(question: Question<T>, { status, body }: Answer): { value: 
     if (/^\s*</.test(body)) return malformed(`answered ${status} with a page of HTML instead of JSON`);
     return malformed(`answered ${status} with ${body.length} characters that are not JSON`);
   }
-  const value = question.accept(parsed);
+  const value = question.accept(parsed, bytes);
   return value === undefined ? malformed(`answered ${status} with JSON of another shape than the interface promises`) : { value };
 }
 

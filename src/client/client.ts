@@ -99,6 +99,8 @@ export interface Client {
     to: string;
     aside?: Aside | undefined;
     signal?: AbortSignal | undefined;
+    /** The digests of an earlier reading of the same range: pages that are the same are not parsed. */
+    known?: readonly string[] | undefined;
   }): AsyncGenerator<Page, void, undefined>;
   /** Undefined where the service does not offer it. */
   personalInfo(token: string, signal?: AbortSignal): Promise<unknown>;

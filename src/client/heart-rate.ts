@@ -9,6 +9,8 @@ interface HeartRateQuery {
   from: string;
   to: string;
   aside?: Aside | undefined;
+  /** The digests of an earlier reading of the same range: pages that are the same are not parsed. */
+  known?: readonly string[] | undefined;
 }
 
 export interface HeartRateReader {
@@ -59,12 +61,12 @@ export function createHeartRateReader(
 
   async function* readAuto(query: HeartRateQuery, signal: AbortSignal) {
     const parameters = { start_datetime: query.from, end_datetime: query.to };
-    const { token, aside } = query;
+    const { token, aside, known = [] } = query;
     for (let isRepeated = false; hasPlain() || !isMissing(token); isRepeated = true) {
       if (isRepeated) await (aside?.(() => pause(signal)) ?? pause(signal));
       try {
         let isLeft = false;
-        for await (const page of readPages({ route: plainPath, parameters, token, aside, emptyIsDoubtful: true }, signal)) {
+        for await (const page of readPages({ route: plainPath, parameters, token, aside, known, emptyIsDoubtful: true }, signal)) {
           isLeft = !hasPlain() && hasSandbox();
           if (!isLeft) yield page;
         }
@@ -75,7 +77,7 @@ export function createHeartRateReader(
         if (isRepeated) missingUntil.set(token, now() + BELIEVED_MS);
       }
     }
-    for await (const page of readPages({ route: sandboxPath, parameters, token, aside }, signal)) {
+    for await (const page of readPages({ route: sandboxPath, parameters, token, aside, known }, signal)) {
       if (hasPlain()) {
         throw new ServiceError('unavailable', sandboxPath, `left, because ${plainPath} has answered meanwhile; to be read from there`);
       }
@@ -88,8 +90,8 @@ export function createHeartRateReader(
     return { read: readAuto, path: () => (hasPlain() ? plainPath : sandboxAnswered ? sandboxPath : undefined) };
   }
   return {
-    read: ({ token, from, to, aside }, signal) =>
-      readPages({ route: setting, parameters: { start_datetime: from, end_datetime: to }, token, aside }, signal),
+    read: ({ token, from, to, aside, known = [] }, signal) =>
+      readPages({ route: setting, parameters: { start_datetime: from, end_datetime: to }, token, aside, known }, signal),
     path: () => setting,
   };
 }

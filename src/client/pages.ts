@@ -1,6 +1,8 @@
+import { parseJson } from '../json.ts';
 import type { Aside } from './answer.ts';
 import { ServiceError } from './error.ts';
 import type { RequestLane } from './gate.ts';
+import { digestOf, findLastToken } from './known-pages.ts';
 import type { Ask, Good, RequestClock, RequestMoments } from './request.ts';
 import type { RouteMemory } from './routes.ts';
 
@@ -11,6 +13,10 @@ export interface Page extends RequestMoments {
   documents: unknown[];
   /** Null on the last page. */
   nextToken: string | null;
+  /** What the page is known by, where the reading wants that and it can be: the page has documents, and its end tells the next one. */
+  digest?: string | undefined;
+  /** Where the page is the one that was known in its place: parses its documents, which are not in `documents` then. */
+  parse?: (() => unknown[]) | undefined;
 }
 
 /** A collection to be read from its first page to its last. */
@@ -22,6 +28,8 @@ export interface Reading {
   aside?: Aside | undefined;
   /** An empty page does not show that the service has the route. */
   emptyIsDoubtful?: boolean;
+  /** The digests of the pages of an earlier reading: those that are the same are not parsed. Where it is undefined there are no digests. */
+  known?: readonly string[] | undefined;
 }
 
 export interface PageLimits {
@@ -30,19 +38,22 @@ export interface PageLimits {
   maxEmptyPages: number;
 }
 
+/** Which page is asked for: its token, null for the first one, and how many came before it. */
+interface Place {
+  nextToken: string | null;
+  number: number;
+}
+
 export type ReadPages = (reading: Reading, signal: AbortSignal) => AsyncGenerator<Page, void, undefined>;
 
-interface Envelope {
-  documents: unknown[];
-  nextToken: string | null;
-}
+type Envelope = Pick<Page, 'documents' | 'nextToken' | 'digest' | 'parse'>;
 
 /** Follows pages. A page's moment ends when the consumer asks for the next page or leaves. */
 export function createReadPages(ask: Ask, clock: RequestClock, routes: Pick<RouteMemory, 'hasAnswered'>, limits: PageLimits): ReadPages {
   // The interface does not show whether a token goes alone or with the parameters it came from. What the service took last is tried first.
   let tokenAlone = false;
 
-  const askWith = (reading: Reading, parameters: Record<string, string>, nextToken: string | null, signal: AbortSignal) =>
+  const askWith = (reading: Reading, parameters: Record<string, string>, { nextToken, number }: Place, signal: AbortSignal) =>
     ask<Envelope>(
       {
         route: reading.route,
@@ -51,22 +62,23 @@ export function createReadPages(ask: Ask, clock: RequestClock, routes: Pick<Rout
         lane: reading.lane,
         aside: reading.aside,
         secrets: nextToken === null ? [] : [nextToken],
-        accept: acceptEnvelope,
-        ...(reading.emptyIsDoubtful && { isDoubtful: ({ documents }: Envelope) => !documents.length }),
+        accept: reading.known ? acceptDigested : acceptEnvelope,
+        ...(reading.known?.[number] && { recognize: (bytes: Buffer) => recognize(bytes, reading.known![number]!) }),
+        ...(reading.emptyIsDoubtful && { isDoubtful: ({ documents, parse }: Envelope) => !documents.length && !parse }),
       },
       signal,
     );
 
-  async function askPage(reading: Reading, nextToken: string | null, signal: AbortSignal): Promise<Good<Envelope>> {
+  async function askPage(reading: Reading, place: Place, signal: AbortSignal): Promise<Good<Envelope>> {
     const { parameters } = reading;
-    if (nextToken === null || Object.keys(parameters).length === 0) return askWith(reading, parameters, nextToken, signal);
+    if (place.nextToken === null || Object.keys(parameters).length === 0) return askWith(reading, parameters, place, signal);
     const alone = tokenAlone;
     try {
-      return await askWith(reading, alone ? {} : parameters, nextToken, signal);
+      return await askWith(reading, alone ? {} : parameters, place, signal);
     } catch (refusal) {
       if (!isInvalid(refusal)) throw refusal;
       try {
-        const answer = await askWith(reading, alone ? parameters : {}, nextToken, signal);
+        const answer = await askWith(reading, alone ? parameters : {}, place, signal);
         tokenAlone = !alone;
         return answer;
       } catch (error) {
@@ -80,13 +92,13 @@ export function createReadPages(ask: Ask, clock: RequestClock, routes: Pick<Rout
     let nextToken: string | null = null;
     let emptyPages = 0;
     for (let pages = 1; ; pages++) {
-      const { value, ...moments }: Good<Envelope> = await askPage(reading, nextToken, signal).catch(error => {
+      const { value, ...moments }: Good<Envelope> = await askPage(reading, { nextToken, number: pages - 1 }, signal).catch(error => {
         throw asUnclear(error, nextToken !== null, routes);
       });
       nextToken = value.nextToken;
-      emptyPages = value.documents.length > 0 ? 0 : emptyPages + 1;
+      emptyPages = value.documents.length > 0 || value.parse ? 0 : emptyPages + 1;
       try {
-        yield { route: reading.route, documents: value.documents, ...moments, nextToken };
+        yield { route: reading.route, ...value, ...moments };
       } finally {
         clock.end(moments.requestedAt);
       }
@@ -113,6 +125,20 @@ function acceptEnvelope(value: unknown): Envelope | undefined {
   if (!Array.isArray(data)) return undefined;
   if (nextToken === undefined || nextToken === null || nextToken === '') return { documents: data, nextToken: null };
   return typeof nextToken === 'string' ? { documents: data, nextToken } : undefined;
+}
+
+/** The same, with what tells it from other answers. */
+function acceptDigested(value: unknown, bytes: Buffer): Envelope | undefined {
+  const envelope = acceptEnvelope(value);
+  const isTellable = envelope?.documents.length && findLastToken(bytes) === envelope.nextToken;
+  return isTellable ? { ...envelope, digest: digestOf(bytes) } : envelope;
+}
+
+/** An answer that was accepted before: these bytes then had documents, and the end that tells the next page. */
+function recognize(bytes: Buffer, digest: string): Envelope | undefined {
+  if (digestOf(bytes) !== digest) return undefined;
+  const parse = () => (parseJson(bytes.toString()) as { data: unknown[] }).data;
+  return { documents: [], nextToken: findLastToken(bytes)!, digest, parse };
 }
 
 function isInvalid(error: unknown): boolean {

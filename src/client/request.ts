@@ -78,7 +78,7 @@ export function createAsk(settings: RequestSettings): Ask {
       });
       const outcome = readAnswer(question, answer, now());
       if ('error' in outcome && outcome.error.kind === 'redirected') settings.onUnreached(codeOfRedirect(answer.headers), startMs);
-      else if (speaksTlsAlone(answer.status, answer.body)) settings.onUnreached('TLS', startMs);
+      else if (speaksTlsAlone(answer)) settings.onUnreached('TLS', startMs);
       else settings.onReached();
       // What a proxy answers says nothing of the route, and shows the proxy's clock.
       const isOfService = 'value' in outcome || isVerdict(outcome.error);

@@ -6,7 +6,22 @@ import type { Headers } from './retry-after.ts';
 export interface Answer {
   status: number;
   headers: Headers;
-  body: string;
+  bytes: Buffer;
+  /** The bytes as text, made when first asked for. */
+  readonly body: string;
+}
+
+function answerOf(status: number, headers: Headers, bytes: Buffer): Answer {
+  let text: string | undefined;
+  return {
+    status,
+    headers,
+    bytes,
+    get body() {
+      text ??= bytes.toString();
+      return text;
+    },
+  };
 }
 
 /** An attempt that brought no whole answer. */
@@ -85,7 +100,7 @@ export function createTransport(address: ServiceAddress, limits: TransportLimits
         };
         /** Fails, unless a status other than 2xx is known: that says more than what became of its body. */
         const fail = (error: TransportError) => {
-          settle(() => (status >= 300 && error.kind !== 'stopped' ? resolve({ status, headers, body: '' }) : reject(error)));
+          settle(() => (status >= 300 && error.kind !== 'stopped' ? resolve(answerOf(status, headers, Buffer.alloc(0))) : reject(error)));
           controller?.abort(error);
         };
         const stop = () => fail(new TransportError('stopped', 'stopped', false));
@@ -121,7 +136,7 @@ export function createTransport(address: ServiceAddress, limits: TransportLimits
             onResponseEnd() {
               const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size);
               // Decoded as it is, every byte that is none would become the same sign, in identifiers too.
-              if (isUtf8(body)) settle(() => resolve({ status, headers, body: body.toString() }));
+              if (isUtf8(body)) settle(() => resolve(answerOf(status, headers, body)));
               else fail(new TransportError('malformed', `answered ${status} with bytes that are not UTF-8`));
             },
             onResponseError(_, error) {

@@ -1,5 +1,6 @@
 import type { ServiceAddress } from './base-url.ts';
 import { findHeader, type Headers } from './retry-after.ts';
+import type { Answer } from './transport.ts';
 
 const NAME = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_NONAME']);
 const DATES = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']);
@@ -8,7 +9,8 @@ const NO_TLS = /^(ERR_SSL_|EPROTO)/;
 const NO_HTTP = /^(HTTPParserError|HPE_|UND_ERR_SOCKET|ECONNRESET)/;
 
 /** By this a server says that it speaks TLS alone: nginx and Go answer so to plain HTTP. */
-export const speaksTlsAlone = (status: number, body: string): boolean => status === 400 && /HTTPS (port|server)/i.test(body);
+export const speaksTlsAlone = (answer: Pick<Answer, 'status' | 'body'>): boolean =>
+  answer.status === 400 && /HTTPS (port|server)/i.test(answer.body);
 
 /** A redirect with the origin that it leads to, where it names one: path and query may tell of a person. */
 export function codeOfRedirect(headers: Headers): string {

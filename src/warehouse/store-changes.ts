@@ -130,6 +130,13 @@ async function storeRanges(
     const { userId, from, to, requestedAt, compared } = range;
     const isWhole = segments.length === 1 && segments[0]![0] === from && segments[0]![1] === to;
     const holds = compared && isWhole && heartRateChanges.isUnchanged(compared.version, range) && !overlaps(touched.heartRate, range);
+    if (holds && compared.same) {
+      const refused = await rejectedHeartRate(transaction, { userId, from, to, requestedAt, rejected: [] }, segments);
+      counts[i] = { ...noCounts(), unchanged: compared.same.rows };
+      for (const entry of refused.ledger) ledger.push(entry);
+      settled.push({ userId, from, to, requestedAt });
+      continue;
+    }
     touched.heartRate.push({ userId, from, to });
     const stored = await storeHeartRate(transaction, range, segments, holds ? compared.found : undefined);
     observed.push({ collection: heartRate.name, drift: stored.drift });

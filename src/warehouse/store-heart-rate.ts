@@ -35,6 +35,8 @@ export interface HeartRateRange {
 export interface Comparison {
   found: Found;
   version: number;
+  /** Where the answer is the same as one that was stored before, and all of it is still there: its rows need not be read. */
+  same?: { rows: number; rowsByDay: readonly number[] };
 }
 
 /** Of what is stored of a range: no row, just those of an answer and none of them by a newer request, or others. */
@@ -50,15 +52,34 @@ const KNOWN = new Set(['timestamp', 'timestamp_unix', 'bpm', 'source']);
  * source, the last of one answer wins. A row without a usable timestamp, bpm or source is rejected.
  */
 export class HeartRateAnswer {
-  /** How many rows came. */
-  length = 0;
+  #length = 0;
+  #held: (() => readonly unknown[])[] = [];
   readonly #documented: readonly string[] = findFieldAbout(heartRate.row.shape.source)?.values ?? [];
   readonly #rejected = new Map<string, RejectedDocument>();
   #rows: HeartRateRow[] = [];
   #isAscending = true;
 
+  /** Takes a page that is parsed when its rows are asked for, and not before. */
+  hold(parse: () => readonly unknown[]): void {
+    this.#held.push(parse);
+  }
+
+  /** Whether no row was looked at. */
+  get isHeld(): boolean {
+    return this.#length === 0 && this.#held.length > 0;
+  }
+
+  #readHeld(): void {
+    for (const parse of this.#held.splice(0)) this.#add(parse());
+  }
+
   add(raws: readonly unknown[]): void {
-    this.length += raws.length;
+    this.#readHeld();
+    this.#add(raws);
+  }
+
+  #add(raws: readonly unknown[]): void {
+    this.#length += raws.length;
     for (const raw of raws) {
       const row = (typeof raw === 'object' && raw !== null ? raw : {}) as Record<string, unknown>;
       const instant = typeof row.timestamp === 'string' ? findExactInstant(row.timestamp) : undefined;
@@ -92,8 +113,15 @@ export class HeartRateAnswer {
     }
   }
 
+  /** How many rows came. */
+  get length(): number {
+    this.#readHeld();
+    return this.#length;
+  }
+
   /** In the order of their moments and sources. */
   get rows(): readonly HeartRateRow[] {
+    this.#readHeld();
     if (!this.#isAscending) {
       this.#rows = lastOfEach(this.#rows);
       this.#isAscending = true;
@@ -102,6 +130,7 @@ export class HeartRateAnswer {
   }
 
   get rejected(): RejectedDocument[] {
+    this.#readHeld();
     return [...this.#rejected.values()];
   }
 }
@@ -153,6 +182,18 @@ export async function countMissing(connection: DuckDBConnection, range: HeartRat
     counts.missing += Math.max(0, count - (arrived.get(micros)?.length ?? 0));
   }
   return { weeks, found };
+}
+
+/** Whether all that is stored of a range are so many rows, none of them by a request after this one. */
+export async function holdsJust(
+  connection: DuckDBConnection,
+  { userId, from, to }: Pick<HeartRateRange, 'userId' | 'from' | 'to'>,
+  stored: { rows: number; requestedAt: number },
+): Promise<boolean> {
+  const where = whereRange(userId, from, to);
+  const [row] = await readRows(connection, `SELECT count(*), epoch_us(max(fetched_at))::DOUBLE FROM heart_rate WHERE ${where}`);
+  const [rows, newest] = row as [number, number | null];
+  return rows === stored.rows && newest !== null && newest <= stored.requestedAt;
 }
 
 const whereRange = (userId: string, from: number, to: number) =>
@@ -257,7 +298,7 @@ const MOST_REJECTED = 1_000;
  */
 export async function rejectedHeartRate(
   transaction: Transaction,
-  { userId, from, to, requestedAt, rejected }: HeartRateRange & { rejected: readonly RejectedDocument[] },
+  { userId, from, to, requestedAt, rejected }: Omit<HeartRateRange, 'rows'> & { rejected: readonly RejectedDocument[] },
   segments: readonly (readonly [number, number])[],
 ): Promise<{ ledger: LedgerEntry[]; undated: number }> {
   const key = (id: string) => ({ user_id: userId, collection: heartRate.name, id });

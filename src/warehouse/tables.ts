@@ -90,6 +90,11 @@ const SYNC: readonly Table[] = [
       column('outcome', 'VARCHAR', 'complete, failed, not_offered, not_authorised, suspicious, stopped; null while planned'),
       column('reason', 'VARCHAR', 'Why, where it is not complete'),
       column('rows_by_day', 'JSON', 'Heart rate: how many rows came of each UTC day, from the first day of the range; null elsewhere'),
+      column(
+        'pages',
+        'VARCHAR',
+        'Heart rate: what tells the answer’s pages from all others; null where all that came is not all that was stored, and elsewhere',
+      ),
       column('rejected', 'BIGINT', 'Documents (heart rate: rows) that came and could not be stored; null where an earlier version read it'),
       column(
         'rejected_undated',

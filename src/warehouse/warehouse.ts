@@ -28,7 +28,7 @@ import type { Contents } from './snapshot/manifest.ts';
 import { leavePublication, takePublication } from './snapshot/publication.ts';
 import { windowsFrom } from './store-changes.ts';
 import type { Counts, DocumentPage } from './store-documents.ts';
-import { type Comparison, countByDay, countMissing, HeartRateAnswer, type Missing } from './store-heart-rate.ts';
+import { type Comparison, countByDay, countMissing, HeartRateAnswer, holdsJust, type Missing } from './store-heart-rate.ts';
 import { listTables, qualified } from './tables.ts';
 import { ensureViews } from './views.ts';
 import { type HeartRateSpan, type HeartRateWithdrawal, joinSpans, selectSpans } from './withdraw-heart-rate.ts';
@@ -246,10 +246,21 @@ export class Warehouse {
     this.moments.hold(range.requestedAt);
     try {
       await this.#writer.room(lane);
-      const { rows, rejected } = answerOf(range.rows);
-      const rowsByDay = countByDay(rows, range);
+      const answer = answerOf(range.rows);
+      const same = range.compared?.same;
+      const rowsByDay = same?.rowsByDay ?? countByDay(answer.rows, range);
       const entries = ledger && ((counts: Counts) => ledger(rowsByDay, counts));
-      return await this.#write({ heartRate: { ...range, rows, rejected }, ledger: entries, samples: rows.length }, lane);
+      const heartRate = {
+        ...range,
+        // Of the same answer as before they are read only if something was stored meanwhile.
+        get rows() {
+          return answer.rows;
+        },
+        get rejected() {
+          return answer.rejected;
+        },
+      };
+      return await this.#write({ heartRate, ledger: entries, samples: same ? 0 : answer.rows.length }, lane);
     } finally {
       this.moments.end(range.requestedAt);
     }
@@ -263,6 +274,16 @@ export class Warehouse {
     const { version } = this.#heartRateChanges;
     const { weeks, found } = await this.#reader.use(connection => countMissing(connection, { ...range, rows: answerOf(range.rows).rows }));
     return { weeks, compared: { found, version } };
+  }
+
+  /** The same of an answer that is, byte for byte, an earlier one; undefined where what that one brought is not all that is stored of the range. */
+  async findSameHeartRate(
+    range: Pick<RawHeartRate, 'userId' | 'from' | 'to'>,
+    earlier: { requestedAt: number; rows: number; rowsByDay: readonly number[] },
+  ): Promise<Comparison | undefined> {
+    const { version } = this.#heartRateChanges;
+    if (!(await this.#reader.use(connection => holdsJust(connection, range, earlier)))) return undefined;
+    return { found: 'these', version, same: { rows: earlier.rows, rowsByDay: earlier.rowsByDay } };
   }
 
   /** @throws what the next group of writes would be refused with: no room on the disk */

@@ -77,6 +77,7 @@ test('the rows of the ledger, from the plan to the end', async () => {
     rows_by_day: null,
     rejected: null,
     rejected_undated: null,
+    pages: null,
   };
   expect(await rows(warehouse, 'SELECT * EXCLUDE request, request::VARCHAR AS request FROM sync.runs')).toEqual([
     {
