@@ -68,6 +68,11 @@ export class AccountWindows {
     return waits.length ? Math.min(...waits) : undefined;
   }
 
+  /** The same while nothing is worked on and nothing could be begun. */
+  findIdleWait(): number | undefined {
+    return this.#inHand.size || this.#findDue().length ? undefined : this.findWait();
+  }
+
   putOff(window: OpenWindow, ms: number): void {
     if (this.#inHand.delete(window)) this.#waiting.unshift(Object.assign(window, { dueAt: performance.now() + ms }));
   }

@@ -49,15 +49,20 @@ export interface Progress {
   waits: number;
   /** What the run waits for to pass, while it does: a queue or a disk that takes nothing. */
   waiting_for?: string;
+  /** Whose windows are all that is left, while each of them is put off for long, and when the first is begun again (ISO 8601, UTC). */
+  waiting_until?: { at: string; users: string[] };
 }
 
-export interface RunSummary extends Omit<Progress, 'waiting_for'> {
+export interface RunSummary extends Omit<Progress, 'waiting_for' | 'waiting_until'> {
   run: string;
   state: 'complete' | 'failed' | 'stopped';
   from: string;
   to: string;
   failures: Failure[];
 }
+
+/** A shorter wait is soon over: it is not told. */
+const TOLD_WAIT_MS = 10_000;
 
 interface RunParts {
   id: string;
@@ -221,6 +226,16 @@ export class Run {
   tellWait(reason: string | undefined): void {
     if (reason === undefined) delete this.progress.waiting_for;
     else this.progress.waiting_for = reason;
+  }
+
+  /** How it goes, at this moment. */
+  tellProgress(wallNow: () => number = Date.now): Progress {
+    const accounts = [...this.#accounts];
+    const waits = accounts.map(([, windows]) => windows.findIdleWait());
+    const ms = Math.min(...waits.map(wait => wait ?? 0));
+    if (!accounts.length || ms < TOLD_WAIT_MS) return this.progress;
+    const at = new Date(wallNow() + ms).toISOString();
+    return { ...this.progress, waiting_until: { at, users: accounts.map(([userId]) => userId) } };
   }
 
   count(counts: Counts, documents: number): void {

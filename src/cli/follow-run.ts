@@ -71,7 +71,7 @@ export async function andGoOn(
 async function follow(run: Run, { emit, signal }: OperationContext<Progress>, mayStop: boolean): Promise<RunSummary> {
   let current = run;
   let mine = mayStop && run.claim();
-  const timer = setInterval(() => emit(current.progress), PROGRESS_MS);
+  const timer = setInterval(() => emit(current.tellProgress()), PROGRESS_MS);
   let close: (reason: unknown) => void = () => undefined;
   const closing = new Promise<never>((_, reject) => {
     close = reject;
@@ -94,7 +94,7 @@ async function follow(run: Run, { emit, signal }: OperationContext<Progress>, ma
       mine = mayStop && next.claim();
       summary = joinSummaries(summary, await Promise.race([next.done, closing]));
     }
-    emit(current.progress);
+    emit(current.tellProgress());
     return summary;
   } finally {
     clearInterval(timer);

@@ -25,13 +25,15 @@ export function tellFacts(first: Progress, now: () => number, format: (count: nu
   const storedOf = ({ documents, samples }: Progress) => documents + samples;
   const before = { settled: settledOf(first), stored: storedOf(first) };
   return progress => {
-    const { documents, samples, requests, waits, windows, waiting_for: waitingFor } = progress;
+    const { documents, samples, requests, waits, windows, waiting_for: waitingFor, waiting_until: waiting } = progress;
     if (waitingFor !== undefined) return `waits for ${waitingFor}`;
     const ms = now() - startedAt;
     const settled = settledOf(progress) - before.settled;
     const left = windows.planned - settledOf(progress);
+    // What has been done tells nothing of how long a wait is.
+    const estimate = settled > 0 && left > 0 ? [`${formatSeconds((ms / 1000 / settled) * left)} left`] : [];
     return [
-      ...(settled > 0 && left > 0 ? [`${formatSeconds((ms / 1000 / settled) * left)} left`] : []),
+      ...(waiting ? [tellWaiting(waiting)] : estimate),
       `${format(documents)} documents`,
       `${format(samples)} samples`,
       `${format(requests)} requests`,
@@ -40,6 +42,15 @@ export function tellFacts(first: Progress, now: () => number, format: (count: nu
     ].join(', ');
   };
 }
+
+/** `waiting until 05:10 for ada`, by the clock on the wall. */
+function tellWaiting({ at, users }: NonNullable<Progress['waiting_until']>): string {
+  const minute = new Date(Math.ceil(Date.parse(at) / 60_000) * 60_000);
+  const time = [minute.getHours(), minute.getMinutes()].map(part => String(part).padStart(2, '0')).join(':');
+  return `waiting until ${time} for ${users.length > SHOWN_USERS ? `${formatCount(users.length)} accounts` : users.join(', ')}`;
+}
+
+const SHOWN_USERS = 2;
 
 const short = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
 

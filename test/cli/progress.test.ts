@@ -32,6 +32,16 @@ test('documents, samples, requests, waits, the rate and the time left', () => {
   );
 });
 
+test('while all that is left waits it is told until when and for whom, in place of the time left', () => {
+  const tell = at(progress());
+  const waiting = (users: string[], ms: number) =>
+    tell(2_000, progress({ windows: { done: 10 }, documents: 1_000, waiting_until: { at: new Date(ms).toISOString(), users } }));
+  const noon = new Date(2025, 2, 10, 12, 0).getTime();
+  expect(waiting(['ada'], noon - 30_000)).toBe('waiting until 12:00 for ada, 1,000 documents, 0 samples, 0 requests, 500/s');
+  expect(waiting(['ada', 'ben'], noon)).toMatch(/^waiting until 12:00 for ada, ben, 1,000 documents/);
+  expect(waiting(['ada', 'ben', 'cleo'], noon + 1)).toMatch(/^waiting until 12:01 for 3 accounts, /);
+});
+
 test('the first moment tells no rate, and nobody knows the time left before a window is settled', () => {
   const tell = at(progress());
   expect(tell(0, progress())).toBe('0 documents, 0 samples, 0 requests');

@@ -566,6 +566,34 @@ test('a window that is put off lets the others go first, and is the next when it
   expect(windows.hasNext()).toBe(false);
 });
 
+test('a run of which all that is left waits tells until when and for whom', async () => {
+  const { pipeline } = await setUp(['ada', 'ben']);
+  const run = await pipeline.runs.start(request({ users: ['ada', 'ben'], collections: ['sleep', 'heart_rate'] }));
+  const accounts = pipeline.jobs.map(({ data }) => run.enter(data as AccountJob)!);
+  const [ada, ben] = accounts.map(windows => {
+    const taken: OpenWindow[] = [];
+    for (let window = windows.take(); window; window = windows.take()) taken.push(window);
+    return taken;
+  });
+  const told = () => run.tellProgress(() => START).waiting_until;
+  for (const [i, window] of ada!.entries()) accounts[0]!.putOff(window, 3_600_000 + i * 60_000);
+  expect(told()).toBeUndefined();
+  for (const window of ben!) await settle(pipeline, run, window, 'complete');
+  const waiting = told()!;
+  expect(waiting.users).toEqual(['ada']);
+  expect(Date.parse(waiting.at)).toBeGreaterThan(Date.parse('2025-03-10T12:59:00Z'));
+  expect(Date.parse(waiting.at)).toBeLessThanOrEqual(Date.parse('2025-03-10T13:00:00Z'));
+  expect(run.summary()).not.toHaveProperty('waiting_until');
+});
+
+test('a short wait is no reason to give no estimate', async () => {
+  const { pipeline } = await setUp();
+  const run = await pipeline.runs.start(request({ collections: ['sleep'] }));
+  const windows = run.enter(pipeline.jobs[0]!.data as AccountJob)!;
+  windows.putOff(windows.take()!, 5_000);
+  expect(run.tellProgress(() => START).waiting_until).toBeUndefined();
+});
+
 test('a run has a job for each account, named by run, part and number', async () => {
   const { pipeline } = await setUp(['ada', 'ben']);
   const run = await pipeline.runs.start(request({ users: ['ada', 'ben'] }));
