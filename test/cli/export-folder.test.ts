@@ -10,9 +10,10 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
+import { spillFolder } from '../../src/cli/export/folder.ts';
 import { lockFile } from '../../src/warehouse/export/lock.ts';
 import { below, randomFrom } from '../support/random-documents.ts';
 import { startRingneck } from '../support/ringneck.ts';
@@ -240,6 +241,17 @@ test('two exports into one folder: the second is refused and names the first', a
   // A lock that a killed export left half made.
   writeFileSync(join(parquet, '.export.lock'), 'half');
   expect(await exportHere(parquet)).toMatchObject({ removed: 0 });
+});
+
+test('nobody can know before where what does not fit into memory is put, and what a killed export left there goes', async () => {
+  const out = join(folder, 'spilled');
+  const spill = spillFolder(out);
+  expect(basename(spill)).toMatch(/^\.export\.\d+\.[0-9a-f]{16}\.tmp$/);
+  expect(spillFolder(out)).not.toBe(spill);
+  mkdirSync(spill, { recursive: true });
+  writeFileSync(join(spill, 'part'), 'half');
+  await exportHere(out, { tables: ['sleep'] });
+  expect(readdirSync(out).sort()).toEqual(['export.json', 'sleep']);
 });
 
 test.runIf(process.platform === 'linux')('a place that takes no folders is refused', async () => {

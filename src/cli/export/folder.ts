@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream, existsSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -55,13 +55,13 @@ export type ExportFile = Manifest['files'][number];
 const MANIFEST = 'export.json';
 export const EXPORT_LOCK = '.export.lock';
 /** What a killed export leaves: what DuckDB had put aside, and half of a manifest. */
-const LEFT = /^(?:\.export\.\d+\.tmp|export\.json\.\d+\.[0-9a-f]+\.new)$/;
+const LEFT = /^(?:\.export\.\d+(?:\.[0-9a-f]+)?\.tmp|export\.json\.\d+\.[0-9a-f]+\.new)$/;
 
 /** Names of tables become names of files. */
 export const isFileName = (name: string) => /^\w[\w.-]*$/.test(name);
 
-/** Where DuckDB puts what does not fit into its memory: on the disk that must have room anyway. */
-export const spillFolder = (folder: string) => join(folder, `.export.${process.pid}.tmp`);
+/** Where DuckDB puts what does not fit into its memory: on the disk that must have room anyway, under a name that nobody knows before. */
+export const spillFolder = (folder: string) => join(folder, `.export.${process.pid}.${randomBytes(8).toString('hex')}.tmp`);
 
 /**
  * The manifest of the export that the folder holds; undefined for a folder that is empty or not there.
