@@ -109,6 +109,7 @@ test('the columns of the tables that others rely on are those of INTERFACES', ()
     'outcome',
     'reason',
     'rows_by_day',
+    'pages',
     'rejected',
     'rejected_undated',
   ]);
