@@ -28,12 +28,15 @@ export async function ensureTables(connection: DuckDBConnection, tables: readonl
       `the warehouse has tables that Ringneck did not make so: ${problems.join('; ')}. Rename or undo them, or use another data folder`,
     );
   }
+  const statements = tables.flatMap(table => listMissing(table, present.get(table.name)));
   // Together: a commit for each table takes longer than all the rest of a start.
-  await withTransaction(connection, async () => {
-    await connection.run('CREATE SCHEMA IF NOT EXISTS sync');
-    for (const table of tables) await ensureTable(connection, table, present.get(table.name));
-  });
-  const now = await readPresent(connection);
+  if (statements.length) {
+    await withTransaction(connection, async () => {
+      await connection.run('CREATE SCHEMA IF NOT EXISTS sync');
+      for (const statement of statements) await connection.run(statement);
+    });
+  }
+  const now = statements.length ? await readPresent(connection) : present;
   return new Map(
     tables.map(table => [table.name, now.get(table.name)!.columns.map(({ name }) => table.columns.find(column => column.name === name)!)]),
   );
@@ -94,17 +97,12 @@ function differences(table: Table, present: Present | undefined): string[] {
   });
 }
 
-async function ensureTable(connection: DuckDBConnection, table: Table, present: Present | undefined): Promise<void> {
-  if (!present) {
-    await connection.run(createTable(table).join(';\n'));
-    return;
-  }
-  for (const { name, type } of table.columns) {
-    if (!present.columns.some(column => column.name === name)) {
-      await connection.run(`ALTER TABLE ${qualified(table.name)} ADD COLUMN ${quoteName(name)} ${type}`);
-    }
-  }
+/** The statements that make a table what it should be. */
+function listMissing(table: Table, present: Present | undefined): string[] {
+  if (!present) return [createTable(table).join(';\n')];
+  const missing = table.columns.filter(({ name }) => !present.columns.some(column => column.name === name));
+  const added = missing.map(({ name, type }) => `ALTER TABLE ${qualified(table.name)} ADD COLUMN ${quoteName(name)} ${type}`);
   const current = new Map(present.columns.map(({ name, comment }) => [name, comment]));
   const stale = present.comment !== table.comment || table.columns.some(({ name, comment }) => current.get(name) !== comment);
-  if (stale) await connection.run(commentOn(table).join(';\n'));
+  return stale ? [...added, commentOn(table).join(';\n')] : added;
 }
