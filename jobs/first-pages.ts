@@ -9,15 +9,16 @@ const HOUR_MS = 3_600_000;
 export function firstPages(
   { client, warehouse, now }: Pick<Pipeline, 'client' | 'warehouse' | 'now'>,
   token: string,
+  signal?: AbortSignal,
 ): Map<string, () => AsyncGenerator<Page>> {
   const today = dayOfMicros(now() * 1000);
   const iso = (ms: number) => new Date(ms).toISOString();
   return new Map([
     ...warehouse.mappings.map(({ resource }): [string, () => AsyncGenerator<Page>] => [
       resource.name,
-      () => client.documents(resource, { token, ...(resource.dated ? { from: today, to: today } : {}) }),
+      () => client.documents(resource, { token, signal, ...(resource.dated ? { from: today, to: today } : {}) }),
     ]),
-    [heartRateCollection.name, () => client.heartRate({ token, from: iso(now() - HOUR_MS), to: iso(now()) })],
+    [heartRateCollection.name, () => client.heartRate({ token, from: iso(now() - HOUR_MS), to: iso(now()), signal })],
   ]);
 }
 

@@ -28,17 +28,18 @@ export async function refuteRefusal({ warehouse }: Pick<Pipeline, 'warehouse'>, 
 }
 
 /** Asks each collection that is refused with one request: one that answers is read again. */
-export async function askRefused(pipeline: Pipeline): Promise<void> {
+export async function askRefused(pipeline: Pipeline, signal?: AbortSignal): Promise<void> {
   const { warehouse, tokens, log } = pipeline;
   for (const { userId, collection } of await listParkedCollections(warehouse)) {
     const token = tokens.find(userId);
-    const read = token === undefined ? undefined : firstPages(pipeline, token).get(collection);
+    const read = token === undefined ? undefined : firstPages(pipeline, token, signal).get(collection);
     if (!read) continue;
     try {
       await ask(read);
       await warehouse.record([answersAgain(pipeline, { userId, collection }), noSuspicionEntry(suspicionOf({ userId, collection }))]);
       log.info({ account: userId, collection }, 'the service answers for the collection again: it is read again');
     } catch (error) {
+      signal?.throwIfAborted();
       const kind = error instanceof ServiceError ? error.kind : messageOf(error);
       log.info({ account: userId, collection, kind }, 'the collection stays refused');
     }

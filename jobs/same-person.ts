@@ -6,8 +6,8 @@ import { type Account, createAccountFinder, listAccounts } from './accounts.ts';
 const LONGEST_ID = 1_024;
 
 /** The service’s own id of the person of a token; undefined where it does not tell, or none that an event can have. */
-export async function findPerson(client: Pick<Client, 'personalInfo'>, token: string): Promise<string | undefined> {
-  const info = (await client.personalInfo(token)) as { id?: unknown } | undefined;
+export async function findPerson(client: Pick<Client, 'personalInfo'>, token: string, signal?: AbortSignal): Promise<string | undefined> {
+  const info = (await client.personalInfo(token, signal)) as { id?: unknown } | undefined;
   return typeof info?.id === 'string' && info.id.length <= LONGEST_ID ? info.id : undefined;
 }
 

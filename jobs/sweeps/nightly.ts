@@ -24,28 +24,29 @@ export interface NightlySettings {
 
 /** Reads the last days of everything again for every account: a longer sweep. */
 export async function startNightly(pipeline: Pipeline, days: number, acceptDeletions = false, signal?: AbortSignal): Promise<Sweep> {
-  await tidyUp(pipeline);
+  await tidyUp(pipeline, signal);
   return startSweep(pipeline, { kind: 'nightly', days, acceptDeletions }, signal);
 }
 
 /**
  * Before a night each account that was parked by 403, or whose new token could not be tried, is asked: a membership that was renewed
  * un-parks it, unless the token is of somebody else. So is each collection that was refused. And sweeps of long ago are forgotten.
+ * @param signal leaves what is not done yet to the next night
  */
-async function tidyUp(pipeline: Pipeline): Promise<void> {
-  await askForbidden(pipeline);
-  await askRefused(pipeline);
+async function tidyUp(pipeline: Pipeline, signal?: AbortSignal): Promise<void> {
+  await askForbidden(pipeline, signal);
+  await askRefused(pipeline, signal);
   await takeUpEvents(pipeline);
   await forgetSweeps(pipeline);
 }
 
-async function askForbidden({ warehouse, client, tokens, log }: Pipeline): Promise<void> {
+async function askForbidden({ warehouse, client, tokens, log }: Pipeline, signal?: AbortSignal): Promise<void> {
   for (const account of await listAccounts(warehouse)) {
     const token = tokens.find(account.userId);
     if (account.state !== 'parked' || !/^(forbidden|unchecked)/.test(account.reason ?? '') || !token) continue;
     try {
-      await client.probe(token);
-      if (isAnother(account, await findPerson(client, token))) {
+      await client.probe(token, signal);
+      if (isAnother(account, await findPerson(client, token, signal))) {
         await setAccountState(warehouse, account, 'parked', ANOTHER_PERSON);
         log.warn({ account: account.userId }, 'the token of the account is that of another person');
         continue;
@@ -53,6 +54,7 @@ async function askForbidden({ warehouse, client, tokens, log }: Pipeline): Promi
       await setAccountState(warehouse, account, 'active', null);
       log.info({ account: account.userId }, 'the service answers for the account again: no longer parked');
     } catch (error) {
+      signal?.throwIfAborted();
       const kind = error instanceof ServiceError ? error.kind : messageOf(error);
       log.info({ account: account.userId, kind }, 'the account stays parked');
     }
