@@ -44,7 +44,7 @@ const OF_INBOX = 'inbox-';
 /** By this the queue knows an event again that is enqueued twice. */
 export const jobIdOf = (receivedAt: number | string): string => `${OF_INBOX}${receivedAt}`;
 
-/** Whether an event was in the inbox when it was enqueued; those that an earlier version accepted, or that are taken up again, were not. */
+/** Whether an event was in the inbox when it was enqueued; those that an earlier version accepted or took up again were not. */
 export const isOfInbox = (jobId: string | undefined): boolean => jobId?.startsWith(OF_INBOX) === true;
 
 /**

@@ -314,7 +314,7 @@ function tellClock({ now, aheadMs }: ServiceClock): StatusReport['service_clock'
 
 export type OwnerOperations = ReturnType<typeof operationsOf>;
 
-/** Where events are worked off, those that waited for their account are taken up at once; elsewhere at the next start of `up`. */
+/** Where events are worked off, those that waited for their account are taken up now; elsewhere at the next start of `up`. */
 async function takeUpWaiting({ opened }: Owner): Promise<void> {
   const pipeline = await opened;
   if (pipeline) await takeUpEvents(pipeline);
