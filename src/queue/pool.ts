@@ -7,26 +7,33 @@ import { tidy } from './tidy.ts';
 
 const tidyAfter = 4_000;
 const failureDelayMs = 300;
+const fullMs = 1_000;
+/** What PostgreSQL calls a disk that is full. */
+const diskFull = '53100';
 /** The queries that take jobs in. */
 const addition = /\badd_jobs?(_bulk)?\s*\(/;
 
 /**
  * PGlite in the shape of a `pg.Pool`, as much of it as BullMQ uses. One statement at a time: those that take jobs in and all others take
- * turns, each in the order they came, so that neither a flood of jobs nor a hundred busy workers keep the other from their turn. BullMQ's
- * queries are functions that are transactions in themselves; it opens none (only its migrations do, and those run before this exists).
+ * turns, each in the order they came, so that neither a flood of jobs nor a hundred busy workers keep the other from their turn. While the
+ * disk is full the others are sent again. BullMQ's queries are functions that are transactions in themselves; it opens none (only its
+ * migrations do, and those run before this exists).
  */
 export class Pool extends EventEmitter implements PgPool {
   readonly #database: PGlite;
   readonly #sessions = new Set<Session>();
   readonly #additions: (() => Promise<void>)[] = [];
   readonly #others: (() => Promise<void>)[] = [];
+  readonly #fullMs: number;
   #tookAddition = false;
   #working: Promise<void> | undefined;
   #queries = 0;
   #ended = false;
 
-  constructor(database: PGlite) {
+  /** @param options.fullMs how long a full disk is left alone */
+  constructor(database: PGlite, options: { fullMs?: number } = {}) {
     super();
+    this.#fullMs = options.fullMs ?? fullMs;
     // Each queue and worker listens; Node would warn of a leak at the eleventh.
     this.setMaxListeners(0);
     this.#database = database;
@@ -38,8 +45,14 @@ export class Pool extends EventEmitter implements PgPool {
     // A failure shows up at whoever comes next; here nobody waits for it.
     if (this.#queries % tidyAfter === 0) for (const statement of tidy) this.#inTurn(statement).catch(() => undefined);
     return answer.catch(async error => {
+      const { code } = error as { code?: string };
+      // What a job came to is told once: were it lost, the job would be nobody's until its lock ends. What is added is kept by who adds it.
+      if (code === diskFull && !addition.test(text) && !this.#ended) {
+        await sleep(this.#fullMs);
+        return this.query(text, parameters);
+      }
       // An error that is not of the connection makes a worker ask again at once; BM001 is BullMQ's own, an answer rather than an error.
-      if ((error as { code?: string }).code !== 'BM001') await sleep(failureDelayMs);
+      if (code !== 'BM001') await sleep(failureDelayMs);
       throw error;
     });
   }

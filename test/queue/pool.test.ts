@@ -63,3 +63,38 @@ test('a statement that is given in the very moment the pool runs dry is sent', a
     expect({ turns, asked }).toEqual({ turns, asked: ['SELECT one', 'SELECT two'] });
   }
 });
+
+/** Its disk is full for the first answers; then it takes everything. */
+function openFull(refusals: number) {
+  let left = refusals;
+  let asked = 0;
+  const execProtocol = async () => {
+    asked++;
+    if (left-- > 0) throw Object.assign(new Error('could not extend file: No space left on device'), { code: '53100' });
+    return { messages: [], data: new Uint8Array() };
+  };
+  return { asked: () => asked, database: { execProtocol } as unknown as PGlite };
+}
+
+test('the end of a job that a full disk did not take is noted once there is room', async () => {
+  const { asked, database } = openFull(3);
+  const pool = new Pool(database, { fullMs: 1 });
+  await pool.query('SELECT move_to_finished($1)', []);
+  expect(asked()).toBe(4);
+});
+
+test('a job that a full disk did not take in is refused: whoever gave it keeps it', async () => {
+  const { asked, database } = openFull(1);
+  const pool = new Pool(database, { fullMs: 1 });
+  await expect(pool.query('SELECT id FROM add_jobs_bulk($1, $2)', [])).rejects.toMatchObject({ code: '53100' });
+  expect(asked()).toBe(1);
+});
+
+test('what waits for room on the disk keeps no pool from ending', async () => {
+  const { database } = openFull(Number.POSITIVE_INFINITY);
+  const pool = new Pool(database, { fullMs: 1 });
+  const refused = expect(pool.query('SELECT move_to_finished($1)', [])).rejects.toThrow('Cannot use a pool after calling end on the pool');
+  await new Promise(resolve => setTimeout(resolve, 5));
+  await pool.end();
+  await refused;
+});
