@@ -278,6 +278,7 @@ async function collectWindow(
         run.progress.requests++;
       },
       onStored: (counts, documents) => run.count(counts, documents),
+      hasFailed: name => run.failures.some(failure => failure.user_id === window.userId && failure.collection === name),
       goesOnIn: next => run.goesOnIn.push(next),
       ledger: result => [windowEntry(window, { ...result, committedAt: pipeline.warehouse.moments.next() })],
     });

@@ -37,6 +37,8 @@ export interface CollectContext {
   onAnswer(): void;
   /** Called as each page is stored. */
   onStored(counts: Counts, documents: number): void;
+  /** Whether the run has not read all that it should of another collection of the account. */
+  hasFailed(collection: string): boolean;
   /** Another run reads what this one has made unread. */
   goesOnIn(next: Promise<Run>): void;
   /** The ledger's row of the window, to be committed with the last of its documents. */
@@ -44,7 +46,7 @@ export interface CollectContext {
 }
 
 export interface WindowResult extends RequestMoments {
-  outcome: 'complete' | 'not_offered' | 'suspicious';
+  outcome: 'complete' | 'not_offered' | 'suspicious' | 'failed';
   reason?: string;
   requests: number;
   documents: number;
@@ -68,6 +70,8 @@ export interface Collection {
   newestDay: string | undefined;
   /** The name in events; undefined where there are none. */
   dataType: string | undefined;
+  /** The collection whose documents name those of this one. */
+  namedBy?: string;
   /** Reads one window from the service into the warehouse, window row included. Throws ServiceError; TooLarge where it is to be cut. */
   collect(window: Window, context: CollectContext): Promise<WindowResult>;
   /** The same where the service is known not to offer the collection, but what is in it may be found otherwise. */
@@ -83,7 +87,9 @@ export function documentCollection(resource: Resource): Collection {
     dataType: resource.dataType,
     collect: (window, context) =>
       resource.dated ? collectDocuments(resource, window, context) : collectPages(resource, window.userId, undefined, context),
-    ...(namedBy ? { collectNotOffered: (window, context) => storeNamed(resource, namedBy, window.userId, context) } : {}),
+    ...(namedBy
+      ? { namedBy: namedBy.resource, collectNotOffered: (window, context) => storeNamed(resource, namedBy, window.userId, context) }
+      : {}),
   };
 }
 
@@ -197,7 +203,7 @@ async function storeNamed(
   resource: Resource,
   namedBy: { resource: string; field: string },
   userId: string,
-  { pipeline: { client, warehouse }, token, signal, aside, onAnswer, onStored, ledger }: CollectContext,
+  { pipeline: { client, warehouse }, token, signal, aside, hasFailed, onAnswer, onStored, ledger }: CollectContext,
 ): Promise<WindowResult> {
   const rejects: Rejects = { rejected: 0, undated: 0 };
   const result: WindowResult = { outcome: 'complete', ...UNASKED, requests: 1, documents: 0, rejects };
@@ -226,6 +232,8 @@ async function storeNamed(
       result.requests++;
     }
   }
+  if (hasFailed(namedBy.resource))
+    return { ...result, outcome: 'failed', reason: `not all of ${namedBy.resource} could be read, which names them` };
   if (!result.documents) return { ...result, outcome: 'not_offered', reason: 'the collection answers 404' };
   await warehouse.record(ledger(result));
   return result;

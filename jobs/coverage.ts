@@ -37,10 +37,11 @@ export interface CoverageReport {
 /** As the reason of what is stored begins in sync.coverage where more may have come since. */
 const READ_EARLY = 'last read before the day was over';
 const READ_IN_VAIN = 'failed when last read';
+const REFUSED = 'was refused when last read, and may be asked again';
 
 /** What another reading may change. */
 export function findMissing({ runs, over }: CoverageReport): CoverageRun[] {
-  return runs.flatMap(run => (MISSING.includes(run.state) ? run : overOf(run, over, [READ_EARLY, READ_IN_VAIN])));
+  return runs.flatMap(run => (MISSING.includes(run.state) ? run : overOf(run, over, [READ_EARLY, READ_IN_VAIN, REFUSED])));
 }
 
 /** What is stored of days that were last read before they were over, and are so now. */
@@ -241,10 +242,16 @@ export async function planRepair(
       !(state === 'pending' && read.has(`${user_id}\n${collection}`)),
   );
   if (!asked.length) return { skipped };
-  const spans = joinSpans(
-    asked.map(run => ({ userId: run.user_id, collection: run.collection, from: run.from ?? from, to: run.to ?? to })),
+  const spans = asked.map(run => ({ userId: run.user_id, collection: run.collection, from: run.from ?? from, to: run.to ?? to }));
+  const isAsked = (userId: string, name: string) => spans.some(span => span.userId === userId && span.collection === name);
+  // What is read of one may name documents of another.
+  const named = pipeline.collections.flatMap(({ name: collection, namedBy }) =>
+    request.users
+      .filter(userId => namedBy && isAsked(userId, namedBy) && !isAsked(userId, collection))
+      .filter(userId => request.collections.includes(collection) && !closed.has(`${userId}\n${collection}`))
+      .map(userId => ({ userId, collection, from, to })),
   );
-  return { request: { ...request, spans }, skipped };
+  return { request: { ...request, spans: joinSpans([...spans, ...named]) }, skipped };
 }
 
 /** A removed account may be looked at, and is not asked. */

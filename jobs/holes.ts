@@ -88,7 +88,7 @@ function inVain(yesterday: string, collection?: string): string {
   return `
     SELECT user_id, collection, n AS from_n, n + 1 AS until_n
     FROM (SELECT user_id, collection, committed_at, unnest(range(${numberOf('start_at')}, least(${numberOf('end_at')}, ${today}))) AS n
-          FROM sync.windows WHERE outcome IN ('failed', 'suspicious') AND start_at IS NOT NULL ${of}) f
+          FROM sync.windows WHERE outcome IN ('failed', 'suspicious', 'not_authorised') AND start_at IS NOT NULL ${of}) f
     ANTI JOIN (SELECT user_id, collection, committed_at, ${numberOf('start_at')} AS start_n, ${numberOf('end_at')} AS end_n
                FROM sync.windows WHERE outcome = 'complete' AND requested_at IS NOT NULL AND start_at IS NOT NULL ${of}) c
       ON c.user_id = f.user_id AND c.collection = f.collection AND c.committed_at > f.committed_at AND f.n >= c.start_n AND f.n < c.end_n`;

@@ -33,7 +33,7 @@ export async function startSweep(
   signal?: AbortSignal,
 ): Promise<Sweep> {
   const range = lastDays(days, await askServiceClock(pipeline, signal));
-  const from = await findReach(pipeline, range, selection);
+  const from = await findReach(pipeline, range, { kind, days, ...selection });
   const rest: Parameters<typeof prepareRequest>[2] = { from, to: range.to, kind, refresh: true };
   const { request, skipped } = await prepareRequest(pipeline, selection, acceptDeletions ? { ...rest, acceptDeletions: true } : rest);
   return { run: await pipeline.runs.start(request), skipped };
@@ -44,12 +44,13 @@ const REACH_DAYS = 30;
 
 /**
  * From where the last days are read: from further back where more of them have gone by since the last time that an account's collection
- * was read, because nobody was here or the service's clock runs fast. What was asked for then and failed is not among them: see findUnread.
+ * was read, because nobody was here or the service's clock runs fast. A night goes as far back from the last one as it would have gone the
+ * day after: a ring may have brought what it measured in all these days. What was asked for then and failed is not among them: see findUnread.
  */
 async function findReach(
   { warehouse, collections, serviceClock, now, tokens }: Pick<Pipeline, 'warehouse' | 'collections' | 'serviceClock' | 'now' | 'tokens'>,
   { from, to }: DayRange,
-  { users, collections: chosen = collections.map(({ name }) => name) }: Pick<SweepRange, 'users' | 'collections'>,
+  { kind, days, users, collections: chosen = collections.map(({ name }) => name) }: SweepRange,
 ): Promise<string> {
   const rows = await warehouse.read(`SELECT request::VARCHAR, started_at FROM sync.runs WHERE state <> 'stopped'`);
   const earliest = addDays(from, -REACH_DAYS);
@@ -61,10 +62,12 @@ async function findReach(
       const run = JSON.parse(text as string) as Partial<RunRequest>;
       return { ...run, startedAt: startedAt as number, to: run.to && overBy(run.to, startedAt as number) };
     })
+    // A sweep goes less far back than a night.
+    .filter(run => kind !== 'nightly' || run.kind !== 'sweep')
     // Of a service whose clock was far behind ours then, and is not now: its calendar tells nothing of this one.
-    .filter(({ kind, to: reached, startedAt }) => kind === 'backfill' || !reached || isFarBehind || !wasFarBehind(reached, startedAt))
+    .filter(run => run.kind === 'backfill' || !run.to || isFarBehind || !wasFarBehind(run.to, run.startedAt))
     // A backfill that ends far back was meant to; what ends beyond the calendar is of another clock.
-    .filter(({ spans, kind, to: reached }) => !spans && reached && reached <= to && (kind !== 'backfill' || reached >= earliest));
+    .filter(run => !run.spans && run.to && run.to <= to && (run.kind !== 'backfill' || run.to >= earliest));
   for (const { users: asked = [], collections: read = [], to: reached } of ends) {
     for (const place of asked.flatMap(user => read.map(name => `${user}\n${name}`))) {
       if (wanted.has(place) && reached! > (lastOf.get(place) ?? '')) lastOf.set(place, reached!);
@@ -76,7 +79,7 @@ async function findReach(
   // It ended with a tomorrow; its today was not over then, nor all of its yesterday there. Where the service's clock is behind, its days were not as far.
   const [, later] = bothNows(serviceClock);
   const behind = numberOf(later) - numberOf(serviceClock.now());
-  const open = addDays(last, -2 - behind);
+  const open = addDays(last, Math.min(-2, kind === 'nightly' ? 2 - days : -2) - behind);
   return open < from ? open : from;
 }
 

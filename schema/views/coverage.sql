@@ -118,7 +118,7 @@ WITH
     LEFT JOIN stored s ON s.user_id = c.user_id AND s.collection = c.collection AND s.n IS NOT DISTINCT FROM c.n
   ),
   judged AS (
-    SELECT user_id, collection, n, is_removed, unasked, unasked_reason, outcome, reason, read_at, stopped, documents, rejected, is_read, is_unclear,
+    SELECT user_id, collection, n, is_removed, unasked, unasked_reason, outcome, reason, read_at, stopped, documents, rejected, is_read, is_unclear, is_outdated,
            CASE WHEN outcome = 'suspicious' THEN if(is_open, 'pending', 'suspicious')
                 WHEN documents > 0 AND NOT is_partial THEN 'stored'
                 WHEN rejected > 0 THEN 'failed'
@@ -133,6 +133,7 @@ SELECT user_id, collection, CASE WHEN n IS NOT NULL THEN DATE '1970-01-01' + n::
        CASE WHEN state = 'stored' AND outcome = 'complete' AND NOT is_read
             THEN 'last read before the day was over' || if(rejected > 0, '; not all that came could be stored (sync.rejected)', '')
             WHEN state = 'stored' AND rejected > 0 THEN 'not all that came could be stored (sync.rejected)'
+            WHEN state = 'stored' AND outcome = 'not_authorised' AND is_outdated THEN 'was refused when last read, and may be asked again'
             WHEN state = 'stored' AND outcome <> 'complete' THEN outcome || ' when last read' || coalesce(': ' || reason, '')
             WHEN state = 'failed' AND rejected > 0 AND outcome IS DISTINCT FROM 'failed' THEN 'what came could not be stored (sync.rejected)'
             WHEN state = 'failed' AND is_unclear AND outcome = 'complete'

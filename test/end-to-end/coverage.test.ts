@@ -151,6 +151,33 @@ test('where rings have no collection, those that nights name are read one by one
   expect(asked.sort()).toEqual(named);
 });
 
+test.each([
+  ['none', () => ({ status: 502 })],
+  ['a part', (_: unknown, nth: number) => (nth === 1 ? undefined : { status: 502 })],
+])(
+  'rings that are named by nights of which %s could be read are missing until a repair has read the nights, and them',
+  async (_, nights) => {
+    const faults = await proxied();
+    faults.on(COLLECTIONS.ring_configuration!, { status: 404, json: { detail: 'Not Found' } });
+    faults.on(COLLECTIONS.sleep!, nights);
+    const house = await openHouse(join(folder, `unread-${_.replaceAll(' ', '-')}`), faults.url);
+    await house.add(sandbox.people.slice(0, 1));
+    const chosen = { from: '2025-01-01', to: '2025-04-30', collections: ['sleep', 'ring_configuration'] };
+    const report = await house.backfill(chosen);
+    const failure = { collection: 'ring_configuration', message: 'not all of sleep could be read, which names them' };
+    expect(report.failures).toEqual(expect.arrayContaining([expect.objectContaining(failure)]));
+    expect(await house.operations.coverage({ collections: ['ring_configuration'] })).toMatchObject({ runs: [{ state: 'failed' }] });
+    faults.on(COLLECTIONS.sleep!, () => undefined);
+    expect(await house.operations.repair({}, { emit: () => {}, signal: new AbortController().signal })).toMatchObject({
+      state: 'complete',
+      failures: [],
+    });
+    const named = (await house.read('SELECT DISTINCT ring_id FROM sleep WHERE ring_id IS NOT NULL ORDER BY 1')).flat();
+    expect(named.length).toBeGreaterThan(0);
+    expect((await house.read('SELECT id FROM ring_configuration ORDER BY id')).flat()).toEqual(named);
+  },
+);
+
 test('a night reads the last days of everything again, in the zone and by the pattern of its settings', async () => {
   const faults = await proxied();
   let now = NOON;

@@ -91,6 +91,30 @@ test('a day that was last read to its end before it was over is not stored once 
   expect(request?.spans).toEqual([{ userId: 'ada', collection: 'daily_stress', from: '2025-03-06', to: '2025-03-07' }]);
 });
 
+test('what was refused when it was last read is read by a repair once the service takes requests of it again, whatever was stored before', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  const pipeline = await pipelineOf(warehouse, NOON, ['daily_stress']);
+  await store(warehouse, 'daily_stress', ['2025-03-05', '2025-03-06'].map(stress));
+  await note(warehouse, { days: march, outcome: 'complete', when: '2025-03-08T00:00:00Z' });
+  await note(warehouse, {
+    days: ['2025-03-06', '2025-03-07'],
+    outcome: 'not_authorised',
+    when: '2025-03-09T00:00:00Z',
+    reason: 'no scope',
+  });
+  const refused = ['03-05 stored', '03-06 stored: not_authorised when last read: no scope', '03-07 not_authorised: no scope'];
+  expect(await told(warehouse, days)).toEqual(refused);
+  expect((await planRepair(pipeline, { collections: ['daily_stress'], ...days })).request).toBeUndefined();
+  await note(warehouse, { days: ['2025-03-09', '2025-03-09'], outcome: 'complete', when: '2025-03-10T01:00:00Z' });
+  expect(await told(warehouse, days)).toEqual([
+    '03-05 stored',
+    '03-06 stored: was refused when last read, and may be asked again',
+    '03-07 not_asked: was refused, and may be asked again',
+  ]);
+  const { request } = await planRepair(pipeline, { collections: ['daily_stress'], ...days });
+  expect(request?.spans).toEqual([{ userId: 'ada', collection: 'daily_stress', from: '2025-03-06', to: '2025-03-07' }]);
+});
+
 test('a collection that is not offered has brought no part of a day: what an event brought is stored', async () => {
   const warehouse = await warehouseWith(folder, [account('ada')]);
   await store(warehouse, 'daily_stress', ['2025-03-05', '2025-03-07'].map(stress));

@@ -60,6 +60,15 @@ test.each<[string, Reading[], object]>([
     ],
     holes(12, '2025-02-11', '2025-02-24'),
   ],
+  [
+    'days that were read, and refused when last read',
+    [
+      { ...LAST, days: ['2025-02-01', '2025-03-10'] },
+      { days: ['2025-02-11', '2025-02-24'], outcome: 'not_authorised', when: '2025-03-10T04:00:00Z', reason: 'no scope' },
+      { ...LAST, when: '2025-03-10T07:00:00Z' },
+    ],
+    holes(14, '2025-02-11', '2025-02-24'),
+  ],
   ['the day before yesterday, and yesterday before it was over', [{ ...LAST, when: '2025-03-09T23:30:00Z' }], whole],
   ['days before the first that was planned', [LAST], whole],
   [

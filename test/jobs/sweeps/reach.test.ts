@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { startSweep } from '../../../jobs/sweeps/sweep.ts';
+import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { account, at, pipelineOf, warehouseWith } from '../literal-pipeline.ts';
 
@@ -18,14 +19,7 @@ const rates = {
   collections: ['heart_rate'],
 };
 
-test.each([
-  ['alone', [night], ['ada'], undefined, '2025-02-13'],
-  ['beside one who was added since', [night], ['ada', 'bob'], ['ada', 'bob'], '2025-02-13'],
-  ['beside one who was read since', [night, bobs], ['ada', 'bob'], ['ada', 'bob'], '2025-02-13'],
-  ['beside one who was read since, nobody being named', [night, bobs], ['ada', 'bob'], undefined, '2025-02-13'],
-  ['whose heart rate alone was read since', [night, rates], ['ada'], undefined, '2025-02-13'],
-  ['who is not asked for', [night, bobs], ['ada', 'bob'], ['bob'], '2025-03-08'],
-])('the sweep after weeks in which nobody was here goes back to the last night of an account %s', async (_, runs, people, users, from) => {
+async function warehouseAfter(runs: readonly { kind: string; at: string }[], people: readonly string[]): Promise<Warehouse> {
   const warehouse = await warehouseWith(
     folder,
     people.map(name => account(name)),
@@ -43,7 +37,32 @@ test.each([
       },
     })),
   );
+  return warehouse;
+}
+
+test.each([
+  ['alone', [night], ['ada'], undefined, '2025-02-13'],
+  ['beside one who was added since', [night], ['ada', 'bob'], ['ada', 'bob'], '2025-02-13'],
+  ['beside one who was read since', [night, bobs], ['ada', 'bob'], ['ada', 'bob'], '2025-02-13'],
+  ['beside one who was read since, nobody being named', [night, bobs], ['ada', 'bob'], undefined, '2025-02-13'],
+  ['whose heart rate alone was read since', [night, rates], ['ada'], undefined, '2025-02-13'],
+  ['who is not asked for', [night, bobs], ['ada', 'bob'], ['bob'], '2025-03-08'],
+])('the sweep after weeks in which nobody was here goes back to the last night of an account %s', async (_, runs, people, users, from) => {
+  const warehouse = await warehouseAfter(runs, people);
   const pipeline = await pipelineOf(warehouse, NOW);
   const { run } = await startSweep(pipeline, { kind: 'sweep', days: 3, collections, ...(users ? { users } : {}) });
+  expect(run.request).toMatchObject({ from, to: '2025-03-11' });
+});
+
+const sweep = { ...night, kind: 'sweep', at: '2025-03-10T11:00:00Z', from: '2025-02-13', to: '2025-03-11' };
+const yesterdays = { ...night, at: '2025-03-09T03:30:00Z', from: '2025-02-24', to: '2025-03-10' };
+
+test.each([
+  ['after weeks in which nobody was here as far back as the night after the last one would have gone', [night], '2025-02-02'],
+  ['no less far where a sweep has read the days since', [night, sweep], '2025-02-02'],
+  ['no further than its own days where there was one the day before', [night, yesterdays], '2025-02-25'],
+])('a night goes back, %s', async (_, runs, from) => {
+  const pipeline = await pipelineOf(await warehouseAfter(runs, ['ada']), NOW);
+  const { run } = await startSweep(pipeline, { kind: 'nightly', days: 15, collections });
   expect(run.request).toMatchObject({ from, to: '2025-03-11' });
 });
