@@ -103,6 +103,12 @@ export async function reportAccounts(
   const known = new Map(rows.map(row => [`${row[0]}\n${row[1]}`, row]));
   const yesterday = dayOfMicros(bothNows(serviceClock)[0] * 1000 - MICROS_PER_DAY);
   const dated = collections.filter(({ newestDay }) => newestDay).map(({ name }) => name);
+  const rejected = new Map(
+    (await warehouse.read('SELECT user_id, collection, count(*) FROM sync.rejected GROUP BY ALL')).map(([userId, name, count]) => [
+      `${userId}\n${name}`,
+      count as number,
+    ]),
+  );
   const holes = new Map((await findHoles(warehouse, dated, yesterday)).map(hole => [`${hole.userId}\n${hole.collection}`, hole]));
   return accounts.map(account => ({
     user_id: account.userId,
@@ -128,12 +134,13 @@ export async function reportAccounts(
       const unasked = state === 'not_asked' && lastDay ? `nothing after ${lastDay} was asked for` : null;
       const wasStopped = last === undefined && stopped ? STOPPED : undefined;
       const unread = state === 'up_to_date' && hole ? tellHole(hole) : undefined;
+      const refused = state === 'up_to_date' && rejected.has(key) ? tellRejected(rejected.get(key)!) : undefined;
       return {
         name,
         state: isInterrupted ? 'interrupted' : unread ? 'holes' : state,
         reason: isInterrupted
           ? tellInterrupted(left)
-          : (unread ?? wasStopped ?? (outcome === 'complete' ? unasked : (reason as string | null) || null)),
+          : (unread ?? refused ?? wasStopped ?? (outcome === 'complete' ? unasked : (reason as string | null) || null)),
         newest_day: newest.get(key) ?? null,
         last_success: success === null ? null : isoOf(success as number),
         lag: success === null ? null : Math.max(0, Math.round(now() / 1000 - (success as number) / 1_000_000)),
@@ -143,6 +150,8 @@ export async function reportAccounts(
     }),
   }));
 }
+
+const tellRejected = (count: number) => `${count} that came could not be stored (sync.rejected)`;
 
 const tellHole = ({ days, from, to }: Hole) =>
   `${days === 1 ? '1 day is' : `${days} days are`} unread, or failed when last read, from ${from} to ${to}`;

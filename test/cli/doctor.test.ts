@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { examineAccounts } from '../../src/cli/doctor/accounts.ts';
+import { examineDocuments } from '../../src/cli/doctor/documents.ts';
 import { examined, type Finding } from '../../src/cli/doctor/finding.ts';
 import { examineDisk, examineFolder } from '../../src/cli/doctor/folder.ts';
 import { examineQueue } from '../../src/cli/doctor/queue.ts';
@@ -337,6 +338,41 @@ test('duplicates and samples without documents are counted', async () => {
   ]);
   expect(said(await examineWarehouse(warehouse, -1))).toEqual([
     expect.stringMatching(/^warn warehouse: only 0 of \d+ counts were done in time$/),
+  ]);
+});
+
+test('documents that could not be stored, and those that two persons have in common', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  onTestFinished(() => warehouse.close());
+  const person = (user_id: string, service_user_id: string | null, state = 'active') => ({
+    table: 'sync.accounts',
+    key: { user_id },
+    row: { service_user_id, state, since: 1 },
+  });
+  const row = (user_id: string, id: string, sk: number) => ({ user_id, id, sk, day: '2025-01-01' });
+  const refused = (user_id: string, collection: string, id: string) => ({
+    table: 'sync.rejected',
+    key: { user_id, collection, id },
+    row: { reason: 'day is missing', document: '{}', fetched_at: 1 },
+  });
+  await warehouse.record([
+    person('ada', 'p1'),
+    person('ada-again', 'p1'),
+    person('ben', 'p2'),
+    person('cleo', null),
+    person('dan', 'p3', 'removed'),
+    ...['ada', 'ada-again', 'cleo', 'dan'].map((user, i) => ({ table: 'daily_sleep', row: row(user, 'a', i) })),
+    ...['ada', 'ben'].flatMap((user, i) => ['s', 't'].map((id, j) => ({ table: 'session', row: row(user, id, 10 + 2 * i + j) }))),
+  ]);
+  const common = (one: string, other: string, documents: string) => `warn documents: ${one} and ${other} have ${documents}`;
+  expect(said(await examineDocuments({ warehouse }))).toEqual([
+    common('ada', 'ben', '2 documents in common (session)'),
+    common('ada', 'cleo', '1 documents in common (daily_sleep)'),
+    common('ada-again', 'cleo', '1 documents in common (daily_sleep)'),
+  ]);
+  await warehouse.record([refused('ada', 'vo2_max', 'v1'), refused('ben', 'vo2_max', 'v2'), refused('ben', 'sleep', 'n')]);
+  expect(said(await examineDocuments({ warehouse })).slice(0, 1)).toEqual([
+    'warn documents: what came could not be stored: 2 of vo2_max (2 accounts), 1 of sleep',
   ]);
 });
 

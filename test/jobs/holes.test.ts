@@ -112,6 +112,19 @@ test('days whose documents came beside others that were read are no hole, unless
   expect(await only(warehouse)).toMatchObject(holes(12, '2025-02-12', '2025-02-23'));
 });
 
+test('status tells how many documents came and could not be stored', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await note(warehouse, { ...LAST, days: ['2025-02-01', '2025-03-10'] });
+  const refused = (id: string) => ({
+    table: 'sync.rejected',
+    key: { user_id: 'ada', collection: 'daily_stress', id },
+    row: { reason: 'day is missing', document: '{}', fetched_at: 1 },
+  });
+  await warehouse.record([refused('a'), refused('b')]);
+  const reason = '2 that came could not be stored (sync.rejected)';
+  expect(await only(warehouse)).toMatchObject({ state: 'up_to_date', reason, unread_days: 0 });
+});
+
 test('an account that is not asked has no holes to be mended', async () => {
   const warehouse = await warehouseWith(folder, [account('ada', { state: 'paused', reason: 'paused by command' })]);
   await note(warehouse, FIRST);

@@ -48,6 +48,7 @@ const ORDER = [
   'service',
   'accounts',
   'days',
+  'documents',
   'callback',
   'subscriptions',
   'events',

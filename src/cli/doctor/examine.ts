@@ -3,6 +3,7 @@ import type { Owner } from '../owner.ts';
 import { examineAccounts, examineSamePersons } from './accounts.ts';
 import { examineMoments } from './clock.ts';
 import { examineDays } from './days.ts';
+import { examineDocuments } from './documents.ts';
 import { examined, type Finding, fail, ok } from './finding.ts';
 import { examineSnapshot } from './snapshot.ts';
 import { examineSubscriptions, examineUnknownPersons } from './subscriptions.ts';
@@ -29,6 +30,7 @@ export function doctorOperations(owner: Owner) {
         serviceUrl ? examined('accounts', ACCOUNTS_MS, () => examineAccounts(owner, serviceUrl)) : [],
         examined('accounts', QUEUE_MS, () => examineSamePersons(owner)),
         examined('days', DAYS_MS, () => examineDays(owner)),
+        examined('documents', DAYS_MS, () => examineDocuments(owner)),
         examined('subscriptions', SUBSCRIPTIONS_MS, () => examineSubscriptions(owner)),
         examined('events', QUEUE_MS, () => examineUnknownPersons(owner)),
         examined('warehouse', WAREHOUSE_MS + LAST_STATEMENT_MS, () => examineWarehouse(owner.warehouse, WAREHOUSE_MS)),
