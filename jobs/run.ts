@@ -58,19 +58,27 @@ export interface RunSummary extends Omit<Progress, 'waiting_for' | 'waiting_unti
   state: 'complete' | 'failed' | 'stopped';
   from: string;
   to: string;
+  /** What of it was read before this part of the run: how many windows, and when the first of them (ISO 8601, UTC). */
+  read_before?: ReadBefore;
   failures: Failure[];
+}
+
+export interface ReadBefore {
+  windows: number;
+  since: string;
 }
 
 /** A shorter wait is soon over: it is not told. */
 const TOLD_WAIT_MS = 10_000;
 
-interface RunParts {
+export interface RunParts {
   id: string;
   request: RunRequest;
   windows: readonly PlannedWindow[];
   /** Those that need what the others of their account bring: begun when these are settled. */
   later: readonly PlannedWindow[];
   alreadyDone: number;
+  readBefore?: ReadBefore | undefined;
   brake: RemovalBrake;
   answersBefore: number;
   skipped: number;
@@ -335,7 +343,9 @@ export class Run {
   summary(): RunSummary {
     const { from, to } = this.request;
     const { waiting_for: _, ...progress } = structuredClone(this.progress);
-    return { run: this.id, state: this.state, from, to, ...progress, failures: [...this.failures] };
+    const { readBefore } = this.#parts;
+    const earlier = readBefore ? { read_before: readBefore } : {};
+    return { run: this.id, state: this.state, from, to, ...progress, ...earlier, failures: [...this.failures] };
   }
 }
 

@@ -11,7 +11,7 @@ import type { OpenWindow } from './account-windows.ts';
 import { listParkedCollections } from './accounts.ts';
 import type { Pipeline } from './pipeline.ts';
 import { RemovalBrake } from './removal-brake.ts';
-import { Run, type RunRequest, type Span } from './run.ts';
+import { Run, type RunParts, type RunRequest, type Span } from './run.ts';
 import { findUnread } from './sweeps/unread.ts';
 import { Waits } from './waits.ts';
 import {
@@ -374,8 +374,8 @@ export class Runs {
   }
 
   /**
-   * Plans a run and starts it. The same request as that of a run that was stopped or interrupted less than a day ago goes on with
-   * that run; that of one under way joins it.
+   * Plans a run and starts it. The same request as that of a run that was interrupted, or of a backfill that was stopped less than a day
+   * ago, goes on with that run; that of one under way joins it. A nightly and a sweep read what the last days are now.
    */
   start(request: RunRequest): Promise<Run> {
     // One after the other: two equal requests in one moment are one run.
@@ -391,7 +391,7 @@ export class Runs {
     const since = this.#pipeline.now() * 1000 - MICROS_PER_DAY;
     // One that is running in the ledger and not here could not note its end.
     const unfinished = await this.#unfinished(
-      `state = 'running' OR (state = 'stopped' AND started_at >= make_timestamp(${since}::BIGINT))`,
+      `state = 'running' OR (state = 'stopped' AND kind = 'backfill' AND started_at >= make_timestamp(${since}::BIGINT))`,
     );
     const stopped = unfinished.find(({ id, request }) => !this.#active.has(id) && JSON.stringify(request) === same);
     if (!stopped) return undefined;
@@ -443,7 +443,8 @@ export class Runs {
 
   async #resume(id: string, request: RunRequest, takenUp: boolean): Promise<Run> {
     const rows = await this.#pipeline.warehouse.read(
-      `SELECT user_id, collection, start_at, end_at, outcome, removed FROM sync.windows WHERE run_id = '${id}' ORDER BY start_at, user_id`,
+      `SELECT user_id, collection, start_at, end_at, outcome, removed, read_at FROM sync.windows
+       WHERE run_id = '${id}' ORDER BY start_at, user_id`,
     );
     // What failed before the interruption is tried again: a run that ends as complete has read everything.
     const open = rows.filter(([, , , , outcome]) => outcome !== 'complete' && outcome !== 'not_offered');
@@ -466,7 +467,11 @@ export class Runs {
         count: (removed as number | null) ?? 0,
       })),
     );
-    return this.#begin(id, request, { windows, skipped: 0, alreadyDone: rows.length - open.length, brake, takenUp });
+    const alreadyDone = rows.length - open.length;
+    const readAts = rows.flatMap(([, , , , outcome, , readAt]) => (outcome === 'complete' && readAt !== null ? [readAt as number] : []));
+    const since = readAts.reduce((least, readAt) => Math.min(least, readAt), Number.POSITIVE_INFINITY);
+    const readBefore = readAts.length ? { windows: alreadyDone, since: new Date(since / 1000).toISOString() } : undefined;
+    return this.#begin(id, request, { windows, skipped: 0, alreadyDone, readBefore, brake, takenUp });
   }
 
   async #begin(
@@ -475,7 +480,7 @@ export class Runs {
     {
       windows,
       ...parts
-    }: { windows: readonly PlannedWindow[]; skipped: number; alreadyDone: number; brake: RemovalBrake; takenUp: boolean },
+    }: { windows: readonly PlannedWindow[] } & Pick<RunParts, 'skipped' | 'alreadyDone' | 'readBefore' | 'brake' | 'takenUp'>,
   ): Promise<Run> {
     // Planned while the rest was closed: nobody would work on it, and whoever waits for it would wait for ever.
     if (this.#closed) throw this.#closed;

@@ -56,7 +56,7 @@ const MENDABLE = ['up_to_date', 'not_asked', 'failed', 'suspicious', 'interrupte
 /** What tells more of a collection than that a run was interrupted. */
 const TOLD_FIRST = ['failed', 'suspicious'];
 
-const STOPPED = 'the run that was to read it was stopped: the same command goes on with it';
+const STOPPED = 'the run that was to read it was stopped: the same command reads it';
 
 const NO_WINDOWS = [null, null, null, null, null, 0, null, 0, null];
 

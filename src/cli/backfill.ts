@@ -101,7 +101,7 @@ export async function reportRun(
     }
   });
   if (json) printJson(toJson(report));
-  else printReport(report, 'plan' in input && input.plan);
+  else printReport(report, operation, 'plan' in input && input.plan);
   if (report.state === 'stopped' || isInterrupted) process.exitCode = 130;
   else if (report.failures.length || report.gone_on?.some(({ state, failures }) => state === 'running' || failures.length))
     process.exitCode = 1;
@@ -132,13 +132,21 @@ function toJson({ run, from, to, windows, documents, samples, unchanged, rejecte
   return { run, from, to, windows, documents, samples, unchanged, rejected, requests, failures, ...rest };
 }
 
-function printReport(report: RunReport, plan: boolean): void {
-  const { windows, failures, not_asked: notAsked, from, to, gone_on: goneOn = [] } = report;
+/** A nightly reads the last days as they are then. */
+const STOPPED_NIGHTLY = 'stopped; the same command reads all of it again';
+
+function printReport(report: RunReport, operation: 'backfill' | 'nightly', plan: boolean): void {
+  const { windows, failures, not_asked: notAsked, from, to, read_before: before, gone_on: goneOn = [] } = report;
   if (plan) {
     printLine(`${from} to ${to}: ${formatCount(windows.planned)} windows to read${tellSkipped(report)}`);
   } else {
-    printLine(`${from} to ${to}: ${ENDED[report.state]}`);
+    const ended = operation === 'nightly' && report.state === 'stopped' ? STOPPED_NIGHTLY : ENDED[report.state];
+    printLine(`${from} to ${to}: ${ended}`);
     printCounts(report);
+    if (before) {
+      const since = `${before.since.slice(0, 16).replace('T', ' ')} UTC`;
+      remark(`${formatCount(before.windows)} of these windows were read before the run was stopped or interrupted, from ${since} on`);
+    }
   }
   for (const run of goneOn) {
     printLine(`${nameRun(run)} that was interrupted: ${ENDED[run.state]}${run.reason ? ` (${run.reason})` : ''}`);

@@ -360,6 +360,52 @@ test('after more than a day, or asked for something else, it is a new run', asyn
   expect((await pipeline.runs.start(request())).id).not.toBe(run.id);
 });
 
+test.each(['nightly', 'sweep'] as const)('a %s that was stopped is asked for anew: all its days are read again', async kind => {
+  const { warehouse, pipeline } = await setUp();
+  const asked = request({ kind, refresh: true });
+  const run = await pipeline.runs.start(asked);
+  const [first] = pipeline.take();
+  await settle(pipeline, run, first!, 'complete');
+  await run.stop();
+  pipeline.clock.ms += 60_000;
+  const again = await pipeline.runs.start(asked);
+  expect(again.id).not.toBe(run.id);
+  expect(pipeline.take().map(describe).sort()).toEqual([
+    'ada heart_rate 2025-01-01 2025-01-29',
+    'ada heart_rate 2025-01-29 2025-02-01',
+    'ada sleep 2025-01-01 2025-02-01',
+  ]);
+  await again.stop();
+  expect((await again.done).read_before).toBeUndefined();
+  expect(await rows(warehouse, 'SELECT count(*) AS n FROM sync.runs')).toEqual([{ n: 2 }]);
+});
+
+test('a nightly that could not note its end goes on', async () => {
+  const { warehouse, pipeline } = await setUp();
+  const asked = request({ kind: 'nightly', refresh: true });
+  const run = await pipeline.runs.start(asked);
+  run.suspend(new Error('no room'));
+  expect(await rows(warehouse, 'SELECT state FROM sync.runs')).toEqual([{ state: 'running' }]);
+  expect((await pipeline.runs.start(asked)).id).toBe(run.id);
+});
+
+test('a run that goes on tells how many of its windows were read before, and from when on', async () => {
+  const { pipeline } = await setUp();
+  const asked = request({ refresh: true });
+  const run = await pipeline.runs.start(asked);
+  const [first] = pipeline.take();
+  await settle(pipeline, run, first!, 'complete');
+  await run.stop();
+  expect((await run.done).read_before).toBeUndefined();
+  const again = await pipeline.runs.start(asked);
+  for (const window of pipeline.take()) await settle(pipeline, again, window, 'complete');
+  expect(await again.done).toMatchObject({
+    state: 'complete',
+    windows: { planned: 3, done: 3 },
+    read_before: { windows: 1, since: '2025-03-10T12:00:01.500Z' },
+  });
+});
+
 test('what failed before a run was stopped is read again when it goes on: complete means everything', async () => {
   const { pipeline } = await setUp();
   const run = await pipeline.runs.start(request());

@@ -172,7 +172,7 @@ test.each<[string, [Outcome | null, string?, string?][], object]>([
     [['stopped']],
     {
       state: 'not_asked',
-      reason: 'the run that was to read it was stopped: the same command goes on with it',
+      reason: 'the run that was to read it was stopped: the same command reads it',
       failures: 0,
       unread_days: 20157,
     },
