@@ -166,6 +166,8 @@ export class Runs {
   #lookingAfter: NodeJS.Timeout[] = [];
   #pipeline!: Pipeline;
   #asking: Promise<void> | undefined;
+  /** How many answers there had been when it was told last that nobody can be reached. */
+  #toldAfter: number | undefined;
   #queue!: string;
   #starting: Promise<unknown> = Promise.resolve();
   #closed: TryLaterError | undefined;
@@ -268,7 +270,12 @@ export class Runs {
   /** Leaves a run to the next start, or to the next look at those that nobody works on. */
   breakOff(run: Run, reason: RingneckError): void {
     if (run.signal.aborted) return;
-    this.#pipeline.onFailure({ reason: 'run_failed', message: reason.message });
+    const { client, log, onFailure } = this.#pipeline;
+    onFailure({ reason: 'run_failed', message: reason.message });
+    // Whoever started it hears of it. One that was taken up is tried again every minute, which is told again when somebody has answered meanwhile.
+    if (run.takenUp && this.#toldAfter !== client.answers)
+      log.warn({ run: run.id, reason: reason.message }, `${run.request.kind} run is broken off, and goes on when the service answers`);
+    if (run.takenUp) this.#toldAfter = client.answers;
     run.suspend(reason);
   }
 

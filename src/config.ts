@@ -53,7 +53,7 @@ const declared = {
     optional(
       'RINGNECK_SECRET_KEY',
       'encrypts the accounts’ tokens: any text of at least 16 characters',
-      matching(/^[\s\S]{16,}$/, 'at least 16 characters'),
+      matching(/^\s*\S[\s\S]{14,}\S\s*$/, 'at least 16 characters'),
       '`<data>/secret.key`',
     ),
   ),

@@ -84,6 +84,7 @@ test('all wrong ones are named at once, with value and what is expected', () => 
 });
 
 test('the secret key is never shown, nor a password in an address', () => {
+  expect(refusal({ RINGNECK_SECRET_KEY: ' '.repeat(20) })).toBe(refusal({ RINGNECK_SECRET_KEY: 'too-short' }));
   expect(refusal({ RINGNECK_SECRET_KEY: 'too-short' })).toBe('Wrong setting. RINGNECK_SECRET_KEY: expected at least 16 characters.');
   expect(refusal({ RINGNECK_QUEUE_URL: 'http://user:pa@ss?word@queue:6379/?password=word' })).toBe(
     'Wrong setting. RINGNECK_QUEUE_URL is "http://***@queue:6379/?***": expected a redis:// or rediss:// address.',

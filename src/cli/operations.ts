@@ -155,7 +155,7 @@ export function operationsOf(owner: Owner) {
       const accepted = input.acceptDeletions ? { acceptDeletions: true as const } : {};
       const rest = { kind: 'backfill' as const, ...(await findRange(input, context.signal)), refresh: input.refresh, ...accepted };
       const { request, skipped } = await prepareRequest(selected, selection, rest);
-      if (!request.users.length) throw nobodyToAsk(skipped);
+      if (!request.users.length) throw nobodyToAsk(owner, skipped);
       // Counting must not take up what an earlier run left open.
       if (input.plan) {
         const parts = { ...selected, settledDays: owner.settings.settledDays };
@@ -168,14 +168,14 @@ export function operationsOf(owner: Owner) {
 
     async nightly({ days, acceptDeletions }: NightlyInput, context: OperationContext<ShownRun>): Promise<RunReport> {
       const accounts = await listAccounts(warehouse);
-      if (!accounts.length) throw nobodyToAsk([]);
+      if (!accounts.length) throw nobodyToAsk(owner, []);
       ensureTokensReadable(accounts.map(({ userId }) => userId));
       const pipeline = await owner.pipeline();
       return andGoOn(owner, pipeline, context, async () => {
         const { run, skipped } = await startNightly(pipeline, days, acceptDeletions, context.signal);
         if (!run.request.users.length) {
           await run.done;
-          throw nobodyToAsk(skipped);
+          throw nobodyToAsk(owner, skipped);
         }
         return followRun(owner, run, skipped, context);
       });
@@ -320,9 +320,13 @@ async function takeUpWaiting({ opened }: Owner): Promise<void> {
   if (pipeline) await takeUpEvents(pipeline);
 }
 
-function nobodyToAsk(skipped: readonly Skipped[]): Error {
+function nobodyToAsk({ settings }: Owner, skipped: readonly Skipped[]): Error {
   const told = tellAlike(skipped).map(sentenceOf);
-  return new NobodyToAsk(told.length ? `nobody can be asked: ${told.join('; ')}` : 'there is no account yet: ringneck account add NAME');
+  return new NobodyToAsk(
+    told.length
+      ? `nobody can be asked: ${told.join('; ')}`
+      : `there is no account yet in ${settings.data} (RINGNECK_DATA): ringneck account add NAME`,
+  );
 }
 
 class NobodyToAsk extends UsageError {

@@ -27,6 +27,10 @@ export function addSubscriptions(program: Command): void {
     // Nobody else listens where the service verifies.
     const door = await findDoor<OwnerOperations>(settings.data);
     if (!door) {
+      if (!settings.webhooks) {
+        const [{ UsageError }, { NO_WEBHOOKS }] = await Promise.all([import('../errors.ts'), import('./owner.ts')]);
+        throw new UsageError(NO_WEBHOOKS);
+      }
       const { nobodyListens } = await import('./subscription-operations.ts');
       throw nobodyListens();
     }

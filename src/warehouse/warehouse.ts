@@ -156,7 +156,10 @@ export class Warehouse {
         moments,
         mappings,
         writer,
-        reader: new SharedConnections(() => database.connect()),
+        reader: new SharedConnections(
+          () => database.connect(),
+          reading => database.memory.raise(reading),
+        ),
         copies: new SnapshotCopies({
           connect: () => database.connect(),
           memory: database.memory,

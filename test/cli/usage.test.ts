@@ -142,10 +142,15 @@ test('a variable that is no setting is remarked on, not refused', async () => {
 
 test('where there is no account, nobody can be asked', async () => {
   const service = { RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' };
-  const nobody = { code: 1, stdout: '', stderr: 'ringneck: there is no account yet: ringneck account add NAME\n' };
-  expect(await ringneck(['backfill', '--last', '3'], { env: env(service) })).toEqual(nobody);
-  expect(await runHere(['backfill', '--last', '3', '--json'], { env: env(service) })).toEqual(nobody);
-  expect(await runHere(['nightly'], { env: env(service) })).toEqual(nobody);
+  const nobody = (folder: string) => ({
+    code: 1,
+    stdout: '',
+    stderr: `ringneck: there is no account yet in ${folder} (RINGNECK_DATA): ringneck account add NAME\n`,
+  });
+  for (const args of [['backfill', '--last', '3'], ['backfill', '--last', '3', '--json'], ['nightly']]) {
+    const given = env(service);
+    expect(await runHere(args, { env: given })).toEqual(nobody(given.RINGNECK_DATA!));
+  }
   expect(await runHere(['account', 'list'], { env: env() })).toEqual({
     code: 0,
     stdout: '',

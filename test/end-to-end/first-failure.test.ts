@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createLog } from '../../src/log.ts';
 import { type Script, startFaultService } from '../support/fault-service.ts';
 import { openHouse } from '../support/house.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
@@ -121,6 +122,22 @@ test('a service that takes connections and says nothing ends the run when its fi
   const began = performance.now();
   await expect(house.backfill(range)).rejects.toThrow('gives no answer (ETIMEDOUT)');
   expect(performance.now() - began).toBeLessThan(10_000);
+});
+
+test('a run that was taken up and meets a service that is away is told in the log, once', async () => {
+  const port = await findFreePort();
+  const url = `http://127.0.0.1:${port}`;
+  const first = await openUnasked(url, { unreachedMs: 300 });
+  await expect(first.backfill(range)).rejects.toThrow('the service cannot be reached');
+  await first.close();
+  const lines: string[] = [];
+  const log = createLog({ level: 'warn', pretty: false, stream: { write: text => void lines.push(JSON.parse(text).msg) } });
+  const house = await openHouse(join(folder, `h${houses}`), url, { unreachedMs: 300, log });
+  const { runs } = await house.owner.pipeline();
+  await until('the run is broken off', () => !runs.active().length);
+  await runs.takeUp();
+  await until('the run is broken off again', () => !runs.active().length);
+  expect(lines.filter(line => line.includes('run'))).toEqual(['backfill run is broken off, and goes on when the service answers']);
 });
 
 test('a service whose first answers are slow is read', async () => {

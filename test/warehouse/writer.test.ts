@@ -205,6 +205,14 @@ test('in a process of little memory a group that is too large arrives all the sa
   await warehouse.close();
 });
 
+test('a reading that lacks memory while the writer has it is done again with more', async () => {
+  const warehouse = await openWarehouse(newPath(folder), { memoryLimit: '24MB', threads: 1 });
+  expect(await warehouse.read('SELECT len(list(i)) FROM range(5_000_000) t(i)')).toEqual([[5_000_000]]);
+  await expect(warehouse.read('SELECT len(list(i)) FROM range(500_000_000) t(i)')).rejects.toThrow(/^Out of Memory Error/);
+  expect(await warehouse.read(`SELECT current_setting('memory_limit')`)).toEqual([['22.8 MiB']]);
+  await warehouse.close();
+});
+
 test('while two groups wait a third is not even parsed', async () => {
   const warehouse = await openWarehouse(newPath(folder));
   const gate = holdTransactions();
