@@ -154,7 +154,10 @@ async function collect(
     account?.state === 'active'
       ? undefined
       : `the account is ${account?.state ?? 'removed'}${account?.reason ? `: ${account.reason}` : ''}`;
-  if (closed || !account) return settle(pipeline, run, window, 'not_authorised', closed);
+  if (closed || !account) {
+    // The service has refused nothing: after whatever is done to the account from then on, this says nothing of the collection.
+    return settle(pipeline, run, window, 'not_authorised', closed, 'not_authorised', undefined, { committedAt: account?.since });
+  }
   const token = pipeline.tokens.find(window.userId);
   try {
     return await collectWindow(pipeline, run, window, token, shared.places);
@@ -292,7 +295,7 @@ async function collectWindow(
   }
   if (result.outcome !== 'complete') share.keep(result.removed ?? 0);
   if (result.outcome === 'complete') await run.settle(window, 'complete', undefined, 'complete');
-  else await settle(pipeline, run, window, result.outcome, result.reason, result.outcome, undefined, result.removed);
+  else await settle(pipeline, run, window, result.outcome, result.reason, result.outcome, undefined, { removed: result.removed });
 }
 
 async function settle(
@@ -303,10 +306,11 @@ async function settle(
   reason?: string,
   kind: string = outcome,
   detail?: string,
-  removed?: number,
+  { removed, committedAt }: { removed?: number | undefined; committedAt?: number | undefined } = {},
 ): Promise<undefined> {
+  const { moments } = pipeline.warehouse;
   await pipeline.runs.store(run, () =>
-    pipeline.warehouse.record([windowEntry(window, { outcome, reason, removed, committedAt: pipeline.warehouse.moments.next() })]),
+    pipeline.warehouse.record([windowEntry(window, { outcome, reason, removed, committedAt: committedAt ?? moments.next() })]),
   );
   await run.settle(window, outcome, reason, kind, detail);
 }

@@ -653,7 +653,7 @@ COMMENT ON COLUMN "sync"."windows"."requested_at" IS 'The place of its first req
 COMMENT ON COLUMN "sync"."windows"."read_at" IS 'When its first request was sent, UTC, by the clock of this machine';
 COMMENT ON COLUMN "sync"."windows"."service_at" IS 'The same by the clock of the service: the Date of its answer, UTC; null where it sent none';
 COMMENT ON COLUMN "sync"."windows"."route" IS 'The path it was read from, where a collection has more than one';
-COMMENT ON COLUMN "sync"."windows"."committed_at" IS 'When its last document was committed, UTC';
+COMMENT ON COLUMN "sync"."windows"."committed_at" IS 'When its last document was committed, UTC; where its account was not active, since when';
 COMMENT ON COLUMN "sync"."windows"."requests" IS 'Requests it took';
 COMMENT ON COLUMN "sync"."windows"."documents" IS 'Documents (heart rate: rows) that came';
 COMMENT ON COLUMN "sync"."windows"."removed" IS 'Stored documents (heart rate: rows) that it removed because the service no longer has them';
@@ -675,7 +675,8 @@ CREATE TABLE "sync"."events" (
   outcome         VARCHAR,
   reason          VARCHAR,
   committed_at    TIMESTAMP,
-  settled_at      TIMESTAMP
+  settled_at      TIMESTAMP,
+  account_since   TIMESTAMP
 );
 COMMENT ON TABLE "sync"."events" IS 'The webhook events that were accepted, and what became of each (2.17)';
 COMMENT ON COLUMN "sync"."events"."received_at" IS 'When it was accepted, UTC; no two events share it, so that it may be ahead of our clock';
@@ -689,6 +690,7 @@ COMMENT ON COLUMN "sync"."events"."outcome" IS 'stored, unchanged, removed, park
 COMMENT ON COLUMN "sync"."events"."reason" IS 'Why, where nothing was stored';
 COMMENT ON COLUMN "sync"."events"."committed_at" IS 'When its outcome was committed, UTC: its place in the order';
 COMMENT ON COLUMN "sync"."events"."settled_at" IS 'The same by our clock, UTC';
+COMMENT ON COLUMN "sync"."events"."account_since" IS 'The since of its account in sync.accounts by which it got its outcome; null where none was known';
 
 CREATE TABLE "sync"."missed_events" (
   found_at       TIMESTAMP,

@@ -40,6 +40,8 @@ export interface AcceptedEvent {
   tries: Tries;
   /** It has its outcome, and is only looked at once more: its document may not have been readable as it is now. */
   again?: boolean;
+  /** Since when its account is what it was seen as. */
+  accountSince?: number | undefined;
 }
 
 /** One whose document can be asked for. */
@@ -59,7 +61,7 @@ export const ARRIVED_AT = 'least(received_at, coalesce(settled_at, received_at))
 
 /** The ledger's row of an event. A job that runs twice replaces it. */
 export function eventEntry(
-  { receivedAt, event }: AcceptedEvent,
+  { receivedAt, event, accountSince }: AcceptedEvent,
   userId: string | null,
   settled: Settled,
   moments: Pick<Moments, 'next' | 'wall'>,
@@ -78,6 +80,7 @@ export function eventEntry(
       reason: settled.reason,
       committed_at: moments.next(),
       settled_at: moments.wall(),
+      account_since: accountSince ?? null,
     },
   };
 }

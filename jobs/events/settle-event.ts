@@ -16,6 +16,7 @@ import { createDocumentFetches, hasTrustedRoute, isNamed } from './document-fetc
 import {
   type AcceptedEvent,
   type EventInWork,
+  type EventOutcome,
   FORGOTTEN,
   giveWay,
   noteEvents,
@@ -30,6 +31,9 @@ import { findOnlyAccount, mapCommand } from './unknown-person.ts';
 
 /** Events of one account that are worked on at a time: enough to share a range, and few enough of all workers that others find one. */
 const PLACES = 16;
+
+/** The outcomes of events that are taken up when their account changes. */
+const WAITING: ReadonlySet<EventOutcome> = new Set(['parked', 'unknown_user']);
 
 /** When work on an event goes on, in milliseconds. */
 export interface EventDelays extends AbsentDelays {
@@ -70,10 +74,20 @@ export function createSettle(
   const probing = new Map<string, Promise<Refused>>();
 
   async function settle(accepted: AcceptedEvent): Promise<{ userId: string | null; step: Step }> {
+    places.comeBack(String(accepted.receivedAt));
+    const { user_id: id } = accepted.event;
+    const account = await find(id);
+    const done = await settleOf({ ...accepted, accountSince: account?.since }, account);
+    if (!('settled' in done.step && WAITING.has(done.step.settled.outcome))) return done;
+    // What waits for its account is taken up when that changes; what was noted only after it goes on by itself.
+    const now = await find(id);
+    const isLate = now?.state === 'active' && now.since !== account?.since;
+    return isLate ? { userId: now.userId, step: { again: 0, tries: accepted.tries } } : done;
+  }
+
+  async function settleOf(accepted: AcceptedEvent, account: Account | undefined): Promise<{ userId: string | null; step: Step }> {
     const { event } = accepted;
     const jobId = String(accepted.receivedAt);
-    places.comeBack(jobId);
-    const account = await find(event.user_id);
     const userId = account?.userId ?? null;
     const note = async (settled: Settled) => ({ userId, step: { settled: await noteEvents(warehouse, [accepted], userId, settled) } });
     // Nothing of the event is kept: whoever it is about was erased, and the service goes on speaking of them.

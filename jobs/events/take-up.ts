@@ -18,7 +18,8 @@ export async function takeUpEvents(pipeline: Pick<Pipeline, 'warehouse' | 'inbox
 async function acceptAgain({ warehouse, inbox, log }: Pick<Pipeline, 'warehouse' | 'inbox' | 'log'>): Promise<void> {
   const rows = await warehouse.read(
     `SELECT received_at, coalesce(event_time, received_at), event_type, data_type, object_id, service_user_id FROM sync.events e
-     WHERE (outcome = 'parked' AND committed_at < (SELECT max(since) FROM sync.accounts a WHERE state = 'active' AND a.user_id = e.user_id))
+     -- What an earlier version noted does not tell by which since.
+     WHERE (outcome = 'parked' AND coalesce(account_since, committed_at) < (SELECT max(since) FROM sync.accounts a WHERE state = 'active' AND a.user_id = e.user_id))
         OR (outcome = 'unknown_user' AND service_user_id IN (SELECT service_user_id FROM sync.accounts WHERE state = 'active'))
      ORDER BY received_at`,
   );

@@ -83,7 +83,7 @@ const SYNC: readonly Table[] = [
       column('read_at', 'TIMESTAMP', 'When its first request was sent, UTC, by the clock of this machine'),
       column('service_at', 'TIMESTAMP', 'The same by the clock of the service: the Date of its answer, UTC; null where it sent none'),
       column('route', 'VARCHAR', 'The path it was read from, where a collection has more than one'),
-      column('committed_at', 'TIMESTAMP', 'When its last document was committed, UTC'),
+      column('committed_at', 'TIMESTAMP', 'When its last document was committed, UTC; where its account was not active, since when'),
       column('requests', 'BIGINT', 'Requests it took'),
       column('documents', 'BIGINT', 'Documents (heart rate: rows) that came'),
       column('removed', 'BIGINT', 'Stored documents (heart rate: rows) that it removed because the service no longer has them'),
@@ -118,6 +118,11 @@ const SYNC: readonly Table[] = [
       column('reason', 'VARCHAR', 'Why, where nothing was stored'),
       column('committed_at', 'TIMESTAMP', 'When its outcome was committed, UTC: its place in the order'),
       column('settled_at', 'TIMESTAMP', 'The same by our clock, UTC'),
+      column(
+        'account_since',
+        'TIMESTAMP',
+        'The since of its account in sync.accounts by which it got its outcome; null where none was known',
+      ),
     ],
   },
   {

@@ -45,6 +45,7 @@ test('an event brings its document, and its row in the ledger says when it happe
       outcome: 'stored',
       reason: null,
       settled_at: '2025-03-10 15:30:00',
+      account_since: '2025-02-19 21:20:00',
     },
   ]);
   expect(await house.rows(`SELECT received_at < committed_at AS ordered FROM sync.events WHERE user_id = 'ada'`)).toEqual([

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type EventsJob, enqueueEvents, eventQueue } from '../../jobs/accept-event.ts';
-import { accountEntry } from '../../jobs/accounts.ts';
+import { accountEntry, getAccount, listParkedCollections, setAccountState } from '../../jobs/accounts.ts';
+import { createSettle } from '../../jobs/events/settle-event.ts';
 import { takeUpEvents } from '../../jobs/events/take-up.ts';
 import { openHouse } from '../support/house.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -60,4 +61,85 @@ test('events that were parked are handed to what fills the queue, which holds fe
   expect(again.inbox.size).toBe(0);
   await takeUpEvents(again);
   expect(again.inbox.size).toBe(200);
+});
+
+const EVENT = {
+  event_type: 'update',
+  data_type: 'sleep',
+  object_id: 'night-1',
+  event_time: '2025-03-10T10:00:00Z',
+  user_id: 's-ada',
+} as const;
+
+async function openPaused(name: string) {
+  const house = await openHouse(join(folder, name), 'http://127.0.0.1:9');
+  const { warehouse } = house.owner;
+  await warehouse.record([accountEntry(account('ada', { serviceUserId: 's-ada' }))]);
+  const paused = await setAccountState(warehouse, await getAccount(warehouse, 'ada'), 'paused', 'paused by command');
+  return { warehouse, paused, pipeline: await house.owner.pipeline() };
+}
+
+test('an event that is parked while its account is being resumed is taken up, whichever comes first', async () => {
+  const { warehouse, paused, pipeline } = await openPaused('raced');
+  pipeline.tokens.find = () => undefined;
+  const settle = createSettle(pipeline, {});
+  let before = paused;
+  let raced = 0;
+  for (let turns = 0; turns < 12; turns++) {
+    const receivedAt = warehouse.moments.next();
+    const resumed = setAccountState(warehouse, before, 'active', null).then(() => takeUpEvents(pipeline));
+    for (let turn = 0; turn < turns; turn++) await new Promise(resolve => setImmediate(resolve));
+    const { step } = await settle({ receivedAt, event: EVENT, tries: { misses: 0, absences: 0, failures: 0 } });
+    await resumed;
+    const [row] = await warehouse.read(`SELECT reason FROM sync.events WHERE epoch_us(received_at) = ${receivedAt}`);
+    if (row?.[0] === 'the account is paused: paused by command') {
+      raced++;
+      expect({ turns, goesOn: 'again' in step || pipeline.inbox.has(String(receivedAt)) }).toEqual({ turns, goesOn: true });
+      pipeline.inbox.settle(String(receivedAt));
+      // Also where the process ended before anybody went on with it.
+      await takeUpEvents(pipeline);
+      expect({ turns, isTakenUp: pipeline.inbox.has(String(receivedAt)) }).toEqual({ turns, isTakenUp: true });
+    }
+    for (const key of [...pipeline.inbox.keys()]) pipeline.inbox.settle(key);
+    before = await setAccountState(warehouse, await getAccount(warehouse, 'ada'), 'paused', 'paused by command');
+    await warehouse.record([{ table: 'sync.events', key: { received_at: receivedAt } }]);
+  }
+  expect(raced).toBeGreaterThan(0);
+});
+
+test('an event that is parked by what is wrong with itself is not taken up before its account changes', async () => {
+  const { warehouse, paused, pipeline } = await openPaused('itself');
+  await setAccountState(warehouse, paused, 'active', null);
+  const settle = createSettle(pipeline, {});
+  const receivedAt = warehouse.moments.next();
+  const event = { ...EVENT, object_id: '..' };
+  const { step } = await settle({ receivedAt, event, tries: { misses: 0, absences: 0, failures: 0 } });
+  expect(step).toMatchObject({ settled: { outcome: 'parked' } });
+  await takeUpEvents(pipeline);
+  expect(pipeline.inbox.size).toBe(0);
+  const account = await getAccount(warehouse, 'ada');
+  await setAccountState(warehouse, await setAccountState(warehouse, account, 'paused', null), 'active', null);
+  await takeUpEvents(pipeline);
+  expect(pipeline.inbox.size).toBe(1);
+});
+
+test('a window whose turn came while its account was being resumed is no refusal of its collection', async () => {
+  const { warehouse, paused, pipeline } = await openPaused('window');
+  // The moment of a resume is fixed before it is committed.
+  const since = warehouse.moments.next();
+  const request = {
+    kind: 'backfill' as const,
+    from: '2025-03-01',
+    to: '2025-03-02',
+    users: ['ada'],
+    collections: ['sleep'],
+    refresh: false,
+  };
+  const run = await pipeline.runs.start(request);
+  expect(await run.done).toMatchObject({ state: 'failed', failures: [{ message: 'the account is paused: paused by command' }] });
+  await warehouse.record([accountEntry({ ...paused, state: 'active', reason: null, since })]);
+  expect(await listParkedCollections(warehouse)).toEqual([]);
+  expect(
+    await warehouse.read(`SELECT DISTINCT state FROM sync.coverage_between('2025-03-01', '2025-03-02') WHERE collection = 'sleep'`),
+  ).toEqual([['not_asked']]);
 });
