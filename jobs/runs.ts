@@ -9,6 +9,7 @@ import { quoteText } from '../src/warehouse/tables.ts';
 import { withinTime } from '../src/within-time.ts';
 import type { OpenWindow } from './account-windows.ts';
 import { listParkedCollections } from './accounts.ts';
+import { takeUpOwed } from './events/take-up.ts';
 import type { Pipeline } from './pipeline.ts';
 import { RemovalBrake } from './removal-brake.ts';
 import { Run, type RunParts, type RunRequest, type Span } from './run.ts';
@@ -150,7 +151,7 @@ const DISK_MS = 3_000;
 /** So many rows of a plan are written at once. */
 const SLICE = 100;
 
-/** How often a run is looked for that the ledger calls running and nobody works on. */
+/** How often a run is looked for that the ledger calls running and nobody works on, and what else was left. */
 const TAKE_UP_MS = 60_000;
 
 /** The same for the same account, so that adding it twice adds it once. The queue does not take every name of an account. */
@@ -161,7 +162,7 @@ export class Runs {
   readonly #active = new Map<string, Run>();
   readonly #waits: Waits;
   readonly #times: { lookMs: number; takeUpMs: number };
-  /** What looks for runs that nobody works on, and what looks after those under way, while there are any. */
+  /** What looks for runs that nobody works on and for events that could not be taken up, and what looks after those under way, while there are any. */
   #takingUp: NodeJS.Timeout | undefined;
   #lookingAfter: NodeJS.Timeout[] = [];
   #pipeline!: Pipeline;
@@ -187,7 +188,10 @@ export class Runs {
     await pipeline.queues.empty(this.#queue);
     await this.#forgetPlans();
     await this.#takeUp();
-    this.#takingUp = this.#every(this.#times.takeUpMs, () => this.takeUp());
+    this.#takingUp = this.#every(this.#times.takeUpMs, async () => {
+      await takeUpOwed(pipeline);
+      await this.takeUp();
+    });
   }
 
   #lookAfter(): void {

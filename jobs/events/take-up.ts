@@ -6,13 +6,29 @@ import type { Pipeline } from '../pipeline.ts';
  * pause; and those whose person nobody knew and is now an account's. What fills the queue finds them there, and bounds how many of them
  * are in it. Each gets a new outcome in its row of the ledger, so that it is taken up once. Those that have none when the process ends
  * leave the inbox with it, for the ledger has the earlier one, and are taken up at the next start.
+ * @returns false where that could not be done now: `takeUpOwed` does it
  */
-export async function takeUpEvents(pipeline: Pick<Pipeline, 'warehouse' | 'inbox' | 'log'>): Promise<void> {
+export async function takeUpEvents(pipeline: Pick<Pipeline, 'warehouse' | 'inbox' | 'log'>): Promise<boolean> {
+  const { warehouse, log } = pipeline;
   try {
     await acceptAgain(pipeline);
+    owed.delete(warehouse);
+    return true;
   } catch (error) {
-    pipeline.log.warn({ reason: messageOf(error) }, 'events that waited could not be taken up: the next night or start does it');
+    if (!owed.has(warehouse)) {
+      log.warn({ reason: messageOf(error) }, 'events that waited for their accounts could not be taken up: tried again each minute');
+    }
+    owed.add(warehouse);
+    return false;
   }
+}
+
+/** Where it could not be done when it was its time. */
+const owed = new WeakSet<Pipeline['warehouse']>();
+
+/** Does what `takeUpEvents` could not do before. */
+export async function takeUpOwed(pipeline: Pick<Pipeline, 'warehouse' | 'inbox' | 'log'>): Promise<void> {
+  if (owed.has(pipeline.warehouse)) await takeUpEvents(pipeline);
 }
 
 async function acceptAgain({ warehouse, inbox, log }: Pick<Pipeline, 'warehouse' | 'inbox' | 'log'>): Promise<void> {

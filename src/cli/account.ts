@@ -107,7 +107,10 @@ export function addAccount(program: Command): void {
     'ringneck account resume --parked',
   ).action(async (names: string[], { parked, json }: { parked?: true; json?: true }) => {
     if (names.length > 0 === (parked ?? false)) throw new UsageError('which accounts? give names, or --parked');
-    const reports = await perform(await openSession(), 'resumeAccounts', parked ? { parked } : { names });
+    const resumed = await perform(await openSession(), 'resumeAccounts', parked ? { parked } : { names });
+    const warning = resumed.find(report => report.warning)?.warning;
+    if (warning) remark(`warning: ${warning}`);
+    const reports = resumed.map(({ warning: _, ...report }) => report);
     if (reports.some(({ state }) => state === 'parked')) process.exitCode = 1;
     if (json) return printJson(names.length === 1 ? reports[0] : reports);
     if (!reports.length) remark('no account is parked');

@@ -215,8 +215,8 @@ export function operationsOf(owner: Owner) {
         await warehouse.record([...(report.reason === UNCHECKED ? [accountEntry(added)] : []), noRefusalsEntry(name)]);
         keep();
       }
-      await takeUpWaiting(owner);
-      return { ...report, same_person: await findSamePerson(warehouse, name) };
+      const waiting = await takeUpWaiting(owner);
+      return { ...report, warning: report.warning ?? waiting, same_person: await findSamePerson(warehouse, name) };
     },
 
     /** Gives the warehouse an id, and with it queues, of its own: for a copied data folder. */
@@ -232,10 +232,10 @@ export function operationsOf(owner: Owner) {
       await ensureIdFree(name, serviceUser);
       const account = { ...known, serviceUserId: serviceUser };
       await warehouse.record([accountEntry(account)]);
-      await takeUpWaiting(owner);
+      const waiting = await takeUpWaiting(owner);
       const warning =
         before === null || before === serviceUser
-          ? null
+          ? waiting
           : `${name} was ${before} at the service until now: events of that id find no account any more`;
       return { ...reportOf(account), warning };
     },
@@ -258,7 +258,7 @@ export function operationsOf(owner: Owner) {
     },
 
     /** Those named, all or none; without names all that are parked, but those whose token may be of somebody else, which stay so. */
-    async resumeAccounts({ names, parked }: { names?: string[]; parked?: true }): Promise<AccountReport[]> {
+    async resumeAccounts({ names, parked }: { names?: string[]; parked?: true }): Promise<(AccountReport & { warning: string | null })[]> {
       const chosen = parked
         ? (await listAccounts(warehouse)).filter(({ state }) => state === 'parked')
         : await Promise.all([...new Set(names)].map(name => getAccount(warehouse, name)));
@@ -269,8 +269,11 @@ export function operationsOf(owner: Owner) {
         'active',
         null,
       );
-      if (resumed.length) await takeUpWaiting(owner);
-      return chosen.map(account => reportOf(resumed.find(({ userId }) => userId === account.userId) ?? account));
+      const warning = resumed.length ? await takeUpWaiting(owner) : null;
+      return chosen.map(account => {
+        const changed = resumed.find(({ userId }) => userId === account.userId);
+        return changed ? { ...reportOf(changed), warning } : { ...reportOf(account), warning: null };
+      });
     },
 
     async mirrorToken({ name }: { name: string }): Promise<{ user_id: string; token: string }> {
@@ -314,10 +317,14 @@ function tellClock({ now, aheadMs }: ServiceClock): StatusReport['service_clock'
 
 export type OwnerOperations = ReturnType<typeof operationsOf>;
 
-/** Where events are worked off, those that waited for their account are taken up now; elsewhere at the next start of `up`. */
-async function takeUpWaiting({ opened }: Owner): Promise<void> {
+/**
+ * Where events are worked off, those that waited for their account are taken up now; elsewhere at the next start of `up`.
+ * @returns what to warn of
+ */
+async function takeUpWaiting({ opened }: Owner): Promise<string | null> {
   const pipeline = await opened;
-  if (pipeline) await takeUpEvents(pipeline);
+  if (!pipeline || (await takeUpEvents(pipeline))) return null;
+  return 'events that waited for their accounts could not be taken up now: it is tried again each minute';
 }
 
 function nobodyToAsk({ settings }: Owner, skipped: readonly Skipped[]): Error {

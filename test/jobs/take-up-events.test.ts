@@ -1,13 +1,17 @@
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { Redis } from 'ioredis';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { type EventsJob, enqueueEvents, eventQueue } from '../../jobs/accept-event.ts';
 import { accountEntry, getAccount, listParkedCollections, setAccountState } from '../../jobs/accounts.ts';
 import { createSettle } from '../../jobs/events/settle-event.ts';
 import { takeUpEvents } from '../../jobs/events/take-up.ts';
+import { hasRedis, startRedis } from '../queue/redis-server.ts';
+import { spo2 } from '../service/documents.ts';
+import { openEventHouse } from '../support/event-house.ts';
 import { openHouse } from '../support/house.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
-import { account, at } from './literal-pipeline.ts';
+import { account, at, pipelineOf, warehouseWith } from './literal-pipeline.ts';
 
 const folder = tempFolder();
 const BEGIN = at('2025-03-10T10:00:00Z');
@@ -142,4 +146,62 @@ test('a window whose turn came while its account was being resumed is no refusal
   expect(
     await warehouse.read(`SELECT DISTINCT state FROM sync.coverage_between('2025-03-01', '2025-03-02') WHERE collection = 'sleep'`),
   ).toEqual([['not_asked']]);
+});
+
+test.skipIf(!hasRedis)('events of an account that is resumed while its Redis takes nothing are stored when it is back', async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.remove());
+  const house = await openEventHouse(folder, { queueUrl: redis.url });
+  onTestFinished(() => house.close());
+  const { warehouse } = house.pipeline;
+  const person = await house.person('ada', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
+  await setAccountState(warehouse, await getAccount(warehouse, 'ada'), 'paused', 'paused by command');
+  expect(await person.tell({})).toMatchObject({ outcome: 'parked' });
+  const client = new Redis(redis.url);
+  onTestFinished(() => client.disconnect());
+  await client.call('REPLICAOF', '127.0.0.1', '1');
+  await setAccountState(warehouse, await getAccount(warehouse, 'ada'), 'active', null);
+  expect(await takeUpEvents(house.pipeline)).toBe(true);
+  expect(house.pipeline.inbox.size).toBe(1);
+  await client.call('REPLICAOF', 'NO', 'ONE');
+  await house.settled(2);
+  expect(await person.outcomes()).toMatchObject([{ outcome: 'stored' }]);
+});
+
+test('events that the inbox could not take when their account was resumed are taken up as soon as it can, which is said once', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada', { serviceUserId: 's-ada', since: at('2025-03-11T00:00:00Z') })]);
+  await warehouse.record(parked(11).map(entry => ({ ...entry, row: { ...entry.row, user_id: 'ada' } })));
+  const pipeline = await pipelineOf(warehouse, at('2025-03-11T00:00:00Z') / 1000, ['sleep'], { takeUpMs: 5 });
+  onTestFinished(() => pipeline.runs.close());
+  const kept = new Set<string>();
+  let refusals = 0;
+  const append = async (key: string) => {
+    if (refusals++ < 30) throw new Error('no room on the disk');
+    kept.add(key);
+  };
+  const warn = vi.fn();
+  Object.assign(pipeline, { inbox: { append, has: (key: string) => kept.has(key) }, log: { ...pipeline.log, warn, info: () => {} } });
+  expect(await takeUpEvents(pipeline)).toBe(false);
+  await until('all are taken up', async () => kept.size === 11);
+  const asked = refusals;
+  await until('the timer has come again', () => new Promise(resolve => setTimeout(() => resolve(true), 30)));
+  expect(refusals).toBe(asked);
+  expect(warn).toHaveBeenCalledExactlyOnceWith(
+    { reason: 'no room on the disk' },
+    'events that waited for their accounts could not be taken up: tried again each minute',
+  );
+});
+
+test('who resumes an account whose events cannot be taken up now is told so', async () => {
+  const house = await openHouse(join(folder, 'told'), 'http://127.0.0.1:9');
+  const { warehouse } = house.owner;
+  await warehouse.record([accountEntry(account('ada', { serviceUserId: 's-ada' })), ...parked(11)]);
+  const { inbox } = await house.owner.pipeline();
+  const append = vi.spyOn(inbox, 'append').mockRejectedValue(new Error('no room on the disk'));
+  expect(await house.operations.resumeAccounts({ names: ['ada'] })).toMatchObject([
+    { state: 'active', warning: 'events that waited for their accounts could not be taken up now: it is tried again each minute' },
+  ]);
+  append.mockRestore();
+  expect(await house.operations.resumeAccounts({ names: ['ada'] })).toMatchObject([{ state: 'active', warning: null }]);
+  expect(inbox.size).toBe(1);
 });
