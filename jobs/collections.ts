@@ -341,7 +341,7 @@ async function doubtOf(
 ): Promise<string | undefined> {
   const sum = (counts: number[]) => counts.reduce((total, count) => total + count, 0);
   const [missing, stored] = [sum(weeks.map(week => week.missing)), sum(weeks.map(week => week.stored))];
-  const isEmpty = !answer.rows.rows.some(({ micros }) => micros >= answer.from && micros < answer.to);
+  const isEmpty = answer.rows.rows.within(answer.from, answer.to).length === 0;
   if (stored && isEmpty) return `two empty answers over ${stored} stored rows; ${ACCEPT}`;
   // Nothing else confirms that rows are gone: of a whole window, days could be missing before they were a fifth.
   const doubtful = [{ missing, stored }, ...weeks].find(counts => isTooMany(counts.missing, counts.stored));
@@ -388,11 +388,7 @@ async function readHeartRate(
       if (!rows.isHeld && rows.length > MOST_ROWS && to - from > MICROS_PER_DAY) throw new TooLarge();
     }
     if (!rows.isHeld) {
-      ensureAnswers(
-        route,
-        rows.rows.map(({ micros }) => micros),
-        { startAt: from, endAt: to },
-      );
+      ensureAnswers(route, rows.rows.columns.micros, { startAt: from, endAt: to });
     }
     const pages = digests.length && !digests.includes(undefined) ? [STORED_AS, ...digests].join(' ') : undefined;
     return { ...first, route, rows, requests, pages };

@@ -3,6 +3,7 @@ import type { DuckDBAppender, DuckDBDataChunk, DuckDBType } from '@duckdb/node-a
 import bindings from '@duckdb/node-bindings';
 import { findDayNumber } from '../../schema/instant.ts';
 import { duckdb } from './duckdb.ts';
+import type { HeartRateRows } from './heart-rate-rows.ts';
 import type { Column, ColumnType } from './mapping.ts';
 import type { Run, Value } from './parse-document.ts';
 
@@ -200,7 +201,7 @@ export class RunAppender {
 export interface MomentsOfUser {
   userId: string;
   fetchedAt: number;
-  rows: readonly { micros: number; offset: number; bpm: number; source: string }[];
+  rows: HeartRateRows;
 }
 
 type MomentColumn = 'user_id' | 'ts' | 'utc_offset' | 'bpm' | 'source' | 'fetched_at';
@@ -229,6 +230,8 @@ export class MomentAppender {
   async append({ userId, fetchedAt, rows }: MomentsOfUser): Promise<void> {
     const userValue = bindings.create_varchar(userId);
     const fetchedValue = bindings.create_timestamp({ micros: BigInt(fetchedAt) });
+    const { names } = rows;
+    const { micros, offsets, bpm, sources } = rows.columns;
     const chunk = this.#chunk;
     const vector = (name: MomentColumn) => bindings.data_chunk_get_vector(chunk.chunk, this.#at[name]);
     for (let from = 0, chunks = 1; from < rows.length; from += CHUNK, chunks++) {
@@ -237,17 +240,14 @@ export class MomentAppender {
       chunk.rowCount = count;
       bindings.vector_reference_value(vector('user_id'), userValue);
       bindings.vector_reference_value(vector('fetched_at'), fetchedValue);
-      const source = vector('source');
-      for (let i = 0; i < count; i++) {
-        const row = rows[from + i]!;
-        writeInt64(i, row.micros);
-        bindings.vector_assign_string_element(source, i, row.source);
-      }
+      for (let i = 0; i < count; i++) writeInt64(i, micros[from + i]!);
       bindings.copy_data_to_vector(vector('ts'), 0, scratch.int64.buffer, 0, count * 8);
-      for (let i = 0; i < count; i++) writeInt64(i, rows[from + i]!.bpm);
+      for (let i = 0; i < count; i++) writeInt64(i, bpm[from + i]!);
       bindings.copy_data_to_vector(vector('bpm'), 0, scratch.int64.buffer, 0, count * 8);
-      for (let i = 0; i < count; i++) scratch.int32[i] = rows[from + i]!.offset;
-      bindings.copy_data_to_vector(vector('utc_offset'), 0, scratch.int32.buffer, 0, count * 4);
+      const { buffer, byteOffset } = offsets;
+      bindings.copy_data_to_vector(vector('utc_offset'), 0, buffer as ArrayBuffer, byteOffset + from * 4, count * 4);
+      const source = vector('source');
+      for (let i = 0; i < count; i++) bindings.vector_assign_string_element(source, i, names[sources[from + i]!]!);
       this.#appender.appendDataChunk(chunk);
       if (chunks % CHUNKS_BETWEEN_YIELDS === 0) await setImmediate();
     }

@@ -1,9 +1,10 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { findFieldAbout } from '../../schema/fields.ts';
 import { heartRate } from '../../schema/heart-rate.ts';
-import { dayOfMicros, findInstant, MICROS_PER_DAY } from '../../schema/instant.ts';
+import { dayOfMicros, findInstant, type Instant, MICROS_PER_DAY } from '../../schema/instant.ts';
 import { MomentAppender } from './append.ts';
 import { readRows } from './database.ts';
+import { HeartRateColumns, type HeartRateRow, HeartRateRows } from './heart-rate-rows.ts';
 import type { LedgerEntry } from './literals.ts';
 import type { Drift, RejectedDocument, Value } from './parse-document.ts';
 import { driftAt, findExactInstant, keepText, numberOf, observe, storable } from './parse-document.ts';
@@ -11,21 +12,13 @@ import type { Counts, Transaction } from './store-documents.ts';
 import { appending, noCounts } from './store-documents.ts';
 import { quoteText } from './tables.ts';
 
-export interface HeartRateRow {
-  micros: number;
-  offset: number;
-  bpm: number;
-  source: string;
-  drift?: readonly Drift[] | undefined;
-}
-
 /** All rows that the service has of one account from `from` (included) to `to` (excluded), in microseconds. */
 export interface HeartRateRange {
   userId: string;
   from: number;
   to: number;
   requestedAt: number;
-  rows: readonly HeartRateRow[];
+  rows: HeartRateRows;
   /** The answer is not trusted: it brings rows that lie well before or after all that is stored of the range (`APART`), and touches nothing else. */
   isSuspicious?: boolean | undefined;
   /** What the answer was found to be beside what is stored, with the version of what was looked at. */
@@ -45,7 +38,7 @@ export type Found = 'none' | 'these' | 'others';
 /** No moment and no source is as long as this: what is would not fit beside others. */
 const LONGEST_TEXT = 1024;
 
-const KNOWN = new Set(['timestamp', 'timestamp_unix', 'bpm', 'source']);
+const isKnown = (key: string) => key === 'timestamp' || key === 'timestamp_unix' || key === 'bpm' || key === 'source';
 
 /**
  * Reads the heart-rate rows of an answer tolerantly (2.14), page by page: as they came they take more memory. Identity is timestamp and
@@ -56,7 +49,8 @@ export class HeartRateAnswer {
   #held: (() => readonly unknown[])[] = [];
   readonly #documented: readonly string[] = findFieldAbout(heartRate.row.shape.source)?.values ?? [];
   readonly #rejected = new Map<string, RejectedDocument>();
-  #rows: HeartRateRow[] = [];
+  readonly #columns = new HeartRateColumns();
+  #rows: HeartRateRows | undefined;
   #isAscending = true;
 
   /** Takes a page that is parsed when its rows are asked for, and not before. */
@@ -88,7 +82,7 @@ export class HeartRateAnswer {
         ? 'timestamp is missing or no date-time with offset'
         : !Number.isSafeInteger(bpm)
           ? 'bpm is missing or no whole number'
-          : typeof row.source !== 'string' || !storable(row.source) || row.source.length > LONGEST_TEXT
+          : typeof row.source !== 'string' || !this.#isSource(row.source)
             ? 'source is missing or no text'
             : undefined;
       if (problem || !instant) {
@@ -101,16 +95,37 @@ export class HeartRateAnswer {
         continue;
       }
       const { source } = row as { source: string };
-      const drift: Drift[] = [];
-      if (!this.#documented.includes(source)) observe(drift, driftAt(['source'], 'unknown value'));
-      if (row.timestamp_unix === undefined || row.timestamp_unix === null) observe(drift, driftAt(['timestamp_unix'], 'missing'));
-      else if (numberOf(row.timestamp_unix) !== Math.floor(instant.micros / 1000))
-        observe(drift, driftAt(['timestamp_unix'], 'disagreement'));
-      for (const key in row) if (!KNOWN.has(key)) observe(drift, driftAt([key], 'unknown field'));
-      const parsed = { micros: instant.micros, offset: instant.offset, bpm, source, drift: drift.length ? drift : undefined };
-      this.#isAscending &&= !this.#rows.length || compareRows(this.#rows.at(-1)!, parsed) < 0;
-      this.#rows.push(parsed);
+      let drift: Drift[] | undefined;
+      const see = (path: string, kind: Drift['kind']) => {
+        drift ??= [];
+        observe(drift, driftAt([path], kind));
+      };
+      if (!this.#documented.includes(source)) see('source', 'unknown value');
+      if (row.timestamp_unix === undefined || row.timestamp_unix === null) see('timestamp_unix', 'missing');
+      else if (numberOf(row.timestamp_unix) !== Math.floor(instant.micros / 1000)) see('timestamp_unix', 'disagreement');
+      for (const key in row) if (!isKnown(key)) see(key, 'unknown field');
+      this.#push(instant, bpm, source, drift);
     }
+    this.#rows = undefined;
+  }
+
+  #isSource(text: string): boolean {
+    return this.#columns.hasSource(text) || (text.length <= LONGEST_TEXT && storable(text));
+  }
+
+  #push({ micros, offset }: Instant, bpm: number, source: string, drift: readonly Drift[] | undefined): void {
+    const columns = this.#columns;
+    const place = columns.placeOf(source);
+    const last = columns.length - 1;
+    if (this.#isAscending && last >= 0) {
+      const before = columns.micros[last]!;
+      this.#isAscending = before < micros || (before === micros && this.#nameAt(last) < source);
+    }
+    columns.push(micros, offset, bpm, place, drift);
+  }
+
+  #nameAt(index: number): string {
+    return this.#columns.names[this.#columns.sources[index]!]!;
   }
 
   /** How many rows came. */
@@ -120,11 +135,11 @@ export class HeartRateAnswer {
   }
 
   /** In the order of their moments and sources. */
-  get rows(): readonly HeartRateRow[] {
+  get rows(): HeartRateRows {
     this.#readHeld();
-    if (!this.#isAscending) {
-      this.#rows = lastOfEach(this.#rows);
-      this.#isAscending = true;
+    if (!this.#rows) {
+      const rows = HeartRateRows.ofColumns(this.#columns);
+      this.#rows = this.#isAscending ? rows : HeartRateRows.of(lastOfEach(rows));
     }
     return this.#rows;
   }
@@ -135,15 +150,15 @@ export class HeartRateAnswer {
   }
 }
 
-function lastOfEach(rows: readonly HeartRateRow[]): HeartRateRow[] {
-  return [...new Map(rows.map(row => [identity(row), row])).values()].sort(compareRows);
+function lastOfEach(rows: HeartRateRows): HeartRateRow[] {
+  return [...new Map([...rows].map(row => [identity(row), row])).values()].sort(compareRows);
 }
 
 /** How many rows there are of each UTC day of a range, from its first to its last. */
-export function countByDay(rows: readonly HeartRateRow[], { from, to }: { from: number; to: number }): number[] {
+export function countByDay(rows: HeartRateRows, { from, to }: { from: number; to: number }): number[] {
   const first = Math.floor(from / MICROS_PER_DAY);
   const counts = new Array<number>(Math.ceil(to / MICROS_PER_DAY) - first).fill(0);
-  for (const { micros } of rows) if (micros >= from && micros < to) counts[Math.floor(micros / MICROS_PER_DAY) - first]!++;
+  for (const micros of rows.within(from, to).columns.micros) counts[Math.floor(micros / MICROS_PER_DAY) - first]!++;
   return counts;
 }
 
@@ -166,7 +181,7 @@ const WEEK = 7 * MICROS_PER_DAY;
 export async function countMissing(connection: DuckDBConnection, range: HeartRateRange): Promise<{ weeks: Missing[]; found: Found }> {
   const { userId, from, to, requestedAt } = range;
   const where = whereRange(userId, from, to);
-  const rows = range.rows.filter(({ micros }) => micros >= from && micros < to);
+  const rows = range.rows.within(from, to);
   const found = await findStored(connection, where, rows, requestedAt);
   if (found !== 'others') return { weeks: [{ missing: 0, stored: found === 'none' ? 0 : rows.length }], found };
   const stored = await readRows(
@@ -206,13 +221,14 @@ const whereRange = (userId: string, from: number, to: number) =>
 const APART = 5 * 60_000_000;
 
 /** The rows of an untrusted answer that are new, whatever became of the stored ones. */
-async function findNew(connection: DuckDBConnection, { userId, from, to, rows }: HeartRateRange): Promise<readonly HeartRateRow[]> {
+async function findNew(connection: DuckDBConnection, { userId, from, to, rows }: HeartRateRange): Promise<HeartRateRows> {
   const [bounds] = await readRows(
     connection,
     `SELECT epoch_us(min(ts))::DOUBLE, epoch_us(max(ts))::DOUBLE FROM heart_rate WHERE ${whereRange(userId, from, to)}`,
   );
   const [first, last] = bounds as [number | null, number | null];
-  return first === null || last === null ? rows : rows.filter(({ micros }) => micros <= first - APART || micros >= last + APART);
+  if (first === null || last === null) return rows;
+  return HeartRateRows.of([...rows].filter(({ micros }) => micros <= first - APART || micros >= last + APART));
 }
 
 /**
@@ -233,7 +249,7 @@ export async function storeHeartRate(
   const rows = range.isSuspicious ? await findNew(transaction.connection, range) : range.rows;
   for (const [from, to] of segments) {
     const where = whereRange(range.userId, from, to);
-    const within = rows.filter(({ micros }) => micros >= from && micros < to);
+    const within = rows.within(from, to);
     if (range.isSuspicious) {
       await add(transaction, range, within, counts, drift);
       continue;
@@ -245,7 +261,7 @@ export async function storeHeartRate(
     const all = await readStored(transaction.connection, where);
     const newer = new Set(all.filter(({ fetchedAt }) => fetchedAt > range.requestedAt).map(identity));
     const stored = byMoment(all.filter(({ fetchedAt }) => fetchedAt <= range.requestedAt));
-    const arrived = byMoment(within.filter(row => !newer.has(identity(row))));
+    const arrived = byMoment([...within].filter(row => !newer.has(identity(row))));
 
     const leaving: number[] = [];
     for (const [micros, rows] of stored) {
@@ -260,7 +276,7 @@ export async function storeHeartRate(
     }
     if (leaving.length) await deleteMoments(transaction.connection, where, range.requestedAt, leaving, leaving.length === stored.size);
 
-    await add(transaction, range, [...arrived.values()].flat(), counts, drift);
+    await add(transaction, range, HeartRateRows.of([...arrived.values()].flat()), counts, drift);
   }
   counts.outdated = range.rows.length - counts.stored - counts.unchanged;
   return { counts, drift };
@@ -268,7 +284,7 @@ export async function storeHeartRate(
 
 const identity = ({ micros, source }: HeartRateRow) => `${micros} ${source}`;
 
-function byMoment<T extends HeartRateRow>(rows: readonly T[]): Map<number, T[]> {
+function byMoment<T extends HeartRateRow>(rows: Iterable<T>): Map<number, T[]> {
   const groups = new Map<number, T[]>();
   for (const row of rows) {
     const group = groups.get(row.micros);
@@ -354,14 +370,14 @@ async function readRejected({ connection, readKept }: Transaction, userId: strin
 async function add(
   transaction: Transaction,
   { userId, requestedAt }: HeartRateRange,
-  rows: readonly HeartRateRow[],
+  rows: HeartRateRows,
   counts: Counts,
   drift: Drift[],
 ): Promise<void> {
   if (!rows.length) return;
   counts.stored += rows.length;
   counts.samples += rows.length;
-  for (const row of rows) if (row.drift) for (const seen of row.drift) drift.push(seen);
+  for (const seen of rows.drift()) drift.push(seen);
   const appender = new MomentAppender(await transaction.connection.createAppender('heart_rate'), transaction.columnsOf('heart_rate'));
   await appending(appender, () => appender.append({ userId, fetchedAt: requestedAt, rows }));
 }
@@ -373,8 +389,9 @@ const MOST_SOURCES = 16;
  * Whether no row is stored, just these are and none of them by a newer request, or others: read by columns, which takes a tenth of the
  * time that reading rows does.
  */
-async function findStored(connection: DuckDBConnection, where: string, rows: readonly HeartRateRow[], requestedAt: number): Promise<Found> {
-  const sources = [...new Set(rows.map(({ source }) => source))].slice(0, MOST_SOURCES);
+async function findStored(connection: DuckDBConnection, where: string, rows: HeartRateRows, requestedAt: number): Promise<Found> {
+  const sources = rows.names.slice(0, MOST_SOURCES);
+  const own = rows.columns;
   const number = `CASE source ${sources.map((source, i) => `WHEN ${quoteText(source)} THEN ${i}`).join(' ')} ELSE -1 END`;
   const columns = ['epoch_us(ts)', 'utc_offset', 'bpm', sources.length ? number : '-1', 'epoch_us(fetched_at)'];
   const selected = columns.map(column => `(${column})::DOUBLE`).join(', ');
@@ -385,12 +402,11 @@ async function findStored(connection: DuckDBConnection, where: string, rows: rea
   for (const chunk of await result.fetchAllChunks()) {
     const [micros, offset, bpm, source, fetchedAt] = columns.map((_, column) => chunk.getColumnVector(column));
     for (let i = 0; i < chunk.rowCount; i++, at++) {
-      const row = rows[at]!;
       const isSame =
-        micros!.getItem(i) === row.micros &&
-        bpm!.getItem(i) === row.bpm &&
-        sources[source!.getItem(i) as number] === row.source &&
-        offset!.getItem(i) === row.offset &&
+        micros!.getItem(i) === own.micros[at] &&
+        bpm!.getItem(i) === own.bpm[at] &&
+        source!.getItem(i) === own.sources[at] &&
+        offset!.getItem(i) === own.offsets[at] &&
         (fetchedAt!.getItem(i) as number) <= requestedAt;
       if (!isSame) return 'others';
     }
