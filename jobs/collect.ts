@@ -281,7 +281,14 @@ async function collectWindow(
         run.progress.requests++;
       },
       onStored: (counts, documents) => run.count(counts, documents),
-      hasFailed: name => run.failures.some(failure => failure.user_id === window.userId && failure.collection === name),
+      // What was read to its end, and is not believed, has stored what it brought; a first refusal has brought nothing.
+      hasFailed: name =>
+        run.failures.some(
+          failure =>
+            failure.user_id === window.userId &&
+            failure.collection === name &&
+            (failure.kind !== 'suspicious' || failure.message.endsWith(ONCE)),
+        ),
       goesOnIn: next => run.goesOnIn.push(next),
       ledger: result => [windowEntry(window, { ...result, committedAt: pipeline.warehouse.moments.next() })],
     });

@@ -44,6 +44,10 @@ async function findHolesOf(
        EXCEPT
        SELECT user_id, unnest(range(greatest(${numberOf('start_at')} - ${WIDENED_DAYS}, ${first}), least(${numberOf('end_at')} + ${WIDENED_DAYS}, ${last}))) FROM sync.windows
        WHERE collection = '${name}' AND outcome NOT IN ('complete', 'not_offered')
+       -- Nor is it read what came before the day was over.
+       EXCEPT
+       SELECT user_id, unnest(range(greatest(${numberOf('start_at')}, ${numberOf('sync.over_at(service_at, read_at)')}, ${first}), least(${numberOf('end_at')}, ${last}))) FROM sync.windows
+       WHERE collection = '${name}' AND outcome = 'complete' AND requested_at IS NOT NULL
      ) USING (user_id, n)`;
   const rows = await warehouse.read(
     `SELECT user_id, count(*), ${dayOf('min(n)')}::VARCHAR, ${dayOf('max(n)')}::VARCHAR
@@ -70,7 +74,7 @@ function gaps(yesterday: string, collection?: string): string {
            WHERE start_at IS NOT NULL ${collection ? `AND collection = '${collection}'` : ''}
              -- Windows of a plan that was killed are no plan.
              AND (outcome IS NOT NULL OR run_id IN (SELECT run_id FROM sync.runs))),
-         bounds AS (SELECT user_id, collection, min(start_n) AS first_n, max(until_n) AS last_n FROM planned GROUP BY ALL),
+         bounds AS (SELECT user_id, collection, min(start_n) AS first_n, max(until_n) FILTER (until_n > start_n) AS last_n FROM planned GROUP BY ALL),
          readings AS (
            SELECT user_id, collection, start_n,
                   max(until_n) OVER (PARTITION BY user_id, collection ORDER BY start_n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_n

@@ -94,7 +94,7 @@ const PARTS = 4;
 export function cutWindow<W extends Window>(window: W): W[] {
   const days = daysOf({ startAt: window.startAt!, endAt: window.endAt! });
   const size = Math.ceil((window.endAt! - window.startAt!) / MICROS_PER_DAY / PARTS);
-  return planDays(days, size, undefined).spans.map(span => ({ ...window, ...span }));
+  return planDays(days, size, undefined).spans.map(span => ({ ...window, readBefore: undefined, ...span }));
 }
 
 /** The days of a window, both included. */

@@ -39,6 +39,9 @@ export async function startSweep(
   return { run: await pipeline.runs.start(request), skipped };
 }
 
+/** A night of fewer days than these is a short one, however many another asks for. */
+const USUAL_DAYS = 14;
+
 /** How far before the last days a backfill may have ended that they follow. */
 const REACH_DAYS = 30;
 
@@ -56,30 +59,35 @@ async function findReach(
   const earliest = addDays(from, -REACH_DAYS);
   const isFarBehind = serviceClock.now() < now() && !isOneTime(serviceClock.aheadMs ?? 0);
   const wanted = new Set((users ?? (await listUsers({ warehouse, tokens }))).flatMap(user => chosen.map(name => `${user}\n${name}`)));
-  const lastOf = new Map<string, string>();
+  const lastOf = new Map<string, { to: string; asked: string }>();
   const ends = rows
     .map(([text, startedAt]) => {
       const run = JSON.parse(text as string) as Partial<RunRequest>;
-      return { ...run, startedAt: startedAt as number, to: run.to && overBy(run.to, startedAt as number) };
+      return { ...run, startedAt: startedAt as number, asked: run.to, to: run.to && overBy(run.to, startedAt as number) };
     })
     // A sweep goes less far back than a night.
     .filter(run => kind !== 'nightly' || run.kind !== 'sweep')
     // Of a service whose clock was far behind ours then, and is not now: its calendar tells nothing of this one.
     .filter(run => run.kind === 'backfill' || !run.to || isFarBehind || !wasFarBehind(run.to, run.startedAt))
     // A backfill that ends far back was meant to; what ends beyond the calendar is of another clock.
-    .filter(run => !run.spans && run.to && run.to <= to && (run.kind !== 'backfill' || run.to >= earliest));
-  for (const { users: asked = [], collections: read = [], to: reached } of ends) {
-    for (const place of asked.flatMap(user => read.map(name => `${user}\n${name}`))) {
-      if (wanted.has(place) && reached! > (lastOf.get(place) ?? '')) lastOf.set(place, reached!);
+    .filter(run => !run.spans && run.to && run.to <= to && (run.kind !== 'backfill' || run.to >= earliest))
+    .sort((a, b) => a.startedAt - b.startedAt);
+  const back = (depth: number) => Math.min(-2, kind === 'nightly' ? 2 - depth : -2);
+  for (const run of ends) {
+    for (const place of (run.users ?? []).flatMap(user => (run.collections ?? []).map(name => `${user}\n${name}`))) {
+      const before = lastOf.get(place);
+      // What was shorter than a night leaves to the next one what it did not read.
+      const isShort = kind === 'nightly' && before !== undefined && run.from! > addDays(before.asked, back(Math.min(days, USUAL_DAYS)));
+      if (wanted.has(place) && !isShort && run.to! > (before?.to ?? '')) lastOf.set(place, { to: run.to!, asked: run.asked! });
     }
   }
   // What was never read waits for a backfill.
-  const last = [...lastOf.values()].sort()[0];
+  const last = [...lastOf.values()].map(run => run.to).sort()[0];
   if (last === undefined) return from;
   // It ended with a tomorrow; its today was not over then, nor all of its yesterday there. Where the service's clock is behind, its days were not as far.
   const [, later] = bothNows(serviceClock);
   const behind = numberOf(later) - numberOf(serviceClock.now());
-  const open = addDays(last, Math.min(-2, kind === 'nightly' ? 2 - days : -2) - behind);
+  const open = addDays(last, back(days) - behind);
   return open < from ? open : from;
 }
 

@@ -69,6 +69,11 @@ test.each<[string, Reading[], object]>([
     ],
     holes(14, '2025-02-11', '2025-02-24'),
   ],
+  [
+    'days up to a reading that begins today',
+    [FIRST, { ...LAST, days: ['2025-03-10', '2025-03-11'], when: '2025-03-10T10:00:00Z' }],
+    holes(27, '2025-02-11', '2025-03-09'),
+  ],
   ['the day before yesterday, and yesterday before it was over', [{ ...LAST, when: '2025-03-09T23:30:00Z' }], whole],
   ['days before the first that was planned', [LAST], whole],
   [
@@ -123,6 +128,14 @@ test('status tells how many documents came and could not be stored', async () =>
   await warehouse.record([refused('a'), refused('b')]);
   const reason = '2 that came could not be stored (sync.rejected)';
   expect(await only(warehouse)).toMatchObject({ state: 'up_to_date', reason, unread_days: 0 });
+});
+
+test('a day that was last read before it was over is a hole, also where documents of it are there', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada')]);
+  await note(warehouse, { days: ['2025-02-20', '2025-03-01'], outcome: 'complete', when: '2025-03-01T12:00:00Z' });
+  await store(warehouse, 'daily_stress', [stress('2025-03-01')]);
+  await note(warehouse, { ...LAST, days: ['2025-03-02', '2025-03-10'] });
+  expect(await only(warehouse)).toMatchObject(holes(1, '2025-03-01', '2025-03-01'));
 });
 
 test('an account that is not asked has no holes to be mended', async () => {

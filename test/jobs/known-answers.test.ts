@@ -137,3 +137,25 @@ test('nothing is kept to know an answer by whose range was not over', async () =
   expect(await stored(house)).toEqual(ALL);
   expect(await pagesInLedger(house)).toEqual([[null]]);
 });
+
+test('a part of a window that was too large is known by nothing that the whole was known by', async () => {
+  const { service, house } = await setUp();
+  const days = { from: '2025-03-01', to: '2025-03-28', collections: ['heart_rate'] };
+  const late = [row('2025-03-22T10:00:00+00:00', 60), row('2025-03-23T10:00:00+00:00', 61)];
+  const second = (i: number) => row(new Date(Date.UTC(2025, 2, 1) + i * 1000).toISOString().replace('.000Z', '+00:00'), 60);
+  const all = [...Array.from({ length: 150_001 }, (_, i) => second(i)), ...late];
+  const answer =
+    (rows: { timestamp: string }[]) =>
+    ({ query }: Asked) => {
+      const [from, to] = ['start_datetime', 'end_datetime'].map(name => Date.parse(query.get(name)!)) as [number, number];
+      const data = rows.filter(({ timestamp }) => Date.parse(timestamp) >= from && Date.parse(timestamp) < to);
+      return { json: { data, next_token: null } };
+    };
+  service.on(PLAIN, answer(late));
+  await house.backfill(days);
+  service.on(PLAIN, answer(all));
+  expect(await house.backfill({ ...days, refresh: true })).toMatchObject({ state: 'complete', failures: [] });
+  expect(await house.read(`SELECT rows_by_day::VARCHAR, documents FROM sync.windows WHERE start_at = DATE '2025-03-22'`)).toEqual([
+    ['[1,1,0,0,0,0,0]', 2],
+  ]);
+});

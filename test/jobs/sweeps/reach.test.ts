@@ -55,11 +55,15 @@ test.each([
 });
 
 const sweep = { ...night, kind: 'sweep', at: '2025-03-10T11:00:00Z', from: '2025-02-13', to: '2025-03-11' };
-const yesterdays = { ...night, at: '2025-03-09T03:30:00Z', from: '2025-02-24', to: '2025-03-10' };
+const short = { ...night, kind: 'backfill', at: '2025-03-10T10:00:00Z', from: '2025-03-10', to: '2025-03-11' };
+const yesterdays = { ...night, at: '2025-03-09T03:30:00Z', from: '2025-02-02', to: '2025-03-10' };
 
 test.each([
   ['after weeks in which nobody was here as far back as the night after the last one would have gone', [night], '2025-02-02'],
   ['no less far where a sweep has read the days since', [night, sweep], '2025-02-02'],
+  ['no less far where a backfill of the last days has come between', [night, short], '2025-02-02'],
+  ['no less far where a night of few days has come between', [night, { ...short, kind: 'nightly' }], '2025-02-02'],
+  ['from a backfill that went as far back itself', [night, { ...short, from: '2025-02-02' }], '2025-02-25'],
   ['no further than its own days where there was one the day before', [night, yesterdays], '2025-02-25'],
 ])('a night goes back, %s', async (_, runs, from) => {
   const pipeline = await pipelineOf(await warehouseAfter(runs, ['ada']), NOW);
