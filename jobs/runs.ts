@@ -397,7 +397,9 @@ export class Runs {
   async #goOn(request: RunRequest): Promise<Run | undefined> {
     const same = JSON.stringify(request);
     for (const run of this.#active.values()) {
-      if (JSON.stringify(run.request) === same && !run.signal.aborted) return run;
+      // A night that was killed hours ago does not tell how the last days are now.
+      const isOfBefore = run.takenUp && request.kind !== 'backfill';
+      if (JSON.stringify(run.request) === same && !run.signal.aborted && !isOfBefore) return run;
     }
     const since = this.#pipeline.now() * 1000 - MICROS_PER_DAY;
     // One that is running in the ledger and not here could not note its end.

@@ -124,7 +124,10 @@ export async function reportAccounts(
       const isParked = parked.some(({ userId, collection }) => userId === account.userId && collection === name);
       const lastDay = until === null ? '' : dayOfMicros((until as number) - 1);
       const isOutdated = outcome === 'complete' && lastDay < yesterday;
-      const last = isOutdated ? 'not_asked' : outcome === null ? undefined : (STATES[outcome as string] ?? (outcome as string));
+      // The account was not active then, and is now.
+      const isOfFormerState = outcome === 'not_authorised' && account.state === 'active' && !isParked;
+      const last =
+        isOutdated || isOfFormerState ? 'not_asked' : outcome === null ? undefined : (STATES[outcome as string] ?? (outcome as string));
       const isPending = openRuns.some(id => workedOn.has(id));
       const settled = last ?? (left ? 'interrupted' : stopped ? 'not_asked' : 'never_asked');
       const state = isParked ? 'not_authorised' : isPending ? 'pending' : settled;

@@ -95,7 +95,9 @@ export async function openDoor<Own extends Operations>({
   return {
     async close() {
       address.remove();
-      const reason = new TryLaterError(`The process that owns ${folder} (PID ${process.pid}) is stopping.`);
+      const reason = new TryLaterError(
+        `The process that owns ${folder} (PID ${process.pid}) is stopping. Try again: what it has begun goes on at the next start.`,
+      );
       for (const { controller } of running.values()) controller.abort(reason);
       const patience = new AbortController();
       await Promise.race([

@@ -15,7 +15,7 @@ export interface Backend {
   ping(): Promise<void>;
   /** Where others may reach it too: makes this process the only one that works off the queues of a warehouse; gives what ends that. */
   claim?(prefix: string, claim: Claim): Promise<() => Promise<void>>;
-  /** From now on a connection that is lost is one that we close. */
+  /** From now on a connection that is lost is one that we close, and nothing that fails is tried again. */
   closing?(): void;
   end(): Promise<void>;
 }

@@ -23,6 +23,7 @@ export async function openEmbedded(folder: string, log: Log): Promise<Backend> {
     ready: async () => undefined,
     // Between its opening and its end nobody else touches it.
     ping: async () => void (await pool.query('SELECT 1', [])),
+    closing: () => pool.closing(),
     end: async () => {
       await pool.end();
       await database.close();

@@ -28,6 +28,7 @@ export class Pool extends EventEmitter implements PgPool {
   #tookAddition = false;
   #working: Promise<void> | undefined;
   #queries = 0;
+  #closing = false;
   #ended = false;
 
   /** @param options.fullMs how long a full disk is left alone */
@@ -47,7 +48,7 @@ export class Pool extends EventEmitter implements PgPool {
     return answer.catch(async error => {
       const { code } = error as { code?: string };
       // What a job came to is told once: were it lost, the job would be nobody's until its lock ends. What is added is kept by who adds it.
-      if (code === diskFull && !addition.test(text) && !this.#ended) {
+      if (code === diskFull && !addition.test(text) && !this.#closing) {
         await sleep(this.#fullMs);
         return this.query(text, parameters);
       }
@@ -66,8 +67,14 @@ export class Pool extends EventEmitter implements PgPool {
     return session;
   }
 
+  /** What a full disk does not take is not tried again from now on: jobs that are left are nobody's at the next start. */
+  closing(): void {
+    this.#closing = true;
+  }
+
   /** Resolves when the last statement is done; later ones are refused. */
   async end(): Promise<void> {
+    this.closing();
     this.#ended = true;
     await this.#working;
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { reportAccounts } from '../../jobs/status.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { account, collections, knownClock, warehouseWith } from './literal-pipeline.ts';
+import { account, at, collections, knownClock, warehouseWith } from './literal-pipeline.ts';
 import { NOON, note, type Reading, store, stress } from './literal-readings.ts';
 
 const folder = tempFolder();
@@ -136,6 +136,13 @@ test('a day that was last read before it was over is a hole, also where document
   await store(warehouse, 'daily_stress', [stress('2025-03-01')]);
   await note(warehouse, { ...LAST, days: ['2025-03-02', '2025-03-10'] });
   expect(await only(warehouse)).toMatchObject(holes(1, '2025-03-01', '2025-03-01'));
+});
+
+test('what was not read because its account was not active then is told once it is', async () => {
+  const warehouse = await warehouseWith(folder, [account('ada', { since: at('2025-03-10T04:00:00Z') })]);
+  await note(warehouse, FIRST);
+  await note(warehouse, { ...LAST, outcome: 'not_authorised', when: '2025-03-10T04:00:00Z', reason: 'the account is paused' });
+  expect(await only(warehouse)).toMatchObject({ state: 'not_asked', unread_days: 27 });
 });
 
 test('an account that is not asked has no holes to be mended', async () => {

@@ -389,6 +389,21 @@ test('a nightly that could not note its end goes on', async () => {
   expect((await pipeline.runs.start(asked)).id).toBe(run.id);
 });
 
+test('a night that was killed goes on, and is no answer to who asks for the last days now', async () => {
+  const { warehouse, pipeline } = await setUp();
+  const asked = request({ kind: 'nightly', refresh: true });
+  const killed = await pipeline.runs.start(asked);
+  const [first] = pipeline.take();
+  await settle(pipeline, killed, first!, 'complete');
+  const next = await pipelineOf(warehouse, pipeline.clock.ms);
+  expect(next.runs.active().map(({ id, takenUp }) => [id, takenUp])).toEqual([[killed.id, true]]);
+  const again = await next.runs.start(asked);
+  expect(again.id).not.toBe(killed.id);
+  expect(again.progress.windows).toMatchObject({ planned: 3, done: 0 });
+  // Who asks while that one is under way joins it.
+  expect((await next.runs.start(asked)).id).toBe(again.id);
+});
+
 test('a run that goes on tells how many of its windows were read before, and from when on', async () => {
   const { pipeline } = await setUp();
   const asked = request({ refresh: true });

@@ -90,6 +90,16 @@ test('a job that a full disk did not take in is refused: whoever gave it keeps i
   expect(asked()).toBe(1);
 });
 
+test('what the disk has no room for is not tried again while the queue closes', async () => {
+  const { database } = openFull(Number.POSITIVE_INFINITY);
+  const pool = new Pool(database, { fullMs: 1 });
+  const refused = expect(pool.query('SELECT move_to_finished($1)', [])).rejects.toMatchObject({ code: '53100' });
+  await new Promise(resolve => setTimeout(resolve, 5));
+  pool.closing();
+  await refused;
+  await pool.end();
+});
+
 test('what waits for room on the disk keeps no pool from ending', async () => {
   const { database } = openFull(Number.POSITIVE_INFINITY);
   const pool = new Pool(database, { fullMs: 1 });
