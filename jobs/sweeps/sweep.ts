@@ -42,6 +42,9 @@ export async function startSweep(
 /** A night of fewer days than these is a short one, however many another asks for. */
 const USUAL_DAYS = 14;
 
+/** For so long readings that are shorter than a night do not count as one. */
+const SHORT_DAYS = 30;
+
 /** How far before the last days a backfill may have ended that they follow. */
 const REACH_DAYS = 30;
 
@@ -59,7 +62,7 @@ async function findReach(
   const earliest = addDays(from, -REACH_DAYS);
   const isFarBehind = serviceClock.now() < now() && !isOneTime(serviceClock.aheadMs ?? 0);
   const wanted = new Set((users ?? (await listUsers({ warehouse, tokens }))).flatMap(user => chosen.map(name => `${user}\n${name}`)));
-  const lastOf = new Map<string, { to: string; asked: string }>();
+  const lastOf = new Map<string, { to: string; asked: string; shortSince?: string }>();
   const ends = rows
     .map(([text, startedAt]) => {
       const run = JSON.parse(text as string) as Partial<RunRequest>;
@@ -78,7 +81,11 @@ async function findReach(
       const before = lastOf.get(place);
       // What was shorter than a night leaves to the next one what it did not read.
       const isShort = kind === 'nightly' && before !== undefined && run.from! > addDays(before.asked, back(Math.min(days, USUAL_DAYS)));
-      if (wanted.has(place) && !isShort && run.to! > (before?.to ?? '')) lastOf.set(place, { to: run.to!, asked: run.asked! });
+      if (!wanted.has(place)) continue;
+      if (isShort) before.shortSince ??= run.to!;
+      // Who reads no more than that for weeks means it.
+      const isMeant = run.to! > addDays(before?.shortSince ?? run.to!, SHORT_DAYS);
+      if ((!isShort || isMeant) && run.to! > (before?.to ?? '')) lastOf.set(place, { to: run.to!, asked: run.asked! });
     }
   }
   // What was never read waits for a backfill.

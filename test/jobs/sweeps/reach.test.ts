@@ -58,6 +58,16 @@ const sweep = { ...night, kind: 'sweep', at: '2025-03-10T11:00:00Z', from: '2025
 const short = { ...night, kind: 'backfill', at: '2025-03-10T10:00:00Z', from: '2025-03-10', to: '2025-03-11' };
 const yesterdays = { ...night, at: '2025-03-09T03:30:00Z', from: '2025-02-02', to: '2025-03-10' };
 
+const day = (number: number) => new Date(Date.UTC(2025, 1, 14 + number)).toISOString().slice(0, 10);
+
+test('a night goes no further back than weeks where shorter ones have been the rule for longer', async () => {
+  const old = { ...night, at: '2024-11-01T03:30:00Z', from: '2024-10-20', to: '2024-11-02' };
+  const rule = Array.from({ length: 120 }, (_, n) => ({ ...night, at: `${day(n - 97)}T03:30:00Z`, from: day(n - 98), to: day(n - 96) }));
+  const pipeline = await pipelineOf(await warehouseAfter([old, ...rule], ['ada']), NOW);
+  const { run } = await startSweep(pipeline, { kind: 'nightly', days: 14, collections });
+  expect(run.request).toMatchObject({ from: '2025-02-01', to: '2025-03-11' });
+});
+
 test.each([
   ['after weeks in which nobody was here as far back as the night after the last one would have gone', [night], '2025-02-02'],
   ['no less far where a sweep has read the days since', [night, sweep], '2025-02-02'],
