@@ -60,32 +60,35 @@ async function findReach(
 ): Promise<string> {
   const rows = await warehouse.read(`SELECT request::VARCHAR, started_at FROM sync.runs WHERE state <> 'stopped'`);
   const earliest = addDays(from, -REACH_DAYS);
-  const isFarBehind = serviceClock.now() < now() && !isOneTime(serviceClock.aheadMs ?? 0);
+  const isNow = isOneTime(serviceClock.aheadMs ?? 0);
+  const isFarBehind = serviceClock.now() < now() && !isNow;
   const wanted = new Set((users ?? (await listUsers({ warehouse, tokens }))).flatMap(user => chosen.map(name => `${user}\n${name}`)));
-  const lastOf = new Map<string, { to: string; asked: string; shortSince?: string }>();
+  const lastOf = new Map<string, { to: string; shortSince?: string }>();
   const ends = rows
     .map(([text, startedAt]) => {
       const run = JSON.parse(text as string) as Partial<RunRequest>;
-      return { ...run, startedAt: startedAt as number, asked: run.to, to: run.to && overBy(run.to, startedAt as number) };
+      return { ...run, startedAt: startedAt as number, to: run.to && overBy({ kind: run.kind!, to: run.to }, startedAt as number, isNow) };
     })
     // A sweep goes less far back than a night.
     .filter(run => kind !== 'nightly' || run.kind !== 'sweep')
     // Of a service whose clock was far behind ours then, and is not now: its calendar tells nothing of this one.
     .filter(run => run.kind === 'backfill' || !run.to || isFarBehind || !wasFarBehind(run.to, run.startedAt))
-    // A backfill that ends far back was meant to; what ends beyond the calendar is of another clock.
-    .filter(run => !run.spans && run.to && run.to <= to && (run.kind !== 'backfill' || run.to >= earliest))
+    // A backfill that ended far back was meant to; what ends beyond the calendar is of another clock.
+    .filter(
+      run => !run.spans && run.to && run.to <= to && (run.kind !== 'backfill' || run.to >= earliest || wasRecent(run.to, run.startedAt)),
+    )
     .sort((a, b) => a.startedAt - b.startedAt);
   const back = (depth: number) => Math.min(-2, kind === 'nightly' ? 2 - depth : -2);
   for (const run of ends) {
     for (const place of (run.users ?? []).flatMap(user => (run.collections ?? []).map(name => `${user}\n${name}`))) {
       const before = lastOf.get(place);
       // What was shorter than a night leaves to the next one what it did not read.
-      const isShort = kind === 'nightly' && before !== undefined && run.from! > addDays(before.asked, back(Math.min(days, USUAL_DAYS)));
+      const isShort = kind === 'nightly' && before !== undefined && run.from! > addDays(before.to, back(Math.min(days, USUAL_DAYS)));
       if (!wanted.has(place)) continue;
       if (isShort) before.shortSince ??= run.to!;
       // Who reads no more than that for weeks means it.
       const isMeant = run.to! > addDays(before?.shortSince ?? run.to!, SHORT_DAYS);
-      if ((!isShort || isMeant) && run.to! > (before?.to ?? '')) lastOf.set(place, { to: run.to!, asked: run.asked! });
+      if ((!isShort || isMeant) && run.to! > (before?.to ?? '')) lastOf.set(place, { to: run.to! });
     }
   }
   // What was never read waits for a backfill.
@@ -106,10 +109,18 @@ function wasFarBehind(to: string, startedAt: number): boolean {
 
 const numberOf = (ms: number) => Math.floor(ms / 86_400_000);
 
-/** The day with which a run ended, or our tomorrow of then: where both are of one time, the service's clock may have been ahead. */
-function overBy(to: string, startedAt: number): string {
+/** Whether a run ended with the last days of its time. */
+const wasRecent = (to: string, startedAt: number) => to >= addDays(dayOfMicros(startedAt), -REACH_DAYS);
+
+/**
+ * The day with which a run ended, or our tomorrow of then: where both are of one time, the service's clock may have been ahead, and a backfill
+ * may have been asked for days to come.
+ * @param isNow whether the service's clock tells our time
+ */
+function overBy({ kind, to }: Pick<RunRequest, 'kind' | 'to'>, startedAt: number, isNow: boolean): string {
   const tomorrow = addDays(dayOfMicros(startedAt), 1);
-  return to > tomorrow && to <= addDays(tomorrow, 31) ? tomorrow : to;
+  const isToCome = to > tomorrow && (to <= addDays(tomorrow, 31) || (kind === 'backfill' && isNow));
+  return isToCome ? tomorrow : to;
 }
 
 /** How long a reading of everything keeps the next one from its turn. */

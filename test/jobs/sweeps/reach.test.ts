@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { startSweep } from '../../../jobs/sweeps/sweep.ts';
+import { addDays } from '../../../schema/instant.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { account, at, pipelineOf, warehouseWith } from '../literal-pipeline.ts';
@@ -78,5 +79,37 @@ test.each([
 ])('a night goes back, %s', async (_, runs, from) => {
   const pipeline = await pipelineOf(await warehouseAfter(runs, ['ada']), NOW);
   const { run } = await startSweep(pipeline, { kind: 'nightly', days: 15, collections });
+  expect(run.request).toMatchObject({ from, to: '2025-03-11' });
+});
+
+/** Nights of 14 days, one after the other. */
+const nights = (first: string, last: string) => {
+  const found: (typeof night)[] = [];
+  for (let at = first; at <= last; at = addDays(at, 1)) {
+    found.push({ ...night, at: `${at}T03:30:00Z`, from: addDays(at, -12), to: addDays(at, 1) });
+  }
+  return found;
+};
+const byHand = (at: string, from: string, to: string) => ({ ...night, kind: 'backfill', at: `${at}T10:00:00Z`, from, to });
+
+test.each([
+  [
+    'a backfill of long ago that ended weeks without nights',
+    [...nights('2024-12-01', '2024-12-24'), byHand('2025-01-02', '2024-12-05', '2025-01-03'), ...nights('2025-01-03', '2025-03-09')],
+    '2025-02-26',
+  ],
+  [
+    'backfills of the last days that take the place of nights',
+    [...nights('2024-01-01', '2024-01-01'), ...nights('2024-02-01', '2025-03-09').map(run => ({ ...run, kind: 'backfill' }))],
+    '2025-02-26',
+  ],
+  [
+    'a backfill of days to come that was followed by weeks without nights',
+    [...nights('2025-01-01', '2025-01-08'), byHand('2025-01-08', '2025-01-01', '2025-04-30'), ...nights('2025-01-09', '2025-01-20')],
+    '2025-01-09',
+  ],
+])('a night goes back as far as it should after %s', async (_, runs, from) => {
+  const pipeline = await pipelineOf(await warehouseAfter(runs, ['ada']), NOW);
+  const { run } = await startSweep(pipeline, { kind: 'nightly', days: 14, collections });
   expect(run.request).toMatchObject({ from, to: '2025-03-11' });
 });
