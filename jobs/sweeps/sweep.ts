@@ -63,7 +63,7 @@ async function findReach(
   const isNow = isOneTime(serviceClock.aheadMs ?? 0);
   const isFarBehind = serviceClock.now() < now() && !isNow;
   const wanted = new Set((users ?? (await listUsers({ warehouse, tokens }))).flatMap(user => chosen.map(name => `${user}\n${name}`)));
-  const lastOf = new Map<string, { to: string; shortSince?: string }>();
+  const lastOf = new Map<string, { to: string; short?: { since: string; to: string } }>();
   const ends = rows
     .map(([text, startedAt]) => {
       const run = JSON.parse(text as string) as Partial<RunRequest>;
@@ -85,9 +85,12 @@ async function findReach(
       // What was shorter than a night leaves to the next one what it did not read.
       const isShort = kind === 'nightly' && before !== undefined && run.from! > addDays(before.to, back(Math.min(days, USUAL_DAYS)));
       if (!wanted.has(place)) continue;
-      if (isShort) before.shortSince ??= run.to!;
-      // Who reads no more than that for weeks means it.
-      const isMeant = run.to! > addDays(before?.shortSince ?? run.to!, SHORT_DAYS);
+      if (isShort) {
+        const follows = before.short && run.from! <= before.short.to;
+        before.short = { since: follows ? before.short!.since : run.to!, to: run.to! };
+      }
+      // Who reads no more than that for weeks, one time after the other, means it.
+      const isMeant = run.to! > addDays(before?.short?.since ?? run.to!, SHORT_DAYS);
       if ((!isShort || isMeant) && run.to! > (before?.to ?? '')) lastOf.set(place, { to: run.to! });
     }
   }

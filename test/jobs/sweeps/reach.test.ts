@@ -104,6 +104,15 @@ test.each([
     '2025-02-26',
   ],
   [
+    'short readings before and after weeks in which its account was paused',
+    [
+      ...nights('2024-12-01', '2025-01-08'),
+      byHand('2025-01-09', '2025-01-09', '2025-01-10'),
+      byHand('2025-03-08', '2025-03-08', '2025-03-09'),
+    ],
+    '2024-12-28',
+  ],
+  [
     'a backfill of days to come that was followed by weeks without nights',
     [...nights('2025-01-01', '2025-01-08'), byHand('2025-01-08', '2025-01-01', '2025-04-30'), ...nights('2025-01-09', '2025-01-20')],
     '2025-01-09',
