@@ -81,10 +81,10 @@ async function findReach(
   const back = (depth: number) => Math.min(-2, kind === 'nightly' ? 2 - depth : -2);
   for (const run of ends) {
     for (const place of (run.users ?? []).flatMap(user => (run.collections ?? []).map(name => `${user}\n${name}`))) {
+      if (!wanted.has(place)) continue;
       const before = lastOf.get(place);
       // What was shorter than a night leaves to the next one what it did not read.
       const isShort = kind === 'nightly' && before !== undefined && run.from! > addDays(before.to, back(Math.min(days, USUAL_DAYS)));
-      if (!wanted.has(place)) continue;
       if (isShort) {
         const follows = before.short && run.from! <= before.short.to;
         before.short = { since: follows ? before.short!.since : run.to!, to: run.to! };
