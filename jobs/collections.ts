@@ -251,7 +251,7 @@ async function readNamed(
 }
 
 /** Exact windows, not widened; their rows are replaced once, after the last page. */
-async function collectHeartRate({ userId, startAt, endAt, readBefore }: Window, context: CollectContext): Promise<WindowResult> {
+async function collectHeartRate({ userId, startAt, endAt, earlier: known }: Window, context: CollectContext): Promise<WindowResult> {
   const { warehouse, serviceClock, now } = context.pipeline;
   const from = startAt!;
   // What is measured after the request cannot be in its answer, and must not be taken for absent. The Date of an answer may be that of a cache.
@@ -262,7 +262,7 @@ async function collectHeartRate({ userId, startAt, endAt, readBefore }: Window, 
     return result;
   }
   // One that ended with its request may have had less than the range.
-  const earlier = to === endAt ? readBefore : undefined;
+  const earlier = to === endAt ? known : undefined;
   let answer = await readHeartRate(from, to, context, earlier);
   result.requests = answer.requests;
   try {

@@ -18,7 +18,7 @@ export interface Window {
   startAt: number | null;
   endAt: number | null;
   /** The same range was read before, and all that came was stored. */
-  readBefore?: EarlierReading | undefined;
+  earlier?: EarlierReading | undefined;
 }
 
 /** What the ledger has of a reading by which the same answer is known again. */
@@ -94,7 +94,7 @@ const PARTS = 4;
 export function cutWindow<W extends Window>(window: W): W[] {
   const days = daysOf({ startAt: window.startAt!, endAt: window.endAt! });
   const size = Math.ceil((window.endAt! - window.startAt!) / MICROS_PER_DAY / PARTS);
-  return planDays(days, size, undefined).spans.map(span => ({ ...window, readBefore: undefined, ...span }));
+  return planDays(days, size, undefined).spans.map(span => ({ ...window, earlier: undefined, ...span }));
 }
 
 /** The days of a window, both included. */

@@ -15,9 +15,10 @@ import {
 import { lastDays, prepareRequest, type Skipped } from '../../jobs/backfill.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
 import { takeUpEvents } from '../../jobs/events/take-up.ts';
+import { planWindows } from '../../jobs/plan-windows.ts';
 import { probeAccount } from '../../jobs/probe.ts';
 import type { RunRequest, RunSummary } from '../../jobs/run.ts';
-import { collectQueue, planWindows, renewWarehouseId, warehouseId } from '../../jobs/runs.ts';
+import { collectQueue, renewWarehouseId, warehouseId } from '../../jobs/runs.ts';
 import { findPerson, isAnother, listSamePersons } from '../../jobs/same-person.ts';
 import { askServiceClock } from '../../jobs/service-clock.ts';
 import { readSilence, type Silence } from '../../jobs/silence.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { planRepair } from '../../jobs/coverage.ts';
+import { planWindows } from '../../jobs/plan-windows.ts';
 import type { RunRequest } from '../../jobs/run.ts';
-import { planWindows } from '../../jobs/runs.ts';
 import { formatDay } from '../../schema/instant.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { account, collections, pipelineOf, warehouseWith } from './literal-pipeline.ts';

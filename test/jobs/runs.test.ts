@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { OpenWindow } from '../../jobs/account-windows.ts';
+import { planWindows } from '../../jobs/plan-windows.ts';
 import type { Run, RunRequest } from '../../jobs/run.ts';
-import { planWindows } from '../../jobs/runs.ts';
 import { type AccountJob, type PlannedWindow, windowEntry } from '../../jobs/windows.ts';
 import { QueueUnavailable } from '../../src/queue/queues.ts';
 import { startFaultService } from '../support/fault-service.ts';
