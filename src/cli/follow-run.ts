@@ -30,8 +30,16 @@ const PROGRESS_MS = 200;
 
 /** Follows a run to its end, and those in which it goes on; a caller who stops ends the run, an owner who closes leaves it to the next start. */
 export async function followRun(owner: Owner, run: Run, skipped: Skipped[], context: OperationContext<Progress>): Promise<RunReport> {
-  const summary = await follow(run, context, true);
-  if (summary.state !== 'stopped') await owner.snapshots.publishAfterRun(context.signal);
+  return reportOf(owner, await follow(run, context, true), skipped, context);
+}
+
+/** The same for a run that the caller did not ask for: who stops leaves it to whoever works on it, or to the next start. */
+export async function waitForRun(owner: Owner, run: Run, context: OperationContext<Progress>): Promise<RunReport> {
+  return reportOf(owner, await follow(run, context, false), [], context);
+}
+
+async function reportOf(owner: Owner, summary: RunSummary, skipped: Skipped[], { signal }: OperationContext<Progress>): Promise<RunReport> {
+  if (summary.state !== 'stopped') await owner.snapshots.publishAfterRun(signal);
   return { ...summary, not_asked: skipped, heart_rate_path: (await owner.client()).heartRatePath ?? null };
 }
 

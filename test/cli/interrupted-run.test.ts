@@ -85,6 +85,23 @@ test('Ctrl-C leaves the run that was interrupted to the next start, and the comm
   expect(nightly.code).toBe(0);
 });
 
+test('Ctrl-C of a repair that waits for it leaves it to the next start too', async () => {
+  const { service, env } = await killedBackfill();
+  const asked = ['coverage', '--repair', '--from', '2025-01-01', '--to', '2025-01-10'];
+  const repair = startRingneck(asked, { env });
+  await repair.said('/12 windows');
+  repair.kill('SIGINT');
+  const ended = await repair.end();
+  expect(ended.code).toBe(130);
+  expect(ended.stderr).not.toContain('stopped');
+  expect(await query(env, RUNS)).toBe('kind,state\nbackfill,running\n');
+
+  service.on(SLEEP, () => undefined);
+  const again = await ringneck(asked, { env });
+  expect(again.stderr).toContain('12/12 windows');
+  expect(await query(env, RUNS)).toBe('kind,state\nbackfill,complete\n');
+});
+
 test('while nobody goes on with it, status calls it interrupted and its days unread, and doctor warns', async () => {
   const { env } = await killedBackfill();
   const status = JSON.parse((await runHere(['status', '--json'], { env })).stdout);

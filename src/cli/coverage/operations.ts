@@ -2,7 +2,7 @@ import { collectionsOf } from '../../../jobs/collections.ts';
 import { type CoverageReport, type CoverageSelection, findOpenRuns, planRepair, readCoverage } from '../../../jobs/coverage.ts';
 import type { Progress } from '../../../jobs/run.ts';
 import type { OperationContext } from '../../control/operations.ts';
-import { followRun, type RunReport } from '../follow-run.ts';
+import { followRun, type RunReport, waitForRun } from '../follow-run.ts';
 import type { Owner } from '../owner.ts';
 
 export interface RepairInput extends CoverageSelection {
@@ -27,7 +27,7 @@ export function coverageOperations(owner: Owner) {
     async repair(selection: RepairInput, context: OperationContext<Progress>): Promise<RunReport | null> {
       const pipeline = await owner.pipeline();
       for (const run of await findOpenRuns(pipeline, selection)) {
-        const report = await followRun(owner, run, [], context);
+        const report = await waitForRun(owner, run, context);
         if (report.state === 'stopped') return report;
       }
       const { request, skipped } = await planRepair(pipeline, selection, context.signal);
