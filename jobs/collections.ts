@@ -1,5 +1,5 @@
 import { heartRate } from '../schema/heart-rate.ts';
-import { addDays, MICROS_PER_DAY } from '../schema/instant.ts';
+import { MICROS_PER_DAY } from '../schema/instant.ts';
 import type { Resource } from '../schema/resource.ts';
 import { isAskable } from '../src/client/base-url.ts';
 import type { Aside, RequestMoments } from '../src/client/client.ts';
@@ -12,14 +12,15 @@ import type { RawHeartRate, Warehouse } from '../src/warehouse/warehouse.ts';
 import { ensureAnswers } from './answered-range.ts';
 import { hasTrustedRoute } from './events/document-fetches.ts';
 import { withdrawGenerated } from './generated-heart-rate.ts';
+import { readStored, widened } from './known-documents.ts';
 import type { Pipeline } from './pipeline.ts';
 import { ACCEPT, isTooMany, type RemovalShare, TOO_MANY_IN_RUN } from './removal-brake.ts';
 import type { Run } from './run.ts';
 import { momentsOfRequest, storePages, UNASKED } from './store-pages.ts';
 import { noteUnannounced } from './sweeps/missed-events.ts';
-import { findRemoved, readStoredIds, type StoredDocument } from './sweeps/removals.ts';
-import type { DayRange, Rejects, Window } from './windows.ts';
-import { daysOf, type EarlierReading, TooLarge, WIDENED_DAYS } from './windows.ts';
+import { findRemoved, type StoredDocument } from './sweeps/removals.ts';
+import type { Rejects, Window } from './windows.ts';
+import { daysOf, type EarlierReading, TooLarge } from './windows.ts';
 
 export interface CollectContext {
   pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'runs' | 'now' | 'serviceClock' | 'log'>;
@@ -85,8 +86,7 @@ export function documentCollection(resource: Resource): Collection {
     windowDays: resource.dated ? 90 : undefined,
     newestDay: resource.dated ? 'max(day)::VARCHAR' : undefined,
     dataType: resource.dataType,
-    collect: (window, context) =>
-      resource.dated ? collectDocuments(resource, window, context) : collectPages(resource, window.userId, undefined, context),
+    collect: (window, context) => collectPages(resource, window, context),
     ...(namedBy
       ? { namedBy: namedBy.resource, collectNotOffered: (window, context) => storeNamed(resource, namedBy, window.userId, context) }
       : {}),
@@ -107,22 +107,15 @@ export function collectionsOf(resources: readonly Resource[]): Collection[] {
   return [...resources.map(documentCollection), heartRateCollection];
 }
 
-function collectDocuments(resource: Resource, { userId, startAt, endAt }: Window, context: CollectContext): Promise<WindowResult> {
-  const days = daysOf({ startAt: startAt!, endAt: endAt! });
-  return collectPages(resource, userId, days, context);
-}
-
 const NOT_YET =
   'not all that is gone was removed: of some only their absence tells, and an answer that was sent before they were stored is still under way; another reading removes them';
 
-/** @param days the window's own; undefined where documents belong to no day */
 async function collectPages(
   resource: Resource,
-  userId: string,
-  days: DayRange | undefined,
+  { userId, startAt, endAt, earlier }: Window,
   { pipeline, token, signal, aside, acceptDeletions, share, expectsEvents, onAnswer, onStored: count, ledger }: CollectContext,
 ): Promise<WindowResult> {
-  const range = days ? { from: addDays(days.from, -WIDENED_DAYS), to: addDays(days.to, WIDENED_DAYS) } : {};
+  const days = startAt !== null && endAt !== null ? daysOf({ startAt, endAt }) : undefined;
   const changes: DocumentChange[] = [];
   const removed: StoredDocument[] = [];
   const onStored = (counts: Counts, documents: number) => {
@@ -134,9 +127,10 @@ async function collectPages(
   let removedCount = 0;
   const foundAt = pipeline.warehouse.moments.next();
   const begunAt = pipeline.now() * 1000;
-  const before = await readStoredIds(pipeline.warehouse, { resource, userId, days });
+  const { ids: before, known } = await readStored(pipeline.warehouse, { resource, userId, days }, earlier?.pages);
   try {
-    const { requests, documents, ...read } = await storePages(resource, userId, range, {
+    const { requests, documents, ...read } = await storePages(resource, userId, days ? widened(days) : {}, {
+      known,
       pipeline,
       token,
       signal,
@@ -169,7 +163,7 @@ async function collectPages(
         return {
           removed: removed.map(({ id }) => id),
           absentFrom: verdict.absentFrom,
-          ledger: (rejects, count) => {
+          ledger: ({ rejects, removed: count, pages }) => {
             removedCount = count;
             if (verdict.absentFrom && count < removed.length) {
               outcome = 'suspicious';
@@ -183,6 +177,7 @@ async function collectPages(
               requests,
               documents,
               removed: count,
+              pages,
               rejects,
             });
           },

@@ -68,10 +68,10 @@ async function readEarlier(warehouse: Pipeline['warehouse'], userId: string, { f
       `${collection} ${startAt} ${endAt}`,
       {
         requestedAt: requestedAt as number,
-        route: route as string,
+        route: route as string | null,
         pages: pages as string,
         documents: documents as number,
-        rowsByDay: JSON.parse(rowsByDay as string) as number[],
+        rowsByDay: rowsByDay === null ? [] : (JSON.parse(rowsByDay as string) as number[]),
       },
     ]),
   );

@@ -24,7 +24,7 @@ export interface Window {
 /** What the ledger has of a reading by which the same answer is known again. */
 export interface EarlierReading {
   requestedAt: number;
-  route: string;
+  route: string | null;
   /** As `windowEntry` is given them. */
   pages: string;
   documents: number;

@@ -660,7 +660,7 @@ COMMENT ON COLUMN "sync"."windows"."removed" IS 'Stored documents (heart rate: r
 COMMENT ON COLUMN "sync"."windows"."outcome" IS 'complete, failed, not_offered, not_authorised, suspicious, stopped; null while planned';
 COMMENT ON COLUMN "sync"."windows"."reason" IS 'Why, where it is not complete';
 COMMENT ON COLUMN "sync"."windows"."rows_by_day" IS 'Heart rate: how many rows came of each UTC day, from the first day of the range; null elsewhere';
-COMMENT ON COLUMN "sync"."windows"."pages" IS 'Heart rate: what tells the answer’s pages from all others; null where all that came is not all that was stored, and elsewhere';
+COMMENT ON COLUMN "sync"."windows"."pages" IS 'What tells the answer’s pages, and the documents of them, from all others; null where something that came was rejected, or cannot be told';
 COMMENT ON COLUMN "sync"."windows"."rejected" IS 'Documents (heart rate: rows) that came and could not be stored; null where an earlier version read it';
 COMMENT ON COLUMN "sync"."windows"."rejected_undated" IS 'Those of them whose day sync.rejected does not tell: what did not come of a day may be among them';
 

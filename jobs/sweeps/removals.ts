@@ -145,15 +145,6 @@ async function isSecondProof(
   return !unknown.length && absent.every(({ id }) => known.get(id)! + CONFIRMS_AFTER_MICROS <= begunAt);
 }
 
-/** The identifiers that are stored of a range: what is read before its first request, and not while its last page lies in memory. */
-export async function readStoredIds(
-  warehouse: Pipeline['warehouse'],
-  { resource, userId, days }: Pick<Absence, 'resource' | 'userId' | 'days'>,
-): Promise<string[]> {
-  const rows = await warehouse.read(`SELECT id FROM ${qualified(resource.name)} WHERE ${whereRange(userId, days)}`);
-  return rows.map(([id]) => id as string);
-}
-
 const whereRange = (userId: string, days: DayRange | undefined) =>
   `user_id = ${quoteText(userId)}${days ? ` AND day BETWEEN DATE ${quoteText(days.from)} AND DATE ${quoteText(days.to)}` : ''}`;
 

@@ -76,6 +76,8 @@ export interface Client {
       lane?: RequestLane | undefined;
       aside?: Aside | undefined;
       signal?: AbortSignal | undefined;
+      /** The digests of an earlier reading of the same range: pages that are the same are not parsed. Without it pages have no digest. */
+      known?: readonly string[] | undefined;
     },
   ): AsyncGenerator<Page, void, undefined>;
   document(
@@ -211,9 +213,11 @@ export function createClient(options: ClientOptions): Client {
   }
 
   return {
-    documents(resource, { token, from, to, lane, aside, signal }) {
+    documents(resource, { token, from, to, lane, aside, signal, known }) {
       const parameters = { ...(from !== undefined && { start_date: from }), ...(to !== undefined && { end_date: to }) };
-      return stoppable(signal, stop => readPages({ route: `${COLLECTIONS}/${resource.path}`, parameters, token, lane, aside }, stop));
+      return stoppable(signal, stop =>
+        readPages({ route: `${COLLECTIONS}/${resource.path}`, parameters, token, lane, aside, known }, stop),
+      );
     },
     async document(resource, id, { token, lane, aside, signal, onSend }) {
       const route = documentRoute(resource);

@@ -49,8 +49,9 @@ export async function readBefore(
     before.set(table, { stored: new Map(), tombstones: new Map(), refused: new Map(), suspected: new Set(), earlier: [] });
     const users = new Set(pages.map(({ userId }) => userId));
     const ids = new Set<string>();
-    for (const { documents, removed, rejected } of pages) {
+    for (const { documents, known = [], removed, rejected } of pages) {
       for (const { id } of documents) ids.add(id);
+      for (const { id } of known) ids.add(id);
       for (const { id } of rejected) ids.add(id);
       for (const id of removed) ids.add(id);
     }

@@ -14,6 +14,8 @@ export interface DocumentPage {
   mapping: Mapping;
   requestedAt: number;
   documents: readonly ParsedDocument[];
+  /** Documents of an answer that came before, byte for byte: they are not parsed again. */
+  known?: readonly KnownDocument[] | undefined;
   rejected: readonly RejectedDocument[];
   /** Documents that the answer says are gone. */
   removed: readonly string[];
@@ -23,6 +25,9 @@ export interface DocumentPage {
   range?: MomentRange | undefined;
   completes?: CompletedReading | undefined;
 }
+
+/** What tells a document's content from any other. */
+export type KnownDocument = Pick<ParsedDocument, 'id' | 'hash'>;
 
 export interface MomentRange {
   startAt: number;
@@ -55,6 +60,10 @@ export interface Counts {
   samples: number;
   /** Each document that became another one, or was not there before, or went away. */
   changes: DocumentChange[];
+  /** The documents that came, but for those that were rejected. */
+  came: KnownDocument[];
+  /** Known documents that are stored otherwise by now: to be stored from the answer itself. */
+  differing: number;
 }
 
 export const noCounts = (): Counts => ({
@@ -66,6 +75,8 @@ export const noCounts = (): Counts => ({
   removed: 0,
   samples: 0,
   changes: [],
+  came: [],
+  differing: 0,
 });
 
 /** What a store function needs of the writer. */
@@ -169,8 +180,9 @@ function planPages(
       ledger.push({ table: 'sync.suspicions', key: { user_id, collection, kind: 'missing', object_id: id } });
     };
 
-    for (const document of page.documents) {
+    for (const document of [...page.documents, ...(page.known ?? [])]) {
       const key = keyOf(page.userId, document.id);
+      count.came.push({ id: document.id, hash: document.hash });
       forgetSuspicion(key, document.id);
       if (page.requestedAt < newestOf(key, document.id)) {
         count.outdated++;
@@ -179,6 +191,9 @@ function planPages(
       const current = decisions.get(key)?.document?.hash ?? (decisions.has(key) ? undefined : stored.get(key)?.hash);
       if (current === document.hash) {
         count.unchanged++;
+      } else if (!isParsed(document)) {
+        count.differing++;
+        continue;
       } else {
         count.changes.push({ id: document.id, operation: isStored(key) ? 'update' : 'create' });
         if (stored.get(key)?.hash === document.hash) decisions.delete(key);
@@ -248,6 +263,8 @@ function planPages(
   const additions = [...decisions.values()].filter((decision): decision is Required<Decision> => decision.document !== undefined);
   return { counts, ledger, replaced, additions };
 }
+
+const isParsed = (document: KnownDocument | ParsedDocument): document is ParsedDocument => 'values' in document;
 
 const isElsewhere = ({ absentFrom }: DocumentPage, day: string | null | undefined) =>
   absentFrom !== undefined && typeof day === 'string' && (day < absentFrom.from || day > absentFrom.to);

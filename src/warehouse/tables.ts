@@ -93,7 +93,7 @@ const SYNC: readonly Table[] = [
       column(
         'pages',
         'VARCHAR',
-        'Heart rate: what tells the answer’s pages from all others; null where all that came is not all that was stored, and elsewhere',
+        'What tells the answer’s pages, and the documents of them, from all others; null where something that came was rejected, or cannot be told',
       ),
       column('rejected', 'BIGINT', 'Documents (heart rate: rows) that came and could not be stored; null where an earlier version read it'),
       column(

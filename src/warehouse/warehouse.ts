@@ -200,26 +200,28 @@ export class Warehouse {
   /**
    * Stores the answer to one request for documents. Resolves once it is committed.
    * @param page.requestedAt the moment the request was sent, from `moments.begin()`
+   * @param page.known documents of an answer that is, byte for byte, an earlier one; those that are stored otherwise by now are counted as
+   *   `differing` and left as they are
    * @param page.removed documents that the answer says are gone
    * @param page.absentFrom the days from which they are absent; undefined where each is known to be gone
    * @param page.completes with the last answer of a complete reading
    */
   async storeDocuments(
-    page: Pick<DocumentPage, 'userId' | 'requestedAt' | 'absentFrom' | 'range' | 'completes'> & {
+    page: Pick<DocumentPage, 'userId' | 'requestedAt' | 'known' | 'absentFrom' | 'range' | 'completes'> & {
       resource: Resource;
       documents: readonly unknown[];
       removed?: readonly string[];
     },
     { lane = 'bulk', ledger }: WriteOptions = {},
   ): Promise<Counts> {
-    const { userId, requestedAt, absentFrom, range, completes } = page;
+    const { userId, requestedAt, known, absentFrom, range, completes } = page;
     const mapping = this.mapping(page.resource.name);
     this.moments.hold(requestedAt);
     // What cannot be an id of ours is not here to be removed.
     const removed = (page.removed ?? []).filter(storable);
     const parsing = this.#writer.room(lane).then(() => parseDocuments(mapping, page.documents));
     // What waits for its commit holds nothing of the documents as they came: they take several times the memory of what is made of them.
-    return this.#storeParsed({ userId, mapping, requestedAt, removed, absentFrom, range, completes }, parsing, { lane, ledger });
+    return this.#storeParsed({ userId, mapping, requestedAt, known, removed, absentFrom, range, completes }, parsing, { lane, ledger });
   }
 
   async #storeParsed(

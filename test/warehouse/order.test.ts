@@ -255,7 +255,18 @@ test('a range replaces what it holds, and nothing beside it', async () => {
   await pulse(send(), 0, 10, { 0: 60, 5: 61, 9: 62 });
   await pulse(send(), 10, 20, { 10: 70 });
   const counts = await pulse(send(), 5, 10, { 6: 80 });
-  expect(counts).toEqual({ stored: 1, unchanged: 0, outdated: 0, rejected: 0, undated: 0, removed: 2, samples: 1, changes: [] });
+  expect(counts).toEqual({
+    stored: 1,
+    unchanged: 0,
+    outdated: 0,
+    rejected: 0,
+    undated: 0,
+    removed: 2,
+    samples: 1,
+    changes: [],
+    came: [],
+    differing: 0,
+  });
   expect(await pulses()).toEqual({ 0: 60, 6: 80, 10: 70 });
 });
 
@@ -272,6 +283,8 @@ test('rows that are equal keep their moment, also beside rows that are not', asy
     removed: 1,
     samples: 2,
     changes: [],
+    came: [],
+    differing: 0,
   });
   expect(await warehouse.read(`SELECT bpm, fetched_at FROM heart_rate WHERE user_id = '${user}' ORDER BY ts`)).toEqual([
     [60, first],
