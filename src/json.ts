@@ -21,7 +21,7 @@ const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /**
  * Like `JSON.parse`, but a number of 16 and more digits that JavaScript would write otherwise comes as `ExactNumber`, and so does one that is
- * too large or too small for it. In a text nested so deeply that walking it exhausts the stack numbers come as always.
+ * too large or too small for it, however deeply it is nested.
  * @throws SyntaxError
  */
 export function parseJson(text: string): unknown {
@@ -32,33 +32,39 @@ export function parseJson(text: string): unknown {
   const far = isFar ? markNumbers(long.marked, findFarNumber, isBeyond) : { marked: long.marked, marks: 0 };
   const { marked } = far;
   const marks = long.marks + far.marks;
-  if (marks === 0) return parsed;
-  try {
-    return withExact(JSON.parse(marked), { marks });
-  } catch (error) {
-    if (error instanceof RangeError) return parsed;
-    throw error;
-  }
+  return marks === 0 ? parsed : withExact(JSON.parse(marked), marks);
 }
 
-/** The value with its marked texts as numbers; no further than the last. A function for each value, as `JSON.parse` takes one, is slow. */
-function withExact(value: unknown, left: { marks: number }): unknown {
-  if (typeof value === 'string' && value.startsWith(MARK)) {
-    left.marks--;
-    return new ExactNumber(value.slice(MARK.length));
-  }
-  if (Array.isArray(value)) {
-    for (let index = 0; index < value.length && left.marks > 0; index++) {
-      if (typeof value[index] !== 'number') value[index] = withExact(value[index], left);
+/**
+ * The value with its marked texts as numbers; no further than the last. A function for each value, as `JSON.parse` takes one, is slow, and
+ * the call stack is not deep enough for what a text may nest.
+ */
+function withExact(value: unknown, marks: number): unknown {
+  const all: Record<string, unknown> = { value };
+  const open: object[] = [all];
+  let left = marks;
+  const exactOf = (text: string) => {
+    if (!text.startsWith(MARK)) return text;
+    left--;
+    return new ExactNumber(text.slice(MARK.length));
+  };
+  for (let holder = open.pop(); holder && left > 0; holder = open.pop()) {
+    if (Array.isArray(holder)) {
+      for (let index = 0; index < holder.length; index++) {
+        const item = holder[index];
+        if (typeof item === 'string') holder[index] = exactOf(item);
+        else if (typeof item === 'object' && item !== null) open.push(item);
+      }
+    } else {
+      const members = holder as Record<string, unknown>;
+      for (const key in members) {
+        const member = members[key];
+        if (typeof member === 'string') members[key] = exactOf(member);
+        else if (typeof member === 'object' && member !== null) open.push(member);
+      }
     }
-  } else if (typeof value === 'object' && value !== null) {
-    const members = value as Record<string, unknown>;
-    for (const key in members) {
-      if (left.marks === 0) break;
-      if (typeof members[key] !== 'number') members[key] = withExact(members[key], left);
-    }
   }
-  return value;
+  return all.value;
 }
 
 /** Like `JSON.stringify` of a value that JSON can hold, with the digits of each `ExactNumber`. */

@@ -57,8 +57,14 @@ test.each(['{"a":1234567890123456789x}', '[12345678901234567-8]', '', '[01234567
   expect(() => parseJson(text)).toThrow(SyntaxError);
 });
 
-test('nested 100,000 deep, a long number comes as always', () => {
-  expect(JSON.stringify(parseJson(`[1234567890123456789,${'['.repeat(100_000)}${']'.repeat(100_000)}]`) === undefined)).toBe('false');
+test('beside and within what is nested 100,000 deep long numbers keep their digits', () => {
+  const deep = (inner: string) => `${'['.repeat(100_000)}${inner}${']'.repeat(100_000)}`;
+  const parsed = parseJson(`{"before":12345678901234567890,"deep":${deep('12345678901234567891')},"after":12345678901234567892}`);
+  const { before, deep: nested, after } = parsed as Record<string, unknown>;
+  expect([before, after]).toEqual([new ExactNumber('12345678901234567890'), new ExactNumber('12345678901234567892')]);
+  let inner = nested;
+  while (Array.isArray(inner)) inner = inner[0];
+  expect(inner).toEqual(new ExactNumber('12345678901234567891'));
 });
 
 test('long numbers keep their digits wherever they stand: deep, in a row, behind texts, under a name that comes twice', () => {

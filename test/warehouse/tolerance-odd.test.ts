@@ -25,6 +25,17 @@ test('a list nested 100,000 deep where a document belongs is rejected, its neigh
   expect(await warehouse.read('SELECT reason, document::VARCHAR FROM sync.rejected')).toEqual([['nested too deeply to be kept', 'null']]);
 });
 
+test('beside a document that is nested 100,000 deep numbers of many digits stay as they were written', async () => {
+  const good = (id: string) => JSON.stringify({ ...STRESS, id, serial: 'SERIAL' }).replace('"SERIAL"', '12345678901234567890');
+  const deep = `{"id":"deep","day":"2025-02-03","note":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+  const page = parseJson(`[${good('before')},${deep},${good('after')}]`) as unknown[];
+  expect(await store(warehouse, 'daily_stress', page)).toMatchObject({ stored: 2, rejected: 1 });
+  expect(await warehouse.read('SELECT id, extra::VARCHAR FROM daily_stress ORDER BY id')).toEqual([
+    ['after', '{"serial":12345678901234567890}'],
+    ['before', '{"serial":12345678901234567890}'],
+  ]);
+});
+
 test('a document with 150,000 unknown keys is stored with them, as its neighbours are', async () => {
   const many = Object.fromEntries(Array.from({ length: 150_000 }, (_, n) => [`unknown_${n}`, n]));
   const counts = await store(warehouse, 'daily_stress', [
