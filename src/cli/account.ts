@@ -8,9 +8,10 @@ import { addDays, dayOfMicros } from '../../schema/instant.ts';
 import { messageOf, UsageError } from '../errors.ts';
 import { printAccount } from './account-line.ts';
 import { addRemove } from './account-remove.ts';
-import { reportRun } from './backfill.ts';
+import { performRun, reportRun, runJson } from './backfill.ts';
 import { sentenceOf, tellAlike } from './cures.ts';
 import { Interrupted } from './interrupt.ts';
+import type { RunReport } from './operations.ts';
 import { parseDay, withExample } from './options.ts';
 import { perform } from './perform.ts';
 import { formatTable, printJson, printLine, printLines, remark } from './print.ts';
@@ -35,7 +36,7 @@ export function addAccount(program: Command): void {
       .option('--keep-token', 'let the token that it has serve for the address that RINGNECK_SERVICE_URL names now')
       .option('--service-user <id>', 'the service’s own id of the person, as it stands in events')
       .option('--from <day>', 'backfill from this day on at once', parseDay)
-      .option('--json', 'print the account as JSON'),
+      .option('--json', 'print the account as JSON; with --from its run too, as `backfill`, null where none came to its report'),
     'printf %s "$TOKEN" | ringneck account add ada',
     'ringneck account add ada --token-file ada.token',
   ).action(
@@ -65,11 +66,20 @@ export function addAccount(program: Command): void {
         const { accounts, events_go_to: to } = report.same_person;
         remark(`warning: ${name} is the same person at the service as ${accounts.join(', ')}: events go to ${to} alone`);
       }
-      printAccount(report, options);
       // Kept, and nothing is read with it.
       if (report.state === 'parked') process.exitCode = 1;
-      if (options.from) {
-        await reportRun(session, 'backfill', { users: [name], from: options.from, refresh: false, plan: false }, { json: options.json });
+      const backfill = { users: [name], refresh: false, plan: false };
+      if (options.json && options.from) {
+        let run: RunReport | undefined;
+        try {
+          run = await performRun(session, 'backfill', { ...backfill, from: options.from });
+        } finally {
+          // The account is kept whatever becomes of the run.
+          printJson({ ...report, backfill: run ? runJson(run) : null });
+        }
+      } else {
+        printAccount(report, options);
+        if (options.from) await reportRun(session, 'backfill', { ...backfill, from: options.from }, {});
       }
     },
   );

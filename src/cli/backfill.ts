@@ -75,6 +75,17 @@ export async function reportRun(
   operation: 'backfill' | 'nightly',
   input: BackfillInput | NightlyInput,
   { json }: { json?: true | undefined },
+): Promise<void> {
+  const report = await performRun(session, operation, input);
+  if (json) printJson(runJson(report));
+  else printReport(report, operation, 'plan' in input && input.plan);
+}
+
+/** The same without the summary, which its caller prints. */
+export async function performRun(
+  session: Session,
+  operation: 'backfill' | 'nightly',
+  input: BackfillInput | NightlyInput,
 ): Promise<RunReport> {
   const { showRun } = await import('./run-progress.ts');
   let progress = showRun();
@@ -100,8 +111,6 @@ export async function reportRun(
       progress.end();
     }
   });
-  if (json) printJson(toJson(report));
-  else printReport(report, operation, 'plan' in input && input.plan);
   if (report.state === 'stopped' || isInterrupted) process.exitCode = 130;
   else if (report.failures.length || report.gone_on?.some(({ state, failures }) => state === 'running' || failures.length))
     process.exitCode = 1;
@@ -128,7 +137,19 @@ function printCounts(run: Omit<RunReport, 'state' | 'not_asked' | 'heart_rate_pa
   printLine(`${formatCount(documents)} documents, ${formatCount(samples)} samples, ${formatCount(unchanged)} unchanged${gone}${notStored}`);
 }
 
-function toJson({ run, from, to, windows, documents, samples, unchanged, rejected, requests, failures, ...rest }: RunReport): unknown {
+export function runJson({
+  run,
+  from,
+  to,
+  windows,
+  documents,
+  samples,
+  unchanged,
+  rejected,
+  requests,
+  failures,
+  ...rest
+}: RunReport): unknown {
   return { run, from, to, windows, documents, samples, unchanged, rejected, requests, failures, ...rest };
 }
 

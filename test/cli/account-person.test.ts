@@ -124,3 +124,25 @@ test('a second account of one person is said when it is added, and by doctor, wi
   expect(await examine()).toEqual(['ok: 1 of 1 accounts are well']);
   expect(JSON.parse((await add('p08', '--json')).stdout)).toMatchObject({ same_person: null });
 });
+
+test('account add --from --json prints one document: the account, and in it the report of its backfill; null where there was none', async () => {
+  const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  const env = { RINGNECK_DATA: join(folder, 'one'), RINGNECK_SERVICE_URL: sandbox.url };
+  const add = ['account', 'add', 'ada', '--json'];
+  const from = [...add, '--from', '2025-01-01'];
+  const refused = await runHere(from, { env, input: 'dead' });
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain('ringneck: nobody can be asked: ada is parked');
+  expect(JSON.parse(refused.stdout)).toMatchObject({ user_id: 'ada', state: 'parked', same_person: null, backfill: null });
+
+  const { code, stdout } = await runHere(from, { env, input: sandbox.people[0]!.token });
+  expect(code).toBe(0);
+  const { backfill, ...account } = JSON.parse(stdout);
+  expect(account).toMatchObject({ user_id: 'ada', state: 'active', reason: null, same_person: null });
+  expect(backfill).toMatchObject({ from: '2025-01-01', state: 'complete', failures: [], not_asked: [] });
+  expect(backfill.windows.done).toBe(backfill.windows.planned);
+  expect(backfill.documents).toBeGreaterThan(0);
+
+  expect(JSON.parse((await runHere(add, { env, input: sandbox.people[0]!.token })).stdout)).not.toHaveProperty('backfill');
+});
