@@ -2,7 +2,7 @@ import { ServiceError } from '../src/client/error.ts';
 import type { Account } from './accounts.ts';
 import { findAccount, setAccountState } from './accounts.ts';
 import type { Pipeline } from './pipeline.ts';
-import { isRefusal, probeAccount } from './probe.ts';
+import { isNotOffered, isRefusal, probeAccount } from './probe.ts';
 
 export const kindOf = (error: unknown) => (error instanceof ServiceError ? error.kind : 'not_stored');
 
@@ -11,7 +11,8 @@ export type Refused = 'account' | 'collection';
 
 /**
  * A refusal may mean a dead token, a lapsed membership, or one missing permission: one probe of a base collection tells, for all
- * jobs of the account that are refused at the same time. Throws when the probe gets no clear answer.
+ * jobs of the account that are refused at the same time. Where the service has none that is probed, nothing says that all is refused.
+ * Throws when the probe gets no clear answer.
  */
 export async function park(
   pipeline: Pipeline,
@@ -21,7 +22,9 @@ export async function park(
 ): Promise<Refused> {
   const probe = async (): Promise<Refused> => {
     try {
-      await probeAccount(pipeline, pipeline.tokens.find(account.userId) ?? '');
+      await probeAccount(pipeline, pipeline.tokens.find(account.userId) ?? '').catch(error => {
+        if (!isNotOffered(error)) throw error;
+      });
       pipeline.log.warn({ account: account.userId, kind: kindOf(refusal) }, 'the service refuses one collection of the account');
       return 'collection';
     } catch (error) {

@@ -6,7 +6,8 @@ import type { Pipeline } from './pipeline.ts';
 export const isRefusal = (error: unknown): error is ServiceError =>
   error instanceof ServiceError && (error.kind === 'unauthorized' || error.kind === 'forbidden');
 
-const isNotOffered = (error: unknown) => error instanceof ServiceError && error.kind === 'not_found';
+/** Whether the service has no such collection, as far as it has said so once. */
+export const isNotOffered = (error: unknown) => error instanceof ServiceError && error.kind === 'not_found';
 
 /**
  * Asks whether the service takes a token at all. Throws the refusal when two collections of different kinds refuse: one alone may be

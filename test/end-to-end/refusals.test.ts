@@ -10,6 +10,7 @@ const range = { from: '2025-03-05', to: '2025-03-06' };
 const only = { ...range, refresh: true, collections: ['daily_stress'] };
 const STRESS = '/v2/usercollection/daily_stress';
 const REFUSED: Answer = { status: 403, json: { detail: 'no scope' } };
+const NOT_FOUND: Answer = { status: 404, json: { detail: 'Not Found' } };
 const FIREWALL: Answer = { status: 403, text: '<html>Forbidden</html>' };
 
 let sandbox: Sandbox;
@@ -20,8 +21,9 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox.close());
 
-async function set() {
+async function set(scripts: Record<string, Script> = {}) {
   const faults = await startFaultService({}, { upstream: sandbox.url });
+  for (const [path, script] of Object.entries(scripts)) faults.on(path, script);
   onTestFinished(() => faults.close());
   let ahead = 0;
   const house = await openHouse(join(folder, `h${++houses}`), faults.url, { now: () => Date.now() + ahead });
@@ -71,6 +73,21 @@ test('the first refusal of a collection leaves it suspicious, its rows stay, and
   expect(await lastOutcome(house)).toBe('not_authorised');
   expect(await house.backfill(only)).toMatchObject({ windows: { planned: 0 }, not_asked: [{ collection: 'daily_stress' }] });
   expect(await house.hash()).toEqual(before);
+});
+
+test('a refusal stays one of its collection where the service offers neither collection that is probed', async () => {
+  const { house, answer, pass } = await set({
+    '/v2/usercollection/daily_readiness': NOT_FOUND,
+    '/v2/usercollection/session': NOT_FOUND,
+  });
+  answer(REFUSED);
+  expect(await house.backfill(only)).toMatchObject({ state: 'failed', failures: [{ collection: 'daily_stress', kind: 'suspicious' }] });
+  expect(await lastOutcome(house)).toBe('suspicious');
+  expect(await suspected(house)).toEqual([['daily_stress', 'refused', '']]);
+  pass(61);
+  expect(await house.backfill(only)).toMatchObject({ failures: [{ collection: 'daily_stress', kind: 'forbidden' }] });
+  expect(await lastOutcome(house)).toBe('not_authorised');
+  expect(await stateOf(house)).toMatchObject({ state: 'active' });
 });
 
 test('an answer between two refusals takes the suspicion away', async () => {
