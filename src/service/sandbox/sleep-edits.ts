@@ -1,7 +1,8 @@
 import { findDayNumber, formatDay } from '../../../schema/instant.ts';
 import type { Diary } from '../people/diary.ts';
-import type { Edit } from '../people/edits.ts';
+import { type Edit, shifts } from '../people/edits.ts';
 import { sleepDay } from '../people/periods.ts';
+import type { SleepReport } from '../people/reports.ts';
 import { EPOCH } from '../people/stages.ts';
 import { Problem } from '../problem.ts';
 
@@ -31,14 +32,21 @@ export function checkEdit(diary: Diary, edit: SleepEdit, now: number): void {
   if (!sleep) throw new Problem(404, `No such sleep of ${edit.day} has reached the service.`);
   if (edit.kind === 'reanalyse-day') return;
   if (sleep.goesOn) throw wrong('id', 'The sleep goes on');
-  if (edit.kind === 'edit-bedtime' && sleep.end + edit.endShift > now) throw wrong('endShift', 'The sleep would end in the future');
-  if (edit.kind !== 'retype-sleep') return;
-  const length = sleep.end - sleep.start;
-  const endsLate = sleepDay(diary.zone, sleep.end) !== diary.zone.local(sleep.end).day;
-  if (edit.type === 'late_nap' && !endsLate) throw wrong('type', 'A late nap ends after 6 p.m.');
-  if (edit.type === 'sleep' && length > LONG) throw wrong('type', 'A sleep of this type lasts 15 minutes to 3 hours');
-  if (edit.type === 'sleep' && endsLate) throw wrong('type', 'What ends after 6 p.m. is a late nap');
-  if (edit.type === 'long_sleep' && length <= LONG) throw wrong('type', 'A long sleep lasts more than 3 hours');
+  if (edit.kind === 'retype-sleep') ensureType(diary, { ...sleep, type: edit.type }, 'type');
+  if (edit.kind !== 'edit-bedtime') return;
+  if (sleep.end + edit.endShift > now) throw wrong('endShift', 'The sleep would end in the future');
+  const { before, after } = shifts(edit, sleep.stages.length);
+  const moved = { ...sleep, start: sleep.start - before * EPOCH, end: sleep.end + after * EPOCH };
+  ensureType(diary, moved, after ? 'endShift' : 'startShift');
+}
+
+/** @param field of the request, to be named where the sleep is not what it is called (2.12) */
+function ensureType({ zone }: Diary, { type, start, end }: Pick<SleepReport, 'type' | 'start' | 'end'>, field: string): void {
+  const endsLate = sleepDay(zone, end) !== zone.local(end).day;
+  if (type === 'late_nap' && !endsLate) throw wrong(field, 'A late nap ends after 6 p.m.');
+  if (type === 'sleep' && end - start > LONG) throw wrong(field, 'A sleep of this type lasts 15 minutes to 3 hours');
+  if (type === 'sleep' && endsLate) throw wrong(field, 'What ends after 6 p.m. is a late nap');
+  if (type === 'long_sleep' && end - start <= LONG) throw wrong(field, 'A long sleep lasts more than 3 hours');
 }
 
 const wrong = (field: string, msg: string) => new Problem(422, [{ loc: ['body', field], msg, type: 'value_error' }]);

@@ -76,3 +76,31 @@ test('a nap of 15 minutes is all sleep, and is no long sleep', async () => {
     detail: [{ msg: 'A long sleep lasts more than 3 hours' }],
   });
 });
+
+test('a bedtime that makes a nap longer than 3 hours, a night shorter, or a nap end on the other side of 6 p.m. is refused and changes nothing', async () => {
+  const { life } = openLife();
+  const [ada] = userIds(life);
+  await advanceTo(life, '2025-02-02T15:00:00Z');
+  const nap = await life.nap(ada, 170);
+  await advanceTo(life, '2025-02-02T17:30:00Z');
+  const late = await life.nap(ada, 60);
+  const night = (await sleeps(life, ada, '2025-02-02')).find(each => each.type === 'long_sleep')!;
+  const before = [await sleeps(life, ada, nap.day), await sleeps(life, ada, late.day)];
+  const move = (day: string, id: string, startShift: number, endShift: number) =>
+    life.edit({ kind: 'edit-bedtime', userId: ada, day, id, startShift, endShift });
+  const refused = (field: string, msg: string) => ({ status: 422, detail: [{ loc: ['body', field], msg }] });
+
+  await expect(move(nap.day, nap.id, -10_800, 0)).rejects.toMatchObject(
+    refused('startShift', 'A sleep of this type lasts 15 minutes to 3 hours'),
+  );
+  await expect(move(nap.day, nap.id, 7200, 7800)).rejects.toMatchObject(refused('endShift', 'What ends after 6 p.m. is a late nap'));
+  await expect(move(late.day, late.id, 0, -2100)).rejects.toMatchObject(refused('endShift', 'A late nap ends after 6 p.m.'));
+  expect([await sleeps(life, ada, nap.day), await sleeps(life, ada, late.day)]).toEqual(before);
+  // Of each but the last there are more than three hours left.
+  const shorten = () => move(night.day as string, night.id as string, 10_800, 0);
+  for (let left = night.time_in_bed as number; left - 10_800 > 10_800; left -= 10_800) await shorten();
+  await expect(shorten()).rejects.toMatchObject(refused('startShift', 'A long sleep lasts more than 3 hours'));
+  // Ten minutes more make it three hours to the second.
+  await move(nap.day, nap.id, -600, 0);
+  expect((await sleeps(life, ada, nap.day)).find(({ id }) => id === nap.id)).toMatchObject({ type: 'sleep', time_in_bed: 10_800 });
+});
