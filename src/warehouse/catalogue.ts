@@ -184,8 +184,10 @@ function listReads(connection: DuckDBConnection, view: string, order: readonly s
 
 /** The statement as it was laid out by hand: DuckDB keeps it as one line. */
 function findStatement(name: string): { script: string | null; statement: string | null } {
+  // A name of somebody else may have any characters.
+  const literally = name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
   for (const { name: script, sql } of readScripts()) {
-    const statement = new RegExp(`^CREATE OR REPLACE (?:VIEW|MACRO) ${name.replace('.', '\\.')}\\b.*?;$`, 'ms').exec(sql)?.[0];
+    const statement = new RegExp(`^CREATE OR REPLACE (?:VIEW|MACRO) ${literally}\\b.*?;$`, 'ms').exec(sql)?.[0];
     if (statement) return { script, statement };
   }
   return { script: null, statement: null };

@@ -212,3 +212,17 @@ test('what somebody else made in the file is listed last: a view whose table is 
     [true, false],
   ]);
 });
+
+test('a table of somebody else with brackets and the like in its name breaks neither tables nor describe', async () => {
+  const other = { RINGNECK_DATA: join(folder, 'odd-names') };
+  const path = join(other.RINGNECK_DATA, 'warehouse.duckdb');
+  await (await openWarehouse(path)).close();
+  await withDuckDB(path, async connection => {
+    await connection.run('CREATE TABLE "coffee (cups" (day DATE, cups INT)');
+    await connection.run('CREATE VIEW "a|b[*+?^$\\." AS SELECT 1 AS one');
+  });
+  const listed = JSON_OF(await ringneck(['tables', '--all', '--json'], { env: other })) as { name: string; group: string }[];
+  expect(listed.filter(({ group }) => group === 'other').map(({ name }) => name)).toEqual(['a|b[*+?^$\\.', 'coffee (cups']);
+  expect(await ringneck(['describe', 'coffee (cups'], { env: other })).toMatchObject({ code: 0, stdout: expect.stringContaining('cups') });
+  expect(await ringneck(['describe', 'daily'], { env: other })).toMatchObject({ code: 0, stdout: expect.stringMatching(/^daily: view/) });
+});
