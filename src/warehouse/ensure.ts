@@ -5,8 +5,11 @@ import type { Column, ColumnType } from './mapping.ts';
 import type { Table } from './tables.ts';
 import { commentOn, createTable, qualified, quoteName } from './tables.ts';
 
-/** How the file is laid out where the tables do not show it. A program refuses a file with a higher number. */
-export const FORMAT = 2;
+/**
+ * How the file is laid out. A program refuses a file with a higher number: another column of the ledger is another format, or an earlier
+ * program would take it for somebody else's.
+ */
+export const FORMAT = 3;
 
 interface Present {
   columns: { name: string; type: string; comment: string | null }[];
@@ -24,9 +27,11 @@ export async function ensureTables(connection: DuckDBConnection, tables: readonl
   await refuseNewer(connection, present);
   const problems = [...(await findStrangers(connection, tables)), ...tables.flatMap(table => differences(table, present.get(table.name)))];
   if (problems.length) {
-    throw new RingneckError(
-      `the warehouse has tables that Ringneck did not make so: ${problems.join('; ')}. Rename or undo them, or use another data folder`,
-    );
+    const undo = 'ename or undo them, or use another data folder';
+    const cure = tables.some(table => isOfNewer(table, present.get(table.name)))
+      ? `A newer Ringneck may have made what is in sync.*: update Ringneck; if none did, r${undo}`
+      : `R${undo}`;
+    throw new RingneckError(`the warehouse has tables that Ringneck did not make so: ${problems.join('; ')}. ${cure}`);
   }
   const statements = tables.flatMap(table => listMissing(table, present.get(table.name)));
   // Together: a commit for each table takes longer than all the rest of a start.
@@ -96,6 +101,10 @@ function differences(table: Table, present: Present | undefined): string[] {
     return expected.type === (type as ColumnType) ? [] : [`${table.name}.${name} is ${type}, not ${expected.type}`];
   });
 }
+
+/** Whether a table of the ledger has columns that only a later program may know. */
+const isOfNewer = ({ name, columns }: Table, present: Present | undefined) =>
+  name.startsWith('sync.') && present?.columns.some(has => !columns.some(column => column.name === has.name));
 
 /** The statements that make a table what it should be. */
 function listMissing(table: Table, present: Present | undefined): string[] {

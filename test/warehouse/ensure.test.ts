@@ -1,5 +1,9 @@
 import { DuckDBConnection } from '@duckdb/node-api';
 import { afterEach, expect, test, vi } from 'vitest';
+import { resources } from '../../schema/index.ts';
+import { FORMAT } from '../../src/warehouse/ensure.ts';
+import { mapResource } from '../../src/warehouse/mapping.ts';
+import { listTables } from '../../src/warehouse/tables.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, rows, rowsOf, store, withDuckDB } from '../support/warehouse.ts';
 import { STRESS } from '../support/wire.ts';
@@ -132,19 +136,72 @@ test('tables, views, macros and schemas of others are left alone', async () => {
 test('a file of a newer program is refused, before anything else about it', async () => {
   const path = await newFile();
   await withDuckDB(path, async connection => {
-    await connection.run(`UPDATE sync.meta SET value = '3' WHERE key = 'format'`);
+    await connection.run(`UPDATE sync.meta SET value = '4' WHERE key = 'format'`);
     await connection.run('ALTER TABLE sleep ADD COLUMN of_the_future INTEGER');
   });
-  await expect(openWarehouse(path)).rejects.toThrow('the warehouse has format 3, this program knows 2 at most: update Ringneck');
+  await expect(openWarehouse(path)).rejects.toThrow('the warehouse has format 4, this program knows 3 at most: update Ringneck');
 });
 
-test('a file of an earlier program has the format of this one once it was opened: the earlier one refuses it in plain words', async () => {
+test.each(['1', '2'])(
+  'a file of format %s gets the columns of this program, and its format: an earlier one refuses it in plain words',
+  async format => {
+    const path = await newFile();
+    const before = await withDuckDB(path, async connection => {
+      const catalogue = await rowsOf(connection, CATALOGUE);
+      await connection.run(
+        `INSERT INTO sync.windows (run_id, user_id, collection, outcome) VALUES ('r', 'ann', 'daily_stress', 'complete')`,
+      );
+      for (const column of ['pages', 'rejected', 'rejected_undated'])
+        await connection.run(`ALTER TABLE sync.windows DROP COLUMN ${column}`);
+      await connection.run(`UPDATE sync.meta SET value = '${format}' WHERE key = 'format'`);
+      return catalogue;
+    });
+    await (await openWarehouse(path)).close();
+    await withDuckDB(path, async connection => {
+      expect(await rowsOf(connection, CATALOGUE)).toEqual(before);
+      expect(await rowsOf(connection, `SELECT value FROM sync.meta WHERE key = 'format'`)).toEqual([{ value: '3' }]);
+      expect(await rowsOf(connection, 'SELECT run_id, outcome, pages, rejected FROM sync.windows')).toEqual([
+        { run_id: 'r', outcome: 'complete', pages: null, rejected: null },
+      ]);
+    });
+  },
+);
+
+const LEDGER = {
+  format: 3,
+  'sync.runs': 'run_id kind started_at ended_at state request',
+  'sync.windows':
+    'run_id user_id collection start_at end_at requested_at read_at service_at route committed_at requests documents removed outcome reason ' +
+    'rows_by_day pages rejected rejected_undated',
+  'sync.events':
+    'received_at event_time event_type data_type object_id service_user_id user_id outcome reason committed_at settled_at account_since',
+  'sync.missed_events': 'found_at read_before_at user_id collection id event_type missed_at noted_at',
+  'sync.subscriptions': 'event_type data_type id callback_url state reason since renewed_at expiration_time',
+  'sync.rejected': 'user_id collection id reason document fetched_at day start_at end_at',
+  'sync.tombstones': 'user_id collection id removed_at',
+  'sync.suspicions': 'user_id collection kind object_id first_seen_at',
+  'sync.drift': 'collection path kind documents first_seen_at last_seen_at example',
+  'sync.routes': 'route last_status last_200_at service doubtful_since',
+  'sync.accounts': 'user_id service_user_id state reason since',
+  'sync.meta': 'key value',
+};
+
+test('another column of the ledger is another format: who adds one raises it', () => {
+  const ledger = listTables(resources.map(mapResource)).filter(({ name }) => name.startsWith('sync.'));
+  const columns = Object.fromEntries(ledger.map(table => [table.name, table.columns.map(({ name }) => name).join(' ')]));
+  expect({ format: FORMAT, ...columns }).toEqual(LEDGER);
+});
+
+test('an unknown column of the ledger may be of a newer program: updating is the first thing that is named', async () => {
   const path = await newFile();
-  await withDuckDB(path, connection => connection.run(`UPDATE sync.meta SET value = '1' WHERE key = 'format'`));
-  await (await openWarehouse(path)).close();
-  expect(await withDuckDB(path, connection => rowsOf(connection, `SELECT value FROM sync.meta WHERE key = 'format'`))).toEqual([
-    { value: '2' },
-  ]);
+  await withDuckDB(path, async connection => {
+    await connection.run('ALTER TABLE sync.windows ADD COLUMN of_the_future INTEGER');
+    await connection.run('ALTER TABLE sleep ADD COLUMN mine INTEGER');
+  });
+  await expect(openWarehouse(path)).rejects.toThrow(
+    'the warehouse has tables that Ringneck did not make so: sleep.mine is no column of ours; sync.windows.of_the_future is no column of ' +
+      'ours. A newer Ringneck may have made what is in sync.*: update Ringneck; if none did, rename or undo them, or use another data folder',
+  );
 });
 
 test('a sync.meta of somebody else is named as a difference', async () => {
