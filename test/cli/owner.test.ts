@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { Owner } from '../../src/cli/owner.ts';
 import { readSettings } from '../../src/config.ts';
-import { createLog } from '../../src/log.ts';
+import { createLog, silentLog } from '../../src/log.ts';
 import { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -19,4 +19,11 @@ test('when DuckDB can do no more in this process, the process ends with 1 and sa
   expect(lines.map(line => JSON.parse(line))).toMatchObject([
     { level: 60, reason: 'FATAL Error: database has been invalidated', msg: 'the warehouse failed' },
   ]);
+});
+
+test('told nothing else, an owner lets five seconds pass before a second look or attempt, and fifteen where nobody can be reached', async () => {
+  const settings = readSettings({ RINGNECK_DATA: join(tempFolder(), 'data'), RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' });
+  const owner = await Owner.open({ settings, log: silentLog, isAlone: true });
+  onTestFinished(() => owner.close());
+  expect(await owner.pipeline()).toMatchObject({ secondLookMs: 5_000, retryDelayMs: 5_000, unreachedMs: 15_000 });
 });

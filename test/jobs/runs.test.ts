@@ -496,9 +496,12 @@ test('what is left of a plan that was not brought to its end is no run, and leav
   expect(next.runs.active()).toEqual([]);
 });
 
-test('a run that the ledger calls running and nobody works on is taken up while the process goes on', async () => {
+test('a run that the ledger calls running and nobody works on is taken up while the process goes on, after a minute', async () => {
   const { warehouse } = await setUp();
-  const pipeline = await pipelineOf(warehouse, START, undefined, { takeUpMs: 5 });
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const pipeline = await pipelineOf(warehouse, START);
+  const takeUp = vi.spyOn(pipeline.runs, 'takeUp');
   await warehouse.record([
     {
       table: 'sync.runs',
@@ -522,7 +525,11 @@ test('a run that the ledger calls running and nobody works on is taken up while 
       { outcome: null },
     ),
   ]);
-  await until('it is taken up', () => pipeline.jobs.length > 0);
+  await vi.advanceTimersByTimeAsync(59_999);
+  expect(takeUp).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(1);
+  expect(takeUp).toHaveBeenCalledOnce();
+  await takeUp.mock.results[0]!.value;
   const [window] = pipeline.take();
   expect(describe(window!)).toBe('ada sleep 2025-01-01 2025-02-01');
   const run = pipeline.runs.find('left')!;
