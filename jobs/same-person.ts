@@ -1,14 +1,23 @@
 import type { Client } from '../src/client/client.ts';
 import type { Warehouse } from '../src/warehouse/warehouse.ts';
 import { type Account, createAccountFinder, listAccounts } from './accounts.ts';
+import { isRefusal } from './probe.ts';
 
 /** As of the user in an event. */
 const LONGEST_ID = 1_024;
 
-/** The service’s own id of the person of a token; undefined where it does not tell, or none that an event can have. */
+/**
+ * The service’s own id of the person of a token that it takes; undefined where it does not tell, or none that an event can have. A refusal
+ * does not tell either: the permission for it may be missing alone.
+ */
 export async function findPerson(client: Pick<Client, 'personalInfo'>, token: string, signal?: AbortSignal): Promise<string | undefined> {
-  const info = (await client.personalInfo(token, signal)) as { id?: unknown } | undefined;
-  return typeof info?.id === 'string' && info.id.length <= LONGEST_ID ? info.id : undefined;
+  try {
+    const info = (await client.personalInfo(token, signal)) as { id?: unknown } | undefined;
+    return typeof info?.id === 'string' && info.id.length <= LONGEST_ID ? info.id : undefined;
+  } catch (error) {
+    if (isRefusal(error)) return undefined;
+    throw error;
+  }
 }
 
 /**

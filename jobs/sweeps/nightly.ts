@@ -7,7 +7,7 @@ import { takeUpEvents } from '../events/take-up.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { askRefused } from '../refusals.ts';
 import { findPerson, isAnother } from '../same-person.ts';
-import { ANOTHER_PERSON } from '../unproven.ts';
+import { ANOTHER_PERSON, isUnchecked, UNCHECKED } from '../unproven.ts';
 import { WIDENED_DAYS } from '../windows.ts';
 import type { Schedule } from './schedule.ts';
 import { SWEEP_PATIENCE_MS, type Sweep, startSweep, sweepOnSchedule } from './sweep.ts';
@@ -29,8 +29,9 @@ export async function startNightly(pipeline: Pipeline, days: number, acceptDelet
 }
 
 /**
- * Before a night each account that was parked by 403, or whose new token could not be tried, is asked: a membership that was renewed
- * un-parks it, unless the token is of somebody else. So is each collection that was refused. And sweeps of long ago are forgotten.
+ * Before a night each account that was parked by 403, or of whose new token nobody knows whose it is, is asked: a membership that was
+ * renewed un-parks it, but a new token only when it is shown to be of the same person. So is each collection that was refused. And sweeps of
+ * long ago are forgotten.
  * @param signal leaves what is not done yet to the next night
  */
 async function tidyUp(pipeline: Pipeline, signal?: AbortSignal): Promise<void> {
@@ -43,12 +44,19 @@ async function tidyUp(pipeline: Pipeline, signal?: AbortSignal): Promise<void> {
 async function askForbidden({ warehouse, client, tokens, log }: Pipeline, signal?: AbortSignal): Promise<void> {
   for (const account of await listAccounts(warehouse)) {
     const token = tokens.find(account.userId);
-    if (account.state !== 'parked' || !/^(forbidden|unchecked)/.test(account.reason ?? '') || !token) continue;
+    const isAsked = account.reason?.startsWith('forbidden') || isUnchecked(account.reason);
+    if (account.state !== 'parked' || !isAsked || !token) continue;
     try {
       await client.probe(token, signal);
-      if (isAnother(account, await findPerson(client, token, signal))) {
+      const person = await findPerson(client, token, signal);
+      if (isAnother(account, person)) {
         await setAccountState(warehouse, account, 'parked', ANOTHER_PERSON);
         log.warn({ account: account.userId }, 'the token of the account is that of another person');
+        continue;
+      }
+      if (person === undefined && isUnchecked(account.reason)) {
+        if (account.reason !== UNCHECKED) await setAccountState(warehouse, account, 'parked', UNCHECKED);
+        log.info({ account: account.userId }, 'the account stays parked: the service does not say whose its new token is');
         continue;
       }
       await setAccountState(warehouse, account, 'active', null);

@@ -16,7 +16,7 @@ import { lastDays, prepareRequest, type Skipped } from '../../jobs/backfill.ts';
 import { collectionsOf } from '../../jobs/collections.ts';
 import { takeUpEvents } from '../../jobs/events/take-up.ts';
 import { planWindows } from '../../jobs/plan-windows.ts';
-import { probeAccount } from '../../jobs/probe.ts';
+import { isRefusal, probeAccount } from '../../jobs/probe.ts';
 import type { RunRequest, RunSummary } from '../../jobs/run.ts';
 import { collectQueue, renewWarehouseId, warehouseId } from '../../jobs/runs.ts';
 import { findPerson, isAnother, listSamePersons } from '../../jobs/same-person.ts';
@@ -24,11 +24,10 @@ import { askServiceClock } from '../../jobs/service-clock.ts';
 import { readSilence, type Silence } from '../../jobs/silence.ts';
 import { type AccountStatus, type DriftStatus, isoOf, reportAccounts, reportDrift } from '../../jobs/status.ts';
 import { startNightly } from '../../jobs/sweeps/nightly.ts';
-import { ANOTHER_PERSON, isOfUnknownPerson, UNCHECKED } from '../../jobs/unproven.ts';
+import { ANOTHER_PERSON, isOfUnknownPerson, refusedUnchecked, UNCHECKED } from '../../jobs/unproven.ts';
 import { reportWebhooks, type WebhookStatus } from '../../jobs/webhook-status.ts';
 import type { DayRange } from '../../jobs/windows.ts';
 import type { ServiceClock } from '../client/client.ts';
-import { ServiceError } from '../client/error.ts';
 import type { OperationContext } from '../control/operations.ts';
 import { messageOf, shownMessageOf, TryLaterError, UsageError } from '../errors.ts';
 import { quoteText } from '../warehouse/tables.ts';
@@ -200,8 +199,9 @@ export function operationsOf(owner: Owner) {
       if (input.serviceUser) await ensureIdFree(name, input.serviceUser);
       const known = await findServiceUserId(warehouse, name);
       const account = { userId: name, serviceUserId: input.serviceUser ?? known, since: warehouse.moments.next() };
-      const isProven = token === owner.secrets.findOfAny(name) && (await findAccount(warehouse, name))?.state === 'active';
-      const isUnproven = known !== null && !isProven;
+      const before = await findAccount(warehouse, name);
+      const wasProven = before?.state === 'active' || (before?.state === 'parked' && !isOfUnknownPerson(before.reason));
+      const isUnproven = known !== null && !(wasProven && token === owner.secrets.findOfAny(name));
       const added: Account = isUnproven
         ? { ...account, state: 'parked', reason: UNCHECKED }
         : { ...account, state: 'active', reason: null };
@@ -361,13 +361,18 @@ async function greet(owner: Owner, account: Account, token: string): Promise<Acc
     if (isAnother(account, person)) {
       return { ...reportOf(await setAccountState(warehouse, account, 'parked', ANOTHER_PERSON)), warning: ANOTHER_PERSON };
     }
+    if (account.reason === UNCHECKED && person === undefined) {
+      return { ...reportOf(account), warning: 'the service takes the token and does not say whose it is' };
+    }
     const checked = { ...account, serviceUserId: account.serviceUserId ?? person ?? null };
     if (account.state !== 'active') return { ...reportOf(await setAccountState(warehouse, checked, 'active', null)), warning: null };
     if (checked.serviceUserId !== account.serviceUserId) await warehouse.record([accountEntry(checked)]);
     return { ...reportOf(checked), warning: null };
   } catch (error) {
-    if (error instanceof ServiceError && (error.kind === 'unauthorized' || error.kind === 'forbidden')) {
-      const parked = await setAccountState(warehouse, account, 'parked', `${error.kind}: ${error.message}`);
+    if (isRefusal(error)) {
+      const refusal = `${error.kind}: ${error.message}`;
+      const reason = account.reason === UNCHECKED ? refusedUnchecked(refusal) : refusal;
+      const parked = await setAccountState(warehouse, account, 'parked', reason);
       return { ...reportOf(parked), warning: `the service refuses the token: ${shownMessageOf(error)}` };
     }
     const why = client.findSilence()?.why ?? shownMessageOf(error);

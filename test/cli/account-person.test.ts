@@ -38,10 +38,11 @@ test('a new token of an account that is known is used only once it is shown to b
   const add = (token: string) => house.operations.addAccount({ name: 'ada', token });
   const state = async () => (await house.operations.listAccounts({})).map(account => [account.state, account.reason]);
   const days = { from: '2025-01-01', to: '2025-01-02' };
-  const unchecked = 'unchecked: nobody knows yet whether the new token is of the same person; each night asks, and so does adding it again';
+  const unchecked =
+    'unchecked: nobody knows yet whether the new token is of the same person; each night asks, and so does adding it again; resume where it is';
   const stranger =
     'the token is that of another person: give one of the same, or add this one by another name; resume where it is the same person';
-  const probes = ['daily_readiness', 'vO2_max', 'personal_info'].map(path => `/v2/usercollection/${path}`);
+  const probes = ['daily_readiness', 'session', 'personal_info'].map(path => `/v2/usercollection/${path}`);
   const answer = (script: Parameters<typeof faults.on>[1]) => {
     for (const path of probes) faults.on(path, script);
   };
@@ -75,6 +76,83 @@ test('a new token of an account that is known is used only once it is shown to b
   expect(await state()).toEqual([['active', null]]);
   answer({ status: 500, json: { detail: 'Not now.' } });
   expect(await add(ada!.token)).toMatchObject({ state: 'active' });
+});
+
+const PERSON = '/v2/usercollection/personal_info';
+
+test.each([401, 403, 404])(
+  'an account whose token answers for all but personal_info (%i) is active, and so is one that a night finds so',
+  async status => {
+    const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
+    onTestFinished(() => sandbox.close());
+    const faults = await startFaultService({ [PERSON]: { status, json: { detail: 'no scope' } } }, { upstream: sandbox.url });
+    onTestFinished(() => faults.close());
+    const house = await openHouse(join(folder, `untold-${status}`), faults.url);
+    const [ada] = sandbox.people;
+    const add = () => house.operations.addAccount({ name: 'ada', token: ada!.token });
+    expect(await add()).toMatchObject({ state: 'active', reason: null, service_user_id: null, warning: null });
+    await house.backfill({ from: '2025-01-01', to: '2025-01-02' });
+    expect(await house.read('SELECT count(*) > 0 FROM sleep')).toEqual([[true]]);
+
+    sandbox.setState(ada!.token, 'lapsed');
+    expect(await add()).toMatchObject({ state: 'parked', reason: expect.stringMatching(/^forbidden/) });
+    sandbox.setState(ada!.token, 'active');
+    await house.nightly(3);
+    expect(await house.operations.listAccounts({})).toMatchObject([{ state: 'active', reason: null }]);
+  },
+);
+
+test('where personal_info is refused a known person’s account goes on with its own token, and waits with a new one until its user resumes it', async () => {
+  const sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  const faults = await startFaultService({}, { upstream: sandbox.url });
+  onTestFinished(() => faults.close());
+  const house = await openHouse(join(folder, 'untold-known'), faults.url);
+  const [ada, ben] = sandbox.people;
+  const add = (person: typeof ada) => house.operations.addAccount({ name: 'ada', token: person!.token });
+  const state = async () => (await house.operations.listAccounts({})).map(account => [account.state, account.reason]);
+  const noNight = () => expect(house.nightly(3)).rejects.toThrow('nobody can be asked');
+  const unchecked =
+    'unchecked: nobody knows yet whether the new token is of the same person; each night asks, and so does adding it again; resume where it is';
+  const id = (await add(ada)).service_user_id;
+  expect(id).not.toBe(null);
+  await house.backfill({ from: '2025-01-01', to: '2025-01-02' });
+  const before = await house.hash();
+
+  faults.on(PERSON, { status: 403, json: { detail: 'no scope' } });
+  expect(await add(ada)).toMatchObject({ state: 'active', service_user_id: id, warning: null });
+  for (const given of ['for the night', 'for adding it again']) {
+    sandbox.setState(ada!.token, 'lapsed');
+    expect(await add(ada)).toMatchObject({ state: 'parked', reason: expect.not.stringMatching('unchecked') });
+    sandbox.setState(ada!.token, 'active');
+    if (given === 'for the night') await house.nightly(3);
+    else await add(ada);
+    expect(await state()).toEqual([['active', null]]);
+  }
+
+  const warning = 'the service takes the token and does not say whose it is';
+  expect(await add(ben)).toMatchObject({ state: 'parked', reason: unchecked, service_user_id: id, warning });
+  expect(await add(ben)).toMatchObject({ state: 'parked', reason: unchecked });
+  await noNight();
+  await house.operations.resumeAccounts({ parked: true });
+  expect(await state()).toEqual([['parked', unchecked]]);
+
+  // A refusal of all does not hide that nobody has shown whose it is.
+  for (const membership of ['lapsed', 'revoked'] as const) {
+    sandbox.setState(ben!.token, membership);
+    const refused = expect.stringMatching(/^(forbidden|unauthorized): .*; unchecked: /);
+    expect(await add(ben)).toMatchObject({ state: 'parked', reason: refused });
+    await noNight();
+    await house.operations.resumeAccounts({ parked: true });
+    expect(await state()).toEqual([['parked', refused]]);
+    sandbox.setState(ben!.token, 'active');
+    await noNight();
+    expect(await state()).toEqual([['parked', unchecked]]);
+  }
+  expect(await house.hash()).toEqual(before);
+
+  expect(await house.operations.resumeAccounts({ names: ['ada'] })).toMatchObject([{ state: 'active', reason: null }]);
+  expect(await add(ben)).toMatchObject({ state: 'active', warning: null });
 });
 
 test('an id of more than 1,024 characters is nobody’s, and is not kept', async () => {
