@@ -32,8 +32,10 @@ import type { OperationContext } from '../control/operations.ts';
 import { messageOf, shownMessageOf, TryLaterError, UsageError } from '../errors.ts';
 import { quoteText } from '../warehouse/tables.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
+import { TooLate, withinTime } from '../within-time.ts';
 import { coverageOperations } from './coverage/operations.ts';
 import { sentenceOf, tellAlike } from './cures.ts';
+import { TRIED_MS } from './doctor/accounts.ts';
 import { doctorOperations } from './doctor/examine.ts';
 import { eraseOperations } from './erase/operations.ts';
 import { andGoOn, followRun, type RunReport, type ShownRun } from './follow-run.ts';
@@ -356,8 +358,12 @@ async function greet(owner: Owner, account: Account, token: string): Promise<Acc
   }
   const client = await owner.client();
   try {
-    await probeAccount({ client, warehouse, serviceClock: owner.serviceClock }, token);
-    const person = await findPerson(client, token);
+    const findPersonOnceTaken = async () => {
+      await probeAccount({ client, warehouse, serviceClock: owner.serviceClock }, token);
+      return findPerson(client, token);
+    };
+    // Nobody who adds an account is to wait for all attempts at a service that is ill.
+    const person = await withinTime(findPersonOnceTaken(), TRIED_MS);
     if (isAnother(account, person)) {
       return { ...reportOf(await setAccountState(warehouse, account, 'parked', ANOTHER_PERSON)), warning: ANOTHER_PERSON };
     }
@@ -375,7 +381,8 @@ async function greet(owner: Owner, account: Account, token: string): Promise<Acc
       const parked = await setAccountState(warehouse, account, 'parked', reason);
       return { ...reportOf(parked), warning: `the service refuses the token: ${shownMessageOf(error)}` };
     }
-    const why = client.findSilence()?.why ?? shownMessageOf(error);
+    const said = error instanceof TooLate ? `the service has not answered yet (${error.message})` : shownMessageOf(error);
+    const why = client.findSilence()?.why ?? said;
     return { ...reportOf(account), warning: `the token could not be tried: ${why}` };
   }
 }

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { ANOTHER_PERSON } from '../../jobs/unproven.ts';
 import { examineAccounts } from '../../src/cli/doctor/accounts.ts';
 import { freePort } from '../queue/redis-server.ts';
@@ -63,6 +65,29 @@ test('a token that cannot be tried is kept, with why nobody could be reached and
     stdout: 'ada active\n',
     stderr: `warning: the token could not be tried: nobody listens at ${env.RINGNECK_SERVICE_URL} (ECONNREFUSED): is it running, and is the port of RINGNECK_SERVICE_URL right?\n`,
   });
+});
+
+test('a service that takes the connection and does not answer is waited for 15 seconds when an account is added', async () => {
+  const sockets: Socket[] = [];
+  const silent = createServer(socket => sockets.push(socket)).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  });
+  const house = await openHouse(join(folder, 'silent'), `http://127.0.0.1:${(silent.address() as AddressInfo).port}`);
+  await house.owner.client();
+  onTestFinished(() => void vi.useRealTimers());
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const added = house.operations.addAccount({ name: 'ada', token: 'token-of-ada' });
+  await once(silent, 'connection');
+  await vi.advanceTimersByTimeAsync(15_000);
+  expect(await added).toMatchObject({
+    user_id: 'ada',
+    state: 'active',
+    warning: 'the token could not be tried: the service has not answered yet (no answer in 15 s)',
+  });
+  expect(house.owner.secrets.find('ada')).toBe('token-of-ada');
 });
 
 test('account resume takes several names, or with --parked all that the service refused', async () => {

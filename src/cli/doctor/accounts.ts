@@ -8,7 +8,8 @@ import type { Owner } from '../owner.ts';
 import { type Finding, fail, notTried, ok, SEE_SERVICE, warn } from './finding.ts';
 import { findSilence } from './reach.ts';
 
-const ANSWER_MS = 15_000;
+/** For one account's token to be tried. */
+export const TRIED_MS = 15_000;
 /** After it no further account is tried. */
 const ALL_MS = 40_000;
 const SIDE_BY_SIDE = 8;
@@ -83,7 +84,7 @@ async function examineAccount(owner: Owner, { userId, state }: Account, isSilent
     }
     if (isSilent) return 'not tried';
     const client = await owner.client();
-    await withinTime(probeAccount({ client, warehouse: owner.warehouse, serviceClock: owner.serviceClock }, token), ANSWER_MS);
+    await withinTime(probeAccount({ client, warehouse: owner.warehouse, serviceClock: owner.serviceClock }, token), TRIED_MS);
     return 'well';
   } catch (error) {
     const why = shownMessageOf(error);
