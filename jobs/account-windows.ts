@@ -16,15 +16,18 @@ export class AccountWindows {
   number: number;
   readonly #mostAtOnce: number;
   readonly #inHand = new Set<OpenWindow>();
-  #waiting: OpenWindow[];
+  /** Those that nobody has begun, each of which may be. */
+  #planned: PlannedWindow[];
+  /** Those that were put off, and parts of others: they come before what nobody has begun. */
+  #begun: OpenWindow[] = [];
   /** Those that need what the others bring: begun when these are settled. */
-  #later: readonly PlannedWindow[];
+  #later: PlannedWindow[];
   #isSlow = false;
 
   constructor(number: number, [first, later]: readonly [PlannedWindow[], PlannedWindow[]], mostAtOnce: number) {
     this.number = number;
     this.#mostAtOnce = mostAtOnce;
-    this.#waiting = (first.length ? first : later).map(open);
+    this.#planned = first.length ? first : later;
     this.#later = first.length ? later : [];
   }
 
@@ -34,12 +37,12 @@ export class AccountWindows {
 
   /** How many are put off. */
   get putAside(): number {
-    return this.#waiting.length - this.#findDue().length;
+    return this.#begun.length - this.#findDue().length;
   }
 
   /** Whether all have their outcome. */
   get isDone(): boolean {
-    return !this.#inHand.size && !this.#waiting.length;
+    return !this.#inHand.size && !this.#begun.length && !this.#planned.length;
   }
 
   /** Whether this one is worked on and has no outcome. */
@@ -49,32 +52,33 @@ export class AccountWindows {
 
   /** Whether there is one to be begun, besides so many that somebody is about to take. */
   hasNext(others = 0): boolean {
-    return this.#inHand.size + others < this.#places && this.#findDue().length > others;
+    return this.#inHand.size + others < this.#places && this.#countDue() > others;
   }
 
   /** Takes the next one in hand. */
   take(): OpenWindow | undefined {
     if (!this.hasNext()) return undefined;
-    const [next] = this.#findDue();
-    this.#waiting.splice(this.#waiting.indexOf(next!), 1);
-    this.#inHand.add(next!);
+    const [due] = this.#findDue();
+    if (due) this.#begun.splice(this.#begun.indexOf(due), 1);
+    const next = due ?? open(this.#planned.shift()!);
+    this.#inHand.add(next);
     return next;
   }
 
   /** How long until the next of those that are put off is due; undefined where none is. */
   findWait(): number | undefined {
     const now = performance.now();
-    const waits = this.#waiting.map(({ dueAt }) => dueAt - now).filter(ms => ms > 0);
+    const waits = this.#begun.map(({ dueAt }) => dueAt - now).filter(ms => ms > 0);
     return waits.length ? Math.min(...waits) : undefined;
   }
 
   /** The same while nothing is worked on and nothing could be begun. */
   findIdleWait(): number | undefined {
-    return this.#inHand.size || this.#findDue().length ? undefined : this.findWait();
+    return this.#inHand.size || this.#countDue() ? undefined : this.findWait();
   }
 
   putOff(window: OpenWindow, ms: number): void {
-    if (this.#inHand.delete(window)) this.#waiting.unshift(Object.assign(window, { dueAt: performance.now() + ms }));
+    if (this.#inHand.delete(window)) this.#begun.unshift(Object.assign(window, { dueAt: performance.now() + ms }));
   }
 
   /** After a long wait for a limit they go one at a time: together they would use up the next allowance without any of them coming to its end. */
@@ -85,22 +89,26 @@ export class AccountWindows {
   close(window: OpenWindow): void {
     this.#inHand.delete(window);
     if (!this.isDone) return;
-    this.#waiting = this.#later.map(open);
+    this.#planned = this.#later;
     this.#later = [];
   }
 
   /** Parts of a window come in its place, before all that waits. */
   replace(window: OpenWindow, parts: readonly PlannedWindow[]): void {
     this.#inHand.delete(window);
-    this.#waiting.unshift(...parts.map(open));
+    this.#begun.unshift(...parts.map(open));
   }
 
   get #places(): number {
     return this.#isSlow ? 1 : this.#mostAtOnce;
   }
 
+  #countDue(): number {
+    return this.#findDue().length + this.#planned.length;
+  }
+
   #findDue(): OpenWindow[] {
     const now = performance.now();
-    return this.#waiting.filter(({ dueAt }) => dueAt <= now);
+    return this.#begun.filter(({ dueAt }) => dueAt <= now);
   }
 }
