@@ -15,6 +15,7 @@ import { night } from './nights.ts';
 
 const folder = tempFolder();
 const SPO2 = '/v2/usercollection/daily_spo2';
+const SLEEP = '/v2/usercollection/sleep';
 let house: EventHouse;
 let logged = '';
 let isFull = false;
@@ -85,6 +86,24 @@ test('a stored document of which the service knows no more is removed after two 
   await house.settled(lines + 1);
   expect(await person.outcomes()).toMatchObject([{ outcome: 'removed' }]);
   expect(await house.rows(`SELECT id FROM daily_spo2 WHERE user_id = 'faded'`)).toEqual([{ id: 'spo2-2025-03-08' }]);
+});
+
+test('a delete event of a document that has no route removes it after two complete readings, five seconds apart', async () => {
+  house.faults.on(`${SLEEP}/*`, { status: 404, json: { detail: 'Not Found' } });
+  onTestFinished(() => house.faults.on(`${SLEEP}/*`, () => undefined));
+  const person = await house.person('routeless', { sleep: [night('sleep-1')] });
+  await person.store('sleep', [night('sleep-1'), night('nap-1')]);
+  const lines = house.lines.length;
+  await person.announce({ event_type: 'delete', data_type: 'sleep', object_id: 'nap-1' });
+  const waiting = await delayed();
+  expect(waiting.seconds).toBe(5);
+  expect(await house.rows(`SELECT id FROM sleep WHERE user_id = 'routeless' ORDER BY id`)).toEqual([{ id: 'nap-1' }, { id: 'sleep-1' }]);
+  await waiting.promote();
+  await house.settled(lines + 1);
+  expect(await person.outcomes()).toMatchObject([{ outcome: 'removed' }]);
+  expect(await house.rows(`SELECT id FROM sleep WHERE user_id = 'routeless'`)).toEqual([{ id: 'sleep-1' }]);
+  const readings = house.faults.asked.filter(({ path, token }) => path === SLEEP && token === 'routeless-token');
+  expect(readings).toHaveLength(2);
 });
 
 test('a document that only the collection has is found there', async () => {

@@ -75,6 +75,10 @@ test('heart-rate rows with a new source, another Unix time or an unknown field a
   await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.moments.begin(), rows: sent });
   await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.moments.begin(), rows: sent });
   expect(await warehouse.read('SELECT count(*) FROM heart_rate')).toEqual([[4]]);
+  // What the unknown field held is nowhere: the rows have no other columns.
+  expect(await warehouse.read(`SELECT column_name FROM duckdb_columns() WHERE table_name = 'heart_rate' AND schema_name = 'main'`)).toEqual(
+    ['user_id', 'ts', 'utc_offset', 'bpm', 'source', 'fetched_at'].map(name => [name]),
+  );
   expect(await drift(warehouse)).toEqual([
     ['heart_rate', 'quality', 'unknown field', 1],
     ['heart_rate', 'source', 'unknown value', 1],
