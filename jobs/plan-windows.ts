@@ -1,42 +1,40 @@
 import { setImmediate } from 'node:timers/promises';
+import { addDays } from '../schema/instant.ts';
 import { quoteText } from '../src/warehouse/tables.ts';
 import { listParkedCollections } from './accounts.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { RunRequest, Span } from './run.ts';
+import type { EarlierDays } from './sweeps/reach.ts';
 import { type Coverage, type DayRange, type EarlierReading, type PlannedWindow, planDays } from './windows.ts';
 
 /**
  * The windows that a request needs, one user after the other. Changes nothing.
- * @param unread days beside those of the request
+ * @param earlier days beside those of the request
  */
 export async function planWindows(
   { warehouse, collections, settledDays }: Pick<Pipeline, 'warehouse' | 'collections' | 'settledDays'>,
   request: RunRequest,
   runId = '',
-  unread: readonly Span[] = [],
+  earlier: EarlierDays = { reach: [], apart: [] },
 ): Promise<{ windows: PlannedWindow[]; skipped: number }> {
   const parked = new Set((await listParkedCollections(warehouse)).map(({ userId, collection }) => `${userId}\n${collection}`));
-  const before = new Map<string, Span[]>();
-  for (const span of unread) {
-    const place = `${span.userId}\n${span.collection}`;
-    before.set(place, [...(before.get(place) ?? []), span]);
-  }
+  const [reach, apart] = [byPlace(earlier.reach), byPlace(earlier.apart)];
   let skipped = 0;
   const lists: PlannedWindow[][] = [];
   for (const userId of request.users) {
     // Years of many people are much to plan: events go between.
     await setImmediate();
-    const earlier = request.refresh ? await readEarlier(warehouse, userId, request) : undefined;
+    const known = request.refresh ? await readEarlier(warehouse, userId, request) : undefined;
     const coverage = request.refresh ? new Map<string, Coverage[]>() : await readCoverage(warehouse, userId, request);
     const list: PlannedWindow[] = [];
     const add = (collection: string, startAt: number | null, endAt: number | null) => {
-      const reading = earlier?.get(`${collection} ${startAt} ${endAt}`);
+      const reading = known?.get(`${collection} ${startAt} ${endAt}`);
       list.push({ userId, collection, startAt, endAt, runId, ...(reading && { earlier: reading }) });
     };
     for (const { name, windowDays } of collections) {
       if (!request.collections.includes(name) || parked.has(`${userId}\n${name}`)) continue;
-      // In windows of their own: what is wrong with them is not to be in the way of the last days.
-      const ranges = [...rangesOf(request, userId, name), ...(before.get(`${userId}\n${name}`) ?? [])];
+      const place = `${userId}\n${name}`;
+      const ranges = [...joinNeighbours([...rangesOf(request, userId, name), ...(reach.get(place) ?? [])]), ...(apart.get(place) ?? [])];
       if (windowDays === undefined) {
         if (ranges.length) add(name, null, null);
         continue;
@@ -51,6 +49,28 @@ export async function planWindows(
     lists.push(list);
   }
   return { windows: lists.flat(), skipped };
+}
+
+function byPlace(spans: readonly Span[]): Map<string, Span[]> {
+  const places = new Map<string, Span[]>();
+  for (const span of spans) {
+    const place = `${span.userId}\n${span.collection}`;
+    const list = places.get(place);
+    if (list) list.push(span);
+    else places.set(place, [span]);
+  }
+  return places;
+}
+
+/** Ranges that follow each other day by day as one. */
+function joinNeighbours(ranges: readonly DayRange[]): DayRange[] {
+  const joined: DayRange[] = [];
+  for (const { from, to } of ranges.toSorted((a, b) => (a.from < b.from ? -1 : 1))) {
+    const last = joined.at(-1);
+    if (last && from === addDays(last.to, 1)) last.to = to;
+    else joined.push({ from, to });
+  }
+  return joined;
 }
 
 const rangesOf = (request: RunRequest, userId: string, collection: string): readonly DayRange[] =>

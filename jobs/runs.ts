@@ -13,7 +13,7 @@ import type { Pipeline } from './pipeline.ts';
 import { planWindows } from './plan-windows.ts';
 import { RemovalBrake } from './removal-brake.ts';
 import { Run, type RunParts, type RunRequest } from './run.ts';
-import { findUnread } from './sweeps/unread.ts';
+import { findEarlierDays } from './sweeps/reach.ts';
 import { Waits } from './waits.ts';
 import { type AccountJob, cutWindow, type PlannedWindow, windowEntry } from './windows.ts';
 
@@ -319,8 +319,8 @@ export class Runs {
     // Of one whose plan was broken off, by a full disk, nothing is left to be taken for planned.
     await this.#forgetPlans();
     const id = randomUUID();
-    const unread = request.kind === 'backfill' ? [] : await findUnread(this.#pipeline, request);
-    const { windows, skipped } = await planWindows(this.#pipeline, request, id, unread);
+    const earlier = request.kind === 'backfill' ? undefined : await findEarlierDays(this.#pipeline, request);
+    const { windows, skipped } = await planWindows(this.#pipeline, request, id, earlier);
     // A new run has no earlier rows to replace. The run comes last: one whose plan is not whole is none.
     await this.#recordWindows(windows, window => {
       const { userId: user_id, collection, startAt: start_at, endAt: end_at } = window;

@@ -113,7 +113,7 @@ test('what failed again is tried again after six hours, each of its days by itse
 });
 
 test('what a backfill failed to read is left to who asked for it, and what fails for a month to a repair', async () => {
-  expect(await sweepAfter(before, { ...away, kind: 'backfill' }, again)).toEqual(LAST);
+  expect(await sweepAfter({ ...away, kind: 'backfill' }, again)).toEqual(LAST);
   const first: Read = { ...away, at: '2025-02-27T11:00:00Z', days: ['2025-02-10', '2025-02-26'] };
   expect(await sweepAfter(first, { ...first, at: '2025-03-12T11:00:00Z' }, again)).toEqual(LAST);
   expect(await sweepAfter({ ...first, at: '2025-02-28T13:00:00Z' }, again)).toEqual(['ada heart_rate 02-10 to 02-26', ...LAST]);
@@ -130,7 +130,7 @@ test.each<[string, number | undefined, { windows: object; state: string }, strin
     'of which one day never comes is not in the way of the last days',
     Date.parse('2025-03-04T06:00:00Z'),
     { state: 'failed', windows: { planned: 2, failed: 1 } },
-    ['02-28', '03-01', '03-08', '03-09', '03-10'],
+    ['02-28', '03-01', '03-09', '03-10'],
   ],
 ])('heart rate of a week in which the service was ill %s', async (name, broken, expected, arrived) => {
   const clock = { ms: Date.parse('2025-03-01T12:00:00Z') };
@@ -176,7 +176,7 @@ test.each<[string, number | undefined, { windows: object; state: string }, strin
     close: async () => {},
   });
   clock.ms += 6 * 3_600_000;
-  expect(await sweep()).toMatchObject({ state: 'failed', windows: { planned: 8, done: 7, failed: 1 } });
+  expect(await sweep()).toMatchObject({ state: 'failed', windows: { planned: 9, done: 8, failed: 1 } });
   expect(told).toEqual(['sweep 2025-03-04 to 2025-03-04: GET /v2/usercollection/heartrate: answered 500, after 4 attempts']);
   expect(await findArrived()).toEqual(['02-28', '03-01', '03-02', '03-03', '03-05', '03-06', '03-07', '03-08', '03-09', '03-10']);
   clock.ms += 6 * 3_600_000 - 1;
