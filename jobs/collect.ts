@@ -17,7 +17,7 @@ import { isRefusal } from './probe.ts';
 import { confirmsRefusal, refuteRefusal } from './refusals.ts';
 import type { Run } from './run.ts';
 import { collectQueue } from './runs.ts';
-import { type AccountJob, TooLarge, windowEntry } from './windows.ts';
+import { type AccountJob, hasSeveralDays, TooLarge, windowEntry } from './windows.ts';
 import { createWorkPlaces, type WorkPlaces } from './work-places.ts';
 
 /** Waiting for answers is the cost of a real network: windows run side by side, each token's requests are bounded by its gate. */
@@ -163,7 +163,7 @@ async function collect(
     return await collectWindow(pipeline, run, window, token, shared.places);
   } catch (error) {
     if (run.signal.aborted) return undefined;
-    if (error instanceof TooLarge) {
+    if (error instanceof TooLarge || (kindOf(error) === 'too_large' && hasSeveralDays(window))) {
       await pipeline.runs.cut(run, window);
       return undefined;
     }

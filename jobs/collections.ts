@@ -389,7 +389,6 @@ async function readHeartRate(
     return { ...first, route, rows, requests, pages };
   } catch (error) {
     if (first.requestedAt) warehouse.moments.endRead(first.requestedAt);
-    if (error instanceof ServiceError && error.kind === 'too_large' && to - from > MICROS_PER_DAY) throw new TooLarge();
     throw error;
   }
 }

@@ -87,6 +87,10 @@ export function planDays(
 /** An answer that is more than can be held at once: its window is to be read in parts. */
 export class TooLarge extends Error {}
 
+/** Whether a window can be read in parts: those are whole days. */
+export const hasSeveralDays = ({ startAt, endAt }: Window): boolean =>
+  startAt !== null && endAt !== null && endAt - startAt > MICROS_PER_DAY;
+
 /** So many parts are made of one, unless it has fewer days. */
 const PARTS = 4;
 

@@ -83,3 +83,39 @@ test('a single day whose answer has too many bytes fails, and says so', async ()
     ['2025-03-02', '2025-03-03', null, 'failed', message],
   ]);
 });
+
+test('documents in an answer of too many bytes are read in parts, so that a day that is too large takes only those beside it along', async () => {
+  const DAYS = Array.from({ length: 12 }, (_, n) => `2025-03-${String(n + 1).padStart(2, '0')}`);
+  const STRESS = '/v2/usercollection/daily_stress';
+  const answer = ({ query }: Asked) => {
+    const [from, to] = ['start_date', 'end_date'].map(name => query.get(name)!);
+    const days = DAYS.filter(day => day >= from! && day <= to!);
+    const note = (day: string) => (day === '2025-03-06' ? { note: 'x'.repeat(4000) } : {});
+    return { json: { data: days.map(day => ({ id: `stress-${day}`, day, day_summary: 'normal', ...note(day) })), next_token: null } };
+  };
+  const service = await startFaultService({ [STRESS]: answer });
+  onTestFinished(() => service.close());
+  const house = await openHouse(join(folder, 'documents'), service.url, {
+    now: () => Date.parse('2025-06-01T12:00:00Z'),
+    client: { maxResponseBytes: 4000 },
+  });
+  await house.add([{ name: 'ada', token: 'token-of-ada' }]);
+  const report = await house.backfill({ from: '2025-03-01', to: '2025-03-12', collections: ['daily_stress'] });
+  const message = `GET ${STRESS}: the answer is larger than 4000 bytes`;
+  expect(report.failures).toEqual([
+    { user_id: 'ada', collection: 'daily_stress', from: '2025-03-04', to: '2025-03-08', kind: 'too_large', message },
+  ]);
+  expect(await house.read('SELECT day::VARCHAR FROM daily_stress ORDER BY day')).toEqual(
+    DAYS.filter(day => day !== '2025-03-06').map(day => [day]),
+  );
+  expect(await house.read('SELECT start_at::DATE::VARCHAR, end_at::DATE::VARCHAR, outcome FROM sync.windows ORDER BY start_at')).toEqual([
+    ['2025-03-01', '2025-03-04', 'complete'],
+    ['2025-03-04', '2025-03-05', 'failed'],
+    ['2025-03-05', '2025-03-06', 'failed'],
+    ['2025-03-06', '2025-03-07', 'failed'],
+    ['2025-03-07', '2025-03-08', 'failed'],
+    ['2025-03-08', '2025-03-09', 'failed'],
+    ['2025-03-09', '2025-03-10', 'complete'],
+    ['2025-03-10', '2025-03-13', 'complete'],
+  ]);
+});
