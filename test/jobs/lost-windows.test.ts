@@ -2,9 +2,10 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { collectQueue } from '../../jobs/runs.ts';
+import type { RunReport } from '../../src/cli/operations.ts';
 import { createLog } from '../../src/log.ts';
 import { hasRedis, type RedisServer, startRedis } from '../queue/redis-server.ts';
-import { type FaultService, startFaultService } from '../support/fault-service.ts';
+import { startFaultService } from '../support/fault-service.ts';
 import { openHouse } from '../support/house.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
@@ -13,33 +14,22 @@ const folder = tempFolder();
 const NOON = Date.parse('2025-03-10T12:00:00Z');
 const HEART_RATE = '/v2/usercollection/heartrate';
 const PEOPLE = ['ada', 'ben', 'cleo', 'dan', 'eva', 'finn'];
-/** Fifteen windows of 28 days for each of them; 40 of all are worked on at once. */
+/** Fifteen windows of 28 days for each of them. */
 const SPRING = { from: '2023-04-21', to: '2024-06-13', collections: ['heart_rate'] };
 const WINDOWS = 90;
 
-/** A service that holds back the answers of heart rate until it is opened. */
-async function startHeldService() {
-  let open: (value?: unknown) => void = () => undefined;
-  const opened = new Promise(resolve => {
-    open = resolve;
-  });
-  const service = await startFaultService({
-    '/v2/usercollection/personal_info': { json: { id: 'x' } },
-    [HEART_RATE]: { after: opened },
-  });
-  onTestFinished(() => service.close());
-  return { service, open };
-}
-
-async function setUp(name: string, redis: RedisServer, service: FaultService) {
+async function setUp(name: string, redis: RedisServer) {
   onTestFinished(() => redis.remove());
+  const service = await startFaultService({ '/v2/usercollection/personal_info': { json: { id: 'x' } }, [HEART_RATE]: {} });
+  onTestFinished(() => service.close());
   const lines: string[] = [];
   const log = createLog({ level: 'info', pretty: false, stream: { write: line => void lines.push(line) } });
   const settings = { queueUrl: redis.url, queuePrefix: 'test' };
   const house = await openHouse(join(folder, name), service.url, { now: () => NOON, log, settings });
   await house.add(PEOPLE.map(name => ({ name, token: `token-${name}` })));
-  await house.owner.pipeline();
-  return { house, said: () => lines.map(line => (JSON.parse(line) as { msg: string }).msg) };
+  const { queues, warehouse } = await house.owner.pipeline();
+  const queue = queues.queue(await collectQueue(warehouse));
+  return { house, queue, said: () => lines.map(line => (JSON.parse(line) as { msg: string }).msg) };
 }
 
 async function tell(redis: RedisServer, ...command: string[]): Promise<void> {
@@ -49,43 +39,40 @@ async function tell(redis: RedisServer, ...command: string[]): Promise<void> {
   client.disconnect();
 }
 
-const askedForHeartRate = (service: FaultService) => service.asked.filter(({ path }) => path === HEART_RATE).length;
+/** Starts a run whose jobs all wait: nobody has one of them in hand, so that all that the Redis drops is lost. */
+async function startPaused({ house, queue }: Awaited<ReturnType<typeof setUp>>): Promise<{ ended: Promise<RunReport> }> {
+  await queue.pause();
+  const ended = house.backfill(SPRING);
+  await until('the accounts are in the queue', async () => (await queue.getWaitingCount()) === PEOPLE.length);
+  return { ended };
+}
 
 describe.skipIf(!hasRedis)('a run comes to its end though', () => {
   test('the Redis is emptied in the middle of it', async () => {
     const redis = await startRedis();
-    const { service, open } = await startHeldService();
-    const { house } = await setUp('emptied', redis, service);
-    const ended = house.backfill(SPRING);
-    await until('windows are worked on', () => askedForHeartRate(service) >= 10);
+    const setting = await setUp('emptied', redis);
+    const { ended } = await startPaused(setting);
     await tell(redis, 'FLUSHALL');
-    open();
+    await setting.queue.resume();
     expect(await ended).toMatchObject({ state: 'complete', windows: { planned: WINDOWS, done: WINDOWS, failed: 0 } });
-  }, 40_000);
+  }, 60_000);
 
   test('the Redis comes back from an older dump', async () => {
     const redis = await startRedis('--appendonly', 'no', '--dbfilename', 'older.rdb');
-    const { service, open } = await startHeldService();
-    const { house } = await setUp('restored', redis, service);
+    const setting = await setUp('restored', redis);
     await tell(redis, 'SAVE');
-    const ended = house.backfill(SPRING);
-    await until('windows are worked on', () => askedForHeartRate(service) >= 10);
+    const { ended } = await startPaused(setting);
     await redis.kill();
     await redis.start();
-    open();
+    await setting.queue.resume();
     expect(await ended).toMatchObject({ state: 'complete', windows: { planned: WINDOWS, done: WINDOWS, failed: 0 } });
-  }, 40_000);
+  }, 60_000);
 
   test('the Redis has dropped halves of its jobs', async () => {
     const redis = await startRedis();
-    const { service, open } = await startHeldService();
-    const { house } = await setUp('halves', redis, service);
-    open();
-    const { queues, warehouse } = await house.owner.pipeline();
-    const queue = queues.queue(await collectQueue(warehouse));
-    await queue.pause();
-    const ended = house.backfill(SPRING);
-    await until('the accounts are in the queue', async () => (await queue.getWaitingCount()) === 6);
+    const setting = await setUp('halves', redis);
+    const { queue } = setting;
+    const { ended } = await startPaused(setting);
     const client = new Redis(redis.url);
     onTestFinished(() => client.disconnect());
     const [waiting] = (await client.keys('test:collect-*')).filter(key => /:(wait|paused)$/.test(key));
@@ -100,9 +87,7 @@ describe.skipIf(!hasRedis)('a run comes to its end though', () => {
 
   test('the Redis is for three seconds not the one that writes, which is said once', async () => {
     const redis = await startRedis();
-    const { service, open } = await startHeldService();
-    const { house, said } = await setUp('failed-over', redis, service);
-    open();
+    const { house, said } = await setUp('failed-over', redis);
     await tell(redis, 'REPLICAOF', '127.0.0.1', '1');
     const ended = house.backfill(SPRING);
     await until('the run has begun', async () => (await house.owner.pipeline()).runs.active().length > 0);
