@@ -23,6 +23,9 @@ interface Options {
   json?: true;
 }
 
+export const SUMMARY_AS_JSON =
+  'print the summary as JSON: documents that were read, samples that were stored, and how many documents and rows of heart rate were unchanged';
+
 export function addBackfill(program: Command): void {
   withExample(
     program
@@ -40,7 +43,7 @@ export function addBackfill(program: Command): void {
       .option('--accept-deletions', 'remove what the service no longer has, however much it is')
       .option('--plan', 'only say how much would be read')
       .option('--detach', 'let a running `ringneck up` go on with it when this command ends')
-      .option('--json', 'print the summary as JSON'),
+      .option('--json', SUMMARY_AS_JSON),
     'ringneck backfill --from 2025-01-01 --to 2025-12-31',
     'ringneck backfill --last 30 --user ada --resource sleep',
   ).action(async (options: Options) => {
@@ -134,7 +137,8 @@ function printCounts(run: Omit<RunReport, 'state' | 'not_asked' | 'heart_rate_pa
   );
   const notStored = rejected ? `, ${formatCount(rejected)} rejected (see sync.rejected)` : '';
   const gone = removed ? `, ${formatCount(removed)} removed` : '';
-  printLine(`${formatCount(documents)} documents, ${formatCount(samples)} samples, ${formatCount(unchanged)} unchanged${gone}${notStored}`);
+  const read = `${formatCount(documents)} documents read, ${formatCount(samples)} samples stored`;
+  printLine(`${read}, ${formatCount(unchanged)} unchanged${gone}${notStored}`);
 }
 
 export function runJson({
