@@ -1,7 +1,7 @@
 import { UsageError } from '../src/errors.ts';
+import type { Tokens } from '../src/secrets.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import type { Warehouse } from '../src/warehouse/warehouse.ts';
-import type { Tokens } from './pipeline.ts';
 
 export type AccountState = 'active' | 'paused' | 'parked' | 'removed';
 

@@ -1,8 +1,9 @@
 import { addDays, dayOfMicros } from '../schema/instant.ts';
 import { isOneTime, type ServiceClock } from '../src/client/service-clock.ts';
 import { UsageError } from '../src/errors.ts';
+import type { Tokens } from '../src/secrets.ts';
 import { getAccount, listAccounts, listParkedCollections, shownAccount } from './accounts.ts';
-import type { Pipeline, Tokens } from './pipeline.ts';
+import type { Pipeline } from './pipeline.ts';
 import type { Run, RunRequest, Span } from './run.ts';
 import type { DayRange } from './windows.ts';
 

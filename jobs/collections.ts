@@ -2,82 +2,23 @@ import { heartRate } from '../schema/heart-rate.ts';
 import { MICROS_PER_DAY } from '../schema/instant.ts';
 import type { Resource } from '../schema/resource.ts';
 import { isAskable } from '../src/client/base-url.ts';
-import type { Aside, RequestMoments } from '../src/client/client.ts';
+import type { RequestMoments } from '../src/client/client.ts';
 import { ServiceError } from '../src/client/error.ts';
-import type { LedgerEntry } from '../src/warehouse/literals.ts';
-import { type Counts, type DocumentChange, noCounts } from '../src/warehouse/store-documents.ts';
 import { type Comparison, HeartRateAnswer, type Missing } from '../src/warehouse/store-heart-rate.ts';
 import { quoteText } from '../src/warehouse/tables.ts';
+import { type Counts, type DocumentChange, noCounts } from '../src/warehouse/transaction.ts';
 import type { RawHeartRate, Warehouse } from '../src/warehouse/warehouse.ts';
 import { ensureAnswers } from './answered-range.ts';
 import { hasTrustedRoute } from './events/document-fetches.ts';
 import { withdrawGenerated } from './generated-heart-rate.ts';
 import { readStored, widened } from './known-documents.ts';
-import type { Pipeline } from './pipeline.ts';
+import type { CollectContext, Collection, WindowResult } from './pipeline.ts';
 import { ACCEPT, isTooMany, type RemovalShare, TOO_MANY_IN_RUN } from './removal-brake.ts';
-import type { Run } from './run.ts';
 import { momentsOfRequest, storePages, UNASKED } from './store-pages.ts';
 import { noteUnannounced } from './sweeps/missed-events.ts';
 import { findRemoved, type StoredDocument } from './sweeps/removals.ts';
 import type { Rejects, Window } from './windows.ts';
 import { daysOf, type EarlierReading, TooLarge } from './windows.ts';
-
-export interface CollectContext {
-  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'runs' | 'now' | 'serviceClock' | 'log'>;
-  token: string;
-  signal: AbortSignal;
-  /** Others have the worker while the service has asked for a wait. */
-  aside: Aside;
-  /** Removes what is missing, however much it is. */
-  acceptDeletions: boolean;
-  /** What this window may take out of what its run may remove. */
-  share: RemovalShare;
-  /** Whether what has changed should have been announced by an event. */
-  expectsEvents: boolean;
-  /** Called for each answer. */
-  onAnswer(): void;
-  /** Called as each page is stored. */
-  onStored(counts: Counts, documents: number): void;
-  /** Whether the run has not read all that it should of another collection of the account. */
-  hasFailed(collection: string): boolean;
-  /** Another run reads what this one has made unread. */
-  goesOnIn(next: Promise<Run>): void;
-  /** The ledger's row of the window, to be committed with the last of its documents. */
-  ledger(result: WindowResult): LedgerEntry[];
-}
-
-export interface WindowResult extends RequestMoments {
-  outcome: 'complete' | 'not_offered' | 'suspicious' | 'failed';
-  reason?: string;
-  requests: number;
-  documents: number;
-  /** The path, where a collection has more than one. */
-  route?: string;
-  /** How many stored documents or rows it removed. */
-  removed?: number;
-  /** Where rows belong to no day of their own: how many came of each UTC day, from the window's first. */
-  rowsByDay?: readonly number[];
-  /** What the answer's pages are known by, where all of it was stored. */
-  pages?: string | undefined;
-  rejects?: Rejects;
-}
-
-/** What the pipeline works on: a document type or the heart rate. */
-export interface Collection {
-  name: string;
-  /** Days in one window, a few dozen requests at most; undefined where the collection has no dates and is read whole, once in a run. */
-  windowDays: number | undefined;
-  /** SQL for the newest day of a user's rows; undefined where rows belong to no day. */
-  newestDay: string | undefined;
-  /** The name in events; undefined where there are none. */
-  dataType: string | undefined;
-  /** The collection whose documents name those of this one. */
-  namedBy?: string;
-  /** Reads one window from the service into the warehouse, window row included. Throws ServiceError; TooLarge where it is to be cut. */
-  collect(window: Window, context: CollectContext): Promise<WindowResult>;
-  /** The same where the service is known not to offer the collection, but what is in it may be found otherwise. */
-  collectNotOffered?(window: Window, context: CollectContext): Promise<WindowResult>;
-}
 
 export function documentCollection(resource: Resource): Collection {
   const { namedBy } = resource;

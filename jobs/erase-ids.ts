@@ -1,5 +1,6 @@
+import type { Tokens } from '../src/secrets.ts';
 import { createAccountFinder } from './accounts.ts';
-import type { Pipeline, Tokens } from './pipeline.ts';
+import type { Pipeline } from './pipeline.ts';
 
 const KEY = 'erased';
 

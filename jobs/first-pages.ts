@@ -1,6 +1,6 @@
+import { heartRate } from '../schema/heart-rate.ts';
 import { dayOfMicros } from '../schema/instant.ts';
 import type { Page } from '../src/client/client.ts';
-import { heartRateCollection } from './collections.ts';
 import type { Pipeline } from './pipeline.ts';
 
 const HOUR_MS = 3_600_000;
@@ -18,7 +18,7 @@ export function firstPages(
       resource.name,
       () => client.documents(resource, { token, signal, ...(resource.dated ? { from: today, to: today } : {}) }),
     ]),
-    [heartRateCollection.name, () => client.heartRate({ token, from: iso(now() - HOUR_MS), to: iso(now()), signal })],
+    [heartRate.name, () => client.heartRate({ token, from: iso(now() - HOUR_MS), to: iso(now()), signal })],
   ]);
 }
 

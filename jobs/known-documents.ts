@@ -2,8 +2,8 @@ import { addDays } from '../schema/instant.ts';
 import type { Resource } from '../schema/resource.ts';
 import { digestOf } from '../src/client/known-pages.ts';
 import { MAPPING_VERSION } from '../src/warehouse/mapping.ts';
-import type { KnownDocument } from '../src/warehouse/store-documents.ts';
 import { qualified, quoteText } from '../src/warehouse/tables.ts';
+import type { KnownDocument } from '../src/warehouse/transaction.ts';
 import type { Pipeline } from './pipeline.ts';
 import { type DayRange, WIDENED_DAYS } from './windows.ts';
 

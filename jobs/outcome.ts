@@ -1,7 +1,6 @@
 import { ServiceError, type ServiceErrorKind } from '../src/client/error.ts';
 import { messageOf, RingneckError, TryLaterError } from '../src/errors.ts';
-
-export type Outcome = 'complete' | 'failed' | 'not_offered' | 'not_authorised' | 'suspicious' | 'stopped';
+import type { Outcome } from './windows.ts';
 
 /** What a job does about an error. */
 export type Decision =

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { formatDay, MICROS_PER_DAY } from '../schema/instant.ts';
-import type { Counts } from '../src/warehouse/store-documents.ts';
+import type { Counts } from '../src/warehouse/transaction.ts';
 import { AccountWindows, type OpenWindow } from './account-windows.ts';
-import { NotFounds } from './not-offered.ts';
-import type { Outcome } from './outcome.ts';
+import { NotFounds } from './not-founds.ts';
 import type { RemovalBrake } from './removal-brake.ts';
-import type { AccountJob, DayRange, PlannedWindow } from './windows.ts';
+import type { AccountJob, DayRange, Outcome, PlannedWindow } from './windows.ts';
 
 export interface RunRequest extends DayRange {
   kind: 'backfill' | 'nightly' | 'sweep';

@@ -9,7 +9,7 @@ import { quoteText } from '../src/warehouse/tables.ts';
 import { withinTime } from '../src/within-time.ts';
 import type { OpenWindow } from './account-windows.ts';
 import { takeUpOwed } from './events/take-up.ts';
-import type { Pipeline } from './pipeline.ts';
+import type { Pipeline, RunKeeper } from './pipeline.ts';
 import { planWindows } from './plan-windows.ts';
 import { RemovalBrake } from './removal-brake.ts';
 import { Run, type RunParts, type RunRequest } from './run.ts';
@@ -61,7 +61,7 @@ const TAKE_UP_MS = 60_000;
 const jobIdOf = ({ runId, part, number }: AccountJob): string => `${runId}-${part}-${number}`;
 
 /** The runs of the process that owns the warehouse. The ledger is the truth, the queue a to-do list that may be lost. */
-export class Runs {
+export class Runs implements RunKeeper {
   readonly #active = new Map<string, Run>();
   readonly #waits: Waits;
   readonly #times: { lookMs: number; takeUpMs: number };

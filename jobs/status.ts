@@ -1,10 +1,10 @@
 import { dayOfMicros, formatInstant, MICROS_PER_DAY } from '../schema/instant.ts';
+import type { Tokens } from '../src/secrets.ts';
 import { listAccounts, listParkedCollections, shownAccount } from './accounts.ts';
 import { bothNows } from './backfill.ts';
-import type { Collection } from './collections.ts';
 import { findHoles, type Hole } from './holes.ts';
 import { findInterrupted, tellInterrupted } from './interrupted-runs.ts';
-import type { Pipeline, Tokens } from './pipeline.ts';
+import type { Collection, Pipeline } from './pipeline.ts';
 
 export interface CollectionStatus {
   name: string;

@@ -1,7 +1,7 @@
 import type { Resource } from '../schema/resource.ts';
 import type { Aside, Page, RequestLane, RequestMoments } from '../src/client/client.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
-import type { Counts, DocumentChange, KnownDocument } from '../src/warehouse/store-documents.ts';
+import type { Counts, DocumentChange, KnownDocument } from '../src/warehouse/transaction.ts';
 import { ensureAnswers, momentsOfDays, momentsOfDocuments } from './answered-range.ts';
 import { type KnownAnswer, nameAnswer } from './known-documents.ts';
 import type { Pipeline } from './pipeline.ts';

@@ -2,8 +2,7 @@ import { findDayNumber, formatDay, MICROS_PER_DAY } from '../schema/instant.ts';
 import type { RequestMoments } from '../src/client/client.ts';
 import type { LedgerEntry } from '../src/warehouse/literals.ts';
 import type { Value } from '../src/warehouse/parse-document.ts';
-import type { Counts } from '../src/warehouse/store-documents.ts';
-import type { Outcome } from './outcome.ts';
+import type { Counts } from '../src/warehouse/transaction.ts';
 
 /**
  * Ranges of documents are widened on both sides: a service may leave out the last day, or file a night under the next one.
@@ -129,6 +128,9 @@ const windowKey = ({ runId, userId, collection, startAt }: PlannedWindow): Reado
   collection,
   start_at: startAt,
 });
+
+/** What became of a window. */
+export type Outcome = 'complete' | 'failed' | 'not_offered' | 'not_authorised' | 'suspicious' | 'stopped';
 
 /** The ledger's row of a window. */
 export function windowEntry(

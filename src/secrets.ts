@@ -26,6 +26,9 @@ export interface Secrets {
   digest(text: string): string;
 }
 
+/** Where what asks the service finds its tokens. */
+export type Tokens = Pick<Secrets, 'find' | 'whyMissing' | 'digest'>;
+
 // `check` is a known text under the same key: it tells a wrong key from a damaged value.
 // Format 3 is sealed with a key that we made, without scrypt. Format 1 knew no addresses. An address stands in clear, so that it can be named without the key; it is authenticated with the token.
 const sealedFile = z.strictObject({

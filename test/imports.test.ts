@@ -122,15 +122,52 @@ function wrongPackage(path: string, zone: string, imported: string): string[] {
   return [];
 }
 
-test('every file imports only what the architecture allows', () => {
-  const root = fileURLToPath(new URL('..', import.meta.url));
-  const files = ['schema', 'src', 'jobs'].flatMap(top =>
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+function listSources(): { path: string; source: string }[] {
+  return ['schema', 'src', 'jobs'].flatMap(top =>
     readdirSync(join(root, top), { recursive: true, encoding: 'utf8' })
       .filter(file => file.endsWith('.ts'))
-      .map(file => posix.join(top, file.replaceAll('\\', '/'))),
+      .map(file => posix.join(top, file.replaceAll('\\', '/')))
+      .map(path => ({ path, source: readFileSync(join(root, path), 'utf8') })),
   );
+}
+
+test('every file imports only what the architecture allows', () => {
+  const files = listSources();
   expect(files.length).toBeGreaterThan(20);
-  expect(files.flatMap(file => violations(file, readFileSync(join(root, file), 'utf8')))).toEqual([]);
+  expect(files.flatMap(({ path, source }) => violations(path, source))).toEqual([]);
+});
+
+/** Ways on which a file imports itself, each told once; `import type` counts. */
+function circles(files: readonly { path: string; source: string }[]): string[] {
+  const imports = new Map(
+    files.map(({ path, source }) => {
+      const targets = [...nodesIn(parseAst(source, { lang: 'ts' }))].map(importedBy).filter(target => target?.startsWith('.'));
+      return [path, targets.map(target => posix.join(posix.dirname(path), target!))];
+    }),
+  );
+  const found: string[] = [];
+  const seen = new Set<string>();
+  const visit = (path: string, way: readonly string[]): void => {
+    const at = way.indexOf(path);
+    if (at >= 0) found.push([...way.slice(at), path].join(' → '));
+    if (at >= 0 || seen.has(path)) return;
+    for (const target of imports.get(path) ?? []) visit(target, [...way, path]);
+    seen.add(path);
+  };
+  for (const path of imports.keys()) visit(path, []);
+  return found;
+}
+
+test('no file imports itself by way of others', () => {
+  expect(circles(listSources())).toEqual([]);
+  const files = [
+    { path: 'jobs/a.ts', source: `import { b } from './b.ts';` },
+    { path: 'jobs/b.ts', source: `const c = await import('../src/c.ts');` },
+    { path: 'src/c.ts', source: `import type { A } from '../jobs/a.ts';` },
+  ];
+  expect(circles(files)).toEqual(['jobs/a.ts → jobs/b.ts → src/c.ts → jobs/a.ts']);
 });
 
 test.each([

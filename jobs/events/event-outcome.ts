@@ -4,7 +4,7 @@ import type { WebhookEvent } from '../../schema/webhook.ts';
 import type { Aside } from '../../src/client/client.ts';
 import type { LedgerEntry } from '../../src/warehouse/literals.ts';
 import type { Moments } from '../../src/warehouse/moments.ts';
-import type { Counts } from '../../src/warehouse/store-documents.ts';
+import type { Counts } from '../../src/warehouse/transaction.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 
 export type EventOutcome = 'stored' | 'unchanged' | 'removed' | 'parked' | 'unknown_user' | 'unknown_type';

@@ -1,6 +1,7 @@
+import { remark } from '../remark.ts';
 import { mendParked } from './cures.ts';
 import type { AccountReport } from './operations.ts';
-import { printJson, printLine, remark } from './print.ts';
+import { printJson, printLine } from './print.ts';
 
 export function printAccount(report: AccountReport, { json }: { json?: true }): void {
   if (json) printJson(report);

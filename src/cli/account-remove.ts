@@ -2,13 +2,14 @@ import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { parseAccountName } from '../../jobs/accounts.ts';
 import { RingneckError, UsageError } from '../errors.ts';
+import { remark } from '../remark.ts';
 import { printAccount } from './account-line.ts';
-import type { EraseReport } from './erase/erase.ts';
+import type { EraseReport } from './erase/report-lines.ts';
 import { isClean, linesOf } from './erase/report-lines.ts';
 import { Interrupted, interruptible } from './interrupt.ts';
 import { withExample } from './options.ts';
 import { perform } from './perform.ts';
-import { formatCount, formatTable, printJson, printLine, printLines, remark } from './print.ts';
+import { formatCount, formatTable, printJson, printLine, printLines } from './print.ts';
 import { openSession } from './session.ts';
 
 const ABOUT_ERASING = `

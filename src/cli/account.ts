@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import { parseAccountName } from '../../jobs/accounts.ts';
 import { addDays, dayOfMicros } from '../../schema/instant.ts';
 import { messageOf, UsageError } from '../errors.ts';
+import { remark } from '../remark.ts';
 import { printAccount } from './account-line.ts';
 import { addRemove } from './account-remove.ts';
 import { performRun, reportRun, runJson } from './backfill.ts';
@@ -14,7 +15,7 @@ import { Interrupted } from './interrupt.ts';
 import type { RunReport } from './operations.ts';
 import { parseDay, withExample } from './options.ts';
 import { perform } from './perform.ts';
-import { formatTable, printJson, printLine, printLines, remark } from './print.ts';
+import { formatTable, printJson, printLine, printLines } from './print.ts';
 import { openSession } from './session.ts';
 
 /** A token has at most this many characters; more is a wrong file. */

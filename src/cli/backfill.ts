@@ -2,12 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Command } from 'commander';
 import { nameRun, type RunName } from '../../jobs/run-name.ts';
 import { UsageError, withDetail } from '../errors.ts';
+import { remark, remarkLines } from '../remark.ts';
 import { sentenceOf, tellAlike } from './cures.ts';
 import { interruptible } from './interrupt.ts';
 import type { BackfillInput, NightlyInput, RunReport, ShownRun } from './operations.ts';
 import { collect, parseDay, wholeNumber, withExample } from './options.ts';
 import { perform } from './perform.ts';
-import { formatCount, formatTable, printJson, printLine, remark, remarkLines } from './print.ts';
+import { formatCount, formatTable, printJson, printLine } from './print.ts';
 import { openSession, type Session } from './session.ts';
 
 interface Options {
@@ -22,9 +23,6 @@ interface Options {
   detach?: true;
   json?: true;
 }
-
-export const SUMMARY_AS_JSON =
-  'print the summary as JSON: documents that were read, samples that were stored, and how many documents and rows of heart rate were unchanged';
 
 export function addBackfill(program: Command): void {
   withExample(
@@ -43,7 +41,7 @@ export function addBackfill(program: Command): void {
       .option('--accept-deletions', 'remove what the service no longer has, however much it is')
       .option('--plan', 'only say how much would be read')
       .option('--detach', 'let a running `ringneck up` go on with it when this command ends')
-      .option('--json', SUMMARY_AS_JSON),
+      .option('--json', 'print the summary as JSON'),
     'ringneck backfill --from 2025-01-01 --to 2025-12-31',
     'ringneck backfill --last 30 --user ada --resource sleep',
   ).action(async (options: Options) => {
@@ -137,8 +135,7 @@ function printCounts(run: Omit<RunReport, 'state' | 'not_asked' | 'heart_rate_pa
   );
   const notStored = rejected ? `, ${formatCount(rejected)} rejected (see sync.rejected)` : '';
   const gone = removed ? `, ${formatCount(removed)} removed` : '';
-  const read = `${formatCount(documents)} documents read, ${formatCount(samples)} samples stored`;
-  printLine(`${read}, ${formatCount(unchanged)} unchanged${gone}${notStored}`);
+  printLine(`${formatCount(documents)} documents, ${formatCount(samples)} samples, ${formatCount(unchanged)} unchanged${gone}${notStored}`);
 }
 
 export function runJson({

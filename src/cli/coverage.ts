@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import type { CoverageSelection } from '../../jobs/coverage.ts';
+import { remark } from '../remark.ts';
 import { interruptible } from './interrupt.ts';
 import { collect, parseDay, withExample } from './options.ts';
 import { perform } from './perform.ts';
-import { formatCount, printJson, printLines, remark } from './print.ts';
+import { formatCount, printJson, printLines } from './print.ts';
 import { openSession, type Session } from './session.ts';
 
 interface Options {

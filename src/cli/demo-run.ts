@@ -65,7 +65,7 @@ export async function runDemo({ days, to, keep, wait }: DemoOptions, signal: Abo
     if (report.failures.length)
       throw new RingneckError(`the backfill failed: ${withDetail(report.failures[0]!.message, report.failures[0]!.detail)}`);
     printLine(
-      `   ${formatCount(report.documents)} documents read and ${formatCount(report.samples)} samples stored in ${seconds} s, ${formatCount(report.requests)} requests`,
+      `   ${formatCount(report.documents)} documents and ${formatCount(report.samples)} samples in ${seconds} s, ${formatCount(report.requests)} requests`,
     );
 
     printLine();

@@ -1,11 +1,12 @@
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { UsageError } from '../errors.ts';
+import { remark } from '../remark.ts';
 import { EXPORT_FORMATS, type ExportFormat } from '../warehouse/export/formats.ts';
 import { getSource, remarkStale } from './find-source.ts';
 import { interruptible } from './interrupt.ts';
 import { collect, parseDay, withExample } from './options.ts';
-import { formatCount, printJson, printLine, remark } from './print.ts';
+import { formatCount, printJson, printLine } from './print.ts';
 import { openSession } from './session.ts';
 
 interface Options {

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import type { Settings } from '../config.ts';
 import { findDoor } from '../control/find-door.ts';
 import { RingneckError, TryLaterError } from '../errors.ts';
+import { remark } from '../remark.ts';
 import { isErasing } from './erase/is-erasing.ts';
 import type { OwnerOperations } from './operations.ts';
-import { remark } from './print.ts';
 
 /** The file that a reader opens. */
 export interface Source {

@@ -3,7 +3,7 @@ import type { Pipeline } from '../../jobs/pipeline.ts';
 import { joinSummaries, type Progress, type Run, type RunSummary } from '../../jobs/run.ts';
 import type { RunName } from '../../jobs/run-name.ts';
 import type { OperationContext } from '../control/operations.ts';
-import { shownMessageOf, TryLaterError } from '../errors.ts';
+import { shownMessageOf } from '../errors.ts';
 import type { Owner } from './owner.ts';
 
 export interface RunReport extends RunSummary {
@@ -28,10 +28,7 @@ export type ShownRun = Progress & { going_on?: RunName };
 
 const PROGRESS_MS = 200;
 
-/**
- * Follows a run to its end, and those in which it goes on; a caller who stops ends the run, an owner who closes leaves it to the next start.
- * @throws TryLaterError when another command had begun the run, and stopped it
- */
+/** Follows a run to its end, and those in which it goes on; a caller who stops ends the run, an owner who closes leaves it to the next start. */
 export async function followRun(owner: Owner, run: Run, skipped: Skipped[], context: OperationContext<Progress>): Promise<RunReport> {
   return reportOf(owner, await follow(run, context, true), skipped, context);
 }
@@ -105,8 +102,6 @@ async function follow(run: Run, { emit, signal }: OperationContext<Progress>, ma
       mine = mayStop && next.claim();
       summary = joinSummaries(summary, await Promise.race([next.done, closing]));
     }
-    if (summary.state === 'stopped' && mayStop && !mine)
-      throw new TryLaterError('the run that this command had joined was stopped by another command: try again');
     emit(current.tellProgress());
     return summary;
   } finally {

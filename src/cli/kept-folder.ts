@@ -1,7 +1,8 @@
 import { messageOf, RingneckError, TryLaterError } from '../errors.ts';
 import { closeAll } from './interrupt.ts';
 import { type OwnerOperations, operationsOf } from './operations.ts';
-import { Owner, type OwnerOptions } from './owner.ts';
+import { Owner } from './owner.ts';
+import type { OwnerOptions } from './owner-options.ts';
 
 /** A data folder that is kept open, and closed for a while when work needs it closed. */
 export interface KeptFolder {

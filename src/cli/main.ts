@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander';
 import { messageOf, RingneckError, shownMessageOf } from '../errors.ts';
+import { remark, remarkLines } from '../remark.ts';
 import { Interrupted } from './interrupt.ts';
-import { remark, remarkLines } from './print.ts';
 import { createProgram } from './program.ts';
 
 /** What is open so long after the command came to its end is not ours to wait for. */

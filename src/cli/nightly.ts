@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { reportRun, SUMMARY_AS_JSON } from './backfill.ts';
+import { reportRun } from './backfill.ts';
 import { wholeNumber, withExample } from './options.ts';
 import { openSession } from './session.ts';
 
@@ -10,7 +10,7 @@ export function addNightly(program: Command): void {
       .description('read the last days of everything again, once; for the system’s cron (`ringneck up` does it by itself)')
       .option('--days <n>', 'how many days (RINGNECK_NIGHTLY_DAYS)', wholeNumber(1, 36_500))
       .option('--accept-deletions', 'remove what the service no longer has, however much it is')
-      .option('--json', SUMMARY_AS_JSON),
+      .option('--json', 'print the summary as JSON'),
     'ringneck nightly',
   ).action(async (options: { days?: number; acceptDeletions?: true; json?: true }) => {
     const session = await openSession();

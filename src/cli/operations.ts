@@ -30,7 +30,6 @@ import type { DayRange } from '../../jobs/windows.ts';
 import type { ServiceClock } from '../client/client.ts';
 import type { OperationContext } from '../control/operations.ts';
 import { messageOf, shownMessageOf, TryLaterError, UsageError } from '../errors.ts';
-import { printable } from '../printable.ts';
 import { quoteText } from '../warehouse/tables.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import { TooLate, withinTime } from '../within-time.ts';
@@ -332,7 +331,7 @@ async function takeUpWaiting({ opened }: Owner): Promise<string | null> {
 }
 
 function nobodyToAsk({ settings }: Owner, skipped: readonly Skipped[]): Error {
-  const told = tellAlike(skipped).map(alike => printable(sentenceOf(alike)));
+  const told = tellAlike(skipped).map(sentenceOf);
   return new NobodyToAsk(
     told.length
       ? `nobody can be asked: ${told.join('; ')}`

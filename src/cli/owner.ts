@@ -9,8 +9,7 @@ import { leaveSilence } from '../../jobs/silence.ts';
 import { isoOf } from '../../jobs/status.ts';
 import type { SubscriptionKeeper } from '../../jobs/subscriptions/keep-subscriptions.ts';
 import { resources } from '../../schema/index.ts';
-import type { Resource } from '../../schema/resource.ts';
-import type { Client, ClientOptions } from '../client/client.ts';
+import type { Client } from '../client/client.ts';
 import { environment, type Settings } from '../config.ts';
 import { ensureDiskReserve } from '../disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../errors.ts';
@@ -24,33 +23,8 @@ import { openSecrets, type Secrets } from '../secrets.ts';
 import { Warehouse } from '../warehouse/warehouse.ts';
 import { findNewestAhead } from './doctor/clock.ts';
 import { isErasing } from './erase/is-erasing.ts';
+import type { OwnerOptions, PausedErasing } from './owner-options.ts';
 import { Snapshots } from './snapshot/snapshots.ts';
-
-export interface OwnerOptions {
-  settings: Settings;
-  log: Log;
-  resources?: readonly Resource[];
-  /** Before a window's second attempt. */
-  retryDelayMs?: number;
-  /** Between the two 404s by which a collection is not offered. */
-  secondLookMs?: number;
-  /** How long a run goes on where nobody can be reached. */
-  unreachedMs?: number;
-  /** How the client waits and gives up. */
-  client?: Pick<ClientOptions, 'sleep' | 'retries' | 'maxWaitMs' | 'deadlineMs' | 'maxResponseBytes'>;
-  now?: () => number;
-  /** One command by itself, not `up`: without Redis its jobs are in its memory. */
-  isAlone?: boolean;
-  /** Is opened also while an account is being erased whose queues are in a Redis that is away: see `Owner.erasing`. */
-  acceptsWhileErasing?: boolean;
-}
-
-/** An erasing that waits for Redis. */
-export interface PausedErasing {
-  /** Of whom no event is to be kept. */
-  serviceUserIds: readonly string[];
-  reason: string;
-}
 
 const RETRY_DELAY_MS = 5_000;
 const SECOND_LOOK_MS = 5_000;

@@ -21,16 +21,6 @@ export function printLines(text: string, { coloured = false }: { coloured?: bool
   process.stdout.write(`${coloured ? text : printableLines(text)}\n`);
 }
 
-/** Remarks go to stderr, each one line. */
-export function remark(text: string): void {
-  process.stderr.write(`${printable(text)}\n`);
-}
-
-/** As printLines. */
-export function remarkLines(text: string): void {
-  process.stderr.write(`${printableLines(text)}\n`);
-}
-
 const NO_LINES = {
   top: '',
   'top-mid': '',

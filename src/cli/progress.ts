@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { remark } from './print.ts';
+import { remark } from '../remark.ts';
 
 const require = createRequire(import.meta.url);
 

@@ -8,7 +8,7 @@ const RATE_AFTER_MS = 500;
 /** Shows how a run goes on stderr. */
 export const showRun = (): ShownProgress<Progress> =>
   showProgress((first: Progress, isBar) => {
-    const tell = tellFacts(first, Date.now, isBar ? IN_SHORT : IN_FULL);
+    const tell = tellFacts(first, Date.now, isBar ? formatShort : formatCount);
     return {
       bar: (progress, columns) => barLine(shareOf(progress), tell(progress), columns),
       line: progress => `${settledOf(progress)}/${progress.windows.planned} windows, ${tell(progress)}`,
@@ -19,15 +19,8 @@ const settledOf = ({ windows: { done, failed } }: Progress) => done + failed;
 
 const shareOf = (progress: Progress) => (progress.windows.planned ? settledOf(progress) / progress.windows.planned : 1);
 
-interface Words {
-  format(count: number): string;
-  /** What became of the documents, and of the samples. */
-  read: string;
-  stored: string;
-}
-
 /** Tells how a run goes, counted from the first progress that was seen: it may be somebody else's, and half done. */
-export function tellFacts(first: Progress, now: () => number, { format, read, stored }: Words): (progress: Progress) => string {
+export function tellFacts(first: Progress, now: () => number, format: (count: number) => string): (progress: Progress) => string {
   const startedAt = now();
   const storedOf = ({ documents, samples }: Progress) => documents + samples;
   const before = { settled: settledOf(first), stored: storedOf(first) };
@@ -41,8 +34,8 @@ export function tellFacts(first: Progress, now: () => number, { format, read, st
     const estimate = settled > 0 && left > 0 ? [`${formatSeconds((ms / 1000 / settled) * left)} left`] : [];
     return [
       ...(waiting ? [tellWaiting(waiting)] : estimate),
-      `${format(documents)} documents${read}`,
-      `${format(samples)} samples${stored}`,
+      `${format(documents)} documents`,
+      `${format(samples)} samples`,
       `${format(requests)} requests`,
       ...(waits ? [`${format(waits)} waits`] : []),
       ...(ms >= RATE_AFTER_MS ? [`${format(Math.round(((storedOf(progress) - before.stored) * 1000) / ms))}/s`] : []),
@@ -61,14 +54,8 @@ const SHOWN_USERS = 2;
 
 const short = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
 
-/** 12.3K, 4.56M */
+/** 12.3K, 4.56M: for a line that must fit. */
 const formatShort = (count: number): string => (count < 10_000 ? formatCount(count) : short.format(count));
-
-/** Documents are counted as they come, samples as they are stored: of what is there already none are. */
-export const IN_FULL: Words = { format: formatCount, read: ' read', stored: ' stored' };
-
-/** For a line that must fit. */
-const IN_SHORT: Words = { format: formatShort, read: '', stored: '' };
 
 function formatSeconds(seconds: number): string {
   const whole = Math.ceil(seconds);

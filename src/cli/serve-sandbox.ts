@@ -7,6 +7,7 @@ import { resources } from '../../schema/index.ts';
 import { UsageError } from '../errors.ts';
 import { ensureFolder } from '../files.ts';
 import { openQueues } from '../queue/open.ts';
+import { remark } from '../remark.ts';
 import { ensureSecretKey } from '../secret-key.ts';
 import { createPeople } from '../service/people/people.ts';
 import { listRoutes } from '../service/routes.ts';
@@ -20,7 +21,7 @@ import { openWebhooks } from '../service/webhooks/webhooks.ts';
 import { checkFree } from './free-port.ts';
 import { closeAll, interruptible } from './interrupt.ts';
 import { listening } from './listen.ts';
-import { formatTable, printJson, printLine, printLines, remark } from './print.ts';
+import { formatTable, printJson, printLine, printLines } from './print.ts';
 import { openControl, openLife } from './sandbox.ts';
 import { openSession } from './session.ts';
 

@@ -3,12 +3,13 @@ import { mapCommand } from '../../jobs/events/unknown-person.ts';
 import type { CollectionStatus, DriftStatus } from '../../jobs/status.ts';
 import type { WebhookStatus } from '../../jobs/webhook-status.ts';
 import { isOneTime } from '../client/service-clock.ts';
+import { remark } from '../remark.ts';
 import { mendParked, READ_MISSING } from './cures.ts';
 import { formatSpan } from './doctor/clock.ts';
 import type { StatusReport } from './operations.ts';
 import { withExample } from './options.ts';
 import { perform } from './perform.ts';
-import { formatTable, printJson, printLine, printLines, remark } from './print.ts';
+import { formatTable, printJson, printLine, printLines } from './print.ts';
 import { openSession } from './session.ts';
 
 export function addStatus(program: Command): void {

@@ -2,10 +2,11 @@ import type { Command } from 'commander';
 import type { SubscriptionReport } from '../../jobs/webhook-status.ts';
 import { findDoor } from '../control/find-door.ts';
 import { withDetail } from '../errors.ts';
+import { remark, remarkLines } from '../remark.ts';
 import type { OwnerOperations } from './operations.ts';
 import { withExample } from './options.ts';
 import { perform } from './perform.ts';
-import { formatTable, printJson, printLine, printLines, remark, remarkLines } from './print.ts';
+import { formatTable, printJson, printLine, printLines } from './print.ts';
 import { openSession } from './session.ts';
 
 export function addSubscriptions(program: Command): void {

@@ -1,7 +1,7 @@
 import type { LedgerEntry } from './literals.ts';
 import type { RejectedDocument } from './parse-document.ts';
-import type { Counts, DocumentPage } from './store-documents.ts';
 import type { HeartRateRange } from './store-heart-rate.ts';
+import type { Counts, DocumentPage } from './transaction.ts';
 import type { HeartRateWithdrawal } from './withdraw-heart-rate.ts';
 
 /** A parsed change: all of it is committed in one transaction, or none. */

@@ -8,8 +8,8 @@ import type { Field, Mapping } from './mapping.ts';
 import { MAPPING_VERSION } from './mapping.ts';
 import { parseDocument } from './parse-document.ts';
 import { readDocuments } from './read.ts';
-import type { DocumentPage } from './store-documents.ts';
 import { qualified, quoteText, warehouseScript } from './tables.ts';
+import type { DocumentPage } from './transaction.ts';
 
 /** Documents in one step: their samples are in memory with them. */
 const STEP = 200;

@@ -1,8 +1,8 @@
 import { readRows } from './database.ts';
 import { textList } from './literals.ts';
 import type { Mapping } from './mapping.ts';
-import type { DocumentPage, Transaction } from './store-documents.ts';
 import { qualified } from './tables.ts';
+import type { DocumentPage, Transaction } from './transaction.ts';
 
 interface Stored {
   sk: number;

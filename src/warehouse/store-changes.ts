@@ -10,8 +10,9 @@ import { type LedgerEntry, ledgerStatements } from './literals.ts';
 import type { Column, Mapping } from './mapping.ts';
 import type { Moments } from './moments.ts';
 import type { Drift } from './parse-document.ts';
-import { type Counts, noCounts, storeDocuments, type Transaction } from './store-documents.ts';
+import { storeDocuments } from './store-documents.ts';
 import { rejectedHeartRate, storeHeartRate } from './store-heart-rate.ts';
+import { type Counts, noCounts, type Transaction } from './transaction.ts';
 import { type HeartRateSpan, withdrawHeartRate } from './withdraw-heart-rate.ts';
 
 /** What is the same for every transaction of the writer. */

@@ -8,9 +8,10 @@ import { HeartRateColumns, type HeartRateRow, HeartRateRows } from './heart-rate
 import type { LedgerEntry } from './literals.ts';
 import type { Drift, RejectedDocument, Value } from './parse-document.ts';
 import { driftAt, findExactInstant, keepText, numberOf, observe, storable } from './parse-document.ts';
-import type { Counts, Transaction } from './store-documents.ts';
-import { appending, noCounts } from './store-documents.ts';
+import { appending } from './store-documents.ts';
 import { quoteText } from './tables.ts';
+import type { Counts, Transaction } from './transaction.ts';
+import { noCounts } from './transaction.ts';
 
 /** All rows that the service has of one account from `from` (included) to `to` (excluded), in microseconds. */
 export interface HeartRateRange {

@@ -1,5 +1,5 @@
 import type { Change } from './change.ts';
-import type { Counts } from './store-documents.ts';
+import type { Counts } from './transaction.ts';
 
 /** Where commits may have changed something, since some moment. */
 export class Touched {

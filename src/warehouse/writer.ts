@@ -8,7 +8,7 @@ import { groupLength, isTwoGroups } from './group-length.ts';
 import type { LedgerEntry } from './literals.ts';
 import { LiveWork } from './live-work.ts';
 import { type Storage, storeChanges } from './store-changes.ts';
-import type { Counts } from './store-documents.ts';
+import type { Counts } from './transaction.ts';
 
 /** Live work goes first, but a stream of it must not stop a backfill. */
 const LIVE_GROUPS_IN_A_ROW = 8;

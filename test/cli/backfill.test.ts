@@ -58,7 +58,7 @@ test('from a token to SQL: the shapes of every report', async () => {
   const filled = await ringneck(['backfill', '--from', '2025-01-01', '--to', '2025-01-10', '--json'], { env });
   expect(filled.code).toBe(0);
   expect(filled.stdout.split('\n')).toHaveLength(2);
-  expect(filled.stderr).toMatch(/^\d+\/12 windows, .* documents read, .* samples stored, \d+ requests/);
+  expect(filled.stderr).toMatch(/^\d+\/12 windows, .* documents, .* samples, \d+ requests/);
   const report = JSON.parse(filled.stdout);
   expect(report).toEqual({
     run: expect.stringMatching(/^[0-9a-f-]{36}$/),
@@ -85,7 +85,7 @@ test('from a token to SQL: the shapes of every report', async () => {
   const again = await runHere(['backfill', '--from', '2025-01-01', '--to', '2025-01-10'], { env });
   expect(again.code).toBe(0);
   expect(again.stdout).toBe(
-    '2025-01-01 to 2025-01-10: complete\n1 of 1 windows, 11 skipped as settled, 1 requests\n1 documents read, 0 samples stored, 1 unchanged\n',
+    '2025-01-01 to 2025-01-10: complete\n1 of 1 windows, 11 skipped as settled, 1 requests\n1 documents, 0 samples, 1 unchanged\n',
   );
 
   // A known name gets the new token and is asked again.

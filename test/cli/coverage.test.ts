@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { CoverageReport, CoverageRun, CoverageState } from '../../jobs/coverage.ts';
 import { coverageLines } from '../../src/cli/coverage/calendar.ts';
-import { Interrupted } from '../../src/cli/interrupt.ts';
 import { type Answer, type Asked, type FaultService, startFaultService } from '../support/fault-service.ts';
 import { type House, openHouse } from '../support/house.ts';
 import { MAIN, ringneck } from '../support/ringneck.ts';
@@ -242,24 +241,6 @@ test('what a run under way is about to read is pending; a repair waits for it an
     ['2025-03-09', '2025-03-10', 'empty'],
     ['2025-03-01', '2025-03-10', 'empty'],
   ]);
-});
-
-test('Ctrl-C of a repair that waits for the run of a schedule ends the waiting alone', async () => {
-  let answer: (() => void) | undefined;
-  const held = new Promise<void>(resolve => {
-    answer = resolve;
-  });
-  const service = await startService((_, collection) => (collection === 'daily_stress' ? { after: held } : undefined));
-  const house = await openHouse(join(folder, 'waits'), service.url, { now: () => Date.parse('2025-03-20T12:00:00Z') });
-  await house.add([{ name: 'ada', token: 'token' }]);
-  const { runs } = await house.owner.pipeline();
-  const range = { from: '2025-03-01', to: '2025-03-08', users: ['ada'], collections: ['daily_stress'] };
-  const run = await runs.start({ kind: 'nightly', ...range, refresh: true });
-  const stopping = new AbortController();
-  const waiting = house.operations.repair(range, { emit: () => stopping.abort(new Interrupted()), signal: stopping.signal });
-  await expect(waiting).rejects.toThrow('interrupted');
-  answer?.();
-  expect(await run.done).toMatchObject({ state: 'complete', windows: { planned: 1, done: 1 } });
 });
 
 test('nobody is asked who may not be: refused and paused accounts are left out of a repair', async () => {

@@ -24,7 +24,7 @@ function processesOf(mark: string): string[] {
 }
 
 const SECTIONS =
-  /^1\. The service, .*\n {3}http:\/\/127\.0\.0\.1:\d+ {2}ada, ben, .*\n\n2\. Backfill .*\n {3}[\d,]+ documents read and [\d,]+ samples stored in [\d.]+ s, [\d,]+ requests\n\n3\. Questions\n/;
+  /^1\. The service, .*\n {3}http:\/\/127\.0\.0\.1:\d+ {2}ada, ben, .*\n\n2\. Backfill .*\n {3}[\d,]+ documents and [\d,]+ samples in [\d.]+ s, [\d,]+ requests\n\n3\. Questions\n/;
 
 test('it runs in an empty folder whatever the settings, answers its questions, and leaves a warehouse and no process', async () => {
   const cwd = tempFolder();

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Progress } from '../../jobs/run.ts';
-import { formatTable } from '../../src/cli/print.ts';
+import { formatCount, formatTable } from '../../src/cli/print.ts';
 import { barLine } from '../../src/cli/progress.ts';
-import { IN_FULL, tellFacts } from '../../src/cli/run-progress.ts';
+import { tellFacts } from '../../src/cli/run-progress.ts';
 
 const progress = (changes: Partial<Omit<Progress, 'windows'>> & { windows?: Partial<Progress['windows']> } = {}): Progress => ({
   documents: 0,
@@ -18,7 +18,7 @@ const progress = (changes: Partial<Omit<Progress, 'windows'>> & { windows?: Part
 
 function at(first: Progress) {
   const clock = { ms: 1_000 };
-  const tell = tellFacts(first, () => clock.ms, IN_FULL);
+  const tell = tellFacts(first, () => clock.ms, formatCount);
   return (ms: number, then: Progress) => {
     clock.ms = 1_000 + ms;
     return tell(then);
@@ -28,7 +28,7 @@ function at(first: Progress) {
 test('documents, samples, requests, waits, the rate and the time left', () => {
   const tell = at(progress());
   expect(tell(2_000, progress({ windows: { done: 9, failed: 1 }, documents: 1_000, samples: 19_000, requests: 52, waits: 3 }))).toBe(
-    '6 s left, 1,000 documents read, 19,000 samples stored, 52 requests, 3 waits, 10,000/s',
+    '6 s left, 1,000 documents, 19,000 samples, 52 requests, 3 waits, 10,000/s',
   );
 });
 
@@ -37,28 +37,26 @@ test('while all that is left waits it is told until when and for whom, in place 
   const waiting = (users: string[], ms: number) =>
     tell(2_000, progress({ windows: { done: 10 }, documents: 1_000, waiting_until: { at: new Date(ms).toISOString(), users } }));
   const noon = new Date(2025, 2, 10, 12, 0).getTime();
-  expect(waiting(['ada'], noon - 30_000)).toBe('waiting until 12:00 for ada, 1,000 documents read, 0 samples stored, 0 requests, 500/s');
-  expect(waiting(['ada', 'ben'], noon)).toMatch(/^waiting until 12:00 for ada, ben, 1,000 documents read/);
+  expect(waiting(['ada'], noon - 30_000)).toBe('waiting until 12:00 for ada, 1,000 documents, 0 samples, 0 requests, 500/s');
+  expect(waiting(['ada', 'ben'], noon)).toMatch(/^waiting until 12:00 for ada, ben, 1,000 documents/);
   expect(waiting(['ada', 'ben', 'cleo'], noon + 1)).toMatch(/^waiting until 12:01 for 3 accounts, /);
 });
 
 test('the first moment tells no rate, and nobody knows the time left before a window is settled', () => {
   const tell = at(progress());
-  expect(tell(0, progress())).toBe('0 documents read, 0 samples stored, 0 requests');
-  expect(tell(499, progress({ documents: 84 }))).toBe('84 documents read, 0 samples stored, 0 requests');
-  expect(tell(500, progress({ documents: 84 }))).toBe('84 documents read, 0 samples stored, 0 requests, 168/s');
+  expect(tell(0, progress())).toBe('0 documents, 0 samples, 0 requests');
+  expect(tell(499, progress({ documents: 84 }))).toBe('84 documents, 0 samples, 0 requests');
+  expect(tell(500, progress({ documents: 84 }))).toBe('84 documents, 0 samples, 0 requests, 168/s');
 });
 
 test('at the end nothing is left', () => {
-  expect(at(progress())(1_000, progress({ windows: { done: 40 }, documents: 10 }))).toBe(
-    '10 documents read, 0 samples stored, 0 requests, 10/s',
-  );
+  expect(at(progress())(1_000, progress({ windows: { done: 40 }, documents: 10 }))).toBe('10 documents, 0 samples, 0 requests, 10/s');
 });
 
 test('a run that is half done already is counted from where it was', () => {
   const tell = at(progress({ windows: { done: 20 }, documents: 1_000_000 }));
   expect(tell(10_000, progress({ windows: { done: 30 }, documents: 1_000_500 }))).toBe(
-    '10 s left, 1,000,500 documents read, 0 samples stored, 0 requests, 50/s',
+    '10 s left, 1,000,500 documents, 0 samples, 0 requests, 50/s',
   );
 });
 

@@ -46,13 +46,6 @@ test.each([
   expect(stdout).toContain('\nExit codes: 0 all well, 1 something failed, 2 wrong usage or settings, 75 try later, 130 interrupted.\n');
 });
 
-test.each(['backfill', 'nightly'])('the help of %s says what the counts of its JSON count', async command => {
-  const { stdout } = await runHere([command, '--help']);
-  expect(stdout.replace(/\s+/g, ' ')).toContain(
-    'print the summary as JSON: documents that were read, samples that were stored, and how many documents and rows of heart rate were unchanged',
-  );
-});
-
 test('the version is that of the package', async () => {
   expect(await ringneck(['--version'])).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
 });

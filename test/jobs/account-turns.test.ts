@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { startCollecting } from '../../jobs/collect.ts';
-import { type Collection, heartRateCollection } from '../../jobs/collections.ts';
+import { heartRateCollection } from '../../jobs/collections.ts';
+import type { Collection } from '../../jobs/pipeline.ts';
 import { collectQueue } from '../../jobs/runs.ts';
 import { UNASKED } from '../../jobs/store-pages.ts';
 import { silentLog } from '../../src/log.ts';

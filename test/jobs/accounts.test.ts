@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { findAccount, getAccount, listAccounts, listParkedCollections, parseAccountName, setAccountState } from '../../jobs/accounts.ts';
-import type { Outcome } from '../../jobs/outcome.ts';
+import type { Outcome } from '../../jobs/windows.ts';
 import { windowEntry } from '../../jobs/windows.ts';
 import { UsageError } from '../../src/errors.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';

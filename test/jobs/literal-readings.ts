@@ -1,5 +1,5 @@
 import { type CoverageSelection, readCoverage } from '../../jobs/coverage.ts';
-import type { Outcome } from '../../jobs/outcome.ts';
+import type { Outcome } from '../../jobs/windows.ts';
 import { windowEntry } from '../../jobs/windows.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { resourceNamed } from '../support/warehouse.ts';

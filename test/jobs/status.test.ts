@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Outcome } from '../../jobs/outcome.ts';
 import { isoOf, reportAccounts } from '../../jobs/status.ts';
+import type { Outcome } from '../../jobs/windows.ts';
 import { windowEntry } from '../../jobs/windows.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { tempFolder } from '../support/temp-folder.ts';

@@ -3,6 +3,7 @@ import { resources } from '../../../schema/index.ts';
 import { UsageError } from '../../errors.ts';
 import { findNearest } from '../../nearest.ts';
 import { printableLines } from '../../printable.ts';
+import { remark } from '../../remark.ts';
 import {
   type Catalogue,
   type CatalogueColumn,
@@ -14,7 +15,7 @@ import {
 } from '../../warehouse/catalogue.ts';
 import { type Join, listJoins } from '../../warehouse/joins.ts';
 import { findSource, hasOwnerSince, remarkStale } from '../find-source.ts';
-import { formatCount, formatTable, remark } from '../print.ts';
+import { formatCount, formatTable } from '../print.ts';
 import type { Session } from '../session.ts';
 import { writeExample } from './example.ts';
 import { findNamed, spellName } from './find-named.ts';

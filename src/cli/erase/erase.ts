@@ -9,34 +9,20 @@ import { diskReserveBytes, ensureDiskReserve, isDiskFull } from '../../disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../errors.ts';
 import { openMirrorTokens } from '../../mirror-tokens.ts';
 import { isOfRedis } from '../../queue/machine.ts';
+import { remark } from '../../remark.ts';
 import { openSecrets, type Secrets } from '../../secrets.ts';
 import { rewriteWithout } from '../../warehouse/erase.ts';
 import type { Word } from '../../warehouse/search.ts';
 import { Warehouse } from '../../warehouse/warehouse.ts';
-import type { OwnerOptions } from '../owner.ts';
-import { remark } from '../print.ts';
+import type { OwnerOptions } from '../owner-options.ts';
 import { ensureOurs, ensurePlace, ensureUnshared } from '../snapshot/place.ts';
 import { forgetHistory } from './history.ts';
 import { isErasing } from './is-erasing.ts';
 import { removeLeftovers } from './leftovers.ts';
 import { type Marker, readMarker, removeMarker, writeMarker } from './marker.ts';
 import { emptyQueue, removeEvents } from './queue.ts';
-import { isClean, linesOf } from './report-lines.ts';
-import { type Searched, searchFolder } from './search.ts';
-
-export interface EraseReport extends Searched {
-  user_id: string;
-  /** How many rows went, by table; runs that were the person's alone are rows of sync.runs. */
-  removed: Record<string, number>;
-  /** Accepted events of the person that were not worked off. */
-  events: number;
-  /** The snapshot that was made anew; null where there was none of ours, or where it could not be made and was taken away. */
-  snapshot: string | null;
-  /** Other accounts of the same person: what they hold stays, and so do the service's ids that are theirs too. */
-  same_person: string[];
-  /** What was searched for. */
-  searched_for: Word['what'][];
-}
+import { type EraseReport, isClean, linesOf } from './report-lines.ts';
+import { searchFolder } from './search.ts';
 
 type EraseOptions = Pick<OwnerOptions, 'settings' | 'log' | 'resources' | 'now'>;
 

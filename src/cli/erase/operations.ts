@@ -1,6 +1,6 @@
 import { parseAccountName } from '../../../jobs/accounts.ts';
 import type { Owner } from '../owner.ts';
-import type { EraseReport } from './erase.ts';
+import type { EraseReport } from './report-lines.ts';
 
 export function eraseOperations(owner: Owner) {
   const { settings, log, now, warehouse } = owner;

@@ -1,6 +1,6 @@
 import { messageOf } from '../../errors.ts';
 import { isOfRedis } from '../../queue/machine.ts';
-import type { OwnerOptions, PausedErasing } from '../owner.ts';
+import type { OwnerOptions, PausedErasing } from '../owner-options.ts';
 import { isErasing } from './is-erasing.ts';
 import { readMarker } from './marker.ts';
 

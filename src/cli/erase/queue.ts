@@ -8,7 +8,7 @@ import type { openQueues } from '../../queue/open.ts';
 import type { Queues } from '../../queue/queues.ts';
 import { removeDatabase } from '../../queue/remove-database.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-import type { OwnerOptions } from '../owner.ts';
+import type { OwnerOptions } from '../owner-options.ts';
 
 type Options = Pick<OwnerOptions, 'settings' | 'log'>;
 

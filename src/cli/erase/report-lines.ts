@@ -1,4 +1,19 @@
-import type { EraseReport } from './erase.ts';
+import type { Word } from '../../warehouse/search.ts';
+import type { Searched } from './search.ts';
+
+export interface EraseReport extends Searched {
+  user_id: string;
+  /** How many rows went, by table; runs that were the person's alone are rows of sync.runs. */
+  removed: Record<string, number>;
+  /** Accepted events of the person that were not worked off. */
+  events: number;
+  /** The snapshot that was made anew; null where there was none of ours, or where it could not be made and was taken away. */
+  snapshot: string | null;
+  /** Other accounts of the same person: what they hold stays, and so do the service's ids that are theirs too. */
+  same_person: string[];
+  /** What was searched for. */
+  searched_for: Word['what'][];
+}
 
 type Reported = Pick<EraseReport, 'user_id' | 'found' | 'unsearched' | 'same_person' | 'dated_snapshots' | 'exports'>;
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { messageOf, RingneckError } from '../../errors.ts';
 import { addressOf } from '../../queue/redis-address.ts';
 import type { Word } from '../../warehouse/search.ts';
-import type { OwnerOptions } from '../owner.ts';
+import type { OwnerOptions } from '../owner-options.ts';
 
 export interface Searched {
   /** How many files were searched. */

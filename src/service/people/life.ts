@@ -1,44 +1,16 @@
-import { type Condition, conditionOf } from './condition.ts';
-import { type Beats, measureBeats } from './heart-rate.ts';
-import { type MeasuredMoment, measureMoments } from './moments.ts';
+import { conditionOf } from './condition.ts';
+import { measureBeats } from './heart-rate.ts';
+import { measureMoments } from './moments.ts';
 import { type Minutes, minutesOf, withNaps } from './movement.ts';
 import { type Period, periodsOf } from './periods.ts';
 import type { Person } from './person.ts';
-import { type Plan, planDay } from './plan.ts';
+import { planDay } from './plan.ts';
+import type { Life } from './recorded-life.ts';
 import { remember } from './remember.ts';
 import { totalsOf } from './reports.ts';
-import { type BedTimes, bedTimes } from './schedule.ts';
+import { bedTimes } from './schedule.ts';
 import { createTravels } from './travel.ts';
-import { overlaps, type Span, type Zone } from './zone.ts';
-
-/**
- * Somebody's life, day by day and on demand, as the ring measures it. All of it is a pure function of the person and the day;
- * what is kept is only for speed. No edit changes it.
- */
-export interface Life {
-  person: Person;
-  zone: Zone;
-  bedTimesOf(day: number): BedTimes;
-  planOf(day: number): Plan;
-  conditionOf(day: number): Condition;
-  /** The sleep periods that count for a day. */
-  periodsOf(day: number): Period[];
-  /** What later days remember of the night that ends on a day; null without the ring. */
-  nightOf(day: number): NightFigures | null;
-  momentsOf(day: number): MeasuredMoment[];
-  /** From 4 a.m. to 4 a.m. of the next day, with what was napped besides the plan. */
-  minutesOf(day: number, naps?: readonly Period[]): Minutes;
-  beatsOf(day: number, naps?: readonly Period[]): Beats;
-}
-
-/** A night before anybody edited it. */
-export interface NightFigures {
-  /** Seconds. */
-  asleep: number;
-  /** Percent. */
-  efficiency: number;
-  averageHrv: number | undefined;
-}
+import { overlaps, type Span } from './zone.ts';
 
 /** Days kept of what is small, and of what is large. */
 const SMALL = 500;

@@ -12,8 +12,9 @@ import { dailyResilience, dailyStress } from './documents/stress.ts';
 import type { Edit } from './edits.ts';
 import { SOURCES } from './heart-rate.ts';
 import { findName } from './identity.ts';
-import { createLife, type Life } from './life.ts';
+import { createLife } from './life.ts';
 import { createPerson, type Person } from './person.ts';
+import type { Life } from './recorded-life.ts';
 import { ringDocument, ringOn } from './rings.ts';
 import { wholeView } from './view.ts';
 

@@ -5,7 +5,7 @@ import { type Pulse, pulseOf } from './pulse.ts';
 import { clamp, Random } from './random.ts';
 import type { BedTimes } from './schedule.ts';
 import { EPOCH, movements, sleepStages, withLeastSleep } from './stages.ts';
-import type { Span, Zone } from './zone.ts';
+import { type Span, sleepDay, type Zone } from './zone.ts';
 
 /** A sleep period as it comes in, before anything is edited at the service. */
 export interface Period extends Span {
@@ -20,15 +20,6 @@ export interface Period extends Span {
   movement: Uint8Array;
   pulse: Pulse;
   breathRate: number;
-}
-
-/** Sleep that ends later than this counts for the next day (specification 2.12, late_nap). */
-const SLEEP_DAY_CHANGE = 18 * 3600;
-
-/** The local day that a sleep counts for, by the clock of where somebody wakes. */
-export function sleepDay(zone: Zone, end: number): number {
-  const { day, clock } = zone.local(end);
-  return clock > SLEEP_DAY_CHANGE ? day + 1 : day;
 }
 
 interface Surroundings {

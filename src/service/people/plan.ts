@@ -1,11 +1,10 @@
 import { illnessOn } from './illness.ts';
-import { sleepDay } from './periods.ts';
 import { keyOf, type Person, type Sport, weekday } from './person.ts';
 import { clamp, drift, Random } from './random.ts';
 import { type BedTimes, to30 } from './schedule.ts';
 import { seasonOn } from './season.ts';
 import type { Travels } from './travel.ts';
-import { overlaps, type Span, type Zone } from './zone.ts';
+import { overlaps, type Span, sleepDay, type Zone } from './zone.ts';
 
 const MINUTE = 60;
 const HOUR = 3600;

@@ -1,9 +1,9 @@
 import { addedMovement, addedStage, type Edit, reshape, shifts } from './edits.ts';
 import { writeId } from './identity.ts';
-import type { Life } from './life.ts';
 import { type Period, recordPeriod } from './periods.ts';
 import { keyOf } from './person.ts';
 import { Random, round } from './random.ts';
+import type { Life } from './recorded-life.ts';
 import { AWAKE, DEEP, EPOCH, LIGHT, REM, reanalyse, SHORTEST, withLeastSleep } from './stages.ts';
 
 /** A sleep period as it is reported: what the ring saw, after later analyses and the user's edits. */

@@ -92,3 +92,12 @@ export function createZone(name: string): Zone {
     write: moment => formatInstant({ micros: moment * 1_000_000, offset: offsetAt(moment) }),
   };
 }
+
+/** Sleep that ends later than this counts for the next day (specification 2.12, late_nap). */
+const SLEEP_DAY_CHANGE = 18 * 3600;
+
+/** The local day that a sleep counts for, by the clock of where somebody wakes. */
+export function sleepDay(zone: Zone, end: number): number {
+  const { day, clock } = zone.local(end);
+  return clock > SLEEP_DAY_CHANGE ? day + 1 : day;
+}

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { findDayNumber } from '../../../schema/instant.ts';
-import type { Life } from '../people/life.ts';
 import { activityEnd } from '../people/movement.ts';
+import type { Life } from '../people/recorded-life.ts';
 import { DAY } from '../people/zone.ts';
 import type { Habits } from './habits.ts';
 import type { KeptLife } from './kept-life.ts';

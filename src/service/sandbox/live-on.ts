@@ -2,7 +2,7 @@ import { findDayNumber } from '../../../schema/instant.ts';
 import type { Resource } from '../../../schema/resource.ts';
 import { createDiary, type Diary } from '../people/diary.ts';
 import type { Edit } from '../people/edits.ts';
-import type { Life } from '../people/life.ts';
+import type { Life } from '../people/recorded-life.ts';
 import type { View } from '../people/view.ts';
 import type { Habits } from './habits.ts';
 import { findWhim } from './whims.ts';

@@ -1,9 +1,9 @@
 import { findDayNumber, formatDay } from '../../../schema/instant.ts';
 import type { Diary } from '../people/diary.ts';
 import { type Edit, shifts } from '../people/edits.ts';
-import { sleepDay } from '../people/periods.ts';
 import type { SleepReport } from '../people/reports.ts';
 import { EPOCH } from '../people/stages.ts';
+import { sleepDay } from '../people/zone.ts';
 import { Problem } from '../problem.ts';
 
 type NapEdit = Extract<Edit, { kind: 'record-nap' }>;

@@ -1,8 +1,8 @@
 import type { Change } from '../change.ts';
 import type { LedgerEntry } from '../literals.ts';
 import type { Value } from '../parse-document.ts';
-import type { Counts } from '../store-documents.ts';
 import { Touched } from '../touched.ts';
+import type { Counts } from '../transaction.ts';
 
 type Key = Readonly<Record<string, Value>>;
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { type SubscriptionRow, subscriptionEntry } from '../../../jobs/subscriptions/subscription-rows.ts';
 import { judgeMissedEvents, type MissedEvents, noteUnannounced } from '../../../jobs/sweeps/missed-events.ts';
 import { windowEntry } from '../../../jobs/windows.ts';
-import type { DocumentChange } from '../../../src/warehouse/store-documents.ts';
+import type { DocumentChange } from '../../../src/warehouse/transaction.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { resourceNamed, rows } from '../../support/warehouse.ts';
