@@ -121,9 +121,9 @@ function print(rows: readonly Row[]): void {
     'each in a fresh process; CPU is that of the process, all its threads. A command is the real one, measured from the start of its process to',
     'its end: Node’s own start, opening the folder and the queue (without Redis it is in memory), planning, fetching, storing, closing',
     'the file; so is the process that fetches and loads by hand. The write path is from the first page to the last COMMIT. Not in it: the service',
-    'and Redis, which are processes of their own. The limits have read_json’s columns named, two threads and DuckDB’s own memory limit. A ratio',
-    'is only printed when both sides’ tables were equal in every column but sk, fetched_at and content_hash; where nothing is stored, when both',
-    'read the same things.',
+    '(one without rate limits) and Redis, which are processes of their own. The limits have read_json’s columns named, two threads and',
+    'DuckDB’s own memory limit. A ratio is only printed when both sides’ tables were equal in every column but sk, fetched_at and',
+    'content_hash; where nothing is stored, when both read the same things.',
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
 }

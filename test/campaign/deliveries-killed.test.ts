@@ -16,7 +16,7 @@ interface Announced {
   event_time: string;
 }
 
-test('killed while it delivers, again and again, a service delivers each event that a sync was answered with', async () => {
+test('killed while it delivers, again and again, a service delivers each event that a sync was answered with, usual rate limits', async () => {
   const callback = await startCallback();
   const env = { RINGNECK_DATA: makeFolder(), RINGNECK_LOG_LEVEL: 'warn' };
   const people = ['--people', '1', '--from', '2025-01-01', '--to', '2025-01-10'];

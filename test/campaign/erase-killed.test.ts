@@ -3,7 +3,7 @@ import { hasRedis, startRedis } from '../queue/redis-server.ts';
 import { eraseMoments, killErasing, openEraseSetting } from '../support/erase-kill-rounds.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-test('kill -9 in the middle of an erasing, at every moment', async () => {
+test('kill -9 in the middle of an erasing, at every moment, no rate limits', async () => {
   const setting = await openEraseSetting(tempFolder());
   for (const moment of eraseMoments) await killErasing(setting, moment);
   if (!hasRedis) return;

@@ -3,12 +3,12 @@ import { describe, onTestFinished, test } from 'vitest';
 import { hasRedis, type RedisServer, startRedis } from '../queue/redis-server.ts';
 import { eventKillRound } from '../support/event-kill-rounds.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { rounds, seed } from './choice.ts';
+import { chosen, rounds, seed } from './choice.ts';
 
 const folder = tempFolder();
 const KILLS_A_ROUND = 10;
 
-describe(`kill -9 under a stream of events, seed ${seed}`, () => {
+describe(`kill -9 under a stream of events, ${chosen}`, () => {
   async function play(name: string, kills: number, redis?: RedisServer): Promise<void> {
     for (let round = 0; round * KILLS_A_ROUND < kills; round++) {
       await eventKillRound({

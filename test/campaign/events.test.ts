@@ -5,12 +5,12 @@ import { eventRound } from '../support/event-rounds.ts';
 import { randomFrom } from '../support/random-documents.ts';
 import { findBroken } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { rounds, seed } from './choice.ts';
+import { chosen, rounds, seed } from './choice.ts';
 
 const folder = tempFolder();
 const delays = { unreadable: [1, 2, 3], confirm: 1, confirmDelete: 1, failed: [1, 2, 3], crowded: 50 };
 
-describe.each([false, true])(`documents change while they are fetched, specification only: %s, seed ${seed}`, specificationOnly => {
+describe.each([false, true])(`documents change while they are fetched, specification only: %s, ${chosen}`, specificationOnly => {
   async function play(queueUrl?: string): Promise<void> {
     const house = await openEventHouse(folder, { delays, settings: { specificationOnly }, ...(queueUrl ? { queueUrl } : {}) });
     onTestFinished(() => house.close());

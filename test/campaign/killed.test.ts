@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, onTestFinished, test } from 'vitest';
 import { hasRedis, startRedis } from '../queue/redis-server.ts';
 import { type KillSetting, killRounds, openKillSetting } from '../support/kill-rounds.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { rounds, seed } from './choice.ts';
+import { chosen, rounds, seed } from './choice.ts';
 
 const folder = tempFolder();
 let setting: KillSetting;
@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => setting.close());
 
-describe(`kill -9 in the middle of a backfill, seed ${seed}`, () => {
+describe(`kill -9 in the middle of a backfill, ${chosen}`, () => {
   test('embedded', async () => {
     await killRounds(setting, { seed, kills: rounds });
   });

@@ -8,11 +8,11 @@ import { below, randomFrom } from '../support/random-documents.ts';
 import { startRingneck } from '../support/ringneck.ts';
 import { inspectFile } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { rounds, seed } from './choice.ts';
+import { chosen, rounds, seed } from './choice.ts';
 
 const folder = tempFolder();
 
-test.skipIf(!hasRedis)(`Redis alone is killed in the middle of a backfill and comes back: the run goes on, seed ${seed}`, async () => {
+test.skipIf(!hasRedis)(`Redis alone is killed in the middle of a backfill and comes back: the run goes on, ${chosen}`, async () => {
   const redis = await startRedis();
   onTestFinished(() => redis.remove());
   const { template, service, settings, hashes, requests, close } = await openKillSetting(folder);

@@ -3,11 +3,11 @@ import { hasRedis, startRedis } from '../queue/redis-server.ts';
 import { openKillSetting } from '../support/kill-rounds.ts';
 import { backfillRound, eventRound } from '../support/redis-rounds.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { rounds, seed } from './choice.ts';
+import { chosen, rounds, seed } from './choice.ts';
 
 const folder = tempFolder();
 
-describe.skipIf(!hasRedis)(`Redis is lost, restored, failed over, read-only or full at random moments, seed ${seed}`, () => {
+describe.skipIf(!hasRedis)(`Redis is lost, restored, failed over, read-only or full at random moments, ${chosen}`, () => {
   test('a backfill ends with everything', async () => {
     const redis = await startRedis();
     onTestFinished(() => redis.remove());

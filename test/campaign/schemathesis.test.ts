@@ -52,7 +52,7 @@ async function examine(name: string, service: SandboxProcess, headers: readonly 
 
 const UNLIMITED = ['--rate-limit', '1000000/300', '--app-rate-limit', '1000000/300', '--allow-callback', '127.0.0.0/8'];
 
-describe.skipIf(!isThere)(`/openapi.json is true of its service, seed ${seed}`, () => {
+describe.skipIf(!isThere)(`/openapi.json is true of its service, rate limits out of reach, seed ${seed}`, () => {
   test.each([
     ['all', []],
     ['specification-only', ['--specification-only']],

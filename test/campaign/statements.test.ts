@@ -5,6 +5,6 @@ import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
 
-test('the n-th statement of a backfill fails, for every n', async () => {
+test('the n-th statement of a backfill fails, for every n, no rate limits', async () => {
   await statementFaults(join(folder, 'statements'), { seed: 1, share: 1 });
 });
