@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { type Answer, type FaultService, startFaultService } from './fault-service.ts';
 import { type House, openHouse } from './house.ts';
@@ -62,33 +63,47 @@ export async function openIntermediarySetting(folder: string): Promise<Intermedi
   return { sandbox, folder, hashes, truth, close: () => sandbox.close() };
 }
 
-/** Every so many of a hundred requests meet something else than the service: its own answer, a cut one, or one of before. */
+/** So many first pages of one path are kept, to be said again. */
+const KEPT = 200;
+
+/**
+ * Every so many of a hundred requests meet something else than the service: its own answer, which may stay for some requests more, a cut
+ * one, or a first page of the same path, whatever was asked for.
+ */
 function disturb(proxy: FaultService, upstream: string, random: Random, percent: number): void {
-  const known = new Map<string, string>();
+  const bodies = new Map<string, string[]>();
+  const own = new Map<string, { answer: Answer; left: number }>();
   const answer = async ({ path, rawQuery, headers }: FaultService['asked'][number]): Promise<Answer | undefined> => {
-    if (below(random, 100) >= percent) return undefined;
-    const url = `${path}${rawQuery}`;
-    switch (below(random, 4)) {
-      case 0: {
-        const stale = known.get(url);
-        const response = await fetch(upstream + url, { headers: { authorization: headers.authorization ?? '' }, redirect: 'manual' });
-        const text = await response.text();
-        if (response.status !== 200) return undefined;
-        known.set(url, stale ?? text);
-        return stale === undefined ? { text, fault: 'truncate' } : { text: stale };
-      }
-      default:
-        return pick(random, OWN_ANSWERS);
+    const stays = own.get(path);
+    if (stays && stays.left-- > 0) return stays.answer;
+    const isDisturbed = below(random, 100) < percent;
+    const kind = below(random, 5);
+    if (isDisturbed && kind > 1) {
+      const answer = pick(random, OWN_ANSWERS);
+      own.set(path, { answer, left: 1 + below(random, 3) });
+      return answer;
     }
+    const before = bodies.get(path) ?? [];
+    if (isDisturbed && kind === 1 && before.length) return { text: pick(random, before) };
+    const response = await fetch(upstream + path + rawQuery, {
+      headers: { authorization: headers.authorization ?? '' },
+      redirect: 'manual',
+    });
+    const text = await response.text();
+    if (response.status !== 200) return undefined;
+    // First pages: of a later one in the place of an earlier one nobody can tell that it is not the next, for pages have no number.
+    if (!rawQuery.includes('next_token')) bodies.set(path, [...before.slice(1 - KEPT), text]);
+    return isDisturbed ? { text, fault: 'truncate' } : { text };
   };
   for (const path of ['/v2/usercollection/*', '/v2/usercollection/*/*', '/v2/sandbox/usercollection/*']) proxy.on(path, answer);
 }
 
 /** What coverage says of a day that is not all there: nothing of it may be taken for done. */
 async function findLies(house: House, truth: IntermediarySetting['truth']): Promise<string[]> {
-  const here = await contents(house);
   const lies: string[] = [];
+  // In this order: what comes between the two is no lie.
   const { runs } = await house.operations.coverage({ from: days.from, to: days.to });
+  const here = await contents(house);
   for (const { collection, from, to, state } of runs) {
     if (!['stored', 'empty', 'not_offered'].includes(state)) continue;
     for (let day = from; ; day = nextDay(day!)) {
@@ -103,8 +118,9 @@ async function findLies(house: House, truth: IntermediarySetting['truth']): Prom
 const nextDay = (day: string) => new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10);
 
 /**
- * A backfill behind something that answers in the service's place, then one over what is stored already; after each of them coverage says
- * of no day that is missing that it is stored, empty or not offered. Once the service is heard alone, one repair brings everything.
+ * A backfill behind something that answers in the service's place, then one over what is stored already; at every moment, and after each
+ * of them, coverage says of no day that is missing that it is stored, empty or not offered. Once the service is heard alone, one repair
+ * brings everything.
  */
 export async function intermediaryRound(
   { sandbox, folder, hashes, truth }: IntermediarySetting,
@@ -115,9 +131,23 @@ export async function intermediaryRound(
   const house = await openHouse(join(folder, name), proxy.url);
   try {
     await house.add(sandbox.people);
-    for (const refresh of [false, false, true]) {
-      disturb(proxy, sandbox.url, random, pick(random, [2, 10, 40]));
-      await house.backfill({ ...range, refresh });
+    // At first the service itself is hardly heard: of no route it is known that it is there.
+    for (const [refresh, percents] of [
+      [false, [80]],
+      [false, [2, 10, 40]],
+      [true, [2, 10, 40]],
+    ] as const) {
+      disturb(proxy, sandbox.url, random, pick(random, percents));
+      let isOver = false;
+      const over = house.backfill({ ...range, refresh }).finally(() => {
+        isOver = true;
+      });
+      over.catch(() => undefined);
+      while (!isOver) {
+        expect(await findLies(house, truth), `${name}, under way`).toEqual([]);
+        await sleep(50);
+      }
+      await over;
       expect(await findLies(house, truth), name).toEqual([]);
     }
     for (const path of ['/v2/usercollection/*', '/v2/usercollection/*/*', '/v2/sandbox/usercollection/*']) proxy.on(path, () => undefined);
