@@ -1,5 +1,5 @@
-import { readSettings } from '../src/config.ts';
-import { createLog } from '../src/log.ts';
+import { readSettings } from '../src/base/config.ts';
+import { createLog } from '../src/base/log.ts';
 
 /** A data folder, and what the pipeline that works on it talks to. */
 export interface Folder {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { resources } from '../schema/index.ts';
 import { addDays, findDayNumber, MICROS_PER_DAY } from '../schema/instant.ts';
-import { createPeople, type People } from '../src/service/people/people.ts';
+import { createPeople, type People } from '../src/simulator/users/people.ts';
 
 /** What the sandbox's people did in a year, as JSON on disk: both sides of every comparison read the same bytes. */
 export interface Recording {
@@ -153,7 +153,7 @@ const fileName = (user: string, collection: string) => `${user}.${collection}.ts
 
 /** The generator will change: a recording of an earlier one is not used. */
 function generatorHash(): string {
-  const folder = fileURLToPath(new URL('../src/service/people/', import.meta.url));
+  const folder = fileURLToPath(new URL('../src/simulator/users/', import.meta.url));
   const hash = createHash('sha256').update(`${SEED} ${FROM} ${TO} ${HEART_RATE_EVERY_MS}`);
   for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()) {
     if (path.endsWith('.js')) hash.update(readFileSync(join(folder, path)));

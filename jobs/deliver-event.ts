@@ -1,16 +1,16 @@
 import type { Job } from 'bullmq';
 import type { WebhookEvent } from '../schema/webhook.ts';
-import { openJournal } from '../src/journal.ts';
-import type { Log } from '../src/log.ts';
+import { openJournal } from '../src/base/journal.ts';
+import type { Log } from '../src/base/log.ts';
+import { withinTime } from '../src/base/timeout.ts';
+import { fillQueue } from '../src/queue/fill-queue.ts';
+import { createPlaces, type Places } from '../src/queue/places.ts';
 import type { NewJob, Queues } from '../src/queue/queues.ts';
 import { Repetitions } from '../src/receiver/repetitions.ts';
 import type { Posted } from '../src/service/webhooks/post-event.ts';
 import type { Webhooks } from '../src/service/webhooks/webhooks.ts';
-import { withinTime } from '../src/within-time.ts';
-import { delay } from './delay.ts';
 import { type Failures, planRetry } from './delivery-schedule.ts';
-import { fillQueue } from './fill-queue.ts';
-import { createPlaces, type Places } from './places.ts';
+import { delay } from './retry.ts';
 
 /** Something that happened to a document, to be told to whoever subscribed to it. */
 export interface Change {

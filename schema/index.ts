@@ -1,15 +1,15 @@
-import { dailyActivity } from './daily-activity.ts';
-import { dailyReadiness } from './daily-readiness.ts';
-import { dailyResilience } from './daily-resilience.ts';
-import { dailySleep } from './daily-sleep.ts';
-import { dailySpo2 } from './daily-spo2.ts';
-import { dailyStress } from './daily-stress.ts';
 import type { Resource } from './resource.ts';
-import { ringConfiguration } from './ring-configuration.ts';
-import { session } from './session.ts';
-import { sleep } from './sleep.ts';
-import { sleepTime } from './sleep-time.ts';
-import { vo2Max } from './vo2-max.ts';
+import { dailyActivity } from './resources/daily-activity.ts';
+import { dailyReadiness } from './resources/daily-readiness.ts';
+import { dailyResilience } from './resources/daily-resilience.ts';
+import { dailySleep } from './resources/daily-sleep.ts';
+import { dailySpo2 } from './resources/daily-spo2.ts';
+import { dailyStress } from './resources/daily-stress.ts';
+import { ringConfiguration } from './resources/ring-configuration.ts';
+import { session } from './resources/session.ts';
+import { sleep } from './resources/sleep.ts';
+import { sleepTime } from './resources/sleep-time.ts';
+import { vo2Max } from './resources/vo2-max.ts';
 
 /** Every document type, in the order of the specification (2.3 to 2.13). The one list from which all else derives. */
 export const resources: readonly Resource[] = [

@@ -4,8 +4,8 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { findFreePort } from '../src/cli/free-port.ts';
-import { settingsTable } from '../src/config.ts';
+import { findFreePort } from '../src/app/free-port.ts';
+import { settingsTable } from '../src/base/config.ts';
 import { tempFolder } from './support/temp-folder.ts';
 import { until } from './support/until.ts';
 
@@ -86,7 +86,7 @@ test('git ignores what is secret or a person’s', () => {
     'x/accounts.secret',
   ];
   const kept = [
-    'src/secret-key.ts',
+    'src/base/secrets/secret-key.ts',
     'src/service/tokens.ts',
     'docs/data-dictionary.md',
     'schema/warehouse.sql',

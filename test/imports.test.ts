@@ -4,25 +4,31 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { parseAst } from 'vitest/node';
 
-const peers = ['src/client', 'src/warehouse', 'src/service', 'src/receiver', 'src/queue', 'src/control'];
+const peers = ['src/client', 'src/warehouse', 'src/queue', 'src/receiver', 'src/service'];
+const below = ['schema', 'src/base', ...peers];
 
-// The architecture (DESIGN, section 2) is these three tables. `src` stands for the files that lie directly in it.
+// The architecture is these three tables.
 const mayImport: Record<string, string[]> = {
   schema: ['schema'],
-  src: ['schema', 'src'],
-  ...Object.fromEntries(peers.map(peer => [peer, ['schema', 'src', peer]])),
-  jobs: ['schema', 'src', ...peers, 'jobs'],
-  'src/cli': ['schema', 'src', ...peers, 'jobs', 'src/cli'],
+  'src/base': ['schema', 'src/base'],
+  ...Object.fromEntries(peers.map(peer => [peer, ['schema', 'src/base', peer]])),
+  'src/simulator': ['schema', 'src/base', 'src/service', 'src/simulator'],
+  'src/ledger': [...below, 'src/ledger'],
+  'src/sync': [...below, 'src/ledger', 'src/sync'],
+  jobs: [...below, 'src/ledger', 'src/sync', 'jobs'],
+  'src/app': [...below, 'src/simulator', 'src/ledger', 'src/sync', 'jobs', 'src/app'],
+  'src/cli': [...below, 'src/simulator', 'src/ledger', 'src/sync', 'jobs', 'src/app', 'src/cli'],
 };
 const packagesOnlyIn: Record<string, string[]> = {
-  bullmq: ['src/queue', 'jobs', 'src/cli'],
+  bullmq: ['src/queue', 'jobs'],
   '@duckdb/': ['src/warehouse'],
-  fastify: ['src/service', 'src/receiver'],
-  '@fastify/': ['src/service', 'src/receiver'],
+  fastify: ['src/service', 'src/receiver', 'src/simulator'],
+  '@fastify/': ['src/service'],
+  commander: ['src/cli'],
 };
 const packagesOf: Record<string, string[]> = { schema: ['zod'] };
 /** The one file that reads process.env, and who may import what it exports of it. */
-const environmentIn = { file: 'src/config.ts', exportedAs: 'environment', onlyFor: 'src/cli' };
+const environmentIn = { file: 'src/base/config.ts', exportedAs: 'environment', onlyFor: ['src/app', 'src/cli'] };
 
 interface Node {
   type: string;
@@ -106,8 +112,8 @@ function wrongFile(path: string, zone: string, target: string, node: Node): stri
   const names = Array.isArray(node.specifiers)
     ? node.specifiers.map((specifier: Node) => nameOf(specifier.imported ?? specifier.local))
     : [];
-  if (target !== environmentIn.file || zone === environmentIn.onlyFor || !names.includes(environmentIn.exportedAs)) return [];
-  return [`${path} imports ${environmentIn.exportedAs} of ${target}: only ${environmentIn.onlyFor} may`];
+  if (target !== environmentIn.file || environmentIn.onlyFor.includes(zone) || !names.includes(environmentIn.exportedAs)) return [];
+  return [`${path} imports ${environmentIn.exportedAs} of ${target}: only ${environmentIn.onlyFor.join(', ')} may`];
 }
 
 function wrongPackage(path: string, zone: string, imported: string): string[] {
@@ -171,97 +177,98 @@ test('no file imports itself by way of others', () => {
 });
 
 test.each([
-  ['schema/sleep.ts', `import { z } from 'zod'; import { sample } from './fields.ts';`],
-  ['src/files.ts', `import { sleep } from '../schema/sleep.ts'; import { x } from './errors.ts'; import fs from 'node:fs';`],
-  ['src/queue/open.ts', `import { Queue } from 'bullmq'; import { redis } from './redis.ts'; import type { Log } from '../log.ts';`],
+  ['schema/resources/sleep.ts', `import { z } from 'zod'; import { sample } from '../fields.ts';`],
+  ['src/base/files.ts', `import { micros } from '../../schema/instant.ts'; import { x } from './errors.ts'; import fs from 'node:fs';`],
+  ['src/queue/open.ts', `import { Queue } from 'bullmq'; import { redis } from './redis.ts'; import type { Log } from '../base/log.ts';`],
   [
-    'src/service/people/night.ts',
-    `import { fastify } from 'fastify'; import { x } from '../random.ts'; import { y } from '../../days.ts';`,
+    'src/simulator/control-route.ts',
+    `import { fastify } from 'fastify'; import { x } from '../service/state.ts'; import { y } from './users/life.ts';`,
   ],
   ['src/warehouse/open.ts', `import { DuckDBInstance } from '@duckdb/node-api';`],
-  ['jobs/collect.ts', `import type { Job } from 'bullmq'; import { pages } from '../src/client/pages.ts';`],
-  ['src/cli/up.ts', `import { collect } from '../../jobs/collect.ts'; import { environment } from '../config.ts';`],
-  ['src/config.ts', `export const environment = process.env;`],
+  ['src/ledger/accounts.ts', `import type { Warehouse } from '../warehouse/warehouse.ts'; import { x } from '../client/client.ts';`],
+  ['src/sync/collections.ts', `import { windowEntry } from '../ledger/windows.ts';`],
+  ['jobs/collect-window.ts', `import type { Job } from 'bullmq'; import { x } from '../src/sync/collections.ts';`],
+  ['src/app/app.ts', `import { x } from '../../jobs/collect-window.ts'; import { environment } from '../base/config.ts';`],
+  ['src/cli/commands/up.ts', `import { Option } from 'commander'; import { App } from '../../app/app.ts';`],
+  ['src/base/config.ts', `export const environment = process.env;`],
   [
-    'src/log.ts',
+    'src/base/log.ts',
     `// process.env and import 'bullmq' in a comment\nconst text = "import x from 'bullmq'; process.env"; process.stderr.isTTY;`,
   ],
 ])('%s may say: %s', (path, source) => {
   expect(violations(path, source)).toEqual([]);
 });
 
+const TO_QUEUE = 'src/client/a.ts imports src/queue/w.ts: src/client may import only schema, src/base, src/client';
+
 test.each([
-  ['schema/sleep.ts', `import fs from 'node:fs';`, 'schema/sleep.ts imports node:fs: of packages schema may import only zod'],
-  ['schema/views/a.ts', `import '../../src/days.ts';`, 'schema/views/a.ts imports src/days.ts: schema may import only schema'],
-  ['src/days.ts', `import { pages } from './client/pages.ts';`, 'src/days.ts imports src/client/pages.ts: src may import only schema, src'],
   [
-    'src/client/a.ts',
-    `import type { W } from '../warehouse/w.ts';`,
-    'src/client/a.ts imports src/warehouse/w.ts: src/client may import only schema, src, src/client',
+    'schema/resources/sleep.ts',
+    `import fs from 'node:fs';`,
+    'schema/resources/sleep.ts imports node:fs: of packages schema may import only zod',
   ],
+  ['schema/views/a.ts', `import '../../src/base/days.ts';`, 'schema/views/a.ts imports src/base/days.ts: schema may import only schema'],
   [
-    'src/client/a.ts',
-    `export { w } from '../queue/w.ts';`,
-    'src/client/a.ts imports src/queue/w.ts: src/client may import only schema, src, src/client',
+    'src/base/days.ts',
+    `import { pages } from '../client/pages.ts';`,
+    'src/base/days.ts imports src/client/pages.ts: src/base may import only schema, src/base',
   ],
-  [
-    'src/client/a.ts',
-    `export * from '../queue/w.ts';`,
-    'src/client/a.ts imports src/queue/w.ts: src/client may import only schema, src, src/client',
-  ],
-  [
-    'src/client/a.ts',
-    `const w = await import('../queue/w.ts');`,
-    'src/client/a.ts imports src/queue/w.ts: src/client may import only schema, src, src/client',
-  ],
-  [
-    'src/client/a.ts',
-    `let w: import('../queue/w.ts').W;`,
-    'src/client/a.ts imports src/queue/w.ts: src/client may import only schema, src, src/client',
-  ],
-  [
-    'src/client/a.ts',
-    `let w: typeof import('../cli/w.ts');`,
-    'src/client/a.ts imports src/cli/w.ts: src/client may import only schema, src, src/client',
-  ],
-  ['src/client/a.ts', `import w = require('bullmq');`, 'src/client/a.ts imports bullmq: only src/queue, jobs, src/cli may'],
-  ['src/client/a.ts', `const w = require('bullmq');`, 'src/client/a.ts imports bullmq: only src/queue, jobs, src/cli may'],
-  ['src/client/a.ts', 'const w = import(`bullmq`);', 'src/client/a.ts imports bullmq: only src/queue, jobs, src/cli may'],
+  ['src/client/a.ts', `import type { W } from '../queue/w.ts';`, TO_QUEUE],
+  ['src/client/a.ts', `export { w } from '../queue/w.ts';`, TO_QUEUE],
+  ['src/client/a.ts', `export * from '../queue/w.ts';`, TO_QUEUE],
+  ['src/client/a.ts', `const w = await import('../queue/w.ts');`, TO_QUEUE],
+  ['src/client/a.ts', `let w: import('../queue/w.ts').W;`, TO_QUEUE],
+  ['src/client/a.ts', `let w: typeof import('../queue/w.ts');`, TO_QUEUE],
+  ['src/client/a.ts', `import w = require('bullmq');`, 'src/client/a.ts imports bullmq: only src/queue, jobs may'],
+  ['src/client/a.ts', `const w = require('bullmq');`, 'src/client/a.ts imports bullmq: only src/queue, jobs may'],
+  ['src/client/a.ts', 'const w = import(`bullmq`);', 'src/client/a.ts imports bullmq: only src/queue, jobs may'],
   [
     'src/client/a.ts',
     `import { x } from '../../test/support/x.ts';`,
-    'src/client/a.ts imports test/support/x.ts: src/client may import only schema, src, src/client',
+    'src/client/a.ts imports test/support/x.ts: src/client may import only schema, src/base, src/client',
   ],
   ['src/client/a.ts', 'await import(name);', 'src/client/a.ts imports a computed name: this test cannot follow that'],
   [
-    'jobs/collect.ts',
+    'src/service/a.ts',
+    `import { life } from '../simulator/life.ts';`,
+    'src/service/a.ts imports src/simulator/life.ts: src/service may import only schema, src/base, src/service',
+  ],
+  [
+    'src/ledger/a.ts',
+    `import type { Pipeline } from '../sync/pipeline.ts';`,
+    'src/ledger/a.ts imports src/sync/pipeline.ts: src/ledger may import only schema, src/base, src/client, src/warehouse, src/queue, src/receiver, src/service, src/ledger',
+  ],
+  [
+    'src/sync/a.ts',
+    `import { collect } from '../../jobs/collect-window.ts';`,
+    'src/sync/a.ts imports jobs/collect-window.ts: src/sync may import only schema, src/base, src/client, src/warehouse, src/queue, src/receiver, src/service, src/ledger, src/sync',
+  ],
+  [
+    'jobs/collect-window.ts',
     `import { duckdb } from '@duckdb/node-bindings';`,
-    'jobs/collect.ts imports @duckdb/node-bindings: only src/warehouse may',
+    'jobs/collect-window.ts imports @duckdb/node-bindings: only src/warehouse may',
   ],
   [
-    'jobs/collect.ts',
-    `import { print } from '../src/cli/print.ts';`,
-    `jobs/collect.ts imports src/cli/print.ts: jobs may import only ${mayImport.jobs!.join(', ')}`,
+    'src/app/a.ts',
+    `import { print } from '../cli/terminal/print.ts';`,
+    `src/app/a.ts imports src/cli/terminal/print.ts: src/app may import only ${mayImport['src/app']!.join(', ')}`,
   ],
-  ['src/cli/up.ts', `import fastify from 'fastify';`, 'src/cli/up.ts imports fastify: only src/service, src/receiver may'],
+  ['src/app/a.ts', `import { Command } from 'commander';`, 'src/app/a.ts imports commander: only src/cli may'],
+  ['src/cli/a.ts', `import fastify from 'fastify';`, 'src/cli/a.ts imports fastify: only src/service, src/receiver, src/simulator may'],
+  ['src/cli/a.ts', `import ui from '@fastify/swagger-ui';`, 'src/cli/a.ts imports @fastify/swagger-ui: only src/service may'],
+  ['src/cli/a.ts', 'process.env.HOME;', 'src/cli/a.ts reads process.env: only src/base/config.ts may'],
+  ['src/cli/a.ts', `process['env'];`, 'src/cli/a.ts reads process.env: only src/base/config.ts may'],
+  ['src/cli/a.ts', 'globalThis.process.env;', 'src/cli/a.ts reads process.env: only src/base/config.ts may'],
+  ['src/cli/a.ts', 'const { env } = process;', 'src/cli/a.ts reads process.env: only src/base/config.ts may'],
   [
-    'src/cli/up.ts',
-    `import ui from '@fastify/swagger-ui';`,
-    'src/cli/up.ts imports @fastify/swagger-ui: only src/service, src/receiver may',
-  ],
-  ['src/cli/up.ts', 'process.env.HOME;', 'src/cli/up.ts reads process.env: only src/config.ts may'],
-  ['src/cli/up.ts', `process['env'];`, 'src/cli/up.ts reads process.env: only src/config.ts may'],
-  ['src/cli/up.ts', 'globalThis.process.env;', 'src/cli/up.ts reads process.env: only src/config.ts may'],
-  ['src/cli/up.ts', 'const { env } = process;', 'src/cli/up.ts reads process.env: only src/config.ts may'],
-  [
-    'src/cli/up.ts',
+    'src/cli/a.ts',
     `import { env } from 'node:process';`,
-    'src/cli/up.ts imports node:process: process is there without, and its env is for src/config.ts',
+    'src/cli/a.ts imports node:process: process is there without, and its env is for src/base/config.ts',
   ],
   [
     'src/queue/a.ts',
-    `import { environment } from '../config.ts';`,
-    'src/queue/a.ts imports environment of src/config.ts: only src/cli may',
+    `import { environment } from '../base/config.ts';`,
+    'src/queue/a.ts imports environment of src/base/config.ts: only src/app, src/cli may',
   ],
   ['src/helpers/a.ts', '', 'src/helpers/a.ts: the table in test/imports.test.ts has no row for its folder'],
 ])('%s is refused: %s', (path, source, message) => {

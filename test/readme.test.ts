@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { resources } from '../schema/index.ts';
+import { settingsTable } from '../src/base/config.ts';
 import { createProgram } from '../src/cli/program.ts';
-import { settingsTable } from '../src/config.ts';
 import { mapResource } from '../src/warehouse/mapping.ts';
 import { listTables } from '../src/warehouse/tables.ts';
 import { listCreated } from '../src/warehouse/views.ts';

@@ -1,4 +1,4 @@
-import { allAccepted, showSending, withEventHouse } from '../event-house.ts';
+import { allAccepted, showSending, withEventHouse } from '../event-harness.ts';
 import { QUEUES } from '../redis.ts';
 import { type Bench, median, type Row } from '../row.ts';
 

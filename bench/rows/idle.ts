@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { ACCOUNTS, withEventHouse } from '../event-house.ts';
+import { ACCOUNTS, withEventHouse } from '../event-harness.ts';
 import { QUEUES } from '../redis.ts';
 import { type Bench, median, type Row } from '../row.ts';
 

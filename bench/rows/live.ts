@@ -1,4 +1,4 @@
-import { allAccepted, type EventHouse, showSending, withEventHouse } from '../event-house.ts';
+import { allAccepted, type EventHouse, showSending, withEventHouse } from '../event-harness.ts';
 import { BACKFILLED_TO } from '../events.ts';
 import { QUEUES } from '../redis.ts';
 import { type Bench, median, quantile, type Row } from '../row.ts';

@@ -1,5 +1,5 @@
-import { operationsOf } from '../../src/cli/operations.ts';
-import { Owner } from '../../src/cli/owner.ts';
+import { Owner } from '../../src/app/app.ts';
+import { operationsOf } from '../../src/app/commands.ts';
 import { type Folder, openSettings } from '../folder.ts';
 import { performTask } from '../task.ts';
 

@@ -1,9 +1,9 @@
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { resources } from '../../schema/index.ts';
-import { keepSnapshots } from '../../src/cli/snapshot/schedule.ts';
-import { Snapshots } from '../../src/cli/snapshot/snapshots.ts';
-import { createLog } from '../../src/log.ts';
+import { keepSnapshots } from '../../src/app/snapshot/schedule.ts';
+import { Snapshots } from '../../src/app/snapshot/snapshots.ts';
+import { createLog } from '../../src/base/log.ts';
 import { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { resourceNamed } from '../recording.ts';
 import { performTask } from '../task.ts';

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { accountEntry } from '../../jobs/accounts.ts';
-import type { RunRequest } from '../../jobs/run.ts';
 import { resources } from '../../schema/index.ts';
 import { addDays } from '../../schema/instant.ts';
-import { Owner } from '../../src/cli/owner.ts';
+import { Owner } from '../../src/app/app.ts';
+import { accountEntry } from '../../src/ledger/accounts.ts';
+import type { RunRequest } from '../../src/sync/runs/run.ts';
 import { openSettings } from '../folder.ts';
 import { performTask, withCost } from '../task.ts';
 

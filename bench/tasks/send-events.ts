@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { sign, signatureHeaders } from '../../src/signature.ts';
+import { sign, signatureHeaders } from '../../src/base/signature.ts';
 import { quantile } from '../row.ts';
 import { performTask } from '../task.ts';
 

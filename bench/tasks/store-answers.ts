@@ -1,6 +1,6 @@
-import { heartRateCollection } from '../../jobs/collections.ts';
 import { resources } from '../../schema/index.ts';
 import { MICROS_PER_DAY } from '../../schema/instant.ts';
+import { heartRateCollection } from '../../src/sync/collections.ts';
 import { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { answersOf, HEART_RATE, partOf, type Recording, readRecorded, resourceNamed } from '../recording.ts';
 import { performTask, withCost } from '../task.ts';

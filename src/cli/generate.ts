@@ -1,12 +1,12 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { heartRate } from '../../schema/heart-rate.ts';
 import { resources } from '../../schema/index.ts';
-import { remark } from '../remark.ts';
+import { heartRate } from '../../schema/resources/heart-rate.ts';
+import { writeDataDictionary } from '../app/catalogue/data-dictionary.ts';
+import { remark } from '../base/remark.ts';
 import { describeService } from '../service/openapi.ts';
 import { mapResource } from '../warehouse/mapping.ts';
 import { warehouseScript } from '../warehouse/tables.ts';
-import { writeDataDictionary } from './catalogue/data-dictionary.ts';
 
 /** What derives from the declarations and is committed: run by `npm run generate`; with `--check` it only compares. */
 const generated: Record<string, () => string | Promise<string>> = {

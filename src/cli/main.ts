@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander';
-import { messageOf, RingneckError, shownMessageOf } from '../errors.ts';
-import { remark, remarkLines } from '../remark.ts';
-import { Interrupted } from './interrupt.ts';
+import { messageOf, RingneckError, shownMessageOf } from '../base/errors.ts';
+import { Interrupted } from '../base/interrupt.ts';
+import { remark, remarkLines } from '../base/remark.ts';
 import { createProgram } from './program.ts';
 
 /** What is open so long after the command came to its end is not ours to wait for. */

@@ -1,22 +1,22 @@
 import { Command } from 'commander';
-import { version } from '../version.ts';
-import { addAccount } from './account.ts';
-import { addAdopt } from './adopt.ts';
-import { addBackfill } from './backfill.ts';
-import { addCoverage } from './coverage.ts';
-import { addDemo } from './demo.ts';
-import { addDescribe } from './describe.ts';
-import { addDoctor } from './doctor.ts';
-import { addExport } from './export.ts';
-import { addNightly } from './nightly.ts';
+import { version } from '../base/version.ts';
+import { addAccount } from './commands/account.ts';
+import { addAdopt } from './commands/adopt.ts';
+import { addBackfill } from './commands/backfill.ts';
+import { addCoverage } from './commands/coverage.ts';
+import { addDemo } from './commands/demo.ts';
+import { addDescribe } from './commands/describe.ts';
+import { addDoctor } from './commands/doctor.ts';
+import { addExport } from './commands/export.ts';
+import { addNightly } from './commands/nightly.ts';
+import { addService } from './commands/service.ts';
+import { addSnapshot } from './commands/snapshot.ts';
+import { addSql } from './commands/sql.ts';
+import { addStatus } from './commands/status.ts';
+import { addSubscriptions } from './commands/subscriptions.ts';
+import { addTables } from './commands/tables.ts';
+import { addUp } from './commands/up.ts';
 import { withExample } from './options.ts';
-import { addService } from './service.ts';
-import { addSnapshot } from './snapshot.ts';
-import { addSql } from './sql.ts';
-import { addStatus } from './status.ts';
-import { addSubscriptions } from './subscriptions.ts';
-import { addTables } from './tables.ts';
-import { addUp } from './up.ts';
 
 const EXIT_CODES = `
 Exit codes: 0 all well, 1 something failed, 2 wrong usage or settings, 75 try later, 130 interrupted.

@@ -1,4 +1,4 @@
-import { parseJson } from '../json.ts';
+import { parseJson } from '../base/json.ts';
 import { ServiceError, type ServiceErrorKind } from './error.ts';
 import type { RequestLane, Tier } from './gate.ts';
 import { findRefusal, type Refusal } from './refusal.ts';

@@ -1,4 +1,4 @@
-import { UsageError } from '../errors.ts';
+import { UsageError } from '../base/errors.ts';
 
 /** Where the service is: the origin to connect to, and the path that precedes every route (no slash at its end). */
 export interface ServiceAddress {

@@ -1,4 +1,4 @@
-import { heartRate } from '../../schema/heart-rate.ts';
+import { heartRate } from '../../schema/resources/heart-rate.ts';
 import type { Aside } from './answer.ts';
 import { ServiceError } from './error.ts';
 import type { Page, ReadPages } from './pages.ts';

@@ -1,4 +1,4 @@
-import { parseJson } from '../json.ts';
+import { parseJson } from '../base/json.ts';
 import type { Aside } from './answer.ts';
 import { ServiceError } from './error.ts';
 import type { RequestLane } from './gate.ts';

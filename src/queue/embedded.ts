@@ -1,5 +1,5 @@
 import { createPostgresBackend } from 'bullmq';
-import type { Log } from '../log.ts';
+import type { Log } from '../base/log.ts';
 import type { Backend } from './backend.ts';
 import { openDatabase } from './database.ts';
 import { Pool } from './pool.ts';

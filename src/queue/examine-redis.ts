@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import { messageOf, TryLaterError } from '../errors.ts';
-import { withinTime } from '../within-time.ts';
+import { messageOf, TryLaterError } from '../base/errors.ts';
+import { withinTime } from '../base/timeout.ts';
 import { addressOf } from './redis-address.ts';
 
 export interface RedisFacts {

@@ -3,8 +3,8 @@ import { readFileSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { messageOf, TryLaterError } from '../errors.ts';
-import { withinTime } from '../within-time.ts';
+import { messageOf, TryLaterError } from '../base/errors.ts';
+import { withinTime } from '../base/timeout.ts';
 import { isPassing } from './machine.ts';
 
 /** What the queues of a Redis are worked off for. */

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { messageOf } from '../errors.ts';
-import { TooLate } from '../within-time.ts';
+import { messageOf } from '../base/errors.ts';
+import { TooLate } from '../base/timeout.ts';
 import { QueueUnavailable } from './queues.ts';
 
 const CODES = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOMEM', 'EACCES', 'EPERM', 'EROFS', 'EIO', 'EBUSY']);

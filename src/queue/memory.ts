@@ -1,5 +1,5 @@
 import type { Job, Processor } from 'bullmq';
-import { withinTime } from '../within-time.ts';
+import { withinTime } from '../base/timeout.ts';
 import type { NewJob, Queues, WorkerSettings } from './queues.ts';
 
 interface Waiting {

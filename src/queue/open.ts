@@ -1,7 +1,7 @@
 import { type Processor, withBackend } from 'bullmq';
-import { messageOf } from '../errors.ts';
-import type { Log } from '../log.ts';
-import { TooLate, withinTime } from '../within-time.ts';
+import { messageOf } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
+import { TooLate, withinTime } from '../base/timeout.ts';
 import type { Backend } from './backend.ts';
 import type { Claim } from './lease.ts';
 import { isOfConnection, refusalOfRedis } from './machine.ts';

@@ -10,7 +10,7 @@ import type {
   Processor,
   WorkerOptions,
 } from 'bullmq';
-import { TryLaterError } from '../errors.ts';
+import { TryLaterError } from '../base/errors.ts';
 
 export type Queue<Data = unknown, Result = unknown> = BullQueue<Data, Result, string, Data, Result, string, IQueueBackend, unknown>;
 export type Worker<Data = unknown, Result = unknown> = BullWorker<Data, Result, string, IQueueBackend, JobProgress, unknown>;

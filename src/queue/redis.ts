@@ -1,9 +1,9 @@
 import { EventEmitter, once } from 'node:events';
 import { type ConnectionOptions, createRedisBackend, type QueueBaseOptions } from 'bullmq';
 import { Redis } from 'ioredis';
-import { messageOf, UsageError } from '../errors.ts';
-import type { Log } from '../log.ts';
-import { withinTime } from '../within-time.ts';
+import { messageOf, UsageError } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
+import { withinTime } from '../base/timeout.ts';
 import type { Backend } from './backend.ts';
 import { takeLease } from './lease.ts';
 import { QueueUnavailable } from './queues.ts';

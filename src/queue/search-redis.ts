@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { messageOf, TryLaterError } from '../errors.ts';
+import { messageOf, TryLaterError } from '../base/errors.ts';
 
 interface Word {
   what: 'name' | 'service id' | 'token';

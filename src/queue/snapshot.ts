@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runMigrations } from 'bullmq';
-import { writeFileAtomically } from '../files.ts';
+import { writeFileAtomically } from '../base/files.ts';
 import { send } from './session.ts';
 import { startPostgres } from './start-postgres.ts';
 

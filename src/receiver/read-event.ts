@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { type WebhookEvent, webhookEvent } from '../../schema/webhook.ts';
-import { findTimestampMs, isSignedBy } from '../signature.ts';
+import { findTimestampMs, isSignedBy } from '../base/signature.ts';
 import type { Reason } from './refusals.ts';
 
 /** By what an event is known to be the service's (5.3). */

@@ -1,5 +1,5 @@
 import Fastify from 'fastify';
-import { limitConnections, MOST_CONNECTIONS } from '../connections.ts';
+import { limitConnections, MOST_CONNECTIONS } from '../base/connections.ts';
 import { serveWebhook, type WebhookOptions } from './webhook.ts';
 
 export interface ReceiverOptions {

@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts';
+import type { Log } from '../base/log.ts';
 
 /** Why a request for the webhook is refused, and what it is answered. */
 export const STATUS = {

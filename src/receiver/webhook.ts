@@ -1,10 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { WebhookEvent } from '../../schema/webhook.ts';
-import { messageOf, TryLaterError } from '../errors.ts';
-import type { Log } from '../log.ts';
-import { signatureHeaders, wrongTokenOf } from '../signature.ts';
-import { TooLate, withinTime } from '../within-time.ts';
+import { messageOf, TryLaterError } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
+import { signatureHeaders, wrongTokenOf } from '../base/signature.ts';
+import { TooLate, withinTime } from '../base/timeout.ts';
 import { type ReadEvent, readEvent } from './read-event.ts';
 import { type Reason, Refusals, STATUS } from './refusals.ts';
 import { Repetitions } from './repetitions.ts';

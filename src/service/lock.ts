@@ -1,7 +1,7 @@
 import { linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { TryLaterError } from '../errors.ts';
-import { ensureFolder, writeFileAtomically } from '../files.ts';
+import { TryLaterError } from '../base/errors.ts';
+import { ensureFolder, writeFileAtomically } from '../base/files.ts';
 
 const NAME = /^lock\.(\d+)$/;
 

@@ -1,5 +1,5 @@
-import type { HeartRate } from '../../schema/heart-rate.ts';
 import type { Resource } from '../../schema/resource.ts';
+import type { HeartRate } from '../../schema/resources/heart-rate.ts';
 
 interface Place {
   /** As OpenAPI writes it, with `{document_id}`. */

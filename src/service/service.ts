@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
-import { heartRate } from '../../schema/heart-rate.ts';
 import type { Resource } from '../../schema/resource.ts';
-import { limitConnections } from '../connections.ts';
+import { heartRate } from '../../schema/resources/heart-rate.ts';
+import { limitConnections } from '../base/connections.ts';
 import { createAdmit } from './admission.ts';
 import { answerBrokenConnection, createAnswerError, createRefuseUnroutable, type ServiceLog } from './answers.ts';
 import { describeService } from './openapi.ts';

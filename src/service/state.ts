@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { messageOf, RingneckError, UsageError } from '../errors.ts';
-import { writeFileAtomically } from '../files.ts';
+import { messageOf, RingneckError, UsageError } from '../base/errors.ts';
+import { writeFileAtomically } from '../base/files.ts';
 import { lockFolder } from './lock.ts';
 import {
   type Authenticate,

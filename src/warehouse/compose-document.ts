@@ -1,6 +1,6 @@
 import { formatInstant } from '../../schema/instant.ts';
 import type { WireDocument } from '../../schema/resource.ts';
-import { ExactNumber, parseJson } from '../json.ts';
+import { ExactNumber, parseJson } from '../base/json.ts';
 import type { Field, Mapping } from './mapping.ts';
 import type { Value } from './parse-document.ts';
 

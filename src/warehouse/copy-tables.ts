@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { messageOf, RingneckError } from '../errors.ts';
+import { messageOf, RingneckError } from '../base/errors.ts';
 import { kindOf, readRows } from './database.ts';
 import { quoteName, quoteText } from './tables.ts';
 

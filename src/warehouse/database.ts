@@ -2,8 +2,8 @@ import { chmodSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { isMainThread } from 'node:worker_threads';
 import type { DuckDBConnection, DuckDBInstance, DuckDBValue } from '@duckdb/node-api';
-import { messageOf, RingneckError, TryLaterError } from '../errors.ts';
-import { realPath } from '../files.ts';
+import { messageOf, RingneckError, TryLaterError } from '../base/errors.ts';
+import { realPath } from '../base/files.ts';
 import { duckdb } from './duckdb.ts';
 import type { Value } from './parse-document.ts';
 

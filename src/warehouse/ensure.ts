@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { RingneckError } from '../errors.ts';
+import { RingneckError } from '../base/errors.ts';
 import { readRows, withTransaction } from './database.ts';
 import type { Column, ColumnType } from './mapping.ts';
 import type { Table } from './tables.ts';

@@ -1,6 +1,6 @@
 import { chmodSync, realpathSync, rmSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { messageOf, RingneckError } from '../errors.ts';
+import { messageOf, RingneckError } from '../base/errors.ts';
 import { copyTable, has, listPresent, type Present, ROWS_AT_ONCE, shownName } from './copy-tables.ts';
 import { LARGE_MEMORY, readRows, refuseOpen, waitForHolder, withTransaction } from './database.ts';
 import { duckdb } from './duckdb.ts';

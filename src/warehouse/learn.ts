@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { parseJson } from '../json.ts';
-import { version } from '../version.ts';
+import { parseJson } from '../base/json.ts';
+import { version } from '../base/version.ts';
 import type { Change } from './change.ts';
 import { readRows } from './database.ts';
 import type { Field, Mapping } from './mapping.ts';

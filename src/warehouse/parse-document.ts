@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Sample } from '../../schema/fields.ts';
 import { findDayNumber, findInstant, type Instant } from '../../schema/instant.ts';
-import { ExactNumber, writeJson } from '../json.ts';
+import { ExactNumber, writeJson } from '../base/json.ts';
 import type { Field, Mapping } from './mapping.ts';
 import { MAPPING_VERSION } from './mapping.ts';
 

@@ -1,7 +1,7 @@
 import { chownSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { messageOf, RingneckError } from '../errors.ts';
-import { syncFolder } from '../files.ts';
+import { messageOf, RingneckError } from '../base/errors.ts';
+import { syncFolder } from '../base/files.ts';
 
 /** The new file is in its place, but whether it stays there after a loss of power is not known. */
 export class NotDurable extends RingneckError {}

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { DuckDBConnection, DuckDBPreparedStatement, DuckDBResult, DuckDBType, DuckDBValue, StatementType } from '@duckdb/node-api';
-import { messageOf, RingneckError } from '../errors.ts';
+import { messageOf, RingneckError } from '../base/errors.ts';
 import { openWaiting, refuseOpen } from './database.ts';
 import { duckdb } from './duckdb.ts';
 import { formatJson, formatText } from './format-value.ts';

@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { formatInstant } from '../../schema/instant.ts';
 import type { WireDocument } from '../../schema/resource.ts';
-import { RingneckError } from '../errors.ts';
+import { RingneckError } from '../base/errors.ts';
 import { composeDocument } from './compose-document.ts';
 import { plainValue, readRows } from './database.ts';
 import { textList } from './literals.ts';

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { RingneckError, TryLaterError } from '../errors.ts';
+import { RingneckError, TryLaterError } from '../base/errors.ts';
 import { isOutOfMemory } from './database.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { heartRate } from '../../schema/heart-rate.ts';
+import { heartRate } from '../../schema/resources/heart-rate.ts';
 import type { Change } from './change.ts';
 import type { Confirmations, ConfirmedDocument, SettledRange } from './confirmations.ts';
 import { readRows, withTransaction } from './database.ts';

@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { findFieldAbout } from '../../schema/fields.ts';
-import { heartRate } from '../../schema/heart-rate.ts';
 import { dayOfMicros, findInstant, type Instant, MICROS_PER_DAY } from '../../schema/instant.ts';
+import { heartRate } from '../../schema/resources/heart-rate.ts';
 import { MomentAppender } from './append.ts';
 import { readRows } from './database.ts';
 import { HeartRateColumns, type HeartRateRow, HeartRateRows } from './heart-rate-rows.ts';

@@ -1,4 +1,4 @@
-import { heartRate } from '../../schema/heart-rate.ts';
+import { heartRate } from '../../schema/resources/heart-rate.ts';
 import type { Column, Mapping } from './mapping.ts';
 import { BOOKKEEPING } from './mapping.ts';
 

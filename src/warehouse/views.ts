@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { RingneckError } from '../errors.ts';
+import { RingneckError } from '../base/errors.ts';
 import { collectionViews } from './collection-views.ts';
 import { readRows, withTransaction } from './database.ts';
 import { qualified, quoteText } from './tables.ts';

@@ -1,8 +1,8 @@
 import { realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Resource, WireDocument } from '../../schema/resource.ts';
-import { RingneckError } from '../errors.ts';
-import { ensureFolder, realPath } from '../files.ts';
+import { RingneckError } from '../base/errors.ts';
+import { ensureFolder, realPath } from '../base/files.ts';
 import type { Change, Ledger } from './change.ts';
 import { Committed } from './compact/committed.ts';
 import { compact, NotOpenedAgain, removeTemporary } from './compact/compact.ts';

@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { heartRate } from '../../schema/heart-rate.ts';
+import { heartRate } from '../../schema/resources/heart-rate.ts';
 import { readRows } from './database.ts';
 import type { Value } from './parse-document.ts';
 import { quoteText } from './tables.ts';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { RingneckError } from '../errors.ts';
+import { RingneckError } from '../base/errors.ts';
 import type { Change } from './change.ts';
 import { type CheckpointOptions, Checkpoints } from './checkpoints.ts';
 import { Confirmations } from './confirmations.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { hasRedis, startRedis } from '../queue/redis-server.ts';
-import { openEventHouse } from '../support/event-house.ts';
+import { openEventHouse } from '../support/event-harness.ts';
 import { eventRound } from '../support/event-rounds.ts';
 import { randomFrom } from '../support/random-documents.ts';
 import { findBroken } from '../support/table-hash.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { openHostileHouse } from '../support/hostile-house.ts';
+import { openHostileHouse } from '../support/hostile-harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startFaultService } from '../support/fault-service.ts';
 import { ringneck, startRingneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 let sandbox: Sandbox;

@@ -1,15 +1,15 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import type { CoverageReport, CoverageRun, CoverageState } from '../../jobs/coverage.ts';
-import { coverageLines } from '../../src/cli/coverage/calendar.ts';
+import { coverageLines } from '../../src/cli/terminal/calendar.ts';
+import type { CoverageReport, CoverageRun, CoverageState } from '../../src/sync/coverage.ts';
 import { type Answer, type Asked, type FaultService, startFaultService } from '../support/fault-service.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { type House, openHouse } from '../support/harness.ts';
 import { MAIN, ringneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { STRESS } from '../support/wire.ts';
 import { COLLECTIONS, HEART_RATE, shift } from '../support/wire-reader.ts';
-import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 

@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, write
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { clearFolder } from '../../src/cli/demo-folder.ts';
+import { clearFolder } from '../../src/cli/demo/folder.ts';
 import { ringneck, startRingneck } from '../support/ringneck.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';

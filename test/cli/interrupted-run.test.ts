@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type FaultService, startFaultService } from '../support/fault-service.ts';
 import { ringneck, startRingneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 const SLEEP = '/v2/usercollection/sleep';

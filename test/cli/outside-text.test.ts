@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { openWarehouse, withDuckDB } from '../support/warehouse.ts';
-import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 const BAD = '\u001b[2J\u009b\u061c\u200e\u202e\u2066\u2028';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Progress } from '../../jobs/run.ts';
-import { formatCount, formatTable } from '../../src/cli/print.ts';
-import { barLine } from '../../src/cli/progress.ts';
-import { tellFacts } from '../../src/cli/run-progress.ts';
+import { formatCount, formatTable } from '../../src/cli/terminal/print.ts';
+import { barLine } from '../../src/cli/terminal/progress.ts';
+import { tellFacts } from '../../src/cli/terminal/run-progress.ts';
+import type { Progress } from '../../src/sync/runs/run.ts';
 
 const progress = (changes: Partial<Omit<Progress, 'windows'>> & { windows?: Partial<Progress['windows']> } = {}): Progress => ({
   documents: 0,

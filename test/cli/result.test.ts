@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { beforeAll, expect, test } from 'vitest';
-import { type Format, writeResult } from '../../src/cli/result.ts';
-import { oneLine } from '../../src/cli/sql.ts';
+import { oneLine } from '../../src/cli/commands/sql.ts';
+import { type Format, writeResult } from '../../src/cli/terminal/result.ts';
 import { openReader, type Reader } from '../../src/warehouse/query.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse } from '../support/warehouse.ts';

@@ -2,11 +2,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { createLog } from '../../src/log.ts';
-import { openHouse } from '../support/house.ts';
+import { createLog } from '../../src/base/log.ts';
+import { openHouse } from '../support/harness.ts';
 import { ringneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 const SENTENCE = 'Ada Example is behind with her payment.';

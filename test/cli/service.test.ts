@@ -2,8 +2,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ringneck, startRingneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 let folders = 0;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type HostileHouse, openHostileHouse, someOfEach } from '../support/hostile-house.ts';
+import { type HostileHouse, openHostileHouse, someOfEach } from '../support/hostile-harness.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { openWarehouse, store } from '../support/warehouse.ts';

@@ -1,11 +1,11 @@
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { printable } from '../../src/base/printable.ts';
 import { formatBox } from '../../src/cli/sql/box.ts';
 import { complete } from '../../src/cli/sql/complete.ts';
 import { openHistory } from '../../src/cli/sql/history.ts';
 import { isComplete, isJoinable } from '../../src/cli/sql/statement.ts';
-import { printable } from '../../src/printable.ts';
 import type { Catalogue, CatalogueEntry } from '../../src/warehouse/catalogue.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 

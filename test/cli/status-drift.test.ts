@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openHouse } from '../support/house.ts';
+import { openHouse } from '../support/harness.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { STRESS } from '../support/wire.ts';

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { openDoor } from '../../src/control/open-door.ts';
-import { silentLog } from '../../src/log.ts';
+import { openDoor } from '../../src/app/control/open-door.ts';
+import { silentLog } from '../../src/base/log.ts';
 import { freePort } from '../queue/redis-server.ts';
 import { startFaultService } from '../support/fault-service.ts';
-import { openHouse } from '../support/house.ts';
+import { openHouse } from '../support/harness.ts';
+import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { openListeningHouse } from '../support/listening-harness.ts';
 import { ringneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
-import { openListeningHouse } from './listening-house.ts';
-import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 let folders = 0;

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { MAIN } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { runHere } from './run-here.ts';
 
 // `script` of util-linux gives a command a terminal; other systems have another one, or none.
 const able = process.platform === 'linux' && spawnSync('script', ['--version']).status === 0;

@@ -8,11 +8,11 @@ import { freePort, hasRedis, type RedisServer, startRedis } from '../queue/redis
 import { signed } from '../receiver/signed.ts';
 import { startFaultService } from '../support/fault-service.ts';
 import { type Running, ringneck, startRingneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
 import { rowsOf, withDuckDB } from '../support/warehouse.ts';
-import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 let sandbox: Sandbox;

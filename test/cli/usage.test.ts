@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { type Ended, ringneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { runHere } from './run-here.ts';
 
 const folder = tempFolder();
 let folders = 0;

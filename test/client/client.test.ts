@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { UsageError } from '../../src/base/errors.ts';
 import { createClient } from '../../src/client/client.ts';
-import { UsageError } from '../../src/errors.ts';
 import { errorOf, page, RANGE, READINESS, readAll, readiness, set, TOKEN } from './setting.ts';
 
 test('one document: its moment lasts until done', async () => {

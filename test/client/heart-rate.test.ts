@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { UsageError } from '../../src/errors.ts';
+import { UsageError } from '../../src/base/errors.ts';
 import { errorOf, page, readAll, set, TOKEN } from './setting.ts';
 
 const PLAIN = '/v2/usercollection/heartrate';

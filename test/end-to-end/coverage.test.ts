@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { nightlySchedule } from '../../jobs/sweeps/nightly.ts';
-import { keepSchedules } from '../../jobs/sweeps/schedule.ts';
-import { serveMirror } from '../../src/cli/mirror.ts';
+import { serveMirror } from '../../src/app/mirror.ts';
+import { nightlySchedule } from '../../src/sync/sweeps/nightly.ts';
+import { keepSchedules } from '../../src/sync/sweeps/schedule.ts';
 import { type FaultService, startFaultService } from '../support/fault-service.ts';
-import { openHouse } from '../support/house.ts';
+import { openHouse } from '../support/harness.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { findBroken } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { hasRedis, startRedis } from '../queue/redis-server.ts';
 import { oneOfEach } from '../service/documents.ts';
-import { type EventHouse, openEventHouse } from '../support/event-house.ts';
+import { type EventHouse, openEventHouse } from '../support/event-harness.ts';
 import { eventRound } from '../support/event-rounds.ts';
 import { randomFrom } from '../support/random-documents.ts';
 import { findBroken } from '../support/table-hash.ts';

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { serveMirror } from '../../src/cli/mirror.ts';
-import type { Owner } from '../../src/cli/owner.ts';
+import type { Owner } from '../../src/app/app.ts';
+import { serveMirror } from '../../src/app/mirror.ts';
 import { type Answer, type FaultService, type Script, startFaultService } from '../support/fault-service.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { type House, openHouse } from '../support/harness.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { findBroken } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';

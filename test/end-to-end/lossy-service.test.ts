@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { WebhookEvent } from '../../schema/webhook.ts';
-import type { OwnerOperations } from '../../src/cli/operations.ts';
-import { findDoor } from '../../src/control/find-door.ts';
+import type { OwnerOperations } from '../../src/app/commands.ts';
+import { findDoor } from '../../src/app/control/find-door.ts';
 import { freePort } from '../queue/redis-server.ts';
-import { openHouse } from '../support/house.ts';
+import { openHouse } from '../support/harness.ts';
 import { type Running, ringneck, startRingneck } from '../support/ringneck.ts';
 import type { SandboxProcess } from '../support/sandbox-process.ts';
 import { inspectFile } from '../support/table-hash.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type FaultService, type Script, startFaultService } from '../support/fault-service.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { type House, openHouse } from '../support/harness.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 

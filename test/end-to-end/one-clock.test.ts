@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { sweepHeartRates } from '../../jobs/sweeps/heart-rate.ts';
-import { startSweep } from '../../jobs/sweeps/sweep.ts';
-import { examineService } from '../../src/cli/doctor/reach.ts';
+import { examineService } from '../../src/app/doctor/reach.ts';
+import { sweepHeartRates } from '../../src/sync/sweeps/heart-rate.ts';
+import { startSweep } from '../../src/sync/sweeps/sweep.ts';
 import { startCallback } from '../service/webhooks/callback.ts';
-import { type House, openHouse } from '../support/house.ts';
+import { type House, openHouse } from '../support/harness.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { type SandboxProcess, startSandboxProcess } from '../support/sandbox-process.ts';
 import { tempFolder } from '../support/temp-folder.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { serveMirror } from '../../src/cli/mirror.ts';
-import { openHouse } from '../support/house.ts';
+import { serveMirror } from '../../src/app/mirror.ts';
+import { openHouse } from '../support/harness.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { COLLECTIONS, findDifference, readEverything, shift } from '../support/wire-reader.ts';

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { resources } from '../../schema/index.ts';
 import type { WireDocument } from '../../schema/resource.ts';
-import { serveMirror } from '../../src/cli/mirror.ts';
+import { serveMirror } from '../../src/app/mirror.ts';
 import { WORKOUTS, workout } from '../fixtures/workout.ts';
-import { openHouse } from '../support/house.ts';
+import { openHouse } from '../support/harness.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { findBroken } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, expect, test } from 'vitest';
-import { getSource } from '../../src/cli/find-source.ts';
-import { perform } from '../../src/cli/perform.ts';
-import { readSettings } from '../../src/config.ts';
-import { silentLog } from '../../src/log.ts';
+import { getSource } from '../../src/app/find-source.ts';
+import { perform } from '../../src/app/perform.ts';
+import { readSettings } from '../../src/base/config.ts';
+import { silentLog } from '../../src/base/log.ts';
 import { freePort, hasRedis, startRedis } from '../queue/redis-server.ts';
 import { type Running, ringneck, startRingneck } from '../support/ringneck.ts';
 import type { SandboxProcess } from '../support/sandbox-process.ts';

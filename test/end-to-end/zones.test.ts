@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Sample } from '../../schema/fields.ts';
-import type { OwnerOperations } from '../../src/cli/operations.ts';
-import { findDoor } from '../../src/control/find-door.ts';
+import type { OwnerOperations } from '../../src/app/commands.ts';
+import { findDoor } from '../../src/app/control/find-door.ts';
 import { startRingneck } from '../support/ringneck.ts';
 import { inspectFile } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';

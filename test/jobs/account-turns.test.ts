@@ -1,17 +1,17 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { startCollecting } from '../../jobs/collect.ts';
-import { heartRateCollection } from '../../jobs/collections.ts';
-import type { Collection } from '../../jobs/pipeline.ts';
-import { collectQueue } from '../../jobs/runs.ts';
-import { UNASKED } from '../../jobs/store-pages.ts';
-import { silentLog } from '../../src/log.ts';
+import { startCollecting } from '../../jobs/collect-window.ts';
+import { silentLog } from '../../src/base/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
+import { heartRateCollection } from '../../src/sync/collections.ts';
+import type { Collection } from '../../src/sync/pipeline.ts';
+import { UNASKED } from '../../src/sync/read-collection.ts';
+import { collectQueue } from '../../src/sync/runs/runs.ts';
 import { type Script, startFaultService } from '../support/fault-service.ts';
-import { openHouse } from '../support/house.ts';
+import { openHouse } from '../support/harness.ts';
+import { account, pipelineOf, warehouseWith } from '../support/literal-pipeline.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
-import { account, pipelineOf, warehouseWith } from './literal-pipeline.ts';
 
 const folder = tempFolder();
 const NOON = Date.parse('2025-03-10T12:00:00Z');

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { silentLog } from '../../src/log.ts';
+import { silentLog } from '../../src/base/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
 import { startCallback } from '../service/webhooks/callback.ts';
 import { makeFolder } from '../service/webhooks/webhook-service.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isSignedBy } from '../../src/signature.ts';
+import { isSignedBy } from '../../src/base/signature.ts';
 import { agree, agreeThen, startCallback } from '../service/webhooks/callback.ts';
 import { makeFolder } from '../service/webhooks/webhook-service.ts';
 import { ringneck, startRingneck } from '../support/ringneck.ts';

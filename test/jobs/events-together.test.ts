@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { EventJob, EventsJob } from '../../jobs/accept-event.ts';
+import type { EventJob, EventsJob } from '../../src/sync/events/accept-event.ts';
 import { spo2 } from '../service/documents.ts';
-import { openEventHouse } from '../support/event-house.ts';
+import { openEventHouse } from '../support/event-harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
 

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { startFetching } from '../../jobs/fetch-document.ts';
+import { startFetching } from '../../jobs/process-event.ts';
 import { hasRedis, startRedis } from '../queue/redis-server.ts';
 import { startFaultService } from '../support/fault-service.ts';
-import { openHouse } from '../support/house.ts';
+import { openHouse } from '../support/harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startFaultService } from '../support/fault-service.ts';
-import { openHouse } from '../support/house.ts';
+import { openHouse } from '../support/harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
 

@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, truncate
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type Log, silentLog } from '../../src/log.ts';
+import { type Log, silentLog } from '../../src/base/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
 import type { Queues } from '../../src/queue/queues.ts';
 import { startPostgres } from '../../src/queue/start-postgres.ts';

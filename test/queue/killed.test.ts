@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, inject, test } from 'vitest';
-import { silentLog } from '../../src/log.ts';
+import { silentLog } from '../../src/base/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
 import type { Queues } from '../../src/queue/queues.ts';
 import { until } from '../support/until.ts';

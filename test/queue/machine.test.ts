@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { TooLate } from '../../src/base/timeout.ts';
 import { isPassing } from '../../src/queue/machine.ts';
 import { QueueUnavailable } from '../../src/queue/queues.ts';
-import { TooLate } from '../../src/within-time.ts';
 
 const withCode = (code: string) => Object.assign(new Error('no'), { code });
 

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { delay } from '../../jobs/delay.ts';
+import { delay } from '../../jobs/retry.ts';
 import { openMemoryQueues } from '../../src/queue/memory.ts';
 import { until } from '../support/until.ts';
 

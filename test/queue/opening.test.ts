@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { silentLog } from '../../src/log.ts';
+import { silentLog } from '../../src/base/log.ts';
 import { isOfMachine } from '../../src/queue/machine.ts';
 import { openQueues } from '../../src/queue/open.ts';
 import type { Queues } from '../../src/queue/queues.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayedError, type Job, UnrecoverableError } from 'bullmq';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { silentLog } from '../../src/log.ts';
+import { silentLog } from '../../src/base/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
 import type { Queues } from '../../src/queue/queues.ts';
 import { until } from '../support/until.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { silentLog } from '../../src/log.ts';
+import { silentLog } from '../../src/base/log.ts';
 import { openDatabase } from '../../src/queue/database.ts';
 import { Pool } from '../../src/queue/pool.ts';
 import { Session } from '../../src/queue/session.ts';

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import type { WebhookEvent } from '../../schema/webhook.ts';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/base/log.ts';
 import { openReceiver, type ReceiverLimits } from '../../src/receiver/receiver.ts';
 import type { WebhookOptions } from '../../src/receiver/webhook.ts';
 import { WINDOW_MS } from './mutations.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { resources } from '../../schema/index.ts';
 import { DATA_TYPES } from '../../schema/webhook.ts';
-import { createPeople } from '../../src/service/people/people.ts';
-import { peopleSource } from '../../src/service/people/source.ts';
+import { createPeople } from '../../src/simulator/users/people.ts';
+import { peopleSource } from '../../src/simulator/users/source.ts';
 
 const people = createPeople({ seed: 7, count: 3, from: '2025-03-01', to: '2025-04-15' });
 const source = peopleSource(people);

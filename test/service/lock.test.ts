@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { TryLaterError } from '../../src/errors.ts';
+import { TryLaterError } from '../../src/base/errors.ts';
 import { lockFolder } from '../../src/service/lock.ts';
 
 /** Node 20 runs no TypeScript: other processes get lock.ts as plain JavaScript. */

@@ -1,7 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, test } from 'vitest';
-import { heartRate } from '../../schema/heart-rate.ts';
 import { resources } from '../../schema/index.ts';
+import { heartRate } from '../../schema/resources/heart-rate.ts';
 import { describeService } from '../../src/service/openapi.ts';
 import { listRoutes } from '../../src/service/routes.ts';
 import { startService } from './literal-service.ts';

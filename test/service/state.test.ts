@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { RingneckError, TryLaterError, UsageError } from '../../src/errors.ts';
+import { RingneckError, TryLaterError, UsageError } from '../../src/base/errors.ts';
 import { findServiceOptions, openServiceState, type ServiceState, type ServiceStateOptions } from '../../src/service/state.ts';
 
 const people = [

@@ -2,11 +2,11 @@ import { cpSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { EVENT_JOB_OPTIONS, eventQueue } from '../../jobs/accept-event.ts';
-import { warehouseId } from '../../jobs/runs.ts';
 import { searchRedis } from '../../src/queue/search-redis.ts';
+import { EVENT_JOB_OPTIONS, eventQueue } from '../../src/sync/events/accept-event.ts';
+import { warehouseId } from '../../src/sync/runs/runs.ts';
 import { hashAccount, isEmpty } from './account-rows.ts';
-import { type House, openHouse } from './house.ts';
+import { type House, openHouse } from './harness.ts';
 import { ringneck, startRingneck } from './ringneck.ts';
 import { startSandbox } from './sandbox.ts';
 

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import type { OwnerOperations } from '../../src/cli/operations.ts';
-import { findDoor } from '../../src/control/find-door.ts';
+import type { OwnerOperations } from '../../src/app/commands.ts';
+import { findDoor } from '../../src/app/control/find-door.ts';
 import { freePort, type RedisServer } from '../queue/redis-server.ts';
 import { PEOPLE, startChangingService } from './changing-documents.ts';
 import { checkEvents } from './event-kill-check.ts';
 import { startLoad } from './event-load.ts';
-import { openHouse } from './house.ts';
+import { openHouse } from './harness.ts';
 import { below, pick, type Random, randomFrom } from './random-documents.ts';
 import { type Running, startRingneck } from './ringneck.ts';
 import { until } from './until.ts';

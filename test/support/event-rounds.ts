@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { WireDocument } from '../../schema/resource.ts';
 import type { Operation } from '../../schema/webhook.ts';
-import { night } from '../jobs/nights.ts';
-import type { EventHouse, Person } from './event-house.ts';
+import type { EventHouse, Person } from './event-harness.ts';
+import { night } from './nights.ts';
 import { below, pick, type Random } from './random-documents.ts';
 import { until } from './until.ts';
 

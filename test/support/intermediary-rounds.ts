@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { type Answer, type FaultService, startFaultService } from './fault-service.ts';
-import { type House, openHouse } from './house.ts';
+import { type House, openHouse } from './harness.ts';
 import { below, pick, type Random } from './random-documents.ts';
 import { type Sandbox, startSandbox } from './sandbox.ts';
 

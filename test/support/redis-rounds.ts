@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { expect } from 'vitest';
-import { silentLog } from '../../src/log.ts';
+import { silentLog } from '../../src/base/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
 import type { Queue } from '../../src/queue/queues.ts';
 import type { RedisServer } from '../queue/redis-server.ts';

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { resources as allResources } from '../../schema/index.ts';
 import type { Resource } from '../../schema/resource.ts';
-import { createPeople, type People, type PeopleOptions } from '../../src/service/people/people.ts';
-import { peopleSource } from '../../src/service/people/source.ts';
 import { createService } from '../../src/service/service.ts';
 import type { ServiceSettings } from '../../src/service/settings.ts';
 import type { DocumentSource } from '../../src/service/source.ts';
 import type { TokenState } from '../../src/service/tokens.ts';
+import { createPeople, type People, type PeopleOptions } from '../../src/simulator/users/people.ts';
+import { peopleSource } from '../../src/simulator/users/source.ts';
 
 export interface Sandbox {
   url: string;

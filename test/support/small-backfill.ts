@@ -1,9 +1,9 @@
 import { expect, onTestFinished } from 'vitest';
-import { collectionsOf } from '../../jobs/collections.ts';
 import { resources } from '../../schema/index.ts';
-import type { RunReport } from '../../src/cli/operations.ts';
+import type { RunReport } from '../../src/app/commands.ts';
+import { collectionsOf } from '../../src/sync/collections.ts';
 import { type FaultService, startFaultService } from './fault-service.ts';
-import { type House, openHouse } from './house.ts';
+import { type House, openHouse } from './harness.ts';
 import { startSandbox } from './sandbox.ts';
 
 export const range = { from: '2025-03-05', to: '2025-03-06' };

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, expect, inject, test } from 'vitest';
-import { RingneckError } from '../../src/errors.ts';
+import { RingneckError } from '../../src/base/errors.ts';
 import { isCompactionDue } from '../../src/warehouse/compact/due.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { startChild } from '../support/child.ts';

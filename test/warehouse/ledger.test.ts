@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { windowEntry } from '../../jobs/windows.ts';
 import { resources } from '../../schema/index.ts';
+import { windowEntry } from '../../src/ledger/windows.ts';
 import { spo2 } from '../service/documents.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, resourceNamed, rows } from '../support/warehouse.ts';

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, symlin
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import { TryLaterError } from '../../src/errors.ts';
+import { TryLaterError } from '../../src/base/errors.ts';
 import { openReader } from '../../src/warehouse/query.ts';
 import { childScript, compileWarehouse, startChild } from '../support/child.ts';
 import { tempFolder } from '../support/temp-folder.ts';

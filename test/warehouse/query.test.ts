@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { RingneckError } from '../../src/errors.ts';
+import { RingneckError } from '../../src/base/errors.ts';
 import type { Reader } from '../../src/warehouse/query.ts';
 import { openReader } from '../../src/warehouse/query.ts';
 import { childScript, startChild } from '../support/child.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { parseJson } from '../../src/json.ts';
+import { parseJson } from '../../src/base/json.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { normalise } from '../support/equal-in-meaning.ts';
 import { tempFolder } from '../support/temp-folder.ts';

@@ -1,7 +1,7 @@
 import { resources } from '../../schema/index.ts';
 import { addDays, findDayNumber, formatDay, formatInstant } from '../../schema/instant.ts';
 import type { WireDocument } from '../../schema/resource.ts';
-import { createPeople } from '../../src/service/people/people.ts';
+import { createPeople } from '../../src/simulator/users/people.ts';
 import { below, pick, type Random, randomFrom } from '../support/random-documents.ts';
 import type { Told } from './views-oracle-compare.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addDays } from '../../schema/instant.ts';
-import { createPeople } from '../../src/service/people/people.ts';
+import { createPeople } from '../../src/simulator/users/people.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, rows, store } from '../support/warehouse.ts';

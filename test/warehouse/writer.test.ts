@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { DuckDBAppender, DuckDBConnection } from '@duckdb/node-api';
 import { afterEach, expect, test, vi } from 'vitest';
-import { RingneckError } from '../../src/errors.ts';
+import { RingneckError } from '../../src/base/errors.ts';
 import { HeartRateChanges } from '../../src/warehouse/heart-rate-changes.ts';
 import { KeptReadings } from '../../src/warehouse/kept-readings.ts';
 import { Moments } from '../../src/warehouse/moments.ts';

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { environment } from '../../config.ts';
-import { RingneckError, TryLaterError } from '../../errors.ts';
+import { environment } from '../../base/config.ts';
+import { RingneckError, TryLaterError } from '../../base/errors.ts';
 import { type Frame, type Question, readFrames } from './frames.ts';
 import { OVER_MEMORY } from './memory-watch.ts';
 

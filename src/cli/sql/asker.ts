@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
 import { resources } from '../../../schema/index.ts';
-import type { Settings } from '../../config.ts';
+import { getSource, hasOwnerSince, remarkStale } from '../../app/find-source.ts';
+import type { Settings } from '../../base/config.ts';
 import type { Catalogue } from '../../warehouse/catalogue.ts';
-import { getSource, hasOwnerSince, remarkStale } from '../find-source.ts';
 import { type Limits, type Reader, startReader } from './ask.ts';
 import type { Page } from './frames.ts';
 

@@ -5,9 +5,9 @@ import { constants, setPriority } from 'node:os';
 import { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { Worker } from 'node:worker_threads';
-import { messageOf, RingneckError } from '../../errors.ts';
+import { messageOf, RingneckError } from '../../base/errors.ts';
 import { openReader, type QueryResult } from '../../warehouse/query.ts';
-import { writeResult } from '../result.ts';
+import { writeResult } from '../terminal/result.ts';
 import { type Frame, type Page, type Question, writeFrame } from './frames.ts';
 import { formatPlan, isPlan } from './page.ts';
 

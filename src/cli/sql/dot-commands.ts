@@ -1,6 +1,6 @@
-import { UsageError } from '../../errors.ts';
-import { findNearest } from '../../nearest.ts';
-import { printable } from '../../printable.ts';
+import { findNearest } from '../../base/did-you-mean.ts';
+import { UsageError } from '../../base/errors.ts';
+import { printable } from '../../base/printable.ts';
 import type { Catalogue } from '../../warehouse/catalogue.ts';
 
 /** What a prompt remembers; nothing else outlives a statement. */
@@ -36,12 +36,12 @@ export async function runDotCommand(
     case '.help':
       return HELP.replace('MANNER_ROWS', String(manner.rows));
     case '.tables': {
-      const { formatCatalogue } = await import('../catalogue/catalogue.ts');
+      const { formatCatalogue } = await import('../terminal/catalogue.ts');
       return formatCatalogue(await readCatalogue(), { ledger: true, width });
     }
     case '.describe': {
       if (!argument) throw new UsageError('.describe needs a name: .tables shows them');
-      const { findEntry, formatEntry } = await import('../catalogue/catalogue.ts');
+      const { findEntry, formatEntry } = await import('../terminal/catalogue.ts');
       const catalogue = await readCatalogue();
       return formatEntry(findEntry(catalogue, argument), { person: catalogue.person, width });
     }

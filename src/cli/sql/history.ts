@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { messageOf } from '../../errors.ts';
-import { realPath, writeFileAtomically } from '../../files.ts';
-import { remark } from '../../remark.ts';
+import { messageOf } from '../../base/errors.ts';
+import { realPath, writeFileAtomically } from '../../base/files.ts';
+import { remark } from '../../base/remark.ts';
 
 export const HISTORY_LINES = 1_000;
 

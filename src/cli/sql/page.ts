@@ -1,5 +1,5 @@
-import { printableLines } from '../../printable.ts';
-import { formatCount } from '../print.ts';
+import { printableLines } from '../../base/printable.ts';
+import { formatCount } from '../terminal/print.ts';
 import { formatBox } from './box.ts';
 import type { Page } from './frames.ts';
 

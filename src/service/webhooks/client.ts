@@ -1,10 +1,10 @@
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { UsageError } from '../../errors.ts';
-import { writeFileAtomically } from '../../files.ts';
-import { openJsonFile } from '../../json-file.ts';
-import { keyFrom, seal, unseal } from '../../sealed.ts';
+import { UsageError } from '../../base/errors.ts';
+import { writeFileAtomically } from '../../base/files.ts';
+import { openJsonFile } from '../../base/json-file.ts';
+import { keyFrom, seal, unseal } from '../../base/secrets/sealed.ts';
 
 /** The one client of a service: whoever has its secret may subscribe (5), and can check what the service signs (5.3). */
 export interface WebhookClient {

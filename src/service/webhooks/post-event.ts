@@ -1,5 +1,5 @@
 import type { WebhookEvent } from '../../../schema/webhook.ts';
-import { sign, signatureHeaders } from '../../signature.ts';
+import { sign, signatureHeaders } from '../../base/signature.ts';
 import { CallbackUnanswered, type CallCallback } from './call-callback.ts';
 import { type CallbackGuard, CallbackRefused } from './callback-guard.ts';
 

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { dataTypeOf, type WebhookEvent, type WebhookSubscription, webhookSubscription } from '../../../schema/webhook.ts';
-import { writeFileAtomically } from '../../files.ts';
-import { openJsonFile } from '../../json-file.ts';
+import { writeFileAtomically } from '../../base/files.ts';
+import { openJsonFile } from '../../base/json-file.ts';
 import { Problem } from '../problem.ts';
 
 /** The lifecycle of section 3. A subscription that ended in either way is unknown to its client. */

@@ -1,7 +1,7 @@
 import { chmodSync, rmSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { RingneckError, TryLaterError } from '../../errors.ts';
+import { RingneckError, TryLaterError } from '../../base/errors.ts';
 import { copyTable, listPresent, namesOf, type Present } from '../copy-tables.ts';
 import { readRows, waitForHolder, withTransaction } from '../database.ts';
 import { literal, matchKeys } from '../literals.ts';

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import type { DuckDBInstance } from '@duckdb/node-api';
-import { TryLaterError } from '../../errors.ts';
+import { TryLaterError } from '../../base/errors.ts';
 import { openWaiting } from '../database.ts';
 
 /**

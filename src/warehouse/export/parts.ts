@@ -1,4 +1,4 @@
-import { RingneckError } from '../../errors.ts';
+import { RingneckError } from '../../base/errors.ts';
 import { firstLine, readRows } from '../database.ts';
 import { qualified, quoteName, quoteText } from '../tables.ts';
 import type { ExportFormat } from './formats.ts';

@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Resource } from '../../../schema/resource.ts';
-import { messageOf, RingneckError } from '../../errors.ts';
+import { messageOf, RingneckError } from '../../base/errors.ts';
 import { openWaiting, readRows, refuseOpen } from '../database.ts';
 import { duckdb } from '../duckdb.ts';
 import { mapResource } from '../mapping.ts';

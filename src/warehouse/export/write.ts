@@ -1,5 +1,5 @@
-import { messageOf, RingneckError } from '../../errors.ts';
-import { version } from '../../version.ts';
+import { messageOf, RingneckError } from '../../base/errors.ts';
+import { version } from '../../base/version.ts';
 import { firstLine } from '../database.ts';
 import { quoteName, quoteText } from '../tables.ts';
 import type { ExportFormat } from './formats.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { version } from '../../version.ts';
+import { version } from '../../base/version.ts';
 import { readRows } from '../database.ts';
 import { FORMAT } from '../ensure.ts';
 import { declarationsHash } from '../learn.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { RingneckError } from '../../errors.ts';
+import { RingneckError } from '../../base/errors.ts';
 import type { Change } from '../change.ts';
 import type { Memory } from '../database.ts';
 import type { Mapping } from '../mapping.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { version } from '../../version.ts';
+import { version } from '../../base/version.ts';
 import { readRows } from '../database.ts';
 import { FORMAT } from '../ensure.ts';
 import type { Mapping } from '../mapping.ts';

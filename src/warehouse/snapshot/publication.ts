@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { realPath, writeFileAtomically } from '../../files.ts';
+import { realPath, writeFileAtomically } from '../../base/files.ts';
 import { type Publication, stampOf } from './copies.ts';
 
 const fileOf = (warehouse: string) => `${warehouse}.published`;

@@ -1,7 +1,7 @@
 import { constants, existsSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { RingneckError } from '../../errors.ts';
+import { RingneckError } from '../../base/errors.ts';
 import { firstLine, readRows, withTransaction } from '../database.ts';
 import { literal, textList } from '../literals.ts';
 import type { Mapping } from '../mapping.ts';

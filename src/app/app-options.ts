@@ -1,0 +1,30 @@
+import type { Resource } from '../../schema/resource.ts';
+import type { Settings } from '../base/config.ts';
+import type { Log } from '../base/log.ts';
+import type { ClientOptions } from '../client/client.ts';
+
+export interface OwnerOptions {
+  settings: Settings;
+  log: Log;
+  resources?: readonly Resource[];
+  /** Before a window's second attempt. */
+  retryDelayMs?: number;
+  /** Between the two 404s by which a collection is not offered. */
+  secondLookMs?: number;
+  /** How long a run goes on where nobody can be reached. */
+  unreachedMs?: number;
+  /** How the client waits and gives up. */
+  client?: Pick<ClientOptions, 'sleep' | 'retries' | 'maxWaitMs' | 'deadlineMs' | 'maxResponseBytes'>;
+  now?: () => number;
+  /** One command by itself, not `up`: without Redis its jobs are in its memory. */
+  isAlone?: boolean;
+  /** Is opened also while an account is being erased whose queues are in a Redis that is away: see `Owner.erasing`. */
+  acceptsWhileErasing?: boolean;
+}
+
+/** An erasing that waits for Redis. */
+export interface PausedErasing {
+  /** Of whom no event is to be kept. */
+  serviceUserIds: readonly string[];
+  reason: string;
+}

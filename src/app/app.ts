@@ -1,0 +1,342 @@
+import { join } from 'node:path';
+import { resources } from '../../schema/index.ts';
+import { environment, type Settings } from '../base/config.ts';
+import { ensureDiskReserve } from '../base/disk.ts';
+import { messageOf, RingneckError, TryLaterError, UsageError } from '../base/errors.ts';
+import { ensureFolder } from '../base/files.ts';
+import type { Journal } from '../base/journal.ts';
+import type { Log } from '../base/log.ts';
+import { createOnFailure, type OnFailure } from '../base/on-failure.ts';
+import { type MirrorTokens, openMirrorTokens } from '../base/secrets/mirror-tokens.ts';
+import { openSecrets, type Secrets } from '../base/secrets/secrets.ts';
+import type { Client } from '../client/client.ts';
+import { openRouteMemory } from '../ledger/routes.ts';
+import type { Queues } from '../queue/queues.ts';
+import { collectionsOf } from '../sync/collections.ts';
+import { UNCLEAR } from '../sync/generated-heart-rate.ts';
+import type { Pipeline } from '../sync/pipeline.ts';
+import { Runs, warehouseId } from '../sync/runs/runs.ts';
+import { type KeptServiceClock, openServiceClock } from '../sync/service-clock.ts';
+import { leaveSilence } from '../sync/silence.ts';
+import { isoOf } from '../sync/status.ts';
+import type { SubscriptionKeeper } from '../sync/subscriptions/keep-subscriptions.ts';
+import { Warehouse } from '../warehouse/warehouse.ts';
+import type { OwnerOptions, PausedErasing } from './app-options.ts';
+import { findNewestAhead } from './doctor/clock.ts';
+import { isErasing } from './erase/is-erasing.ts';
+import { Snapshots } from './snapshot/snapshots.ts';
+
+const RETRY_DELAY_MS = 5_000;
+const SECOND_LOOK_MS = 5_000;
+const UNREACHED_MS = 15_000;
+/** What is to be done where webhooks are not configured. */
+export const NO_WEBHOOKS =
+  'webhooks are not configured: set RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET, RINGNECK_VERIFICATION_TOKEN';
+
+/** The process that owns the data folder, with what it has open. Client and queue are loaded and opened when first needed. */
+export class Owner {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly warehouse: Warehouse;
+  readonly secrets: Secrets;
+  readonly mirrorTokens: MirrorTokens;
+  readonly snapshots: Snapshots;
+  readonly now: () => number;
+  readonly serviceClock: KeptServiceClock;
+  readonly onFailure: OnFailure;
+  /** What the receiver refused since it listens, by reason. */
+  refusals: () => Readonly<Record<string, number>> = () => ({});
+  /** What is begun and waits for Redis: until it is done events may be accepted, and nothing else is read or written of anybody. */
+  readonly erasing: PausedErasing | undefined;
+  /** What keeps the queue from being opened; undefined when nothing does, and before it was tried. */
+  queueProblem: string | undefined;
+  /** Does work on the folder while nothing in it is open. Who keeps the owner says whether it is opened again. */
+  whileClosed: <T>(work: () => Promise<T>) => Promise<T> = async work => {
+    await this.close();
+    return work();
+  };
+  readonly #options: OwnerOptions;
+  #client: Promise<Client> | undefined;
+  #keeper: Promise<SubscriptionKeeper> | undefined;
+  #inbox: Promise<Journal> | undefined;
+  #pipeline: Promise<Pipeline> | undefined;
+  /** Those of a pipeline that is not open yet. */
+  #opening: Queues | undefined;
+  #closing: Promise<void> | undefined;
+
+  private constructor(options: OwnerOptions, warehouse: Warehouse, serviceClock: KeptServiceClock, erasing: PausedErasing | undefined) {
+    this.#options = options;
+    this.erasing = erasing;
+    this.settings = options.settings;
+    this.log = options.log;
+    this.now = options.now ?? Date.now;
+    this.onFailure = createOnFailure({ command: options.settings.onFailure, env: environment, log: options.log, now: this.now });
+    this.warehouse = warehouse;
+    this.serviceClock = serviceClock;
+    const { data: folder, secretKey: key, serviceUrl: address } = options.settings;
+    this.secrets = openSecrets({
+      folder,
+      key,
+      address,
+      onBound: account => this.log.warn({ account, address }, 'a token that was kept without an address belongs to this one from now on'),
+    });
+    this.mirrorTokens = openMirrorTokens(options.settings.data);
+    this.snapshots = new Snapshots(this);
+  }
+
+  /** @throws TryLaterError naming the process that holds the warehouse */
+  static async open(options: OwnerOptions): Promise<Owner> {
+    const { settings, log, now } = options;
+    ensureFolder(settings.data);
+    let erasing: PausedErasing | undefined;
+    if (isErasing(settings.data)) {
+      const [{ finishErase }, { findPaused }] = await Promise.all([import('./erase/erase.ts'), import('./erase/paused.ts')]);
+      erasing = await finishErase(options).then(
+        () => undefined,
+        error => findPaused(options, error),
+      );
+    }
+    const warehouse = await Warehouse.open({
+      path: join(settings.data, 'warehouse.duckdb'),
+      resources: options.resources ?? resources,
+      ...(now ? { now } : {}),
+      beforeGroup: () => ensureDiskReserve(settings.data),
+      onFatal: error => {
+        // Nothing more can be stored by this process: whoever supervises it starts a new one.
+        log.fatal({ reason: messageOf(error) }, 'the warehouse failed');
+        process.exit(1);
+      },
+      onUnclearHeartRate: () => log.warn(UNCLEAR),
+    });
+    // Begun by another process while this one waited for the file.
+    if (!erasing && isErasing(settings.data)) {
+      await warehouse.close();
+      throw new TryLaterError(`an account is being erased from ${settings.data}; try again in a moment`);
+    }
+    const newest = findNewestAhead(warehouse.moments);
+    if (newest !== undefined) {
+      log.warn(
+        { newest: isoOf(newest) },
+        'the newest moment in the warehouse is ahead of this machine’s clock: is the clock right, or was it wrong before?',
+      );
+    }
+    const onError = (error: unknown) => log.warn({ reason: messageOf(error) }, 'the service’s time could not be noted');
+    const serviceClock = await openServiceClock(warehouse, settings.serviceUrl ?? '', now ?? Date.now, onError);
+    return new Owner(options, warehouse, serviceClock, erasing);
+  }
+
+  client(): Promise<Client> {
+    this.#client ??= this.#openClient();
+    return this.#client;
+  }
+
+  /** The client when something has opened it. */
+  get openedClient(): Promise<Client | undefined> | undefined {
+    return this.#client?.catch(() => undefined);
+  }
+
+  async #openClient(): Promise<Client> {
+    const { settings, warehouse, log, now, serviceClock } = this;
+    const { createClient } = await import('../client/client.ts');
+    const onError = (error: unknown) => log.warn({ reason: messageOf(error) }, 'a route’s answer could not be noted');
+    return createClient({
+      ...this.#options.client,
+      baseUrl: this.#serviceUrl,
+      clock: warehouse.moments,
+      wallNow: now,
+      serviceClock,
+      requestsPerToken: settings.requestsPerToken,
+      reservedForLive: settings.webhooks ? 1 : 0,
+      heartRatePath: settings.heartRatePath,
+      routes: await openRouteMemory(warehouse, this.#serviceUrl, now, onError),
+      onWait: () => {
+        void this.#pipeline?.then(
+          ({ runs }) => {
+            for (const run of runs.active()) run.progress.waits++;
+          },
+          () => undefined,
+        );
+      },
+    });
+  }
+
+  /** Whether it ends with its command: what it has in hand beside that is thrown away then. */
+  get isAlone(): boolean {
+    return this.#options.isAlone ?? false;
+  }
+
+  get #serviceUrl(): string {
+    if (this.settings.serviceUrl) return this.settings.serviceUrl;
+    throw new UsageError('RINGNECK_SERVICE_URL is not set: the base address of the service, as http://127.0.0.1:4000');
+  }
+
+  /**
+   * What keeps our subscriptions; it begins when told to.
+   * @throws UsageError when webhooks are not configured
+   */
+  keeper(): Promise<SubscriptionKeeper> {
+    this.#keeper ??= this.#openKeeper();
+    return this.#keeper;
+  }
+
+  async #openKeeper(): Promise<SubscriptionKeeper> {
+    const { settings, warehouse, log, now } = this;
+    const { webhooks } = settings;
+    if (!webhooks) throw new UsageError(NO_WEBHOOKS);
+    const [{ createSubscriptionClient }, { openSubscriptionKeeper }] = await Promise.all([
+      import('../client/subscriptions.ts'),
+      import('../sync/subscriptions/keep-subscriptions.ts'),
+    ]);
+    return openSubscriptionKeeper({
+      client: createSubscriptionClient({ baseUrl: this.#serviceUrl, ...webhooks, now }),
+      warehouse,
+      callbackUrl: webhooks.callbackUrl,
+      dataTypes: warehouse.mappings.map(({ resource }) => resource.dataType),
+      now,
+      log,
+    });
+  }
+
+  /** The accepted events that have no outcome yet. */
+  inbox(): Promise<Journal> {
+    this.#inbox ??= this.#openInbox();
+    return this.#inbox;
+  }
+
+  async #openInbox(): Promise<Journal> {
+    const { openInbox } = await import('../sync/events/accept-event.ts');
+    return openInbox(join(this.settings.data, 'inbox'), this.warehouse);
+  }
+
+  /** Opens queue and workers, and takes up the runs that the ledger says are unfinished. Where that fails, the next call tries again. */
+  pipeline(): Promise<Pipeline> {
+    if (this.#closing && !this.#pipeline) return Promise.reject(new TryLaterError('ringneck is ending; try again in a moment'));
+    this.#pipeline ??= this.#openPipeline().then(
+      pipeline => {
+        this.queueProblem = undefined;
+        return pipeline;
+      },
+      error => {
+        this.#pipeline = undefined;
+        this.queueProblem = messageOf(error);
+        throw error;
+      },
+    );
+    return this.#pipeline;
+  }
+
+  async #openPipeline(): Promise<Pipeline> {
+    const { settings, warehouse, secrets, log, now, serviceClock } = this;
+    if (this.erasing) throw new TryLaterError(this.erasing.reason);
+    const [client, inbox] = await Promise.all([this.client(), this.inbox()]);
+    const { startCollecting } = await import('../../jobs/collect-window.ts');
+    const queues = await this.#openQueues();
+    this.#opening = queues;
+    const pipeline: Pipeline = {
+      warehouse,
+      client,
+      queues,
+      inbox,
+      tokens: secrets,
+      collections: collectionsOf(this.#options.resources ?? resources),
+      runs: new Runs(),
+      settledDays: settings.settledDays,
+      requestsPerToken: settings.requestsPerToken,
+      retryDelayMs: this.#options.retryDelayMs ?? RETRY_DELAY_MS,
+      secondLookMs: this.#options.secondLookMs ?? SECOND_LOOK_MS,
+      unreachedMs: this.#options.unreachedMs ?? UNREACHED_MS,
+      now,
+      serviceClock,
+      log,
+      onFailure: this.onFailure,
+    };
+    try {
+      await pipeline.runs.open(pipeline);
+      await startCollecting(pipeline);
+      return pipeline;
+    } catch (error) {
+      pipeline.runs.close();
+      await queues.close({ graceMs: 0 });
+      throw error instanceof RingneckError
+        ? error
+        : new RingneckError(`the queue cannot be used: ${messageOf(error)}`, 1, { cause: error });
+    } finally {
+      this.#opening = undefined;
+    }
+  }
+
+  async #openQueues(): Promise<Queues> {
+    const { settings, warehouse, log } = this;
+    const { queueUrl: url, queuePrefix: prefix, data } = settings;
+    if (this.#options.isAlone && url === undefined) return (await import('../queue/memory.ts')).openMemoryQueues();
+    const { openQueues } = await import('../queue/open.ts');
+    return openQueues({
+      ...(url ? { url } : {}),
+      folder: join(data, 'queue'),
+      prefix,
+      log,
+      claim: {
+        warehouse: await warehouseId(warehouse),
+        folder: data,
+        onLost: message => {
+          // Nothing more may be taken from the queues or noted in them; what is committed is safe.
+          log.fatal(message);
+          process.exit(75);
+        },
+      },
+    });
+  }
+
+  /** The pipeline when something has opened it; undefined also where that could not be done. */
+  get opened(): Promise<Pipeline | undefined> | undefined {
+    return this.#pipeline?.catch(() => undefined);
+  }
+
+  /** The runs that this process works on. */
+  async workedOn(): Promise<ReadonlySet<string>> {
+    const pipeline = await this.opened;
+    return new Set(pipeline?.runs.active().map(({ id }) => id));
+  }
+
+  /** Closes a pipeline in which work could not begin; the next call of `pipeline` opens another. */
+  async dropPipeline(problem: string): Promise<void> {
+    const pipeline = await this.opened;
+    this.#pipeline = undefined;
+    this.queueProblem = problem;
+    pipeline?.runs.close();
+    await pipeline?.queues.close({ graceMs: 0 });
+  }
+
+  /** Leaves runs to the next start, commits what waits, and gives the folder back. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.snapshots.close();
+    try {
+      // One that is being opened may wait for a Redis that went away meanwhile.
+      await this.#opening?.close({ graceMs: 0 });
+      const pipeline = await this.opened;
+      pipeline?.runs.close();
+      await (await this.#keeper?.catch(() => undefined))?.close();
+      await pipeline?.queues.close();
+      await (await this.#inbox?.catch(() => undefined))?.close();
+      await (await this.openedClient)?.close();
+      await this.onFailure.close();
+    } finally {
+      await this.#leaveSilence();
+      await this.serviceClock.save();
+      await this.warehouse.close();
+    }
+  }
+
+  async #leaveSilence(): Promise<void> {
+    const { warehouse, log, now, settings } = this;
+    const client = await this.openedClient;
+    await leaveSilence({ warehouse, client, service: settings.serviceUrl, now }).catch(error =>
+      log.warn({ reason: messageOf(error) }, 'that the service cannot be reached could not be noted'),
+    );
+  }
+}

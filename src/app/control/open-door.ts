@@ -1,0 +1,156 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf, RingneckError, shownMessageOf, TryLaterError } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
+import { version as packageVersion } from '../../base/version.ts';
+import { ensureAddress } from './address.ts';
+import { beginAnswer } from './answer.ts';
+import { findWarehouseIdentity } from './identity.ts';
+import { type Call, isDetached, type Line, type Operations } from './operations.ts';
+
+const CLOSE_PATIENCE_MS = 10_000;
+/** Of a call: a caller gone wild must not fill the owner's memory. */
+const MOST_CHARACTERS = 1_000_000;
+
+/**
+ * Listens for other commands in the data folder. The caller owns the folder (it holds the warehouse's lock), so a socket that lies there is a dead
+ * owner's and is replaced; close the door before giving the lock back. Closing stops the operations that run and waits for them, up to 10 s.
+ */
+export async function openDoor<Own extends Operations>({
+  folder,
+  operations,
+  log,
+  version = packageVersion,
+}: {
+  folder: string;
+  operations: Own;
+  log: Log;
+  version?: string;
+}): Promise<{ close(): Promise<void> }> {
+  const running = new Map<string, { controller: AbortController; done: Promise<void> }>();
+
+  async function run(name: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const operation = Object.hasOwn(operations, name) ? operations[name] : undefined;
+    if (operation === undefined) return refuse(response, 404, `no operation is called ${name}`);
+    const body = await bodyOf(request);
+    if (body === undefined) return refuse(response, 413, `a call has ${MOST_CHARACTERS} characters at most`);
+    const { id, input } = JSON.parse(body) as Call;
+
+    const controller = new AbortController();
+    const answer = beginAnswer(response);
+    response.on('close', () => {
+      if (!response.writableFinished && !isDetached(input)) controller.abort(new RingneckError('Interrupted.', 130));
+    });
+    const perform = async () => {
+      try {
+        return await operation(input as never, { emit: answer.event, signal: controller.signal });
+      } catch (error) {
+        if (!isReplaced(error)) throw error;
+        throw new TryLaterError(
+          `the program of the process that owns ${folder} (PID ${process.pid}) was replaced since it started: restart \`ringneck up\``,
+          { cause: error },
+        );
+      }
+    };
+    const done = finalLine(perform, controller.signal).then(async ({ line, error }) => {
+      if (error !== undefined) logEnd(log, name, error);
+      if (answer.leftOut > 0) log.warn({ operation: name, events: answer.leftOut }, 'a caller did not read in time: events left out');
+      await answer.end(line);
+      running.delete(id);
+    });
+    running.set(id, { controller, done });
+  }
+
+  function stop(id: string, response: ServerResponse): void {
+    const call = running.get(id);
+    call?.controller.abort(new RingneckError('Interrupted.', 130));
+    response.writeHead(call ? 204 : 404).end();
+  }
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [kind, name = '', id = '', verb] = (request.url ?? '').split('/').slice(1).map(decodeURIComponent);
+    if (request.method === 'GET' && request.url === '/version')
+      response.end(JSON.stringify({ version, pid: process.pid, warehouse: findWarehouseIdentity(folder) ?? null }));
+    else if (request.method === 'POST' && kind === 'operations' && verb === 'stop') stop(id, response);
+    else if (request.method === 'POST' && kind === 'operations' && !id) await run(name, request, response);
+    else refuse(response, 404, 'there is nothing here');
+  }
+
+  const server = createServer((request, response) => {
+    // Of what is no call, or breaks off before it is one.
+    serve(request, response).catch(error => refuse(response, 400, messageOf(error)));
+  });
+
+  const address = ensureAddress(folder);
+  try {
+    await once(server.listen(address.listenAt), 'listening');
+    address.publish();
+  } catch (error) {
+    await closeServer(server);
+    address.remove();
+    throw new RingneckError(`${folder} cannot have a door (control.sock) for other commands: ${messageOf(error)}.`, 1, { cause: error });
+  }
+
+  return {
+    async close() {
+      address.remove();
+      const reason = new TryLaterError(
+        `The process that owns ${folder} (PID ${process.pid}) is stopping. Try again: what it has begun goes on at the next start.`,
+      );
+      for (const { controller } of running.values()) controller.abort(reason);
+      const patience = new AbortController();
+      await Promise.race([
+        Promise.all([...running.values()].map(call => call.done)),
+        sleep(CLOSE_PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => {}),
+      ]);
+      patience.abort();
+      await closeServer(server);
+    },
+  };
+}
+
+const PROGRAM = new URL('../../..', import.meta.url).href;
+
+/** Whether a file of the program is gone that is loaded only when it is needed: a build or an update gives such files new names. */
+function isReplaced(error: unknown): boolean {
+  if (!(error instanceof Error && 'code' in error && 'url' in error)) return false;
+  return error.code === 'ERR_MODULE_NOT_FOUND' && String(error.url).startsWith(PROGRAM);
+}
+
+/** Every connection too: one that is kept would keep it open. */
+function closeServer(server: Server): Promise<unknown> {
+  const closed = new Promise(resolve => server.close(resolve));
+  server.closeAllConnections();
+  return closed;
+}
+
+/** Undefined where it is too long. All of it is read all the same: who is still sending would not hear the answer. */
+async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
+  let text = '';
+  for await (const part of request.setEncoding('utf8')) if (text.length <= MOST_CHARACTERS) text += part;
+  return text.length <= MOST_CHARACTERS ? text : undefined;
+}
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  response.writeHead(status).end(message);
+}
+
+function logEnd(log: Log, operation: string, error: unknown): void {
+  if (error instanceof RingneckError) log.info({ operation, reason: error.message }, 'an operation through the door ended early');
+  else log.error({ operation, err: error }, 'an operation through the door failed');
+}
+
+/** The last line of an answer, as text, and what went wrong. */
+async function finalLine(run: () => Promise<unknown>, signal: AbortSignal): Promise<{ line: string; error?: unknown }> {
+  try {
+    return { line: formatLine({ result: (await run()) ?? null }) };
+  } catch (thrown) {
+    // What an aborted operation throws is a consequence; the reason says what happened.
+    const error = signal.aborted && !(thrown instanceof RingneckError) ? signal.reason : thrown;
+    const { name, exitCode } = error instanceof RingneckError ? error : new RingneckError('');
+    return { line: formatLine({ error: { name, message: shownMessageOf(error), exitCode } }), error };
+  }
+}
+
+const formatLine = (line: Line) => JSON.stringify(line);

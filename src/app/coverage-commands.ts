@@ -1,0 +1,37 @@
+import { collectionsOf } from '../sync/collections.ts';
+import { type CoverageReport, type CoverageSelection, findOpenRuns, planRepair, readCoverage } from '../sync/coverage.ts';
+import type { Progress } from '../sync/runs/run.ts';
+import type { Owner } from './app.ts';
+import type { OperationContext } from './control/operations.ts';
+import { followRun, type RunReport, waitForRun } from './follow-run.ts';
+
+export interface RepairInput extends CoverageSelection {
+  /** It goes on when its caller goes away. */
+  detach?: boolean;
+}
+
+/** What the owner of a data folder knows of each day, and does about what is missing. Plain JSON, as all operations. */
+export function coverageOperations(owner: Owner) {
+  const { warehouse, serviceClock } = owner;
+
+  return {
+    coverage(selection: CoverageSelection): Promise<CoverageReport> {
+      const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
+      return readCoverage({ warehouse, collections, serviceClock }, selection);
+    },
+
+    /**
+     * Reads exactly what is missing; null where nothing is. What a run under way is about to read is waited for first: it may be all that
+     * is missing.
+     */
+    async repair(selection: RepairInput, context: OperationContext<Progress>): Promise<RunReport | null> {
+      const pipeline = await owner.pipeline();
+      for (const run of await findOpenRuns(pipeline, selection)) {
+        const report = await waitForRun(owner, run, context);
+        if (report.state === 'stopped') return report;
+      }
+      const { request, skipped } = await planRepair(pipeline, selection, context.signal);
+      return request ? followRun(owner, await pipeline.runs.start(request), skipped, context) : null;
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import { shownMessageOf, UsageError } from '../../base/errors.ts';
+import { withinTime } from '../../base/timeout.ts';
+import { type Account, listAccounts } from '../../ledger/accounts.ts';
+import { isRefusal, probeAccount } from '../../sync/verdicts/probe.ts';
+import { listSamePersons } from '../../sync/verdicts/same-person.ts';
+import type { Owner } from '../app.ts';
+import { groupAlike, newToken, tellAlike } from '../cures.ts';
+import { type Finding, fail, notTried, ok, SEE_SERVICE, warn } from './finding.ts';
+import { findSilence } from './reach.ts';
+
+/** For one account's token to be tried. */
+export const TRIED_MS = 15_000;
+/** After it no further account is tried. */
+const ALL_MS = 40_000;
+const SIDE_BY_SIDE = 8;
+
+/** Whether the service takes each account's token. Where it gives no answer, which takes its time for each, none is tried. */
+export async function examineAccounts(owner: Owner, serviceUrl: string): Promise<Finding[]> {
+  const accounts = await listAccounts(owner.warehouse);
+  if (!accounts.length) return [warn('accounts', 'there is no account yet', 'ringneck account add NAME')];
+  const silence = await findSilence(serviceUrl);
+  const end = performance.now() + ALL_MS;
+  const parked = accounts.filter(({ state }) => state === 'parked');
+  const asked = accounts.filter(({ state }) => state !== 'parked');
+  const found: (Trouble | 'well' | 'not tried')[] = [];
+  const left = asked.values();
+  const worker = async () => {
+    for (const account of left) if (performance.now() < end) found.push(await examineAccount(owner, account, silence !== undefined));
+  };
+  await Promise.all(Array.from({ length: SIDE_BY_SIDE }, worker));
+  const troubles = found.filter(one => typeof one === 'object');
+  const findings = [
+    ...tellAlike(parked.map(toStanding)).map(({ said, mend }) => warn('accounts', said, mend ?? 'do what it says')),
+    ...groupAlike(troubles, ({ message, mend }) => JSON.stringify([message('NAME', true), mend('NAME')])).map(tellTogether),
+  ];
+  if (silence !== undefined && found.includes('not tried'))
+    findings.unshift(notTried('accounts', silence, `${SEE_SERVICE}; the accounts may be well`));
+  if (found.length < asked.length) {
+    findings.push(warn('accounts', `only ${found.length} of ${asked.length} were tried in time`, 'run it again when less is going on'));
+  }
+  // A line for each of a thousand that are well would hide the one that is not.
+  const well = found.filter(one => one === 'well').length;
+  return well && silence === undefined
+    ? [ok('accounts', `${well} of ${found.length + parked.length} accounts are well`), ...findings]
+    : findings;
+}
+
+const toStanding = ({ userId, state, reason }: Account) => ({ user_id: userId, state, reason });
+
+/** What is wrong with an account, said so that it can be said of several. */
+interface Trouble {
+  userId: string;
+  message(who: string, many: boolean): string;
+  mend(name: string): string;
+}
+
+function tellTogether(alike: readonly Trouble[]): Finding {
+  const [{ userId, message, mend }] = alike as [Trouble];
+  return alike.length === 1
+    ? fail('accounts', message(userId, false), mend(userId))
+    : fail('accounts', message(`${alike.length} accounts`, true), mend('NAME'));
+}
+
+/** Whether anybody is kept under more than one name. */
+export async function examineSamePersons({ warehouse }: Pick<Owner, 'warehouse'>): Promise<Finding[]> {
+  return (await listSamePersons(warehouse)).map(({ accounts, eventsGoTo }) =>
+    warn(
+      'accounts',
+      `${accounts.join(', ')} are the same person at the service: events go to ${eventsGoTo} alone`,
+      'ringneck account remove NAME, for what is not needed; one that stays is kept up by sweeps',
+    ),
+  );
+}
+
+async function examineAccount(owner: Owner, { userId, state }: Account, isSilent: boolean): Promise<Trouble | 'well' | 'not tried'> {
+  if (state === 'paused') return 'well';
+  try {
+    const token = owner.secrets.find(userId);
+    if (token === undefined) {
+      const add = (name: string) => `ringneck account add ${name}`;
+      const why = owner.secrets.whyMissing(userId) ?? 'no token';
+      const whyOf = (many: boolean) => (many ? why.replaceAll(add(userId), add('NAME')) : why);
+      return { userId, message: (who, many) => `${who} ${many ? 'have' : 'has'} no token for this service (${whyOf(many)})`, mend: add };
+    }
+    if (isSilent) return 'not tried';
+    const client = await owner.client();
+    await withinTime(probeAccount({ client, warehouse: owner.warehouse, serviceClock: owner.serviceClock }, token), TRIED_MS);
+    return 'well';
+  } catch (error) {
+    const why = shownMessageOf(error);
+    if (isRefusal(error)) {
+      const lapsed = 'the membership has lapsed or a permission is missing: that is for its holder to mend';
+      const mend = (name: string) => (error.kind === 'unauthorized' ? newToken(name) : lapsed);
+      return { userId, message: who => `the service refuses ${who} (${why})`, mend };
+    }
+    const mend = error instanceof UsageError ? 'do what it says' : `${SEE_SERVICE}; the account itself may be well`;
+    return { userId, message: who => `${who} could not be tried (${why})`, mend: () => mend };
+  }
+}

@@ -1,0 +1,33 @@
+import { collectionsOf } from '../../sync/collections.ts';
+import { findInterrupted, whatGoesOn } from '../../sync/runs/interrupted-runs.ts';
+import { nameRun } from '../../sync/runs/run-name.ts';
+import { reportAccounts } from '../../sync/status.ts';
+import type { Owner } from '../app.ts';
+import { type Finding, warn } from './finding.ts';
+
+const SHOWN = 5;
+
+/** Whether a run was interrupted that nobody goes on with; and whether days between the first that was planned and yesterday were never read, of accounts that are asked: those of each collection count. */
+export async function examineDays(owner: Owner): Promise<Finding[]> {
+  const workedOn = await owner.workedOn();
+  const interrupted = [...(await findInterrupted(owner, workedOn)).values()].map(run =>
+    warn('days', `${nameRun(run)} was interrupted, and nobody goes on with it`, whatGoesOn(run)),
+  );
+  return [...interrupted, ...(await examineUnread(owner, workedOn))];
+}
+
+async function examineUnread({ warehouse, now, serviceClock }: Owner, workedOn: ReadonlySet<string>): Promise<Finding[]> {
+  const accounts = await reportAccounts(
+    { warehouse, now, serviceClock },
+    collectionsOf(warehouse.mappings.map(({ resource }) => resource)),
+    workedOn,
+  );
+  const unread = accounts
+    .map(({ user_id, collections }) => ({ user_id, days: collections.reduce((sum, { unread_days: days }) => sum + days, 0) }))
+    .filter(({ days }) => days > 0);
+  if (!unread.length) return [];
+  const shown = unread.slice(0, SHOWN).map(({ user_id, days }) => `${days} of ${user_id}`);
+  if (unread.length > SHOWN) shown.push(`those of ${unread.length - SHOWN} others`);
+  const said = `days of collections lie before today that were never read to their end, or failed when last read: ${shown.join(', ')}`;
+  return [warn('days', said, 'ringneck coverage shows them, ringneck coverage --repair reads them')];
+}

@@ -1,0 +1,45 @@
+import { closeSync, constants, openSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { findAccess } from '../../base/access.ts';
+import { diskReserveBytes } from '../../base/disk.ts';
+import { messageOf } from '../../base/errors.ts';
+import { type Finding, fail, ok, warn } from './finding.ts';
+
+/** Whether the data folder can be used, and whether others can write or look into it. */
+export function examineFolder(path: string): Finding[] {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (!stats) return [warn('folder', `${path} does not exist yet`, 'the first command makes it; is RINGNECK_DATA what you meant?')];
+  if (!stats.isDirectory()) return [fail('folder', `${path} is not a folder`, 'set RINGNECK_DATA to a folder')];
+  const access = findAccess(path).map(({ can, message, mend }) => (can === 'write' ? fail : warn)('folder', message, mend));
+  return [writable(path), ...access];
+}
+
+/** Asked of the file system itself: modes do not tell of one that is mounted read-only. */
+function writable(path: string): Finding {
+  const trial = join(path, `.doctor-${process.pid}`);
+  try {
+    closeSync(openSync(trial, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600));
+    rmSync(trial);
+    return ok('folder', `${path} is writable`);
+  } catch (error) {
+    return fail(
+      'folder',
+      `${path} cannot be written to: ${messageOf(error)}`,
+      'give the folder to the user that runs ringneck, or mount it writable',
+    );
+  }
+}
+
+/** How much is free where the folder is, or will be. */
+export function examineDisk(path: string): Finding[] {
+  const { bavail, blocks, bsize } = statfsSync(path);
+  if (blocks === 0) return [ok('disk', 'this file system does not tell how much is free')];
+  const free = bavail * bsize;
+  const said = `${megabytes(free)} free`;
+  const room = 'make room, or move RINGNECK_DATA to a larger disk';
+  if (free < diskReserveBytes) return [fail('disk', `${said}: nothing is written below ${megabytes(diskReserveBytes)}`, room)];
+  if (free < 4 * diskReserveBytes) return [warn('disk', said, room)];
+  return [ok('disk', said)];
+}
+
+const megabytes = (bytes: number) => `${Math.floor(bytes / (1024 * 1024)).toLocaleString('en-US')} MB`;

@@ -1,0 +1,240 @@
+import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { resources } from '../../../schema/index.ts';
+import { diskReserveBytes, ensureDiskReserve, isDiskFull } from '../../base/disk.ts';
+import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
+import { remark } from '../../base/remark.ts';
+import { openMirrorTokens } from '../../base/secrets/mirror-tokens.ts';
+import { openSecrets, type Secrets } from '../../base/secrets/secrets.ts';
+import { accountExists, findSamePerson, findServiceUserIds } from '../../ledger/erased-accounts.ts';
+import { isOfRedis } from '../../queue/machine.ts';
+import { rememberErased } from '../../sync/events/erased-ids.ts';
+import { warehouseId } from '../../sync/runs/runs.ts';
+import { rewriteWithout } from '../../warehouse/erase.ts';
+import type { Word } from '../../warehouse/search.ts';
+import { Warehouse } from '../../warehouse/warehouse.ts';
+import type { OwnerOptions } from '../app-options.ts';
+import { findDoor } from '../control/find-door.ts';
+import { ensureOurs, ensurePlace, ensureUnshared } from '../snapshot/place.ts';
+import { forgetHistory } from './history.ts';
+import { isErasing } from './is-erasing.ts';
+import { removeLeftovers } from './leftovers.ts';
+import { type Marker, readMarker, removeMarker, writeMarker } from './marker.ts';
+import { emptyQueue, removeEvents } from './queue.ts';
+import { type EraseReport, isClean, linesOf } from './report-lines.ts';
+import { searchFolder } from './search.ts';
+
+type EraseOptions = Pick<OwnerOptions, 'settings' | 'log' | 'resources' | 'now'>;
+
+const queueKind = ({ settings }: EraseOptions) => (settings.queueUrl ? 'redis' : 'embedded');
+
+/**
+ * Erases an account from a folder that this process owns and has closed. Killed at any moment, it is finished when the folder is opened
+ * next; where it fails before the new file is in its place all is as before.
+ */
+export async function eraseAccount(options: EraseOptions, name: string): Promise<EraseReport> {
+  const { data } = options.settings;
+  writeMarker(data, { format: 1, name, serviceUserIds: null, samePerson: [], removed: {}, queue: queueKind(options) });
+  const report = await erase(options).catch((error: unknown) => {
+    if (!isErasing(data)) throw error;
+    // Begun and not taken back: somebody opened the file in between. Waited for once more.
+    return erase(options).catch((again: unknown) => {
+      if (!isErasing(data)) throw again;
+      const exitCode = again instanceof RingneckError ? again.exitCode : 1;
+      throw new RingneckError(`${messageOf(again)}. The erasing is begun: the next command that opens the folder finishes it`, exitCode, {
+        cause: again,
+      });
+    });
+  });
+  removeMarker(data);
+  return report;
+}
+
+/** Finishes what a process that was killed had begun (see isErasing), and says what is left to be known of it. */
+export async function finishErase(options: EraseOptions): Promise<void> {
+  const { data } = options.settings;
+  const door = await findDoor(data);
+  if (door && door.pid !== process.pid) throw new TryLaterError(`an account is being erased from ${data}; try again in a moment`);
+  const report = await erase(options, { goesOn: true }).catch((error: unknown) => {
+    const exitCode = error instanceof RingneckError ? error.exitCode : 1;
+    const left = isErasing(data) ? 'the next command tries again' : 'nobody was erased: ask for it again';
+    throw new RingneckError(
+      `the erasing of an account, which was interrupted, cannot be finished (${left}): ${messageOf(error)}`,
+      exitCode,
+      { cause: error },
+    );
+  });
+  // Whoever began it has no report: this command has it, before the note of it goes.
+  for (const line of linesOf(report)) remark(line);
+  if (isClean(report)) options.log.warn('the erasing of an account, which was interrupted, is finished');
+  else {
+    options.log.error(
+      { found: report.found.length, unsearched: report.unsearched.length },
+      'an account was erased, but it may still be found',
+    );
+    process.exitCode = 1;
+  }
+  removeMarker(data);
+}
+
+/** @param goesOn it was begun by somebody else, who has no other word of it: what passes does not take it back */
+async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<EraseReport> {
+  const { settings, log } = options;
+  const { data } = settings;
+  const marker = readOurs(options);
+  const { name } = marker;
+  const secrets = openSecrets({ folder: data, key: settings.secretKey });
+  const token = unlessKeyMissing(() => secrets.findOfAny(name));
+  const { serviceUserIds, samePerson, id, removed } = await eraseRows(options, marker).catch(async (error: unknown) => {
+    if (goesOn && (error instanceof TryLaterError || isDiskFull(error) || isOfRedis(error))) throw error;
+    // Where not even that can be done the note stays, and the next who opens the folder goes on.
+    await takeBack(options, name).catch(() => undefined);
+    throw error;
+  });
+  const { events, snapshot } = await withWarehouse(options, async warehouse => {
+    await rememberIds(options, warehouse, secrets, serviceUserIds);
+    return { events: await removeEvents(options, warehouse, serviceUserIds), snapshot: await replaceSnapshot(options, warehouse) };
+  });
+  secrets.remove(name);
+  openMirrorTokens(data).remove(name);
+  const words: Word[] = [
+    { what: 'name', text: name },
+    ...serviceUserIds.map(text => ({ what: 'service id' as const, text })),
+    ...(token === undefined ? [] : [{ what: 'token' as const, text: token }]),
+  ];
+  forgetHistory(data, words);
+  removeLeftovers(settings);
+  const searched = await searchFolder(options, words, id).catch((error: unknown) => {
+    // All that could be done is done: no command to come shall wait for a search that cannot be made.
+    removeMarker(data);
+    throw error;
+  });
+  log.info({ tables: Object.keys(removed).length, found: searched.found.length }, 'an account was erased');
+  const searched_for = [...new Set(words.map(({ what }) => what))];
+  return { user_id: name, removed, events, snapshot, same_person: samePerson, searched_for, ...searched };
+}
+
+/** Without them the service's next event about the person would be noted as one of somebody unknown. */
+async function rememberIds(
+  options: EraseOptions,
+  warehouse: Warehouse,
+  secrets: Secrets,
+  serviceUserIds: readonly string[],
+): Promise<void> {
+  try {
+    await rememberErased(warehouse, secrets, serviceUserIds);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    options.log.warn(
+      { reason: messageOf(error) },
+      'events of the person that still come will be noted in sync.events, as of somebody unknown',
+    );
+  }
+}
+
+async function eraseRows(options: EraseOptions, marker: Marker) {
+  const { data } = options.settings;
+  const { name } = marker;
+  const path = join(data, 'warehouse.duckdb');
+  const { isThere, ...known } = await withWarehouse(options, async warehouse => {
+    const serviceUserIds = marker.serviceUserIds ?? (await findServiceUserIds(warehouse, name));
+    const samePerson = marker.serviceUserIds ? marker.samePerson : await findSamePerson(warehouse, name);
+    writeMarker(data, { ...marker, serviceUserIds, samePerson });
+    await emptyQueue(options, warehouse);
+    return { serviceUserIds, samePerson, id: await warehouseId(warehouse), isThere: await accountExists(warehouse, name) };
+  });
+  // Gone: what was interrupted had come further.
+  if (!isThere) return { ...known, removed: marker.removed };
+  ensureRoom(path);
+  const { serviceUserIds, samePerson } = known;
+  const person = { userId: name, serviceUserIds };
+  const removed = await rewriteWithout(path, person, () => ensureDiskReserve(dirname(realpathSync(path))));
+  writeMarker(data, { ...marker, serviceUserIds, samePerson, removed });
+  return { ...known, removed };
+}
+
+/** Nothing was begun, unless the new file is in its place. */
+async function takeBack(options: EraseOptions, name: string): Promise<void> {
+  await withWarehouse(options, async warehouse => {
+    if (await accountExists(warehouse, name)) removeMarker(options.settings.data);
+  });
+}
+
+/** @throws UsageError when nobody of this name was ever added; TryLaterError, RingneckError when it cannot be done now */
+export async function ensureErasable(options: EraseOptions, warehouse: Warehouse, name: string): Promise<void> {
+  if (!(await accountExists(warehouse, name))) {
+    throw new UsageError(`no account ${JSON.stringify(name)} was ever added here: ringneck account list shows those there are`);
+  }
+  ensureRoom(warehouse.path);
+  if (options.settings.queueUrl) {
+    const { examineRedis } = await import('../../queue/examine-redis.ts');
+    await examineRedis(options.settings.queueUrl, REDIS_MS);
+  }
+}
+
+const REDIS_MS = 5_000;
+
+/** The new file is at most as large as the old one, and so is the snapshot, which comes after it. */
+function ensureRoom(path: string): void {
+  const real = realpathSync(path);
+  ensureDiskReserve(dirname(real), diskReserveBytes + statSync(real).size);
+}
+
+async function withWarehouse<T>({ settings, resources: given, now }: EraseOptions, work: (warehouse: Warehouse) => Promise<T>): Promise<T> {
+  const warehouse = await Warehouse.open({
+    path: join(settings.data, 'warehouse.duckdb'),
+    resources: given ?? resources,
+    ...(now ? { now } : {}),
+    beforeGroup: () => ensureDiskReserve(settings.data),
+  });
+  try {
+    return await work(warehouse);
+  } finally {
+    await warehouse.close();
+  }
+}
+
+/** Where the snapshot cannot be made anew it goes: what readers have must not show who was erased. */
+async function replaceSnapshot({ settings, log }: EraseOptions, warehouse: Warehouse): Promise<string | null> {
+  const { snapshot, snapshotMode } = settings;
+  if (!existsSync(snapshot)) return null;
+  try {
+    ensurePlace(snapshot, warehouse.path);
+    await ensureOurs(snapshot, warehouse.path);
+  } catch (error) {
+    log.warn({ reason: messageOf(error) }, 'what lies where the snapshot is put was left as it is');
+    return null;
+  }
+  // Where it is a link the file that it leads to has the person.
+  const real = realpathSync(snapshot);
+  try {
+    ensureUnshared(snapshot);
+    ensureDiskReserve(dirname(real), diskReserveBytes + statSync(warehouse.path).size);
+    await warehouse.snapshot(real, snapshotMode);
+    return snapshot;
+  } catch (error) {
+    for (const file of [real, `${real}.wal`, snapshot]) rmSync(file, { force: true });
+    log.warn({ reason: messageOf(error) }, 'the snapshot could not be made anew and was taken away: ringneck snapshot makes it');
+    return null;
+  }
+}
+
+/** With a key that is missing the token cannot be read: then it is not searched for. */
+function unlessKeyMissing(find: () => string | undefined): string | undefined {
+  try {
+    return find();
+  } catch (error) {
+    if (error instanceof RingneckError) return undefined;
+    throw error;
+  }
+}
+
+function readOurs(options: EraseOptions): Marker {
+  const marker = readMarker(options.settings.data);
+  if (marker.queue === queueKind(options)) return marker;
+  throw new UsageError(
+    marker.queue === 'redis'
+      ? 'an account is being erased whose events wait in Redis: set RINGNECK_QUEUE_URL as it was'
+      : 'an account is being erased whose events wait in the embedded queue: unset RINGNECK_QUEUE_URL until that is done',
+  );
+}

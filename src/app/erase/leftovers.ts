@@ -1,0 +1,46 @@
+import { existsSync, readdirSync, realpathSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { Settings } from '../../base/config.ts';
+import { removeHalfDated } from '../snapshot/snapshots.ts';
+
+/** What a process that was killed, whose PID it says, has left of a file of ours that it was writing: nobody has ever read it. */
+const HALF_WRITTEN =
+  /^(?:accounts\.secret|mirror-tokens\.json|erasing\.json|erasing-events\.json|sql_history|warehouse\.duckdb\.published)\.(\d+)(?:\.[0-9a-f]+)?\.new$/;
+/** What a search that was killed had spilled. */
+const SPILLED = /\.duckdb\.(\d+)\.tmp$/;
+
+/**
+ * Removes the halves that killed processes have left: copies of the warehouse that were never published, and files that were to be put
+ * in the place of others. Nobody else may work in the folder.
+ */
+export function removeLeftovers({ data, snapshot }: Pick<Settings, 'data' | 'snapshot'>): void {
+  for (const path of existsSync(snapshot) ? [snapshot, realpathSync(snapshot)] : [snapshot]) {
+    for (const half of [`${path}.new`, `${path}.new.wal`]) rmSync(half, { force: true });
+  }
+  const dated = join(dirname(snapshot), 'snapshots');
+  removeHalfDated(dated);
+  removeFrom(dated, name => isDead(SPILLED.exec(name)));
+  removeFrom(data, name => isLeftHalf(HALF_WRITTEN.exec(name)) || isDead(SPILLED.exec(name)));
+  // A search of the snapshot may have spilled beside it.
+  removeFrom(dirname(snapshot), name => name.startsWith(basename(snapshot)) && isDead(SPILLED.exec(name)));
+}
+
+function removeFrom(folder: string, which: (name: string) => boolean): void {
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) if (which(name)) rmSync(join(folder, name), { recursive: true, force: true });
+}
+
+/** We write each in one go: a half with our own PID is of a process that had it before, as in a container. */
+const isLeftHalf = (named: RegExpExecArray | null) => named?.[1] === String(process.pid) || isDead(named);
+
+/** `ringneck sql` may be putting its history there this moment, and owns nothing. */
+function isDead(named: RegExpExecArray | null): boolean {
+  if (!named) return false;
+  try {
+    process.kill(Number(named[1]), 0);
+    return false;
+  } catch (error) {
+    // EPERM: it is somebody else's.
+    return error instanceof Error && 'code' in error && error.code === 'ESRCH';
+  }
+}

@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { examineRedis } from '../../queue/examine-redis.ts';
+import type { Owner } from '../app.ts';
+
+const LONGEST_PAUSE_MS = 10_000;
+const REDIS_MS = 5_000;
+
+/** What is kept from one waiting to the next. */
+export interface ErasingWait {
+  /** Before the next attempt. */
+  ms: number;
+  said: boolean;
+}
+
+/**
+ * Has an erasing that waits for Redis finished as soon as that answers: the folder is closed, and finishes it when it is opened again.
+ * @returns ends the waiting
+ */
+export function whenErased(owner: Owner, wait: ErasingWait): () => void {
+  const { log, settings, erasing } = owner;
+  const ending = new AbortController();
+  const { signal } = ending;
+  if (!wait.said) {
+    const what =
+      'an account is being erased, which waits for Redis; events are accepted and kept, but for those of that person, all else waits';
+    log.warn({ reason: erasing?.reason }, what);
+  }
+  wait.said = true;
+
+  async function tryAgain(): Promise<void> {
+    for (;;) {
+      await sleep(wait.ms, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      wait.ms = Math.min(2 * wait.ms, LONGEST_PAUSE_MS);
+      try {
+        await examineRedis(settings.queueUrl!, REDIS_MS);
+        if (signal.aborted) return;
+        // From here on another waiting follows, where it is needed.
+        return await owner.whileClosed(async () => undefined);
+      } catch {
+        // Away still, or the folder is about to be closed by somebody else.
+      }
+    }
+  }
+
+  void tryAgain();
+  return () => ending.abort();
+}

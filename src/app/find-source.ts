@@ -1,0 +1,54 @@
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Settings } from '../base/config.ts';
+import { RingneckError, TryLaterError } from '../base/errors.ts';
+import { remark } from '../base/remark.ts';
+import type { OwnerOperations } from './commands.ts';
+import { findDoor } from './control/find-door.ts';
+import { isErasing } from './erase/is-erasing.ts';
+
+/** The file that a reader opens. */
+export interface Source {
+  path: string;
+  kind: 'warehouse' | 'snapshot';
+  /** Of which moment it is, ISO 8601. */
+  at: string;
+  /** Whether the warehouse has changed since. */
+  stale: boolean;
+}
+
+/**
+ * The warehouse itself when nobody owns it, else the owner's snapshot: a reader never works in the writer's instance. Undefined when
+ * there is none yet.
+ */
+export async function findSource({ data, snapshot }: Settings, signal?: AbortSignal): Promise<Source | undefined> {
+  const door = await findDoor<OwnerOperations>(data);
+  if (!door && isErasing(data)) {
+    throw new TryLaterError(
+      `an account is being erased from ${data}; try again in a moment (was that interrupted, ringneck account list finishes it)`,
+    );
+  }
+  if (door) return { kind: 'snapshot', ...(await door.call('freshSnapshot', {}, signal ? { signal } : {})) };
+  const warehouse = join(data, 'warehouse.duckdb');
+  if (existsSync(warehouse)) return { path: warehouse, kind: 'warehouse', at: new Date().toISOString(), stale: false };
+  // Somebody has taken it along.
+  if (existsSync(snapshot)) return { path: snapshot, kind: 'snapshot', at: statSync(snapshot).mtime.toISOString(), stale: false };
+  return undefined;
+}
+
+/** @throws RingneckError when there is neither a warehouse nor a snapshot */
+export async function getSource(settings: Settings, signal?: AbortSignal): Promise<Source> {
+  const source = await findSource(settings, signal);
+  if (source) return source;
+  throw new RingneckError(`there is no file ${join(settings.data, 'warehouse.duckdb')} yet: run a backfill first`);
+}
+
+/** Says so when the warehouse has changed since. */
+export function remarkStale({ stale, at }: Source): void {
+  if (stale) remark(`this is the snapshot of ${at}: the warehouse has changed since, and copying it takes a while (ringneck snapshot)`);
+}
+
+/** Whether the warehouse could not be opened because somebody became its owner meanwhile: then there is a snapshot to be read. */
+export async function hasOwnerSince(error: unknown, { kind }: Source, { data }: Settings): Promise<boolean> {
+  return error instanceof TryLaterError && kind === 'warehouse' && (await findDoor(data)) !== undefined;
+}

@@ -1,0 +1,111 @@
+import { shownMessageOf } from '../base/errors.ts';
+import type { Pipeline } from '../sync/pipeline.ts';
+import type { Skipped } from '../sync/runs/backfill.ts';
+import { joinSummaries, type Progress, type Run, type RunSummary } from '../sync/runs/run.ts';
+import type { RunName } from '../sync/runs/run-name.ts';
+import type { Owner } from './app.ts';
+import type { OperationContext } from './control/operations.ts';
+
+export interface RunReport extends RunSummary {
+  /** What was left out, because it was parked or paused before. */
+  not_asked: Skipped[];
+  /** Where heart rate was read, once known. */
+  heart_rate_path: string | null;
+  /** Interrupted runs that the command went on with after its own. */
+  gone_on?: GoneOn[];
+}
+
+/** An interrupted run that a command went on with. */
+export interface GoneOn extends Omit<RunSummary, 'state'>, RunName {
+  /** running: it did not come to its end, and the next start goes on with it. */
+  state: RunSummary['state'] | 'running';
+  /** Why it did not. */
+  reason: string | null;
+}
+
+/** How a run goes, and which one it is where it is not the command's own. */
+export type ShownRun = Progress & { going_on?: RunName };
+
+const PROGRESS_MS = 200;
+
+/** Follows a run to its end, and those in which it goes on; a caller who stops ends the run, an owner who closes leaves it to the next start. */
+export async function followRun(owner: Owner, run: Run, skipped: Skipped[], context: OperationContext<Progress>): Promise<RunReport> {
+  return reportOf(owner, await follow(run, context, true), skipped, context);
+}
+
+/** The same for a run that the caller did not ask for: who stops leaves it to whoever works on it, or to the next start. */
+export async function waitForRun(owner: Owner, run: Run, context: OperationContext<Progress>): Promise<RunReport> {
+  return reportOf(owner, await follow(run, context, false), [], context);
+}
+
+async function reportOf(owner: Owner, summary: RunSummary, skipped: Skipped[], { signal }: OperationContext<Progress>): Promise<RunReport> {
+  if (summary.state !== 'stopped') await owner.snapshots.publishAfterRun(signal);
+  return { ...summary, not_asked: skipped, heart_rate_path: (await owner.client()).heartRatePath ?? null };
+}
+
+/**
+ * Does a command's own run and then goes on with those that an earlier process left, where this one ends with its command: they would be
+ * begun with every command, and come to their end with none. Who stops leaves them to the next start.
+ */
+export async function andGoOn(
+  owner: Owner,
+  { runs }: Pick<Pipeline, 'runs'>,
+  { emit, signal }: OperationContext<ShownRun>,
+  doOwn: () => Promise<RunReport>,
+): Promise<RunReport> {
+  const takenUp = () => runs.active().filter(run => run.takenUp);
+  const left = owner.isAlone ? takenUp() : [];
+  const report = await doOwn();
+  if (!owner.isAlone || report.state === 'stopped') return report;
+  const seen = new Set<Run>();
+  const goneOn = new Map<string, GoneOn>();
+  const next = () => [...left, ...takenUp()].find(run => run.id !== report.run && !seen.has(run));
+  for (let run = next(); run; run = next()) {
+    seen.add(run);
+    const { kind, from, to } = run.request;
+    const going_on = { kind, from, to };
+    try {
+      const summary = await follow(run, { signal, emit: progress => emit({ ...progress, going_on }) }, false);
+      goneOn.set(run.id, { ...going_on, ...summary, reason: null });
+      await owner.snapshots.publishAfterRun(signal);
+    } catch (error) {
+      goneOn.set(run.id, { ...going_on, ...run.summary(), state: 'running', reason: signal.aborted ? null : shownMessageOf(error) });
+    }
+  }
+  return goneOn.size ? { ...report, gone_on: [...goneOn.values()] } : report;
+}
+
+/** @param mayStop whether a caller who stops ends the run */
+async function follow(run: Run, { emit, signal }: OperationContext<Progress>, mayStop: boolean): Promise<RunSummary> {
+  let current = run;
+  let mine = mayStop && run.claim();
+  const timer = setInterval(() => emit(current.tellProgress()), PROGRESS_MS);
+  let close: (reason: unknown) => void = () => undefined;
+  const closing = new Promise<never>((_, reject) => {
+    close = reject;
+  });
+  const onAbort = () => {
+    if ((signal.reason as { exitCode?: number } | undefined)?.exitCode === 130 && mine) void current.stop();
+    else close(signal.reason);
+  };
+  signal.addEventListener('abort', onAbort);
+  if (signal.aborted) onAbort();
+  try {
+    let summary = await Promise.race([run.done, closing]);
+    const followed = new Set([run]);
+    for (const started of run.goesOnIn) {
+      if (summary.state === 'stopped') break;
+      const next = await Promise.race([started, closing]);
+      if (followed.has(next)) continue;
+      followed.add(next);
+      current = next;
+      mine = mayStop && next.claim();
+      summary = joinSummaries(summary, await Promise.race([next.done, closing]));
+    }
+    emit(current.tellProgress());
+    return summary;
+  } finally {
+    clearInterval(timer);
+    signal.removeEventListener('abort', onAbort);
+  }
+}

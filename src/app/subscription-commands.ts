@@ -1,0 +1,64 @@
+import { TryLaterError } from '../base/errors.ts';
+import { keyOf, kindsOf } from '../ledger/subscriptions.ts';
+import { reportSubscriptions, type SubscriptionReport } from '../sync/webhook-status.ts';
+import type { Owner } from './app.ts';
+
+export interface EnsureReport {
+  active: number;
+  wanted: number;
+  problems: { event_type: string; data_type: string; state: string; reason: string | null; detail?: string }[];
+}
+
+export interface RemoveReport {
+  /** Those that were cancelled; with --on-next-event none is yet. */
+  removed: number;
+  failed: { event_type: string; data_type: string; reason: string }[];
+  /** False: the service offers no list, and only those that we knew could be cancelled. */
+  listed: boolean;
+  on_next_event: boolean;
+}
+
+/** What the owner of a data folder does about our subscriptions. Plain JSON, as all operations. */
+export function subscriptionOperations(owner: Owner) {
+  return {
+    async subscriptionsEnsure(_: Record<string, never>): Promise<EnsureReport> {
+      const keeper = await owner.keeper();
+      if (!keeper.started) throw nobodyListens();
+      const { rows, details } = await keeper.ensure();
+      const dataTypes = owner.warehouse.mappings.map(({ resource }) => resource.dataType);
+      const problems = rows.filter(({ state }) => state !== 'active');
+      return {
+        active: rows.length - problems.length,
+        wanted: kindsOf(dataTypes).length,
+        problems: problems.map(row => {
+          const detail = details.get(keyOf(row));
+          return {
+            event_type: row.eventType,
+            data_type: row.dataType,
+            state: row.state,
+            reason: row.reason,
+            ...(detail ? { detail } : {}),
+          };
+        }),
+      };
+    },
+
+    async subscriptionsList(_: Record<string, never>): Promise<SubscriptionReport[]> {
+      const { theirs, rows } = await (await owner.keeper()).list();
+      return reportSubscriptions(rows, theirs);
+    },
+
+    async subscriptionsRemove({ onNextEvent }: { onNextEvent: boolean }): Promise<RemoveReport> {
+      const { removed, failed, listed } = await (await owner.keeper()).remove({ onNextEvent });
+      return {
+        removed,
+        failed: failed.map(({ eventType, dataType, reason }) => ({ event_type: eventType, data_type: dataType, reason })),
+        listed,
+        on_next_event: onNextEvent,
+      };
+    },
+  };
+}
+
+export const nobodyListens = () =>
+  new TryLaterError('the service verifies our callback, where only a running `ringneck up` listens: start it first');

@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../base/errors.ts';
+import { withinTime } from '../base/timeout.ts';
+import { isPassing } from '../queue/machine.ts';
+import { addressOf } from '../queue/redis-address.ts';
+import type { Owner } from './app.ts';
+
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 10_000;
+/** How long the end waits for a beginning that is under way. */
+const END_MS = 2_000;
+
+/**
+ * Begins work that needs the queue: at once, or, with a Redis that is away, loading or not the one that writes, as soon as it takes work.
+ * All else goes on meanwhile, and that is said once.
+ * @param onFailed is told of what else keeps the work from beginning, when it has been waited for
+ * @returns ends the work, or the waiting for it
+ */
+export async function whenQueueOpens(
+  owner: Owner,
+  begin: () => Promise<() => unknown>,
+  onFailed: (error: unknown) => void,
+): Promise<() => Promise<void>> {
+  const { log, settings } = owner;
+  const ending = new AbortController();
+  const { signal } = ending;
+  let end: () => unknown = () => undefined;
+  let said = false;
+
+  /** Whether there is nothing more to wait for. */
+  async function attempt(url: string | undefined): Promise<boolean> {
+    try {
+      await owner.pipeline();
+      if (signal.aborted) return true;
+      const begun = await begin();
+      if (signal.aborted) await begun();
+      else end = begun;
+    } catch (error) {
+      if (signal.aborted) return true;
+      if (url === undefined || !isPassing(error)) throw error;
+      await owner.dropPipeline(messageOf(error));
+      if (!said) {
+        const what = `Redis at ${addressOf(url)} cannot be used; events are accepted and kept, the work begins when it answers`;
+        log.warn({ reason: messageOf(error) }, what);
+      }
+      said = true;
+      return false;
+    }
+    if (said) log.info('the queue is open: the work begins');
+    return true;
+  }
+
+  async function tryAgain(): Promise<void> {
+    for (let ms = FIRST_PAUSE_MS; ; ms = Math.min(2 * ms, LONGEST_PAUSE_MS)) {
+      await sleep(ms, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted || (await attempt(settings.queueUrl))) return;
+    }
+  }
+
+  const waiting = (await attempt(settings.queueUrl)) ? undefined : tryAgain().catch(onFailed);
+  return async () => {
+    ending.abort();
+    // A Redis that went away again while it began is not waited for: what it began closes with the queue.
+    if (waiting) await withinTime(waiting, END_MS).catch(() => undefined);
+    await end();
+  };
+}

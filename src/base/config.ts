@@ -1,0 +1,252 @@
+import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { type Access, accessOf, mendWritable } from './access.ts';
+import { findNearest } from './did-you-mean.ts';
+import { messageOf, UsageError } from './errors.ts';
+import {
+  callbackUrl,
+  commandLine,
+  count,
+  cronPattern,
+  fileMode,
+  fileVariable,
+  headerValue,
+  isPrivateWay,
+  matching,
+  oneOf,
+  optional,
+  path,
+  queueUrl,
+  required,
+  type Setting,
+  secret,
+  serviceUrl,
+  timeZone,
+} from './setting.ts';
+
+/** The environment, here and nowhere else; the command line hands it to `readSettings`. */
+export const environment: NodeJS.ProcessEnv = process.env;
+
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+const declared = {
+  serviceUrl: optional('RINGNECK_SERVICE_URL', 'base address of the service', serviceUrl),
+  allowHttp: optional(
+    'RINGNECK_ALLOW_HTTP',
+    '`1`: RINGNECK_SERVICE_URL may be `http:` on another host, where everybody on the way can read the tokens',
+    oneOf(['0', '1']),
+  ),
+  data: required('RINGNECK_DATA', './data', 'data folder: warehouse, snapshot, secret key, inbox, queue, the service’s state', path),
+  queueUrl: secret(
+    optional('RINGNECK_QUEUE_URL', '`redis://…`; without one the queue runs embedded in the data folder', queueUrl, 'embedded'),
+  ),
+  queuePrefix: required(
+    'RINGNECK_QUEUE_PREFIX',
+    'ringneck',
+    'what the queue’s keys begin with',
+    matching(/^[A-Za-z0-9_.{}-]{1,64}$/, '1 to 64 of A–Z, a–z, 0–9, “_”, “.”, “-”, “{” and “}”'),
+  ),
+  host: required('RINGNECK_HOST', '127.0.0.1', 'where `up` listens', matching(/^[A-Za-z0-9_.:%-]+$/, 'a host name or an IP address')),
+  port: required('RINGNECK_PORT', '8080', 'where `up` listens; 0 picks a free one', count(0, 65535)),
+  logLevel: required('RINGNECK_LOG_LEVEL', 'info', logLevels.join(', '), oneOf(logLevels)),
+  secretKey: secret(
+    optional(
+      'RINGNECK_SECRET_KEY',
+      'encrypts the accounts’ tokens: any text of at least 16 characters',
+      matching(/^\s*\S[\s\S]{14,}\S\s*$/, 'at least 16 characters'),
+      '`<data>/secret.key`',
+    ),
+  ),
+  nightly: required('RINGNECK_NIGHTLY', '30 3 * * *', 'when the recent days are read again: a cron pattern', cronPattern),
+  nightlyDays: required('RINGNECK_NIGHTLY_DAYS', '14', 'how many days `nightly` reads again', count(1, 3650)),
+  timeZone: required(
+    'RINGNECK_TIME_ZONE',
+    // With TZ set to nonsense there is no zone at all, whatever the type says.
+    Intl.DateTimeFormat().resolvedOptions().timeZone ?? 'UTC',
+    'time zone of the cron pattern',
+    timeZone,
+    'the system’s',
+  ),
+  sweepHours: required('RINGNECK_SWEEP_HOURS', '6', 'how often the last days are read again', count(1, 168)),
+  sweepDays: required('RINGNECK_SWEEP_DAYS', '3', 'how many days a sweep reads again', count(1, 365)),
+  heartRateMinutes: required('RINGNECK_HEART_RATE_MINUTES', '15', 'how often heart rate is read: it has no events', count(1, 1440)),
+  settledDays: required(
+    'RINGNECK_SETTLED_DAYS',
+    '14',
+    'a day that was read this many days after its end is not read again',
+    count(0, 3650),
+  ),
+  requestsPerToken: required('RINGNECK_REQUESTS_PER_TOKEN', '4', 'requests in flight for one account', count(1, 64)),
+  heartRatePath: required(
+    'RINGNECK_HEART_RATE_PATH',
+    'auto',
+    '`auto`: the plain path, and the path of 4.3 where the service says twice that it does not have that one and never answered there; or a path',
+    matching(/^(auto|\/[^\s?#]*)$/, '“auto” or a path that begins with “/”'),
+  ),
+  callbackUrl: optional('RINGNECK_CALLBACK_URL', 'webhooks: where the service reaches `/webhook` of `up`, the whole address', callbackUrl),
+  clientId: optional('RINGNECK_CLIENT_ID', 'webhooks: the client’s id at the service', headerValue),
+  clientSecret: secret(optional('RINGNECK_CLIENT_SECRET', 'webhooks: the client’s secret; it signs the events', headerValue)),
+  clientSecretOld: secret(
+    optional('RINGNECK_CLIENT_SECRET_OLD', 'webhooks: the secret before, accepted while it is being replaced', headerValue),
+  ),
+  verificationToken: secret(
+    optional('RINGNECK_VERIFICATION_TOKEN', 'webhooks: a word of ours by which we know the service’s verification', headerValue),
+  ),
+  signatureWindow: required(
+    'RINGNECK_SIGNATURE_WINDOW',
+    '300',
+    'how many seconds an event’s timestamp may differ from our clock, both ways; 0 = not checked',
+    count(0, 86_400),
+  ),
+  headerPrefix: required(
+    'RINGNECK_HEADER_PREFIX',
+    'x-service-',
+    'what the names of the headers `timestamp` and `signature` begin with',
+    matching(/^[A-Za-z0-9-]{1,64}$/, '1 to 64 of A–Z, a–z, 0–9 and “-”'),
+  ),
+  onFailure: optional(
+    'RINGNECK_ON_FAILURE',
+    'a command, run without a shell when an account is parked, a run fails or events were missed; gets RINGNECK_REASON, RINGNECK_USER, RINGNECK_COLLECTION, RINGNECK_MESSAGE',
+    commandLine,
+  ),
+  snapshot: optional(
+    'RINGNECK_SNAPSHOT',
+    'where the snapshot for readers is put, in a folder that only you can write to; a file there that is none is left alone',
+    path,
+    '`<data>/snapshot.duckdb`',
+  ),
+  snapshotMode: required('RINGNECK_SNAPSHOT_MODE', '0600', 'the snapshot’s file mode, octal', fileMode),
+} satisfies Record<string, Setting<unknown>>;
+
+type Declared = typeof declared;
+type ValueOf<Item> = Item extends Setting<infer Value> ? Value : never;
+
+export type LogLevel = (typeof logLevels)[number];
+
+/** What webhooks need, all together. */
+export interface WebhookSettings {
+  callbackUrl: string;
+  clientId: string;
+  clientSecret: string;
+  /** That of before too, while it is being replaced. */
+  secrets: readonly string[];
+  verificationToken: string;
+}
+
+/** All settings, validated; paths are absolute. */
+export type Settings = { readonly [Key in keyof Declared]: ValueOf<Declared[Key]> } & {
+  readonly snapshot: string;
+  /** Null: webhooks are not configured. */
+  readonly webhooks: WebhookSettings | null;
+  /** One sentence for each RINGNECK_* variable that is no setting. */
+  readonly unknown: readonly string[];
+  /** The files of secrets that other users of this machine can read. */
+  readonly readable: readonly Access[];
+};
+
+/**
+ * Reads every setting; an empty variable counts as not set. Throws one UsageError that names all wrong ones. `follows`: whether webhooks
+ * may be wanted, which are four settings together; the service itself follows nobody.
+ */
+export function readSettings(env: NodeJS.ProcessEnv, { follows = true }: { follows?: boolean } = {}): Settings {
+  const wrong: string[] = [];
+  const readable: Access[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [key, setting] of Object.entries<Setting<unknown>>(declared)) {
+    const given = findGiven(setting, env, wrong, readable) || setting.fallback;
+    if (given === undefined) continue;
+    const value = setting.value.parse(given);
+    if (value !== undefined) values[key] = value;
+    else wrong.push(`${setting.variable}${shownValue(setting, env)}: expected ${setting.value.expected}`);
+  }
+  if (values.serviceUrl !== undefined && values.allowHttp !== '1' && !isPrivateWay(String(values.serviceUrl))) {
+    wrong.push(
+      'RINGNECK_SERVICE_URL is http: on another host, where everybody on the way can read the tokens: ' +
+        'give its https: address, or set RINGNECK_ALLOW_HTTP=1',
+    );
+  }
+  const webhooks = follows ? readWebhooks(values, wrong) : null;
+  if (wrong.length > 0) throw new UsageError(`Wrong ${wrong.length === 1 ? 'setting' : 'settings'}. ${wrong.join('; ')}.`);
+  values.snapshot ??= resolve(String(values.data), 'snapshot.duckdb');
+  // The keys are those of `declared`, each parsed by its own parser: the one step that the compiler cannot follow.
+  return { ...values, webhooks, unknown: unknownVariables(env), readable } as unknown as Settings;
+}
+
+/** The text of a setting: of a secret one also from its file. */
+function findGiven(setting: Setting<unknown>, env: NodeJS.ProcessEnv, wrong: string[], readable: Access[]): string | undefined {
+  const given = env[setting.variable];
+  const file = setting.secret && env[fileVariable(setting)];
+  if (!file) return given;
+  if (given) {
+    wrong.push(`${setting.variable} and ${fileVariable(setting)} are both set: give one of them`);
+    return undefined;
+  }
+  try {
+    // A pipe may never end, and is empty for whoever reads it next.
+    if (!statSync(file).isFile()) {
+      wrong.push(`${fileVariable(setting)}: ${file} is no regular file; a folder, a pipe, /dev/stdin and <(…) are not read`);
+      return undefined;
+    }
+    const mend = mendWritable(file);
+    if (mend) wrong.push(`${fileVariable(setting)}: others can write ${file}: ${mend}`);
+    const access = isOfContainer(file) ? undefined : accessOf(file, `${fileVariable(setting)}: ${file} is`);
+    if (access?.can === 'read') readable.push(access);
+    const content = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+    if (!content) wrong.push(`${fileVariable(setting)}: ${file} is empty`);
+    return content;
+  } catch (error) {
+    wrong.push(`${fileVariable(setting)} cannot be read: ${messageOf(error)}`);
+    return undefined;
+  }
+}
+
+/** What a container is handed is readable by all of its users, and nobody else has its `/run/secrets`. */
+const isOfContainer = (file: string) => realpathSync(file).startsWith('/run/secrets/');
+
+/** Webhooks need four settings together; without any of them they are off. */
+function readWebhooks(values: Record<string, unknown>, wrong: string[]): WebhookSettings | null {
+  const keys = ['callbackUrl', 'clientId', 'clientSecret', 'verificationToken'] as const;
+  const missing = keys.filter(key => values[key] === undefined);
+  const given = keys.filter(key => values[key] !== undefined);
+  if (given.length && missing.length) {
+    const name = (key: (typeof keys)[number]) => declared[key].variable;
+    wrong.push(
+      `${missing.map(name).join(', ')}: not set, but ${given.map(name).join(', ')} ${given.length === 1 ? 'is' : 'are'}; webhooks need all four`,
+    );
+  }
+  if (missing.length) return null;
+  const { callbackUrl, clientId, clientSecret, clientSecretOld, verificationToken } = values as Record<string, string>;
+  const secrets = [clientSecret!, ...(clientSecretOld === undefined ? [] : [clientSecretOld])];
+  return { callbackUrl: callbackUrl!, clientId: clientId!, clientSecret: clientSecret!, secrets, verificationToken: verificationToken! };
+}
+
+/** The settings as the rows of the README's table. */
+export function settingsTable(): string {
+  const rows = Object.values<Setting<unknown>>(declared).map(
+    ({ variable, fallback, shown, meaning }) => `| ${variable} | ${shown ?? `\`${fallback}\``} | ${meaning} |`,
+  );
+  return ['| name | default | meaning |', '|---|---|---|', ...rows].join('\n');
+}
+
+/** The value for an error message: on one line, and without what could be a secret. */
+function shownValue(setting: Setting<unknown>, env: NodeJS.ProcessEnv): string {
+  const { variable } = setting;
+  const given = env[variable];
+  if (!given) return setting.secret ? `, from ${fileVariable(setting)}` : '';
+  if (/SECRET|VERIFICATION_TOKEN|CLIENT_ID|ON_FAILURE/.test(variable)) return '';
+  const harmless = given.replace(/^([a-z][a-z0-9+.-]*:\/+)?.*@/is, '$1***@').replace(/\?.*/s, '?***');
+  return ` is ${JSON.stringify(harmless.length > 80 ? `${harmless.slice(0, 79)}…` : harmless)}`;
+}
+
+function unknownVariables(env: NodeJS.ProcessEnv): string[] {
+  const known = Object.values<Setting<unknown>>(declared).flatMap(setting =>
+    setting.secret ? [setting.variable, fileVariable(setting)] : [setting.variable],
+  );
+  return Object.keys(env)
+    .filter(name => name.startsWith('RINGNECK_') && !known.includes(name))
+    .sort()
+    .map(name => {
+      const nearest = findNearest(name, known);
+      return `${name} is not a setting${nearest ? `: did you mean ${nearest}?` : '.'}`;
+    });
+}

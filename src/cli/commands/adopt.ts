@@ -1,0 +1,30 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { perform } from '../../app/perform.ts';
+import { openSession } from '../../app/session.ts';
+import { UsageError } from '../../base/errors.ts';
+import { withExample } from '../options.ts';
+import { printJson, printLine } from '../terminal/print.ts';
+
+export function addAdopt(program: Command): void {
+  withExample(
+    program
+      .command('adopt')
+      .description(
+        'give a copied data folder an id of its own, so that it has queues of its own beside the original: rows and ledger stay; ' +
+          'jobs in the queues of the old id stay with the original, and what the ledger and the inbox hold here is enqueued again',
+      )
+      .option('--json', 'print {id, before}'),
+    'ringneck adopt',
+  ).action(async ({ json }: { json?: true }) => {
+    const session = await openSession();
+    const { data } = session.settings;
+    if (!existsSync(join(data, 'warehouse.duckdb'))) {
+      throw new UsageError(`there is no warehouse in ${data}: RINGNECK_DATA names the folder`);
+    }
+    const adopted = await perform(session, 'adopt', {});
+    if (json) printJson(adopted);
+    else printLine(`the warehouse has the id ${adopted.id} (before: ${adopted.before})`);
+  });
+}

@@ -1,0 +1,31 @@
+import type { Command } from 'commander';
+import { openSession } from '../../app/session.ts';
+import { withExample } from '../options.ts';
+import { printJson, printLines } from '../terminal/print.ts';
+import { terminalWidth } from './tables.ts';
+
+export function addDescribe(program: Command): void {
+  withExample(
+    program
+      .command('describe <name>')
+      .description(
+        'explain a view, macro or table: its columns, their types and units, and a first query; or one column, as sleep.average_hrv',
+      )
+      .option('--sql', 'print only the statement that makes a view or macro')
+      .option('--json', 'print all that is known as JSON'),
+    'ringneck describe sleep',
+  ).action(async (name: string, { sql = false, json }: { sql?: boolean; json?: true }) => {
+    const [{ findEntry, formatEntry, joinsOf, openCatalogue }, { writeExample }] = await Promise.all([
+      import('../terminal/catalogue.ts'),
+      import('../../app/catalogue/example.ts'),
+    ]);
+    const catalogue = await openCatalogue(await openSession());
+    const entry = findEntry(catalogue, name);
+    const { person } = catalogue;
+    if (json) {
+      const { isColumn, ...known } = entry;
+      const example = isColumn ? undefined : writeExample(entry, person ?? undefined);
+      printJson({ ...known, joins: joinsOf(entry), example: example ?? null });
+    } else printLines(formatEntry(entry, { person, sql, width: terminalWidth() }));
+  });
+}

@@ -1,0 +1,20 @@
+import type { Command } from 'commander';
+import { openSession } from '../../app/session.ts';
+import { wholeNumber, withExample } from '../options.ts';
+import { reportRun } from './backfill.ts';
+
+export function addNightly(program: Command): void {
+  withExample(
+    program
+      .command('nightly')
+      .description('read the last days of everything again, once; for the system’s cron (`ringneck up` does it by itself)')
+      .option('--days <n>', 'how many days (RINGNECK_NIGHTLY_DAYS)', wholeNumber(1, 36_500))
+      .option('--accept-deletions', 'remove what the service no longer has, however much it is')
+      .option('--json', 'print the summary as JSON'),
+    'ringneck nightly',
+  ).action(async (options: { days?: number; acceptDeletions?: true; json?: true }) => {
+    const session = await openSession();
+    const input = { days: options.days ?? session.settings.nightlyDays, acceptDeletions: options.acceptDeletions ?? false };
+    await reportRun(session, 'nightly', input, options);
+  });
+}

@@ -1,0 +1,23 @@
+import type { Command } from 'commander';
+import { perform } from '../../app/perform.ts';
+import { openSession } from '../../app/session.ts';
+import { interruptible } from '../../base/interrupt.ts';
+import { withExample } from '../options.ts';
+import { printJson, printLine } from '../terminal/print.ts';
+
+export function addSnapshot(program: Command): void {
+  withExample(
+    program
+      .command('snapshot')
+      .description('publish a sorted copy of the warehouse, without tokens and internals, for readers')
+      .option('--dated', 'keep one under its date beside the published one, with a manifest of what it holds, to cite')
+      .option('--json', 'print {path, at}, of a dated one also its manifest and SHA-256'),
+    'ringneck snapshot',
+    'ringneck snapshot --dated',
+  ).action(async ({ dated, json }: { dated?: true; json?: true }) => {
+    const session = await openSession();
+    const published = await interruptible(signal => perform(session, dated ? 'datedSnapshot' : 'snapshot', {}, { signal }));
+    if (json) printJson(published);
+    else printLine(published.path);
+  });
+}

@@ -1,0 +1,128 @@
+import type { Command } from 'commander';
+import type { StatusReport } from '../../app/commands.ts';
+import { mendParked, READ_MISSING } from '../../app/cures.ts';
+import { formatSpan } from '../../app/doctor/clock.ts';
+import { perform } from '../../app/perform.ts';
+import { openSession } from '../../app/session.ts';
+import { remark } from '../../base/remark.ts';
+import { isOneTime } from '../../client/service-clock.ts';
+import { mapCommand } from '../../sync/events/unknown-person.ts';
+import type { CollectionStatus, DriftStatus } from '../../sync/status.ts';
+import type { WebhookStatus } from '../../sync/webhook-status.ts';
+import { withExample } from '../options.ts';
+import { formatTable, printJson, printLine, printLines } from '../terminal/print.ts';
+
+export function addStatus(program: Command): void {
+  withExample(
+    program
+      .command('status')
+      .description('show per account and collection the newest day, the last success, failures, and what is parked and why')
+      .option('--json', 'print the report as JSON'),
+    'ringneck status',
+  ).action(async (options: { json?: true }) => {
+    const report = await perform(await openSession(), 'status', {});
+    if (options.json) printJson(report);
+    else printStatus(report);
+  });
+}
+
+function printStatus({
+  accounts,
+  queue,
+  webhooks,
+  snapshot,
+  warehouse,
+  heart_rate_path: path,
+  drift,
+  service_clock: clock,
+  service_unreachable: silence,
+}: StatusReport): void {
+  if (!accounts.length) remark('no account yet: ringneck account add NAME');
+  for (const account of accounts) {
+    printLine(`${account.user_id}: ${account.state}${account.reason ? ` (${account.reason})` : ''}`);
+    const mend = mendParked(account);
+    if (mend) printLine(`  → ${mend}`);
+    const rows = account.collections.map(({ name, state, newest_day, lag, failures, reason }) => [
+      `  ${name}`,
+      state,
+      newest_day,
+      lag === null ? null : `${formatSpan(lag * 1000)} ago`,
+      failures || null,
+      reason,
+    ]);
+    printLines(formatTable(['  collection', 'state', 'newest day', 'read', 'failures', 'reason'], rows));
+    printLine();
+  }
+  if (accounts.some(({ collections }) => collections.some(isMendable))) printLines(`${READ_MISSING}\n`);
+  const { waiting, active, delayed, failed, events } = queue;
+  printLine(`queue: ${events} events waiting; windows: ${waiting} waiting, ${active} active, ${delayed} delayed, ${failed} failed`);
+  if (queue.problem) printLine(`  unreachable: ${queue.problem}`);
+  printLine(`snapshot: ${snapshot.at ?? 'none yet'}`);
+  printLine(`warehouse: ${Math.ceil(warehouse.bytes / 1e6)} MB${warehouse.compacted_at ? `, compacted ${warehouse.compacted_at}` : ''}`);
+  if (webhooks) printWebhooks(webhooks);
+  else printLine('webhooks: not configured (RINGNECK_CALLBACK_URL)');
+  if (path) printLine(`heart rate: ${path}${path.includes('/sandbox/') ? ' (generated data)' : ''}`);
+  if (silence) printLine(`service: cannot be reached since ${silence.since} (${silence.reason})`);
+  if (clock && Math.abs(clock.ahead) > TOLD_SKEW_S) printLine(`service: ${tellSkew(clock)}; ${tellDays(clock)}`);
+  if (drift.length) printLine(`drift: ${countDrift(drift)}: ringneck sql 'FROM sync.drift'`);
+}
+
+const isMendable = ({ state, unread_days: days }: CollectionStatus) => days > 0 || MENDED_BY_READING.includes(state);
+
+const MENDED_BY_READING = ['failed', 'suspicious', 'not_asked', 'interrupted'];
+
+/** A service may send events of all who use an application. */
+const SHOWN_UNKNOWN = 5;
+
+/** A smaller difference changes no day for long. */
+const TOLD_SKEW_S = 3_600;
+
+const tellDays = ({ ahead }: NonNullable<StatusReport['service_clock']>): string =>
+  isOneTime(ahead * 1000) ? 'the last days of both clocks are read' : 'its days are read by its own clock';
+
+const tellSkew = ({ at, ahead }: NonNullable<StatusReport['service_clock']>): string =>
+  `its clock (${at.slice(0, 16)}Z) is ${formatSpan(ahead * 1000)} ${ahead > 0 ? 'ahead of' : 'behind'} ours`;
+
+/** 3 unknown fields, 1 unknown value since 2026-11-01 */
+function countDrift(drift: readonly DriftStatus[]): string {
+  const counts: Record<string, number> = {};
+  for (const { kind } of drift) counts[kind] = (counts[kind] ?? 0) + 1;
+  const [since = ''] = drift.map(({ first_seen_at: first }) => first).sort();
+  return `${Object.entries(counts)
+    .map(([kind, count]) => `${count} ${DRIFT_NAMES[kind]?.[count === 1 ? 0 : 1] ?? kind}`)
+    .join(', ')} since ${since.slice(0, 10)}`;
+}
+
+const DRIFT_NAMES: Record<string, readonly [one: string, several: string]> = {
+  'unknown field': ['unknown field', 'unknown fields'],
+  'unknown value': ['unknown value', 'unknown values'],
+  missing: ['missing field', 'missing fields'],
+  'wrong type': ['wrong type', 'wrong types'],
+  'bad format': ['bad format', 'bad formats'],
+  'out of range': ['field out of range', 'fields out of range'],
+  disagreement: ['disagreement', 'disagreements'],
+};
+
+function printWebhooks(status: WebhookStatus): void {
+  const { callback_url: url, subscriptions, active, wanted, problem, problems, last_event_at: last, missed_24h: missed } = status;
+  const kept =
+    subscriptions === 'ensured' ? `${active} of ${wanted} subscriptions active` : `removed by command (ringneck subscriptions ensure)`;
+  printLine(`webhooks: ${kept}, at ${url}`);
+  if (problem) printLine(`  in the way: ${problem}`);
+  if (problems.length) {
+    const rows = problems.map(({ data_type, event_type, state, reason }) => [`  ${data_type}`, event_type, state, reason]);
+    printLines(formatTable(['  data type', 'event type', 'state', 'reason'], rows));
+  }
+  const waiting = status.waiting === null ? 'what waits is known to a running `ringneck up`' : `${status.waiting} waiting`;
+  printLine(`  last event: ${last ?? 'none yet'}; ${waiting}; in the last 24 hours: ${countAll(status.events_24h)}; missed: ${missed}`);
+  for (const { events, service_user_id: id } of status.unknown_users.slice(0, SHOWN_UNKNOWN)) {
+    printLine(`  ${events} of ${id}, whom no account is known to be: ${mapCommand(id)}`);
+  }
+  if (status.unknown_users.length > SHOWN_UNKNOWN) printLine(`  and of ${status.unknown_users.length - SHOWN_UNKNOWN} others`);
+  if (Object.keys(status.refused).length) printLine(`  refused since the start: ${countAll(status.refused)}`);
+}
+
+function countAll(counts: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(counts).map(([name, count]) => `${count} ${name}`);
+  return parts.length ? parts.join(', ') : 'none';
+}

@@ -1,0 +1,99 @@
+import type { Command } from 'commander';
+import type { OwnerOperations } from '../../app/commands.ts';
+import { findDoor } from '../../app/control/find-door.ts';
+import { perform } from '../../app/perform.ts';
+import { openSession } from '../../app/session.ts';
+import { withDetail } from '../../base/errors.ts';
+import { remark, remarkLines } from '../../base/remark.ts';
+import type { SubscriptionReport } from '../../sync/webhook-status.ts';
+import { withExample } from '../options.ts';
+import { formatTable, printJson, printLine, printLines } from '../terminal/print.ts';
+
+export function addSubscriptions(program: Command): void {
+  const subscriptions = withExample(
+    program
+      .command('subscriptions')
+      .description('our webhook subscriptions at the service: ensure, list, remove; `ringneck up` keeps them'),
+    'ringneck subscriptions list',
+  );
+
+  withExample(
+    subscriptions
+      .command('ensure')
+      .description('have a running `ringneck up` make what is missing and keep them again')
+      .option('--json', 'print {active, wanted, problems}'),
+    'ringneck subscriptions ensure',
+  ).action(async (options: { json?: true }) => {
+    const { settings } = await openSession();
+    // Nobody else listens where the service verifies.
+    const door = await findDoor<OwnerOperations>(settings.data);
+    if (!door) {
+      if (!settings.webhooks) {
+        const [{ UsageError }, { NO_WEBHOOKS }] = await Promise.all([import('../../base/errors.ts'), import('../../app/app.ts')]);
+        throw new UsageError(NO_WEBHOOKS);
+      }
+      const { nobodyListens } = await import('../../app/subscription-commands.ts');
+      throw nobodyListens();
+    }
+    const report = await door.call('subscriptionsEnsure', {});
+    const { active, wanted, problems } = report;
+    if (problems.some(({ state }) => state !== 'not_offered')) process.exitCode = 1;
+    if (options.json) return printJson(report);
+    printLine(`${active} of ${wanted} subscriptions are active`);
+    if (!problems.length) return;
+    const rows = problems.map(problem => [
+      problem.data_type,
+      problem.event_type,
+      problem.state,
+      problem.reason && withDetail(problem.reason, problem.detail),
+    ]);
+    remarkLines(formatTable(['data type', 'event type', 'state', 'reason'], rows));
+  });
+
+  withExample(
+    subscriptions.command('list').description('show what the service has, joined with what we know').option('--json', 'print an array'),
+    'ringneck subscriptions list',
+  ).action(async (options: { json?: true }) => {
+    const list = await perform(await openSession(), 'subscriptionsList', {});
+    if (options.json) printJson(list);
+    else printList(list);
+  });
+
+  withExample(
+    subscriptions
+      .command('remove')
+      .description('cancel those that go to our callback; `ringneck up` makes none until `subscriptions ensure`')
+      .option('--on-next-event', 'cancel each by answering 410 to its next event, also one whose id nobody knows')
+      .option('--json', 'print {removed, failed, listed, on_next_event}'),
+    'ringneck subscriptions remove',
+    'ringneck subscriptions remove --on-next-event',
+  ).action(async (options: { onNextEvent?: true; json?: true }) => {
+    const report = await perform(await openSession(), 'subscriptionsRemove', { onNextEvent: options.onNextEvent ?? false });
+    if (report.failed.length) process.exitCode = 1;
+    if (options.json) return printJson(report);
+    if (report.on_next_event) {
+      printLine('each subscription ends by the answer of `ringneck up` to its next event; ringneck subscriptions ensure makes them again');
+      return;
+    }
+    printLine(`${report.removed} subscriptions removed; ringneck subscriptions ensure makes them again`);
+    if (!report.listed) remark('the service offers no list: others of ours may be left (remove --on-next-event ends those too)');
+    for (const { event_type, data_type, reason } of report.failed) remark(`not removed: ${event_type} ${data_type}: ${reason}`);
+  });
+}
+
+function printList(list: readonly SubscriptionReport[]): void {
+  if (!list.length) {
+    remark('no subscription: ringneck up makes them');
+    return;
+  }
+  const rows = list.map(one => [
+    one.data_type,
+    one.event_type,
+    one.state,
+    one.at_service === null ? 'not told' : one.at_service ? 'yes' : 'no',
+    one.expiration_time,
+    one.callback_url,
+    one.reason,
+  ]);
+  printLines(formatTable(['data type', 'event type', 'state', 'at the service', 'expires', 'callback', 'reason'], rows));
+}

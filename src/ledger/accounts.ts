@@ -1,0 +1,147 @@
+import { UsageError } from '../base/errors.ts';
+import type { Tokens } from '../base/secrets/secrets.ts';
+import type { LedgerEntry } from '../warehouse/literals.ts';
+import type { Warehouse } from '../warehouse/warehouse.ts';
+
+export type AccountState = 'active' | 'paused' | 'parked' | 'removed';
+
+export interface Account {
+  userId: string;
+  serviceUserId: string | null;
+  state: AccountState;
+  reason: string | null;
+  /** Microseconds since the epoch. */
+  since: number;
+}
+
+/** `user_id` in every table: also a file's name, a metric's label, a word in a shell. */
+export const ACCOUNT_NAME = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** Throws UsageError when a name could not be an account's. */
+export function parseAccountName(name: string): string {
+  if (!ACCOUNT_NAME.test(name)) {
+    throw new UsageError(`${JSON.stringify(name)} cannot name an account: 1 to 64 letters, digits, ".", "_" or "-"`);
+  }
+  return name;
+}
+
+/** The accounts by name; those removed are left out. */
+export const listAccounts = (warehouse: Warehouse): Promise<Account[]> => readAccounts(warehouse, LISTED);
+
+const LISTED = `WHERE state <> 'removed' ORDER BY user_id`;
+
+async function readAccounts(warehouse: Warehouse, which: string): Promise<Account[]> {
+  return (await readRows(warehouse, which)).map(toAccount);
+}
+
+const readRows = (warehouse: Warehouse, which: string) =>
+  warehouse.readKept('sync.accounts', `SELECT user_id, service_user_id, state, reason, since FROM sync.accounts ${which}`);
+
+const toAccount = ([userId, serviceUserId, state, reason, since]: readonly unknown[]): Account => ({
+  userId: userId as string,
+  serviceUserId: serviceUserId as string | null,
+  state: state as AccountState,
+  reason: reason as string | null,
+  since: since as number,
+});
+
+/**
+ * Finds accounts, those removed too, by the service's own id of the person. Of several accounts of one person it finds one that is active,
+ * if any is.
+ */
+export function createAccountFinder(warehouse: Warehouse): (serviceUserId: string) => Promise<Account | undefined> {
+  // The last of those with one id is the one that stays.
+  const order = `WHERE service_user_id IS NOT NULL ORDER BY state = 'active', state <> 'removed', user_id DESC`;
+  let known: { rows: readonly unknown[]; accounts: Map<string | null, Account> } | undefined;
+  return async serviceUserId => {
+    const rows = await readRows(warehouse, order);
+    if (known?.rows !== rows) known = { rows, accounts: new Map(rows.map(toAccount).map(account => [account.serviceUserId, account])) };
+    return known.accounts.get(serviceUserId);
+  };
+}
+
+export async function findAccount(warehouse: Warehouse, userId: string): Promise<Account | undefined> {
+  const row = (await readRows(warehouse, LISTED)).find(([name]) => name === userId);
+  return row && toAccount(row);
+}
+
+/** The service's own id of the person of this account, also of one that was removed: its rows are still there. Null where nobody knows. */
+export async function findServiceUserId(warehouse: Warehouse, userId: string): Promise<string | null> {
+  const accounts = await readAccounts(warehouse, '');
+  return accounts.find(account => account.userId === userId)?.serviceUserId ?? null;
+}
+
+/** @throws UsageError naming the accounts that there are */
+export async function getAccount(warehouse: Warehouse, userId: string): Promise<Account> {
+  const accounts = await listAccounts(warehouse);
+  const account = accounts.find(({ userId: name }) => name === userId);
+  if (account) return account;
+  const names = accounts.map(({ userId: name }) => name).join(', ');
+  throw new UsageError(
+    `no account ${JSON.stringify(userId)}: ${names ? `there ${accounts.length === 1 ? 'is' : 'are'} ${names}` : 'add one with ringneck account add'}`,
+  );
+}
+
+/** How an account stands: an active one without a token for this service is `without_token`, which no ledger holds. */
+export function shownAccount(account: Account, tokens?: Pick<Tokens, 'whyMissing'>): Omit<Account, 'state'> & { state: string } {
+  const missing = account.state === 'active' ? tokens?.whyMissing(account.userId) : undefined;
+  return missing === undefined ? account : { ...account, state: 'without_token', reason: missing };
+}
+
+/** The ledger's row of an account. */
+export function accountEntry({ userId, serviceUserId, state, reason, since }: Account): LedgerEntry {
+  return {
+    table: 'sync.accounts',
+    key: { user_id: userId },
+    row: { service_user_id: serviceUserId, state, reason, since },
+  };
+}
+
+/** What takes away all that an account was refused before it was given what it has now: a new token, or another try. */
+export const noRefusalsEntry = (userId: string): LedgerEntry => ({ table: 'sync.suspicions', key: { user_id: userId, kind: 'refused' } });
+
+/** Commits another state of an account; its windows and rows stay as they are. */
+export async function setAccountState(
+  warehouse: Warehouse,
+  account: Account,
+  state: AccountState,
+  reason: string | null,
+): Promise<Account> {
+  const [changed] = await setAccountStates(warehouse, [account], state, reason);
+  return changed!;
+}
+
+/** The same of several, all or none of them. */
+export async function setAccountStates(
+  warehouse: Warehouse,
+  accounts: readonly Account[],
+  state: AccountState,
+  reason: string | null,
+): Promise<Account[]> {
+  const changed = accounts.map(account => ({ ...account, state, reason, since: warehouse.moments.next() }));
+  const noRefusals = state === 'active' ? changed.map(({ userId }) => noRefusalsEntry(userId)) : [];
+  if (changed.length) await warehouse.record([...changed.map(accountEntry), ...noRefusals]);
+  return changed;
+}
+
+export interface ParkedCollection {
+  userId: string;
+  collection: string;
+  reason: string | null;
+}
+
+/** Collections that the service refused last, of accounts that have not been given a new token or resumed since. */
+export async function listParkedCollections(warehouse: Warehouse): Promise<ParkedCollection[]> {
+  const rows = await warehouse.read(
+    `SELECT w.user_id, w.collection, arg_max(w.reason, w.committed_at)
+     FROM sync.windows w JOIN sync.accounts a USING (user_id)
+     WHERE a.state = 'active' AND w.outcome IS NOT NULL AND w.outcome <> 'stopped'
+     GROUP BY ALL HAVING arg_max(w.outcome, w.committed_at) = 'not_authorised' AND max(w.committed_at) > any_value(a.since)
+     ORDER BY ALL`,
+  );
+  return rows.map(([userId, collection, reason]) => ({
+    userId: userId as string,
+    collection: collection as string,
+    reason: reason as string | null,
+  }));
+}

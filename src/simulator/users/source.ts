@@ -1,0 +1,45 @@
+import { addDays } from '../../../schema/instant.ts';
+import type { WireDocument } from '../../../schema/resource.ts';
+import type { DocumentSource } from '../../service/source.ts';
+import type { HeartRateRow, People } from './people.ts';
+
+/** Generated people as what the service serves. */
+export function peopleSource(people: People): DocumentSource {
+  return {
+    async list(userId, resource, { from, to, after, limit }) {
+      if (!resource.dated) {
+        if (resource.name !== 'ring_configuration') return [];
+        return people.ringConfigurations(userId).filter(isAfterId(after?.id)).slice(0, limit);
+      }
+      const found: WireDocument[] = [];
+      const last = [to ?? people.to, people.to].sort()[0]!;
+      let day = [from ?? people.from, after?.day ?? people.from, people.from].sort()[2]!;
+      for (; day <= last && found.length < limit; day = addDays(day, 1)) {
+        const documents = people.documents(userId, resource.name, day);
+        found.push(...(day === after?.day ? documents.filter(isAfterId(after.id)) : documents));
+      }
+      return found.slice(0, limit);
+    },
+    async find(userId, resource, id) {
+      const isIt = (document: WireDocument) => document.id === id;
+      if (!resource.dated) return resource.name === 'ring_configuration' ? people.ringConfigurations(userId).find(isIt) : undefined;
+      const day = people.findDay(userId, resource.name, id);
+      return day === undefined ? undefined : people.documents(userId, resource.name, day).find(isIt);
+    },
+    async heartRate(userId, { from, to, after, limit }) {
+      // No two rows of a person share a moment, so one more than asked for is enough to leave the last one out.
+      const rows = people.heartRate(userId, Math.max(from, after?.micros ?? from), to, limit + 1);
+      return rows.filter(row => !after || isLater(row, after)).slice(0, limit);
+    },
+    async personalInfo(userId) {
+      return people.personalInfo(userId);
+    },
+  };
+}
+
+const isAfterId = (id: string | undefined) => (document: WireDocument) => id === undefined || (document.id as string) > id;
+
+const isLater = (row: HeartRateRow, after: { micros: number; source: string }) => {
+  const micros = row.timestamp_unix * 1000;
+  return micros > after.micros || (micros === after.micros && row.source > after.source);
+};

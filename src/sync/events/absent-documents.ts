@@ -1,0 +1,93 @@
+import { addDays } from '../../../schema/instant.ts';
+import type { ServiceClock } from '../../client/service-clock.ts';
+import type { DayRange } from '../../ledger/windows.ts';
+import { quoteText } from '../../warehouse/tables.ts';
+import type { Warehouse } from '../../warehouse/warehouse.ts';
+import { lastDays } from '../runs/backfill.ts';
+import { type EventInWork, noteEvents, parked, type Step, storeAnswer } from './event-outcome.ts';
+import type { RangeRead } from './range-reads.ts';
+
+/** When an event whose document is not there is taken up again, in milliseconds. */
+export interface AbsentDelays {
+  /** It may not be readable yet: one after the other. */
+  unreadable: readonly number[];
+  /** Between two complete reads, the second of which removes a document that was stored. */
+  confirm: number;
+  /** The same for an event that says itself that it was deleted. */
+  confirmDelete: number;
+}
+
+const RECENT_DAYS = 30;
+
+/** A service may leave out the last day, or file a night under the next one. */
+const WIDENED_DAYS = 2;
+
+/**
+ * The days in which a document is looked for: those about its stored version, and where it was not found there, far about it, for it may
+ * have moved; else the last ones. Empty where there are no days.
+ */
+export async function findRange(
+  warehouse: Warehouse,
+  { userId, resource, event, tries }: EventInWork,
+  clock: Pick<ServiceClock, 'now' | 'aheadMs'>,
+): Promise<Partial<DayRange>> {
+  if (!resource.dated) return {};
+  const [row] = await warehouse.read(
+    `SELECT day::VARCHAR FROM "${resource.name}" WHERE user_id = ${quoteText(userId)} AND id = ${quoteText(event.object_id)}`,
+  );
+  const { from, to } = row ? { from: row[0] as string, to: row[0] as string } : lastDays(RECENT_DAYS, clock);
+  const days = row && tries.misses && event.event_type !== 'delete' ? RECENT_DAYS : WIDENED_DAYS;
+  return { from: addDays(from, -days), to: addDays(to, days) };
+}
+
+/**
+ * What becomes of an event whose document a complete read did not bring. An event that says so removes it after two such reads, any other
+ * event only what was stored before and what the document's own route calls gone: under some other day it may still be there. An answer with nothing in it at all proves nothing: it may be the service that is ill.
+ */
+export async function settleAbsent(warehouse: Warehouse, event: EventInWork, read: RangeRead, delays: AbsentDelays): Promise<Step> {
+  const isDelete = event.event.event_type === 'delete';
+  const { misses } = event.tries;
+  const counts = read.documents > 0 || (isDelete && !(await hasNeighbours(warehouse, event, read.range)));
+  const absences = event.tries.absences + (counts ? 1 : 0);
+  const later = (ms: number): Step => ({ again: ms, tries: { ...event.tries, misses: misses + 1, absences } });
+  if (isDelete) {
+    if (misses === 0) return later(delays.confirmDelete);
+  } else {
+    const next = delays.unreadable[misses];
+    if (next !== undefined) return later(next);
+    if (!(await wasKnown(warehouse, event))) return note(`found neither by its identifier nor ${placeOf(read)}`);
+    if (absences && !event.isGone) return note(`not found ${placeOf(read)}, but it may have moved to other days: the next sweep decides`);
+    if (absences === 1 && misses === delays.unreadable.length) return later(delays.confirm);
+  }
+  if (absences >= 2) return { settled: await storeAnswer(warehouse, { requestedAt: read.requestedAt }, [event]) };
+  return note(`not found by its identifier, and nothing at all came ${placeOf(read)}, which proves nothing: the next sweep decides`);
+
+  async function note(reason: string): Promise<Step> {
+    return { settled: await noteEvents(warehouse, [event], event.userId, parked(reason)) };
+  }
+}
+
+const placeOf = ({ range: { from, to } }: RangeRead) => (from && to ? `from ${from} to ${to}` : 'in the whole collection');
+
+/** Whether other documents of the user and resource are stored in these days. */
+async function hasNeighbours(
+  warehouse: Warehouse,
+  { userId, resource, event }: EventInWork,
+  { from, to }: Partial<DayRange>,
+): Promise<boolean> {
+  const days = from && to ? `AND day BETWEEN DATE '${from}' AND DATE '${to}'` : '';
+  const rows = await warehouse.read(
+    `SELECT 1 FROM "${resource.name}" WHERE user_id = ${quoteText(userId)} AND id <> ${quoteText(event.object_id)} ${days} LIMIT 1`,
+  );
+  return rows.length > 0;
+}
+
+/** Whether the document is stored, or was and is known to be gone. */
+async function wasKnown(warehouse: Warehouse, { userId, resource, event }: EventInWork): Promise<boolean> {
+  const where = `user_id = ${quoteText(userId)} AND id = ${quoteText(event.object_id)}`;
+  const rows = await warehouse.read(
+    `SELECT 1 FROM "${resource.name}" WHERE ${where}
+     UNION ALL SELECT 1 FROM sync.tombstones WHERE collection = '${resource.name}' AND ${where}`,
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,156 @@
+import { findInstant } from '../../../schema/instant.ts';
+import type { Resource } from '../../../schema/resource.ts';
+import type { WebhookEvent } from '../../../schema/webhook.ts';
+import type { Aside } from '../../client/client.ts';
+import type { LedgerEntry } from '../../warehouse/literals.ts';
+import type { Moments } from '../../warehouse/moments.ts';
+import type { Counts } from '../../warehouse/transaction.ts';
+import type { Warehouse } from '../../warehouse/warehouse.ts';
+
+export type EventOutcome = 'stored' | 'unchanged' | 'removed' | 'parked' | 'unknown_user' | 'unknown_type';
+
+/** What became of an event. */
+export interface Settled {
+  outcome: EventOutcome;
+  reason: string | null;
+  /** How many documents left the warehouse. */
+  removedRows?: number;
+}
+
+/** How often an event was worked on in vain. */
+export interface Tries {
+  /** Its document was not there. */
+  misses: number;
+  /** It was absent from a complete read that counts. */
+  absences: number;
+  /** There was no clear answer, or it could not be stored. */
+  failures: number;
+  /** Its collection was refused. */
+  refusals?: number;
+}
+
+/** Where the work on an event stands: done, or to be taken up again after so many milliseconds. */
+export type Step = { settled: Settled } | { again: number; tries: Tries };
+
+/** An accepted event. */
+export interface AcceptedEvent {
+  /** Microseconds; no two events share it. */
+  receivedAt: number;
+  event: WebhookEvent;
+  tries: Tries;
+  /** It has its outcome, and is only looked at once more: its document may not have been readable as it is now. */
+  again?: boolean;
+  /** Since when its account is what it was seen as. */
+  accountSince?: number | undefined;
+}
+
+/** One whose document can be asked for. */
+export interface EventInWork extends AcceptedEvent {
+  userId: string;
+  resource: Resource;
+  token: string;
+  /** The service says by the document's own route that it does not exist. */
+  isGone?: boolean;
+}
+
+/**
+ * When an event came, by our clock. Its place in the order may be ahead of that where the clock once was, but nothing comes after it was
+ * settled.
+ */
+export const ARRIVED_AT = 'least(received_at, coalesce(settled_at, received_at))';
+
+/** The ledger's row of an event. A job that runs twice replaces it. */
+export function eventEntry(
+  { receivedAt, event, accountSince }: AcceptedEvent,
+  userId: string | null,
+  settled: Settled,
+  moments: Pick<Moments, 'next' | 'wall'>,
+): LedgerEntry {
+  return {
+    table: 'sync.events',
+    key: { received_at: receivedAt },
+    row: {
+      event_time: findInstant(event.event_time)?.micros ?? null,
+      event_type: event.event_type,
+      data_type: event.data_type,
+      object_id: event.object_id,
+      service_user_id: event.user_id,
+      user_id: userId,
+      outcome: settled.outcome,
+      reason: settled.reason,
+      committed_at: moments.next(),
+      settled_at: moments.wall(),
+      account_since: accountSince ?? null,
+    },
+  };
+}
+
+/** The ledger's rows of events; of one that is looked at once more only where that has changed something. */
+const entriesOf = (warehouse: Warehouse, events: readonly AcceptedEvent[], userId: string | null, settled: Settled): LedgerEntry[] =>
+  events
+    .filter(({ again }) => !again || settled.outcome === 'stored' || settled.outcome === 'removed')
+    .map(event => eventEntry(event, userId, settled, warehouse.moments));
+
+/** Notes events for which nothing is stored. */
+export async function noteEvents(
+  warehouse: Warehouse,
+  events: readonly AcceptedEvent[],
+  userId: string | null,
+  settled: Settled,
+): Promise<Settled> {
+  await warehouse.record(entriesOf(warehouse, events, userId, settled));
+  return settled;
+}
+
+/** An event that the service asks to wait leaves its place to those of other accounts, and comes back. */
+export const giveWay: Aside = () => undefined;
+
+/** Of an event about somebody who was erased: it is neither noted nor told of. */
+export const FORGOTTEN: Settled = { outcome: 'unknown_user', reason: null };
+
+export const parked = (reason: string): Settled => ({ outcome: 'parked', reason });
+
+/** What the service answered about the document of events: itself, or that it is gone. */
+export interface Answered {
+  /** When the request was sent. */
+  requestedAt: number;
+  /** Undefined: it is gone. */
+  document?: unknown;
+}
+
+/** Stores what the service answered about a document, and in the same transaction what became of the events that speak of it. */
+export async function storeAnswer(
+  warehouse: Warehouse,
+  { requestedAt, document }: Answered,
+  events: readonly EventInWork[],
+): Promise<Settled> {
+  const { userId, resource, event } = events[0]!;
+  const change = document === undefined ? { documents: [], removed: [event.object_id] } : { documents: [document] };
+  const counts = await warehouse.storeDocuments(
+    { userId, resource, requestedAt, ...change },
+    {
+      lane: 'live',
+      ledger: stored => entriesOf(warehouse, events, userId, outcomeOf(stored)),
+    },
+  );
+  return outcomeOf(counts);
+}
+
+function outcomeOf(counts: Counts): Settled {
+  if (counts.rejected) return parked('the document cannot be stored: sync.rejected has it and says why');
+  if (counts.removed) return { outcome: 'removed', reason: null, removedRows: counts.changes.length };
+  // Also when something newer is stored than what was asked for now.
+  return { outcome: counts.stored ? 'stored' : 'unchanged', reason: null };
+}
+
+/** An event may come before the change that it speaks of can be read, and reports tell of minutes. */
+const READABLE_AFTER_MS = 180_000;
+
+/** Whether an event found its document as if nothing had happened, so soon that it may be worth another look. */
+export function mayBeEarly({ event, receivedAt }: AcceptedEvent, { outcome }: Settled, nowMs: number): boolean {
+  const happenedAt = findInstant(event.event_time)?.micros ?? receivedAt;
+  if (nowMs - happenedAt / 1000 > READABLE_AFTER_MS) return false;
+  return event.event_type === 'delete'
+    ? outcome === 'stored' || outcome === 'unchanged'
+    : event.event_type === 'update' && outcome === 'unchanged';
+}

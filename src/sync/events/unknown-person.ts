@@ -1,0 +1,36 @@
+import { type Account, listAccounts } from '../../ledger/accounts.ts';
+import type { Warehouse } from '../../warehouse/warehouse.ts';
+import { isoOf } from '../status.ts';
+import { ARRIVED_AT } from './event-outcome.ts';
+
+/** Somebody of whom events tell, and whom no account is known to be. */
+export interface UnknownPerson {
+  service_user_id: string;
+  /** How many events wait for it to be mapped. */
+  events: number;
+  last_event_at: string;
+}
+
+/** Those of whom events wait, the latest first. */
+export async function listUnknownPersons(warehouse: Pick<Warehouse, 'read'>): Promise<UnknownPerson[]> {
+  const rows = await warehouse.read(
+    `SELECT service_user_id, count(*), max(${ARRIVED_AT}) FROM sync.events e
+     WHERE outcome = 'unknown_user' AND NOT EXISTS (FROM sync.accounts a WHERE a.service_user_id = e.service_user_id)
+     GROUP BY 1 ORDER BY 3 DESC, 1`,
+  );
+  return rows.map(([id, events, last]) => ({
+    service_user_id: id as string,
+    events: events as number,
+    last_event_at: isoOf(last as number),
+  }));
+}
+
+/** The command that tells who somebody is. An id that is no word of a shell is named by its column. */
+export const mapCommand = (serviceUserId: string): string =>
+  `ringneck account map NAME ${/^\w[\w.@:+-]*$/.test(serviceUserId) ? serviceUserId : '<service_user_id>'}`;
+
+/** The one account that there is, where nobody knows the service's id of its person: it may be whoever an event tells of. */
+export async function findOnlyAccount(warehouse: Warehouse): Promise<Account | undefined> {
+  const [only, ...others] = await listAccounts(warehouse);
+  return only && !others.length && only.state === 'active' && only.serviceUserId === null ? only : undefined;
+}

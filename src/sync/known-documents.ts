@@ -1,0 +1,67 @@
+import { addDays } from '../../schema/instant.ts';
+import type { Resource } from '../../schema/resource.ts';
+import { digestOf } from '../client/known-pages.ts';
+import { type DayRange, WIDENED_DAYS } from '../ledger/windows.ts';
+import { MAPPING_VERSION } from '../warehouse/mapping.ts';
+import { qualified, quoteText } from '../warehouse/tables.ts';
+import type { KnownDocument } from '../warehouse/transaction.ts';
+import type { Pipeline } from './pipeline.ts';
+
+/** An answer that came before: while just its documents are stored of the range, pages that are the same need not be parsed. */
+export interface KnownAnswer {
+  /** The digests of its pages. */
+  pages: readonly string[];
+  documents: readonly KnownDocument[];
+}
+
+/** Documents that a newer mapping would store otherwise are to be parsed. */
+const STORED_AS = `v${MAPPING_VERSION}`;
+
+/**
+ * What a complete reading is known by, for the ledger: the content of its documents, which tells whether they are what is stored of its
+ * range, and its pages.
+ * @param digests of each page; undefined of one that cannot be known again
+ * @param documents those that came and could be read
+ * @param count how many came
+ * @returns undefined where one of them was rejected, or came twice
+ */
+export function nameAnswer(
+  digests: readonly (string | undefined)[],
+  documents: readonly KnownDocument[],
+  count: number,
+): string | undefined {
+  const isAll = documents.length === count && new Set(documents.map(({ id }) => id)).size === count;
+  if (!digests.length || digests.includes(undefined) || !isAll) return undefined;
+  return [STORED_AS, contentOf(documents), ...digests].join(' ');
+}
+
+/** The days of which a window's answer brings documents. */
+export const widened = (days: DayRange): DayRange => ({ from: addDays(days.from, -WIDENED_DAYS), to: addDays(days.to, WIDENED_DAYS) });
+
+/**
+ * What is stored of a window, read before its first request is sent.
+ * @param name what the same window's last answer is known by
+ * @returns the identifiers of the window's own days; and that answer, where all that it brought is stored of its range and nothing else is
+ */
+export async function readStored(
+  warehouse: Pick<Pipeline['warehouse'], 'read'>,
+  { resource, userId, days }: { resource: Resource; userId: string; days: DayRange | undefined },
+  name: string | undefined,
+): Promise<{ ids: string[]; known?: KnownAnswer }> {
+  const [version, content, ...pages] = name?.split(' ') ?? [];
+  const isNamed = version === STORED_AS && days !== undefined;
+  const isWithin = days ? `day BETWEEN DATE '${days.from}' AND DATE '${days.to}'` : 'true';
+  const { from, to } = days && isNamed ? widened(days) : (days ?? {});
+  const rows = await warehouse.read(
+    `SELECT id, content_hash, ${isWithin} FROM ${qualified(resource.name)}
+     WHERE user_id = ${quoteText(userId)} ${days ? `AND day BETWEEN DATE '${from}' AND DATE '${to}'` : ''}`,
+  );
+  const ids = rows.flatMap(([id, , isWithin]) => (isWithin ? [id as string] : []));
+  const documents = rows.map(([id, hash]) => ({ id: id as string, hash: hash as string }));
+  return isNamed && contentOf(documents) === content ? { ids, known: { pages, documents } } : { ids };
+}
+
+function contentOf(documents: readonly KnownDocument[]): string {
+  const lines = documents.map(({ id, hash }) => `${hash} ${JSON.stringify(id)}\n`);
+  return digestOf(Buffer.from(lines.sort().join('')));
+}

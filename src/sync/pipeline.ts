@@ -1,0 +1,116 @@
+import type { RingneckError } from '../base/errors.ts';
+import type { Journal } from '../base/journal.ts';
+import type { Log } from '../base/log.ts';
+import type { OnFailure } from '../base/on-failure.ts';
+import type { Tokens } from '../base/secrets/secrets.ts';
+import type { Aside, Client, RequestMoments, ServiceClock } from '../client/client.ts';
+import type { Rejects, Window } from '../ledger/windows.ts';
+import type { Queues } from '../queue/queues.ts';
+import type { LedgerEntry } from '../warehouse/literals.ts';
+import type { Counts } from '../warehouse/transaction.ts';
+import type { Warehouse } from '../warehouse/warehouse.ts';
+import type { RemovalShare } from './deletions/removal-brake.ts';
+import type { OpenWindow } from './runs/account-windows.ts';
+import type { Run, RunRequest } from './runs/run.ts';
+
+export interface CollectContext {
+  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'runs' | 'now' | 'serviceClock' | 'log'>;
+  token: string;
+  signal: AbortSignal;
+  /** Others have the worker while the service has asked for a wait. */
+  aside: Aside;
+  /** Removes what is missing, however much it is. */
+  acceptDeletions: boolean;
+  /** What this window may take out of what its run may remove. */
+  share: RemovalShare;
+  /** Whether what has changed should have been announced by an event. */
+  expectsEvents: boolean;
+  /** Called for each answer. */
+  onAnswer(): void;
+  /** Called as each page is stored. */
+  onStored(counts: Counts, documents: number): void;
+  /** Whether the run has not read all that it should of another collection of the account. */
+  hasFailed(collection: string): boolean;
+  /** Another run reads what this one has made unread. */
+  goesOnIn(next: Promise<Run>): void;
+  /** The ledger's row of the window, to be committed with the last of its documents. */
+  ledger(result: WindowResult): LedgerEntry[];
+}
+
+export interface WindowResult extends RequestMoments {
+  outcome: 'complete' | 'not_offered' | 'suspicious' | 'failed';
+  reason?: string;
+  requests: number;
+  documents: number;
+  /** The path, where a collection has more than one. */
+  route?: string;
+  /** How many stored documents or rows it removed. */
+  removed?: number;
+  /** Where rows belong to no day of their own: how many came of each UTC day, from the window's first. */
+  rowsByDay?: readonly number[];
+  /** What the answer's pages are known by, where all of it was stored. */
+  pages?: string | undefined;
+  rejects?: Rejects;
+}
+
+/** What the pipeline works on: a document type or the heart rate. */
+export interface Collection {
+  name: string;
+  /** Days in one window, a few dozen requests at most; undefined where the collection has no dates and is read whole, once in a run. */
+  windowDays: number | undefined;
+  /** SQL for the newest day of a user's rows; undefined where rows belong to no day. */
+  newestDay: string | undefined;
+  /** The name in events; undefined where there are none. */
+  dataType: string | undefined;
+  /** The collection whose documents name those of this one. */
+  namedBy?: string;
+  /** Reads one window from the service into the warehouse, window row included. Throws ServiceError; TooLarge where it is to be cut. */
+  collect(window: Window, context: CollectContext): Promise<WindowResult>;
+  /** The same where the service is known not to offer the collection, but what is in it may be found otherwise. */
+  collectNotOffered?(window: Window, context: CollectContext): Promise<WindowResult>;
+}
+
+/** The runs of a process. */
+export interface RunKeeper {
+  start(request: RunRequest): Promise<Run>;
+  find(id: string): Run | undefined;
+  isOver(id: string): Promise<boolean>;
+  active(): Run[];
+  countWindows(): { active: number; delayed: number };
+  cut(run: Run, window: OpenWindow): Promise<void>;
+  store<T>(run: Run, work: () => Promise<T>): Promise<T>;
+  findDiskWait(): number | undefined;
+  findUnreached(run: Run, patient: boolean): Promise<RingneckError | undefined>;
+  breakOff(run: Run, reason: RingneckError): void;
+  takeUp(): Promise<void>;
+  open(pipeline: Pipeline): Promise<void>;
+  close(): void;
+}
+
+/** What a job works with. Opened and closed by the command that owns the data folder. */
+export interface Pipeline {
+  warehouse: Warehouse;
+  client: Client;
+  queues: Queues;
+  /** The accepted events that have no outcome yet. */
+  inbox: Journal;
+  tokens: Tokens;
+  collections: readonly Collection[];
+  runs: RunKeeper;
+  settledDays: number;
+  /** Requests in flight for one account. */
+  requestsPerToken: number;
+  /** Before a window's second attempt; doubled before each further one. */
+  retryDelayMs: number;
+  /** How long a run goes on trying to reach a service that has never answered it. */
+  unreachedMs: number;
+  /** How far apart the two 404s lie by which a collection is not offered. */
+  secondLookMs: number;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  /** Which days are over, and what can have been measured; `askServiceClock` where a range is planned by it. */
+  serviceClock: ServiceClock;
+  log: Log;
+  /** Has somebody told who does not read the log. */
+  onFailure: OnFailure;
+}

@@ -1,0 +1,114 @@
+import { setImmediate } from 'node:timers/promises';
+import { addDays } from '../../../schema/instant.ts';
+import { listParkedCollections } from '../../ledger/accounts.ts';
+import { type Coverage, type DayRange, type EarlierReading, type PlannedWindow, planDays } from '../../ledger/windows.ts';
+import { quoteText } from '../../warehouse/tables.ts';
+import type { Pipeline } from '../pipeline.ts';
+import type { EarlierDays } from '../sweeps/reach.ts';
+import type { RunRequest, Span } from './run.ts';
+
+/**
+ * The windows that a request needs, one user after the other. Changes nothing.
+ * @param earlier days beside those of the request
+ */
+export async function planWindows(
+  { warehouse, collections, settledDays }: Pick<Pipeline, 'warehouse' | 'collections' | 'settledDays'>,
+  request: RunRequest,
+  runId = '',
+  earlier: EarlierDays = { reach: [], apart: [] },
+): Promise<{ windows: PlannedWindow[]; skipped: number }> {
+  const parked = new Set((await listParkedCollections(warehouse)).map(({ userId, collection }) => `${userId}\n${collection}`));
+  const [reach, apart] = [byPlace(earlier.reach), byPlace(earlier.apart)];
+  let skipped = 0;
+  const lists: PlannedWindow[][] = [];
+  for (const userId of request.users) {
+    // Years of many people are much to plan: events go between.
+    await setImmediate();
+    const known = request.refresh ? await readEarlier(warehouse, userId, request) : undefined;
+    const coverage = request.refresh ? new Map<string, Coverage[]>() : await readCoverage(warehouse, userId, request);
+    const list: PlannedWindow[] = [];
+    const add = (collection: string, startAt: number | null, endAt: number | null) => {
+      const reading = known?.get(`${collection} ${startAt} ${endAt}`);
+      list.push({ userId, collection, startAt, endAt, runId, ...(reading && { earlier: reading }) });
+    };
+    for (const { name, windowDays } of collections) {
+      if (!request.collections.includes(name) || parked.has(`${userId}\n${name}`)) continue;
+      const place = `${userId}\n${name}`;
+      const ranges = [...joinNeighbours([...rangesOf(request, userId, name), ...(reach.get(place) ?? [])]), ...(apart.get(place) ?? [])];
+      if (windowDays === undefined) {
+        if (ranges.length) add(name, null, null);
+        continue;
+      }
+      const settled = request.refresh ? undefined : { coverage: coverage.get(name) ?? [], settledDays };
+      for (const range of ranges) {
+        const plan = planDays(range, windowDays, settled);
+        skipped += plan.skipped;
+        for (const { startAt, endAt } of plan.spans) add(name, startAt, endAt);
+      }
+    }
+    lists.push(list);
+  }
+  return { windows: lists.flat(), skipped };
+}
+
+function byPlace(spans: readonly Span[]): Map<string, Span[]> {
+  const places = new Map<string, Span[]>();
+  for (const span of spans) {
+    const place = `${span.userId}\n${span.collection}`;
+    const list = places.get(place);
+    if (list) list.push(span);
+    else places.set(place, [span]);
+  }
+  return places;
+}
+
+/** Ranges that follow each other day by day as one. */
+function joinNeighbours(ranges: readonly DayRange[]): DayRange[] {
+  const joined: DayRange[] = [];
+  for (const { from, to } of ranges.toSorted((a, b) => (a.from < b.from ? -1 : 1))) {
+    const last = joined.at(-1);
+    if (last && from === addDays(last.to, 1)) last.to = to;
+    else joined.push({ from, to });
+  }
+  return joined;
+}
+
+const rangesOf = (request: RunRequest, userId: string, collection: string): readonly DayRange[] =>
+  request.spans?.filter(span => span.userId === userId && span.collection === collection) ?? [request];
+
+/** The last reading of each range of an account by which the same answer is known again. */
+async function readEarlier(warehouse: Pipeline['warehouse'], userId: string, { from, to }: DayRange): Promise<Map<string, EarlierReading>> {
+  const rows = await warehouse.read(
+    `SELECT collection, start_at, end_at, requested_at, route, pages, documents, rows_by_day::VARCHAR FROM sync.windows
+     WHERE user_id = ${quoteText(userId)} AND outcome = 'complete' AND pages IS NOT NULL AND start_at <= DATE '${to}' AND end_at > DATE '${from}'
+     ORDER BY committed_at`,
+  );
+  return new Map(
+    rows.map(([collection, startAt, endAt, requestedAt, route, pages, documents, rowsByDay]) => [
+      `${collection} ${startAt} ${endAt}`,
+      {
+        requestedAt: requestedAt as number,
+        route: route as string | null,
+        pages: pages as string,
+        documents: documents as number,
+        rowsByDay: rowsByDay === null ? [] : (JSON.parse(rowsByDay as string) as number[]),
+      },
+    ]),
+  );
+}
+
+/** What was read of an account, by collection. */
+async function readCoverage(warehouse: Pipeline['warehouse'], userId: string, { from, to }: DayRange): Promise<Map<string, Coverage[]>> {
+  const rows = await warehouse.read(
+    `SELECT collection, start_at, end_at, sync.over_at(service_at, read_at) FROM sync.windows
+     WHERE user_id = ${quoteText(userId)} AND outcome = 'complete' AND sync.over_at(service_at, read_at) IS NOT NULL
+       AND start_at <= DATE '${to}' AND end_at > DATE '${from}'`,
+  );
+  const coverage = new Map<string, Coverage[]>();
+  for (const [collection, startAt, endAt, readAt] of rows) {
+    const list = coverage.get(collection as string) ?? [];
+    list.push({ startAt: startAt as number, endAt: endAt as number, readAt: readAt as number });
+    coverage.set(collection as string, list);
+  }
+  return coverage;
+}

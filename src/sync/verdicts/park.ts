@@ -1,0 +1,44 @@
+import { ServiceError } from '../../client/error.ts';
+import type { Account } from '../../ledger/accounts.ts';
+import { findAccount, setAccountState } from '../../ledger/accounts.ts';
+import type { Pipeline } from '../pipeline.ts';
+import { isNotOffered, isRefusal, probeAccount } from './probe.ts';
+
+export const kindOf = (error: unknown) => (error instanceof ServiceError ? error.kind : 'not_stored');
+
+/** What a refusal concerns: all of the account, which is parked then, or one collection. */
+export type Refused = 'account' | 'collection';
+
+/**
+ * A refusal may mean a dead token, a lapsed membership, or one missing permission: one probe of a base collection tells, for all
+ * jobs of the account that are refused at the same time. Where the service has none that is probed, nothing says that all is refused.
+ * Throws when the probe gets no clear answer.
+ */
+export async function park(
+  pipeline: Pipeline,
+  account: Account,
+  refusal: unknown,
+  probing: Map<string, Promise<Refused>>,
+): Promise<Refused> {
+  const probe = async (): Promise<Refused> => {
+    try {
+      await probeAccount(pipeline, pipeline.tokens.find(account.userId) ?? '').catch(error => {
+        if (!isNotOffered(error)) throw error;
+      });
+      pipeline.log.warn({ account: account.userId, kind: kindOf(refusal) }, 'the service refuses one collection of the account');
+      return 'collection';
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      // Its user may have paused or removed it meanwhile.
+      const current = await findAccount(pipeline.warehouse, account.userId);
+      if (current?.state !== 'active') return 'account';
+      await setAccountState(pipeline.warehouse, current, 'parked', `${error.kind}: ${error.message}`);
+      pipeline.log.warn({ account: account.userId, kind: error.kind }, 'the service refuses the account: parked');
+      pipeline.onFailure({ reason: 'account_parked', user: account.userId, message: error.message });
+      return 'account';
+    }
+  };
+  const running = probing.get(account.userId) ?? probe().finally(() => probing.delete(account.userId));
+  probing.set(account.userId, running);
+  return running;
+}

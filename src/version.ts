@@ -1,7 +1,0 @@
-import { existsSync, readFileSync } from 'node:fs';
-
-// package.json lies one folder above src/, and two above dist/src/.
-const file = ['../package.json', '../../package.json'].map(path => new URL(path, import.meta.url)).find(url => existsSync(url));
-
-/** The version of this package. */
-export const version: string = file === undefined ? 'unknown' : JSON.parse(readFileSync(file, 'utf8')).version;

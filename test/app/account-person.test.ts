@@ -1,0 +1,226 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { startFaultService } from '../support/fault-service.ts';
+import { openHouse } from '../support/harness.ts';
+import { ringneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
+import { startSandbox } from '../support/sandbox.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const folder = tempFolder();
+
+test('a token of another person parks the account, so that two people are never mixed, until there is one of the same', async () => {
+  const sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  const env = { RINGNECK_DATA: join(folder, 'data'), RINGNECK_SERVICE_URL: sandbox.url };
+  const [ada, ben] = sandbox.people;
+  const add = (token: string) => runHere(['account', 'add', 'ada'], { env, input: token });
+  expect((await add(ada!.token)).stdout).toBe('ada active\n');
+  const reason =
+    'the token is that of another person: give one of the same, or add this one by another name; resume where it is the same person';
+  expect(await add(ben!.token)).toEqual({ code: 1, stdout: `ada parked: ${reason}\n`, stderr: `warning: ${reason}\n` });
+  expect(await runHere(['backfill', '--from', '2025-01-01', '--to', '2025-01-02'], { env })).toMatchObject({ code: 1 });
+  expect((await add(ada!.token)).stdout).toBe('ada active\n');
+
+  // Its rows stay when it is removed.
+  expect((await runHere(['account', 'remove', 'ada'], { env })).code).toBe(0);
+  expect((await add(ben!.token)).stdout).toBe(`ada parked: ${reason}\n`);
+  expect((await runHere(['account', 'resume', 'ada'], { env })).stdout).toBe('ada active\n');
+});
+
+test('a new token of an account that is known is used only once it is shown to be the same person’s, however its first check ended', async () => {
+  const sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  const faults = await startFaultService({}, { upstream: sandbox.url });
+  onTestFinished(() => faults.close());
+  const house = await openHouse(join(folder, 'unchecked'), faults.url);
+  const [ada, ben] = sandbox.people;
+  const add = (token: string) => house.operations.addAccount({ name: 'ada', token });
+  const state = async () => (await house.operations.listAccounts({})).map(account => [account.state, account.reason]);
+  const days = { from: '2025-01-01', to: '2025-01-02' };
+  const unchecked =
+    'unchecked: nobody knows yet whether the new token is of the same person; each night asks, and so does adding it again; resume where it is';
+  const stranger =
+    'the token is that of another person: give one of the same, or add this one by another name; resume where it is the same person';
+  const probes = ['daily_readiness', 'session', 'personal_info'].map(path => `/v2/usercollection/${path}`);
+  const answer = (script: Parameters<typeof faults.on>[1]) => {
+    for (const path of probes) faults.on(path, script);
+  };
+  expect(await add(ada!.token)).toMatchObject({ state: 'active' });
+  await house.backfill(days);
+  const before = await house.hash();
+
+  for (const [status, reason] of [
+    [500, unchecked],
+    [403, expect.stringMatching(/^forbidden/)],
+  ] as const) {
+    answer({ status, json: { detail: 'Not now.' } });
+    expect(await add(ben!.token)).toMatchObject({ state: 'parked' });
+    expect(await state()).toEqual([['parked', reason]]);
+    // Given once more, it is no more known.
+    expect(await add(ben!.token)).toMatchObject({ state: 'parked' });
+    expect(await state()).toEqual([['parked', reason]]);
+    await expect(house.backfill({ ...days, refresh: true })).rejects.toThrow('nobody can be asked');
+    // The service answers again: at night it shows whose token it is.
+    answer(() => undefined);
+    await expect(house.nightly(3)).rejects.toThrow('nobody can be asked');
+    expect(await state()).toEqual([['parked', stranger]]);
+    expect(await house.hash()).toEqual(before);
+  }
+
+  answer({ status: 500, json: { detail: 'Not now.' } });
+  // The same token as before needs no proof; another one of the same person is used from the night on.
+  expect(await add(ada!.token)).toMatchObject({ state: 'parked' });
+  answer(() => undefined);
+  await house.nightly(3);
+  expect(await state()).toEqual([['active', null]]);
+  answer({ status: 500, json: { detail: 'Not now.' } });
+  expect(await add(ada!.token)).toMatchObject({ state: 'active' });
+});
+
+const PERSON = '/v2/usercollection/personal_info';
+
+test.each([401, 403, 404])(
+  'an account whose token answers for all but personal_info (%i) is active, and so is one that a night finds so',
+  async status => {
+    const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
+    onTestFinished(() => sandbox.close());
+    const faults = await startFaultService({ [PERSON]: { status, json: { detail: 'no scope' } } }, { upstream: sandbox.url });
+    onTestFinished(() => faults.close());
+    const house = await openHouse(join(folder, `untold-${status}`), faults.url);
+    const [ada] = sandbox.people;
+    const add = () => house.operations.addAccount({ name: 'ada', token: ada!.token });
+    expect(await add()).toMatchObject({ state: 'active', reason: null, service_user_id: null, warning: null });
+    await house.backfill({ from: '2025-01-01', to: '2025-01-02' });
+    expect(await house.read('SELECT count(*) > 0 FROM sleep')).toEqual([[true]]);
+
+    sandbox.setState(ada!.token, 'lapsed');
+    expect(await add()).toMatchObject({ state: 'parked', reason: expect.stringMatching(/^forbidden/) });
+    sandbox.setState(ada!.token, 'active');
+    await house.nightly(3);
+    expect(await house.operations.listAccounts({})).toMatchObject([{ state: 'active', reason: null }]);
+  },
+);
+
+test('where personal_info is refused a known person’s account goes on with its own token, and waits with a new one until its user resumes it', async () => {
+  const sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  const faults = await startFaultService({}, { upstream: sandbox.url });
+  onTestFinished(() => faults.close());
+  const house = await openHouse(join(folder, 'untold-known'), faults.url);
+  const [ada, ben] = sandbox.people;
+  const add = (person: typeof ada) => house.operations.addAccount({ name: 'ada', token: person!.token });
+  const state = async () => (await house.operations.listAccounts({})).map(account => [account.state, account.reason]);
+  const noNight = () => expect(house.nightly(3)).rejects.toThrow('nobody can be asked');
+  const unchecked =
+    'unchecked: nobody knows yet whether the new token is of the same person; each night asks, and so does adding it again; resume where it is';
+  const id = (await add(ada)).service_user_id;
+  expect(id).not.toBe(null);
+  await house.backfill({ from: '2025-01-01', to: '2025-01-02' });
+  const before = await house.hash();
+
+  faults.on(PERSON, { status: 403, json: { detail: 'no scope' } });
+  expect(await add(ada)).toMatchObject({ state: 'active', service_user_id: id, warning: null });
+  for (const given of ['for the night', 'for adding it again']) {
+    sandbox.setState(ada!.token, 'lapsed');
+    expect(await add(ada)).toMatchObject({ state: 'parked', reason: expect.not.stringMatching('unchecked') });
+    sandbox.setState(ada!.token, 'active');
+    if (given === 'for the night') await house.nightly(3);
+    else await add(ada);
+    expect(await state()).toEqual([['active', null]]);
+  }
+
+  const warning = 'the service takes the token and does not say whose it is';
+  expect(await add(ben)).toMatchObject({ state: 'parked', reason: unchecked, service_user_id: id, warning });
+  expect(await add(ben)).toMatchObject({ state: 'parked', reason: unchecked });
+  await noNight();
+  await house.operations.resumeAccounts({ parked: true });
+  expect(await state()).toEqual([['parked', unchecked]]);
+
+  // A refusal of all does not hide that nobody has shown whose it is.
+  for (const membership of ['lapsed', 'revoked'] as const) {
+    sandbox.setState(ben!.token, membership);
+    const refused = expect.stringMatching(/^(forbidden|unauthorized): .*; unchecked: /);
+    expect(await add(ben)).toMatchObject({ state: 'parked', reason: refused });
+    await noNight();
+    await house.operations.resumeAccounts({ parked: true });
+    expect(await state()).toEqual([['parked', refused]]);
+    sandbox.setState(ben!.token, 'active');
+    await noNight();
+    expect(await state()).toEqual([['parked', unchecked]]);
+  }
+  expect(await house.hash()).toEqual(before);
+
+  expect(await house.operations.resumeAccounts({ names: ['ada'] })).toMatchObject([{ state: 'active', reason: null }]);
+  expect(await add(ben)).toMatchObject({ state: 'active', warning: null });
+});
+
+test('an id of more than 1,024 characters is nobody’s, and is not kept', async () => {
+  const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  let id = 'x'.repeat(1_025);
+  const script = { '/v2/usercollection/personal_info': () => ({ json: { id } }) };
+  const service = await startFaultService(script, { upstream: sandbox.url });
+  onTestFinished(() => service.close());
+  const env = { RINGNECK_DATA: join(folder, 'long'), RINGNECK_SERVICE_URL: service.url };
+  const known = async () => {
+    const { stdout } = await runHere(['account', 'list', '--json'], { env });
+    return (JSON.parse(stdout) as { service_user_id: string | null }[])[0]!.service_user_id;
+  };
+  await runHere(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
+  expect(await known()).toBe(null);
+  id = 'x'.repeat(1_024);
+  await runHere(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
+  expect(await known()).toBe(id);
+});
+
+test('a second account of one person is said when it is added, and by doctor, with the one that has the events', async () => {
+  const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  const env = { RINGNECK_DATA: join(folder, 'twice'), RINGNECK_SERVICE_URL: sandbox.url };
+  const add = (...args: string[]) => runHere(['account', 'add', ...args], { env, input: sandbox.people[0]!.token });
+  const examine = async () => {
+    const { findings } = JSON.parse((await ringneck(['doctor', '--json'], { env })).stdout) as { findings: Record<string, string>[] };
+    return findings.filter(({ check }) => check === 'accounts').map(({ state, message }) => `${state}: ${message}`);
+  };
+  expect(await add('dev')).toEqual({ code: 0, stdout: 'dev active\n', stderr: '' });
+  expect(await examine()).toEqual(['ok: 1 of 1 accounts are well']);
+  expect(await add('p08')).toEqual({
+    code: 0,
+    stdout: 'p08 active\n',
+    stderr: 'warning: p08 is the same person at the service as dev: events go to dev alone\n',
+  });
+  const { stdout, stderr } = await add('amy', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({ user_id: 'amy', same_person: { accounts: ['dev', 'p08'], events_go_to: 'amy' } });
+  expect(stderr).toBe('warning: amy is the same person at the service as dev, p08: events go to amy alone\n');
+  await runHere(['account', 'pause', 'amy'], { env });
+  expect(await examine()).toEqual([
+    'ok: 3 of 3 accounts are well',
+    'warn: amy, dev, p08 are the same person at the service: events go to dev alone',
+  ]);
+  for (const name of ['amy', 'dev']) await runHere(['account', 'remove', name], { env });
+  expect(await examine()).toEqual(['ok: 1 of 1 accounts are well']);
+  expect(JSON.parse((await add('p08', '--json')).stdout)).toMatchObject({ same_person: null });
+});
+
+test('account add --from --json prints one document: the account, and in it the report of its backfill; null where there was none', async () => {
+  const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  const env = { RINGNECK_DATA: join(folder, 'one'), RINGNECK_SERVICE_URL: sandbox.url };
+  const add = ['account', 'add', 'ada', '--json'];
+  const from = [...add, '--from', '2025-01-01'];
+  const refused = await runHere(from, { env, input: 'dead' });
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain('ringneck: nobody can be asked: ada is parked');
+  expect(JSON.parse(refused.stdout)).toMatchObject({ user_id: 'ada', state: 'parked', same_person: null, backfill: null });
+
+  const { code, stdout } = await runHere(from, { env, input: sandbox.people[0]!.token });
+  expect(code).toBe(0);
+  const { backfill, ...account } = JSON.parse(stdout);
+  expect(account).toMatchObject({ user_id: 'ada', state: 'active', reason: null, same_person: null });
+  expect(backfill).toMatchObject({ from: '2025-01-01', state: 'complete', failures: [], not_asked: [] });
+  expect(backfill.windows.done).toBe(backfill.windows.planned);
+  expect(backfill.documents).toBeGreaterThan(0);
+
+  expect(JSON.parse((await runHere(add, { env, input: sandbox.people[0]!.token })).stdout)).not.toHaveProperty('backfill');
+});

@@ -1,0 +1,75 @@
+import { cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { hasRedis, startRedis } from '../queue/redis-server.ts';
+import { openHouse } from '../support/harness.ts';
+import { ringneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
+import { startSandbox } from '../support/sandbox.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const folder = tempFolder();
+const DAYS = ['--from', '2025-01-01', '--to', '2025-01-02'];
+const COUNT = ['sql', 'SELECT count(*) AS n FROM daily_activity', '--format', 'json'];
+
+/** A data folder with what two days of one person bring (three days have a document: each window is widened), and its copy. */
+async function copyFolder(name: string, more: Record<string, string> = {}) {
+  const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  const envOf = (data: string) => ({ RINGNECK_DATA: join(folder, data), RINGNECK_SERVICE_URL: sandbox.url, ...more });
+  const env = envOf(name);
+  expect(await runHere(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token })).toMatchObject({ code: 0 });
+  expect(await runHere(['backfill', ...DAYS], { env })).toMatchObject({ code: 0 });
+  const copy = envOf(`${name}-copy`);
+  cpSync(env.RINGNECK_DATA, copy.RINGNECK_DATA, { recursive: true });
+  return { env, copy };
+}
+
+test.skipIf(!hasRedis)(
+  'a copied folder whose queues are another’s works again after ringneck adopt, with the rows and the ledger that it has',
+  async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.remove());
+    const { env, copy } = await copyFolder('redis', { RINGNECK_QUEUE_URL: redis.url });
+    const house = await openHouse(env.RINGNECK_DATA, env.RINGNECK_SERVICE_URL, { settings: { queueUrl: redis.url } });
+    await house.owner.pipeline();
+
+    const refused = await runHere(['backfill', ...DAYS, '--refresh'], { env: copy });
+    expect(refused.code).toBe(75);
+    expect(refused.stderr).toContain('`ringneck adopt`');
+
+    const adopted = await runHere(['adopt', '--json'], { env: copy });
+    expect(adopted).toMatchObject({ code: 0, stderr: '' });
+    const { id, before } = JSON.parse(adopted.stdout) as { id: string; before: string };
+    expect(await house.read("SELECT value FROM sync.meta WHERE key = 'id'")).toEqual([[before]]);
+    expect(id).toMatch(/^[0-9a-f]{8}$/);
+    expect(id).not.toBe(before);
+
+    expect(JSON.parse((await runHere(COUNT, { env: copy })).stdout)).toEqual([{ n: 3 }]);
+    // What the copy knows to be read is not read again by its ledger.
+    expect(JSON.parse((await runHere(['backfill', ...DAYS, '--json'], { env: copy })).stdout)).toMatchObject({ requests: 1 });
+    expect(await runHere(['backfill', ...DAYS, '--refresh'], { env: copy })).toMatchObject({ code: 0 });
+    expect((await house.backfill({ from: '2025-01-01', to: '2025-01-02', refresh: true })).state).toBe('complete');
+  },
+  60_000,
+);
+
+test('two folders of which one is a copy, each with the queue in it, work side by side', async () => {
+  const { env, copy } = await copyFolder('embedded');
+  const again = (env: Record<string, string>) => ringneck(['backfill', ...DAYS, '--refresh', '--json'], { env });
+  const ended = await Promise.all([again(env), again(copy)]);
+  expect(ended.map(({ code }) => code)).toEqual([0, 0]);
+  const [first, second] = ended.map(({ stdout }) => JSON.parse(stdout) as { windows: { planned: number; done: number } });
+  expect(first!.windows.done).toBe(first!.windows.planned);
+  expect(second!.windows).toEqual(first!.windows);
+}, 60_000);
+
+test('where there is no warehouse none is made', async () => {
+  const data = join(folder, 'empty');
+  const refused = { code: 2, stdout: '', stderr: `ringneck: there is no warehouse in ${data}: RINGNECK_DATA names the folder\n` };
+  expect(await runHere(['adopt'], { env: { RINGNECK_DATA: data } })).toEqual(refused);
+  expect(existsSync(data)).toBe(false);
+  mkdirSync(data);
+  expect(await runHere(['adopt'], { env: { RINGNECK_DATA: data } })).toEqual(refused);
+  expect(readdirSync(data)).toEqual([]);
+});

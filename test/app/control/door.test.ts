@@ -1,0 +1,449 @@
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { findDoor } from '../../../src/app/control/find-door.ts';
+import { findWarehouseIdentity } from '../../../src/app/control/identity.ts';
+import { openDoor } from '../../../src/app/control/open-door.ts';
+import type { OperationContext, Operations } from '../../../src/app/control/operations.ts';
+import { RingneckError, TryLaterError, UsageError } from '../../../src/base/errors.ts';
+import { createLog, silentLog } from '../../../src/base/log.ts';
+
+const quick = { firstWordMs: 200, silenceMs: 200, stopMs: 300 };
+
+let folder: string;
+const opened: { close(): Promise<void> }[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'ringneck-test-'));
+});
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map(door => door.close()));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function owner<Own extends Operations>(operations: Own, at = folder, log = silentLog) {
+  const server = await openDoor({ folder: at, operations, log });
+  opened.push(server);
+  const door = await findDoor<Own>(at);
+  if (door === undefined) throw new Error('nobody answers');
+  return { server, door };
+}
+
+/** A net server at control.sock that does what an owner should not. */
+async function impostor(onConnection: (socket: Socket) => void): Promise<void> {
+  const sockets: Socket[] = [];
+  const server = createServer(socket => {
+    sockets.push(socket.on('error', () => {}));
+    onConnection(socket);
+  });
+  await new Promise<void>(resolve => server.listen(join(folder, 'control.sock'), resolve));
+  opened.push({
+    close: () =>
+      new Promise(resolve => {
+        for (const socket of sockets) socket.destroy();
+        server.close(() => resolve());
+      }),
+  });
+}
+
+/** Leaves a socket file behind, as a process does that was killed. */
+async function leaveSocket(path: string): Promise<void> {
+  const server: Server = createServer();
+  await new Promise<void>(resolve => server.listen(`${path}.made`, resolve));
+  // The server removes the path it was made at, so it no longer finds this one.
+  const { renameSync } = await import('node:fs');
+  renameSync(`${path}.made`, path);
+  await new Promise(resolve => server.close(resolve));
+  expect(lstatSync(path).isSocket()).toBe(true);
+}
+
+const untilAborted = (signal: AbortSignal) => new Promise<void>(resolve => signal.addEventListener('abort', () => resolve()));
+
+async function exitOf(promise: Promise<unknown>): Promise<{ kind: unknown; exitCode: number; message: string }> {
+  const error = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof RingneckError)) throw new Error(`not refused as it should be: ${error}`);
+  return { kind: error.constructor, exitCode: error.exitCode, message: error.message };
+}
+
+test('what owners left that were killed before their door could be seen is removed by the next one; what is not theirs stays', async () => {
+  for (const name of ['.door-aB3dE6', '.door-xyz123', '.door-of-mine']) mkdirSync(join(folder, name), { mode: 0o700 });
+  await leaveSocket(join(folder, '.door-aB3dE6', 's'));
+  writeFileSync(join(folder, '.door-xyz123', 'theirs'), '');
+  const door = await openDoor({ folder, operations: {}, log: silentLog });
+  opened.push(door);
+  expect(readdirSync(folder).sort()).toEqual(['.door-of-mine', '.door-xyz123', 'control.sock']);
+});
+
+test('events come in order, then the result; several calls at a time', async () => {
+  const { door } = await owner({
+    async count(input: { to: number }, context: OperationContext<{ at: number }>) {
+      for (let at = 1; at <= input.to; at++) {
+        context.emit({ at });
+        await sleep(1);
+      }
+      return { counted: input.to };
+    },
+    async nothing() {},
+  });
+  expect(door.pid).toBe(process.pid);
+  const answers = await Promise.all(
+    [3, 20, 1].map(async to => {
+      const events: number[] = [];
+      const result = await door.call('count', { to }, { onEvent: event => events.push(event.at) });
+      return { result, events };
+    }),
+  );
+  expect(answers).toEqual([3, 20, 1].map(to => ({ result: { counted: to }, events: Array.from({ length: to }, (_, index) => index + 1) })));
+  expect(await door.call('nothing', undefined)).toBeNull();
+});
+
+test('an error arrives with its message, kind and exit code; an unexpected one is logged with its stack', async () => {
+  const lines: string[] = [];
+  const log = createLog({ level: 'error', pretty: false, stream: { write: line => void lines.push(line) } });
+  const { door } = await owner(
+    {
+      async usage() {
+        throw new UsageError('no account is called bert');
+      },
+      async later() {
+        throw new TryLaterError('busy');
+      },
+      async own() {
+        throw new RingneckError('three windows failed', 3);
+      },
+      async bug() {
+        throw new TypeError('x is undefined');
+      },
+      async unprintable() {
+        return 1n;
+      },
+    },
+    folder,
+    log,
+  );
+  expect(await exitOf(door.call('usage', {} as never))).toEqual({ kind: UsageError, exitCode: 2, message: 'no account is called bert' });
+  expect(await exitOf(door.call('later', {} as never))).toEqual({ kind: TryLaterError, exitCode: 75, message: 'busy' });
+  expect(await exitOf(door.call('own', {} as never))).toEqual({ kind: RingneckError, exitCode: 3, message: 'three windows failed' });
+  expect(lines).toEqual([]);
+  expect(await exitOf(door.call('bug', {} as never))).toEqual({ kind: RingneckError, exitCode: 1, message: 'x is undefined' });
+  expect(lines.join('')).toContain('TypeError: x is undefined');
+  expect(await exitOf(door.call('unprintable', {} as never))).toMatchObject({ exitCode: 1, message: expect.stringContaining('BigInt') });
+});
+
+test('an error of the caller’s own onEvent is not mistaken for the owner’s', async () => {
+  const { door } = await owner({
+    async speak(_input: undefined, context: OperationContext<string>) {
+      context.emit('hello');
+      await untilAborted(context.signal);
+    },
+  });
+  const onEvent = () => {
+    throw new TypeError('cannot draw');
+  };
+  await expect(door.call('speak', undefined, { onEvent })).rejects.toThrow(new TypeError('cannot draw'));
+});
+
+test('a call of more than a million characters is refused, and the next one is answered', async () => {
+  const { door } = await owner({
+    async measure(input: { text: string }) {
+      return input.text.length;
+    },
+  });
+  const owned = `The process that owns ${folder} (PID ${process.pid})`;
+  expect(await exitOf(door.call('measure', { text: 'x'.repeat(5_000_000) }))).toEqual({
+    kind: RingneckError,
+    exitCode: 1,
+    message: `${owned} refused measure: a call has 1000000 characters at most`,
+  });
+  expect(await door.call('measure', { text: 'x'.repeat(999_000) })).toBe(999_000);
+});
+
+test('an operation that the owner does not know is refused', async () => {
+  await owner({});
+  const door = await findDoor<{ other: () => Promise<void> }>(folder);
+  expect(await exitOf(door!.call('other', undefined as never))).toMatchObject({
+    exitCode: 1,
+    message: expect.stringContaining('no operation is called other'),
+  });
+  for (const name of ['constructor', '__proto__', '../version']) {
+    const any = (await findDoor<Record<string, () => Promise<void>>>(folder))!;
+    expect(await exitOf(any.call(name, undefined as never))).toMatchObject({ exitCode: 1 });
+  }
+});
+
+test('an abort stops the operation, and what it still says is waited for', async () => {
+  const reasons: unknown[] = [];
+  const { door } = await owner({
+    async run(_input: undefined, { emit, signal }: OperationContext<string>) {
+      emit('running');
+      await untilAborted(signal);
+      reasons.push(signal.reason);
+      await sleep(50);
+      emit('stopped');
+      return { state: 'stopped' };
+    },
+  });
+  const stop = new AbortController();
+  const events: string[] = [];
+  const onEvent = (event: string) => {
+    events.push(event);
+    stop.abort();
+  };
+  expect(await door.call('run', undefined, { onEvent, signal: stop.signal })).toEqual({ state: 'stopped' });
+  expect(events).toEqual(['running', 'stopped']);
+  expect(reasons).toEqual([expect.objectContaining({ exitCode: 130 })]);
+});
+
+test('an abort that comes before the owner has answered is not lost', async () => {
+  const { door } = await owner({
+    async run(_input: undefined, { signal }: OperationContext<never>) {
+      await untilAborted(signal);
+      return 'stopped';
+    },
+  });
+  const stop = new AbortController();
+  const answer = door.call('run', undefined, { signal: stop.signal });
+  stop.abort();
+  expect(await answer).toBe('stopped');
+  expect(await exitOf(door.call('run', undefined, { signal: stop.signal }))).toMatchObject({ exitCode: 130 });
+});
+
+test('what an aborted operation throws is exit code 130', async () => {
+  const { door } = await owner({
+    async run(_input: undefined, { emit, signal }: OperationContext<string>) {
+      emit('running');
+      await sleep(60_000, undefined, { signal });
+    },
+  });
+  const stop = new AbortController();
+  const answer = exitOf(door.call('run', undefined, { onEvent: () => stop.abort(), signal: stop.signal }));
+  expect(await answer).toMatchObject({ exitCode: 130, message: 'Interrupted.' });
+});
+
+test('an operation that does not stop is left after some seconds', async () => {
+  let end = () => {};
+  const ended = new Promise<void>(resolve => {
+    end = resolve;
+  });
+  const operations = {
+    async run(_input: undefined, { emit }: OperationContext<string>) {
+      emit('running');
+      await ended;
+    },
+  };
+  await owner(operations);
+  const door = await findDoor<typeof operations>(folder, { patience: { ...quick, firstWordMs: 5000, silenceMs: 5000 } });
+  const stop = new AbortController();
+  const answer = exitOf(door!.call('run', undefined, { onEvent: () => stop.abort(), signal: stop.signal }));
+  expect(await answer).toMatchObject({ exitCode: 130, message: expect.stringContaining('has not stopped yet') });
+  end();
+});
+
+test.each([
+  [{ detach: false }, true],
+  [{ detach: true }, false],
+])('a caller that goes away with %j: aborted %s', async (input, aborted) => {
+  const seen = { started: false, aborted: false };
+  await owner({
+    async run(_input: { detach: boolean }, { signal, emit }: OperationContext<string>) {
+      seen.started = true;
+      signal.addEventListener('abort', () => {
+        seen.aborted = true;
+      });
+      for (let i = 0; i < 30; i++) {
+        emit('still here');
+        await sleep(10);
+      }
+    },
+  });
+  // A caller that is killed sends no stop: its connection just ends.
+  const raw = request({
+    socketPath: join(folder, 'control.sock'),
+    method: 'POST',
+    path: '/operations/run',
+    headers: { 'content-type': 'application/json' },
+  });
+  raw.on('error', () => {});
+  raw.on('response', response => response.once('data', () => raw.destroy()));
+  raw.end(JSON.stringify({ id: 'x', input }));
+  await sleep(200);
+  expect(seen).toEqual({ started: true, aborted });
+});
+
+test('a caller that does not read holds up nobody: the oldest events give way and the result comes', async () => {
+  const lines: string[] = [];
+  const log = createLog({ level: 'warn', pretty: false, stream: { write: line => void lines.push(line) } });
+  let finished = false;
+  await owner(
+    {
+      async flood(_input: undefined, { emit }: OperationContext<string>) {
+        for (let i = 0; i < 20_000; i++) {
+          emit(`${i} ${'x'.repeat(200)}`);
+          if (i % 1000 === 0) await sleep(0);
+        }
+        finished = true;
+        return 'done';
+      },
+    },
+    folder,
+    log,
+  );
+  const raw = request({
+    socketPath: join(folder, 'control.sock'),
+    method: 'POST',
+    path: '/operations/flood',
+    headers: { 'content-type': 'application/json' },
+  });
+  raw.end(JSON.stringify({ id: 'x' }));
+  const response = await new Promise<import('node:http').IncomingMessage>(resolve => raw.on('response', resolve));
+  for (let i = 0; i < 200 && !finished; i++) await sleep(20);
+  expect(finished).toBe(true);
+  let text = '';
+  for await (const part of response.setEncoding('utf8')) text += part;
+  const answers = text.split('\n').filter(line => line !== '' && line !== '{}');
+  expect(JSON.parse(answers.at(-1)!)).toEqual({ result: 'done' });
+  expect(answers.at(-2)).toContain('"19999 ');
+  expect(answers.length).toBeLessThan(15_000);
+  await sleep(50);
+  expect(lines.join('')).toContain('events left out');
+});
+
+test('heartbeats keep a quiet operation alive for longer than the silence that is allowed', async () => {
+  const operations = {
+    async quiet() {
+      await sleep(5000);
+      return 'done';
+    },
+  };
+  await owner(operations);
+  const door = await findDoor<typeof operations>(folder, { patience: { firstWordMs: 3000, silenceMs: 3000, stopMs: 1000 } });
+  expect(await door!.call('quiet', undefined as never)).toBe('done');
+});
+
+test('closing stops what runs, hands on its last word, and leaves no socket', async () => {
+  const { server, door } = await owner({
+    async run(_input: undefined, { emit, signal }: OperationContext<string>) {
+      emit('running');
+      await untilAborted(signal);
+      await sleep(50);
+      throw signal.reason;
+    },
+  });
+  const answer = exitOf(door.call('run', undefined, { onEvent: () => void server.close() }));
+  expect(await answer).toMatchObject({ kind: TryLaterError, exitCode: 75, message: expect.stringContaining('is stopping') });
+  await server.close();
+  expect(readdirSync(folder)).toEqual([]);
+  expect(await findDoor(folder)).toBeUndefined();
+  expect(await exitOf(door.call('run', undefined))).toMatchObject({ kind: TryLaterError, message: expect.stringContaining('went away') });
+});
+
+test('nobody answers: no folder, no socket, a dead owner’s socket, a file of that name', async () => {
+  expect(await findDoor(join(folder, 'none'))).toBeUndefined();
+  expect(await findDoor(folder)).toBeUndefined();
+  await leaveSocket(join(folder, 'control.sock'));
+  expect(await findDoor(folder)).toBeUndefined();
+  rmSync(join(folder, 'control.sock'));
+  writeFileSync(join(folder, 'control.sock'), '');
+  expect(await findDoor(folder)).toBeUndefined();
+});
+
+test('a dead owner’s socket is replaced', async () => {
+  await leaveSocket(join(folder, 'control.sock'));
+  const { door } = await owner({ echo: async (input: string) => input });
+  expect(await door.call('echo', 'hello')).toBe('hello');
+});
+
+test('the socket, and a folder that the door makes, are their owner’s alone', async () => {
+  const inner = join(folder, 'data');
+  await owner({}, inner);
+  expect(statSync(inner).mode & 0o777).toBe(0o700);
+  expect(readdirSync(inner)).toEqual(['control.sock']);
+  expect(lstatSync(join(inner, 'control.sock')).isSocket()).toBe(true);
+  expect(lstatSync(join(inner, 'control.sock')).mode & 0o777).toBe(0o600);
+});
+
+test.each([74, 75])('a path of up to 100 bytes is the socket itself, a longer one a link to the temporary folder (%d)', async letters => {
+  const long = join(folder, 'd'.repeat(letters - folder.length + 13));
+  mkdirSync(long);
+  const path = join(long, 'control.sock');
+  expect(path.length).toBe(letters + 27);
+  const { server, door } = await owner({ echo: async (input: string) => input }, long);
+  expect(await door.call('echo', 'hello')).toBe('hello');
+  expect(lstatSync(path).isSocket()).toBe(path.length <= 100);
+  if (path.length <= 100) return;
+  const place = dirname(readlinkSync(path));
+  expect(statSync(place).mode & 0o777).toBe(0o700);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  await server.close();
+  expect(existsSync(place)).toBe(false);
+  expect(readdirSync(long)).toEqual([]);
+});
+
+test('what a dead owner left behind a long path is cleared away', async () => {
+  const long = join(folder, 'd'.repeat(100));
+  const path = join(long, 'control.sock');
+  await owner({}, long);
+  const former = readlinkSync(path);
+  const second = await owner({ echo: async (input: string) => input }, long);
+  expect(readlinkSync(path)).not.toBe(former);
+  expect(existsSync(former)).toBe(false);
+  expect(await second.door.call('echo', 'hello')).toBe('hello');
+});
+
+test('a folder in which nothing can be made is an error that names it', async () => {
+  writeFileSync(join(folder, 'file'), '');
+  await expect(openDoor({ folder: join(folder, 'file'), operations: {}, log: silentLog })).rejects.toThrow(/file/);
+});
+
+test('another version is told to restart `up`', async () => {
+  const server = await openDoor({ folder, operations: {}, log: silentLog, version: '9.9.9' });
+  opened.push(server);
+  expect(await exitOf(findDoor(folder))).toEqual({
+    kind: TryLaterError,
+    exitCode: 75,
+    message: expect.stringMatching(
+      /^.* is owned by ringneck 9\.9\.9 \(PID \d+\), and this is ringneck \d+\.\d+\.\d+: restart `ringneck up`\.$/,
+    ),
+  });
+});
+
+test('an owner that accepts and says nothing is named', async () => {
+  await impostor(() => {});
+  expect(await exitOf(findDoor(folder, { patience: quick }))).toEqual({
+    kind: TryLaterError,
+    exitCode: 75,
+    message: `Another process owns ${folder} and does not answer at its control.sock. Try again later, or end that process.`,
+  });
+});
+
+const head = 'HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n';
+const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
+const hello = () =>
+  `HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${JSON.stringify({ version: '1', pid: 77, warehouse: findWarehouseIdentity(folder) })}`;
+
+test.each([
+  ['says nothing', '', false, /^No answer from the process that owns .* \(PID 77\)/],
+  ['falls silent', `${head}${chunk('{}\n')}`, false, /^No answer from the process that owns .* \(PID 77\)/],
+  ['dies in the middle of a line', `${head}${chunk('{}\n{"res')}`, true, /^The process that owns .* \(PID 77\) went away/],
+  ['ends without a result', `${head}${chunk('{}\n')}0\r\n\r\n`, true, /^The process that owns .* \(PID 77\) went away/],
+])('an owner that answers to a call, and %s', async (_what, answer, ends, message) => {
+  await impostor(socket =>
+    socket.once('data', data => {
+      const isCall = data.toString().startsWith('POST');
+      if (!isCall || ends) socket.end(isCall ? answer : hello());
+      else socket.write(answer);
+    }),
+  );
+  const door = await findDoor<{ run: () => Promise<void> }>(folder, { version: '1', patience: quick });
+  expect(await exitOf(door!.call('run', undefined as never))).toMatchObject({
+    kind: TryLaterError,
+    message: expect.stringMatching(message),
+  });
+});

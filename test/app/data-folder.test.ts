@@ -1,0 +1,120 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { WebhookEvent } from '../../schema/webhook.ts';
+import { keepFolder } from '../../src/app/data-folder.ts';
+import type { Following } from '../../src/app/follow-events.ts';
+import { readSettings } from '../../src/base/config.ts';
+import { TryLaterError } from '../../src/base/errors.ts';
+import { silentLog } from '../../src/base/log.ts';
+import { webhookOf } from '../../src/cli/commands/up.ts';
+import type { WebhookOptions } from '../../src/receiver/webhook.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const folder = tempFolder();
+let folders = 0;
+
+async function open() {
+  const settings = readSettings({ RINGNECK_DATA: join(folder, `d${++folders}`) });
+  const kept = await keepFolder({ settings, log: silentLog });
+  onTestFinished(() => kept.close());
+  return kept;
+}
+
+/** A promise that is settled by hand. */
+function gate(): { opened: Promise<void>; open(): void } {
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>(resolve => {
+    open = resolve;
+  });
+  return { opened, open: () => open() };
+}
+
+test('while the folder is closed every operation asks to try later, and what goes on begins again afterwards', async () => {
+  const kept = await open();
+  const order: string[] = [];
+  for (const name of ['first', 'second']) {
+    await kept.during(async () => {
+      order.push(`${name} begins`);
+      return () => order.push(`${name} ends`);
+    });
+  }
+  const { owner, operations } = kept;
+  const wait = gate();
+  const closed = owner.whileClosed(async () => {
+    order.push('closed');
+    await wait.opened;
+    return 'done';
+  });
+  await expect(operations.listAccounts({})).rejects.toThrow(TryLaterError);
+  await expect(operations.eraseAccount({ name: 'ada' })).rejects.toThrow('an account is being erased');
+  await expect((async () => owner.whileClosed(async () => {}))()).rejects.toThrow(TryLaterError);
+  expect(() => kept.owner).toThrow(TryLaterError);
+  wait.open();
+  expect(await closed).toBe('done');
+  expect(order).toEqual(['first begins', 'second begins', 'second ends', 'first ends', 'closed', 'first begins', 'second begins']);
+  expect(kept.owner).not.toBe(owner);
+  expect(await operations.listAccounts({})).toEqual([]);
+  await kept.end();
+  expect(order.slice(7)).toEqual(['second ends', 'first ends']);
+});
+
+test('work that fails is told to who asked for it, and the folder is open again', async () => {
+  const kept = await open();
+  const failing = kept.owner.whileClosed(async () => {
+    throw new Error('no room');
+  });
+  await expect(failing).rejects.toThrow('no room');
+  expect(await kept.operations.listAccounts({})).toEqual([]);
+});
+
+test('what is to end waits for who has the folder closed, and opens it no more', async () => {
+  const kept = await open();
+  const wait = gate();
+  const closed = kept.owner.whileClosed(() => wait.opened);
+  const ended = kept.end();
+  wait.open();
+  await Promise.all([closed, ended]);
+  expect(() => kept.owner).toThrow(TryLaterError);
+});
+
+test('when it cannot be opened again that is said', async () => {
+  const kept = await open();
+  let begun = 0;
+  await kept.during(async () => {
+    if (begun++) throw new Error('the port is in use');
+    return () => undefined;
+  });
+  await kept.owner.whileClosed(async () => {});
+  await expect(kept.broken).rejects.toThrow('the data folder cannot be opened again: the port is in use');
+});
+
+test('an event that comes while the folder is closed is not accepted, and so is sent again', async () => {
+  const accepted: string[] = [];
+  const webhook: WebhookOptions = {
+    verificationToken: 'word',
+    secrets: ['secret'],
+    headerPrefix: 'x-service-',
+    windowMs: 0,
+    accept: async ({ object_id }) => void accepted.push(object_id),
+    isGone: () => true,
+    now: Date.now,
+    log: silentLog,
+  };
+  const open: Following = { webhook, subscribe: () => undefined, start: () => Promise.reject(new Error('not here')) };
+  let following: Following | undefined = open;
+  const served = webhookOf(() => following)!;
+  const event = (object_id: string): WebhookEvent => ({
+    event_type: 'update',
+    data_type: 'sleep',
+    object_id,
+    event_time: '2025-01-02T08:00:00+01:00',
+    user_id: 'x',
+  });
+  await served.accept(event('before'));
+  following = undefined;
+  await expect(served.accept(event('meanwhile'))).rejects.toThrow(TryLaterError);
+  expect(served.isGone?.(event('meanwhile'))).toBe(false);
+  following = open;
+  await served.accept(event('after'));
+  expect(accepted).toEqual(['before', 'after']);
+});

@@ -1,0 +1,471 @@
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { examineAccounts } from '../../src/app/doctor/accounts.ts';
+import { examineDocuments } from '../../src/app/doctor/documents.ts';
+import { examined, type Finding } from '../../src/app/doctor/finding.ts';
+import { examineDisk, examineFolder } from '../../src/app/doctor/folder.ts';
+import { examineQueue } from '../../src/app/doctor/queue.ts';
+import { examineCallback, examineService } from '../../src/app/doctor/reach.ts';
+import { examineSettings } from '../../src/app/doctor/settings.ts';
+import { examineSnapshot } from '../../src/app/doctor/snapshot.ts';
+import { examineWarehouse } from '../../src/app/doctor/warehouse.ts';
+import { readSettings, type Settings } from '../../src/base/config.ts';
+import { freePort, hasRedis, startRedis } from '../queue/redis-server.ts';
+import { openHouse } from '../support/harness.ts';
+import { openListeningHouse, TOKENS } from '../support/listening-harness.ts';
+import { ringneck } from '../support/ringneck.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { newPath, openWarehouse, withDuckDB } from '../support/warehouse.ts';
+
+const folder = tempFolder();
+let folders = 0;
+const newFolder = () => join(folder, `d${++folders}`);
+
+/** What was found, without how to mend it; what is wrong must say that. */
+function said(findings: readonly Finding[]): string[] {
+  for (const { state, mend } of findings) expect(state === 'ok').toBe(mend === null);
+  return findings.map(({ check, state, message }) => `${state} ${check}: ${message}`);
+}
+
+/** A server whose answers are typed by hand. */
+async function serve(answer: RequestListener): Promise<string> {
+  const server = createServer(answer);
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const run = async (env: Record<string, string>) => {
+  const { code, stdout, stderr } = await ringneck(['doctor', '--json'], { env });
+  expect(`${stdout}${stderr}`).not.toMatch(/not-for-logs|token-of-ada/);
+  const { state, findings } = JSON.parse(stdout) as { state: string; findings: Finding[] };
+  return { code, state, findings: said(findings), stderr };
+};
+
+test('all is well where all is well, through the door of a running owner', async () => {
+  const { house, keeper, receiver, env } = await openListeningHouse(newFolder());
+  chmodSync(env.RINGNECK_DATA!, 0o700);
+  await house.add([{ name: 'ada', token: TOKENS.person }]);
+  await house.backfill({ last: 3 });
+  keeper.start();
+  await keeper.ensure();
+  const { code, state, findings, stderr } = await run(env);
+  expect(findings).toEqual([
+    'ok settings: all are understood',
+    `ok folder: ${env.RINGNECK_DATA} is writable`,
+    `ok owner: ${env.RINGNECK_DATA} is owned by a running ringneck (PID ${process.pid})`,
+    expect.stringMatching(/^(ok|warn) disk: [\d,]+ MB free$/),
+    'ok clock: our clock agrees with the service’s',
+    'ok queue: embedded, answers its owner',
+    `ok service: ${env.RINGNECK_SERVICE_URL} answers`,
+    'ok accounts: 1 of 1 accounts are well',
+    `ok callback: ${env.RINGNECK_CALLBACK_URL!.replace(/\?.*/, '')} returns the challenge, and refuses a wrong token`,
+    'ok subscriptions: all 33 are at the service',
+    'ok warehouse: no row is there twice, and every document has its samples',
+    'ok snapshot: there is none yet: ringneck snapshot publishes one, ringneck up keeps one',
+  ]);
+  expect([code, stderr]).toEqual([0, '']);
+  expect(['ok', 'warn']).toContain(state);
+  // Its own try of a wrong token is nobody's attack.
+  expect(receiver.refusals()).toEqual({});
+});
+
+test('what is wrong is said with how to mend it, and the exit code is 1', async () => {
+  const { house, webhooks, keeper, receiver, env } = await openListeningHouse(newFolder());
+  await house.add([
+    { name: 'ada', token: TOKENS.person },
+    { name: 'ben', token: 'nobody-knows-it' },
+  ]);
+  await house.operations.resumeAccounts({ names: ['ben'] });
+  keeper.start();
+  await keeper.ensure();
+  const [first] = webhooks.subscriptions.list(webhooks.client.id);
+  webhooks.subscriptions.cancel(webhooks.client.id, first!.id);
+  await receiver.close();
+  const { code, state, findings } = await run({ ...env, RINGNECK_SIGNATURE_WINDOWS: '1' });
+  expect([code, state]).toEqual([1, 'fail']);
+  expect(findings).toEqual(
+    expect.arrayContaining([
+      'warn settings: RINGNECK_SIGNATURE_WINDOWS is not a setting: did you mean RINGNECK_SIGNATURE_WINDOW?',
+      expect.stringMatching(/^fail accounts: the service refuses ben \(GET .*answered 401/),
+      expect.stringMatching(/^fail callback: .* gives no answer \(ECONNREFUSED\)$/),
+      `fail subscriptions: 1 of 33 are missing: ${first!.event_type} ${first!.data_type} (they were never made, or were lost)`,
+    ]),
+  );
+});
+
+test('days before today that nobody has read are told of, with the accounts', async () => {
+  const { house, env } = await openListeningHouse(newFolder());
+  const names = ['ada', 'ben', 'cleo', 'dan', 'eve', 'fay', 'gus'];
+  await house.add(names.map(name => ({ name, token: TOKENS.person })));
+  const day = (before: number) => new Date(Date.now() - before * 86_400_000).toISOString().slice(0, 10);
+  await house.backfill({ users: names, collections: ['sleep', 'heart_rate'], from: day(20), to: day(15) });
+  await house.backfill({ users: names, collections: ['sleep', 'heart_rate'], last: 4 });
+  const { findings } = await run(env);
+  expect(findings.filter(said => said.includes(' days:'))).toEqual([
+    'warn days: days of collections lie before today that were never read to their end, or failed when last read: 24 of ada, 24 of ben, 24 of cleo, 24 of dan, 24 of eve, those of 2 others',
+  ]);
+  const { stdout } = await ringneck(['status'], { env });
+  expect(stdout).toMatch(new RegExp(`\n  sleep +holes .* 12 days are unread, or failed when last read, from ${day(14)} to ${day(3)}\n`));
+  expect(stdout).toContain('\nWhat is missing is read by: ringneck coverage --repair\n');
+});
+
+test('without up it looks into the folder itself, and leaves it free', async () => {
+  const { keeper, env, leave } = await openListeningHouse(newFolder());
+  await keeper.remove({ onNextEvent: false });
+  await leave();
+  const { code, findings } = await run(env);
+  expect(findings).toEqual(
+    expect.arrayContaining([
+      'warn owner: no `ringneck up` is running: no event is taken',
+      'warn accounts: there is no account yet',
+      'warn subscriptions: they were removed by command and are not made again',
+      'ok warehouse: no row is there twice, and every document has its samples',
+    ]),
+  );
+  expect(code).toBe(0);
+  expect((await run({ RINGNECK_DATA: env.RINGNECK_DATA! })).findings).toEqual(
+    expect.arrayContaining([
+      'fail settings: RINGNECK_SERVICE_URL is not set: there is nobody to ask',
+      'ok settings: webhooks are not configured: changes are found by sweeps',
+      'ok owner: nobody has the folder now',
+    ]),
+  );
+});
+
+test('while the service gives no answer no account is tried, and one line says so', async () => {
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const house = await openHouse(newFolder(), url);
+  await house.add(['ada', 'ben', 'cleo', 'dan'].map(name => ({ name, token: `token-of-${name}` })));
+  await house.operations.pauseAccount({ name: 'cleo' });
+  house.owner.secrets.remove('dan');
+  expect(said(await examineAccounts(house.owner, url))).toEqual([
+    'fail accounts: not tried: the service gives no answer (ECONNREFUSED)',
+    'fail accounts: dan has no token for this service (no token: ringneck account add dan)',
+  ]);
+});
+
+test('subscriptions are not tried where the service gives no answer, and a client that is refused is told what to check', async () => {
+  const { env, leave } = await openListeningHouse(newFolder());
+  await leave();
+  const found = async (changes: Record<string, string>) => {
+    const { stdout } = await ringneck(['doctor', '--json'], { env: { ...env, ...changes } });
+    return (JSON.parse(stdout).findings as Finding[]).filter(({ check }) => check === 'subscriptions');
+  };
+  expect(await found({ RINGNECK_SERVICE_URL: `http://127.0.0.1:${await freePort()}` })).toEqual([
+    {
+      check: 'subscriptions',
+      state: 'fail',
+      message: 'not tried: the service gives no answer (ECONNREFUSED)',
+      mend: 'see what is said of the service',
+    },
+  ]);
+  expect(await found({ RINGNECK_CLIENT_SECRET: 'not-the-secret-of-this-client' })).toEqual([
+    {
+      check: 'subscriptions',
+      state: 'fail',
+      message: expect.stringMatching(/^GET \S+: answered 401: check RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET/),
+      mend: 'do what it says',
+    },
+  ]);
+});
+
+test('wrong settings are a finding, and the only one; a missing folder is not made', async () => {
+  const data = newFolder();
+  const wrong = await run({ RINGNECK_DATA: data, RINGNECK_PORT: 'x', RINGNECK_CLIENT_ID: 'y' });
+  expect(wrong).toMatchObject({ code: 1, state: 'fail' });
+  expect(wrong.findings).toEqual([expect.stringMatching(/^fail settings: Wrong settings\. .*webhooks need all four\.$/)]);
+  const { findings } = await run({ RINGNECK_DATA: data });
+  expect(findings).toContain(`warn folder: ${data} does not exist yet`);
+  expect(said(examineFolder(data))).toEqual([`warn folder: ${data} does not exist yet`]);
+});
+
+test('as text each finding is a line, and below it how to mend it', async () => {
+  const data = newFolder();
+  const { code, stdout } = await ringneck(['doctor'], { env: { RINGNECK_DATA: data } });
+  expect(code).toBe(1);
+  const lines = stdout.split('\n');
+  expect(lines.slice(0, 2)).toEqual([
+    'fail  settings  RINGNECK_SERVICE_URL is not set: there is nobody to ask',
+    '                → set it to the base address of the service, as http://127.0.0.1:4000',
+  ]);
+  expect(lines).toContain(`warn  folder    ${data} does not exist yet`);
+});
+
+test('a folder that others may look into, or that is none', () => {
+  const data = newFolder();
+  mkdirSync(data, { mode: 0o700 });
+  chmodSync(data, 0o755);
+  writeFileSync(join(data, 'secret.key'), 'x');
+  chmodSync(join(data, 'secret.key'), 0o644);
+  const findings = examineFolder(data);
+  expect(said(findings)).toEqual([
+    `ok folder: ${data} is writable`,
+    `warn folder: ${data} is open to others (0755)`,
+    'warn folder: secret.key is open to others (0644)',
+  ]);
+  expect(findings[2]!.mend).toBe(`chmod go= ${data}/secret.key`);
+  expect(said(examineFolder(join(data, 'secret.key')))).toEqual([`fail folder: ${data}/secret.key is not a folder`]);
+  expect(said(examineDisk(data))[0]).toMatch(/^\w+ disk: [\d,]+ MB free/);
+});
+
+test('settings that are allowed and still hardly meant', () => {
+  const env = {
+    RINGNECK_SERVICE_URL: 'https://api.example.com',
+    RINGNECK_CALLBACK_URL: 'http://example.org/webhook?key=not-for-logs',
+    RINGNECK_CLIENT_ID: 'a',
+    RINGNECK_CLIENT_SECRET: 'b',
+    RINGNECK_VERIFICATION_TOKEN: 'c',
+  };
+  expect(said(examineSettings(readSettings({ ...env, RINGNECK_SIGNATURE_WINDOW: '0' })))).toEqual([
+    'warn settings: events come to http://example.org/webhook unencrypted',
+    'warn settings: RINGNECK_SIGNATURE_WINDOW is 0: an old event that is sent again is taken',
+  ]);
+  for (const url of ['https://example.org/webhook', 'http://localhost:8080/webhook', 'http://127.0.0.1/', 'http://[::1]:1/']) {
+    expect(said(examineSettings(readSettings({ ...env, RINGNECK_CALLBACK_URL: url })))).toEqual(['ok settings: all are understood']);
+  }
+});
+
+test('the clock is compared with the service’s', async () => {
+  const NOON = Date.parse('2025-06-01T12:00:00Z');
+  const serviceUrl = await serve((_, response) => response.writeHead(401, { date: 'Sun, 01 Jun 2025 12:00:00 GMT' }).end());
+  const webhooks = { callbackUrl: 'x', clientId: 'x', clientSecret: 'x', secrets: [], verificationToken: 'x' };
+  const clock = async (now: number, signatureWindow = 300, webhook: typeof webhooks | null = webhooks) =>
+    said(await examineService({ serviceUrl, webhooks: webhook, signatureWindow }, () => now))[1];
+  expect(await clock(NOON)).toBe('ok clock: our clock agrees with the service’s');
+  expect(await clock(NOON + 999)).toBe('ok clock: our clock agrees with the service’s');
+  expect(await clock(NOON + 21_000)).toBe('ok clock: our clock is 20 s away from the service’s');
+  expect(await clock(NOON - 31_000)).toBe('warn clock: our clock is 31 s away from the service’s');
+  expect(await clock(NOON - 301_000)).toBe('fail clock: our clock is 301 s away from the service’s: events are refused beyond 300 s');
+  expect(await clock(NOON + 400_000)).toBe('fail clock: our clock is 399 s away from the service’s: events are refused beyond 300 s');
+  expect(await clock(NOON + 400_000, 0)).toBe('warn clock: our clock is 399 s away from the service’s');
+  expect(await clock(NOON + 400_000, 300, null)).toBe('warn clock: our clock is 399 s away from the service’s');
+});
+
+test.each([
+  [401, 'application/json', '{"detail":"Unauthorized"}', 'ok service: URL answers'],
+  [404, 'application/problem+json', '{"title":"Not found"}', 'ok service: URL answers'],
+  [200, 'application/json', '{"id":"user-1"}', 'ok service: URL answers'],
+  [200, 'text/html', '<html>welcome to our network</html>', 'fail service: URL answers 200, but not in the form of the service'],
+  [401, 'text/html', '<html>sign in</html>', 'fail service: URL answers 401, but not in the form of the service'],
+  [403, 'text/html', '<html>blocked</html>', 'fail service: URL answers 403, but not in the form of the service'],
+  [404, 'application/json', '{"ok":false}', 'fail service: URL answers 404, but not in the form of the service'],
+])('a %i of %s with %s', async (status, type, body, expected) => {
+  const url = await serve((_, response) => response.writeHead(status, { 'content-type': type }).end(body));
+  expect(said(await examineService({ serviceUrl: url, webhooks: null, signatureWindow: 300 }))[0]).toBe(expected.replace('URL', url));
+});
+
+test('a service that redirects, is in trouble or is not there', async () => {
+  const options = { webhooks: null, signatureWindow: 300 };
+  const moved = await serve((_, response) => response.writeHead(301, { location: 'https://example.org' }).end());
+  expect(said(await examineService({ serviceUrl: moved, ...options }))[0]).toBe(
+    `fail service: ${moved} answers 301, a redirect, which is not followed`,
+  );
+  const ill = await serve((_, response) => response.writeHead(502).end('<html>'));
+  expect(said(await examineService({ serviceUrl: ill, ...options }))[0]).toBe(`fail service: ${ill} answers 502`);
+  const nobody = `http://127.0.0.1:${await freePort()}`;
+  expect(said(await examineService({ serviceUrl: nobody, ...options }))).toEqual([
+    `fail service: ${nobody} gives no answer (ECONNREFUSED)`,
+  ]);
+});
+
+test.each<[string, RequestListener, string]>([
+  [
+    'redirects',
+    (_, response) => response.writeHead(302, { location: '/' }).end(),
+    'fail callback: URL answers 302, a redirect, which the service does not follow',
+  ],
+  ['has another token', (_, response) => response.writeHead(401).end(), 'fail callback: URL refuses our verification token'],
+  ['has another path', (_, response) => response.writeHead(404).end(), 'fail callback: URL answers 404'],
+  ['has a proxy with nobody behind it', (_, response) => response.writeHead(502).end('<html>'), 'fail callback: URL answers 502'],
+  ['is a page', (_, response) => response.end('<html>'), 'fail callback: URL answers 200 without our challenge'],
+  ['is another JSON', (_, response) => response.end('null'), 'fail callback: URL answers 200 without our challenge'],
+  ['is endless', (_, response) => response.end(`"${'x'.repeat(1_000_000)}"`), 'fail callback: URL answers 200 without our challenge'],
+  [
+    'echoes whatever comes',
+    (request, response) => response.end(JSON.stringify({ challenge: new URL(request.url!, 'http://x').searchParams.get('challenge') })),
+    'fail callback: URL answers 200 to a wrong token, not 401',
+  ],
+  [
+    'is as it should be',
+    (request, response) => {
+      const query = new URL(request.url!, 'http://x').searchParams;
+      if (query.get('verification_token') !== 'word' || query.get('key') !== 'not-for-logs') response.writeHead(401).end();
+      else response.end(JSON.stringify({ challenge: query.get('challenge') }));
+    },
+    'ok callback: URL returns the challenge, and refuses a wrong token',
+  ],
+])('a callback that %s', async (_, answer, expected) => {
+  const url = `${await serve(answer)}/webhook`;
+  const webhooks = { callbackUrl: `${url}?key=not-for-logs`, clientId: 'x', clientSecret: 'x', secrets: [], verificationToken: 'word' };
+  expect(said(await examineCallback(webhooks))).toEqual([expected.replace('URL', url)]);
+});
+
+test('duplicates and samples without documents are counted', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  onTestFinished(() => warehouse.close());
+  expect(said(await examineWarehouse(warehouse, 20_000))).toEqual([
+    'ok warehouse: no row is there twice, and every document has its samples',
+  ]);
+  const row = (id: string, sk: number) => ({ user_id: 'ann', id, sk, day: '2025-01-01' });
+  const beat = (user_id: string, at: string) => ({
+    table: 'heart_rate',
+    row: { user_id, ts: Date.parse(at) * 1000, source: 'rest', bpm: 60 },
+  });
+  await warehouse.record([
+    { table: 'daily_sleep', row: row('a', 1) },
+    { table: 'daily_sleep', row: row('a', 2) },
+    { table: 'daily_sleep', row: { ...row('a', 3), user_id: 'ben' } },
+    { table: 'sleep', row: { ...row('n', 4), hrv_count: 1 } },
+    { table: 'sleep', row: { ...row('m', 5), hrv_count: 1 } },
+    { table: 'sleep_hrv', row: { user_id: 'ann', sk: 5, value: 1 } },
+    { table: 'sleep_hrv', row: { user_id: 'ann', sk: 6, value: 1 } },
+    beat('ann', '2024-12-31T23:59:00Z'),
+    beat('ann', '2025-01-01T00:00:00Z'),
+    beat('ann', '2025-01-01T00:00:00Z'),
+    beat("o'neill", '2025-01-01T00:00:00Z'),
+  ]);
+  expect(said(await examineWarehouse(warehouse, 20_000))).toEqual([
+    'fail warehouse: 1 documents of daily_sleep are there more than once',
+    'fail warehouse: 2 documents of sleep and sleep_hrv disagree on how many samples there are',
+    'fail warehouse: 1 measurements of heart_rate of ann in 2025 are there more than once',
+  ]);
+  expect(said(await examineWarehouse(warehouse, -1))).toEqual([
+    expect.stringMatching(/^warn warehouse: only 0 of \d+ counts were done in time$/),
+  ]);
+});
+
+test('documents that could not be stored, and those that two persons have in common', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  onTestFinished(() => warehouse.close());
+  const person = (user_id: string, service_user_id: string | null, state = 'active') => ({
+    table: 'sync.accounts',
+    key: { user_id },
+    row: { service_user_id, state, since: 1 },
+  });
+  const row = (user_id: string, id: string, sk: number) => ({ user_id, id, sk, day: '2025-01-01' });
+  const refused = (user_id: string, collection: string, id: string) => ({
+    table: 'sync.rejected',
+    key: { user_id, collection, id },
+    row: { reason: 'day is missing', document: '{}', fetched_at: 1 },
+  });
+  await warehouse.record([
+    person('ada', 'p1'),
+    person('ada-again', 'p1'),
+    person('ben', 'p2'),
+    person('cleo', null),
+    person('dan', 'p3', 'removed'),
+    ...['ada', 'ada-again', 'cleo', 'dan'].map((user, i) => ({ table: 'daily_sleep', row: row(user, 'a', i) })),
+    ...['ada', 'ben'].flatMap((user, i) => ['s', 't'].map((id, j) => ({ table: 'session', row: row(user, id, 10 + 2 * i + j) }))),
+  ]);
+  const common = (one: string, other: string, documents: string) => `warn documents: ${one} and ${other} have ${documents}`;
+  expect(said(await examineDocuments({ warehouse }))).toEqual([
+    common('ada', 'ben', '2 documents in common (session)'),
+    common('ada', 'cleo', '1 documents in common (daily_sleep)'),
+    common('ada-again', 'cleo', '1 documents in common (daily_sleep)'),
+  ]);
+  await warehouse.record([refused('ada', 'vo2_max', 'v1'), refused('ben', 'vo2_max', 'v2'), refused('ben', 'sleep', 'n')]);
+  expect(said(await examineDocuments({ warehouse })).slice(0, 1)).toEqual([
+    'warn documents: what came could not be stored: 2 of vo2_max (2 accounts), 1 of sleep',
+  ]);
+});
+
+test('tables of somebody else that have a key or an index', async () => {
+  const path = newPath(folder);
+  await (await openWarehouse(path)).close();
+  await withDuckDB(path, async connection => {
+    await connection.run(
+      'CREATE TABLE keyed (id INTEGER PRIMARY KEY); CREATE TABLE single (id INTEGER UNIQUE); CREATE TABLE plain (id INTEGER NOT NULL CHECK (id > 0))',
+    );
+    await connection.run('CREATE TABLE indexed (id INTEGER); CREATE INDEX by_id ON indexed (id)');
+  });
+  const warehouse = await openWarehouse(path);
+  onTestFinished(() => warehouse.close());
+  const danger = 'has a key or an index: killed while it replaces many of its rows, this DuckDB can leave a file that no one opens';
+  expect(said(await examineWarehouse(warehouse, 20_000)).filter(line => line.includes('index'))).toEqual([
+    `warn warehouse: main.indexed ${danger}`,
+    `warn warehouse: main.keyed ${danger}`,
+    `warn warehouse: main.single ${danger}`,
+  ]);
+});
+
+test('a snapshot that is old, of another version, damaged or something else', async () => {
+  let now = Date.parse('2025-06-01T00:00:00Z');
+  const warehouse = await openWarehouse(newPath(folder), { now: () => now });
+  onTestFinished(() => warehouse.close());
+  const snapshot = join(newFolder(), 'snapshot.duckdb');
+  const examine = () => examineSnapshot({ settings: { snapshot, snapshotMode: 0o640 } as Settings, warehouse });
+  const changed = (at: string) =>
+    warehouse.record([{ table: 'sync.windows', row: { user_id: 'ann', committed_at: Date.parse(at) * 1000 } }]);
+  expect(said(await examine())).toEqual(['ok snapshot: there is none yet: ringneck snapshot publishes one, ringneck up keeps one']);
+  await warehouse.snapshot(snapshot, 0o600);
+  expect(said(await examine())).toEqual([expect.stringMatching(`^ok snapshot: ${snapshot} is of 2025-06-01T00:00:00\\S*$`)]);
+  chmodSync(snapshot, 0o644);
+  expect((await examine()).slice(0, 1)).toMatchObject([
+    {
+      state: 'warn',
+      message: `${snapshot} is open to others (0644), and RINGNECK_SNAPSHOT_MODE is 0640`,
+      mend: `chmod 0640 ${snapshot}`,
+    },
+  ]);
+  chmodSync(snapshot, 0o640);
+  await changed('2025-06-01T00:09:59Z');
+  expect(said(await examine())).toEqual([expect.stringMatching(/^ok snapshot: /)]);
+  await changed('2025-06-01T02:00:30Z');
+  // Of a time when the clock was wrong: it says nothing.
+  expect(said(await examine())).toEqual([expect.stringMatching(/^ok snapshot: /)]);
+  now += 3 * 3_600_000;
+  expect(said(await examine())).toEqual([
+    expect.stringMatching(`^warn snapshot: ${snapshot} is of 2025-06-01T00:00:00\\S*: the warehouse has changed until 120 min after it$`),
+  ]);
+  await withDuckDB(snapshot, connection => connection.run(`UPDATE sync.snapshot SET program = '0.0.9', declarations = 'others'`));
+  expect(said(await examine())).toEqual([`warn snapshot: ${snapshot} was made by another version (0.0.9)`]);
+  const damaged = readFileSync(snapshot).subarray(0, 5_000);
+  rmSync(snapshot);
+  await withDuckDB(snapshot, connection => connection.run('CREATE TABLE theirs (n INTEGER)'));
+  expect(said(await examine())).toEqual([`fail snapshot: ${snapshot} is no snapshot`]);
+  writeFileSync(snapshot, damaged);
+  expect(said(await examine())).toEqual([expect.stringMatching(`^fail snapshot: cannot open ${snapshot}: `)]);
+});
+
+test.runIf(hasRedis)('a Redis that would lose jobs, and one that is not there', async () => {
+  const careless = await startRedis('--appendonly', 'no', '--maxmemory-policy', 'allkeys-lru');
+  onTestFinished(() => careless.remove());
+  expect(said(await examineQueue(careless.url))).toEqual([
+    expect.stringMatching(/^ok queue: Redis \S+ at 127\.0\.0\.1:\d+ answers$/),
+    'warn queue: Redis may forget jobs when it is killed',
+    'warn queue: Redis may drop jobs when its memory is full (maxmemory-policy allkeys-lru)',
+  ]);
+  const port = await freePort();
+  expect(said(await examineQueue(`redis://user:not-for-logs@127.0.0.1:${port}`))).toEqual([
+    expect.stringMatching(new RegExp(`^fail queue: Redis at 127.0.0.1:${port} gives no answer \\(.*ECONNREFUSED.*\\)$`)),
+  ]);
+});
+
+test.runIf(hasRedis)('a Redis that went away is to be started again, and ringneck up left alone', async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.remove());
+  const house = await openHouse(newFolder(), `http://127.0.0.1:${await freePort()}`, { settings: { queueUrl: redis.url } });
+  await house.owner.pipeline();
+  await redis.kill();
+  const findings = (await house.operations.examine({})).filter(({ check }) => check === 'queue');
+  expect(findings).toEqual([
+    {
+      check: 'queue',
+      state: 'fail',
+      message: 'the queue gives no answer; try again',
+      mend: 'see to Redis: ringneck up goes on by itself once it answers; what is planned is in the ledger',
+    },
+  ]);
+});
+
+test('a check that does not end, or throws, is a finding', async () => {
+  expect(said(await examined('x', 20, () => new Promise(() => undefined)))).toEqual(['fail x: no answer in 0.02 s']);
+  expect(said(await examined('x', 20, () => Promise.reject(new Error('why'))))).toEqual(['fail x: why']);
+});

@@ -1,0 +1,256 @@
+import {
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { UsageError } from '../../src/base/errors.ts';
+import { openMirrorTokens } from '../../src/base/secrets/mirror-tokens.ts';
+import { ensureSecretKey } from '../../src/base/secrets/secret-key.ts';
+import { openSecrets } from '../../src/base/secrets/secrets.ts';
+
+const KEY = 'a key of more than sixteen letters';
+let above: string;
+let folder: string;
+const inFolder = (name: string) => join(folder, name);
+const modeOf = (path: string) => statSync(path).mode & 0o777;
+
+beforeEach(() => {
+  above = mkdtempSync(join(tmpdir(), 'ringneck-test-'));
+  folder = join(above, 'data');
+});
+afterEach(() => rmSync(above, { recursive: true }));
+
+describe('account tokens', () => {
+  test('reading makes nothing', () => {
+    const secrets = openSecrets({ folder });
+    expect(secrets.find('anna')).toBeUndefined();
+    expect(secrets.names()).toEqual([]);
+    secrets.remove('anna');
+    expect(readdirSync(above)).toEqual([]);
+  });
+
+  test('what is put is found again, by another instance too, and nowhere in clear', () => {
+    const secrets = openSecrets({ folder });
+    secrets.put('bert', 'token-of-bert');
+    secrets.put('anna', 'token-of-anna');
+    secrets.put('anna', 'newer token of anna – ünïcode');
+    secrets.put('__proto__', 'token-of-proto');
+    for (const opened of [secrets, openSecrets({ folder })]) {
+      expect(opened.names()).toEqual(['__proto__', 'anna', 'bert']);
+      expect(opened.find('anna')).toBe('newer token of anna – ünïcode');
+      expect(opened.find('bert')).toBe('token-of-bert');
+      expect(opened.find('__proto__')).toBe('token-of-proto');
+      expect(opened.find('constructor')).toBeUndefined();
+    }
+    const stored = readFileSync(inFolder('accounts.secret'), 'utf8');
+    expect(stored).not.toMatch(/token-of|newer/);
+    expect(Buffer.from(stored, 'base64').toString('latin1')).not.toMatch(/token-of|newer/);
+
+    secrets.remove('bert');
+    expect(openSecrets({ folder }).names()).toEqual(['__proto__', 'anna']);
+  });
+
+  test('every file is its owner’s alone', () => {
+    openSecrets({ folder }).put('anna', 'token');
+    openMirrorTokens(folder).create('anna');
+    expect(modeOf(folder)).toBe(0o700);
+    expect(readdirSync(folder).sort()).toEqual(['accounts.secret', 'mirror-tokens.json', 'secret.key']);
+    for (const name of readdirSync(folder)) expect(modeOf(inFolder(name)), name).toBe(0o600);
+  });
+
+  test('a token is for the address that it was given for, whatever is done to the file', () => {
+    const here = openSecrets({ folder, key: KEY, address: 'https://one.example' });
+    const there = openSecrets({ folder, key: KEY, address: 'https://two.example' });
+    here.put('anna', 'token-of-anna');
+    expect([here.find('anna'), there.find('anna'), there.findOfAny('anna')]).toEqual(['token-of-anna', undefined, 'token-of-anna']);
+    expect([here.whyMissing('anna'), there.whyMissing('anna'), here.whyMissing('bert')]).toEqual([
+      undefined,
+      'the token was given for https://one.example, and this service is https://two.example: ringneck account add anna ' +
+        '(with --keep-token: the same token for this address)',
+      'no token: ringneck account add bert',
+    ]);
+    for (const forged of ['"https://two.example"', undefined]) {
+      const text = readFileSync(inFolder('accounts.secret'), 'utf8');
+      writeFileSync(inFolder('accounts.secret'), text.replace(/,\s*"https:\/\/one.example"/, forged ? `, ${forged}` : ''));
+      expect(() => there.find('anna')).toThrow(/is damaged: the token of anna cannot be read/);
+      writeFileSync(inFolder('accounts.secret'), text);
+    }
+  });
+
+  test('a token that was sealed without an address belongs to the first at which it is used', () => {
+    const bound: string[] = [];
+    const open = (address?: string) => openSecrets({ folder, key: KEY, address, onBound: name => bound.push(name) });
+    open().put('anna', 'token-of-anna');
+    open().put('bert', 'token-of-bert');
+    const text = readFileSync(inFolder('accounts.secret'), 'utf8');
+    writeFileSync(inFolder('accounts.secret'), text.replace('"format": 2', '"format": 1'));
+    expect([open().find('anna'), open('https://one.example').whyMissing('anna'), bound]).toEqual(['token-of-anna', undefined, []]);
+    expect([open('https://one.example').find('anna'), bound]).toEqual(['token-of-anna', ['anna']]);
+    expect(open('https://two.example').find('anna')).toBeUndefined();
+    expect([open('https://one.example').find('anna'), bound]).toEqual(['token-of-anna', ['anna']]);
+    expect(open('https://two.example').find('bert')).toBe('token-of-bert');
+  });
+
+  test('with a key that is made here the file is of format 3, and the key may be given as a text later; a key of one’s own is stretched', () => {
+    openSecrets({ folder }).put('anna', 'token-of-anna');
+    openSecrets({ folder }).put('bert', 'token-of-bert');
+    const text = readFileSync(inFolder('accounts.secret'), 'utf8');
+    expect(text).toContain('"format": 3');
+    const key = readFileSync(inFolder('secret.key'), 'utf8').trim();
+    rmSync(inFolder('secret.key'));
+    expect(openSecrets({ folder, key }).find('anna')).toBe('token-of-anna');
+    writeFileSync(inFolder('accounts.secret'), text.replace('"format": 3', '"format": 2'));
+    expect(() => openSecrets({ folder, key }).find('anna')).toThrow(/RINGNECK_SECRET_KEY is not the key that/);
+
+    rmSync(inFolder('accounts.secret'));
+    writeFileSync(inFolder('secret.key'), 'what a person chose\n');
+    openSecrets({ folder }).put('anna', 'token-of-anna');
+    expect(readFileSync(inFolder('accounts.secret'), 'utf8')).toContain('"format": 2');
+    expect(openSecrets({ folder }).find('anna')).toBe('token-of-anna');
+  });
+
+  test('a given key makes no file of its own', () => {
+    openSecrets({ folder, key: KEY }).put('anna', 'token');
+    expect(readdirSync(folder)).toEqual(['accounts.secret']);
+    expect(openSecrets({ folder, key: KEY }).find('anna')).toBe('token');
+  });
+
+  test('where the file is a link, to an encrypted disk perhaps, what is written goes to where it leads', () => {
+    const disk = mkdtempSync(join(above, 'disk-'));
+    mkdirSync(folder, { mode: 0o700 });
+    symlinkSync(join(disk, 'accounts.secret'), inFolder('accounts.secret'));
+    const secrets = openSecrets({ folder, key: KEY });
+    secrets.put('anna', 'token');
+    secrets.put('bert', 'token-2');
+    secrets.remove('anna');
+    expect(lstatSync(inFolder('accounts.secret')).isSymbolicLink()).toBe(true);
+    expect(readdirSync(disk)).toEqual(['accounts.secret']);
+    expect(openSecrets({ folder, key: KEY }).names()).toEqual(['bert']);
+  });
+
+  test('a change by another process is seen', () => {
+    const reader = openSecrets({ folder, key: KEY });
+    const writer = openSecrets({ folder, key: KEY });
+    writer.put('anna', 'token-1');
+    expect(reader.find('anna')).toBe('token-1');
+    writer.put('anna', 'token-2');
+    expect(reader.find('anna')).toBe('token-2');
+    reader.put('bert', 'token-3');
+    expect(writer.names()).toEqual(['anna', 'bert']);
+  });
+
+  test('a wrong key is refused by name, for reading and for writing, and the file stays', () => {
+    openSecrets({ folder, key: KEY }).put('anna', 'token');
+    const before = readFileSync(inFolder('accounts.secret'));
+    const other = openSecrets({ folder, key: 'another key of sixteen' });
+    expect(() => other.find('anna')).toThrow(UsageError);
+    expect(() => other.find('anna')).toThrow(/^RINGNECK_SECRET_KEY is not the key that .*accounts\.secret was sealed with/);
+    expect(() => other.put('bert', 'token')).toThrow(/^RINGNECK_SECRET_KEY is not the key/);
+    expect(readFileSync(inFolder('accounts.secret'))).toEqual(before);
+  });
+
+  test('another secret.key is refused by name, a missing one is not made anew', () => {
+    const secrets = openSecrets({ folder });
+    secrets.put('anna', 'token');
+    writeFileSync(inFolder('secret.key'), 'some other key entirely\n');
+    expect(() => openSecrets({ folder }).find('anna')).toThrow(/secret\.key is not the key that .*accounts\.secret was sealed with/);
+    rmSync(inFolder('secret.key'));
+    for (const act of [() => openSecrets({ folder }).find('anna'), () => openSecrets({ folder }).put('bert', 'token')]) {
+      expect(act).toThrow(/sealed with a key that is missing: set RINGNECK_SECRET_KEY to it, or put .*secret\.key back/);
+    }
+    expect(readdirSync(folder)).toEqual(['accounts.secret']);
+    writeFileSync(inFolder('secret.key'), 'short\n');
+    expect(() => openSecrets({ folder }).find('anna')).toThrow(/secret\.key is damaged/);
+  });
+
+  test.each(['', '{"format":1', '{"format":2,"accounts":[]}', 'null'])(
+    'a damaged file (%j) is an error that names it, and is not overwritten',
+    content => {
+      openSecrets({ folder, key: KEY }).put('anna', 'token');
+      writeFileSync(inFolder('accounts.secret'), content);
+      const secrets = openSecrets({ folder, key: KEY });
+      for (const act of [() => secrets.find('anna'), () => secrets.names(), () => secrets.put('anna', 'x'), () => secrets.remove('anna')]) {
+        expect(act).toThrow(/accounts\.secret cannot be read/);
+      }
+      expect(readFileSync(inFolder('accounts.secret'), 'utf8')).toBe(content);
+    },
+  );
+
+  test('a value that was altered, or moved to another name, is not accepted', () => {
+    const secrets = openSecrets({ folder, key: KEY });
+    secrets.put('anna', 'token-of-anna');
+    secrets.put('bert', 'token-of-bert');
+    const stored = JSON.parse(readFileSync(inFolder('accounts.secret'), 'utf8')) as { accounts: [string, string][] };
+    const [anna, bert] = stored.accounts.map(([, sealed]) => sealed);
+    const flipped = Buffer.from(bert!, 'base64');
+    flipped[flipped.length - 1]! ^= 1;
+    stored.accounts = [
+      ['bert', anna!],
+      ['anna', flipped.toString('base64')],
+      ['carl', bert!.slice(0, 12)],
+    ];
+    writeFileSync(inFolder('accounts.secret'), JSON.stringify(stored));
+    for (const name of ['anna', 'bert', 'carl']) {
+      expect(() => secrets.find(name)).toThrow(`the token of ${name} cannot be read. Give it again: ringneck account add ${name}`);
+    }
+    secrets.put('bert', 'given again');
+    expect(secrets.find('bert')).toBe('given again');
+  });
+
+  test('a copy of the folder without the key is of no use', () => {
+    openSecrets({ folder }).put('anna', 'token');
+    const elsewhere = mkdtempSync(join(above, 'copy-'));
+    copyFileSync(inFolder('accounts.secret'), join(elsewhere, 'accounts.secret'));
+    expect(() => openSecrets({ folder: elsewhere }).find('anna')).toThrow(/a key that is missing/);
+  });
+});
+
+test('the generated key is made once: who comes second takes the first one’s', () => {
+  const first = ensureSecretKey(folder, undefined);
+  expect(Buffer.from(first, 'base64url')).toHaveLength(32);
+  expect(ensureSecretKey(folder, undefined)).toBe(first);
+  expect(ensureSecretKey(folder, KEY)).toBe(KEY);
+  expect(readdirSync(folder)).toEqual(['secret.key']);
+});
+
+describe('mirror tokens', () => {
+  test('a token finds its account; only its hash is stored', () => {
+    const tokens = openMirrorTokens(folder);
+    const [anna, bert] = [tokens.create('anna'), tokens.create('bert')];
+    expect(openMirrorTokens(folder).findAccount(anna)).toBe('anna');
+    expect(tokens.findAccount(bert)).toBe('bert');
+    expect(tokens.findAccount(`${anna}x`)).toBeUndefined();
+    expect(tokens.findAccount('')).toBeUndefined();
+    const stored = readFileSync(inFolder('mirror-tokens.json'), 'utf8');
+    expect(stored).not.toContain(anna);
+    expect(stored).not.toContain(anna.slice(4));
+  });
+
+  test('a new token replaces the former one, a removed one is gone, for who has the file open too', () => {
+    const [tokens, mirror] = [openMirrorTokens(folder), openMirrorTokens(folder)];
+    const former = tokens.create('anna');
+    expect(mirror.findAccount(former)).toBe('anna');
+    const token = tokens.create('anna');
+    expect(mirror.findAccount(former)).toBeUndefined();
+    expect(mirror.findAccount(token)).toBe('anna');
+    tokens.remove('anna');
+    expect(mirror.findAccount(token)).toBeUndefined();
+  });
+
+  test('a damaged file is an error that names it', () => {
+    openMirrorTokens(folder).create('anna');
+    writeFileSync(inFolder('mirror-tokens.json'), '{"format":1,"tokens":[{"name":"anna","sha256":"short"}]}');
+    expect(() => openMirrorTokens(folder).findAccount('x')).toThrow(/mirror-tokens\.json cannot be read/);
+    expect(() => openMirrorTokens(folder).create('bert')).toThrow(/mirror-tokens\.json cannot be read/);
+  });
+});

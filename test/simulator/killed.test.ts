@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { expect, inject, test } from 'vitest';
+import { resources } from '../../schema/index.ts';
+import type { Change } from '../../src/simulator/change.ts';
+import { until } from '../support/until.ts';
+import { makeFolder, openLife, userIds } from './open-life.ts';
+
+const SCRIPT = fileURLToPath(new URL('killed.mjs', import.meta.url));
+const FROM = '2025-02-01';
+/** How long after it has begun to tell it is killed: between writing, telling and writing again. */
+const KILLS_MS = [0, 4, 9, 13, 19, 26, 33, 48];
+
+test('killed again and again, it loses no event, names none twice, and what was told of adds up to what is served', async () => {
+  const folder = makeFolder();
+  const path = join(makeFolder(), 'told.jsonl');
+  const readLines = () => (existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []);
+  for (const ms of KILLS_MS) {
+    const enough = readLines().length + 20;
+    const child = spawn(process.execPath, [SCRIPT, inject('compiled'), folder, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await until('it has told of more', () => readLines().length >= enough);
+    await sleep(ms);
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+  }
+  const { life, told } = openLife({ folder });
+  await life.setSpeed(0);
+
+  // The last line of a killed process may be torn; it is told of again.
+  const before = readLines()
+    .filter(line => line.endsWith('}}'))
+    .map(line => JSON.parse(line) as Change);
+  const events = new Map<number, Change>();
+  for (const change of [...before, ...told]) {
+    const number = Number(change.eventId.split('-')[1]);
+    expect(events.get(number) ?? change).toEqual(change);
+    events.set(number, change);
+  }
+  expect(events.size).toBeGreaterThan(100);
+  expect([...events.keys()].sort((a, b) => a - b)).toEqual(Array.from({ length: events.size }, (_, i) => i + 1));
+
+  const there = new Set<string>();
+  for (const [, { event }] of [...events].sort(([a], [b]) => a - b)) {
+    const key = `${event.user_id} ${event.data_type} ${event.object_id}`;
+    expect(there.has(key), `${event.event_type} ${key}`).toBe(event.event_type !== 'create');
+    if (event.event_type === 'create') there.add(key);
+    if (event.event_type === 'delete') there.delete(key);
+  }
+  const served: string[] = [];
+  for (const userId of userIds(life)) {
+    for (const resource of resources.filter(({ dated }) => dated)) {
+      const documents = await life.source.list(userId, resource, { from: FROM, to: '2025-06-30', limit: 10_000 });
+      served.push(...documents.map(({ id }) => `${userId} ${resource.dataType} ${id}`));
+    }
+  }
+  expect([...there].filter(key => !key.includes(' ring_configuration ')).sort()).toEqual(served.sort());
+});

@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { resources } from '../../schema/index.ts';
+import { formatInstant } from '../../schema/instant.ts';
+import type { WebhookEvent } from '../../schema/webhook.ts';
+import type { Change } from '../../src/simulator/change.ts';
+import { openSandboxLife, type SandboxLife, type SandboxLifeOptions } from '../../src/simulator/sandbox-life.ts';
+
+export function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'life-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export interface OpenedLife {
+  life: SandboxLife;
+  folder: string;
+  /** All that was told of, in order. */
+  told: Change[];
+  /** Real time, in milliseconds; tests set it. */
+  real: { now: number };
+  /** The one timer that life has set: how long it waits, and what it then does. */
+  timer: { ms: number | undefined; fire(): void };
+}
+
+/** 1 March 2025, 12:00 UTC. */
+export const REAL = Date.UTC(2025, 2, 1, 12);
+
+/** The life of ada, ben and cleo up to the end of January 2025, its clock standing still; with a real clock and a timer of the test's own. */
+export function openLife(changed: Partial<SandboxLifeOptions> = {}): OpenedLife {
+  const told: Change[] = [];
+  const real = { now: REAL };
+  const timer: OpenedLife['timer'] = { ms: undefined, fire: () => undefined };
+  const folder = changed.folder ?? makeFolder();
+  const life = openSandboxLife({
+    folder,
+    seed: 7,
+    count: 3,
+    from: '2025-01-01',
+    to: '2025-01-31',
+    speed: 0,
+    resources,
+    announce: async changes => void told.push(...changes),
+    realNow: () => real.now,
+    timers: {
+      set(run, ms) {
+        timer.ms = ms;
+        timer.fire = run;
+        return timer;
+      },
+      clear(set) {
+        if (set === timer) timer.ms = undefined;
+      },
+    },
+    ...changed,
+  });
+  onTestFinished(() => life.close());
+  return { life, folder, told, real, timer };
+}
+
+/** Moves the clock to a moment, in one go. */
+export async function advanceTo(life: SandboxLife, moment: string): Promise<void> {
+  const seconds = Math.round((Date.parse(moment) - life.clock.now()) / 1000);
+  await life.advance(seconds);
+}
+
+export const userIds = (life: SandboxLife) => life.people().map(({ person }) => person.userId) as [string, string, string];
+
+/** Events as `operation data_type`, sorted. */
+export const short = (events: readonly WebhookEvent[]) => events.map(({ event_type, data_type }) => `${event_type} ${data_type}`).sort();
+
+export const clockOf = (life: SandboxLife) => formatInstant({ micros: life.clock.now() * 1000, offset: 0 });

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { findFieldAbout, unwrap } from '../../../schema/fields.ts';
+import { addDays } from '../../../schema/instant.ts';
+import type { Resource, WireDocument } from '../../../schema/resource.ts';
+import type { People } from '../../../src/simulator/users/people.ts';
+
+/** What a value has that its schema does not tell of: unknown keys and undocumented words, at any depth. */
+export function findStrange(schema: z.ZodType, value: unknown, path = ''): string[] {
+  const words = findFieldAbout(schema)?.values;
+  if (words && typeof value === 'string' && !words.includes(value)) return [`${path}: ${value}`];
+  const inner = unwrap(schema);
+  if (!(inner instanceof z.ZodObject) || value === null || typeof value !== 'object') return [];
+  const shape = inner.shape as Record<string, z.ZodType>;
+  return Object.entries(value).flatMap(([key, item]) =>
+    shape[key] ? findStrange(shape[key], item, `${path}.${key}`) : [`${path}.${key}: unknown`],
+  );
+}
+
+/** Every day from the first to the last. */
+export function daysOf({ from, to }: { from: string; to: string }): string[] {
+  const days: string[] = [];
+  for (let day = from; day <= to; day = addDays(day, 1)) days.push(day);
+  return days;
+}
+
+/** All documents of a person and resource, in order. */
+export function allOf(people: People, userId: string, resource: Resource | string): WireDocument[] {
+  const name = typeof resource === 'string' ? resource : resource.name;
+  if (name === 'ring_configuration') return people.ringConfigurations(userId);
+  return daysOf(people).flatMap(day => people.documents(userId, name, day));
+}

@@ -1,0 +1,57 @@
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { Resource } from '../../schema/resource.ts';
+import { Owner } from '../../src/app/app.ts';
+import type { OwnerOptions } from '../../src/app/app-options.ts';
+import { type BackfillInput, type OwnerOperations, operationsOf, type RunReport } from '../../src/app/commands.ts';
+import { readSettings, type Settings } from '../../src/base/config.ts';
+import { silentLog } from '../../src/base/log.ts';
+import type { Value } from '../../src/warehouse/parse-document.ts';
+import { hashTables } from './table-hash.ts';
+import { placeWarehouse } from './warehouse.ts';
+
+export interface House {
+  owner: Owner;
+  operations: OwnerOperations;
+  read(sql: string): Promise<Value[][]>;
+  /** Runs a backfill to its end. */
+  backfill(input: Partial<BackfillInput>, signal?: AbortSignal): Promise<RunReport>;
+  nightly(days: number): Promise<RunReport>;
+  add(people: readonly { name: string; token: string }[]): Promise<void>;
+  /** All that an account has, but for sk and fetched_at. */
+  hash(userId?: string): Promise<Record<string, string>>;
+  close(): Promise<void>;
+}
+
+/** A data folder with its owner open in this process, as `up` and every command open it; the client waits for nobody unless told. */
+export async function openHouse(
+  folder: string,
+  serviceUrl: string,
+  options: Partial<Omit<OwnerOptions, 'settings'>> & { settings?: Partial<Settings>; resources?: readonly Resource[] } = {},
+): Promise<House> {
+  const settings = { ...readSettings({ RINGNECK_DATA: join(folder), RINGNECK_SERVICE_URL: serviceUrl }), ...options.settings };
+  const client = { sleep: async () => {}, ...options.client };
+  if (!options.resources) await placeWarehouse(join(settings.data, 'warehouse.duckdb'));
+  const owner = await Owner.open({ log: silentLog, retryDelayMs: 1, secondLookMs: 1, ...options, client, settings });
+  const operations = operationsOf(owner);
+  const read = (sql: string) => owner.warehouse.read(sql);
+  let closing: Promise<void> | undefined;
+  const house: House = {
+    owner,
+    operations,
+    read,
+    backfill: (input, signal = new AbortController().signal) =>
+      operations.backfill({ refresh: false, plan: false, ...input }, { emit: () => {}, signal }),
+    nightly: days => operations.nightly({ days }, { emit: () => {}, signal: new AbortController().signal }),
+    add: async people => {
+      for (const { name, token } of people) await operations.addAccount({ name, token });
+    },
+    hash: userId => hashTables(read, userId),
+    close: () => {
+      closing ??= owner.close();
+      return closing;
+    },
+  };
+  onTestFinished(() => house.close());
+  return house;
+}

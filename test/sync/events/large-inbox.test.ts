@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { openJournal } from '../../../src/base/journal.ts';
+import { spo2 } from '../../service/documents.ts';
+import { EVENTS_NOW, openEventHouse } from '../../support/event-harness.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { until } from '../../support/until.ts';
+
+const folder = tempFolder();
+const WAITING = 20_000;
+const IDS = Array.from({ length: 28 }, (_, i) => `spo2-${i + 1}`);
+
+/** What an earlier process has accepted: events of ada's documents, the oldest first. */
+async function fillInbox(data: string): Promise<void> {
+  const inbox = openJournal(join(data, 'inbox'));
+  const first = (EVENTS_NOW - 3_600_000) * 1000;
+  const event = { event_type: 'update', data_type: 'daily_spo2', event_time: '2025-03-10T14:00:00+00:00', user_id: 'service-ada' };
+  await Promise.all(
+    Array.from({ length: WAITING }, (_, i) =>
+      inbox.append(String(first + i), JSON.stringify({ ...event, object_id: IDS[i % IDS.length] })),
+    ),
+  );
+  await inbox.close();
+}
+
+test('twenty thousand events that wait: the queue holds a few, they are settled from the first on, and the end comes soon', async () => {
+  const data = join(folder, randomUUID());
+  await fillInbox(data);
+  for (let start = 0; start < 2; start++) {
+    const house = await openEventHouse(folder, { data, later: true });
+    let closing: Promise<void> | undefined;
+    const close = () => {
+      closing ??= house.close();
+      return closing;
+    };
+    onTestFinished(close);
+    await house.person('ada', { daily_spo2: IDS.map((id, i) => spo2(`2025-02-${String(i + 1).padStart(2, '0')}`, id)) });
+    const newcomer = await house.person('eva', { daily_spo2: [spo2('2025-02-01', 'of-eva')] });
+    const before = house.pipeline.inbox.size;
+    const [oldest] = house.pipeline.inbox.keys();
+    await house.start();
+    let most = 0;
+    await until(
+      'some are settled',
+      async () => {
+        most = Math.max(most, await house.queue.getJobCountByTypes('waiting', 'active', 'delayed'));
+        return house.lines.length >= 300;
+      },
+      60_000,
+    );
+    expect(most).toBeLessThan(100);
+    expect(house.pipeline.inbox.has(oldest!)).toBe(false);
+    expect(before - house.pipeline.inbox.size).toBeGreaterThanOrEqual(300);
+    await newcomer.announce({ object_id: 'of-eva' });
+    await until('what comes now of others is settled', () => house.lines.some(({ user_id }) => user_id === 'eva'), 30_000);
+    const ended = Date.now();
+    await close();
+    expect(Date.now() - ended).toBeLessThan(8_000);
+  }
+}, 180_000);
