@@ -15,6 +15,8 @@ export interface Page extends RequestMoments {
   nextToken: string | null;
   /** What the page is known by, where the reading wants that and it can be: the page has documents, and its end tells the next one. */
   digest?: string | undefined;
+  /** The bytes of a page that is not parsed. */
+  bytes?: number | undefined;
   /** Where the page is the one that was known in its place: parses its documents, which are not in `documents` then. */
   parse?: (() => unknown[]) | undefined;
 }
@@ -46,7 +48,7 @@ interface Place {
 
 export type ReadPages = (reading: Reading, signal: AbortSignal) => AsyncGenerator<Page, void, undefined>;
 
-type Envelope = Pick<Page, 'documents' | 'nextToken' | 'digest' | 'parse'>;
+type Envelope = Pick<Page, 'documents' | 'nextToken' | 'digest' | 'bytes' | 'parse'>;
 
 /** Follows pages. A page's moment ends when the consumer asks for the next page or leaves. */
 export function createReadPages(ask: Ask, clock: RequestClock, routes: Pick<RouteMemory, 'hasAnswered'>, limits: PageLimits): ReadPages {
@@ -138,7 +140,7 @@ function acceptDigested(value: unknown, bytes: Buffer): Envelope | undefined {
 function recognize(bytes: Buffer, digest: string): Envelope | undefined {
   if (digestOf(bytes) !== digest) return undefined;
   const parse = () => (parseJson(bytes.toString()) as { data: unknown[] }).data;
-  return { documents: [], nextToken: findLastToken(bytes)!, digest, parse };
+  return { documents: [], nextToken: findLastToken(bytes)!, digest, bytes: bytes.length, parse };
 }
 
 function isInvalid(error: unknown): boolean {

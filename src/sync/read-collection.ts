@@ -48,6 +48,9 @@ export interface CompleteRead extends RequestMoments {
   ids: ReadonlySet<string>;
 }
 
+/** Of pages that wait, unparsed, for the rest of a known answer. */
+const MOST_HELD_BYTES = 16 * 1024 * 1024;
+
 /**
  * Reads a collection to its end and stores each page while the next one is on its way. Documents that `finish` says are gone count
  * as absent at the moment of the first request, which is held until they are committed; where nothing but their absence says so, before any
@@ -154,6 +157,7 @@ export async function storePages(
   };
   /** Pages that came before, while none of another kind has come. */
   const waiting: Page[] = [];
+  let held = 0;
   try {
     for await (const page of client.documents(resource, { token, ...range, lane, aside, signal, known: known?.pages ?? [] })) {
       if (!read.requestedAt) {
@@ -165,7 +169,8 @@ export async function storePages(
       digests.push(page.digest);
       warehouse.moments.hold(page.requestedAt);
       waiting.push(page);
-      if (known && waiting.length === read.requests && waiting.every(({ parse }) => parse)) {
+      held += page.bytes ?? 0;
+      if (known && held <= MOST_HELD_BYTES && waiting.length === read.requests && waiting.every(({ parse }) => parse)) {
         if (page.nextToken !== null) continue;
         if (await takeKnown(known)) continue;
       }

@@ -99,7 +99,9 @@ function planPages(
       count.came.push({ id: document.id, hash: document.hash });
       forgetSuspicion(key, document.id);
       if (page.requestedAt < newestOf(key, document.id)) {
-        count.outdated++;
+        // A known document may have come with a later page than the moment of its answer tells.
+        if (isParsed(document) || stored.get(key)?.hash === document.hash) count.outdated++;
+        else count.differing++;
         continue;
       }
       const current = decisions.get(key)?.document?.hash ?? (decisions.has(key) ? undefined : stored.get(key)?.hash);

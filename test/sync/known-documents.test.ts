@@ -110,6 +110,28 @@ test('what becomes of a document while its known answer is on its way is mended 
 });
 
 test.each([
+  ['changed', { documents: [stress('c', '2025-03-04', 301)] }],
+  ['deleted', { documents: [], removed: ['c'] }],
+])('a page of a known answer that was sent after its document was %s, and was as before again, is newer than that', async (_, change) => {
+  const { service, house } = await setUp();
+  const { warehouse } = house.owner;
+  const answer = pagesOf([before, a, b], [c]);
+  service.on(STRESS, async asked => {
+    if (!asked.query.has('next_token')) {
+      // An event between the first page and the second.
+      const requestedAt = warehouse.moments.begin();
+      const { resource } = warehouse.mapping('daily_stress');
+      await warehouse.storeDocuments({ userId: 'ada', resource, requestedAt, ...change }, { lane: 'live' });
+      warehouse.moments.end(requestedAt);
+    }
+    return answer(asked);
+  });
+  expect(await refresh(house)).toMatchObject({ state: 'complete', documents: 4 });
+  expect(await stored(house)).toEqual(ALL);
+  expect(await house.read('SELECT id FROM sync.tombstones')).toEqual([]);
+});
+
+test.each([
   ['a later page is another', pagesOf([before, a, b], [stress('c', '2025-03-04', 301)]), [ALL[0], ALL[1], ALL[2], ['c', 301]]],
   ['an earlier page is another', pagesOf([before, a, stress('b', '2025-03-03', 201)], [c]), [ALL[0], ALL[1], ['b', 201], ALL[3]]],
   ['one more page comes', pagesOf([before, a, b], [c], [stress('d', '2025-03-05', 400)]), [...ALL, ['d', 400]]],

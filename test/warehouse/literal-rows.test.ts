@@ -24,6 +24,8 @@ describe.each(['UTC', 'America/New_York', 'Asia/Kathmandu'])('in the time zone %
       removed: 0,
       samples: 4,
       changes: [{ id: 'a-1', operation: 'create' }],
+      came: [{ id: 'a-1', hash: expect.any(String) }],
+      differing: 0,
     });
     expect(await rows(warehouse, 'SELECT * EXCLUDE (content_hash) FROM daily_activity')).toEqual([
       {

@@ -69,24 +69,23 @@ async function findReach(
                   UNION ALL FROM tried WHERE left_alone),
        silent AS (SELECT user_id, collection FROM sync.windows w WHERE outcome <> 'stopped' AND end_at > DATE '${from}' AND ${selected('w')}
                   GROUP BY user_id, collection HAVING arg_max(outcome, committed_at) IN ('failed', 'not_offered')),
-       done AS (SELECT DISTINCT user_id, collection, depth, unnest(range(start_n, least(end_n, read_n - depth + 1))) AS n
-                FROM readings CROSS JOIN depths WHERE start_n < ${first}),
-       early AS (SELECT e.* FROM (SELECT DISTINCT user_id, collection, depth,
-                                         unnest(range(greatest(start_n, read_n - depth + 1), least(end_n, ${first}))) AS n
-                                  FROM readings CROSS JOIN depths) e
-                 ANTI JOIN done d ON d.user_id = e.user_id AND d.collection = e.collection AND d.depth = e.depth AND d.n = e.n
-                 ANTI JOIN barred b ON b.user_id = e.user_id AND b.collection = e.collection AND b.n = e.n
-                 ANTI JOIN silent s ON s.user_id = e.user_id AND s.collection = e.collection),
+       done AS (SELECT DISTINCT user_id, collection, depth, unnest(range(start_n, least(end_n, read_n - depth + 1, ${first}))) AS n
+                FROM readings CROSS JOIN depths),
+       open AS (SELECT d.* FROM (SELECT user_id, collection, depth, unnest(range(min(start_n), ${first})) AS n
+                                 FROM readings CROSS JOIN depths GROUP BY ALL) d
+                ANTI JOIN done USING (user_id, collection, depth, n)),
+       early AS (SELECT o.* FROM open o
+                 SEMI JOIN readings r ON r.user_id = o.user_id AND r.collection = o.collection AND o.n >= r.start_n AND o.n < r.end_n
+                 ANTI JOIN barred b ON b.user_id = o.user_id AND b.collection = o.collection AND b.n = o.n
+                 ANTI JOIN silent s ON s.user_id = o.user_id AND s.collection = o.collection),
        -- The last reading may have been early in its day: one more day is read than it had left.
        since AS (SELECT user_id, collection, depth,
                         if(count(*) > ${RULE_DAYS}, min(n) FILTER (n >= ${first - RULE_DAYS}), min(n)) - 1 AS n
                  FROM early GROUP BY ALL HAVING n IS NOT NULL),
-       wanted AS (SELECT user_id, collection, depth, unnest(range(n + 1, ${first})) AS n FROM since),
-       reached AS (SELECT DISTINCT w.user_id, w.collection, w.n
-                   FROM (SELECT w.* FROM wanted w
-                         ANTI JOIN done d ON d.user_id = w.user_id AND d.collection = w.collection AND d.depth = w.depth AND d.n = w.n
-                         UNION ALL FROM since) w
-                   ANTI JOIN barred b ON b.user_id = w.user_id AND b.collection = w.collection AND b.n = w.n),
+       wanted AS (SELECT o.user_id, o.collection, o.n FROM open o
+                  JOIN since s ON s.user_id = o.user_id AND s.collection = o.collection AND s.depth = o.depth AND o.n > s.n
+                  UNION SELECT user_id, collection, n FROM since),
+       reached AS (FROM wanted ANTI JOIN barred USING (user_id, collection, n)),
        stretches AS (SELECT user_id, collection, n, coalesce(again, false) AS again,
                             if(coalesce(again, false), n, n - row_number() OVER (PARTITION BY user_id, collection, coalesce(again, false) ORDER BY n)) AS stretch
                      FROM reached LEFT JOIN tried USING (user_id, collection, n))

@@ -46,7 +46,7 @@ async function fill(data: string): Promise<void> {
 function search(data: string, words: SearchOrder['words']): Promise<Searched> {
   const order: SearchOrder = { data, snapshot: join(data, 'snapshot.duckdb'), dated: join(data, 'snapshots'), words, redis: null };
   return new Promise((resolve, reject) => {
-    const child = execFile(process.execPath, [join(dirname(MAIN), 'erase/search-child.js')], (error, stdout) =>
+    const child = execFile(process.execPath, [join(dirname(MAIN), '../app/erase/search-child.js')], (error, stdout) =>
       error ? reject(error) : resolve(JSON.parse(stdout) as Searched),
     );
     child.stdin!.end(JSON.stringify(order));
