@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { resources } from '../schema/index.ts';
 import { settingsTable } from '../src/base/config.ts';
@@ -58,6 +58,18 @@ test('every statement in the README runs', async () => {
   const warehouse = await openWarehouse(newPath(folder));
   for (const statement of statements) await warehouse.read(statement);
   await warehouse.close();
+});
+
+test('ARCHITECTURE.md names every room, and files that exist', () => {
+  const page = readFileSync(new URL('../ARCHITECTURE.md', import.meta.url), 'utf8');
+  const src = readdirSync(new URL('../src', import.meta.url)).map(name => `src/${name}`);
+  const table = page.slice(page.indexOf('| room |'), page.indexOf('## The way of a page'));
+  const rooms = [...table.matchAll(/`((?:src\/)?[a-z]+)`/g)].map(([, room]) => room!);
+  expect(rooms.filter(room => !room.startsWith('src/'))).toEqual(['schema', 'jobs']);
+  expect(rooms.filter(room => room.startsWith('src/')).sort()).toEqual(src.sort());
+  const named = [...page.matchAll(/`([a-zA-Z/-]+(?:\.[a-zA-Z]+|\/))`/g)].map(([, path]) => path!).filter(path => path.includes('/'));
+  expect(named.length).toBeGreaterThan(15);
+  expect(named.filter(path => !existsSync(new URL(`../${path}`, import.meta.url)))).toEqual([]);
 });
 
 test('the README shows the figures of a run', () => {
