@@ -149,6 +149,7 @@ export class Owner {
       reservedForLive: settings.webhooks ? 1 : 0,
       heartRatePath: settings.heartRatePath,
       routes: await openRouteMemory(warehouse, this.#serviceUrl, now, onError),
+      digestKey: () => this.secrets.digest('answers that are known again'),
       onWait: () => {
         void this.#pipeline?.then(
           ({ runs }) => {

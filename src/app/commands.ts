@@ -27,7 +27,7 @@ import { askServiceClock } from '../sync/service-clock.ts';
 import { readSilence, type Silence } from '../sync/silence.ts';
 import { type AccountStatus, type DriftStatus, isoOf, reportAccounts, reportDrift } from '../sync/status.ts';
 import { startNightly } from '../sync/sweeps/nightly.ts';
-import { isRefusal, probeAccount } from '../sync/verdicts/probe.ts';
+import { isNotOffered, isRefusal, probeAccount } from '../sync/verdicts/probe.ts';
 import { findPerson, isAnother, listSamePersons } from '../sync/verdicts/same-person.ts';
 import { reportWebhooks, type WebhookStatus } from '../sync/webhook-status.ts';
 import { quoteText } from '../warehouse/tables.ts';
@@ -382,7 +382,8 @@ async function greet(owner: Owner, account: Account, token: string): Promise<Acc
       return { ...reportOf(parked), warning: `the service refuses the token: ${shownMessageOf(error)}` };
     }
     const said = error instanceof TooLate ? `the service has not answered yet (${error.message})` : shownMessageOf(error);
-    const why = client.findSilence()?.why ?? said;
+    const hint = isNotOffered(error) ? ': is RINGNECK_SERVICE_URL right? Ringneck adds /v2 itself' : '';
+    const why = client.findSilence()?.why ?? `${said}${hint}`;
     return { ...reportOf(account), warning: `the token could not be tried: ${why}` };
   }
 }

@@ -1,4 +1,4 @@
-import { isOfUnknownPerson } from '../ledger/unproven.ts';
+import { isOfUnknownPerson, isUnchecked, UNCHECKED } from '../ledger/unproven.ts';
 
 /** What is to be done, where more than one command says it. */
 
@@ -23,7 +23,9 @@ export const newToken = (name: string) => `give it a new token: ringneck account
 
 /** What is to be done about an account that the service refuses; undefined where its reason says it. */
 export function mendParked({ user_id: name, state, reason }: Standing): string | undefined {
-  if (state !== 'parked' || isOfUnknownPerson(reason)) return undefined;
+  if (state !== 'parked') return undefined;
+  if (isUnchecked(reason) && reason !== UNCHECKED) return newToken(name);
+  if (isOfUnknownPerson(reason)) return undefined;
   return `${newToken(name)}; or, if it was mended there: ringneck account resume ${name}`;
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { resources } from '../../schema/index.ts';
 import { dayOfMicros } from '../../schema/instant.ts';
@@ -7,6 +8,7 @@ import { isAskable, parseBaseUrl, parsePath } from './base-url.ts';
 import { ServiceError } from './error.ts';
 import { createGates, type Gates, type RequestLane } from './gate.ts';
 import { createHeartRateReader } from './heart-rate.ts';
+import { createDigest, type Digest } from './known-pages.ts';
 import { createReadPages, type Page } from './pages.ts';
 import { createReads } from './reads.ts';
 import { createAsk, type Good, type RequestClock, type RequestMoments } from './request.ts';
@@ -53,6 +55,8 @@ export interface ClientOptions {
   routes?: RouteMemory;
   /** What is known of the service's clock, and learns from every answer. */
   serviceClock?: ServiceClock;
+  /** What answers are told from others with, so that who has their digests and not this learns nothing of them. Without it no earlier answer is known. */
+  digestKey?: () => string;
   /** Before each wait, for a limit or after a fault. */
   onWait?: (ms: number) => void;
   /** As each attempt is sent. */
@@ -104,6 +108,8 @@ export interface Client {
     /** The digests of an earlier reading of the same range: pages that are the same are not parsed. */
     known?: readonly string[] | undefined;
   }): AsyncGenerator<Page, void, undefined>;
+  /** What tells one text from all others, as it does answers. */
+  digestOf: Digest;
   /** Undefined where the service does not offer it. */
   personalInfo(token: string, signal?: AbortSignal): Promise<unknown>;
   /** Asks for one day of a base collection and throws what that gives: is the token dead, or does it lack one scope? */
@@ -184,7 +190,8 @@ export function createClient(options: ClientOptions): Client {
       options.onRequest?.();
     },
   });
-  const readPages = createReadPages(ask, clock, routes, {
+  const digestOf = createDigest(options.digestKey ?? randomUUID);
+  const readPages = createReadPages(ask, clock, routes, digestOf, {
     maxPages: options.maxPages ?? 10_000,
     maxEmptyPages: options.maxEmptyPages ?? 1_000,
   });
@@ -236,6 +243,7 @@ export function createClient(options: ClientOptions): Client {
         },
       };
     },
+    digestOf,
     hasDocumentRoute: resource => routes.hasAnswered(`GET ${documentRoute(resource)}`),
     heartRate: query => stoppable(query.signal, stop => heartRate.read(query, stop)),
     async personalInfo(token, signal) {

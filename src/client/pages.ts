@@ -2,7 +2,7 @@ import { parseJson } from '../base/json.ts';
 import type { Aside } from './answer.ts';
 import { ServiceError } from './error.ts';
 import type { RequestLane } from './gate.ts';
-import { digestOf, findLastToken } from './known-pages.ts';
+import { type Digest, findLastToken } from './known-pages.ts';
 import type { Ask, Good, RequestClock, RequestMoments } from './request.ts';
 import type { RouteMemory } from './routes.ts';
 
@@ -51,7 +51,13 @@ export type ReadPages = (reading: Reading, signal: AbortSignal) => AsyncGenerato
 type Envelope = Pick<Page, 'documents' | 'nextToken' | 'digest' | 'bytes' | 'parse'>;
 
 /** Follows pages. A page's moment ends when the consumer asks for the next page or leaves. */
-export function createReadPages(ask: Ask, clock: RequestClock, routes: Pick<RouteMemory, 'hasAnswered'>, limits: PageLimits): ReadPages {
+export function createReadPages(
+  ask: Ask,
+  clock: RequestClock,
+  routes: Pick<RouteMemory, 'hasAnswered'>,
+  digestOf: Digest,
+  limits: PageLimits,
+): ReadPages {
   // The interface does not show whether a token goes alone or with the parameters it came from. What the service took last is tried first.
   let tokenAlone = false;
 
@@ -64,8 +70,8 @@ export function createReadPages(ask: Ask, clock: RequestClock, routes: Pick<Rout
         lane: reading.lane,
         aside: reading.aside,
         secrets: nextToken === null ? [] : [nextToken],
-        accept: reading.known ? acceptDigested : acceptEnvelope,
-        ...(reading.known?.[number] && { recognize: (bytes: Buffer) => recognize(bytes, reading.known![number]!) }),
+        accept: reading.known ? (value, bytes) => acceptDigested(value, bytes, digestOf) : acceptEnvelope,
+        ...(reading.known?.[number] && { recognize: (bytes: Buffer) => recognize(bytes, reading.known![number]!, digestOf) }),
         ...(reading.emptyIsDoubtful && { isDoubtful: ({ documents, parse }: Envelope) => !documents.length && !parse }),
       },
       signal,
@@ -130,14 +136,14 @@ function acceptEnvelope(value: unknown): Envelope | undefined {
 }
 
 /** The same, with what tells it from other answers. */
-function acceptDigested(value: unknown, bytes: Buffer): Envelope | undefined {
+function acceptDigested(value: unknown, bytes: Buffer, digestOf: Digest): Envelope | undefined {
   const envelope = acceptEnvelope(value);
   const isTellable = envelope?.documents.length && findLastToken(bytes) === envelope.nextToken;
   return isTellable ? { ...envelope, digest: digestOf(bytes) } : envelope;
 }
 
 /** An answer that was accepted before: these bytes then had documents, and the end that tells the next page. */
-function recognize(bytes: Buffer, digest: string): Envelope | undefined {
+function recognize(bytes: Buffer, digest: string, digestOf: Digest): Envelope | undefined {
   if (digestOf(bytes) !== digest) return undefined;
   const parse = () => (parseJson(bytes.toString()) as { data: unknown[] }).data;
   return { documents: [], nextToken: findLastToken(bytes)!, digest, bytes: bytes.length, parse };

@@ -6,7 +6,7 @@ export const ANOTHER_PERSON =
   'the token is that of another person: give one of the same, or add this one by another name; resume where it is the same person';
 
 /** Why an account waits whose new token is refused before it is known whose it is. */
-export const refusedUnchecked = (refusal: string): string => `${refusal}; ${UNCHECKED}`;
+export const refusedUnchecked = (refusal: string): string => `${refusal}; unchecked: nor is it known whose it is`;
 
 /** Whether nobody knows yet whose the token of a parked account is, be it refused or not. */
 export const isUnchecked = (reason: string | null): boolean => /^unchecked: |; unchecked: /.test(reason ?? '');

@@ -68,7 +68,7 @@ async function collectPages(
   let removedCount = 0;
   const foundAt = pipeline.warehouse.moments.next();
   const begunAt = pipeline.now() * 1000;
-  const { ids: before, known } = await readStored(pipeline.warehouse, { resource, userId, days }, earlier?.pages);
+  const { ids: before, known } = await readStored(pipeline, { resource, userId, days }, earlier?.pages);
   try {
     const { requests, documents, ...read } = await storePages(resource, userId, days ? widened(days) : {}, {
       known,

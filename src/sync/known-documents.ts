@@ -1,6 +1,6 @@
 import { addDays } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
-import { digestOf } from '../client/known-pages.ts';
+import type { Client } from '../client/client.ts';
 import { type DayRange, WIDENED_DAYS } from '../ledger/windows.ts';
 import { MAPPING_VERSION } from '../warehouse/mapping.ts';
 import { qualified, quoteText } from '../warehouse/tables.ts';
@@ -26,13 +26,14 @@ const STORED_AS = `v${MAPPING_VERSION}`;
  * @returns undefined where one of them was rejected, or came twice
  */
 export function nameAnswer(
+  client: Pick<Client, 'digestOf'>,
   digests: readonly (string | undefined)[],
   documents: readonly KnownDocument[],
   count: number,
 ): string | undefined {
   const isAll = documents.length === count && new Set(documents.map(({ id }) => id)).size === count;
   if (!digests.length || digests.includes(undefined) || !isAll) return undefined;
-  return [STORED_AS, contentOf(documents), ...digests].join(' ');
+  return [STORED_AS, contentOf(client, documents), ...digests].join(' ');
 }
 
 /** The days of which a window's answer brings documents. */
@@ -44,7 +45,7 @@ export const widened = (days: DayRange): DayRange => ({ from: addDays(days.from,
  * @returns the identifiers of the window's own days; and that answer, where all that it brought is stored of its range and nothing else is
  */
 export async function readStored(
-  warehouse: Pick<Pipeline['warehouse'], 'read'>,
+  { client, warehouse }: Pick<Pipeline, 'client' | 'warehouse'>,
   { resource, userId, days }: { resource: Resource; userId: string; days: DayRange | undefined },
   name: string | undefined,
 ): Promise<{ ids: string[]; known?: KnownAnswer }> {
@@ -58,10 +59,10 @@ export async function readStored(
   );
   const ids = rows.flatMap(([id, , isWithin]) => (isWithin ? [id as string] : []));
   const documents = rows.map(([id, hash]) => ({ id: id as string, hash: hash as string }));
-  return isNamed && contentOf(documents) === content ? { ids, known: { pages, documents } } : { ids };
+  return isNamed && contentOf(client, documents) === content ? { ids, known: { pages, documents } } : { ids };
 }
 
-function contentOf(documents: readonly KnownDocument[]): string {
+function contentOf({ digestOf }: Pick<Client, 'digestOf'>, documents: readonly KnownDocument[]): string {
   const lines = documents.map(({ id, hash }) => `${hash} ${JSON.stringify(id)}\n`);
   return digestOf(Buffer.from(lines.sort().join('')));
 }

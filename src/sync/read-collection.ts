@@ -93,7 +93,7 @@ export async function storePages(
         ...(ledger && {
           ledger: counts => {
             if (counts.differing) return [];
-            const pages = nameAnswer(digests, [...came, ...counts.came], read.documents);
+            const pages = nameAnswer(client, digests, [...came, ...counts.came], read.documents);
             return ledger({ rejects: sum(rejects, counts), removed: counts.removed, pages });
           },
         }),

@@ -174,6 +174,23 @@ test('an id of more than 1,024 characters is nobody’s, and is not kept', async
   expect(await known()).toBe(id);
 });
 
+test('a token that is refused is answered by asking for a new one, also where the person is known; a wrong address by asking for the right one', async () => {
+  const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  const env = { RINGNECK_DATA: join(folder, 'refused'), RINGNECK_SERVICE_URL: sandbox.url };
+  const add = (input: string, changes = {}) => runHere(['account', 'add', 'ada'], { env: { ...env, ...changes }, input });
+  expect(await add(sandbox.people[0]!.token)).toMatchObject({ code: 0, stdout: 'ada active\n' });
+  const { code, stdout, stderr } = await add('token-of-nobody');
+  expect({ code, stdout }).toEqual({
+    code: 1,
+    stdout: expect.stringMatching(/^ada parked: unauthorized: .*; unchecked: nor is it known whose it is\n$/),
+  });
+  expect(stderr).toContain('ada: give it a new token: ringneck account add ada');
+  const away = await add(sandbox.people[0]!.token, { RINGNECK_DATA: join(folder, 'away'), RINGNECK_SERVICE_URL: `${sandbox.url}/v2` });
+  expect(away.stdout).toBe('ada active\n');
+  expect(away.stderr).toContain('is RINGNECK_SERVICE_URL right? Ringneck adds /v2 itself');
+});
+
 test('a second account of one person is said when it is added, and by doctor, with the one that has the events', async () => {
   const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
   onTestFinished(() => sandbox.close());

@@ -250,7 +250,7 @@ test('the clock is compared with the service’s', async () => {
 
 test.each([
   [401, 'application/json', '{"detail":"Unauthorized"}', 'ok service: URL answers'],
-  [404, 'application/problem+json', '{"title":"Not found"}', 'ok service: URL answers'],
+  [404, 'application/problem+json', '{"title":"Not found"}', 'warn service: URL answers 404: it does not have personal_info'],
   [200, 'application/json', '{"id":"user-1"}', 'ok service: URL answers'],
   [200, 'text/html', '<html>welcome to our network</html>', 'fail service: URL answers 200, but not in the form of the service'],
   [401, 'text/html', '<html>sign in</html>', 'fail service: URL answers 401, but not in the form of the service'],

@@ -185,6 +185,24 @@ test.each([
   expect(await house.read('SELECT outcome, pages FROM sync.windows')).toEqual([['complete', null]]);
 });
 
+test('what an answer is known by tells nothing of it to who has not the key of the folder', async () => {
+  const script = pagesOf([a, b]);
+  const pages = async () => {
+    const { house } = await setUp(script);
+    const [[name]] = (await house.read('SELECT pages FROM sync.windows')) as [[string]];
+    return name;
+  };
+  const [one, other] = [await pages(), await pages()];
+  expect(one).toMatch(/^v1 \S{16} \S{16}$/);
+  expect(other).toMatch(/^v1 \S{16} \S{16}$/);
+  expect(
+    one
+      .split(' ')
+      .slice(1)
+      .filter(part => other.includes(part)),
+  ).toEqual([]);
+});
+
 test('what was read by another mapping is read anew', async () => {
   const { service, house } = await setUp();
   const [[pages]] = (await house.read('SELECT pages FROM sync.windows')) as [[string]];

@@ -110,6 +110,8 @@ function statusFinding(serviceUrl: string, { status, headers, text: body }: Reac
     return fail('service', `${said}, a redirect, which is not followed`, 'set RINGNECK_SERVICE_URL to the final address');
   const isTheirs = status < 300 ? isObjectWithId(body) : findRefusal({ status, headers: Object.fromEntries(headers), body });
   if (!isTheirs) return fail('service', `${said}, but not in the form of the service`, ELSEWHERE);
+  // A service may not offer what is asked for; an address with a path too many offers nothing.
+  if (status === 404) return warn('service', `${said}: it does not have personal_info`, ELSEWHERE);
   return ok('service', `${serviceUrl} answers`);
 }
 
