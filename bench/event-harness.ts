@@ -19,7 +19,7 @@ const STORED_FROM = '2025-10-01';
 const WARM_UP = { events: 250, perSecond: 50 };
 
 /** Service, Redis where wanted, `ringneck up` and a sender: each a process, all on this machine. */
-export interface EventHouse {
+export interface EventHarness {
   up: Up;
   recording: Recording;
   /** How many events were sent before those that are measured. */
@@ -31,10 +31,10 @@ export interface EventHouse {
 }
 
 /** Opens all of it over a warehouse that holds a month of 50 accounts, for one measurement. */
-export async function withEventHouse<Result>(
+export async function withEventHarness<Result>(
   bench: Bench,
   queue: QueueKind,
-  work: (house: EventHouse) => Promise<Result>,
+  work: (harness: EventHarness) => Promise<Result>,
 ): Promise<Result> {
   const collections = datedResources.map(({ name }) => name);
   const recording = ensureRecording(PEOPLE, collections);
@@ -51,7 +51,7 @@ export async function withEventHouse<Result>(
     await makeFolder(folder, accountNames(ACCOUNTS));
     const up = await startUp(folder);
     closing.push(up.stop);
-    const house: EventHouse = {
+    const harness: EventHarness = {
       up,
       recording,
       warmUp: WARM_UP.events,
@@ -74,9 +74,9 @@ export async function withEventHouse<Result>(
       },
     };
     await ended(up.command('backfill', '--from', STORED_FROM, '--to', BACKFILLED_TO));
-    await house.send(WARM_UP.events, WARM_UP.perSecond);
+    await harness.send(WARM_UP.events, WARM_UP.perSecond);
     await up.untilSettled(WARM_UP.events, 30_000);
-    return await work(house);
+    return await work(harness);
   } finally {
     for (const close of closing.reverse()) await close();
   }

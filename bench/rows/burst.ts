@@ -1,4 +1,4 @@
-import { allAccepted, showSending, withEventHouse } from '../event-harness.ts';
+import { allAccepted, showSending, withEventHarness } from '../event-harness.ts';
 import { QUEUES } from '../redis.ts';
 import { type Bench, median, type Row } from '../row.ts';
 
@@ -14,11 +14,11 @@ export async function measureBurst(bench: Bench): Promise<Row[]> {
     const rounds: { isAccepted: boolean; p99: number; seconds: number; appliedAfter: number }[] = [];
     for (let round = 0; round < bench.eventRounds; round++) {
       rounds.push(
-        await withEventHouse(bench, queue, async house => {
-          const sending = await house.send(count, count / SECONDS);
+        await withEventHarness(bench, queue, async harness => {
+          const sending = await harness.send(count, count / SECONDS);
           // Twice the time: how much too late it is, is worth knowing.
-          await house.up.untilSettled(house.warmUp + count, 2 * LIMIT.appliedAfter * 1000);
-          const { times } = await house.read();
+          await harness.up.untilSettled(harness.warmUp + count, 2 * LIMIT.appliedAfter * 1000);
+          const { times } = await harness.read();
           const committedAt = times.reduce((latest, [, committed]) => Math.max(latest, committed), 0);
           const appliedAfter = (committedAt - sending.lastSentAt) / 1000;
           bench.say(`burst, ${queue}, ${round + 1}: ${showSending(sending)}; applied ${appliedAfter.toFixed(1)} s after the last was sent`);

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { ACCOUNTS, withEventHouse } from '../event-harness.ts';
+import { ACCOUNTS, withEventHarness } from '../event-harness.ts';
 import { QUEUES } from '../redis.ts';
 import { type Bench, median, type Row } from '../row.ts';
 
@@ -14,7 +14,7 @@ export async function measureIdle(bench: Bench): Promise<Row[]> {
   for (const queue of QUEUES) {
     const hours: number[] = [];
     for (let round = 0; round < bench.eventRounds; round++) {
-      const cpu = await withEventHouse(bench, queue, async ({ up }) => {
+      const cpu = await withEventHarness(bench, queue, async ({ up }) => {
         await setTimeout(QUIET_AFTER_MS);
         const before = up.cpu();
         await setTimeout(bench.idleSeconds * 1000);

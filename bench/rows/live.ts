@@ -1,4 +1,4 @@
-import { allAccepted, type EventHouse, showSending, withEventHouse } from '../event-harness.ts';
+import { allAccepted, type EventHarness, showSending, withEventHarness } from '../event-harness.ts';
 import { BACKFILLED_TO } from '../events.ts';
 import { QUEUES } from '../redis.ts';
 import { type Bench, median, quantile, type Row } from '../row.ts';
@@ -18,17 +18,17 @@ export async function measureLive(bench: Bench): Promise<Row[]> {
     const alone: Lag[] = [];
     const beside: Lag[] = [];
     for (let round = 0; round < bench.eventRounds; round++) {
-      await withEventHouse(bench, queue, async house => {
+      await withEventHarness(bench, queue, async harness => {
         const say = (what: string) => (text: string) => bench.say(`${what}, ${queue}, ${round + 1}: ${text}`);
-        alone.push(await measureLag(house, bench.eventSeconds, say('live')));
-        const backfill = house.up.command('backfill', '--from', house.recording.from, '--to', BACKFILLED_TO, '--refresh');
+        alone.push(await measureLag(harness, bench.eventSeconds, say('live')));
+        const backfill = harness.up.command('backfill', '--from', harness.recording.from, '--to', BACKFILLED_TO, '--refresh');
         try {
-          beside.push(await measureLag(house, bench.eventSeconds, say('live beside a backfill')));
+          beside.push(await measureLag(harness, bench.eventSeconds, say('live beside a backfill')));
           if (backfill.exitCode !== null) throw new Error(`the backfill ended too early, with exit code ${backfill.exitCode}`);
         } finally {
           backfill.kill('SIGKILL');
         }
-        await house.read();
+        await harness.read();
       });
     }
     const [p50, p95] = [median(alone.map(lag => lag.p50)), median(alone.map(lag => lag.p95))];
@@ -51,7 +51,7 @@ export async function measureLive(bench: Bench): Promise<Row[]> {
   return rows;
 }
 
-async function measureLag({ up, send }: EventHouse, seconds: number, say: (text: string) => void): Promise<Lag> {
+async function measureLag({ up, send }: EventHarness, seconds: number, say: (text: string) => void): Promise<Lag> {
   const before = up.settled.length;
   const count = PER_SECOND * seconds;
   const sending = await send(count, PER_SECOND);

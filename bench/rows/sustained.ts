@@ -1,4 +1,4 @@
-import { allAccepted, showSending, withEventHouse } from '../event-harness.ts';
+import { allAccepted, showSending, withEventHarness } from '../event-harness.ts';
 import { QUEUES } from '../redis.ts';
 import { type Bench, median, type Row } from '../row.ts';
 
@@ -16,11 +16,11 @@ export async function measureSustained(bench: Bench): Promise<Row[]> {
     const rounds: { isAccepted: boolean; p99: number; early: number; late: number }[] = [];
     for (let round = 0; round < bench.eventRounds; round++) {
       rounds.push(
-        await withEventHouse(bench, queue, async house => {
+        await withEventHarness(bench, queue, async harness => {
           const count = perSecond * bench.eventSeconds;
-          const sending = await house.send(count, perSecond);
-          await house.up.untilSettled(house.warmUp + count, 60_000);
-          const times = (await house.read()).times.slice(house.warmUp);
+          const sending = await harness.send(count, perSecond);
+          await harness.up.untilSettled(harness.warmUp + count, 60_000);
+          const times = (await harness.read()).times.slice(harness.warmUp);
           const backlog = backlogs(times);
           const third = Math.floor(backlog.length / 3);
           const [early, late] = [median(backlog.slice(0, third)), median(backlog.slice(-third))];
@@ -52,13 +52,13 @@ export async function measureVisible(bench: Bench): Promise<Row[]> {
   const rounds: { isAccepted: boolean; p50: number; p95: number }[] = [];
   for (let round = 0; round < bench.eventRounds; round++) {
     rounds.push(
-      await withEventHouse(bench, 'embedded', async house => {
+      await withEventHarness(bench, 'embedded', async harness => {
         const count = perSecond * bench.eventSeconds;
-        const before = house.up.cpu();
-        const sending = await house.send(count, perSecond);
-        await house.up.untilSettled(house.warmUp + count, 60_000);
-        const cpu = house.up.cpu() - before;
-        const waits = (await house.read()).times.slice(house.warmUp).map(([received, committed]) => committed - received);
+        const before = harness.up.cpu();
+        const sending = await harness.send(count, perSecond);
+        await harness.up.untilSettled(harness.warmUp + count, 60_000);
+        const cpu = harness.up.cpu() - before;
+        const waits = (await harness.read()).times.slice(harness.warmUp).map(([received, committed]) => committed - received);
         const [p50, p95] = [0.5, 0.95].map(part => waits.toSorted((a, b) => a - b)[Math.floor(waits.length * part)]!) as [number, number];
         bench.say(
           `visible, ${round + 1}: ${showSending(sending)}; visible p50 ${p50.toFixed(0)}, p95 ${p95.toFixed(0)} ms; CPU ${cpu.toFixed(1)} s`,

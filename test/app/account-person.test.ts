@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startFaultService } from '../support/fault-service.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { startSandbox } from '../support/sandbox.ts';
@@ -33,10 +33,10 @@ test('a new token of an account that is known is used only once it is shown to b
   onTestFinished(() => sandbox.close());
   const faults = await startFaultService({}, { upstream: sandbox.url });
   onTestFinished(() => faults.close());
-  const house = await openHouse(join(folder, 'unchecked'), faults.url);
+  const harness = await openHarness(join(folder, 'unchecked'), faults.url);
   const [ada, ben] = sandbox.people;
-  const add = (token: string) => house.operations.addAccount({ name: 'ada', token });
-  const state = async () => (await house.operations.listAccounts({})).map(account => [account.state, account.reason]);
+  const add = (token: string) => harness.operations.addAccount({ name: 'ada', token });
+  const state = async () => (await harness.operations.listAccounts({})).map(account => [account.state, account.reason]);
   const days = { from: '2025-01-01', to: '2025-01-02' };
   const unchecked =
     'unchecked: nobody knows yet whether the new token is of the same person; each night asks, and so does adding it again; resume where it is';
@@ -47,8 +47,8 @@ test('a new token of an account that is known is used only once it is shown to b
     for (const path of probes) faults.on(path, script);
   };
   expect(await add(ada!.token)).toMatchObject({ state: 'active' });
-  await house.backfill(days);
-  const before = await house.hash();
+  await harness.backfill(days);
+  const before = await harness.hash();
 
   for (const [status, reason] of [
     [500, unchecked],
@@ -60,19 +60,19 @@ test('a new token of an account that is known is used only once it is shown to b
     // Given once more, it is no more known.
     expect(await add(ben!.token)).toMatchObject({ state: 'parked' });
     expect(await state()).toEqual([['parked', reason]]);
-    await expect(house.backfill({ ...days, refresh: true })).rejects.toThrow('nobody can be asked');
+    await expect(harness.backfill({ ...days, refresh: true })).rejects.toThrow('nobody can be asked');
     // The service answers again: at night it shows whose token it is.
     answer(() => undefined);
-    await expect(house.nightly(3)).rejects.toThrow('nobody can be asked');
+    await expect(harness.nightly(3)).rejects.toThrow('nobody can be asked');
     expect(await state()).toEqual([['parked', stranger]]);
-    expect(await house.hash()).toEqual(before);
+    expect(await harness.hash()).toEqual(before);
   }
 
   answer({ status: 500, json: { detail: 'Not now.' } });
   // The same token as before needs no proof; another one of the same person is used from the night on.
   expect(await add(ada!.token)).toMatchObject({ state: 'parked' });
   answer(() => undefined);
-  await house.nightly(3);
+  await harness.nightly(3);
   expect(await state()).toEqual([['active', null]]);
   answer({ status: 500, json: { detail: 'Not now.' } });
   expect(await add(ada!.token)).toMatchObject({ state: 'active' });
@@ -87,18 +87,18 @@ test.each([401, 403, 404])(
     onTestFinished(() => sandbox.close());
     const faults = await startFaultService({ [PERSON]: { status, json: { detail: 'no scope' } } }, { upstream: sandbox.url });
     onTestFinished(() => faults.close());
-    const house = await openHouse(join(folder, `untold-${status}`), faults.url);
+    const harness = await openHarness(join(folder, `untold-${status}`), faults.url);
     const [ada] = sandbox.people;
-    const add = () => house.operations.addAccount({ name: 'ada', token: ada!.token });
+    const add = () => harness.operations.addAccount({ name: 'ada', token: ada!.token });
     expect(await add()).toMatchObject({ state: 'active', reason: null, service_user_id: null, warning: null });
-    await house.backfill({ from: '2025-01-01', to: '2025-01-02' });
-    expect(await house.read('SELECT count(*) > 0 FROM sleep')).toEqual([[true]]);
+    await harness.backfill({ from: '2025-01-01', to: '2025-01-02' });
+    expect(await harness.read('SELECT count(*) > 0 FROM sleep')).toEqual([[true]]);
 
     sandbox.setState(ada!.token, 'lapsed');
     expect(await add()).toMatchObject({ state: 'parked', reason: expect.stringMatching(/^forbidden/) });
     sandbox.setState(ada!.token, 'active');
-    await house.nightly(3);
-    expect(await house.operations.listAccounts({})).toMatchObject([{ state: 'active', reason: null }]);
+    await harness.nightly(3);
+    expect(await harness.operations.listAccounts({})).toMatchObject([{ state: 'active', reason: null }]);
   },
 );
 
@@ -107,17 +107,17 @@ test('where personal_info is refused a known person’s account goes on with its
   onTestFinished(() => sandbox.close());
   const faults = await startFaultService({}, { upstream: sandbox.url });
   onTestFinished(() => faults.close());
-  const house = await openHouse(join(folder, 'untold-known'), faults.url);
+  const harness = await openHarness(join(folder, 'untold-known'), faults.url);
   const [ada, ben] = sandbox.people;
-  const add = (person: typeof ada) => house.operations.addAccount({ name: 'ada', token: person!.token });
-  const state = async () => (await house.operations.listAccounts({})).map(account => [account.state, account.reason]);
-  const noNight = () => expect(house.nightly(3)).rejects.toThrow('nobody can be asked');
+  const add = (person: typeof ada) => harness.operations.addAccount({ name: 'ada', token: person!.token });
+  const state = async () => (await harness.operations.listAccounts({})).map(account => [account.state, account.reason]);
+  const noNight = () => expect(harness.nightly(3)).rejects.toThrow('nobody can be asked');
   const unchecked =
     'unchecked: nobody knows yet whether the new token is of the same person; each night asks, and so does adding it again; resume where it is';
   const id = (await add(ada)).service_user_id;
   expect(id).not.toBe(null);
-  await house.backfill({ from: '2025-01-01', to: '2025-01-02' });
-  const before = await house.hash();
+  await harness.backfill({ from: '2025-01-01', to: '2025-01-02' });
+  const before = await harness.hash();
 
   faults.on(PERSON, { status: 403, json: { detail: 'no scope' } });
   expect(await add(ada)).toMatchObject({ state: 'active', service_user_id: id, warning: null });
@@ -125,7 +125,7 @@ test('where personal_info is refused a known person’s account goes on with its
     sandbox.setState(ada!.token, 'lapsed');
     expect(await add(ada)).toMatchObject({ state: 'parked', reason: expect.not.stringMatching('unchecked') });
     sandbox.setState(ada!.token, 'active');
-    if (given === 'for the night') await house.nightly(3);
+    if (given === 'for the night') await harness.nightly(3);
     else await add(ada);
     expect(await state()).toEqual([['active', null]]);
   }
@@ -134,7 +134,7 @@ test('where personal_info is refused a known person’s account goes on with its
   expect(await add(ben)).toMatchObject({ state: 'parked', reason: unchecked, service_user_id: id, warning });
   expect(await add(ben)).toMatchObject({ state: 'parked', reason: unchecked });
   await noNight();
-  await house.operations.resumeAccounts({ parked: true });
+  await harness.operations.resumeAccounts({ parked: true });
   expect(await state()).toEqual([['parked', unchecked]]);
 
   // A refusal of all does not hide that nobody has shown whose it is.
@@ -143,15 +143,15 @@ test('where personal_info is refused a known person’s account goes on with its
     const refused = expect.stringMatching(/^(forbidden|unauthorized): .*; unchecked: /);
     expect(await add(ben)).toMatchObject({ state: 'parked', reason: refused });
     await noNight();
-    await house.operations.resumeAccounts({ parked: true });
+    await harness.operations.resumeAccounts({ parked: true });
     expect(await state()).toEqual([['parked', refused]]);
     sandbox.setState(ben!.token, 'active');
     await noNight();
     expect(await state()).toEqual([['parked', unchecked]]);
   }
-  expect(await house.hash()).toEqual(before);
+  expect(await harness.hash()).toEqual(before);
 
-  expect(await house.operations.resumeAccounts({ names: ['ada'] })).toMatchObject([{ state: 'active', reason: null }]);
+  expect(await harness.operations.resumeAccounts({ names: ['ada'] })).toMatchObject([{ state: 'active', reason: null }]);
   expect(await add(ben)).toMatchObject({ state: 'active', warning: null });
 });
 

@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { hasRedis, startRedis } from '../queue/redis-server.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { startSandbox } from '../support/sandbox.ts';
@@ -31,8 +31,8 @@ test.skipIf(!hasRedis)(
     const redis = await startRedis();
     onTestFinished(() => redis.remove());
     const { env, copy } = await copyFolder('redis', { RINGNECK_QUEUE_URL: redis.url });
-    const house = await openHouse(env.RINGNECK_DATA, env.RINGNECK_SERVICE_URL, { settings: { queueUrl: redis.url } });
-    await house.owner.pipeline();
+    const harness = await openHarness(env.RINGNECK_DATA, env.RINGNECK_SERVICE_URL, { settings: { queueUrl: redis.url } });
+    await harness.owner.pipeline();
 
     const refused = await runHere(['backfill', ...DAYS, '--refresh'], { env: copy });
     expect(refused.code).toBe(75);
@@ -41,7 +41,7 @@ test.skipIf(!hasRedis)(
     const adopted = await runHere(['adopt', '--json'], { env: copy });
     expect(adopted).toMatchObject({ code: 0, stderr: '' });
     const { id, before } = JSON.parse(adopted.stdout) as { id: string; before: string };
-    expect(await house.read("SELECT value FROM sync.meta WHERE key = 'id'")).toEqual([[before]]);
+    expect(await harness.read("SELECT value FROM sync.meta WHERE key = 'id'")).toEqual([[before]]);
     expect(id).toMatch(/^[0-9a-f]{8}$/);
     expect(id).not.toBe(before);
 
@@ -49,7 +49,7 @@ test.skipIf(!hasRedis)(
     // What the copy knows to be read is not read again by its ledger.
     expect(JSON.parse((await runHere(['backfill', ...DAYS, '--json'], { env: copy })).stdout)).toMatchObject({ requests: 1 });
     expect(await runHere(['backfill', ...DAYS, '--refresh'], { env: copy })).toMatchObject({ code: 0 });
-    expect((await house.backfill({ from: '2025-01-01', to: '2025-01-02', refresh: true })).state).toBe('complete');
+    expect((await harness.backfill({ from: '2025-01-01', to: '2025-01-02', refresh: true })).state).toBe('complete');
   },
   60_000,
 );

@@ -14,8 +14,8 @@ import { examineSnapshot } from '../../src/app/doctor/snapshot.ts';
 import { examineWarehouse } from '../../src/app/doctor/warehouse.ts';
 import { readSettings, type Settings } from '../../src/base/config.ts';
 import { freePort, hasRedis, startRedis } from '../queue/redis-server.ts';
-import { openHouse } from '../support/harness.ts';
-import { openListeningHouse, TOKENS } from '../support/listening-harness.ts';
+import { openHarness } from '../support/harness.ts';
+import { openListeningHarness, TOKENS } from '../support/listening-harness.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, withDuckDB } from '../support/warehouse.ts';
@@ -49,10 +49,10 @@ const run = async (env: Record<string, string>) => {
 };
 
 test('all is well where all is well, through the door of a running owner', async () => {
-  const { house, keeper, receiver, env } = await openListeningHouse(newFolder());
+  const { harness, keeper, receiver, env } = await openListeningHarness(newFolder());
   chmodSync(env.RINGNECK_DATA!, 0o700);
-  await house.add([{ name: 'ada', token: TOKENS.person }]);
-  await house.backfill({ last: 3 });
+  await harness.add([{ name: 'ada', token: TOKENS.person }]);
+  await harness.backfill({ last: 3 });
   keeper.start();
   await keeper.ensure();
   const { code, state, findings, stderr } = await run(env);
@@ -77,12 +77,12 @@ test('all is well where all is well, through the door of a running owner', async
 });
 
 test('what is wrong is said with how to mend it, and the exit code is 1', async () => {
-  const { house, webhooks, keeper, receiver, env } = await openListeningHouse(newFolder());
-  await house.add([
+  const { harness, webhooks, keeper, receiver, env } = await openListeningHarness(newFolder());
+  await harness.add([
     { name: 'ada', token: TOKENS.person },
     { name: 'ben', token: 'nobody-knows-it' },
   ]);
-  await house.operations.resumeAccounts({ names: ['ben'] });
+  await harness.operations.resumeAccounts({ names: ['ben'] });
   keeper.start();
   await keeper.ensure();
   const [first] = webhooks.subscriptions.list(webhooks.client.id);
@@ -101,12 +101,12 @@ test('what is wrong is said with how to mend it, and the exit code is 1', async 
 });
 
 test('days before today that nobody has read are told of, with the accounts', async () => {
-  const { house, env } = await openListeningHouse(newFolder());
+  const { harness, env } = await openListeningHarness(newFolder());
   const names = ['ada', 'ben', 'cleo', 'dan', 'eve', 'fay', 'gus'];
-  await house.add(names.map(name => ({ name, token: TOKENS.person })));
+  await harness.add(names.map(name => ({ name, token: TOKENS.person })));
   const day = (before: number) => new Date(Date.now() - before * 86_400_000).toISOString().slice(0, 10);
-  await house.backfill({ users: names, collections: ['sleep', 'heart_rate'], from: day(20), to: day(15) });
-  await house.backfill({ users: names, collections: ['sleep', 'heart_rate'], last: 4 });
+  await harness.backfill({ users: names, collections: ['sleep', 'heart_rate'], from: day(20), to: day(15) });
+  await harness.backfill({ users: names, collections: ['sleep', 'heart_rate'], last: 4 });
   const { findings } = await run(env);
   expect(findings.filter(said => said.includes(' days:'))).toEqual([
     'warn days: days of collections lie before today that were never read to their end, or failed when last read: 24 of ada, 24 of ben, 24 of cleo, 24 of dan, 24 of eve, those of 2 others',
@@ -117,7 +117,7 @@ test('days before today that nobody has read are told of, with the accounts', as
 });
 
 test('without up it looks into the folder itself, and leaves it free', async () => {
-  const { keeper, env, leave } = await openListeningHouse(newFolder());
+  const { keeper, env, leave } = await openListeningHarness(newFolder());
   await keeper.remove({ onNextEvent: false });
   await leave();
   const { code, findings } = await run(env);
@@ -141,18 +141,18 @@ test('without up it looks into the folder itself, and leaves it free', async () 
 
 test('while the service gives no answer no account is tried, and one line says so', async () => {
   const url = `http://127.0.0.1:${await freePort()}`;
-  const house = await openHouse(newFolder(), url);
-  await house.add(['ada', 'ben', 'cleo', 'dan'].map(name => ({ name, token: `token-of-${name}` })));
-  await house.operations.pauseAccount({ name: 'cleo' });
-  house.owner.secrets.remove('dan');
-  expect(said(await examineAccounts(house.owner, url))).toEqual([
+  const harness = await openHarness(newFolder(), url);
+  await harness.add(['ada', 'ben', 'cleo', 'dan'].map(name => ({ name, token: `token-of-${name}` })));
+  await harness.operations.pauseAccount({ name: 'cleo' });
+  harness.owner.secrets.remove('dan');
+  expect(said(await examineAccounts(harness.owner, url))).toEqual([
     'fail accounts: not tried: the service gives no answer (ECONNREFUSED)',
     'fail accounts: dan has no token for this service (no token: ringneck account add dan)',
   ]);
 });
 
 test('subscriptions are not tried where the service gives no answer, and a client that is refused is told what to check', async () => {
-  const { env, leave } = await openListeningHouse(newFolder());
+  const { env, leave } = await openListeningHarness(newFolder());
   await leave();
   const found = async (changes: Record<string, string>) => {
     const { stdout } = await ringneck(['doctor', '--json'], { env: { ...env, ...changes } });
@@ -451,10 +451,10 @@ test.runIf(hasRedis)('a Redis that would lose jobs, and one that is not there', 
 test.runIf(hasRedis)('a Redis that went away is to be started again, and ringneck up left alone', async () => {
   const redis = await startRedis();
   onTestFinished(() => redis.remove());
-  const house = await openHouse(newFolder(), `http://127.0.0.1:${await freePort()}`, { settings: { queueUrl: redis.url } });
-  await house.owner.pipeline();
+  const harness = await openHarness(newFolder(), `http://127.0.0.1:${await freePort()}`, { settings: { queueUrl: redis.url } });
+  await harness.owner.pipeline();
   await redis.kill();
-  const findings = (await house.operations.examine({})).filter(({ check }) => check === 'queue');
+  const findings = (await harness.operations.examine({})).filter(({ check }) => check === 'queue');
   expect(findings).toEqual([
     {
       check: 'queue',

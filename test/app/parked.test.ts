@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { examineAccounts } from '../../src/app/doctor/accounts.ts';
 import { ANOTHER_PERSON } from '../../src/ledger/unproven.ts';
 import { freePort } from '../queue/redis-server.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { runHere } from '../support/run-here.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -16,28 +16,28 @@ const REFUSED = 'unauthorized: GET /v2/usercollection/session: answered 401';
 const names = Array.from({ length: 30 }, (_, i) => `p${i + 10}`);
 
 /** A real service, and thirty people whose tokens it refuses. */
-async function refusedHouse(name: string) {
+async function refusedHarness(name: string) {
   const sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-03' });
   onTestFinished(() => sandbox.close());
   const env = { RINGNECK_DATA: join(folder, name), RINGNECK_SERVICE_URL: sandbox.url };
-  const house = await openHouse(env.RINGNECK_DATA, sandbox.url);
-  await house.add(names.map(user => ({ name: user, token: 'dead' })));
-  return { sandbox, house, env };
+  const harness = await openHarness(env.RINGNECK_DATA, sandbox.url);
+  await harness.add(names.map(user => ({ name: user, token: 'dead' })));
+  return { sandbox, harness, env };
 }
 
 test('accounts that are refused for one reason are told together, with what to do, by nightly and doctor', async () => {
-  const { house, env } = await refusedHouse('together');
-  const findings = await examineAccounts(house.owner, env.RINGNECK_SERVICE_URL);
+  const { harness, env } = await refusedHarness('together');
+  const findings = await examineAccounts(harness.owner, env.RINGNECK_SERVICE_URL);
   const mend = 'ringneck account resume --parked, if it was mended there; or ringneck account add NAME, for a new token';
   expect(findings).toEqual([{ check: 'accounts', state: 'warn', message: `30 accounts are parked (${REFUSED})`, mend }]);
 
-  await house.operations.resumeAccounts({ parked: true });
-  const refused = await examineAccounts(house.owner, env.RINGNECK_SERVICE_URL);
+  await harness.operations.resumeAccounts({ parked: true });
+  const refused = await examineAccounts(harness.owner, env.RINGNECK_SERVICE_URL);
   expect(refused).toMatchObject([{ state: 'fail', message: expect.stringMatching(/^the service refuses 30 accounts \(GET .*401/) }]);
 
-  await house.add([...names.slice(1).map(user => ({ name: user, token: 'dead' }))]);
-  await house.operations.pauseAccount({ name: names[0]! });
-  await house.close();
+  await harness.add([...names.slice(1).map(user => ({ name: user, token: 'dead' }))]);
+  await harness.operations.pauseAccount({ name: names[0]! });
+  await harness.close();
   const night = await runHere(['nightly'], { env });
   expect(night).toEqual({
     code: 1,
@@ -47,9 +47,9 @@ test('accounts that are refused for one reason are told together, with what to d
 });
 
 test('wherever a refused account is shown stands what to do about it', async () => {
-  const { house, env } = await refusedHouse('shown');
-  for (const name of names.slice(1)) await house.operations.removeAccount({ name });
-  await house.close();
+  const { harness, env } = await refusedHarness('shown');
+  for (const name of names.slice(1)) await harness.operations.removeAccount({ name });
+  await harness.close();
   const cure = 'give it a new token: ringneck account add p10; or, if it was mended there: ringneck account resume p10';
   const added = await runHere(['account', 'add', 'p10'], { env, input: 'dead' });
   expect(added).toMatchObject({ code: 1, stdout: `p10 parked: ${REFUSED}\n` });
@@ -75,11 +75,11 @@ test('a service that takes the connection and does not answer is waited for 15 s
     for (const socket of sockets) socket.destroy();
     silent.close();
   });
-  const house = await openHouse(join(folder, 'silent'), `http://127.0.0.1:${(silent.address() as AddressInfo).port}`);
-  await house.owner.client();
+  const harness = await openHarness(join(folder, 'silent'), `http://127.0.0.1:${(silent.address() as AddressInfo).port}`);
+  await harness.owner.client();
   onTestFinished(() => void vi.useRealTimers());
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const added = house.operations.addAccount({ name: 'ada', token: 'token-of-ada' });
+  const added = harness.operations.addAccount({ name: 'ada', token: 'token-of-ada' });
   await once(silent, 'connection');
   await vi.advanceTimersByTimeAsync(15_000);
   expect(await added).toMatchObject({
@@ -87,16 +87,16 @@ test('a service that takes the connection and does not answer is waited for 15 s
     state: 'active',
     warning: 'the token could not be tried: the service has not answered yet (no answer in 15 s)',
   });
-  expect(house.owner.secrets.find('ada')).toBe('token-of-ada');
+  expect(harness.owner.secrets.find('ada')).toBe('token-of-ada');
 });
 
 test('account resume takes several names, or with --parked all that the service refused', async () => {
-  const { sandbox, house, env } = await refusedHouse('resumed');
+  const { sandbox, harness, env } = await refusedHarness('resumed');
   const [ada, ben] = sandbox.people;
-  await house.add([{ name: 'ada', token: ada!.token }]);
-  await house.add([{ name: 'ada', token: ben!.token }]);
-  await house.operations.pauseAccount({ name: 'p39' });
-  await house.close();
+  await harness.add([{ name: 'ada', token: ada!.token }]);
+  await harness.add([{ name: 'ada', token: ben!.token }]);
+  await harness.operations.pauseAccount({ name: 'p39' });
+  await harness.close();
   const resume = (...args: string[]) => runHere(['account', 'resume', ...args], { env });
   const states = async () =>
     (JSON.parse((await runHere(['account', 'list', '--json'], { env })).stdout) as { user_id: string; state: string }[])

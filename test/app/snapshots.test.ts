@@ -11,7 +11,7 @@ import { Interrupted } from '../../src/base/interrupt.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { childScript, startChild } from '../support/child.ts';
 import { startFaultService } from '../support/fault-service.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { startSandbox } from '../support/sandbox.ts';
@@ -266,15 +266,15 @@ test('while up runs the snapshot follows by itself, also while a backfill goes o
   // So that it goes on until it is stopped.
   const service = await startFaultService({ '/v2/usercollection/sleep': { fault: 'hang' } }, { upstream: sandbox.url });
   onTestFinished(() => service.close());
-  const house = await openHouse(tempFolder(), service.url);
-  await house.add([{ name: 'ada', token: sandbox.people[0]!.token }]);
-  const { data, snapshot } = house.owner.settings;
+  const harness = await openHarness(tempFolder(), service.url);
+  await harness.add([{ name: 'ada', token: sandbox.people[0]!.token }]);
+  const { data, snapshot } = harness.owner.settings;
   const interruption = new AbortController();
-  const backfill = house.backfill({ ...days, collections: ['daily_activity', 'sleep'] }, interruption.signal);
-  const isRead = async () => (await house.read(`SELECT count(*) FROM sync.windows WHERE outcome = 'complete'`))[0]![0] === 1;
+  const backfill = harness.backfill({ ...days, collections: ['daily_activity', 'sleep'] }, interruption.signal);
+  const isRead = async () => (await harness.read(`SELECT count(*) FROM sync.windows WHERE outcome = 'complete'`))[0]![0] === 1;
   await until('one of two windows is read', isRead);
 
-  const kept = await keepUpToDate(house.owner);
+  const kept = await keepUpToDate(harness.owner);
   await until('it was published during the backfill', () => existsSync(snapshot));
   const ask = (sql: string) =>
     withDuckDB(':memory:', async connection => {
@@ -291,7 +291,7 @@ test('while up runs the snapshot follows by itself, also while a backfill goes o
   const isSorted = `SELECT count(*) AS n FROM sync.runs, sync.snapshot WHERE state = 'stopped' AND sorted_at = taken_at`;
   await until('it was sorted after the backfill', async () => ((await ask(isSorted)) as { n: number }).n === 1);
   await kept.close();
-  await house.close();
+  await harness.close();
   expect(readdirSync(data).filter(name => name.startsWith('snapshot'))).toEqual(['snapshot.duckdb']);
   const dated = await runHere(['snapshot', '--dated', '--json'], { env: { RINGNECK_DATA: data } });
   expect([dated.code, Object.keys(JSON.parse(dated.stdout))]).toEqual([0, ['path', 'at', 'manifest', 'sha256']]);
@@ -301,14 +301,14 @@ test('a run brings the snapshot that is there up to date at its end, and makes n
   const days = { from: '2025-03-05', to: '2025-03-06' };
   const service = await startSandbox({ count: 1, ...days });
   onTestFinished(() => service.close());
-  const house = await openHouse(tempFolder(), service.url);
-  await house.add([{ name: 'ada', token: service.people[0]!.token }]);
-  const { snapshot } = house.owner.settings;
+  const harness = await openHarness(tempFolder(), service.url);
+  await harness.add([{ name: 'ada', token: service.people[0]!.token }]);
+  const { snapshot } = harness.owner.settings;
   const resources = ['daily_activity'];
-  await house.backfill({ from: days.from, to: days.from, collections: resources });
+  await harness.backfill({ from: days.from, to: days.from, collections: resources });
   expect(existsSync(snapshot)).toBe(false);
-  await house.operations.snapshot({});
-  await house.backfill({ ...days, collections: resources });
+  await harness.operations.snapshot({});
+  await harness.backfill({ ...days, collections: resources });
   expect(await withDuckDB(snapshot, connection => rowsOf(connection, 'SELECT day FROM daily_activity ORDER BY day'))).toEqual([
     { day: '2025-03-05' },
     { day: '2025-03-06' },

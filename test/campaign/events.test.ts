@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { hasRedis, startRedis } from '../queue/redis-server.ts';
-import { openEventHouse } from '../support/event-harness.ts';
+import { openEventHarness } from '../support/event-harness.ts';
 import { eventRound } from '../support/event-rounds.ts';
 import { randomFrom } from '../support/random-documents.ts';
 import { findBroken } from '../support/table-hash.ts';
@@ -12,11 +12,11 @@ const delays = { unreadable: [1, 2, 3], confirm: 1, confirmDelete: 1, failed: [1
 
 describe.each([false, true])(`documents change while they are fetched, specification only: %s, ${chosen}`, specificationOnly => {
   async function play(queueUrl?: string): Promise<void> {
-    const house = await openEventHouse(folder, { delays, settings: { specificationOnly }, ...(queueUrl ? { queueUrl } : {}) });
-    onTestFinished(() => house.close());
+    const harness = await openEventHarness(folder, { delays, settings: { specificationOnly }, ...(queueUrl ? { queueUrl } : {}) });
+    onTestFinished(() => harness.close());
     const random = randomFrom(seed);
-    for (let round = 1; round <= 25 * rounds; round++) await eventRound(house, `round-${round}`, random, !specificationOnly);
-    expect(await findBroken(sql => house.pipeline.warehouse.read(sql))).toEqual([]);
+    for (let round = 1; round <= 25 * rounds; round++) await eventRound(harness, `round-${round}`, random, !specificationOnly);
+    expect(await findBroken(sql => harness.pipeline.warehouse.read(sql))).toEqual([]);
   }
 
   test('embedded', () => play());

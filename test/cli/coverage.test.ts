@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { coverageLines } from '../../src/cli/terminal/calendar.ts';
 import type { CoverageReport, CoverageRun, CoverageState } from '../../src/sync/coverage.ts';
 import { type Answer, type Asked, type FaultService, startFaultService } from '../support/fault-service.ts';
-import { type House, openHouse } from '../support/harness.ts';
+import { type Harness, openHarness } from '../support/harness.ts';
 import { MAIN, ringneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -142,8 +142,8 @@ const rangesAsked = (service: FaultService, since: number, path: string) =>
     .map(({ query }) => [query.get('start_date') ?? query.get('start_datetime'), query.get('end_date') ?? query.get('end_datetime')])
     .sort();
 
-const repair = (house: House, selection = {}) =>
-  house.operations.repair(selection, { emit: () => {}, signal: new AbortController().signal });
+const repair = (harness: Harness, selection = {}) =>
+  harness.operations.repair(selection, { emit: () => {}, signal: new AbortController().signal });
 
 test('--repair asks for exactly what is missing, and then nothing is', async () => {
   let failing = true;
@@ -154,14 +154,14 @@ test('--repair asks for exactly what is missing, and then nothing is', async () 
     if (collection === 'heart_rate') return from.startsWith('2025-03-05') ? { status: 500 } : undefined;
     return ['daily_stress', 'ring_configuration'].includes(collection) ? { status: 500 } : undefined;
   });
-  const house = await openHouse(join(folder, 'repair'), service.url, { now: () => now });
-  await house.add([{ name: 'ada', token: 'token' }]);
+  const harness = await openHarness(join(folder, 'repair'), service.url, { now: () => now });
+  await harness.add([{ name: 'ada', token: 'token' }]);
   const collections = ['daily_stress', 'ring_configuration', 'session', 'heart_rate'];
-  await house.backfill({ from: '2025-02-05', to: '2025-03-08', collections });
-  await house.backfill({ from: '2025-03-12', to: '2025-03-13', collections: ['session'] });
+  await harness.backfill({ from: '2025-02-05', to: '2025-03-08', collections });
+  await harness.backfill({ from: '2025-03-12', to: '2025-03-13', collections: ['session'] });
   const selection = { collections, to: '2025-03-13' };
   const told = async () =>
-    (await house.operations.coverage(selection)).runs.map(({ collection, from, to, state }) => [collection, from, to, state]);
+    (await harness.operations.coverage(selection)).runs.map(({ collection, from, to, state }) => [collection, from, to, state]);
   expect(await told()).toEqual([
     ['ring_configuration', null, null, 'failed'],
     ['daily_stress', '2025-02-05', '2025-03-08', 'failed'],
@@ -175,12 +175,12 @@ test('--repair asks for exactly what is missing, and then nothing is', async () 
   ]);
 
   // As it was: the windows fail again, and say so.
-  expect((await repair(house, { ...selection, collections: ['daily_stress'] }))?.failures).toMatchObject([
+  expect((await repair(harness, { ...selection, collections: ['daily_stress'] }))?.failures).toMatchObject([
     { collection: 'daily_stress', from: '2025-02-05', to: '2025-03-13' },
   ]);
   failing = false;
   const before = service.asked.length;
-  const report = await repair(house, selection);
+  const report = await repair(harness, selection);
   expect(report).toMatchObject({ state: 'complete', windows: { planned: 4, done: 4 } });
   // Documents are asked for with two days more on both sides, heart rate is not.
   expect(rangesAsked(service, before, COLLECTIONS.daily_stress!)).toEqual([['2025-02-03', '2025-03-15']]);
@@ -196,7 +196,7 @@ test('--repair asks for exactly what is missing, and then nothing is', async () 
     ['session', '2025-02-05', '2025-03-13', 'empty'],
     ['heart_rate', '2025-02-05', '2025-03-13', 'stored'],
   ]);
-  expect(await repair(house, selection)).toBeNull();
+  expect(await repair(harness, selection)).toBeNull();
   expect(service.asked.length - before).toBe(4);
 });
 
@@ -209,7 +209,7 @@ test('what a run under way is about to read is pending; a repair waits for it an
   const now = Date.parse('2025-03-20T12:00:00Z');
   const service = await startService((_, collection) => (hold && collection === 'daily_stress' ? { after: held, status: 500 } : undefined));
   const data = join(folder, 'pending');
-  const first = await openHouse(data, service.url, { now: () => now });
+  const first = await openHarness(data, service.url, { now: () => now });
   await first.add([{ name: 'ada', token: 'token' }]);
   const range = { from: '2025-03-01', to: '2025-03-08' };
   const ended = first.backfill({ ...range, collections: ['daily_stress', 'session'] }).catch(error => error);
@@ -220,7 +220,7 @@ test('what a run under way is about to read is pending; a repair waits for it an
   expect(await ended).toBeInstanceOf(Error);
   hold = false;
 
-  const second = await openHouse(data, service.url, { now: () => now });
+  const second = await openHarness(data, service.url, { now: () => now });
   const selection = { collections: ['daily_stress', 'session'], to: '2025-03-10' };
   const states = async () => (await second.operations.coverage(selection)).runs.map(({ from, to, state }) => [from, to, state]);
   expect(await states()).toEqual([
@@ -248,19 +248,19 @@ test('nobody is asked who may not be: refused and paused accounts are left out o
   const service = await startService(({ token }, collection) =>
     token === 'bens' && collection === 'session' ? { status: 403, json: { detail: 'no scope' } } : undefined,
   );
-  const house = await openHouse(join(folder, 'refused'), service.url, { now: () => now });
-  await house.add([
+  const harness = await openHarness(join(folder, 'refused'), service.url, { now: () => now });
+  await harness.add([
     { name: 'ada', token: 'adas' },
     { name: 'ben', token: 'bens' },
   ]);
-  await house.operations.pauseAccount({ name: 'ada' });
+  await harness.operations.pauseAccount({ name: 'ada' });
   const collections = ['daily_stress', 'session'];
-  await house.backfill({ from: '2025-03-05', to: '2025-03-06', collections });
+  await harness.backfill({ from: '2025-03-05', to: '2025-03-06', collections });
   now += 60_000;
-  await house.backfill({ from: '2025-03-05', to: '2025-03-06', collections });
+  await harness.backfill({ from: '2025-03-05', to: '2025-03-06', collections });
   const before = service.asked.length;
   // The days beside those that were asked for came with them.
-  const report = await repair(house, { collections, from: '2025-03-05', to: '2025-03-10' });
+  const report = await repair(harness, { collections, from: '2025-03-05', to: '2025-03-10' });
   expect(report?.not_asked.map(({ user_id, collection, state }) => [user_id, collection, state])).toEqual([
     ['ada', null, 'paused'],
     ['ben', 'session', 'not_authorised'],
@@ -275,16 +275,16 @@ test('the command: exit 1 while something is missing, 0 once it is repaired; its
   const service = await startService((_, collection) => (failing && collection === 'daily_stress' ? { status: 403 } : undefined));
   const data = join(folder, 'command');
   const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: service.url };
-  const inHouse = async (work: (house: House) => Promise<unknown>) => {
-    const house = await openHouse(data, service.url);
-    await work(house);
-    await house.close();
+  const inHarness = async (work: (harness: Harness) => Promise<unknown>) => {
+    const harness = await openHarness(data, service.url);
+    await work(harness);
+    await harness.close();
   };
   const none = await runHere(['coverage', '--json'], { env });
   expect([none.code, none.stdout]).toEqual([0, '[]\n']);
-  await inHouse(async house => {
-    await house.add([{ name: 'ada', token: 'token' }]);
-    await house.backfill({ from: '2025-03-06', to: '2025-03-08', collections: ['daily_stress', 'session'] });
+  await inHarness(async harness => {
+    await harness.add([{ name: 'ada', token: 'token' }]);
+    await harness.backfill({ from: '2025-03-06', to: '2025-03-08', collections: ['daily_stress', 'session'] });
   });
   const only = ['--resource', 'daily_stress', '--resource', 'session', '--from', '2025-03-06', '--to', '2025-03-09'];
   const refused = await ringneck(['coverage', ...only, '--json'], { env });
@@ -297,7 +297,7 @@ test('the command: exit 1 while something is missing, 0 once it is repaired; its
     run('ada session', ['2025-03-09', '2025-03-09'], 'not_asked'),
   ]);
   failing = false;
-  await inHouse(house => house.operations.resumeAccounts({ names: ['ada'] }));
+  await inHarness(harness => harness.operations.resumeAccounts({ names: ['ada'] }));
   const repaired = await runHere(['coverage', ...only, '--repair'], { env });
   expect(repaired.stderr).toContain('read 2 of 2 windows that were missing');
   expect(repaired.stdout).toBe(
@@ -322,10 +322,10 @@ test('a day that was last read before it was over ends the command with 1 once i
   const service = await startService(() => undefined);
   const data = join(folder, 'early');
   const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: service.url };
-  const house = await openHouse(data, service.url, { now: () => Date.parse('2025-03-08T20:00:00Z') });
-  await house.add([{ name: 'ada', token: 'token' }]);
-  await house.backfill({ from: '2025-03-06', to: '2025-03-08', collections: ['daily_stress'] });
-  await house.close();
+  const harness = await openHarness(data, service.url, { now: () => Date.parse('2025-03-08T20:00:00Z') });
+  await harness.add([{ name: 'ada', token: 'token' }]);
+  await harness.backfill({ from: '2025-03-06', to: '2025-03-08', collections: ['daily_stress'] });
+  await harness.close();
   const only = ['--resource', 'daily_stress', '--from', '2025-03-06', '--to', '2025-03-08'];
   const early = await runHere(['coverage', ...only], { env });
   expect(early.stdout).toContain(
@@ -349,9 +349,9 @@ const able = process.platform === 'linux' && spawnSync('script', ['--version']).
 
 test.runIf(able)('colours are for terminals, and NO_COLOR is respected', async () => {
   const data = join(folder, 'colours');
-  const house = await openHouse(data, 'http://127.0.0.1:9');
-  await house.add([{ name: 'ada', token: 'token' }]);
-  await house.close();
+  const harness = await openHarness(data, 'http://127.0.0.1:9');
+  await harness.add([{ name: 'ada', token: 'token' }]);
+  await harness.close();
   const atTerminal = (env: Record<string, string>) =>
     spawnSync('script', ['-qefc', `'${process.execPath}' '${MAIN}' coverage --from 2025-03-06 --to 2025-03-09`, '/dev/null'], {
       env: { PATH: process.env.PATH, SHELL: '/bin/bash', TERM: 'xterm-256color', RINGNECK_DATA: data, ...env },

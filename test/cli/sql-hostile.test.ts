@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type HostileHouse, openHostileHouse, someOfEach } from '../support/hostile-harness.ts';
+import { type HostileHarness, openHostileHarness, someOfEach } from '../support/hostile-harness.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { openWarehouse, store } from '../support/warehouse.ts';
 import { STRESS } from '../support/wire.ts';
 
-let house: HostileHouse;
+let harness: HostileHarness;
 beforeAll(async () => {
-  house = await openHostileHouse(tempFolder());
+  harness = await openHostileHarness(tempFolder());
 });
-afterAll(() => house.close());
+afterAll(() => harness.close());
 
 /** The writer's log comes and goes. */
 const isNoLog = (name: string) => name !== 'warehouse.duckdb.wal';
@@ -20,13 +20,13 @@ const isNoLog = (name: string) => name !== 'warehouse.duckdb.wal';
 test('hostile statements of every kind end, write no file, read none but the warehouse, and reach no network', {
   timeout: 240_000,
 }, async () => {
-  const statements = someOfEach(house.corpus);
+  const statements = someOfEach(harness.corpus);
   expect(statements.length).toBeGreaterThanOrEqual(40);
-  await house.withstand(statements);
+  await harness.withstand(statements);
 });
 
 test('while a writer works, hostile statements over its snapshot leave writer and snapshot alone', async () => {
-  const { corpus, data, file, runAll } = house;
+  const { corpus, data, file, runAll } = harness;
   const warehouse = await openWarehouse(file);
   const snapshot = join(data, 'snapshot.duckdb');
   await warehouse.snapshot(snapshot, 0o600);
@@ -57,7 +57,7 @@ test('while a writer works, hostile statements over its snapshot leave writer an
 });
 
 test('through the command itself they end as quietly', async () => {
-  const { file, list, surroundings, tmp } = house;
+  const { file, list, surroundings, tmp } = harness;
   const before = list();
   const sample = [
     [`COPY (SELECT 'x') TO '${file}' (FORMAT csv, USE_TMP_FILE false)`, /^ringneck: Permission Error: .*\n$/],

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { STRESS } from '../support/wire.ts';
@@ -11,8 +11,8 @@ const DAY = 86_400_000;
 test('status tells in one line what documents of the last 30 days had that their declaration does not foresee', async () => {
   const data = join(folder, 'drift');
   let now = Date.now() - 40 * DAY;
-  const house = await openHouse(data, 'http://127.0.0.1:9', { now: () => now });
-  const { warehouse } = house.owner;
+  const harness = await openHarness(data, 'http://127.0.0.1:9', { now: () => now });
+  const { warehouse } = harness.owner;
   const store = (id: string, more: object) =>
     warehouse.storeDocuments({
       userId: 'ada',
@@ -21,11 +21,11 @@ test('status tells in one line what documents of the last 30 days had that their
       documents: [{ ...STRESS, id, ...more }],
     });
   await store('long ago', { forgotten: 1, day_summary: 'dull' });
-  expect((await house.operations.status({})).drift).toMatchObject([{ path: 'day_summary' }, { path: 'forgotten' }]);
+  expect((await harness.operations.status({})).drift).toMatchObject([{ path: 'day_summary' }, { path: 'forgotten' }]);
   now += 35 * DAY;
   await store('then', { first: 1, second: 2, day_summary: 'dull' });
   const day = (micros: number) => new Date(micros).toISOString();
-  const report = await house.operations.status({});
+  const report = await harness.operations.status({});
   expect(report.drift).toEqual([
     {
       collection: 'daily_stress',
@@ -39,7 +39,7 @@ test('status tells in one line what documents of the last 30 days had that their
     expect.objectContaining({ path: 'first', kind: 'unknown field', documents: 1 }),
     expect.objectContaining({ path: 'second', kind: 'unknown field', documents: 1 }),
   ]);
-  await house.close();
+  await harness.close();
   const { stdout } = await ringneck(['status'], { env: { RINGNECK_DATA: data } });
   const since = day(now - 35 * DAY).slice(0, 10);
   expect(stdout).toContain(`\ndrift: 1 unknown value, 2 unknown fields since ${since}: ringneck sql 'FROM sync.drift'\n`);

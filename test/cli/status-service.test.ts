@@ -4,7 +4,7 @@ import { openDoor } from '../../src/app/control/open-door.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { freePort } from '../queue/redis-server.ts';
 import { startFaultService } from '../support/fault-service.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -13,12 +13,12 @@ const folder = tempFolder();
 test('status says since when the service cannot be reached and why, until somebody answers', async () => {
   const port = await freePort();
   const data = join(folder, 'data');
-  const house = await openHouse(data, `http://127.0.0.1:${port}`, { now: () => Date.parse('2025-06-01T12:00:30Z') });
-  const door = await openDoor({ folder: data, operations: house.operations, log: silentLog });
+  const harness = await openHarness(data, `http://127.0.0.1:${port}`, { now: () => Date.parse('2025-06-01T12:00:30Z') });
+  const door = await openDoor({ folder: data, operations: harness.operations, log: silentLog });
   onTestFinished(() => door.close());
   const status = (...args: string[]) => runHere(['status', ...args], { env: { RINGNECK_DATA: data } });
   expect(JSON.parse((await status('--json')).stdout)).toMatchObject({ service_unreachable: null });
-  await house.add([{ name: 'ada', token: 'token-of-ada' }]);
+  await harness.add([{ name: 'ada', token: 'token-of-ada' }]);
   const reason = `nobody listens at http://127.0.0.1:${port} (ECONNREFUSED): is it running, and is the port of RINGNECK_SERVICE_URL right?`;
   const since = expect.stringMatching(/^2025-06-01T12:00:[0-3]\d/);
   expect(JSON.parse((await status('--json')).stdout)).toMatchObject({ service_unreachable: { since, reason } });
@@ -27,7 +27,7 @@ test('status says since when the service cannot be reached and why, until somebo
 
   const service = await startFaultService({}, { port });
   onTestFinished(() => service.close());
-  await house.add([{ name: 'ada', token: 'token-of-ada' }]);
+  await harness.add([{ name: 'ada', token: 'token-of-ada' }]);
   expect(JSON.parse((await status('--json')).stdout)).toMatchObject({ service_unreachable: null });
 });
 
@@ -55,10 +55,10 @@ test('what a command of before could not reach stands in status, since the first
 
 test('status says of the queue how many events wait that were accepted, whether the queue holds them yet or not', async () => {
   const data = join(folder, 'waiting');
-  const house = await openHouse(data, 'http://127.0.0.1:1');
-  const door = await openDoor({ folder: data, operations: house.operations, log: silentLog });
+  const harness = await openHarness(data, 'http://127.0.0.1:1');
+  const door = await openDoor({ folder: data, operations: harness.operations, log: silentLog });
   onTestFinished(() => door.close());
-  const inbox = await house.owner.inbox();
+  const inbox = await harness.owner.inbox();
   for (let i = 0; i < 3; i++) await inbox.append(String(1_748_736_000_000_000 + i), '{}');
   const status = (...args: string[]) => runHere(['status', ...args], { env: { RINGNECK_DATA: data } });
   expect(JSON.parse((await status('--json')).stdout)).toMatchObject({ queue: { waiting: 0, events: 3 } });

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openListeningHouse } from '../support/listening-harness.ts';
+import { openListeningHarness } from '../support/listening-harness.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -11,7 +11,7 @@ let folders = 0;
 const newFolder = () => join(folder, `d${++folders}`);
 
 test('ensure, list and remove work through the door, against the real service', async () => {
-  const { house, keeper, webhooks, env, subscribed } = await openListeningHouse(newFolder());
+  const { harness, keeper, webhooks, env, subscribed } = await openListeningHarness(newFolder());
   const cli = (...args: string[]) => runHere(['subscriptions', ...args], { env });
 
   // An owner that is no `up` does not listen at the callback.
@@ -26,7 +26,7 @@ test('ensure, list and remove work through the door, against the real service', 
   expect(await cli('ensure')).toEqual({ code: 0, stdout: '33 of 33 subscriptions are active\n', stderr: '' });
   expect(subscribed()).toHaveLength(33);
   expect(subscribed()).toEqual(expect.arrayContaining(['create vo2_max', 'delete sleep', 'update daily_activity']));
-  const list = await house.operations.subscriptionsList({});
+  const list = await harness.operations.subscriptionsList({});
   expect(list).toHaveLength(33);
   const { id, expiration_time } = webhooks.subscriptions
     .list(webhooks.client.id)
@@ -53,13 +53,13 @@ test('ensure, list and remove work through the door, against the real service', 
     stderr: '',
   });
   expect(subscribed()).toEqual([]);
-  expect((await house.operations.subscriptionsList({})).map(({ state }) => state)).toEqual(Array(33).fill('removed'));
-  expect(await house.operations.subscriptionsEnsure({})).toEqual({ active: 33, wanted: 33, problems: [] });
+  expect((await harness.operations.subscriptionsList({})).map(({ state }) => state)).toEqual(Array(33).fill('removed'));
+  expect(await harness.operations.subscriptionsEnsure({})).toEqual({ active: 33, wanted: 33, problems: [] });
   expect(subscribed()).toHaveLength(33);
 });
 
 test('remove --on-next-event: the event is answered 410, and so the service cancels its subscription', async () => {
-  const { house, keeper, webhooks, env, subscribed } = await openListeningHouse(newFolder());
+  const { harness, keeper, webhooks, env, subscribed } = await openListeningHarness(newFolder());
   keeper.start();
   await keeper.ensure();
   const removed = await runHere(['subscriptions', 'remove', '--on-next-event', '--json'], { env });
@@ -76,7 +76,7 @@ test('remove --on-next-event: the event is answered 410, and so the service canc
   const [subscription] = webhooks.subscriptions.listFor(event);
   expect(await webhooks.post(subscription!, event)).toEqual({ outcome: 'gone', reason: 'answered 410' });
   webhooks.subscriptions.noteGone(subscription!.id);
-  const listRemoved = async () => (await house.operations.subscriptionsList({})).filter(({ state }) => state === 'removed');
+  const listRemoved = async () => (await harness.operations.subscriptionsList({})).filter(({ state }) => state === 'removed');
   await until('it is noted', async () => (await listRemoved()).length > 0);
   expect(await listRemoved()).toMatchObject([
     { event_type: 'update', data_type: 'sleep', at_service: false, reason: 'its next event was answered 410' },
@@ -84,7 +84,7 @@ test('remove --on-next-event: the event is answered 410, and so the service canc
 });
 
 test('a callback that the service cannot verify: exit code 1, and what to check', async () => {
-  const { keeper, receiver, env } = await openListeningHouse(newFolder());
+  const { keeper, receiver, env } = await openListeningHarness(newFolder());
   keeper.start();
   await keeper.remove({ onNextEvent: false });
   await receiver.close();
@@ -95,7 +95,7 @@ test('a callback that the service cannot verify: exit code 1, and what to check'
 });
 
 test('list and remove work without up; ensure does not', async () => {
-  const { keeper, env, subscribed, leave } = await openListeningHouse(newFolder());
+  const { keeper, env, subscribed, leave } = await openListeningHarness(newFolder());
   keeper.start();
   await keeper.ensure();
   await leave();
@@ -111,7 +111,7 @@ test('list and remove work without up; ensure does not', async () => {
 });
 
 test('without webhooks there is nothing to list, and with a wrong secret it says what to check', async () => {
-  const { env } = await openListeningHouse(newFolder());
+  const { env } = await openListeningHarness(newFolder());
   const { RINGNECK_SERVICE_URL } = env;
   const off = await runHere(['subscriptions', 'list'], {
     env: { RINGNECK_DATA: newFolder(), RINGNECK_SERVICE_URL: RINGNECK_SERVICE_URL! },

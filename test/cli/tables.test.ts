@@ -7,7 +7,7 @@ import { UsageError } from '../../src/base/errors.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { findEntry, formatCatalogue, formatEntry } from '../../src/cli/terminal/catalogue.ts';
 import { type Catalogue, declareCatalogue, readCatalogue } from '../../src/warehouse/catalogue.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { openWarehouse, store, withDuckDB } from '../support/warehouse.ts';
@@ -179,9 +179,9 @@ test('a terminal of 80 columns shows all of it without a line too long', () => {
 });
 
 test('while somebody owns the warehouse its snapshot is read', async () => {
-  const house = await openHouse(join(folder, 'owned'), 'http://127.0.0.1:1');
-  await store(house.owner.warehouse, 'daily_stress', [STRESS]);
-  const door = await openDoor({ folder: join(folder, 'owned'), operations: house.operations, log: silentLog });
+  const harness = await openHarness(join(folder, 'owned'), 'http://127.0.0.1:1');
+  await store(harness.owner.warehouse, 'daily_stress', [STRESS]);
+  const door = await openDoor({ folder: join(folder, 'owned'), operations: harness.operations, log: silentLog });
   try {
     const { code, stdout } = await ringneck(['tables', '--json'], { env: { RINGNECK_DATA: join(folder, 'owned') } });
     expect([code, JSON.parse(stdout).find(({ name }: { name: string }) => name === 'daily_stress').rows]).toEqual([0, 1]);

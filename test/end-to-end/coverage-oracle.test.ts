@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type Answer, type Asked, type FaultService, startFaultService } from '../support/fault-service.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { COLLECTIONS, HEART_RATE, shift } from '../support/wire-reader.ts';
@@ -167,26 +167,26 @@ test('coverage equals, day by day, what the fault script and the access log of t
     return { without: day => person === cid && day >= '2025-01-20' && day <= '2025-01-24' };
   });
   let now = NOW;
-  const house = await openHouse(join(folder, 'data'), service.url, { now: () => now });
-  await house.add(sandbox.people);
+  const harness = await openHarness(join(folder, 'data'), service.url, { now: () => now });
+  await harness.add(sandbox.people);
   // Neither the days between the two nor those after them are asked for by anybody.
-  await house.backfill({ from: '2025-01-05', to: '2025-01-27', collections: Object.keys(COLLECTIONS) });
+  await harness.backfill({ from: '2025-01-05', to: '2025-01-27', collections: Object.keys(COLLECTIONS) });
   for (const [from, to] of [
     ['2025-01-05', '2025-01-11'],
     ['2025-01-12', '2025-01-18'],
     ['2025-01-19', '2025-01-27'],
   ] as const)
-    await house.backfill({ from, to, collections: ['heart_rate'] });
+    await harness.backfill({ from, to, collections: ['heart_rate'] });
   // One refusal of a collection is none.
   now += 60_000;
-  await house.backfill({ from: '2025-01-05', to: '2025-01-27', users: [ann!], collections: ['session'] });
+  await harness.backfill({ from: '2025-01-05', to: '2025-01-27', users: [ann!], collections: ['session'] });
   lapsed = true;
-  await house.backfill({ from: '2025-02-05', to: '2025-02-10' });
+  await harness.backfill({ from: '2025-02-05', to: '2025-02-10' });
   empty = true;
-  await house.backfill({ from: '2025-01-12', to: '2025-01-18', users: [cid!], collections: ['heart_rate'], refresh: true });
+  await harness.backfill({ from: '2025-01-12', to: '2025-01-18', users: [cid!], collections: ['heart_rate'], refresh: true });
 
   const days = range('2025-01-05', '2025-02-20');
-  const rows = await house.read(
+  const rows = await harness.read(
     `SELECT user_id, collection, day::VARCHAR, state, documents FROM sync.coverage_between('2025-01-05', '2025-02-20')`,
   );
   const told = new Map(rows.map(([user, collection, day, state]) => [`${user} ${collection} ${day}`, state]));

@@ -4,7 +4,7 @@ import { serveMirror } from '../../src/app/mirror.ts';
 import { nightlySchedule } from '../../src/sync/sweeps/nightly.ts';
 import { keepSchedules } from '../../src/sync/sweeps/schedule.ts';
 import { type FaultService, startFaultService } from '../support/fault-service.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { findBroken } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -45,18 +45,18 @@ test('settled days are left out one by one, recent ones are read again, --refres
   const faults = await proxied();
   const start = NOON;
   let now = start;
-  const house = await openHouse(join(folder, 'settled'), faults.url, { now: () => now, settings: { settledDays: 10 } });
-  await house.add(sandbox.people.slice(0, 1));
+  const harness = await openHarness(join(folder, 'settled'), faults.url, { now: () => now, settings: { settledDays: 10 } });
+  await harness.add(sandbox.people.slice(0, 1));
   const collections = ['daily_stress', 'heart_rate'];
-  const first = await house.backfill({ from: '2025-03-11', to: '2025-03-31', collections });
+  const first = await harness.backfill({ from: '2025-03-11', to: '2025-03-31', collections });
   expect(first).toMatchObject({ state: 'complete', windows: { planned: 2, skipped: 0 } });
-  const stored = await house.read(`SELECT id, sk FROM daily_stress WHERE day >= '2025-03-11' ORDER BY id`);
-  const hash = await house.hash();
+  const stored = await harness.read(`SELECT id, sk FROM daily_stress WHERE day >= '2025-03-11' ORDER BY id`);
+  const hash = await harness.hash();
 
   // On that day those up to the 20th are settled.
   let before = faults.asked.length;
   now += 60_000;
-  const second = await house.backfill({ from: '2025-03-09', to: '2025-03-31', collections });
+  const second = await harness.backfill({ from: '2025-03-09', to: '2025-03-31', collections });
   // Around the settled days lie those never read and those too young; each widened by two.
   expect(rangesOf(faults.asked.slice(before), COLLECTIONS.daily_stress!)).toEqual([
     ['2025-03-07', '2025-03-12'],
@@ -64,32 +64,32 @@ test('settled days are left out one by one, recent ones are read again, --refres
   ]);
   expect(rangesOf(faults.asked.slice(before), HEART_RATE[0]!).map(([from]) => from)).toEqual(['2025-03-09', '2025-03-21']);
   expect(second).toMatchObject({ state: 'complete' });
-  expect(await house.read(`SELECT id, sk FROM daily_stress WHERE day >= '2025-03-11' ORDER BY id`)).toEqual(stored);
+  expect(await harness.read(`SELECT id, sk FROM daily_stress WHERE day >= '2025-03-11' ORDER BY id`)).toEqual(stored);
 
   // Ten days after the last one nothing is left to read.
   now = start + 11 * DAY;
-  await house.backfill({ from: '2025-03-09', to: '2025-03-31', collections });
+  await harness.backfill({ from: '2025-03-09', to: '2025-03-31', collections });
   before = faults.asked.length;
   now += DAY;
-  expect(await house.backfill({ from: '2025-03-09', to: '2025-03-31', collections })).toMatchObject({
+  expect(await harness.backfill({ from: '2025-03-09', to: '2025-03-31', collections })).toMatchObject({
     state: 'complete',
     windows: { planned: 0 },
     requests: 0,
   });
-  expect(await house.backfill({ from: '2025-03-09', to: '2025-03-31', collections, plan: true })).toMatchObject({
+  expect(await harness.backfill({ from: '2025-03-09', to: '2025-03-31', collections, plan: true })).toMatchObject({
     windows: { planned: 0 },
   });
   expect(faults.asked.length).toBe(before);
 
-  const refreshed = await house.backfill({ from: '2025-03-11', to: '2025-03-31', collections, refresh: true });
+  const refreshed = await harness.backfill({ from: '2025-03-11', to: '2025-03-31', collections, refresh: true });
   expect(refreshed.unchanged).toBeGreaterThan(stored.length);
   expect(faults.asked.length).toBeGreaterThan(before);
-  expect(await house.read(`SELECT id, sk FROM daily_stress WHERE day >= '2025-03-11' ORDER BY id`)).toEqual(stored);
-  const [rewritten] = await house.read(
+  expect(await harness.read(`SELECT id, sk FROM daily_stress WHERE day >= '2025-03-11' ORDER BY id`)).toEqual(stored);
+  const [rewritten] = await harness.read(
     `SELECT count(*) FROM heart_rate WHERE ts >= '2025-03-11' AND fetched_at > make_timestamp(${(start + DAY) * 1000})`,
   );
   // Only the hours of the last day that had not come when it was first read.
-  const [late] = await house.read(`SELECT count(*) FROM heart_rate WHERE ts >= '2025-03-31 12:00:00'`);
+  const [late] = await harness.read(`SELECT count(*) FROM heart_rate WHERE ts >= '2025-03-31 12:00:00'`);
   expect(rewritten).toEqual(late);
   expect(hash.daily_stress).not.toMatch(/^0 /);
 });
@@ -99,7 +99,7 @@ test('a clock that is set back an hour, between two runs and within one: nothing
   let now = NOON;
   const data = join(folder, 'clock');
   const range = { from: '2025-03-29', to: '2025-03-31' };
-  const first = await openHouse(data, faults.url, { now: () => now });
+  const first = await openHarness(data, faults.url, { now: () => now });
   await first.add(sandbox.people.slice(0, 1));
   faults.on('/v2/usercollection/session', { status: 403, json: { detail: 'no scope' } });
   // Within a run: an hour back in the middle of its requests.
@@ -113,7 +113,7 @@ test('a clock that is set back an hour, between two runs and within one: nothing
   // Between two runs: the account is resumed an hour before it was refused.
   faults.on('/v2/usercollection/session', () => undefined);
   now = NOON - 2 * 3_600_000;
-  const second = await openHouse(data, faults.url, { now: () => now });
+  const second = await openHarness(data, faults.url, { now: () => now });
   const name = sandbox.people[0]!.name;
   await second.operations.resumeAccounts({ names: [name] });
   expect(await second.backfill({ ...range, refresh: true })).toMatchObject({ state: 'complete', failures: [], not_asked: [] });
@@ -125,7 +125,7 @@ test('a clock that is set back an hour, between two runs and within one: nothing
   expect(await findBroken(second.read)).toEqual([]);
 
   // Through one that shows no clock either: the service's own is months ahead, by which the last day would be over.
-  const straight = await openHouse(join(folder, 'clock-straight'), (await proxied()).url, { now: () => NOON });
+  const straight = await openHarness(join(folder, 'clock-straight'), (await proxied()).url, { now: () => NOON });
   await straight.add(sandbox.people.slice(0, 1));
   await straight.backfill(range);
   const expected = await straight.hash();
@@ -138,13 +138,13 @@ test('a clock that is set back an hour, between two runs and within one: nothing
 test('where rings have no collection, those that nights name are read one by one', async () => {
   const faults = await proxied();
   faults.on(COLLECTIONS.ring_configuration!, { status: 404, json: { detail: 'Not Found' } });
-  const house = await openHouse(join(folder, 'rings'), faults.url);
-  await house.add(sandbox.people.slice(0, 1));
-  const report = await house.backfill({ ...days, collections: ['sleep', 'ring_configuration'] });
+  const harness = await openHarness(join(folder, 'rings'), faults.url);
+  await harness.add(sandbox.people.slice(0, 1));
+  const report = await harness.backfill({ ...days, collections: ['sleep', 'ring_configuration'] });
   expect(report).toMatchObject({ state: 'complete', failures: [] });
-  const named = (await house.read('SELECT DISTINCT ring_id FROM sleep WHERE ring_id IS NOT NULL ORDER BY 1')).flat();
+  const named = (await harness.read('SELECT DISTINCT ring_id FROM sleep WHERE ring_id IS NOT NULL ORDER BY 1')).flat();
   expect(named.length).toBeGreaterThan(0);
-  expect((await house.read('SELECT id FROM ring_configuration ORDER BY id')).flat()).toEqual(named);
+  expect((await harness.read('SELECT id FROM ring_configuration ORDER BY id')).flat()).toEqual(named);
   const asked = faults.asked
     .filter(({ path }) => path.startsWith(`${COLLECTIONS.ring_configuration}/`))
     .map(({ path }) => path.split('/').at(-1));
@@ -160,21 +160,21 @@ test.each([
     const faults = await proxied();
     faults.on(COLLECTIONS.ring_configuration!, { status: 404, json: { detail: 'Not Found' } });
     faults.on(COLLECTIONS.sleep!, nights);
-    const house = await openHouse(join(folder, `unread-${_.replaceAll(' ', '-')}`), faults.url);
-    await house.add(sandbox.people.slice(0, 1));
+    const harness = await openHarness(join(folder, `unread-${_.replaceAll(' ', '-')}`), faults.url);
+    await harness.add(sandbox.people.slice(0, 1));
     const chosen = { from: '2025-01-01', to: '2025-04-30', collections: ['sleep', 'ring_configuration'] };
-    const report = await house.backfill(chosen);
+    const report = await harness.backfill(chosen);
     const failure = { collection: 'ring_configuration', message: 'not all of sleep could be read, which names them' };
     expect(report.failures).toEqual(expect.arrayContaining([expect.objectContaining(failure)]));
-    expect(await house.operations.coverage({ collections: ['ring_configuration'] })).toMatchObject({ runs: [{ state: 'failed' }] });
+    expect(await harness.operations.coverage({ collections: ['ring_configuration'] })).toMatchObject({ runs: [{ state: 'failed' }] });
     faults.on(COLLECTIONS.sleep!, () => undefined);
-    expect(await house.operations.repair({}, { emit: () => {}, signal: new AbortController().signal })).toMatchObject({
+    expect(await harness.operations.repair({}, { emit: () => {}, signal: new AbortController().signal })).toMatchObject({
       state: 'complete',
       failures: [],
     });
-    const named = (await house.read('SELECT DISTINCT ring_id FROM sleep WHERE ring_id IS NOT NULL ORDER BY 1')).flat();
+    const named = (await harness.read('SELECT DISTINCT ring_id FROM sleep WHERE ring_id IS NOT NULL ORDER BY 1')).flat();
     expect(named.length).toBeGreaterThan(0);
-    expect((await house.read('SELECT id FROM ring_configuration ORDER BY id')).flat()).toEqual(named);
+    expect((await harness.read('SELECT id FROM ring_configuration ORDER BY id')).flat()).toEqual(named);
   },
 );
 
@@ -182,12 +182,12 @@ test('a night reads the last days of everything again, in the zone and by the pa
   const faults = await proxied();
   let now = NOON;
   const data = join(folder, 'nightly');
-  const house = await openHouse(data, faults.url, { now: () => now });
-  await house.add(sandbox.people);
-  await house.backfill({ ...days, collections: ['daily_stress'] });
+  const harness = await openHarness(data, faults.url, { now: () => now });
+  await harness.add(sandbox.people);
+  await harness.backfill({ ...days, collections: ['daily_stress'] });
   let before = faults.asked.length;
   // The days that a backfill of one collection left open are read too.
-  const report = await house.nightly(3);
+  const report = await harness.nightly(3);
   expect(report).toMatchObject({ state: 'complete', from: '2025-03-30', to: '2025-04-01', windows: { failed: 0, skipped: 0 } });
   for (const path of Object.values(COLLECTIONS))
     expect(faults.asked.slice(before).filter(asked => asked.path === path).length, path).toBe(2);
@@ -196,14 +196,14 @@ test('a night reads the last days of everything again, in the zone and by the pa
   now += DAY;
   const settings = { pattern: '30 3 * * *', timeZone: 'Europe/Berlin', days: 3 };
   before = faults.asked.length;
-  const pipeline = await house.owner.pipeline();
+  const pipeline = await harness.owner.pipeline();
   await keepSchedules(pipeline, [nightlySchedule(pipeline, settings)]);
-  const nightlies = async () => (await house.read(`SELECT count(*) FROM sync.runs WHERE kind = 'nightly' AND state = 'complete'`))[0]![0];
+  const nightlies = async () => (await harness.read(`SELECT count(*) FROM sync.runs WHERE kind = 'nightly' AND state = 'complete'`))[0]![0];
   await until('the missed night is over', async () => (await nightlies()) === 2);
   expect(faults.asked.length).toBeGreaterThan(before + 20);
-  await house.close();
+  await harness.close();
 
-  const later = await openHouse(data, faults.url, { now: () => now + 3_600_000 });
+  const later = await openHarness(data, faults.url, { now: () => now + 3_600_000 });
   const again = await later.owner.pipeline();
   before = faults.asked.length;
   await keepSchedules(again, [nightlySchedule(again, settings)]);
@@ -216,18 +216,18 @@ test('a night reads the last days of everything again, in the zone and by the pa
 });
 
 test('two accounts of one person keep their documents apart, and a mirror token reads its own account only', async () => {
-  const house = await openHouse(join(folder, 'apart'), sandbox.url);
+  const harness = await openHarness(join(folder, 'apart'), sandbox.url);
   const [ada, ben] = sandbox.people;
   const range = { from: '2025-03-20', to: '2025-03-22' };
-  await house.add([ada!, { name: 'ada.again', token: ada!.token }, ben!]);
-  expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
-  expect(await house.hash('ada.again')).toEqual(await house.hash(ada!.name));
-  expect(await house.hash(ben!.name)).not.toEqual(await house.hash(ada!.name));
-  expect(await findBroken(house.read)).toEqual([]);
+  await harness.add([ada!, { name: 'ada.again', token: ada!.token }, ben!]);
+  expect(await harness.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
+  expect(await harness.hash('ada.again')).toEqual(await harness.hash(ada!.name));
+  expect(await harness.hash(ben!.name)).not.toEqual(await harness.hash(ada!.name));
+  expect(await findBroken(harness.read)).toEqual([]);
 
-  const mirror = await serveMirror(house.owner, { host: '127.0.0.1', port: 0 });
+  const mirror = await serveMirror(harness.owner, { host: '127.0.0.1', port: 0 });
   onTestFinished(() => mirror.close());
-  const tokenOf = async (name: string) => (await house.operations.mirrorToken({ name })).token;
+  const tokenOf = async (name: string) => (await harness.operations.mirrorToken({ name })).token;
   const former = await tokenOf(ben!.name);
   const token = await tokenOf(ben!.name);
   const adas = await tokenOf(ada!.name);
@@ -248,9 +248,9 @@ test('two accounts of one person keep their documents apart, and a mirror token 
     for (const path of [...Object.values(COLLECTIONS), ...HEART_RATE])
       expect((await ask(mirror.url, path, stranger)).status, path).toBe(401);
   }
-  await house.operations.removeAccount({ name: ben!.name });
+  await harness.operations.removeAccount({ name: ben!.name });
   expect((await ask(mirror.url, COLLECTIONS.sleep!, token)).status).toBe(401);
-  expect((await house.read(`SELECT count(*) FROM daily_activity WHERE user_id = '${ben!.name}'`))[0]![0]).toBeGreaterThanOrEqual(3);
+  expect((await harness.read(`SELECT count(*) FROM daily_activity WHERE user_id = '${ben!.name}'`))[0]![0]).toBeGreaterThanOrEqual(3);
 });
 
 test('documents that cannot be stored and tell no day leave no day empty, until they come again well', async () => {
@@ -262,12 +262,12 @@ test('documents that cannot be stored and tell no day leave no day empty, until 
       ? page([{ id: 'b', day: '5.3.2025', day_summary: 'normal' }], null)
       : page([good, { day_summary: 'stressful' }], 'more'),
   );
-  const house = await openHouse(join(folder, 'spoilt'), faults.url, { now: () => NOON });
-  await house.add(sandbox.people.slice(0, 1));
+  const harness = await openHarness(join(folder, 'spoilt'), faults.url, { now: () => NOON });
+  await harness.add(sandbox.people.slice(0, 1));
   const some = { from: '2025-03-03', to: '2025-03-06', collections: ['daily_stress'] };
-  const known = async () => (await house.operations.coverage(some)).runs.map(({ from, to, state, reason }) => [from, to, state, reason]);
-  expect(await house.backfill(some)).toMatchObject({ state: 'complete', documents: 3, rejected: 2 });
-  expect(await house.read('SELECT documents, rejected, rejected_undated, outcome FROM sync.windows')).toEqual([[3, 2, 2, 'complete']]);
+  const known = async () => (await harness.operations.coverage(some)).runs.map(({ from, to, state, reason }) => [from, to, state, reason]);
+  expect(await harness.backfill(some)).toMatchObject({ state: 'complete', documents: 3, rejected: 2 });
+  expect(await harness.read('SELECT documents, rejected, rejected_undated, outcome FROM sync.windows')).toEqual([[3, 2, 2, 'complete']]);
   const unknown = 'what came could not be stored, and its day is unknown (sync.rejected)';
   expect(await known()).toEqual([
     ['2025-03-03', '2025-03-03', 'failed', unknown],
@@ -276,14 +276,14 @@ test('documents that cannot be stored and tell no day leave no day empty, until 
   ]);
 
   faults.on(COLLECTIONS.daily_stress!, page([good, { ...good, id: 'b', day: '2025-03-05' }], null));
-  await house.operations.repair(some, { emit: () => {}, signal: new AbortController().signal });
+  await harness.operations.repair(some, { emit: () => {}, signal: new AbortController().signal });
   expect(await known()).toEqual([
     ['2025-03-03', '2025-03-03', 'empty', null],
     ['2025-03-04', '2025-03-05', 'stored', null],
     ['2025-03-06', '2025-03-06', 'empty', null],
   ]);
   // What has neither id nor day leaves when all of the range that brought it is read again.
-  expect(await house.read('SELECT document::VARCHAR FROM sync.rejected')).toEqual([['{"day_summary":"stressful"}']]);
-  await house.backfill({ ...some, refresh: true });
-  expect(await house.read('SELECT count(*) FROM sync.rejected')).toEqual([[0]]);
+  expect(await harness.read('SELECT document::VARCHAR FROM sync.rejected')).toEqual([['{"day_summary":"stressful"}']]);
+  await harness.backfill({ ...some, refresh: true });
+  expect(await harness.read('SELECT count(*) FROM sync.rejected')).toEqual([[0]]);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { hasRedis, startRedis } from '../queue/redis-server.ts';
 import { oneOfEach } from '../service/documents.ts';
-import { type EventHouse, openEventHouse } from '../support/event-harness.ts';
+import { type EventHarness, openEventHarness } from '../support/event-harness.ts';
 import { eventRound } from '../support/event-rounds.ts';
 import { randomFrom } from '../support/random-documents.ts';
 import { findBroken } from '../support/table-hash.ts';
@@ -23,32 +23,32 @@ const stores = [
 ] as const;
 
 describe.each(stores.filter(([name]) => hasRedis || name === 'embedded'))('with the queue %s', (_, start) => {
-  async function open(settings: { specificationOnly?: boolean } = {}): Promise<EventHouse> {
+  async function open(settings: { specificationOnly?: boolean } = {}): Promise<EventHarness> {
     const queueUrl = await start();
-    const house = await openEventHouse(folder, { delays, settings, ...(queueUrl ? { queueUrl } : {}) });
-    onTestFinished(() => house.close());
-    return house;
+    const harness = await openEventHarness(folder, { delays, settings, ...(queueUrl ? { queueUrl } : {}) });
+    onTestFinished(() => harness.close());
+    return harness;
   }
 
   test('an event of each kind brings its document', async () => {
-    const house = await open();
-    const ada = await house.person('ada', structuredClone(oneOfEach));
+    const harness = await open();
+    const ada = await harness.person('ada', structuredClone(oneOfEach));
     for (const [path, [document]] of Object.entries(oneOfEach)) {
       await ada.announce({ event_type: 'create', data_type: path.toLowerCase(), object_id: String(document!.id) });
     }
-    await house.settled(11);
-    expect(house.lines.map(({ outcome }) => outcome)).toEqual(Array(11).fill('stored'));
+    await harness.settled(11);
+    expect(harness.lines.map(({ outcome }) => outcome)).toEqual(Array(11).fill('stored'));
     for (const path of Object.keys(oneOfEach)) {
-      expect(await house.rows(`SELECT count(*) AS rows FROM "${path.toLowerCase()}"`), path).toEqual([{ rows: 1 }]);
+      expect(await harness.rows(`SELECT count(*) AS rows FROM "${path.toLowerCase()}"`), path).toEqual([{ rows: 1 }]);
     }
   });
 
   test.each([false, true])(
     'documents that change while they are fetched, announced one to five times and in any order, end as the service has them; specification only: %s',
     async specificationOnly => {
-      const house = await open({ specificationOnly });
-      for (let seed = 1; seed <= 4; seed++) await eventRound(house, `round-${seed}`, randomFrom(seed), !specificationOnly);
-      expect(await findBroken(sql => house.pipeline.warehouse.read(sql))).toEqual([]);
+      const harness = await open({ specificationOnly });
+      for (let seed = 1; seed <= 4; seed++) await eventRound(harness, `round-${seed}`, randomFrom(seed), !specificationOnly);
+      expect(await findBroken(sql => harness.pipeline.warehouse.read(sql))).toEqual([]);
     },
   );
 });

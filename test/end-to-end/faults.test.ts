@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { Owner } from '../../src/app/app.ts';
 import { serveMirror } from '../../src/app/mirror.ts';
 import { type Answer, type FaultService, type Script, startFaultService } from '../support/fault-service.ts';
-import { type House, openHouse } from '../support/harness.ts';
+import { type Harness, openHarness } from '../support/harness.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { findBroken } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(() => sandbox.close());
 
-/** A house whose service is the sandbox behind faults, and the accounts of the first so many people in it. */
+/** A harness whose service is the sandbox behind faults, and the accounts of the first so many people in it. */
 async function set(
   scripts: Record<string, Script> = {},
   {
@@ -36,31 +36,31 @@ async function set(
     client = {},
     now = Date.now,
   }: { people?: number; service?: Sandbox; client?: object; now?: () => number } = {},
-): Promise<{ house: House; faults: FaultService; ada: string }> {
+): Promise<{ harness: Harness; faults: FaultService; ada: string }> {
   const faults = await startFaultService({}, { upstream: service.url });
   onTestFinished(() => faults.close());
-  const house = await openHouse(join(folder, `f${++folders}`), faults.url, { client, now });
-  await house.add(service.people.slice(0, people));
+  const harness = await openHarness(join(folder, `f${++folders}`), faults.url, { client, now });
+  await harness.add(service.people.slice(0, people));
   for (const [path, script] of Object.entries(scripts)) faults.on(path, script);
-  return { house, faults, ada: service.people[0]!.name };
+  return { harness, faults, ada: service.people[0]!.name };
 }
 
 const collectionsOf = (failures: readonly { collection: string }[]) => failures.map(({ collection }) => collection);
 const tokensOf = (asked: FaultService['asked']) => [...new Set(asked.map(({ token }) => token))];
 
 test('undisturbed: the measure of all others', async () => {
-  const { house } = await set();
-  expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
-  undisturbed = await house.hash();
+  const { harness } = await set();
+  expect(await harness.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
+  undisturbed = await harness.hash();
   for (const name of [...Object.keys(COLLECTIONS), 'heart_rate']) expect(undisturbed[name], name).not.toMatch(/^0 /);
-  expect(await findBroken(house.read)).toEqual([]);
+  expect(await findBroken(harness.read)).toEqual([]);
 });
 
 describe('faults that pass', () => {
   test('a storm of 429, its Retry-After in seconds, as a date, negative, unreadable or missing', async () => {
     // The date lies far enough ahead that a slow machine is not past it when it is read.
     const values = ['1', new Date(Date.now() + 20_000).toUTCString(), '2', '-7', '0', '1'];
-    const { house } = await set(
+    const { harness } = await set(
       Object.fromEntries(
         PATHS.map((path, i): [string, Script] => {
           const headers: Record<string, string> = i < values.length ? { 'retry-after': values[i]! } : { 'retry-after': '1' };
@@ -68,10 +68,10 @@ describe('faults that pass', () => {
         }),
       ),
     );
-    const report = await house.backfill(range);
+    const report = await harness.backfill(range);
     expect(report).toMatchObject({ state: 'complete', failures: [] });
     expect(report.waits).toBeGreaterThan(0);
-    expect(await house.hash()).toEqual(undisturbed);
+    expect(await harness.hash()).toEqual(undisturbed);
   });
 
   test('a 429 for longer than may be waited in place: the job leaves, and comes back as often as it must', async () => {
@@ -79,10 +79,10 @@ describe('faults that pass', () => {
     let refused = 0;
     const storm: Script = ({ query }) =>
       query.has('next_token') && refused++ < 4 ? { status: 429, headers: { 'retry-after': '1' } } : undefined;
-    const { house, faults } = await set({ '/v2/usercollection/sleep': storm }, { client: { maxWaitMs: 100 } });
-    const report = await house.backfill(range);
+    const { harness, faults } = await set({ '/v2/usercollection/sleep': storm }, { client: { maxWaitMs: 100 } });
+    const report = await harness.backfill(range);
     expect(report).toMatchObject({ state: 'complete', failures: [] });
-    expect(await house.hash()).toEqual(undisturbed);
+    expect(await harness.hash()).toEqual(undisturbed);
     const first = faults.asked.filter(({ path, query }) => path.endsWith('/sleep') && !query.has('next_token'));
     expect(first).toHaveLength(5);
   });
@@ -103,10 +103,10 @@ describe('faults that pass', () => {
       seen.add(path + rawQuery);
       return faults[seen.size % faults.length];
     };
-    const { house } = await set(Object.fromEntries(PATHS.map(path => [path, script])));
-    expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
+    const { harness } = await set(Object.fromEntries(PATHS.map(path => [path, script])));
+    expect(await harness.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
     expect(seen.size).toBeGreaterThan(2 * faults.length);
-    expect(await house.hash()).toEqual(undisturbed);
+    expect(await harness.hash()).toEqual(undisturbed);
   });
 
   test('an empty page with a token is followed', async () => {
@@ -116,32 +116,32 @@ describe('faults that pass', () => {
       const answer = await fetch(`${sandbox.url}${path}?${query}`, { headers: { authorization: `Bearer ${token}` } });
       return { json: await answer.json() };
     };
-    const { house } = await set(Object.fromEntries(PATHS.map(path => [path, script])));
-    expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
-    expect(await house.hash()).toEqual(undisturbed);
+    const { harness } = await set(Object.fromEntries(PATHS.map(path => [path, script])));
+    expect(await harness.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
+    expect(await harness.hash()).toEqual(undisturbed);
   });
 });
 
 describe('faults that stay', () => {
   test('a page that fails after others fails its window, and what came before it is kept; the next run completes', async () => {
-    const { house, faults, ada } = await set({
+    const { harness, faults, ada } = await set({
       '/v2/usercollection/sleep': ({ query }) => (query.has('next_token') ? { status: 500 } : undefined),
     });
-    const report = await house.backfill(range);
+    const report = await harness.backfill(range);
     expect(report.state).toBe('failed');
     expect(report.failures).toEqual([
       expect.objectContaining({ user_id: ada, collection: 'sleep', ...range, kind: 'unavailable', message: expect.stringMatching(/500/) }),
     ]);
-    expect(await house.read('SELECT count(*) FROM sleep')).toEqual([[3]]);
-    expect(await house.read(`SELECT outcome, count(*) FROM sync.windows GROUP BY outcome ORDER BY 1`)).toEqual([
+    expect(await harness.read('SELECT count(*) FROM sleep')).toEqual([[3]]);
+    expect(await harness.read(`SELECT outcome, count(*) FROM sync.windows GROUP BY outcome ORDER BY 1`)).toEqual([
       ['complete', expect.any(Number)],
       ['failed', 1],
     ]);
-    const rest = await house.hash();
+    const rest = await harness.hash();
     for (const [table, hash] of Object.entries(undisturbed)) if (!table.startsWith('sleep')) expect(rest[table], table).toBe(hash);
     faults.on('/v2/usercollection/sleep', () => undefined);
-    expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [], windows: { failed: 0 } });
-    expect(await house.hash()).toEqual(undisturbed);
+    expect(await harness.backfill(range)).toMatchObject({ state: 'complete', failures: [], windows: { failed: 0 } });
+    expect(await harness.hash()).toEqual(undisturbed);
   });
 
   test('pages that repeat a token end with a failure that says so; what they brought is kept', async () => {
@@ -150,25 +150,25 @@ describe('faults that stay', () => {
         headers: { authorization: `Bearer ${sandbox.people[0]!.token}` },
       })
     ).json();
-    const { house, faults } = await set({ '/v2/usercollection/daily_stress': { json: { ...(page as object), next_token: 'again' } } });
-    const report = await house.backfill(range);
+    const { harness, faults } = await set({ '/v2/usercollection/daily_stress': { json: { ...(page as object), next_token: 'again' } } });
+    const report = await harness.backfill(range);
     expect(report.failures).toEqual([
       expect.objectContaining({ collection: 'daily_stress', kind: 'endless', message: expect.stringContaining('next_token') }),
     ]);
     expect(faults.asked.filter(({ path }) => path.endsWith('/daily_stress')).length).toBeLessThan(5);
-    expect(await house.read('SELECT count(*) FROM daily_stress')).toEqual([[3]]);
+    expect(await harness.read('SELECT count(*) FROM daily_stress')).toEqual([[3]]);
   });
 
   test('a 401 for one person parks the account alone: the others complete, and it is not asked again', async () => {
     const service = await startSandbox({ count: 2, ...days });
     onTestFinished(() => service.close());
-    const { house, faults, ada } = await set({}, { service, people: 2 });
+    const { harness, faults, ada } = await set({}, { service, people: 2 });
     service.setState(service.people[0]!.token, 'expired');
-    const report = await house.backfill(range);
+    const report = await harness.backfill(range);
     expect(report.state).toBe('failed');
     expect([...new Set(report.failures.map(({ user_id }) => user_id))]).toEqual([ada]);
     expect(`${report.failures[0]!.message} ${report.failures[0]!.detail}`).toMatch(/expired|parked/);
-    const status = await house.operations.status({});
+    const status = await harness.operations.status({});
     expect(status.accounts.map(({ state, reason }) => [state, reason?.slice(0, 12) ?? null])).toEqual([
       ['parked', 'unauthorized'],
       ['active', null],
@@ -176,42 +176,42 @@ describe('faults that stay', () => {
     expect(status.accounts[1]!.collections.every(isRead)).toBe(true);
 
     const before = faults.asked.length;
-    const again = await house.backfill(range);
+    const again = await harness.backfill(range);
     expect(again).toMatchObject({ state: 'complete', failures: [], not_asked: [{ user_id: ada, collection: null, state: 'parked' }] });
     expect(tokensOf(faults.asked.slice(before))).not.toContain(service.people[0]!.token);
     // Nor does a nightly run, whose probe is for those parked by 403.
-    await house.nightly(1);
+    await harness.nightly(1);
     expect(tokensOf(faults.asked.slice(before))).not.toContain(service.people[0]!.token);
 
     // A new token un-parks it.
     service.setState(service.people[0]!.token, 'active');
-    await house.add(service.people.slice(0, 1));
-    expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [], not_asked: [] });
+    await harness.add(service.people.slice(0, 1));
+    expect(await harness.backfill(range)).toMatchObject({ state: 'complete', failures: [], not_asked: [] });
   });
 
   test('a 403 for a person parks it; each night asks with one request, and a 200 un-parks it', async () => {
     const service = await startSandbox({ count: 2, ...days });
     onTestFinished(() => service.close());
-    const { house, faults, ada } = await set({}, { service, people: 2 });
+    const { harness, faults, ada } = await set({}, { service, people: 2 });
     const token = service.people[0]!.token;
     service.setState(token, 'lapsed');
-    expect((await house.backfill(range)).state).toBe('failed');
-    expect((await house.operations.listAccounts({}))[0]).toMatchObject({
+    expect((await harness.backfill(range)).state).toBe('failed');
+    expect((await harness.operations.listAccounts({}))[0]).toMatchObject({
       user_id: ada,
       state: 'parked',
       reason: expect.stringMatching(/^forbidden/),
     });
 
     let before = faults.asked.length;
-    expect(await house.nightly(2)).toMatchObject({ failures: [], not_asked: [{ user_id: ada }] });
+    expect(await harness.nightly(2)).toMatchObject({ failures: [], not_asked: [{ user_id: ada }] });
     expect(faults.asked.slice(before).filter(asked => asked.token === token)).toHaveLength(1);
 
     service.setState(token, 'active');
     before = faults.asked.length;
-    expect(await house.nightly(2)).toMatchObject({ failures: [], not_asked: [] });
+    expect(await harness.nightly(2)).toMatchObject({ failures: [], not_asked: [] });
     expect(faults.asked.slice(before).filter(asked => asked.token === token).length).toBeGreaterThan(10);
-    expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
-    expect((await house.read(`SELECT count(*) FROM sleep WHERE user_id = '${ada}'`))[0]![0]).toBeGreaterThan(0);
+    expect(await harness.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
+    expect((await harness.read(`SELECT count(*) FROM sleep WHERE user_id = '${ada}'`))[0]![0]).toBeGreaterThan(0);
   });
 
   test.each([
@@ -220,51 +220,51 @@ describe('faults that stay', () => {
   ])('a refusal of %s alone (%i), said twice, parks this collection and nothing else', async (name, status) => {
     const path = name === 'heart_rate' ? '/v2/usercollection/heartrate' : COLLECTIONS[name]!;
     let ahead = 0;
-    const { house, faults, ada } = await set({ [path]: { status, json: { detail: 'no scope' } } }, { now: () => Date.now() + ahead });
-    expect([...new Set((await house.backfill(range)).failures.map(({ collection, kind }) => [collection, kind].join()))]).toEqual([
+    const { harness, faults, ada } = await set({ [path]: { status, json: { detail: 'no scope' } } }, { now: () => Date.now() + ahead });
+    expect([...new Set((await harness.backfill(range)).failures.map(({ collection, kind }) => [collection, kind].join()))]).toEqual([
       `${name},suspicious`,
     ]);
     ahead = 60_000;
-    const report = await house.backfill(range);
+    const report = await harness.backfill(range);
     expect([...new Set(collectionsOf(report.failures))]).toEqual([name]);
-    const [account] = (await house.operations.status({})).accounts;
+    const [account] = (await harness.operations.status({})).accounts;
     expect(account!.state).toBe('active');
     expect(account!.collections.filter(collection => !isRead(collection)).map(({ name, state }) => [name, state])).toEqual([
       [name, 'not_authorised'],
     ]);
     const before = faults.asked.length;
-    expect(await house.backfill({ ...range, refresh: true })).toMatchObject({
+    expect(await harness.backfill({ ...range, refresh: true })).toMatchObject({
       state: 'complete',
       not_asked: [{ user_id: ada, collection: name, state: 'not_authorised' }],
     });
     expect(faults.asked.slice(before).map(asked => asked.path)).not.toContain(path);
     faults.on(path, () => undefined);
-    await house.operations.resumeAccounts({ names: [ada] });
-    expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [], not_asked: [] });
-    expect(await house.hash()).toEqual(undisturbed);
+    await harness.operations.resumeAccounts({ names: [ada] });
+    expect(await harness.backfill(range)).toMatchObject({ state: 'complete', failures: [], not_asked: [] });
+    expect(await harness.hash()).toEqual(undisturbed);
   });
 
   test('a refusal of a token that is replaced in the same moment says nothing of the new one', async () => {
-    const { house, faults, ada } = await set();
+    const { harness, faults, ada } = await set();
     const token = sandbox.renew(sandbox.people[0]!.userId);
     faults.on('/v2/usercollection/session', async (_, nth) => {
       if (nth > 1) return undefined;
-      await house.add([{ name: ada, token }]);
+      await harness.add([{ name: ada, token }]);
       return { status: 401, json: { detail: 'expired' } };
     });
-    expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
-    expect((await house.backfill(range)).not_asked).toEqual([]);
+    expect(await harness.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
+    expect((await harness.backfill(range)).not_asked).toEqual([]);
   });
 
   test('a collection that answers 404 is not offered: no failure, a state of its own, and asked again', async () => {
-    const { house, faults } = await set({ '/v2/usercollection/daily_spo2': { status: 404, json: { detail: 'Not Found' } } });
-    expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [], windows: { failed: 0 } });
-    const [account] = (await house.operations.status({})).accounts;
+    const { harness, faults } = await set({ '/v2/usercollection/daily_spo2': { status: 404, json: { detail: 'Not Found' } } });
+    expect(await harness.backfill(range)).toMatchObject({ state: 'complete', failures: [], windows: { failed: 0 } });
+    const [account] = (await harness.operations.status({})).accounts;
     expect(account!.collections.find(({ name }) => name === 'daily_spo2')).toMatchObject({ state: 'not_offered' });
     faults.on('/v2/usercollection/daily_spo2', () => undefined);
-    await house.nightly(1);
-    expect(await house.backfill(range)).toMatchObject({ state: 'complete' });
-    expect(await house.hash()).toEqual(undisturbed);
+    await harness.nightly(1);
+    expect(await harness.backfill(range)).toMatchObject({ state: 'complete' });
+    expect(await harness.hash()).toEqual(undisturbed);
   });
 });
 
@@ -273,43 +273,43 @@ describe('heart rate', () => {
   const generated = '/v2/sandbox/usercollection/heartrate';
 
   test('a service that never had the plain path is read at the one of 4.3, which the summary and the status name', async () => {
-    const { house } = await set({ [plain]: { status: 404, json: { detail: 'Not Found' } } });
-    expect(await house.backfill(range)).toMatchObject({ state: 'complete', heart_rate_path: generated });
-    expect((await house.operations.status({})).heart_rate_path).toBe(generated);
-    expect(await house.hash()).toEqual(undisturbed);
+    const { harness } = await set({ [plain]: { status: 404, json: { detail: 'Not Found' } } });
+    expect(await harness.backfill(range)).toMatchObject({ state: 'complete', heart_rate_path: generated });
+    expect((await harness.operations.status({})).heart_rate_path).toBe(generated);
+    expect(await harness.hash()).toEqual(undisturbed);
   });
 
   test('one that has had it never falls back, in this process or a later one', async () => {
-    const { house, faults } = await set();
-    expect(await house.backfill(range)).toMatchObject({ heart_rate_path: plain });
+    const { harness, faults } = await set();
+    expect(await harness.backfill(range)).toMatchObject({ heart_rate_path: plain });
     faults.on(plain, { status: 404, json: { detail: 'Not Found' } });
-    await house.backfill({ ...range, refresh: true });
-    expect(await house.hash()).toEqual(undisturbed);
-    await house.close();
-    const later = await openHouse(house.owner.settings.data, faults.url);
+    await harness.backfill({ ...range, refresh: true });
+    expect(await harness.hash()).toEqual(undisturbed);
+    await harness.close();
+    const later = await openHarness(harness.owner.settings.data, faults.url);
     await later.backfill({ ...range, refresh: true });
     expect(await later.hash()).toEqual(undisturbed);
     expect(faults.asked.map(({ path }) => path)).not.toContain(generated);
   });
 
   test('an empty answer over stored rows is asked again and then suspicious: the rows stay', async () => {
-    const { house, faults } = await set();
-    await house.backfill(range);
+    const { harness, faults } = await set();
+    await harness.backfill(range);
     faults.on(plain, { json: { data: [], next_token: null } });
     const before = faults.asked.length;
     const again = { from: '2025-02-09', to: range.to, refresh: true, collections: ['heart_rate'] };
-    const report = await house.backfill(again);
+    const report = await harness.backfill(again);
     expect(report.failures).toEqual([expect.objectContaining({ collection: 'heart_rate', kind: 'suspicious' })]);
     // Of two windows one has rows: that one is asked twice.
     expect(faults.asked.length - before).toBe(3);
-    expect(await house.hash()).toEqual(undisturbed);
-    const [account] = (await house.operations.status({})).accounts;
+    expect(await harness.hash()).toEqual(undisturbed);
+    const [account] = (await harness.operations.status({})).accounts;
     expect(account!.collections.find(({ name }) => name === 'heart_rate')).toMatchObject({ state: 'suspicious' });
     // One empty answer alone is forgiven.
     faults.on(plain, [{ json: { data: [] } }]);
     faults.on(plain, (_, nth) => (nth === 1 ? { json: { data: [] } } : undefined));
-    expect(await house.backfill(again)).toMatchObject({ state: 'complete' });
-    expect(await house.hash()).toEqual(undisturbed);
+    expect(await harness.backfill(again)).toMatchObject({ state: 'complete' });
+    expect(await harness.hash()).toEqual(undisturbed);
   });
 });
 
@@ -343,14 +343,14 @@ test('what is not as promised: one bad document is put aside, its neighbours are
     }),
   });
   onTestFinished(() => service.close());
-  const { house, ada } = await set({}, { service });
-  const report = await house.backfill(range);
+  const { harness, ada } = await set({}, { service });
+  const report = await harness.backfill(range);
   expect(report).toMatchObject({ state: 'complete', failures: [], rejected: 1 });
   const there = await readEverything(service.url, service.people[0]!.token, range);
-  expect(await house.read(`SELECT user_id, collection, id, reason, document ->> 'day' FROM sync.rejected`)).toEqual([
+  expect(await harness.read(`SELECT user_id, collection, id, reason, document ->> 'day' FROM sync.rejected`)).toEqual([
     [ada, 'daily_activity', expect.any(String), 'day is missing or not a calendar day', 'Monday'],
   ]);
-  const drift = await house.read(`SELECT collection || ' ' || path || ' ' || kind FROM sync.drift ORDER BY 1`);
+  const drift = await harness.read(`SELECT collection || ' ' || path || ' ' || kind FROM sync.drift ORDER BY 1`);
   expect(drift.flat()).toEqual([
     'daily_stress day_summary unknown value',
     'daily_stress stress_low unknown field',
@@ -360,10 +360,12 @@ test('what is not as promised: one bad document is put aside, its neighbours are
     'sleep readiness.contributors.novelty unknown field',
     'sleep type unknown value',
   ]);
-  expect(await house.read(`SELECT DISTINCT extra ->> 'stress_low' FROM daily_stress`)).toEqual([['7']]);
-  expect(await house.read('SELECT count(*), count(value) FROM sleep_heart_rate')).toEqual([[there.sleep!.length * 3, there.sleep!.length]]);
+  expect(await harness.read(`SELECT DISTINCT extra ->> 'stress_low' FROM daily_stress`)).toEqual([['7']]);
+  expect(await harness.read('SELECT count(*), count(value) FROM sleep_heart_rate')).toEqual([
+    [there.sleep!.length * 3, there.sleep!.length],
+  ]);
 
-  const here = await readMirror(house.owner, ada);
+  const here = await readMirror(harness.owner, ada);
   for (const [name, documents] of Object.entries(there)) {
     // A row of the heart rate has no place for what is unknown.
     const expected = documents.map(({ confidence: _, ...document }) => document);

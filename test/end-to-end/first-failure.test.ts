@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
 import { type Script, startFaultService } from '../support/fault-service.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
@@ -13,17 +13,17 @@ const folder = tempFolder();
 const range = { from: '2025-03-05', to: '2025-03-06' };
 
 let sandbox: Sandbox;
-let houses = 0;
+let harnesses = 0;
 
 beforeAll(async () => {
   sandbox = await startSandbox({ count: 2, from: '2025-03-04', to: '2025-03-07' });
 });
 afterAll(() => sandbox.close());
 
-const open = async (url: string, options: Parameters<typeof openHouse>[2] = {}) => {
-  const house = await openHouse(join(folder, `h${++houses}`), url, options);
-  await house.add(sandbox.people);
-  return house;
+const open = async (url: string, options: Parameters<typeof openHarness>[2] = {}) => {
+  const harness = await openHarness(join(folder, `h${++harnesses}`), url, options);
+  await harness.add(sandbox.people);
+  return harness;
 };
 
 /** A server that does this with each connection. */
@@ -42,16 +42,16 @@ async function findFreePort(): Promise<number> {
 
 test('where nobody listens a run of several accounts ends with one sentence, and goes on once somebody does', async () => {
   const port = await findFreePort();
-  const house = await open(`http://127.0.0.1:${port}`);
-  await expect(house.backfill(range)).rejects.toMatchObject({
+  const harness = await open(`http://127.0.0.1:${port}`);
+  await expect(harness.backfill(range)).rejects.toMatchObject({
     exitCode: 1,
     message: `the service cannot be reached: nobody listens at http://127.0.0.1:${port} (ECONNREFUSED): is it running, and is the port of RINGNECK_SERVICE_URL right?`,
   });
-  expect(await house.read('SELECT DISTINCT outcome FROM sync.windows')).toEqual([[null]]);
-  expect(await house.read('SELECT state FROM sync.runs')).toEqual([['running']]);
-  const { settings } = house.owner;
-  await house.close();
-  const again = await openHouse(settings.data, sandbox.url);
+  expect(await harness.read('SELECT DISTINCT outcome FROM sync.windows')).toEqual([[null]]);
+  expect(await harness.read('SELECT state FROM sync.runs')).toEqual([['running']]);
+  const { settings } = harness.owner;
+  await harness.close();
+  const again = await openHarness(settings.data, sandbox.url);
   await again.add(sandbox.people);
   expect(await again.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
   expect(await again.read('SELECT count(*) FROM sync.runs')).toEqual([[1]]);
@@ -59,11 +59,11 @@ test('where nobody listens a run of several accounts ends with one sentence, and
 
 test('what keeps running takes it up again by itself', async () => {
   const port = await findFreePort();
-  const house = await open(`http://127.0.0.1:${port}`);
-  await expect(house.backfill(range)).rejects.toThrow('ECONNREFUSED');
+  const harness = await open(`http://127.0.0.1:${port}`);
+  await expect(harness.backfill(range)).rejects.toThrow('ECONNREFUSED');
   const faults = await startFaultService({}, { upstream: sandbox.url, port });
   onTestFinished(() => faults.close());
-  const { runs } = await house.owner.pipeline();
+  const { runs } = await harness.owner.pipeline();
   await runs.takeUp();
   expect(runs.active()).toHaveLength(1);
   expect(await runs.active()[0]!.done).toMatchObject({ state: 'complete' });
@@ -100,27 +100,27 @@ test.each<[string, string, (socket: import('node:net').Socket) => void, string]>
     socket.on('error', () => {});
     socket.once('data', () => answer(socket));
   });
-  const house = await open(url.replace('http', protocol));
-  await expect(house.backfill(range)).rejects.toThrow(cure);
+  const harness = await open(url.replace('http', protocol));
+  await expect(harness.backfill(range)).rejects.toThrow(cure);
 });
 
-/** A house whose accounts nobody has asked for yet. */
-async function openUnasked(url: string, options: Parameters<typeof openHouse>[2]) {
-  const house = await openHouse(join(folder, `h${++houses}`), url, options);
+/** A harness whose accounts nobody has asked for yet. */
+async function openUnasked(url: string, options: Parameters<typeof openHarness>[2]) {
+  const harness = await openHarness(join(folder, `h${++harnesses}`), url, options);
   for (const { name, token } of sandbox.people) {
-    house.owner.secrets.put(name, token);
-    await house.owner.warehouse.record([
-      { table: 'sync.accounts', key: { user_id: name }, row: { state: 'active', since: house.owner.warehouse.moments.next() } },
+    harness.owner.secrets.put(name, token);
+    await harness.owner.warehouse.record([
+      { table: 'sync.accounts', key: { user_id: name }, row: { state: 'active', since: harness.owner.warehouse.moments.next() } },
     ]);
   }
-  return house;
+  return harness;
 }
 
 test('a service that takes connections and says nothing ends the run when its first requests have had their time', async () => {
   const { url } = await serve((socket: import('node:net').Socket) => void socket.on('error', () => {}));
-  const house = await openUnasked(url, { unreachedMs: 500, client: { deadlineMs: 3_000 } });
+  const harness = await openUnasked(url, { unreachedMs: 500, client: { deadlineMs: 3_000 } });
   const began = performance.now();
-  await expect(house.backfill(range)).rejects.toThrow('gives no answer (ETIMEDOUT)');
+  await expect(harness.backfill(range)).rejects.toThrow('gives no answer (ETIMEDOUT)');
   expect(performance.now() - began).toBeLessThan(10_000);
 });
 
@@ -132,8 +132,8 @@ test('a run that was taken up and meets a service that is away is told in the lo
   await first.close();
   const lines: string[] = [];
   const log = createLog({ level: 'warn', pretty: false, stream: { write: text => void lines.push(JSON.parse(text).msg) } });
-  const house = await openHouse(join(folder, `h${houses}`), url, { unreachedMs: 300, log });
-  const { runs } = await house.owner.pipeline();
+  const harness = await openHarness(join(folder, `h${harnesses}`), url, { unreachedMs: 300, log });
+  const { runs } = await harness.owner.pipeline();
   await until('the run is broken off', () => !runs.active().length);
   await runs.takeUp();
   await until('the run is broken off again', () => !runs.active().length);
@@ -143,19 +143,19 @@ test('a run that was taken up and meets a service that is away is told in the lo
 test('a service whose first answers are slow is read', async () => {
   const faults = await startFaultService({}, { upstream: sandbox.url });
   onTestFinished(() => faults.close());
-  const house = await openUnasked(faults.url, { unreachedMs: 500 });
+  const harness = await openUnasked(faults.url, { unreachedMs: 500 });
   const slow = sleep(3_000);
   faults.on('/v2/usercollection/*', async () => {
     await slow;
     return undefined;
   });
-  expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
+  expect(await harness.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
 });
 
 test('a service that is slow after it refused connections is read', async () => {
   const port = await findFreePort();
-  const house = await openUnasked(`http://127.0.0.1:${port}`, { unreachedMs: 2_000 });
-  const run = house.backfill(range);
+  const harness = await openUnasked(`http://127.0.0.1:${port}`, { unreachedMs: 2_000 });
+  const run = harness.backfill(range);
   await sleep(300);
   const faults = await startFaultService({}, { upstream: sandbox.url, port });
   onTestFinished(() => faults.close());
@@ -172,9 +172,9 @@ test.each([['a range of days'], ['the last days']])(
   async days => {
     // It takes the connection, and never answers the first word of TLS.
     const { url } = await serve((socket: import('node:net').Socket) => void socket.on('error', () => {}));
-    const house = await openUnasked(url.replace('http', 'https'), {});
+    const harness = await openUnasked(url.replace('http', 'https'), {});
     const began = performance.now();
-    const run = days === 'the last days' ? house.nightly(2) : house.backfill(range);
+    const run = days === 'the last days' ? harness.nightly(2) : harness.backfill(range);
     await expect(run).rejects.toThrow('gives no answer (UND_ERR_CONNECT_TIMEOUT)');
     expect(performance.now() - began).toBeLessThan(30_000);
   },
@@ -185,9 +185,9 @@ test('a service that has answered in a run is one that can be reached: what fail
   const away: Script = (_, nth) => (nth > 1 ? { fault: 'reset' } : undefined);
   const faults = await startFaultService({ '/v2/usercollection/sleep': away }, { upstream: sandbox.url });
   onTestFinished(() => faults.close());
-  const house = await open(faults.url);
+  const harness = await open(faults.url);
   faults.on('/v2/usercollection/sleep', { fault: 'reset' });
-  const report = await house.backfill(range);
+  const report = await harness.backfill(range);
   expect(report).toMatchObject({ state: 'failed' });
   expect(new Set(report.failures.map(({ collection }) => collection))).toEqual(new Set(['sleep']));
 });
@@ -195,15 +195,15 @@ test('a service that has answered in a run is one that can be reached: what fail
 test('where one route alone is broken, a run that asks for nothing else fails as others do: the service is there', async () => {
   const service = await startFaultService({ '/v2/usercollection/daily_stress': { fault: 'reset' } }, { upstream: sandbox.url });
   onTestFinished(() => service.close());
-  const house = await open(service.url);
-  expect(await house.backfill(range)).toMatchObject({
+  const harness = await open(service.url);
+  expect(await harness.backfill(range)).toMatchObject({
     state: 'failed',
     failures: [{ collection: 'daily_stress' }, { collection: 'daily_stress' }],
   });
-  const { settings } = house.owner;
-  await house.close();
+  const { settings } = harness.owner;
+  await harness.close();
   // Another process, which has had no answer yet.
-  const again = await openHouse(settings.data, service.url);
+  const again = await openHarness(settings.data, service.url);
   expect(await again.backfill({ ...range, collections: ['daily_stress'], refresh: true })).toMatchObject({
     state: 'failed',
     windows: { planned: 2, failed: 2 },
@@ -215,11 +215,11 @@ test('where one route alone is broken, a run that asks for nothing else fails as
 test('who stops a command while the service’s clock is asked waits for no answer', async () => {
   const service = await startFaultService({}, { upstream: sandbox.url });
   onTestFinished(() => service.close());
-  const house = await open(service.url);
+  const harness = await open(service.url);
   service.on('/v2/usercollection/daily_readiness', { fault: 'hang' });
   const before = service.asked.length;
   const stopped = new AbortController();
-  const backfill = house.backfill({ last: 3 }, stopped.signal);
+  const backfill = harness.backfill({ last: 3 }, stopped.signal);
   await until('the clock is asked', () => service.asked.length > before);
   stopped.abort(new Error('stopped by its user'));
   await expect(backfill).rejects.toThrow('stopped by its user');

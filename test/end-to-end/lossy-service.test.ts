@@ -4,7 +4,7 @@ import type { WebhookEvent } from '../../schema/webhook.ts';
 import type { OwnerOperations } from '../../src/app/commands.ts';
 import { findDoor } from '../../src/app/control/find-door.ts';
 import { freePort } from '../queue/redis-server.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { type Running, ringneck, startRingneck } from '../support/ringneck.ts';
 import type { SandboxProcess } from '../support/sandbox-process.ts';
 import { inspectFile } from '../support/table-hash.ts';
@@ -43,9 +43,9 @@ async function startService(): Promise<SandboxProcess> {
 /** A data folder with an account for each person. */
 async function openData(name: string, { url, people }: SandboxProcess, more: Record<string, string> = {}) {
   const data = join(folder, name);
-  const house = await openHouse(data, url);
-  await house.add(people);
-  await house.close();
+  const harness = await openHarness(data, url);
+  await harness.add(people);
+  await harness.close();
   const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: url, RINGNECK_LOG_LEVEL: 'info', ...more };
   const run = async (...command: string[]) => {
     const ended = await ringneck([...command, '--json'], { env });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type FaultService, type Script, startFaultService } from '../support/fault-service.ts';
-import { type House, openHouse } from '../support/harness.ts';
+import { type Harness, openHarness } from '../support/harness.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -13,7 +13,7 @@ const NOT_FOUND = { status: 404, json: { detail: 'Not Found' } };
 const HTML = { status: 404, text: '<html>Not Found</html>' };
 
 let sandbox: Sandbox;
-let houses = 0;
+let harnesses = 0;
 
 beforeAll(async () => {
   sandbox = await startSandbox({ count: 1, from: '2025-03-04', to: '2025-03-07', settings: { pageSize: 2, heartRatePageSize: 4000 } });
@@ -23,85 +23,85 @@ afterAll(() => sandbox.close());
 async function set(scripts: Record<string, Script> = {}, { base = '', client = {}, secondLookMs = 1 } = {}) {
   const faults = await startFaultService({}, { upstream: sandbox.url });
   onTestFinished(() => faults.close());
-  const house = await openHouse(join(folder, `h${++houses}`), faults.url + base, { client, secondLookMs });
-  await house.add(sandbox.people);
+  const harness = await openHarness(join(folder, `h${++harnesses}`), faults.url + base, { client, secondLookMs });
+  await harness.add(sandbox.people);
   for (const [path, script] of Object.entries(scripts)) faults.on(path, script);
-  return { house, faults };
+  return { harness, faults };
 }
 
-const outcomes = (house: House, collection: string) =>
-  house.read(`SELECT outcome, reason FROM sync.windows WHERE collection = '${collection}' ORDER BY committed_at`);
-const stateOf = async (house: House, collection: string) =>
-  new Set((await house.operations.coverage({ ...range, collections: [collection] })).runs.map(({ state }) => state));
+const outcomes = (harness: Harness, collection: string) =>
+  harness.read(`SELECT outcome, reason FROM sync.windows WHERE collection = '${collection}' ORDER BY committed_at`);
+const stateOf = async (harness: Harness, collection: string) =>
+  new Set((await harness.operations.coverage({ ...range, collections: [collection] })).runs.map(({ state }) => state));
 const askedFor = (faults: FaultService, path: string) => faults.asked.filter(asked => asked.path === path).length;
 
 test('a 404 in the middle of a refresh, of whatever form, is no verdict on a collection that has answered', async () => {
-  const { house, faults } = await set();
-  expect(await house.backfill(range)).toMatchObject({ state: 'complete' });
-  const before = await house.hash();
+  const { harness, faults } = await set();
+  expect(await harness.backfill(range)).toMatchObject({ state: 'complete' });
+  const before = await harness.hash();
   for (const answer of [HTML, NOT_FOUND]) {
     faults.on(STRESS, answer);
-    const report = await house.backfill({ ...range, refresh: true, collections: ['daily_stress'] });
+    const report = await harness.backfill({ ...range, refresh: true, collections: ['daily_stress'] });
     expect(report).toMatchObject({ state: 'failed', failures: [{ collection: 'daily_stress', kind: 'unavailable' }] });
     faults.on(STRESS, () => undefined);
-    expect((await house.read(`SELECT DISTINCT outcome FROM sync.windows WHERE outcome = 'not_offered'`)).length).toBe(0);
+    expect((await harness.read(`SELECT DISTINCT outcome FROM sync.windows WHERE outcome = 'not_offered'`)).length).toBe(0);
   }
-  expect(await house.hash()).toEqual(before);
+  expect(await harness.hash()).toEqual(before);
 });
 
 test('a 404 to the second page ends as failed, and a repair reads it', async () => {
-  const { house, faults } = await set({ [STRESS]: ({ query }) => (query.has('next_token') ? NOT_FOUND : undefined) });
-  const report = await house.backfill({ ...range, collections: ['daily_stress'] });
+  const { harness, faults } = await set({ [STRESS]: ({ query }) => (query.has('next_token') ? NOT_FOUND : undefined) });
+  const report = await harness.backfill({ ...range, collections: ['daily_stress'] });
   expect(report).toMatchObject({ state: 'failed', failures: [{ kind: 'unavailable', message: expect.stringContaining('404') }] });
   faults.on(STRESS, () => undefined);
-  expect(await house.backfill({ ...range, collections: ['daily_stress'] })).toMatchObject({ state: 'complete' });
-  expect(await stateOf(house, 'daily_stress')).toEqual(new Set(['stored']));
+  expect(await harness.backfill({ ...range, collections: ['daily_stress'] })).toMatchObject({ state: 'complete' });
+  expect(await stateOf(harness, 'daily_stress')).toEqual(new Set(['stored']));
 });
 
 test('one 404 of a collection that never answered is asked again, and a 200 then counts', async () => {
-  const { house, faults } = await set({ [STRESS]: (_, nth) => (nth === 1 ? NOT_FOUND : undefined) });
-  expect(await house.backfill({ ...range, collections: ['daily_stress'] })).toMatchObject({ state: 'complete', failures: [] });
-  expect(await outcomes(house, 'daily_stress')).toEqual([['complete', null]]);
+  const { harness, faults } = await set({ [STRESS]: (_, nth) => (nth === 1 ? NOT_FOUND : undefined) });
+  expect(await harness.backfill({ ...range, collections: ['daily_stress'] })).toMatchObject({ state: 'complete', failures: [] });
+  expect(await outcomes(harness, 'daily_stress')).toEqual([['complete', null]]);
   expect(askedFor(faults, STRESS)).toBeGreaterThan(1);
 });
 
 test('a collection that says 404 twice, five seconds apart, is not offered, whatever else is read meanwhile', async () => {
-  const { house, faults } = await set({ [STRESS]: NOT_FOUND }, { secondLookMs: 5_000 });
+  const { harness, faults } = await set({ [STRESS]: NOT_FOUND }, { secondLookMs: 5_000 });
   const began = performance.now();
-  const report = await house.backfill({ ...range, collections: ['daily_stress', 'daily_sleep'] });
+  const report = await harness.backfill({ ...range, collections: ['daily_stress', 'daily_sleep'] });
   expect(performance.now() - began).toBeGreaterThanOrEqual(5_000);
   expect(performance.now() - began).toBeLessThan(10_000);
   expect(report).toMatchObject({ state: 'complete', failures: [] });
-  expect(await outcomes(house, 'daily_stress')).toEqual([['not_offered', `GET ${STRESS}: answered 404`]]);
+  expect(await outcomes(harness, 'daily_stress')).toEqual([['not_offered', `GET ${STRESS}: answered 404`]]);
   expect(askedFor(faults, STRESS)).toBe(2);
 });
 
 test('what was not offered and is now is read by a repair, though other days alone have been asked for since', async () => {
-  const { house, faults } = await set({ [STRESS]: NOT_FOUND });
-  expect(await house.backfill(range)).toMatchObject({ state: 'complete' });
-  expect(await stateOf(house, 'daily_stress')).toEqual(new Set(['not_offered']));
+  const { harness, faults } = await set({ [STRESS]: NOT_FOUND });
+  expect(await harness.backfill(range)).toMatchObject({ state: 'complete' });
+  expect(await stateOf(harness, 'daily_stress')).toEqual(new Set(['not_offered']));
   faults.on(STRESS, () => undefined);
-  await house.backfill({ from: '2025-03-20', to: '2025-03-20', collections: ['daily_stress'] });
-  expect(await stateOf(house, 'daily_stress')).toEqual(new Set(['not_asked']));
+  await harness.backfill({ from: '2025-03-20', to: '2025-03-20', collections: ['daily_stress'] });
+  expect(await stateOf(harness, 'daily_stress')).toEqual(new Set(['not_asked']));
   const signal = new AbortController().signal;
-  expect(await house.operations.repair(range, { emit: () => {}, signal })).toMatchObject({ state: 'complete', failures: [] });
-  expect(await stateOf(house, 'daily_stress')).toEqual(new Set(['stored']));
+  expect(await harness.operations.repair(range, { emit: () => {}, signal })).toMatchObject({ state: 'complete', failures: [] });
+  expect(await stateOf(harness, 'daily_stress')).toEqual(new Set(['stored']));
 });
 
 test('where a collection is not offered, the documents that others name are read by their own trusted route only', async () => {
-  const { house, faults } = await set({ [RINGS]: NOT_FOUND });
+  const { harness, faults } = await set({ [RINGS]: NOT_FOUND });
   faults.on(`${RINGS}/*`, HTML);
-  const report = await house.backfill(range);
+  const report = await harness.backfill(range);
   expect(report).toMatchObject({ state: 'failed', failures: [{ collection: 'ring_configuration', kind: 'unavailable' }] });
   faults.on(`${RINGS}/*`, () => undefined);
-  expect(await house.backfill(range)).toMatchObject({ state: 'complete' });
-  expect(await outcomes(house, 'ring_configuration')).toContainEqual(['complete', null]);
-  expect(await house.read('SELECT count(*) > 0 FROM ring_configuration')).toEqual([[true]]);
+  expect(await harness.backfill(range)).toMatchObject({ state: 'complete' });
+  expect(await outcomes(harness, 'ring_configuration')).toContainEqual(['complete', null]);
+  expect(await harness.read('SELECT count(*) > 0 FROM ring_configuration')).toEqual([[true]]);
 });
 
 test('where nothing of an account is offered the address is wrong: the run fails with that question, and what is missing stays so', async () => {
-  const { house, faults } = await set({}, { base: '/v2' });
-  const report = await house.backfill(range);
+  const { harness, faults } = await set({}, { base: '/v2' });
+  const report = await harness.backfill(range);
   expect(report).toMatchObject({
     state: 'failed',
     failures: [
@@ -112,8 +112,8 @@ test('where nothing of an account is offered the address is wrong: the run fails
     ],
   });
   expect(report.failures).toHaveLength(1);
-  expect(await house.read('SELECT DISTINCT outcome FROM sync.windows')).toEqual([['failed']]);
-  expect(await stateOf(house, 'daily_stress')).toEqual(new Set(['failed']));
+  expect(await harness.read('SELECT DISTINCT outcome FROM sync.windows')).toEqual([['failed']]);
+  expect(await stateOf(harness, 'daily_stress')).toEqual(new Set(['failed']));
 });
 
 test('a service that offers one collection alone has the right address', async () => {
@@ -126,8 +126,8 @@ test('a service that offers one collection alone has the right address', async (
   scripts['/v2/usercollection/sleep_time'] = { json: { data: [], next_token: null } };
   const faults = await startFaultService(scripts);
   onTestFinished(() => faults.close());
-  const house = await openHouse(join(folder, `h${++houses}`), faults.url, { secondLookMs: 1 });
-  await house.add(sandbox.people);
-  expect(await house.backfill({ ...range, collections: ['daily_stress'] })).toMatchObject({ state: 'complete', failures: [] });
-  expect(await outcomes(house, 'daily_stress')).toEqual([['not_offered', `GET ${STRESS}: answered 404`]]);
+  const harness = await openHarness(join(folder, `h${++harnesses}`), faults.url, { secondLookMs: 1 });
+  await harness.add(sandbox.people);
+  expect(await harness.backfill({ ...range, collections: ['daily_stress'] })).toMatchObject({ state: 'complete', failures: [] });
+  expect(await outcomes(harness, 'daily_stress')).toEqual([['not_offered', `GET ${STRESS}: answered 404`]]);
 });

@@ -29,7 +29,7 @@ test('the n-th request of a backfill fails, for every n: what is missing is name
     ends.set(end, (ends.get(end) ?? 0) + 1);
     await complete(small, userId, what);
   }
-  expect(await findBroken(small.house.read)).toEqual([]);
+  expect(await findBroken(small.harness.read)).toEqual([]);
   expect(ends.get('complete')).toBeGreaterThan(5);
   expect(ends.get('failed')).toBeGreaterThan(5);
   expect(ends.get('refused')).toBeUndefined();

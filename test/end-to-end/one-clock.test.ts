@@ -4,7 +4,7 @@ import { examineService } from '../../src/app/doctor/reach.ts';
 import { sweepHeartRates } from '../../src/sync/sweeps/heart-rate.ts';
 import { startSweep } from '../../src/sync/sweeps/sweep.ts';
 import { startCallback } from '../service/webhooks/callback.ts';
-import { type House, openHouse } from '../support/harness.ts';
+import { type Harness, openHarness } from '../support/harness.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { type SandboxProcess, startSandboxProcess } from '../support/sandbox-process.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -19,11 +19,11 @@ async function control({ control: { url, secret } }: SandboxProcess, path: strin
   expect(answer.status, path).toBe(200);
 }
 
-const sweep = async (house: House) => (await startSweep(await house.owner.pipeline(), { kind: 'sweep', days: 3 })).run.done;
+const sweep = async (harness: Harness) => (await startSweep(await harness.owner.pipeline(), { kind: 'sweep', days: 3 })).run.done;
 
 /** How many documents and on which days, by collection. */
-const daysOf = async (house: House, table: string) =>
-  (await house.read(`SELECT DISTINCT day::VARCHAR FROM "${table}" WHERE day >= '2025-01-30' ORDER BY 1`)).flat() as string[];
+const daysOf = async (harness: Harness, table: string) =>
+  (await harness.read(`SELECT DISTINCT day::VARCHAR FROM "${table}" WHERE day >= '2025-01-30' ORDER BY 1`)).flat() as string[];
 
 const february = (from: number) => Array.from({ length: 29 - from }, (_, i) => `2025-02-${String(from + i).padStart(2, '0')}`);
 
@@ -34,8 +34,8 @@ test('a sandbox that stands in 2025: the last days, nights and sweeps are its ow
   const ada = sandbox.people[0]!;
   const authorization = `Bearer ${ada.token}`;
   const data = join(folder, 'standing');
-  const house = await openHouse(data, sandbox.url);
-  await house.add([ada]);
+  const harness = await openHarness(data, sandbox.url);
+  await harness.add([ada]);
 
   const answer = await fetch(`${sandbox.url}${COLLECTIONS.daily_activity}`, { headers: { authorization } });
   // The last day of February is over when it is 4 a.m. there.
@@ -53,13 +53,13 @@ test('a sandbox that stands in 2025: the last days, nights and sweeps are its ow
   const left = Number(limited.headers.get('x-ratelimit-reset')) - Date.now() / 1000;
   expect(left > 200 && left < 302, String(left)).toBe(true);
 
-  const { operations } = house;
+  const { operations } = harness;
   const context = { emit: () => {}, signal: new AbortController().signal };
   const report = await operations.backfill({ last: 30, refresh: false, plan: false }, context);
   expect(report).toMatchObject({ state: 'complete', from: '2025-02-01', to: '2025-03-02', failures: [] });
-  expect((await daysOf(house, 'daily_activity')).filter(day => day.startsWith('2025-02'))).toEqual(february(1));
-  expect((await daysOf(house, 'sleep')).length).toBeGreaterThan(24);
-  expect(await house.read(`SELECT max(ts) >= '2025-02-28 20:00:00', count(DISTINCT ts::DATE) > 24 FROM heart_rate`)).toEqual([
+  expect((await daysOf(harness, 'daily_activity')).filter(day => day.startsWith('2025-02'))).toEqual(february(1));
+  expect((await daysOf(harness, 'sleep')).length).toBeGreaterThan(24);
+  expect(await harness.read(`SELECT max(ts) >= '2025-02-28 20:00:00', count(DISTINCT ts::DATE) > 24 FROM heart_rate`)).toEqual([
     [true, true],
   ]);
   expect(await operations.backfill({ last: 30, refresh: false, plan: true }, context)).toMatchObject({
@@ -67,10 +67,10 @@ test('a sandbox that stands in 2025: the last days, nights and sweeps are its ow
     to: '2025-03-02',
   });
 
-  const before = await house.hash();
-  expect(await house.nightly(3)).toMatchObject({ state: 'complete', from: '2025-02-28', to: '2025-03-02', failures: [] });
-  expect(await sweep(house)).toMatchObject({ state: 'complete', from: '2025-02-28', to: '2025-03-02', failures: [] });
-  expect(await house.hash()).toEqual(before);
+  const before = await harness.hash();
+  expect(await harness.nightly(3)).toMatchObject({ state: 'complete', from: '2025-02-28', to: '2025-03-02', failures: [] });
+  expect(await sweep(harness)).toMatchObject({ state: 'complete', from: '2025-02-28', to: '2025-03-02', failures: [] });
+  expect(await harness.hash()).toEqual(before);
 
   const status = await operations.status({});
   expect(status.service_clock!.at).toMatch(/^2025-03-01T0\d:00:0/);
@@ -96,10 +96,10 @@ test('a sandbox that stands in 2025: the last days, nights and sweeps are its ow
   expect(JSON.parse(body).event_time).toMatch(/^2025-03-0[12]T/);
 
   // The day that was lived since is read by a sweep.
-  await until('what its clock last showed is too old', () => house.owner.serviceClock.isStale());
-  expect(await sweep(house)).toMatchObject({ state: 'complete', to: '2025-03-03' });
-  expect(await daysOf(house, 'daily_activity')).toContain('2025-03-01');
-  await house.close();
+  await until('what its clock last showed is too old', () => harness.owner.serviceClock.isStale());
+  expect(await sweep(harness)).toMatchObject({ state: 'complete', to: '2025-03-03' });
+  expect(await daysOf(harness, 'daily_activity')).toContain('2025-03-01');
+  await harness.close();
 
   const shown = await ringneck(['status'], { env: { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_LOG_LEVEL: 'warn' } });
   expect(shown.stdout).toMatch(/service: its clock \(2025-03-02T.*Z\) is \d+ days behind ours; its days are read by its own clock/);
@@ -109,11 +109,11 @@ test('a sandbox that runs at 600 times: the heart rate of lived days arrives, an
   const options = ['--people', '1', '--from', '2025-01-20', '--to', '2025-01-31', '--clock-speed', '600', '--fault', 'lose=1'];
   const sandbox = await startSandboxProcess(join(folder, 'fast'), ...options);
   const ada = sandbox.people[0]!;
-  const house = await openHouse(join(folder, 'following'), sandbox.url);
-  await house.add([ada]);
+  const harness = await openHarness(join(folder, 'following'), sandbox.url);
+  await harness.add([ada]);
   const context = { emit: () => {}, signal: new AbortController().signal };
-  expect(await house.operations.backfill({ last: 10, refresh: false, plan: false }, context)).toMatchObject({ state: 'complete' });
-  const [[first]] = (await house.read('SELECT max(ts)::VARCHAR FROM heart_rate')) as [[string]];
+  expect(await harness.operations.backfill({ last: 10, refresh: false, plan: false }, context)).toMatchObject({ state: 'complete' });
+  const [[first]] = (await harness.read('SELECT max(ts)::VARCHAR FROM heart_rate')) as [[string]];
   expect(first >= '2025-01-31').toBe(true);
 
   // Four days at once, more than a sweep of three has, then as it runs.
@@ -121,19 +121,19 @@ test('a sandbox that runs at 600 times: the heart rate of lived days arrives, an
     await control(sandbox, 'clock', { advance: 86_400 });
     await control(sandbox, 'sync', { person: ada.name });
   }
-  await until('what its clock last showed is too old', () => house.owner.serviceClock.isStale());
-  const rates = sweepHeartRates(await house.owner.pipeline());
+  await until('what its clock last showed is too old', () => harness.owner.serviceClock.isStale());
+  const rates = sweepHeartRates(await harness.owner.pipeline());
   await rates.sweepAll();
   rates.close();
-  const lived = await house.read(`SELECT DISTINCT ts::DATE::VARCHAR FROM heart_rate WHERE ts >= '2025-02-01' ORDER BY 1`);
+  const lived = await harness.read(`SELECT DISTINCT ts::DATE::VARCHAR FROM heart_rate WHERE ts >= '2025-02-01' ORDER BY 1`);
   expect(lived.flat()).toEqual(expect.arrayContaining(['2025-02-01', '2025-02-02', '2025-02-03', '2025-02-04']));
 
-  expect(await sweep(house)).toMatchObject({ state: 'complete', failures: [] });
+  expect(await sweep(harness)).toMatchObject({ state: 'complete', failures: [] });
   for (const table of ['sleep', 'daily_activity', 'daily_readiness']) {
     const asked = { start_date: '2025-01-30', end_date: '2025-02-05' };
     const documents = await readCollection(sandbox.url, COLLECTIONS[table]!, ada.token, asked);
     const theirs = documents!.filter(({ day }) => String(day) <= '2025-02-03').map(({ id }) => id);
-    const ours = await house.read(`SELECT id FROM "${table}" WHERE day BETWEEN '2025-01-30' AND '2025-02-03' ORDER BY id`);
+    const ours = await harness.read(`SELECT id FROM "${table}" WHERE day BETWEEN '2025-01-30' AND '2025-02-03' ORDER BY id`);
     expect(ours.flat(), table).toEqual(theirs.sort());
     expect(theirs.length, table).toBeGreaterThan(3);
   }
@@ -143,9 +143,9 @@ test('a sandbox that was set on by 45 days: the next command, which is a process
   const options = ['--people', '1', '--from', '2025-01-20', '--to', '2025-01-31'];
   const sandbox = await startSandboxProcess(join(folder, 'set-on'), ...options);
   const data = join(folder, 'following-it');
-  const house = await openHouse(data, sandbox.url);
-  await house.add([sandbox.people[0]!]);
-  await house.close();
+  const harness = await openHarness(data, sandbox.url);
+  await harness.add([sandbox.people[0]!]);
+  await harness.close();
   const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_LOG_LEVEL: 'warn' };
   const nightly = async () => {
     const { code, stdout, stderr } = await ringneck(['nightly', '--days', '3', '--json'], { env });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { serveMirror } from '../../src/app/mirror.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { COLLECTIONS, findDifference, readEverything, shift } from '../support/wire-reader.ts';
@@ -36,19 +36,19 @@ test.each([
 ])('what comes from $name goes out again at the mirror', async ({ name, count, settings, from, to, offered }) => {
   const sandbox = await startSandbox({ count, ...days, settings });
   onTestFinished(() => sandbox.close());
-  const house = await openHouse(join(folder, name), sandbox.url);
-  await house.add(sandbox.people);
+  const harness = await openHarness(join(folder, name), sandbox.url);
+  await harness.add(sandbox.people);
   // The last day may be left out, and local days reach beyond those of UTC.
   const range = { from: shift(from, -1), to: shift(to, 1) };
-  const report = await house.backfill(range);
+  const report = await harness.backfill(range);
   expect(report).toMatchObject({ state: 'complete', failures: [], rejected: 0 });
   expect(report.heart_rate_path).toBe(offered === ALL ? '/v2/usercollection/heartrate' : '/v2/sandbox/usercollection/heartrate');
-  expect(await house.read('SELECT * FROM sync.drift')).toEqual([]);
+  expect(await harness.read('SELECT * FROM sync.drift')).toEqual([]);
 
-  const mirror = await serveMirror(house.owner, { host: '127.0.0.1', port: 0 });
+  const mirror = await serveMirror(harness.owner, { host: '127.0.0.1', port: 0 });
   onTestFinished(() => mirror.close());
   for (const person of sandbox.people) {
-    const { token } = await house.operations.mirrorToken({ name: person.name });
+    const { token } = await harness.operations.mirrorToken({ name: person.name });
     const there = await readEverything(sandbox.url, person.token, range);
     const here = await readEverything(mirror.url, token, range);
     expect(Object.keys(there).sort()).toEqual(offered);

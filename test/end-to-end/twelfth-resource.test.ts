@@ -3,7 +3,7 @@ import { resources } from '../../schema/index.ts';
 import type { WireDocument } from '../../schema/resource.ts';
 import { serveMirror } from '../../src/app/mirror.ts';
 import { WORKOUTS, workout } from '../fixtures/workout.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { findBroken } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -36,12 +36,12 @@ test('a document type that is declared in one file is served, described, backfil
   });
   onTestFinished(() => sandbox.close());
   const [person] = sandbox.people;
-  const house = await openHouse(folder, sandbox.url, { resources: twelve });
-  await house.add(sandbox.people);
-  expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [], rejected: 0 });
+  const harness = await openHarness(folder, sandbox.url, { resources: twelve });
+  await harness.add(sandbox.people);
+  expect(await harness.backfill(range)).toMatchObject({ state: 'complete', failures: [], rejected: 0 });
 
   expect(
-    await house.read(
+    await harness.read(
       `SELECT id, day, activity, calories, effort_perceived, effort_zones_hard, pulse_count, start_datetime_offset, extra
        FROM workout ORDER BY id`,
     ),
@@ -50,18 +50,18 @@ test('a document type that is declared in one file is served, described, backfil
     ['w-2', '2025-03-06', 'unicycling', null, null, null, null, -28_800, null],
     ['w-3', '2025-03-06', 'cycling', null, 3, null, 0, 0, '{"effort":{"mood":"fine"}}'],
   ]);
-  expect(await house.read('SELECT value FROM workout_pulse ORDER BY ts')).toEqual([[120], [null], [131.5]]);
-  expect(await house.read('SELECT path, kind FROM sync.drift ORDER BY path')).toEqual([
+  expect(await harness.read('SELECT value FROM workout_pulse ORDER BY ts')).toEqual([[120], [null], [131.5]]);
+  expect(await harness.read('SELECT path, kind FROM sync.drift ORDER BY path')).toEqual([
     ['activity', 'unknown value'],
     ['effort.mood', 'unknown field'],
   ]);
-  expect(await findBroken(house.read)).toEqual([]);
-  const [account] = (await house.operations.status({})).accounts;
+  expect(await findBroken(harness.read)).toEqual([]);
+  const [account] = (await harness.operations.status({})).accounts;
   expect(account!.collections.find(({ name }) => name === 'workout')).toMatchObject({ state: 'not_asked', newest_day: '2025-03-06' });
 
-  const mirror = await serveMirror(house.owner, { host: '127.0.0.1', port: 0 });
+  const mirror = await serveMirror(harness.owner, { host: '127.0.0.1', port: 0 });
   onTestFinished(() => mirror.close());
-  const { token } = await house.operations.mirrorToken({ name: person!.name });
+  const { token } = await harness.operations.mirrorToken({ name: person!.name });
   const days = { start_date: range.from, end_date: range.to };
   for (const [url, bearer] of [
     [sandbox.url, person!.token],

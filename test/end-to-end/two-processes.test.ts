@@ -108,17 +108,17 @@ test.each(['embedded', ...(hasRedis ? ['redis'] : [])])(
   async kind => {
     const env: Record<string, string> = kind === 'redis' ? { RINGNECK_QUEUE_URL: redis!.url } : {};
     // A retry comes a second after its failure instead of after minutes.
-    const house = await openTerminals(kind, { env, service: ['--time-scale', '60'] });
-    const { cli, control, ask, status } = house;
-    let up = await house.up();
-    await addPeople(house);
+    const harness = await openTerminals(kind, { env, service: ['--time-scale', '60'] });
+    const { cli, control, ask, status } = harness;
+    let up = await harness.up();
+    await addPeople(harness);
     await cli('backfill', ...RANGE, '--json');
     await until(async () => (await status()).webhooks?.active, 33);
     const rings = await cli('subscriptions', 'list', '--json');
     expect(rings).toHaveLength(33);
-    expect(rings[0]).toMatchObject({ state: 'active', at_service: true, callback_url: house.env.RINGNECK_CALLBACK_URL });
+    expect(rings[0]).toMatchObject({ state: 'active', at_service: true, callback_url: harness.env.RINGNECK_CALLBACK_URL });
 
-    const [ada, ben] = house.sandbox.people;
+    const [ada, ben] = harness.sandbox.people;
     await control('clock', { advance: 9 * 3_600 });
     const first = (await control('nap', { person: ada!.name, minutes: 30 })) as { id: string; day: string };
     expect(first.day).toBe('2025-03-11');
@@ -134,7 +134,7 @@ test.each(['embedded', ...(hasRedis ? ['redis'] : [])])(
     const second = (await control('nap', { person: ben!.name, minutes: 45 })) as { id: string; day: string };
     await control('edit', { person: ada!.name, kind: 'delete-sleep', day: first.day, id: first.id });
     await sleep(500);
-    up = await house.up();
+    up = await harness.up();
     await until(() => countSleep(second.id), [{ n: 1 }]);
     await until(() => countSleep(first.id), [{ n: 0 }]);
 
@@ -149,7 +149,7 @@ test.each(['embedded', ...(hasRedis ? ['redis'] : [])])(
 
     expect(await cli('subscriptions', 'remove', '--json')).toMatchObject({ removed: 33, failed: [] });
     expect((await status()).webhooks).toMatchObject({ subscriptions: 'removed', active: 0 });
-    for (const secret of [house.sandbox.client.secret, ada!.token, 'a-word-of-ours']) expect(up.stderr).not.toContain(secret);
+    for (const secret of [harness.sandbox.client.secret, ada!.token, 'a-word-of-ours']) expect(up.stderr).not.toContain(secret);
     expect((await stop(up)).code).toBe(0);
   },
 );

@@ -8,7 +8,7 @@ import type { Collection } from '../../src/sync/pipeline.ts';
 import { UNASKED } from '../../src/sync/read-collection.ts';
 import { collectQueue } from '../../src/sync/runs/runs.ts';
 import { type Script, startFaultService } from '../support/fault-service.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { account, pipelineOf, warehouseWith } from '../support/literal-pipeline.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
@@ -26,28 +26,28 @@ const SECOND = '2024-10-29T00:00:00.000Z';
 async function setUp(name: string, heartRate: Script, retryDelayMs = 1) {
   const service = await startFaultService({ '/v2/usercollection/personal_info': { json: { id: 'x' } }, [HEART_RATE]: heartRate });
   onTestFinished(() => service.close());
-  const house = await openHouse(join(folder, name), service.url, { now: () => NOON, retryDelayMs });
-  await house.add(['ada', 'ben'].map(user => ({ name: user, token: `token-${user}` })));
-  const { queues, runs } = await house.owner.pipeline();
+  const harness = await openHarness(join(folder, name), service.url, { now: () => NOON, retryDelayMs });
+  await harness.add(['ada', 'ben'].map(user => ({ name: user, token: `token-${user}` })));
+  const { queues, runs } = await harness.owner.pipeline();
   /** From when ada's heart rate was asked for, request by request. */
   const asked = () =>
     service.asked
       .filter(({ path, token }) => path === HEART_RATE && token === 'token-ada')
       .map(({ query }) => query.get('start_datetime')!.slice(0, 10));
-  return { house, queues, runs, asked };
+  return { harness, queues, runs, asked };
 }
 
 test('a run puts one job for each account into the queue, however many windows it has', async () => {
-  const { house, queues, asked } = await setUp('jobs', {});
+  const { harness, queues, asked } = await setUp('jobs', {});
   const addAll = vi.spyOn(queues, 'addAll');
-  expect(await house.backfill(WINTER)).toMatchObject({ state: 'complete', windows: { planned: 8, done: 8, failed: 0 } });
+  expect(await harness.backfill(WINTER)).toMatchObject({ state: 'complete', windows: { planned: 8, done: 8, failed: 0 } });
   expect(addAll.mock.calls.map(([, jobs]) => jobs.map(({ data }) => (data as { userId: string }).userId))).toEqual([['ada', 'ben']]);
   expect(asked().sort()).toEqual(['2024-10-01', '2024-10-29', '2024-11-26', '2024-12-24']);
 });
 
 test('a window that fails is tried three times, further and further apart, and its neighbours are read once meanwhile', async () => {
   const times: number[] = [];
-  const { house, asked } = await setUp(
+  const { harness, asked } = await setUp(
     'fails',
     ({ token, query }) => {
       if (token !== 'token-ada' || query.get('start_datetime') !== SECOND) return {};
@@ -56,7 +56,7 @@ test('a window that fails is tried three times, further and further apart, and i
     },
     150,
   );
-  const report = await house.backfill(WINTER);
+  const report = await harness.backfill(WINTER);
   expect(report).toMatchObject({ state: 'failed', windows: { planned: 8, done: 7, failed: 1 } });
   expect(report.failures).toMatchObject([{ user_id: 'ada', collection: 'heart_rate', from: '2024-10-29', to: '2024-11-25' }]);
   const dates = asked();
@@ -71,13 +71,13 @@ test('a window that fails is tried three times, further and further apart, and i
 });
 
 test('while all that an account has left is put off it has no worker, and status tells so', async () => {
-  const { house, queues, runs } = await setUp('put-off', ({ query }) => (query.get('start_datetime') === SECOND ? DOWN : {}), HOUR);
-  const ended = house.backfill({ ...WINTER, users: ['ada'] }).catch(() => undefined);
-  const { warehouse } = await house.owner.pipeline();
+  const { harness, queues, runs } = await setUp('put-off', ({ query }) => (query.get('start_datetime') === SECOND ? DOWN : {}), HOUR);
+  const ended = harness.backfill({ ...WINTER, users: ['ada'] }).catch(() => undefined);
+  const { warehouse } = await harness.owner.pipeline();
   const queue = await collectQueue(warehouse);
   await until('the job is put off', async () => (await queues.counts(queue)).delayed === 1);
   expect(await queues.counts(queue)).toEqual({ waiting: 0, active: 0, delayed: 1, failed: 0 });
-  expect((await house.operations.status({})).queue).toEqual({ waiting: 0, active: 0, delayed: 1, failed: 0, events: 0, problem: null });
+  expect((await harness.operations.status({})).queue).toEqual({ waiting: 0, active: 0, delayed: 1, failed: 0, events: 0, problem: null });
   const [run] = runs.active();
   expect(run!.progress.windows).toMatchObject({ planned: 4, done: 3 });
   await run!.stop();

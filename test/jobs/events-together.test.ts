@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { EventJob, EventsJob } from '../../src/sync/events/accept-event.ts';
 import { spo2 } from '../service/documents.ts';
-import { openEventHouse } from '../support/event-harness.ts';
+import { openEventHarness } from '../support/event-harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -12,23 +12,23 @@ const HOUR = 3_600_000;
 const IDS = ['spo2-1', 'spo2-2', 'spo2-3', 'spo2-4'];
 const DOCUMENT = '/v2/usercollection/daily_spo2/*';
 
-/** A house in which nothing is worked off yet, with a person of whose documents the service has all but these; and how a start of it is opened again. */
+/** A harness in which nothing is worked off yet, with a person of whose documents the service has all but these; and how a start of it is opened again. */
 async function setUp(failing: readonly string[] = [], failed = [1, 1, 1]) {
   const data = join(folder, randomUUID());
   const open = async (later: boolean) => {
-    const house = await openEventHouse(folder, { data, later, delays: { failed, unreadable: [1, 1, 1], confirm: 1 }, lookAgainMs: 5 });
+    const harness = await openEventHarness(folder, { data, later, delays: { failed, unreadable: [1, 1, 1], confirm: 1 }, lookAgainMs: 5 });
     let closing: Promise<void> | undefined;
     const close = () => {
-      closing ??= house.close();
+      closing ??= harness.close();
       return closing;
     };
     onTestFinished(close);
-    house.faults.on(DOCUMENT, ({ path }) =>
+    harness.faults.on(DOCUMENT, ({ path }) =>
       failing.some(id => path.endsWith(`/${id}`)) ? { status: 500, json: { detail: 'ill' } } : undefined,
     );
-    const ada = await house.person('ada', { daily_spo2: IDS.map((id, i) => spo2(`2025-03-0${i + 5}`, id)) });
-    const asked = (id: string) => house.faults.asked.filter(({ path }) => path.endsWith(`/${id}`)).length;
-    return { house, ada, asked, close };
+    const ada = await harness.person('ada', { daily_spo2: IDS.map((id, i) => spo2(`2025-03-0${i + 5}`, id)) });
+    const asked = (id: string) => harness.faults.asked.filter(({ path }) => path.endsWith(`/${id}`)).length;
+    return { harness, ada, asked, close };
   };
   return open;
 }
@@ -37,24 +37,24 @@ const settledOf = (events: readonly { object_id: string; outcome: string }[]) =>
   events.map(({ object_id, outcome }) => `${object_id} ${outcome}`).sort();
 
 test('events that came at once share a job, which keeps of them what the inbox knows them by', async () => {
-  const { house, ada } = await (await setUp())(true);
-  const addAll = vi.spyOn(house.pipeline.queues, 'addAll');
+  const { harness, ada } = await (await setUp())(true);
+  const addAll = vi.spyOn(harness.pipeline.queues, 'addAll');
   for (const object_id of IDS) await ada.announce({ object_id });
-  const keys = house.pipeline.inbox.keys();
-  await house.start();
-  await house.settled(4);
+  const keys = harness.pipeline.inbox.keys();
+  await harness.start();
+  await harness.settled(4);
   expect(addAll.mock.calls.map(([, jobs]) => jobs.map(({ data }) => data))).toEqual([[{ keys }]]);
-  expect(settledOf(house.lines)).toEqual(IDS.map(id => `${id} stored`));
-  expect(house.pipeline.inbox.size).toBe(0);
-  await until('the queue is empty', async () => (await house.queue.getJobCountByTypes('waiting', 'active', 'delayed', 'failed')) === 0);
+  expect(settledOf(harness.lines)).toEqual(IDS.map(id => `${id} stored`));
+  expect(harness.pipeline.inbox.size).toBe(0);
+  await until('the queue is empty', async () => (await harness.queue.getJobCountByTypes('waiting', 'active', 'delayed', 'failed')) === 0);
 });
 
 test('one of them that fails goes on in a job of its own with its own attempts, and the others are fetched once', async () => {
-  const { house, ada, asked } = await (await setUp(['spo2-3']))(true);
+  const { harness, ada, asked } = await (await setUp(['spo2-3']))(true);
   for (const object_id of IDS) await ada.announce({ object_id });
-  await house.start();
-  await house.settled(4);
-  expect(settledOf(house.lines)).toEqual(['spo2-1 stored', 'spo2-2 stored', 'spo2-3 parked', 'spo2-4 stored']);
+  await harness.start();
+  await harness.settled(4);
+  expect(settledOf(harness.lines)).toEqual(['spo2-1 stored', 'spo2-2 stored', 'spo2-3 parked', 'spo2-4 stored']);
   expect(IDS.map(asked)).toEqual([1, 1, 4, 1]);
 });
 
@@ -62,28 +62,28 @@ test('one of them that is put off is so beyond the end of the process, and the o
   const open = await setUp(['spo2-3'], [HOUR]);
   const first = await open(true);
   for (const object_id of IDS) await first.ada.announce({ object_id });
-  await first.house.start();
-  await first.house.settled(3);
-  await until('it is put off', async () => (await first.house.queue.getDelayedCount()) === 1);
-  const [job] = await first.house.queue.getDelayed();
+  await first.harness.start();
+  await first.harness.settled(3);
+  await until('it is put off', async () => (await first.harness.queue.getDelayedCount()) === 1);
+  const [job] = await first.harness.queue.getDelayed();
   expect(job!.data as EventJob & { failures: number }).toMatchObject({ misses: 0, failures: 1 });
-  expect(first.house.pipeline.inbox.keys().map(key => `inbox-${key}`)).toEqual([job!.id]);
+  expect(first.harness.pipeline.inbox.keys().map(key => `inbox-${key}`)).toEqual([job!.id]);
   await first.close();
-  const { house, asked } = await open(true);
-  await house.start();
-  await until('it is still put off', async () => (await house.queue.getDelayedCount()) === 1);
-  expect(await house.queue.getWaitingCount()).toBe(0);
+  const { harness, asked } = await open(true);
+  await harness.start();
+  await until('it is still put off', async () => (await harness.queue.getDelayedCount()) === 1);
+  expect(await harness.queue.getWaitingCount()).toBe(0);
   expect(IDS.map(asked)).toEqual([0, 0, 0, 0]);
 });
 
 test('an event that is looked at twice is so though others shared its job', async () => {
-  const { house, ada, asked } = await (await setUp())(true);
+  const { harness, ada, asked } = await (await setUp())(true);
   await ada.store(
     'daily_spo2',
     IDS.slice(0, 2).map((id, i) => spo2(`2025-03-0${i + 5}`, id)),
   );
   for (const object_id of IDS) await ada.announce({ object_id, event_time: '2025-03-10T15:30:00Z' });
-  await house.start();
+  await harness.start();
   await until('two are asked for again', () => asked('spo2-1') + asked('spo2-2') === 4);
   expect([asked('spo2-3'), asked('spo2-4')]).toEqual([1, 1]);
 });
@@ -92,14 +92,14 @@ test('a job that was begun before leaves each of its events to a job of its own:
   const open = await setUp();
   const first = await open(true);
   for (const object_id of IDS) await first.ada.announce({ object_id });
-  const keys = first.house.pipeline.inbox.keys();
-  await first.house.pipeline.queues.addAll(first.house.queue.name, [
+  const keys = first.harness.pipeline.inbox.keys();
+  await first.harness.pipeline.queues.addAll(first.harness.queue.name, [
     { name: 'events', data: { keys } satisfies EventsJob, opts: { jobId: `inbox-${keys[0]}-${keys.at(-1)}`, removeOnComplete: true } },
   ]);
   // A process that took it and ended.
   let taken = false;
-  first.house.pipeline.queues.worker(
-    first.house.queue.name,
+  first.harness.pipeline.queues.worker(
+    first.harness.queue.name,
     () => {
       taken = true;
       return new Promise(() => undefined);
@@ -108,10 +108,10 @@ test('a job that was begun before leaves each of its events to a job of its own:
   );
   await until('it is taken', () => taken);
   await first.close();
-  const { house } = await open(true);
-  const addAll = vi.spyOn(house.pipeline.queues, 'addAll');
-  await house.start();
-  await house.settled(4);
+  const { harness } = await open(true);
+  const addAll = vi.spyOn(harness.pipeline.queues, 'addAll');
+  await harness.start();
+  await harness.settled(4);
   expect(addAll.mock.calls.flatMap(([, jobs]) => jobs.map(({ opts }) => opts!.jobId)).sort()).toEqual(keys.map(key => `inbox-${key}`));
-  expect(settledOf(house.lines)).toEqual(IDS.map(id => `${id} stored`));
+  expect(settledOf(harness.lines)).toEqual(IDS.map(id => `${id} stored`));
 });

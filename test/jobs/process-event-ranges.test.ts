@@ -1,28 +1,28 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type EventHouse, openEventHouse } from '../support/event-harness.ts';
+import { type EventHarness, openEventHarness } from '../support/event-harness.ts';
 import { night } from '../support/nights.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
 const SLEEP = '/v2/usercollection/sleep';
-let house: EventHouse;
+let harness: EventHarness;
 
 // A service with the routes of section 4 alone: it has no document route for sleep.
 beforeAll(async () => {
-  house = await openEventHouse(folder, {
+  harness = await openEventHarness(folder, {
     settings: { specificationOnly: true },
     delays: { unreadable: [1, 2, 3], confirm: 1, confirmDelete: 1, failed: [1, 2, 3] },
   });
 });
-afterAll(() => house.close());
+afterAll(() => harness.close());
 
 const askedSince = (before: number, user: string) =>
-  house.faults.asked
+  harness.faults.asked
     .slice(before)
     .filter(({ token }) => token === `${user}-token`)
     .map(({ path, query }) => `${path}${query.has('start_date') ? ` ${query.get('start_date')} ${query.get('end_date')}` : ''}`);
 
-const storedOf = (user: string) => house.rows(`SELECT id FROM sleep WHERE user_id = '${user}' ORDER BY id`);
+const storedOf = (user: string) => harness.rows(`SELECT id FROM sleep WHERE user_id = '${user}' ORDER BY id`);
 
 /** Holds the answers of the sleep collection until they are released. */
 function holdReads(user: string): { started: () => number; release: () => void } {
@@ -31,22 +31,22 @@ function holdReads(user: string): { started: () => number; release: () => void }
     release = resolve;
   });
   let reads = 0;
-  house.faults.on(SLEEP, async ({ token }) => {
+  harness.faults.on(SLEEP, async ({ token }) => {
     if (token === `${user}-token`) reads++;
     await released;
     return undefined;
   });
-  onTestFinished(() => house.faults.on(SLEEP, () => undefined));
+  onTestFinished(() => harness.faults.on(SLEEP, () => undefined));
   return { started: () => reads, release };
 }
 
 test('where the document route is missing the last 30 days are read, and later events do not ask that route first', async () => {
-  const ada = await house.person('ada', { sleep: [night('sleep-1'), night('sleep-2', '2025-03-08')] });
-  const before = house.faults.asked.length;
+  const ada = await harness.person('ada', { sleep: [night('sleep-1'), night('sleep-2', '2025-03-08')] });
+  const before = harness.faults.asked.length;
   expect(await ada.tell({ data_type: 'sleep', object_id: 'sleep-1', event_type: 'create' })).toMatchObject({ outcome: 'stored' });
   // The document that has come is asked for once more: it tells whether the route exists.
   expect(askedSince(before, 'ada')).toEqual([`${SLEEP}/sleep-1`, `${SLEEP} 2025-02-08 2025-03-13`, `${SLEEP}/sleep-1`]);
-  const then = house.faults.asked.length;
+  const then = harness.faults.asked.length;
   expect(await ada.tell({ data_type: 'sleep', object_id: 'sleep-2', event_type: 'create' })).toMatchObject({ outcome: 'unchanged' });
   expect(askedSince(then, 'ada')).toEqual([`${SLEEP} 2025-03-06 2025-03-10`]);
   expect(await storedOf('ada')).toEqual([{ id: 'sleep-1' }, { id: 'sleep-2' }]);
@@ -64,13 +64,13 @@ test('a document route is tried until it gives a clear answer: a 429 and a 500 a
   const missing = { status: 404, json: { detail: 'Not Found' } };
   const limited = { status: 429, headers: { 'retry-after': '3600' }, json: {} };
   // The first is the event's own question.
-  house.faults.on(documentRoute, [missing, limited, { status: 500, json: {} }, missing]);
-  onTestFinished(() => house.faults.on(documentRoute, () => undefined));
+  harness.faults.on(documentRoute, [missing, limited, { status: 500, json: {} }, missing]);
+  onTestFinished(() => harness.faults.on(documentRoute, () => undefined));
   const asked: number[] = [];
   // One person each: who was answered 429 has to wait.
   for (const name of ['abe', 'bea', 'cid', 'dot']) {
-    const person = await house.person(name, { session: [moment(`session-of-${name}`)] });
-    const before = house.faults.asked.length;
+    const person = await harness.person(name, { session: [moment(`session-of-${name}`)] });
+    const before = harness.faults.asked.length;
     await person.tell({ data_type: 'session', object_id: `session-of-${name}`, event_type: 'create' });
     asked.push(askedSince(before, name).filter(path => path.startsWith('/v2/usercollection/session/')).length);
   }
@@ -79,31 +79,31 @@ test('a document route is tried until it gives a clear answer: a 429 and a 500 a
 
 test('one range read serves all events that wait for it, those that come meanwhile share the next', async () => {
   const ids = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'];
-  const ben = await house.person('ben', { sleep: ids.map((id, i) => night(id, `2025-03-0${i + 1}`)) });
+  const ben = await harness.person('ben', { sleep: ids.map((id, i) => night(id, `2025-03-0${i + 1}`)) });
   const { started, release } = holdReads('ben');
-  const lines = house.lines.length;
+  const lines = harness.lines.length;
   await ben.announce({ data_type: 'sleep', object_id: 'n1' });
   await expect.poll(started).toBe(1);
   for (const id of ids.slice(1)) await ben.announce({ data_type: 'sleep', object_id: id });
-  await expect.poll(async () => (await house.queue.getJobCounts('active')).active).toBe(6);
+  await expect.poll(async () => (await harness.queue.getJobCounts('active')).active).toBe(6);
   release();
-  await house.settled(lines + 6);
+  await harness.settled(lines + 6);
   expect(started()).toBe(2);
   expect(await ben.outcomes()).toMatchObject(ids.map((id, i) => ({ object_id: id, outcome: i === 0 ? 'stored' : 'unchanged' })));
 });
 
 test('an old document makes no read of years: ranges with a gap between them are read apart', async () => {
-  const cem = await house.person('cem', { sleep: [night('old', '2019-05-05', { period: 1 }), night('new')] });
+  const cem = await harness.person('cem', { sleep: [night('old', '2019-05-05', { period: 1 }), night('new')] });
   await cem.store('sleep', [night('old', '2019-05-05')]);
   const { started, release } = holdReads('cem');
-  const [before, lines] = [house.faults.asked.length, house.lines.length];
+  const [before, lines] = [harness.faults.asked.length, harness.lines.length];
   await cem.announce({ data_type: 'sleep', object_id: 'new' });
   await expect.poll(started).toBe(1);
   await cem.announce({ data_type: 'sleep', object_id: 'old' });
   await cem.announce({ data_type: 'sleep', object_id: 'new' });
-  await expect.poll(async () => (await house.queue.getJobCounts('active')).active).toBe(3);
+  await expect.poll(async () => (await harness.queue.getJobCounts('active')).active).toBe(3);
   release();
-  await house.settled(lines + 3);
+  await harness.settled(lines + 3);
   const [first, ...others] = askedSince(before, 'cem').filter(path => path.includes(' '));
   expect(first).toBe(`${SLEEP} 2025-02-08 2025-03-13`);
   // Two jobs side by side: either may be the first to wait.
@@ -112,51 +112,51 @@ test('an old document makes no read of years: ranges with a gap between them are
 });
 
 test('a deleted document is removed once it was absent from two complete reads', async () => {
-  const dan = await house.person('dan', { sleep: [night('sleep-1')] });
+  const dan = await harness.person('dan', { sleep: [night('sleep-1')] });
   await dan.store('sleep', [night('sleep-1'), night('nap-1')]);
-  const before = house.faults.asked.length;
+  const before = harness.faults.asked.length;
   expect(await dan.tell({ event_type: 'delete', data_type: 'sleep', object_id: 'nap-1' })).toMatchObject({
     outcome: 'removed',
     removedRows: 1,
   });
   expect(askedSince(before, 'dan')).toEqual([`${SLEEP} 2025-03-07 2025-03-11`, `${SLEEP} 2025-03-07 2025-03-11`]);
   expect(await storedOf('dan')).toEqual([{ id: 'sleep-1' }]);
-  expect(await house.rows(`SELECT id FROM sync.tombstones WHERE user_id = 'dan'`)).toEqual([{ id: 'nap-1' }]);
+  expect(await harness.rows(`SELECT id FROM sync.tombstones WHERE user_id = 'dan'`)).toEqual([{ id: 'nap-1' }]);
 });
 
 test('answers to another range, as a cache gives them that ignores the query, remove nothing that a delete event names', async () => {
-  const gil = await house.person('gil', { sleep: [night('sleep-1')] });
+  const gil = await harness.person('gil', { sleep: [night('sleep-1')] });
   await gil.store('sleep', [night('sleep-1')]);
-  house.faults.on(SLEEP, { json: { data: [night('old-1', '2024-11-05')], next_token: null } });
-  onTestFinished(() => house.faults.on(SLEEP, () => undefined));
+  harness.faults.on(SLEEP, { json: { data: [night('old-1', '2024-11-05')], next_token: null } });
+  onTestFinished(() => harness.faults.on(SLEEP, () => undefined));
   expect(await gil.tell({ event_type: 'delete', data_type: 'sleep', object_id: 'sleep-1' })).toMatchObject({ outcome: 'parked' });
   expect(await storedOf('gil')).toEqual([{ id: 'sleep-1' }]);
 });
 
 test('a delete event of a document that is still in the range stores it', async () => {
-  const eve = await house.person('eve', { sleep: [night('sleep-1', '2025-03-09', { period: 7 })] });
+  const eve = await harness.person('eve', { sleep: [night('sleep-1', '2025-03-09', { period: 7 })] });
   await eve.store('sleep', [night('sleep-1')]);
   expect(await eve.tell({ event_type: 'delete', data_type: 'sleep', object_id: 'sleep-1' })).toMatchObject({ outcome: 'stored' });
-  expect(await house.rows(`SELECT period FROM sleep WHERE user_id = 'eve'`)).toEqual([{ period: 7 }]);
+  expect(await harness.rows(`SELECT period FROM sleep WHERE user_id = 'eve'`)).toEqual([{ period: 7 }]);
 });
 
 test('an update of a document that moved by more than two days stores it under its new day', async () => {
-  const fay = await house.person('fay', { sleep: [night('sleep-1', '2025-02-20'), night('moved-1', '2025-03-01')] });
+  const fay = await harness.person('fay', { sleep: [night('sleep-1', '2025-02-20'), night('moved-1', '2025-03-01')] });
   await fay.store('sleep', [night('sleep-1', '2025-02-20'), night('moved-1', '2025-02-20')]);
-  const before = house.faults.asked.length;
+  const before = harness.faults.asked.length;
   expect(await fay.tell({ data_type: 'sleep', object_id: 'moved-1' })).toMatchObject({ outcome: 'stored' });
   // First about the day that is known, then far about it.
   expect(askedSince(before, 'fay')).toEqual([`${SLEEP} 2025-02-18 2025-02-22`, `${SLEEP} 2025-01-21 2025-03-22`]);
-  expect(await house.rows(`SELECT id, day::VARCHAR AS day FROM sleep WHERE user_id = 'fay' ORDER BY id`)).toEqual([
+  expect(await harness.rows(`SELECT id, day::VARCHAR AS day FROM sleep WHERE user_id = 'fay' ORDER BY id`)).toEqual([
     { id: 'moved-1', day: '2025-03-01' },
     { id: 'sleep-1', day: '2025-02-20' },
   ]);
 });
 
 test('an update of a document that is absent from every read removes nothing where no route tells of it alone', async () => {
-  const fin = await house.person('fin', { sleep: [night('sleep-1'), night('moved-1', '2024-05-01')] });
+  const fin = await harness.person('fin', { sleep: [night('sleep-1'), night('moved-1', '2024-05-01')] });
   await fin.store('sleep', [night('sleep-1'), night('moved-1')]);
-  const before = house.faults.asked.length;
+  const before = harness.faults.asked.length;
   expect(await fin.tell({ data_type: 'sleep', object_id: 'moved-1' })).toMatchObject({ outcome: 'parked' });
   expect(askedSince(before, 'fin')).toHaveLength(4);
   await fin.tell({ event_type: 'create', data_type: 'sleep', object_id: 'never-1' });
@@ -172,19 +172,19 @@ test('an update of a document that is absent from every read removes nothing whe
 });
 
 test('a document that shows up between two reads is stored', async () => {
-  const gil = await house.person('gil', { sleep: [night('sleep-1')] });
+  const gil = await harness.person('gil', { sleep: [night('sleep-1')] });
   let reads = 0;
-  house.faults.on(SLEEP, ({ token }) => {
+  harness.faults.on(SLEEP, ({ token }) => {
     if (token === 'gil-token' && ++reads === 3) gil.documents.sleep = [night('sleep-1'), night('late-1')];
     return undefined;
   });
-  onTestFinished(() => house.faults.on(SLEEP, () => undefined));
+  onTestFinished(() => harness.faults.on(SLEEP, () => undefined));
   expect(await gil.tell({ event_type: 'create', data_type: 'sleep', object_id: 'late-1' })).toMatchObject({ outcome: 'stored' });
   expect(reads).toBe(3);
 });
 
 test('an answer without any document removes the only one that is stored for a delete event, for an update it proves nothing', async () => {
-  const hal = await house.person('hal', { sleep: [] });
+  const hal = await harness.person('hal', { sleep: [] });
   await hal.store('sleep', [night('sleep-1')]);
   await hal.tell({ event_type: 'update', data_type: 'sleep', object_id: 'sleep-1' });
   expect(await storedOf('hal')).toEqual([{ id: 'sleep-1' }]);
@@ -201,7 +201,7 @@ test('an answer without any document removes the only one that is stored for a d
 });
 
 test('an answer without any document removes nothing where others are stored in the range, whatever the event says', async () => {
-  const ida = await house.person('ida', { sleep: [] });
+  const ida = await harness.person('ida', { sleep: [] });
   await ida.store('sleep', [night('sleep-1'), night('nap-1', '2025-03-08')]);
   for (const event_type of ['delete', 'update', 'create'] as const) {
     expect(await ida.tell({ event_type, data_type: 'sleep', object_id: 'nap-1' })).toMatchObject({ outcome: 'parked' });
@@ -210,21 +210,21 @@ test('an answer without any document removes nothing where others are stored in 
 });
 
 test('what was stored after a read began is not removed by its absence from it', async () => {
-  const jan = await house.person('jan', { sleep: [night('sleep-1')] });
+  const jan = await harness.person('jan', { sleep: [night('sleep-1')] });
   await jan.store('sleep', [night('sleep-1'), night('nap-1')]);
   let reads = 0;
-  house.faults.on(SLEEP, async ({ token }) => {
+  harness.faults.on(SLEEP, async ({ token }) => {
     // The second read has been sent, and does not have it; meanwhile a newer answer does.
     if (token === 'jan-token' && ++reads === 2) await jan.store('sleep', [night('nap-1', '2025-03-09', { period: 3 })]);
     return undefined;
   });
-  onTestFinished(() => house.faults.on(SLEEP, () => undefined));
+  onTestFinished(() => harness.faults.on(SLEEP, () => undefined));
   expect(await jan.tell({ event_type: 'delete', data_type: 'sleep', object_id: 'nap-1' })).toMatchObject({ outcome: 'unchanged' });
   expect(await storedOf('jan')).toEqual([{ id: 'nap-1' }, { id: 'sleep-1' }]);
 });
 
 test('a document that a later page brings is found, and one bad document beside it is rejected alone', async () => {
-  const kim = await house.person('kim', {
+  const kim = await harness.person('kim', {
     sleep: [
       ...Array.from({ length: 60 }, (_, i) => night(`n${i}`, '2025-03-01')),
       { ...night('bad-1', '2025-03-02'), day: '2025-03-02x' },
@@ -237,11 +237,11 @@ test('a document that a later page brings is found, and one bad document beside 
     outcome: 'parked',
     reason: 'the document cannot be stored: sync.rejected has it and says why',
   });
-  expect(await house.rows(`SELECT count(*) AS nights FROM sleep WHERE user_id = 'kim'`)).toEqual([{ nights: 61 }]);
+  expect(await harness.rows(`SELECT count(*) AS nights FROM sleep WHERE user_id = 'kim'`)).toEqual([{ nights: 61 }]);
 });
 
 test('a ring that is gone is removed by its own route, which the specification lists', async () => {
-  const lou = await house.person('lou', { ring_configuration: [{ id: 'ring-1', color: 'silver' }] });
+  const lou = await harness.person('lou', { ring_configuration: [{ id: 'ring-1', color: 'silver' }] });
   expect(await lou.tell({ data_type: 'ring_configuration', object_id: 'ring-1' })).toMatchObject({ outcome: 'stored' });
   lou.documents.ring_configuration = [];
   expect(await lou.tell({ event_type: 'delete', data_type: 'ring_configuration', object_id: 'ring-1' })).toMatchObject({
@@ -250,7 +250,7 @@ test('a ring that is gone is removed by its own route, which the specification l
 });
 
 test('a ring that is never readable is parked where its collection is not offered', async () => {
-  const max = await house.person('max', { ring_configuration: [] });
+  const max = await harness.person('max', { ring_configuration: [] });
   expect(await max.tell({ event_type: 'create', data_type: 'ring_configuration', object_id: 'ring-9' })).toMatchObject({
     outcome: 'parked',
   });

@@ -2,26 +2,26 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { takeUpEvents } from '../../src/sync/events/take-up.ts';
 import { listUnknownPersons } from '../../src/sync/events/unknown-person.ts';
 import { spo2 } from '../service/documents.ts';
-import { type EventHouse, openEventHouse } from '../support/event-harness.ts';
+import { type EventHarness, openEventHarness } from '../support/event-harness.ts';
 import { night } from '../support/nights.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
 
 const folder = tempFolder();
-let house: EventHouse;
+let harness: EventHarness;
 
 beforeAll(async () => {
-  house = await openEventHouse(folder, {
+  harness = await openEventHarness(folder, {
     delays: { unreadable: [1, 2, 3], confirm: 1, confirmDelete: 1, failed: [1, 2, 3] },
     lookAgainMs: 5,
   });
   // One account alone may be whoever an event tells of.
-  await house.person('neighbour', {});
+  await harness.person('neighbour', {});
 });
-afterAll(() => house.close());
+afterAll(() => harness.close());
 
 test('an event brings its document, and its row in the ledger says when it happened, came and was committed', async () => {
-  const ada = await house.person('ada', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
+  const ada = await harness.person('ada', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
   expect(await ada.tell({ event_type: 'create' })).toEqual({
     at: '2025-03-10T15:30:00.000Z',
     event_type: 'create',
@@ -31,10 +31,10 @@ test('an event brings its document, and its row in the ledger says when it happe
     outcome: 'stored',
     ms: 0,
   });
-  expect(await house.rows(`SELECT id, day, spo2_percentage_average FROM daily_spo2 WHERE user_id = 'ada'`)).toEqual([
+  expect(await harness.rows(`SELECT id, day, spo2_percentage_average FROM daily_spo2 WHERE user_id = 'ada'`)).toEqual([
     { id: 'spo2-1', day: '2025-03-09', spo2_percentage_average: 97 },
   ]);
-  expect(await house.rows(`SELECT * EXCLUDE (received_at, committed_at) FROM sync.events WHERE user_id = 'ada'`)).toEqual([
+  expect(await harness.rows(`SELECT * EXCLUDE (received_at, committed_at) FROM sync.events WHERE user_id = 'ada'`)).toEqual([
     {
       event_time: '2025-03-10 15:00:00',
       event_type: 'create',
@@ -48,21 +48,21 @@ test('an event brings its document, and its row in the ledger says when it happe
       account_since: '2025-02-19 21:20:00',
     },
   ]);
-  expect(await house.rows(`SELECT received_at < committed_at AS ordered FROM sync.events WHERE user_id = 'ada'`)).toEqual([
+  expect(await harness.rows(`SELECT received_at < committed_at AS ordered FROM sync.events WHERE user_id = 'ada'`)).toEqual([
     { ordered: true },
   ]);
 });
 
 test('an event whose document is as it was changes nothing', async () => {
-  const ben = await house.person('ben', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
+  const ben = await harness.person('ben', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
   await ben.store('daily_spo2', [spo2('2025-03-09', 'spo2-1')]);
-  const before = await house.rows(`SELECT sk, fetched_at FROM daily_spo2 WHERE user_id = 'ben'`);
+  const before = await harness.rows(`SELECT sk, fetched_at FROM daily_spo2 WHERE user_id = 'ben'`);
   expect(await ben.tell({})).toMatchObject({ outcome: 'unchanged' });
-  expect(await house.rows(`SELECT sk, fetched_at FROM daily_spo2 WHERE user_id = 'ben'`)).toEqual(before);
+  expect(await harness.rows(`SELECT sk, fetched_at FROM daily_spo2 WHERE user_id = 'ben'`)).toEqual(before);
 });
 
 test('a delete event removes the row and its samples and leaves a tombstone', async () => {
-  const cleo = await house.person('cleo', { sleep: [night('sleep-1'), night('nap-1')] });
+  const cleo = await harness.person('cleo', { sleep: [night('sleep-1'), night('nap-1')] });
   await cleo.tell({ data_type: 'sleep', object_id: 'sleep-1' });
   await cleo.tell({ data_type: 'sleep', object_id: 'nap-1' });
   cleo.documents.sleep = [night('sleep-1')];
@@ -70,80 +70,80 @@ test('a delete event removes the row and its samples and leaves a tombstone', as
     outcome: 'removed',
     removedRows: 1,
   });
-  expect(await house.rows(`SELECT id FROM sleep WHERE user_id = 'cleo'`)).toEqual([{ id: 'sleep-1' }]);
-  expect(await house.rows(`SELECT count(*) AS samples FROM sleep_heart_rate WHERE user_id = 'cleo'`)).toEqual([{ samples: 3 }]);
-  expect(await house.rows(`SELECT collection, id FROM sync.tombstones WHERE user_id = 'cleo'`)).toEqual([
+  expect(await harness.rows(`SELECT id FROM sleep WHERE user_id = 'cleo'`)).toEqual([{ id: 'sleep-1' }]);
+  expect(await harness.rows(`SELECT count(*) AS samples FROM sleep_heart_rate WHERE user_id = 'cleo'`)).toEqual([{ samples: 3 }]);
+  expect(await harness.rows(`SELECT collection, id FROM sync.tombstones WHERE user_id = 'cleo'`)).toEqual([
     { collection: 'sleep', id: 'nap-1' },
   ]);
 });
 
 test('a delete event of a document that was never stored leaves a tombstone all the same', async () => {
-  const dan = await house.person('dan', { daily_spo2: [] });
+  const dan = await harness.person('dan', { daily_spo2: [] });
   expect(await dan.tell({ event_type: 'delete', object_id: 'spo2-7' })).toMatchObject({ outcome: 'removed', removedRows: 0 });
-  expect(await house.rows(`SELECT id FROM sync.tombstones WHERE user_id = 'dan'`)).toEqual([{ id: 'spo2-7' }]);
+  expect(await harness.rows(`SELECT id FROM sync.tombstones WHERE user_id = 'dan'`)).toEqual([{ id: 'spo2-7' }]);
 });
 
 test('a delete event of a document that is there again stores it', async () => {
-  const eve = await house.person('eve', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
+  const eve = await harness.person('eve', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
   expect(await eve.tell({ event_type: 'delete' })).toMatchObject({ outcome: 'stored' });
-  expect(await house.rows(`SELECT id FROM daily_spo2 WHERE user_id = 'eve'`)).toEqual([{ id: 'spo2-1' }]);
+  expect(await harness.rows(`SELECT id FROM daily_spo2 WHERE user_id = 'eve'`)).toEqual([{ id: 'spo2-1' }]);
 });
 
 test('a document that is made again after it was deleted is stored again, and its tombstone goes', async () => {
-  const fay = await house.person('fay', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
+  const fay = await harness.person('fay', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
   await fay.tell({ event_type: 'create' });
   fay.documents.daily_spo2 = [];
   await fay.tell({ event_type: 'delete' });
   fay.documents.daily_spo2 = [spo2('2025-03-08', 'spo2-1')];
   expect(await fay.tell({ event_type: 'create' })).toMatchObject({ outcome: 'stored' });
-  expect(await house.rows(`SELECT id, day FROM daily_spo2 WHERE user_id = 'fay'`)).toEqual([{ id: 'spo2-1', day: '2025-03-08' }]);
-  expect(await house.rows(`SELECT * FROM sync.tombstones WHERE user_id = 'fay'`)).toEqual([]);
+  expect(await harness.rows(`SELECT id, day FROM daily_spo2 WHERE user_id = 'fay'`)).toEqual([{ id: 'spo2-1', day: '2025-03-08' }]);
+  expect(await harness.rows(`SELECT * FROM sync.tombstones WHERE user_id = 'fay'`)).toEqual([]);
 });
 
 test('a late update of a document that was deleted meanwhile ends as removed', async () => {
-  const gil = await house.person('gil', { daily_spo2: [spo2('2025-03-08', 'spo2-0')] });
+  const gil = await harness.person('gil', { daily_spo2: [spo2('2025-03-08', 'spo2-0')] });
   await gil.tell({ event_type: 'delete' });
   expect(await gil.tell({ event_type: 'update' })).toMatchObject({ outcome: 'removed' });
 });
 
 test('activity is another name of daily_activity, and the event keeps the name it came with', async () => {
   const { oneOfEach } = await import('../service/documents.ts');
-  const hal = await house.person('hal', { daily_activity: oneOfEach.daily_activity! });
+  const hal = await harness.person('hal', { daily_activity: oneOfEach.daily_activity! });
   expect(await hal.tell({ data_type: 'activity', object_id: 'activity-1' })).toMatchObject({ outcome: 'stored', data_type: 'activity' });
-  expect(await house.rows(`SELECT id, steps FROM daily_activity WHERE user_id = 'hal'`)).toEqual([{ id: 'activity-1', steps: 9405 }]);
-  expect(house.heartRateOf).toContain('hal');
+  expect(await harness.rows(`SELECT id, steps FROM daily_activity WHERE user_id = 'hal'`)).toEqual([{ id: 'activity-1', steps: 9405 }]);
+  expect(harness.heartRateOf).toContain('hal');
 });
 
 test('stored sleep and activity ask for heart rate, anything else does not', async () => {
-  const ida = await house.person('ida', { sleep: [night('sleep-1')], daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
+  const ida = await harness.person('ida', { sleep: [night('sleep-1')], daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
   await ida.tell({});
   await ida.tell({ data_type: 'sleep', object_id: 'sleep-1' });
   await ida.tell({ data_type: 'sleep', object_id: 'sleep-1' });
-  expect(house.heartRateOf.filter(user => user === 'ida')).toEqual(['ida']);
+  expect(harness.heartRateOf.filter(user => user === 'ida')).toEqual(['ida']);
 });
 
 test('a route of which the first answer was a 404 is asked first again once a document shows that it exists', async () => {
   const { oneOfEach } = await import('../service/documents.ts');
-  const uma = await house.person('uma', { session: structuredClone(oneOfEach.session!) });
+  const uma = await harness.person('uma', { session: structuredClone(oneOfEach.session!) });
   const route = '/v2/usercollection/session';
-  house.faults.on(`${route}/session-1`, (_, nth) => (nth === 1 ? { status: 404, json: { detail: 'Document not found.' } } : undefined));
+  harness.faults.on(`${route}/session-1`, (_, nth) => (nth === 1 ? { status: 404, json: { detail: 'Document not found.' } } : undefined));
   expect(await uma.tell({ event_type: 'create', data_type: 'session', object_id: 'session-1' })).toMatchObject({ outcome: 'stored' });
-  await expect.poll(() => house.pipeline.client.hasDocumentRoute({ path: 'session' })).toBe(true);
-  const before = house.faults.asked.length;
+  await expect.poll(() => harness.pipeline.client.hasDocumentRoute({ path: 'session' })).toBe(true);
+  const before = harness.faults.asked.length;
   expect(await uma.tell({ data_type: 'session', object_id: 'session-1' })).toMatchObject({ outcome: 'unchanged' });
-  expect(house.faults.asked.slice(before).map(({ path }) => path)).toEqual([`${route}/session-1`]);
+  expect(harness.faults.asked.slice(before).map(({ path }) => path)).toEqual([`${route}/session-1`]);
 });
 
 test('an event of a kind that this version does not hold is recorded and not asked for', async () => {
-  const jan = await house.person('jan', {});
-  const before = house.faults.asked.length;
+  const jan = await harness.person('jan', {});
+  const before = harness.faults.asked.length;
   expect(await jan.tell({ data_type: 'meal' })).toMatchObject({ outcome: 'unknown_type', user_id: 'jan' });
   expect(await jan.tell({ data_type: 'constructor' })).toMatchObject({ outcome: 'unknown_type' });
-  expect(house.faults.asked.length).toBe(before);
+  expect(harness.faults.asked.length).toBe(before);
 });
 
 test('an event of an unknown user is recorded with the command that maps it, and after that command events count at once', async () => {
-  const kim = await house.person('kim', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
+  const kim = await harness.person('kim', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
   await kim.account({ serviceUserId: null });
   expect(await kim.tell({})).toMatchObject({ outcome: 'unknown_user', user_id: null });
   expect(await kim.outcomes()).toEqual([
@@ -159,40 +159,41 @@ test('an event of an unknown user is recorded with the command that maps it, and
 });
 
 test('events that waited for a person are fetched again once the person is mapped, and are not unknown any more', async () => {
-  const zoe = await house.person('zoe', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
+  const zoe = await harness.person('zoe', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
   await zoe.account({ serviceUserId: null });
   await zoe.tell({});
   await zoe.tell({ object_id: 'spo2-9' });
-  const waiting = () => listUnknownPersons(house.pipeline.warehouse).then(all => all.filter(one => one.service_user_id === 'service-zoe'));
+  const waiting = () =>
+    listUnknownPersons(harness.pipeline.warehouse).then(all => all.filter(one => one.service_user_id === 'service-zoe'));
   expect(await waiting()).toEqual([
     { service_user_id: 'service-zoe', events: 2, last_event_at: expect.stringMatching(/^2025-03-10T15:30/) },
   ]);
   await zoe.account({ serviceUserId: 'service-zoe' });
-  await takeUpEvents(house.pipeline);
+  await takeUpEvents(harness.pipeline);
   const outcomes = async () => (await zoe.outcomes()).map(row => (row as { outcome: string }).outcome);
   await until('both have another outcome', async () => !(await outcomes()).includes('unknown_user'));
   expect(await outcomes()).toEqual(['stored', 'parked']);
-  expect(await house.rows(`SELECT id FROM daily_spo2 WHERE user_id = 'zoe'`)).toEqual([{ id: 'spo2-1' }]);
+  expect(await harness.rows(`SELECT id FROM daily_spo2 WHERE user_id = 'zoe'`)).toEqual([{ id: 'spo2-1' }]);
   expect(await waiting()).toEqual([]);
 });
 
 test('of two accounts of one person the active one has its events', async () => {
-  const two = await house.person('two', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
+  const two = await harness.person('two', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
   await two.account({ userId: 'one', state: 'removed' });
   expect(await two.tell({})).toMatchObject({ user_id: 'two', outcome: 'stored' });
 });
 
 test('an id that is no word of a shell is not put into a command', async () => {
-  const lea = await house.person('lea', {});
+  const lea = await harness.person('lea', {});
   await lea.tell({ user_id: 'x; rm -rf /' });
-  expect(await house.rows(`SELECT reason FROM sync.events WHERE service_user_id = 'x; rm -rf /'`)).toEqual([
+  expect(await harness.rows(`SELECT reason FROM sync.events WHERE service_user_id = 'x; rm -rf /'`)).toEqual([
     { reason: 'nobody has this id: ringneck account map NAME <service_user_id>' },
   ]);
 });
 
 test('events of an account that is paused, parked or removed are parked with the reason, and nobody is asked', async () => {
-  const max = await house.person('max', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
-  const before = house.faults.asked.length;
+  const max = await harness.person('max', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
+  const before = harness.faults.asked.length;
   await max.account({ state: 'paused', reason: 'paused by command' });
   await max.tell({});
   await max.account({ state: 'removed' });
@@ -201,39 +202,39 @@ test('events of an account that is paused, parked or removed are parked with the
     { outcome: 'parked', reason: 'the account is paused: paused by command' },
     { outcome: 'parked', reason: 'the account is removed' },
   ]);
-  expect(house.faults.asked.length).toBe(before);
+  expect(harness.faults.asked.length).toBe(before);
   await max.account({ state: 'active' });
   expect(await max.tell({})).toMatchObject({ outcome: 'stored' });
 });
 
 test('without a token the event is parked with the command', async () => {
-  const nia = await house.person('nia', {});
-  house.tokens.delete('nia');
+  const nia = await harness.person('nia', {});
+  harness.tokens.delete('nia');
   await nia.tell({});
   expect(await nia.outcomes()).toMatchObject([{ outcome: 'parked', reason: 'no token: ringneck account add nia' }]);
 });
 
 test('a time that cannot be read leaves its column empty', async () => {
-  const ole = await house.person('ole', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
+  const ole = await harness.person('ole', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
   expect(await ole.tell({ event_time: 'yesterday, about noon' })).toMatchObject({ outcome: 'stored' });
-  expect(await house.rows(`SELECT event_time FROM sync.events WHERE user_id = 'ole'`)).toEqual([{ event_time: null }]);
+  expect(await harness.rows(`SELECT event_time FROM sync.events WHERE user_id = 'ole'`)).toEqual([{ event_time: null }]);
 });
 
 test('a document that comes under another identifier is not stored', async () => {
-  const pam = await house.person('pam', {});
-  house.faults.on('/v2/usercollection/daily_spo2/other', { json: spo2('2025-03-09', 'spo2-1') });
+  const pam = await harness.person('pam', {});
+  harness.faults.on('/v2/usercollection/daily_spo2/other', { json: spo2('2025-03-09', 'spo2-1') });
   await pam.tell({ object_id: 'other' });
   expect(await pam.outcomes()).toMatchObject([{ outcome: 'parked', reason: 'the service answered with a document of another identifier' }]);
-  expect(await house.rows(`SELECT * FROM daily_spo2 WHERE user_id = 'pam'`)).toEqual([]);
+  expect(await harness.rows(`SELECT * FROM daily_spo2 WHERE user_id = 'pam'`)).toEqual([]);
 });
 
 test('a document that cannot be stored parks its event and names the table where it is', async () => {
-  const quin = await house.person('quin', { daily_spo2: [{ id: 'spo2-1', day: 'someday' }] });
+  const quin = await harness.person('quin', { daily_spo2: [{ id: 'spo2-1', day: 'someday' }] });
   await quin.tell({});
   expect(await quin.outcomes()).toMatchObject([
     { outcome: 'parked', reason: 'the document cannot be stored: sync.rejected has it and says why' },
   ]);
-  expect(await house.rows(`SELECT id, reason FROM sync.rejected WHERE user_id = 'quin'`)).toEqual([
+  expect(await harness.rows(`SELECT id, reason FROM sync.rejected WHERE user_id = 'quin'`)).toEqual([
     { id: 'spo2-1', reason: 'day is missing or not a calendar day' },
   ]);
 });
@@ -256,53 +257,53 @@ const hostile = [
 
 test.each(hostile)('the identifier %j asks for no other path and is recorded', async id => {
   const user = `hostile-${hostile.indexOf(id)}`;
-  const person = await house.person(user, { daily_spo2: [spo2('2025-03-09', 'spo2-1')], daily_sleep: [] });
-  const before = house.faults.asked.length;
+  const person = await harness.person(user, { daily_spo2: [spo2('2025-03-09', 'spo2-1')], daily_sleep: [] });
+  const before = harness.faults.asked.length;
   const line = await person.tell({ object_id: id });
   expect(line).toMatchObject({ outcome: 'parked', object_id: id });
-  for (const { path } of house.faults.asked.slice(before)) expect(path).toMatch(/^\/v2\/usercollection\/daily_spo2(\/[^/]+)?$/);
+  for (const { path } of harness.faults.asked.slice(before)) expect(path).toMatch(/^\/v2\/usercollection\/daily_spo2(\/[^/]+)?$/);
   expect(await person.outcomes()).toMatchObject([{ outcome: 'parked', object_id: id.toWellFormed().replace('\u0000', '\ufffd') }]);
 });
 
 /** What happens at the service between the first look at a document and the second, which follows within moments. */
 function whenAskedAgain(id: string, happens: () => void): void {
   let looks = 0;
-  house.faults.on(`/v2/usercollection/daily_spo2/${id}`, () => {
+  harness.faults.on(`/v2/usercollection/daily_spo2/${id}`, () => {
     if (++looks === 2) happens();
     return undefined;
   });
 }
 
 test('an update that comes before it can be read is looked at once more, and its row in the ledger is the later one', async () => {
-  const person = await house.person('early', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
+  const person = await harness.person('early', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
   await person.store('daily_spo2', [spo2('2025-03-09', 'spo2-1')]);
   const soon = { event_time: '2025-03-10T16:29:30+01:00' };
-  const { length } = house.lines;
+  const { length } = harness.lines;
   whenAskedAgain('spo2-1', () => {
     person.documents.daily_spo2 = [{ ...spo2('2025-03-09', 'spo2-1'), breathing_disturbance_index: 17 }];
   });
   await person.announce(soon);
-  await house.settled(length + 2);
-  expect(house.lines.slice(length).map(({ outcome }) => outcome)).toEqual(['unchanged', 'stored']);
+  await harness.settled(length + 2);
+  expect(harness.lines.slice(length).map(({ outcome }) => outcome)).toEqual(['unchanged', 'stored']);
   expect(await person.outcomes()).toEqual([{ event_type: 'update', object_id: 'spo2-1', outcome: 'stored', reason: null }]);
-  expect(await house.rows(`SELECT breathing_disturbance_index AS bdi FROM daily_spo2 WHERE user_id = 'early'`)).toEqual([{ bdi: 17 }]);
+  expect(await harness.rows(`SELECT breathing_disturbance_index AS bdi FROM daily_spo2 WHERE user_id = 'early'`)).toEqual([{ bdi: 17 }]);
 });
 
 test('a delete that comes before the document is gone is looked at once more; what stays as it was keeps its first row', async () => {
-  const person = await house.person('still', { daily_spo2: [spo2('2025-03-09', 'spo2-1'), spo2('2025-03-08', 'spo2-2')] });
+  const person = await harness.person('still', { daily_spo2: [spo2('2025-03-09', 'spo2-1'), spo2('2025-03-08', 'spo2-2')] });
   await person.store('daily_spo2', person.documents.daily_spo2!);
   const soon = { event_type: 'delete' as const, event_time: '2025-03-10T16:29:30+01:00' };
-  const { length } = house.lines;
+  const { length } = harness.lines;
   whenAskedAgain('spo2-1', () => {
     person.documents.daily_spo2 = [spo2('2025-03-08', 'spo2-2')];
   });
   await person.announce({ ...soon, object_id: 'spo2-2' });
   await person.announce(soon);
-  await house.settled(length + 3);
-  await until('all are done', async () => (await house.queue.getDelayedCount()) + (await house.queue.getActiveCount()) === 0);
+  await harness.settled(length + 3);
+  await until('all are done', async () => (await harness.queue.getDelayedCount()) + (await harness.queue.getActiveCount()) === 0);
   expect(await person.outcomes()).toEqual([
     { event_type: 'delete', object_id: 'spo2-2', outcome: 'unchanged', reason: null },
     { event_type: 'delete', object_id: 'spo2-1', outcome: 'removed', reason: null },
   ]);
-  expect(await house.rows(`SELECT id FROM daily_spo2 WHERE user_id = 'still'`)).toEqual([{ id: 'spo2-2' }]);
+  expect(await harness.rows(`SELECT id FROM daily_spo2 WHERE user_id = 'still'`)).toEqual([{ id: 'spo2-2' }]);
 });

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { startFetching } from '../../jobs/process-event.ts';
 import { hasRedis, startRedis } from '../queue/redis-server.ts';
 import { startFaultService } from '../support/fault-service.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -31,20 +31,20 @@ describe.each([['embedded'], ...(hasRedis ? [['redis']] : [])])('thirty accounts
     onTestFinished(() => service.close());
     const settings = redis ? { queueUrl: redis.url } : {};
     const waiting = (ms: number, signal: AbortSignal) => sleep(ms, undefined, { signal });
-    const house = await openHouse(join(folder, `${name}-${kind}`), service.url, { settings, client: { sleep: waiting } });
-    onTestFinished(() => house.close());
-    await house.add([...LIMITED, ...QUICK].map(token => ({ name: token, token })));
+    const harness = await openHarness(join(folder, `${name}-${kind}`), service.url, { settings, client: { sleep: waiting } });
+    onTestFinished(() => harness.close());
+    await harness.add([...LIMITED, ...QUICK].map(token => ({ name: token, token })));
     storm = true;
-    return { house, service };
+    return { harness, service };
   }
 
   test('hold up no window of others', async () => {
-    const { house } = await setUp('windows');
+    const { harness } = await setUp('windows');
     const ending = new AbortController();
     const began = Date.now();
-    const run = house.backfill(SPRING, ending.signal).catch(() => undefined);
+    const run = harness.backfill(SPRING, ending.signal).catch(() => undefined);
     const open = async () => {
-      const [row] = await house.read(
+      const [row] = await harness.read(
         `SELECT count(*) FILTER (outcome IS NULL), count(*) FROM sync.windows WHERE user_id IN ('dan', 'eva')`,
       );
       return row!;
@@ -63,8 +63,8 @@ describe.each([['embedded'], ...(hasRedis ? [['redis']] : [])])('thirty accounts
   }, 60_000);
 
   test('hold up no event of others', async () => {
-    const { house, service } = await setUp('events');
-    const inbox = await house.owner.inbox();
+    const { harness, service } = await setUp('events');
+    const inbox = await harness.owner.inbox();
     let at = Date.now() * 1000;
     const announce = (name: string, id: string) =>
       inbox.append(
@@ -78,7 +78,7 @@ describe.each([['embedded'], ...(hasRedis ? [['redis']] : [])])('thirty accounts
         }),
       );
     await Promise.all(LIMITED.flatMap(name => Array.from({ length: EVENTS_EACH }, (_, i) => announce(name, `${name}-${i}`))));
-    const { stop, filling } = await startFetching(await house.owner.pipeline());
+    const { stop, filling } = await startFetching(await harness.owner.pipeline());
     onTestFinished(stop);
     await until(
       'all of the thirty are asked to wait',
@@ -90,7 +90,7 @@ describe.each([['embedded'], ...(hasRedis ? [['redis']] : [])])('thirty accounts
       await announce(name, `${name}-1`);
       filling.add(String(at - 1));
     }
-    const outcomes = () => house.read(`SELECT outcome FROM sync.events ORDER BY received_at`);
+    const outcomes = () => harness.read(`SELECT outcome FROM sync.events ORDER BY received_at`);
     await until('those of the others have their outcome', async () => (await outcomes()).length === 2, 20_000);
     expect(await outcomes()).toEqual([['stored'], ['stored']]);
     expect(Date.now() - began).toBeLessThan(5_000);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startFaultService } from '../support/fault-service.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -36,9 +36,9 @@ async function setUp(name: string, answered: number) {
       held.push(resolve);
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });
     });
-  const house = await openHouse(join(folder, name), service.url, { now: () => NOON, client: { sleep } });
+  const harness = await openHarness(join(folder, name), service.url, { now: () => NOON, client: { sleep } });
   return {
-    house,
+    harness,
     service,
     held,
     wake() {
@@ -54,14 +54,14 @@ test.each([
 ])(
   'three accounts that are asked to wait, %s, hold up nobody else',
   async (_, answered) => {
-    const { house, service, held, wake } = await setUp(`bulk-${answered}`, answered);
-    await house.add([...SLOW, 'dan', 'eva'].map(name => ({ name, token: `token-${name}` })));
-    const slow = house.backfill({ ...SPRING, users: SLOW });
+    const { harness, service, held, wake } = await setUp(`bulk-${answered}`, answered);
+    await harness.add([...SLOW, 'dan', 'eva'].map(name => ({ name, token: `token-${name}` })));
+    const slow = harness.backfill({ ...SPRING, users: SLOW });
     await until('the three wait', () =>
       SLOW.every(name => held.length >= 3 && service.asked.some(({ token }) => token === `token-${name}`)),
     );
     await until('all that they may do waits', () => held.length >= 12);
-    const quick = await house.backfill({ ...SPRING, users: ['dan', 'eva'] });
+    const quick = await harness.backfill({ ...SPRING, users: ['dan', 'eva'] });
     expect(quick).toMatchObject({ state: 'complete', windows: { planned: 30, done: 30, failed: 0 }, requests: 60 });
     wake();
     expect(await slow).toMatchObject({ state: 'complete', windows: { planned: 45, done: 45, failed: 0 } });

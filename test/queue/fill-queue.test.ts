@@ -269,36 +269,36 @@ function setUpBounded(keys: readonly string[], most: number, more: Partial<FillO
 const numbered = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name}-${i}`);
 
 test('no more than the bound is in the queue, and all that waits is worked off, the oldest first', async () => {
-  const house = setUpBounded(numbered('ada', 5_000), 300);
-  await until('it is full', () => house.inQueue().length === 300);
+  const harness = setUpBounded(numbered('ada', 5_000), 300);
+  await until('it is full', () => harness.inQueue().length === 300);
   await new Promise(resolve => setTimeout(resolve, 30));
-  expect(house.inQueue()).toEqual(numbered('ada', 300));
+  expect(harness.inQueue()).toEqual(numbered('ada', 300));
   await until('all are settled', async () => {
-    house.work();
+    harness.work();
     await turn();
-    return house.settled.length === 5_000;
+    return harness.settled.length === 5_000;
   });
-  expect(house.settled).toEqual(numbered('ada', 5_000));
-  expect(house.largest()).toBe(300);
+  expect(harness.settled).toEqual(numbered('ada', 5_000));
+  expect(harness.largest()).toBe(300);
 });
 
 test('what a queue loses of a long journal is enqueued again before what has not been in it', async () => {
-  const house = setUpBounded(numbered('ada', 2_000), 300);
+  const harness = setUpBounded(numbered('ada', 2_000), 300);
   let losses = 0;
   await until('all are settled', async () => {
-    house.work();
+    harness.work();
     // Every other job.
-    if (house.settled.length > 400 * (losses + 1)) {
+    if (harness.settled.length > 400 * (losses + 1)) {
       losses++;
-      for (const [i, id] of [...house.jobs.keys()].entries()) if (i % 2) house.jobs.delete(id);
+      for (const [i, id] of [...harness.jobs.keys()].entries()) if (i % 2) harness.jobs.delete(id);
     }
     await new Promise(resolve => setTimeout(resolve, 2));
-    return house.settled.length === 2_000;
+    return harness.settled.length === 2_000;
   });
   expect(losses).toBe(4);
-  expect(new Set(house.settled)).toEqual(new Set(numbered('ada', 2_000)));
+  expect(new Set(harness.settled)).toEqual(new Set(numbered('ada', 2_000)));
   // Those that are lost count as held until it is noticed.
-  expect(house.largest()).toBeLessThanOrEqual(300);
+  expect(harness.largest()).toBeLessThanOrEqual(300);
 
   const other = setUpBounded(numbered('ada', 1_000), 300, { checkMs: 5 });
   await until('it is full', () => other.inQueue().length === 300);
@@ -308,64 +308,64 @@ test('what a queue loses of a long journal is enqueued again before what has not
 });
 
 test('who waits for long keeps nobody else out of a full queue: the first four of each are let in', async () => {
-  const house = setUpBounded([...numbered('ada', 1_000), ...numbered('eva', 10)], 300);
-  const of = (name: string) => house.inQueue().filter(key => key.startsWith(name));
+  const harness = setUpBounded([...numbered('ada', 1_000), ...numbered('eva', 10)], 300);
+  const of = (name: string) => harness.inQueue().filter(key => key.startsWith(name));
   await until('the first ones are in', () => of('eva').length > 0, 5_000);
-  for (const key of numbered('dan', 6)) house.append(key);
+  for (const key of numbered('dan', 6)) harness.append(key);
   await until('the first of a newcomer are in', () => of('dan').length > 0, 5_000);
   await new Promise(resolve => setTimeout(resolve, 30));
   expect([of('ada').length, of('eva'), of('dan')]).toEqual([300, numbered('eva', 4), numbered('dan', 4)]);
-  house.settle('dan-0');
-  house.settle('dan-1');
+  harness.settle('dan-0');
+  harness.settle('dan-1');
   await until('the last of it are in', () => of('dan').length === 4, 5_000);
   expect(of('dan')).toEqual(['dan-2', 'dan-3', 'dan-4', 'dan-5']);
   // Where there is room again, who has little in the queue has it first.
-  for (const key of numbered('ada', 120)) house.settle(key);
+  for (const key of numbered('ada', 120)) harness.settle(key);
   await until('there was room', () => of('eva').length === 10, 5_000);
-  expect(house.largest()).toBe(308);
+  expect(harness.largest()).toBe(308);
 });
 
 test('what all have had put off keeps nobody’s next out of a full queue', async () => {
   const owners = Array.from({ length: 10 }, (_, i) => `p${i}`);
   const ownerOf = (text: string) => text.split('-')[0]!;
   const all = owners.flatMap(owner => numbered(owner, 6));
-  const house = setUpBounded(all, 100, { bound: { most: 30, mostOfOne: 12, ownerOf } });
-  await until('the first of each are in', () => house.inQueue().length >= 40, 5_000);
+  const harness = setUpBounded(all, 100, { bound: { most: 30, mostOfOne: 12, ownerOf } });
+  await until('the first of each are in', () => harness.inQueue().length >= 40, 5_000);
   for (let i = 0; i < 2; i++) {
-    for (const key of house.inQueue()) house.filling.putOff(key);
-    await until('the next of each are in', () => house.inQueue().length === 60, 5_000);
+    for (const key of harness.inQueue()) harness.filling.putOff(key);
+    await until('the next of each are in', () => harness.inQueue().length === 60, 5_000);
   }
-  expect(house.inQueue().toSorted()).toEqual(all.toSorted());
+  expect(harness.inQueue().toSorted()).toEqual(all.toSorted());
 });
 
 test('of one owner only so many are in the queue whose turn it is; what is put off takes nobody his turn', async () => {
   const ownerOf = (text: string) => text.split('-')[0]!;
-  const house = setUpBounded([...numbered('ada', 100), ...numbered('eva', 2)], 100, { bound: { most: 30, mostOfOne: 12, ownerOf } });
-  await until('the first are in', () => house.inQueue().length === 14, 5_000);
+  const harness = setUpBounded([...numbered('ada', 100), ...numbered('eva', 2)], 100, { bound: { most: 30, mostOfOne: 12, ownerOf } });
+  await until('the first are in', () => harness.inQueue().length === 14, 5_000);
   await new Promise(resolve => setTimeout(resolve, 30));
-  expect(house.inQueue().toSorted()).toEqual([...numbered('ada', 12), ...numbered('eva', 2)].toSorted());
-  for (const key of numbered('ada', 4)) house.filling.putOff(key);
-  await until('the next are in', () => house.inQueue().length === 18, 5_000);
-  house.settle('ada-0');
-  for (const key of numbered('ada', 12).slice(4)) house.settle(key);
-  await until('the next are in', () => house.inQueue().includes('ada-23'), 5_000);
-  expect(house.inQueue().filter(key => key.startsWith('ada'))).toHaveLength(15);
+  expect(harness.inQueue().toSorted()).toEqual([...numbered('ada', 12), ...numbered('eva', 2)].toSorted());
+  for (const key of numbered('ada', 4)) harness.filling.putOff(key);
+  await until('the next are in', () => harness.inQueue().length === 18, 5_000);
+  harness.settle('ada-0');
+  for (const key of numbered('ada', 12).slice(4)) harness.settle(key);
+  await until('the next are in', () => harness.inQueue().includes('ada-23'), 5_000);
+  expect(harness.inQueue().filter(key => key.startsWith('ada'))).toHaveLength(15);
   // What waits for long has a bound too.
   for (let i = 0; i < 10; i++) {
-    for (const key of house.inQueue()) house.filling.putOff(key);
+    for (const key of harness.inQueue()) harness.filling.putOff(key);
     await new Promise(resolve => setTimeout(resolve, 10));
   }
-  expect(house.inQueue().length).toBeGreaterThan(20);
-  expect(house.inQueue().length).toBeLessThanOrEqual(30);
+  expect(harness.inQueue().length).toBeGreaterThan(20);
+  expect(harness.inQueue().length).toBeLessThanOrEqual(30);
 });
 
 test('what was appended while nobody could be told of it is enqueued all the same, once', async () => {
-  const house = setUpBounded(numbered('ada', 3), 30);
-  await until('the first are in', () => house.inQueue().length === 3, 5_000);
-  for (const key of numbered('eva', 3)) house.open.set(key, key);
-  await until('the others are in', () => house.inQueue().length === 6, 5_000);
+  const harness = setUpBounded(numbered('ada', 3), 30);
+  await until('the first are in', () => harness.inQueue().length === 3, 5_000);
+  for (const key of numbered('eva', 3)) harness.open.set(key, key);
+  await until('the others are in', () => harness.inQueue().length === 6, 5_000);
   await new Promise(resolve => setTimeout(resolve, 30));
-  expect(house.inQueue().toSorted()).toEqual([...numbered('ada', 3), ...numbered('eva', 3)]);
+  expect(harness.inQueue().toSorted()).toEqual([...numbered('ada', 3), ...numbered('eva', 3)]);
 });
 
 test('the end waits for no look at the queue', async () => {
@@ -374,9 +374,9 @@ test('the end waits for no look at the queue', async () => {
     asked = true;
     return new Promise<Set<string>>(() => {});
   };
-  const house = setUpBounded(numbered('ada', 3), 300, { queues: { addAll: async () => {}, forget: async () => {}, ids } });
+  const harness = setUpBounded(numbered('ada', 3), 300, { queues: { addAll: async () => {}, forget: async () => {}, ids } });
   await until('it is looked', () => asked);
-  expect(await Promise.race([house.filling.close().then(() => 'closed'), new Promise(resolve => setTimeout(resolve, 1_000))])).toBe(
+  expect(await Promise.race([harness.filling.close().then(() => 'closed'), new Promise(resolve => setTimeout(resolve, 1_000))])).toBe(
     'closed',
   );
 });

@@ -6,7 +6,7 @@ import { searchRedis } from '../../src/queue/search-redis.ts';
 import { EVENT_JOB_OPTIONS, eventQueue } from '../../src/sync/events/accept-event.ts';
 import { warehouseId } from '../../src/sync/runs/runs.ts';
 import { hashAccount, isEmpty } from './account-rows.ts';
-import { type House, openHouse } from './harness.ts';
+import { type Harness, openHarness } from './harness.ts';
 import { ringneck, startRingneck } from './ringneck.ts';
 import { startSandbox } from './sandbox.ts';
 
@@ -28,21 +28,21 @@ export interface EraseSetting {
 export async function openEraseSetting(folder: string): Promise<EraseSetting> {
   const sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-31' });
   const original = join(folder, 'original');
-  const house = await openHouse(original, sandbox.url);
-  await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
-  await house.backfill({ from: '2025-01-01', to: '2025-01-03' });
-  await house.operations.snapshot({});
+  const harness = await openHarness(original, sandbox.url);
+  await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
+  await harness.backfill({ from: '2025-01-01', to: '2025-01-03' });
+  await harness.operations.snapshot({});
   const userIds = sandbox.people.map(({ userId }) => userId);
-  await addEvents(house, userIds);
-  const before = await hashAccount(house.read, 'adam');
-  await house.close();
+  await addEvents(harness, userIds);
+  const before = await hashAccount(harness.read, 'adam');
+  await harness.close();
   // Nobody asks it any more.
   await sandbox.close();
   return { folder, original, serviceUrl: sandbox.url, before, userIds, stays: event(userIds[1]!) };
 }
 
 /** An event of each, as versions without an inbox left them in the queue. */
-async function addEvents({ owner }: House, userIds: readonly string[]): Promise<void> {
+async function addEvents({ owner }: Harness, userIds: readonly string[]): Promise<void> {
   const { queues, warehouse } = await owner.pipeline();
   const jobs = userIds.map((userId, i) => ({
     name: 'event',
@@ -75,10 +75,10 @@ export async function killErasing(setting: EraseSetting, moment: EraseMoment, qu
   const settings = queueUrl ? { queueUrl } : {};
   let searchQueues = async (): Promise<unknown[]> => [];
   if (queueUrl) {
-    const house = await openHouse(data, serviceUrl, { settings });
-    await addEvents(house, userIds);
-    const id = await warehouseId(house.owner.warehouse);
-    await house.close();
+    const harness = await openHarness(data, serviceUrl, { settings });
+    await addEvents(harness, userIds);
+    const id = await warehouseId(harness.owner.warehouse);
+    await harness.close();
     const words = [
       { what: 'service id' as const, text: userIds[0]! },
       { what: 'name' as const, text: 'ada' },
@@ -100,10 +100,10 @@ export async function killErasing(setting: EraseSetting, moment: EraseMoment, qu
   expect(readdirSync(data).filter(file => /eras|\.new|\.wal$|\.tmp$/.test(file))).toEqual([]);
   expect(await searchQueues()).toEqual([]);
 
-  const house = await openHouse(data, serviceUrl, { settings });
-  expect(await hashAccount(house.read, 'adam')).toEqual(before);
-  expect(isEmpty(await hashAccount(house.read, 'ada'))).toBe(true);
-  const inbox = await house.owner.inbox();
+  const harness = await openHarness(data, serviceUrl, { settings });
+  expect(await hashAccount(harness.read, 'adam')).toEqual(before);
+  expect(isEmpty(await hashAccount(harness.read, 'ada'))).toBe(true);
+  const inbox = await harness.owner.inbox();
   expect(inbox.keys().map(key => inbox.find(key))).toEqual([stays]);
-  await house.close();
+  await harness.close();
 }

@@ -27,7 +27,7 @@ import { placeWarehouse, rows } from './warehouse.ts';
 /** The moment at which service and warehouse of these tests stand still. */
 export const EVENTS_NOW = Date.parse('2025-03-10T15:30:00Z');
 
-export interface EventHouse {
+export interface EventHarness {
   pipeline: Pipeline;
   /** What the service has, by its own id of the person: to be changed by the test. */
   holdings: Record<string, Holdings>;
@@ -61,7 +61,7 @@ export interface Person {
   setState(state: TokenState): void;
 }
 
-export interface EventHouseOptions {
+export interface EventHarnessOptions {
   settings?: Partial<ServiceSettings>;
   queueUrl?: string;
   log?: Log;
@@ -73,7 +73,7 @@ export interface EventHouseOptions {
 }
 
 /** Queue, warehouse and service, with the worker of events running; all of it real, but for the clock. */
-export async function openEventHouse(folder: string, options: FetchOptions & EventHouseOptions = {}): Promise<EventHouse> {
+export async function openEventHarness(folder: string, options: FetchOptions & EventHarnessOptions = {}): Promise<EventHarness> {
   const {
     settings = {},
     queueUrl,
@@ -146,7 +146,7 @@ export async function openEventHouse(folder: string, options: FetchOptions & Eve
   if (!later) await start();
   const accept = createAccept(pipeline, key => fetching?.filling.add(key));
 
-  const house: EventHouse = {
+  const harness: EventHarness = {
     pipeline,
     holdings,
     faults,
@@ -178,7 +178,7 @@ export async function openEventHouse(folder: string, options: FetchOptions & Eve
         async tell(event) {
           const before = lines.length;
           await announce(event);
-          await house.settled(before + 1);
+          await harness.settled(before + 1);
           return lines[before]!;
         },
         async store(resource, stored) {
@@ -209,5 +209,5 @@ export async function openEventHouse(folder: string, options: FetchOptions & Eve
       await service.close();
     },
   };
-  return house;
+  return harness;
 }

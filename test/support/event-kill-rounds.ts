@@ -7,7 +7,7 @@ import { freePort, type RedisServer } from '../queue/redis-server.ts';
 import { PEOPLE, startChangingService } from './changing-documents.ts';
 import { checkEvents } from './event-kill-check.ts';
 import { startLoad } from './event-load.ts';
-import { openHouse } from './harness.ts';
+import { openHarness } from './harness.ts';
 import { below, pick, type Random, randomFrom } from './random-documents.ts';
 import { type Running, startRingneck } from './ringneck.ts';
 import { until } from './until.ts';
@@ -40,7 +40,7 @@ export async function eventKillRound({ folder, seed, kills, redis, deletes }: Ev
   const { perSecond, workingMs, settledMs } = PACES[deletes];
   const service = await startChangingService(deletes);
   const data = join(folder, 'data');
-  await fillHouse(data, service.url);
+  await fillHarness(data, service.url);
   const { env, url, secret } = await eventEnvironment(data, service.url, redis);
   const load = startLoad(service, { url, secret, random: randomFrom(seed + 1), perSecond });
   const killedAt = await killOften(() => startRingneck(['up'], { env }), {
@@ -84,11 +84,11 @@ export async function eventEnvironment(
 }
 
 /** The people with what the service has of them at the beginning. */
-export async function fillHouse(data: string, serviceUrl: string): Promise<void> {
-  const house = await openHouse(data, serviceUrl);
-  await house.add(PEOPLE.map(name => ({ name, token: `${name}-token` })));
-  await house.backfill({ from: '2025-03-01', to: '2025-03-09' });
-  await house.close();
+export async function fillHarness(data: string, serviceUrl: string): Promise<void> {
+  const harness = await openHarness(data, serviceUrl);
+  await harness.add(PEOPLE.map(name => ({ name, token: `${name}-token` })));
+  await harness.backfill({ from: '2025-03-01', to: '2025-03-09' });
+  await harness.close();
 }
 
 export const isUp = (up: Running) => up.said(/"msg":"up"/);

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { WireDocument } from '../../schema/resource.ts';
 import type { Operation } from '../../schema/webhook.ts';
-import type { EventHouse, Person } from './event-harness.ts';
+import type { EventHarness, Person } from './event-harness.ts';
 import { night } from './nights.ts';
 import { below, pick, type Random } from './random-documents.ts';
 import { until } from './until.ts';
@@ -21,13 +21,13 @@ async function turns(count: number): Promise<void> {
  * Until nothing is settled any more: what is left waits for the answers that are held. Where such an answer has all places of the account
  * waiting behind it, the events that found none come back again and again.
  */
-async function quiet(house: EventHouse): Promise<void> {
+async function quiet(harness: EventHarness): Promise<void> {
   let still = 0;
   let lines = -1;
   await until('nothing but what is held is worked on', async () => {
-    const { waiting = 0, delayed = 0 } = await house.queue.getJobCounts('waiting', 'delayed');
-    still = house.lines.length === lines ? still + 1 : 0;
-    lines = house.lines.length;
+    const { waiting = 0, delayed = 0 } = await harness.queue.getJobCounts('waiting', 'delayed');
+    still = harness.lines.length === lines ? still + 1 : 0;
+    lines = harness.lines.length;
     return still >= (waiting + delayed === 0 ? 4 : 25);
   });
 }
@@ -36,9 +36,9 @@ async function quiet(house: EventHouse): Promise<void> {
  * One person's nights are made, changed, moved to other days, deleted and made again while earlier answers about them are still on their
  * way. Every change is announced one to five times, late, in any order. In the end the tables are as the service is.
  */
-export async function eventRound(house: EventHouse, name: string, random: Random, hasDocumentRoute: boolean): Promise<void> {
-  const person = await house.person(name, { sleep: [] });
-  const before = house.lines.length;
+export async function eventRound(harness: EventHarness, name: string, random: Random, hasDocumentRoute: boolean): Promise<void> {
+  const person = await harness.person(name, { sleep: [] });
+  const before = harness.lines.length;
   let held = 0;
   let release = () => {};
   const released = new Promise<void>(resolve => {
@@ -47,7 +47,7 @@ export async function eventRound(house: EventHouse, name: string, random: Random
   // An answer says what was so when it was asked for, and may come when that has changed.
   const routes = ['/v2/usercollection/sleep', ...(hasDocumentRoute ? ['/v2/usercollection/sleep/*'] : [])];
   for (const route of routes) {
-    house.faults.on(route, async ({ path, token }) => {
+    harness.faults.on(route, async ({ path, token }) => {
       if (token !== `${name}-token` || random() < 0.4) return undefined;
       const answer = answerOf(person.documents.sleep!, path);
       if (held < HELD && random() < 0.2) {
@@ -73,20 +73,20 @@ export async function eventRound(house: EventHouse, name: string, random: Random
     if (random() < 0.5 && late.length) await announce(late.shift()!);
   }
   for (const event of late) await announce(event);
-  await quiet(house);
+  await quiet(harness);
   release();
-  await house.settled(before + announced);
-  for (const route of routes) house.faults.on(route, () => undefined);
+  await harness.settled(before + announced);
+  for (const route of routes) harness.faults.on(route, () => undefined);
 
-  const stored = await house.rows(
+  const stored = await harness.rows(
     `SELECT id, day, period, (SELECT list(value ORDER BY ts) FROM sleep_heart_rate s WHERE s.sk = d.sk) AS beats
      FROM sleep d WHERE user_id = '${name}' ORDER BY id`,
   );
   const there = person.documents.sleep!.map(({ id, day, period }) => ({ id, day, period, beats: [52, null, period] }));
   expect(stored, name).toEqual(there.sort((a, b) => (String(a.id) < String(b.id) ? -1 : 1)));
-  expect(await house.rows(`SELECT count(*) AS events FROM sync.events WHERE user_id = '${name}'`), name).toEqual([{ events: announced }]);
+  expect(await harness.rows(`SELECT count(*) AS events FROM sync.events WHERE user_id = '${name}'`), name).toEqual([{ events: announced }]);
   expect(
-    await house.rows(`SELECT * FROM sync.events WHERE user_id = '${name}' AND outcome = 'parked' AND reason NOT LIKE '%found%'`),
+    await harness.rows(`SELECT * FROM sync.events WHERE user_id = '${name}' AND outcome = 'parked' AND reason NOT LIKE '%found%'`),
   ).toEqual([]);
 }
 

@@ -10,7 +10,7 @@ import type { Value } from '../../src/warehouse/parse-document.ts';
 import { hashTables } from './table-hash.ts';
 import { placeWarehouse } from './warehouse.ts';
 
-export interface House {
+export interface Harness {
   owner: Owner;
   operations: OwnerOperations;
   read(sql: string): Promise<Value[][]>;
@@ -24,11 +24,11 @@ export interface House {
 }
 
 /** A data folder with its owner open in this process, as `up` and every command open it; the client waits for nobody unless told. */
-export async function openHouse(
+export async function openHarness(
   folder: string,
   serviceUrl: string,
   options: Partial<Omit<OwnerOptions, 'settings'>> & { settings?: Partial<Settings>; resources?: readonly Resource[] } = {},
-): Promise<House> {
+): Promise<Harness> {
   const settings = { ...readSettings({ RINGNECK_DATA: join(folder), RINGNECK_SERVICE_URL: serviceUrl }), ...options.settings };
   const client = { sleep: async () => {}, ...options.client };
   if (!options.resources) await placeWarehouse(join(settings.data, 'warehouse.duckdb'));
@@ -36,7 +36,7 @@ export async function openHouse(
   const operations = operationsOf(owner);
   const read = (sql: string) => owner.warehouse.read(sql);
   let closing: Promise<void> | undefined;
-  const house: House = {
+  const harness: Harness = {
     owner,
     operations,
     read,
@@ -52,6 +52,6 @@ export async function openHouse(
       return closing;
     },
   };
-  onTestFinished(() => house.close());
-  return house;
+  onTestFinished(() => harness.close());
+  return harness;
 }

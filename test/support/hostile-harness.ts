@@ -24,7 +24,7 @@ export interface Outcome extends Hostile {
 }
 
 /** A data folder, a home and a web server that hostile statements would like to reach. */
-export interface HostileHouse {
+export interface HostileHarness {
   data: string;
   tmp: string;
   /** The warehouse. */
@@ -41,7 +41,7 @@ export interface HostileHouse {
   close(): void;
 }
 
-export async function openHostileHouse(folder: string): Promise<HostileHouse> {
+export async function openHostileHarness(folder: string): Promise<HostileHarness> {
   const [data, home, tmp] = ['data', 'home', 'tmp'].map(name => join(folder, name)) as [string, string, string];
   const file = join(data, 'warehouse.duckdb');
   for (const path of [home, tmp, join(data, 'queue'), join(data, 'service')]) mkdirSync(path, { recursive: true, mode: 0o700 });

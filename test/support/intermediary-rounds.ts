@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { type Answer, type FaultService, startFaultService } from './fault-service.ts';
-import { type House, openHouse } from './harness.ts';
+import { type Harness, openHarness } from './harness.ts';
 import { below, pick, type Random } from './random-documents.ts';
 import { type Sandbox, startSandbox } from './sandbox.ts';
 
@@ -40,14 +40,14 @@ export interface IntermediarySetting {
   close(): Promise<void>;
 }
 
-const contents = async (house: House): Promise<Map<string, string>> => {
+const contents = async (harness: Harness): Promise<Map<string, string>> => {
   const truth = new Map<string, string>();
-  for (const { name, dated } of house.owner.warehouse.mappings.map(({ resource }) => resource)) {
+  for (const { name, dated } of harness.owner.warehouse.mappings.map(({ resource }) => resource)) {
     const day = dated ? 'day::VARCHAR' : 'NULL';
-    const rows = await house.read(`SELECT ${day}, string_agg(id || content_hash, ' ' ORDER BY id) FROM "${name}" GROUP BY 1`);
+    const rows = await harness.read(`SELECT ${day}, string_agg(id || content_hash, ' ' ORDER BY id) FROM "${name}" GROUP BY 1`);
     for (const [of, ids] of rows) truth.set(`${name} ${of}`, ids as string);
   }
-  for (const [day, rows] of await house.read('SELECT ts::DATE::VARCHAR, count(*)::VARCHAR FROM heart_rate GROUP BY 1')) {
+  for (const [day, rows] of await harness.read('SELECT ts::DATE::VARCHAR, count(*)::VARCHAR FROM heart_rate GROUP BY 1')) {
     truth.set(`heart_rate ${day}`, rows as string);
   }
   return truth;
@@ -55,11 +55,11 @@ const contents = async (house: House): Promise<Map<string, string>> => {
 
 export async function openIntermediarySetting(folder: string): Promise<IntermediarySetting> {
   const sandbox = await startSandbox({ count: 1, ...days, settings: { pageSize: 4, heartRatePageSize: 3_000 } });
-  const house = await openHouse(join(folder, 'plain'), sandbox.url);
-  await house.add(sandbox.people);
-  expect(await house.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
-  const [hashes, truth] = [await house.hash(), await contents(house)];
-  await house.close();
+  const harness = await openHarness(join(folder, 'plain'), sandbox.url);
+  await harness.add(sandbox.people);
+  expect(await harness.backfill(range)).toMatchObject({ state: 'complete', failures: [] });
+  const [hashes, truth] = [await harness.hash(), await contents(harness)];
+  await harness.close();
   return { sandbox, folder, hashes, truth, close: () => sandbox.close() };
 }
 
@@ -99,11 +99,11 @@ function disturb(proxy: FaultService, upstream: string, random: Random, percent:
 }
 
 /** What coverage says of a day that is not all there: nothing of it may be taken for done. */
-async function findLies(house: House, truth: IntermediarySetting['truth']): Promise<string[]> {
+async function findLies(harness: Harness, truth: IntermediarySetting['truth']): Promise<string[]> {
   const lies: string[] = [];
   // In this order: what comes between the two is no lie.
-  const { runs } = await house.operations.coverage({ from: days.from, to: days.to });
-  const here = await contents(house);
+  const { runs } = await harness.operations.coverage({ from: days.from, to: days.to });
+  const here = await contents(harness);
   for (const { collection, from, to, state } of runs) {
     if (!['stored', 'empty', 'not_offered'].includes(state)) continue;
     for (let day = from; ; day = nextDay(day!)) {
@@ -128,9 +128,9 @@ export async function intermediaryRound(
   random: Random,
 ): Promise<void> {
   const proxy = await startFaultService({}, { upstream: sandbox.url });
-  const house = await openHouse(join(folder, name), proxy.url);
+  const harness = await openHarness(join(folder, name), proxy.url);
   try {
-    await house.add(sandbox.people);
+    await harness.add(sandbox.people);
     // At first the service itself is hardly heard: of no route it is known that it is there.
     for (const [refresh, percents] of [
       [false, [80]],
@@ -139,23 +139,23 @@ export async function intermediaryRound(
     ] as const) {
       disturb(proxy, sandbox.url, random, pick(random, percents));
       let isOver = false;
-      const over = house.backfill({ ...range, refresh }).finally(() => {
+      const over = harness.backfill({ ...range, refresh }).finally(() => {
         isOver = true;
       });
       over.catch(() => undefined);
       while (!isOver) {
-        expect(await findLies(house, truth), `${name}, under way`).toEqual([]);
+        expect(await findLies(harness, truth), `${name}, under way`).toEqual([]);
         await sleep(50);
       }
       await over;
-      expect(await findLies(house, truth), name).toEqual([]);
+      expect(await findLies(harness, truth), name).toEqual([]);
     }
     for (const path of ['/v2/usercollection/*', '/v2/usercollection/*/*', '/v2/sandbox/usercollection/*']) proxy.on(path, () => undefined);
-    await house.operations.repair({}, { emit: () => {}, signal: new AbortController().signal });
-    expect(await house.hash(), name).toEqual(hashes);
-    expect(await house.read(`SELECT user_id, state FROM sync.accounts WHERE state <> 'active'`), name).toEqual([]);
+    await harness.operations.repair({}, { emit: () => {}, signal: new AbortController().signal });
+    expect(await harness.hash(), name).toEqual(hashes);
+    expect(await harness.read(`SELECT user_id, state FROM sync.accounts WHERE state <> 'active'`), name).toEqual([]);
   } finally {
-    await house.close();
+    await harness.close();
     await proxy.close();
   }
 }

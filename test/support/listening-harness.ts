@@ -12,13 +12,13 @@ import { openWebhooks, type Webhooks } from '../../src/service/webhooks/webhooks
 import { createPeople } from '../../src/simulator/users/people.ts';
 import { peopleSource } from '../../src/simulator/users/source.ts';
 import type { SubscriptionKeeper } from '../../src/sync/subscriptions/keep-subscriptions.ts';
-import { type House, openHouse } from './harness.ts';
+import { type Harness, openHarness } from './harness.ts';
 
 /** The first of these is the person’s. */
 export const TOKENS = { person: 'token-of-ada', verification: 'not-for-logs-word', key: 'not-for-logs-key' };
 
-export interface ListeningHouse {
-  house: House;
+export interface ListeningHarness {
+  harness: Harness;
   keeper: SubscriptionKeeper;
   webhooks: Webhooks;
   receiver: Receiver;
@@ -31,7 +31,7 @@ export interface ListeningHouse {
 }
 
 /** The real service with its webhooks, and a data folder whose owner listens at callback and door as `up` does, all in this process. */
-export async function openListeningHouse(folder: string): Promise<ListeningHouse> {
+export async function openListeningHarness(folder: string): Promise<ListeningHarness> {
   mkdirSync(join(folder, 'service'), { recursive: true, mode: 0o700 });
   const webhooks = openWebhooks({
     folder: join(folder, 'service'),
@@ -83,12 +83,12 @@ export async function openListeningHouse(folder: string): Promise<ListeningHouse
   const callbackUrl = env.RINGNECK_CALLBACK_URL;
   const { id: clientId, secret: clientSecret } = webhooks.client;
   const settings = { webhooks: { callbackUrl, clientId, clientSecret, secrets: [clientSecret], verificationToken: TOKENS.verification } };
-  const house = await openHouse(folder, serviceUrl, { settings });
-  keeper = await house.owner.keeper();
-  const door = await openDoor({ folder, operations: house.operations, log: silentLog });
+  const harness = await openHarness(folder, serviceUrl, { settings });
+  keeper = await harness.owner.keeper();
+  const door = await openDoor({ folder, operations: harness.operations, log: silentLog });
   const leave = async () => {
     await door.close();
-    await house.close();
+    await harness.close();
   };
   onTestFinished(async () => {
     await leave();
@@ -101,5 +101,5 @@ export async function openListeningHouse(folder: string): Promise<ListeningHouse
       .list(clientId)
       .map(({ event_type, data_type }) => `${event_type} ${data_type}`)
       .toSorted();
-  return { house, keeper, webhooks, receiver, env, subscribed, leave };
+  return { harness, keeper, webhooks, receiver, env, subscribed, leave };
 }

@@ -9,7 +9,7 @@ import type { Queue } from '../../src/queue/queues.ts';
 import type { RedisServer } from '../queue/redis-server.ts';
 import { startChangingService } from './changing-documents.ts';
 import { checkEvents } from './event-kill-check.ts';
-import { allSettled, eventEnvironment, fillHouse, isUp } from './event-kill-rounds.ts';
+import { allSettled, eventEnvironment, fillHarness, isUp } from './event-kill-rounds.ts';
 import { startLoad } from './event-load.ts';
 import { KILLED_COMMAND, type KillSetting } from './kill-rounds.ts';
 import { below, pick, randomFrom } from './random-documents.ts';
@@ -86,7 +86,7 @@ export async function eventRound(folder: string, redis: RedisServer, seed: numbe
   const random = randomFrom(seed);
   const service = await startChangingService('once');
   const data = join(folder, `events-${seed}`);
-  await fillHouse(data, service.url);
+  await fillHarness(data, service.url);
   const { env, url, secret } = await eventEnvironment(data, service.url, redis);
   const up = startRingneck(['up'], { env });
   await isUp(up);

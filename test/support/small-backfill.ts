@@ -3,47 +3,47 @@ import { resources } from '../../schema/index.ts';
 import type { RunReport } from '../../src/app/commands.ts';
 import { collectionsOf } from '../../src/sync/collections.ts';
 import { type FaultService, startFaultService } from './fault-service.ts';
-import { type House, openHouse } from './harness.ts';
+import { type Harness, openHarness } from './harness.ts';
 import { startSandbox } from './sandbox.ts';
 
 export const range = { from: '2025-03-05', to: '2025-03-06' };
 const days = { from: '2025-03-04', to: '2025-03-07' };
 
 export interface Small {
-  house: House;
+  harness: Harness;
   faults: FaultService;
   /** Hashes of an undisturbed run. */
   undisturbed: Record<string, string>;
   /** How many requests it takes. */
   requests: number;
-  /** A new account of the same person: each disturbed run has its own, so that one open house serves them all. */
+  /** A new account of the same person: each disturbed run has its own, so that one open harness serves them all. */
   next(): Promise<string>;
   collections: string[];
 }
 
-/** A house with an account whose small backfill went undisturbed. */
+/** A harness with an account whose small backfill went undisturbed. */
 export async function openSmall(folder: string, only?: readonly string[]): Promise<Small> {
   const sandbox = await startSandbox({ count: 1, ...days, settings: { pageSize: 2, heartRatePageSize: 3_000 } });
   onTestFinished(() => sandbox.close());
   const faults = await startFaultService({}, { upstream: sandbox.url });
   onTestFinished(() => faults.close());
-  const house = await openHouse(folder, faults.url);
+  const harness = await openHarness(folder, faults.url);
   const collections = collectionsOf(resources)
     .map(({ name }) => name)
     .filter(name => !only || only.includes(name));
   let accounts = 0;
   const next = async () => {
     const name = `u${++accounts}`;
-    await house.add([{ name, token: sandbox.people[0]!.token }]);
+    await harness.add([{ name, token: sandbox.people[0]!.token }]);
     return name;
   };
   const first = await next();
   const before = faults.asked.length;
-  expect(await house.backfill({ ...range, users: [first], collections })).toMatchObject({ state: 'complete', failures: [] });
+  expect(await harness.backfill({ ...range, users: [first], collections })).toMatchObject({ state: 'complete', failures: [] });
   const requests = faults.asked.length - before;
-  const undisturbed = await house.hash(first);
+  const undisturbed = await harness.hash(first);
   for (const name of collections) expect(undisturbed[name], name).not.toMatch(/^0 /);
-  return { house, faults, undisturbed, requests, next, collections };
+  return { harness, faults, undisturbed, requests, next, collections };
 }
 
 /**
@@ -51,7 +51,7 @@ export async function openSmall(folder: string, only?: readonly string[]): Promi
  * command again completes.
  */
 export async function settleAfter(
-  { house, undisturbed, collections }: Small,
+  { harness, undisturbed, collections }: Small,
   userId: string,
   what: string,
   /** Ends the disturbance, before anything is looked at. */
@@ -59,7 +59,7 @@ export async function settleAfter(
 ): Promise<'complete' | 'failed' | 'refused'> {
   let report: RunReport;
   try {
-    report = await house.backfill({ ...range, users: [userId], collections });
+    report = await harness.backfill({ ...range, users: [userId], collections });
   } catch (error) {
     // The command itself could not begin or end: it says so.
     expect((error as Error).message, what).toMatch(/simulated/);
@@ -67,18 +67,18 @@ export async function settleAfter(
   } finally {
     calm();
   }
-  const [left] = await house.read(
+  const [left] = await harness.read(
     `SELECT count(*) FILTER (outcome IN ('failed', 'not_authorised', 'suspicious')), count(*) FILTER (outcome IS NULL)
      FROM sync.windows WHERE run_id = '${report.run}'`,
   );
   expect(left, what).toEqual([report.windows.failed, 0]);
   expect(report.failures.length > 0, what).toBe(report.windows.failed > 0);
-  if (report.state === 'complete') expect(await house.hash(userId), what).toEqual(undisturbed);
+  if (report.state === 'complete') expect(await harness.hash(userId), what).toEqual(undisturbed);
   return report.state === 'complete' ? 'complete' : 'failed';
 }
 
-export async function complete({ house, undisturbed, collections }: Small, userId: string, what: string): Promise<void> {
-  await house.operations.resumeAccounts({ names: [userId] });
-  expect(await house.backfill({ ...range, users: [userId], collections }), what).toMatchObject({ state: 'complete', failures: [] });
-  expect(await house.hash(userId), what).toEqual(undisturbed);
+export async function complete({ harness, undisturbed, collections }: Small, userId: string, what: string): Promise<void> {
+  await harness.operations.resumeAccounts({ names: [userId] });
+  expect(await harness.backfill({ ...range, users: [userId], collections }), what).toMatchObject({ state: 'complete', failures: [] });
+  expect(await harness.hash(userId), what).toEqual(undisturbed);
 }

@@ -40,7 +40,7 @@ export async function statementFaults(folder: string, { seed, share }: { seed: n
     await complete(small, userId, what);
     if (calls() < nth) break;
   }
-  expect(await findBroken(small.house.read)).toEqual([]);
+  expect(await findBroken(small.harness.read)).toEqual([]);
   expect([...ends.values()].reduce((a, b) => a + b)).toBeGreaterThan(10);
   return ends;
 }

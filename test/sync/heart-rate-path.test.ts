@@ -5,7 +5,7 @@ import { forgetSweeps } from '../../src/sync/sweeps/nightly.ts';
 import type { Asked, FaultService } from '../support/fault-service.ts';
 import { startFaultService } from '../support/fault-service.ts';
 
-import { type House, openHouse } from '../support/harness.ts';
+import { type Harness, openHarness } from '../support/harness.ts';
 import { NOT_FOUND } from '../support/literal-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { withDuckDB } from '../support/warehouse.ts';
@@ -31,68 +31,68 @@ const hourly =
 const real = hourly(61);
 const generated = hourly(99);
 
-async function setUp(): Promise<{ service: FaultService; house: House }> {
+async function setUp(): Promise<{ service: FaultService; harness: Harness }> {
   const service = await startFaultService({ [SANDBOX]: generated, [PLAIN]: NOT_FOUND });
   onTestFinished(() => service.close());
-  const house = await openHouse(join(folder, `h${++folders}`), service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
-  await house.add([
+  const harness = await openHarness(join(folder, `h${++folders}`), service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
+  await harness.add([
     { name: 'ada', token: 'token-of-ada' },
     { name: 'ben', token: 'token-of-ben' },
   ]);
-  return { service, house };
+  return { service, harness };
 }
 
 const weeks = { from: '2025-02-01', to: '2025-03-14', collections: ['heart_rate'] };
 
-const rates = (house: House, user = 'ada') =>
-  house.read(`SELECT bpm, count(*) FROM heart_rate WHERE user_id = '${user}' GROUP BY bpm ORDER BY bpm`);
+const rates = (harness: Harness, user = 'ada') =>
+  harness.read(`SELECT bpm, count(*) FROM heart_rate WHERE user_id = '${user}' GROUP BY bpm ORDER BY bpm`);
 
-const windows = (house: House, run: string) =>
-  house.read(`SELECT DISTINCT user_id, route, outcome FROM sync.windows WHERE run_id = '${run}' ORDER BY ALL`);
+const windows = (harness: Harness, run: string) =>
+  harness.read(`SELECT DISTINCT user_id, route, outcome FROM sync.windows WHERE run_id = '${run}' ORDER BY ALL`);
 
 test('each window tells which path it was read from', async () => {
-  const { service, house } = await setUp();
-  const first = await house.backfill(weeks);
+  const { service, harness } = await setUp();
+  const first = await harness.backfill(weeks);
   expect(first).toMatchObject({ state: 'complete', heart_rate_path: SANDBOX });
-  expect(await windows(house, first.run)).toEqual([
+  expect(await windows(harness, first.run)).toEqual([
     ['ada', SANDBOX, 'complete'],
     ['ben', SANDBOX, 'complete'],
   ]);
   service.on(PLAIN, real);
-  const [later] = [await house.backfill({ ...weeks, from: '2025-04-01', to: '2025-04-03', users: ['ada'] })];
+  const [later] = [await harness.backfill({ ...weeks, from: '2025-04-01', to: '2025-04-03', users: ['ada'] })];
   // Within the hour the plain path is not asked again.
-  expect(await windows(house, later.run)).toEqual([['ada', SANDBOX, 'complete']]);
+  expect(await windows(harness, later.run)).toEqual([['ada', SANDBOX, 'complete']]);
 });
 
 test('one 404 of the plain path, and one of something on the way, are no reason to read elsewhere', async () => {
-  const { service, house } = await setUp();
+  const { service, harness } = await setUp();
   service.on(PLAIN, (asked, nth) => (nth === 1 ? NOT_FOUND : real(asked)));
-  const report = await house.backfill({ ...weeks, users: ['ada'] });
+  const report = await harness.backfill({ ...weeks, users: ['ada'] });
   expect(report).toMatchObject({ state: 'complete', heart_rate_path: PLAIN });
-  expect(await rates(house)).toEqual([[61, 1008]]);
+  expect(await rates(harness)).toEqual([[61, 1008]]);
   expect(service.asked.map(({ path }) => path)).not.toContain(SANDBOX);
 });
 
 test('a proxy’s 404 never leads to the generated rows', async () => {
-  const { service, house } = await setUp();
+  const { service, harness } = await setUp();
   service.on(PLAIN, { status: 404, text: '<html>not here</html>' });
-  expect(await house.backfill({ ...weeks, users: ['ada'] })).not.toMatchObject({ heart_rate_path: SANDBOX });
-  expect(await rates(house)).toEqual([]);
+  expect(await harness.backfill({ ...weeks, users: ['ada'] })).not.toMatchObject({ heart_rate_path: SANDBOX });
+  expect(await rates(harness)).toEqual([]);
   expect(service.asked.map(({ path }) => path)).not.toContain(SANDBOX);
 });
 
 test('when the plain path first answers, what the sandbox path brought is removed, is called unread, and is read again', async () => {
-  const { service, house } = await setUp();
-  const before = await house.backfill(weeks);
-  expect(await rates(house, 'ben')).toEqual([[99, 1008]]);
+  const { service, harness } = await setUp();
+  const before = await harness.backfill(weeks);
+  expect(await rates(harness, 'ben')).toEqual([[99, 1008]]);
   // Of an account that nobody asks any more, too.
-  await house.operations.pauseAccount({ name: 'ben' });
+  await harness.operations.pauseAccount({ name: 'ben' });
   const stranger = { user_id: 'ada', ts: 1, utc_offset: 0, bpm: 50, source: 'awake', fetched_at: 1 };
-  await house.owner.warehouse.record([{ table: 'heart_rate', row: stranger }]);
+  await harness.owner.warehouse.record([{ table: 'heart_rate', row: stranger }]);
   service.on(PLAIN, real);
-  await house.close();
+  await harness.close();
 
-  const later = await openHouse(house.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
+  const later = await openHarness(harness.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
   const day = await later.backfill({ ...weeks, from: '2025-05-01', to: '2025-05-01', users: ['ada'] });
   expect(day).toMatchObject({ state: 'complete', heart_rate_path: PLAIN });
   const reason = `read from ${SANDBOX}, whose rows were removed when ${PLAIN} answered: they were generated`;
@@ -117,20 +117,20 @@ test('when the plain path first answers, what the sandbox path brought is remove
 });
 
 /** Makes the file one of an earlier version, which did not note the path of a window. */
-const forgetRoutes = (house: House) =>
-  withDuckDB(join(house.owner.settings.data, 'warehouse.duckdb'), connection =>
+const forgetRoutes = (harness: Harness) =>
+  withDuckDB(join(harness.owner.settings.data, 'warehouse.duckdb'), connection =>
     connection.run(`UPDATE sync.windows SET route = NULL; DELETE FROM sync.meta WHERE key = 'routes_named_at'`),
   );
 
 test('what an earlier version read, when only the sandbox path had answered, is removed too when the plain path answers', async () => {
-  const { service, house } = await setUp();
-  await house.backfill({ ...weeks, users: ['ada'] });
-  await house.close();
-  await forgetRoutes(house);
+  const { service, harness } = await setUp();
+  await harness.backfill({ ...weeks, users: ['ada'] });
+  await harness.close();
+  await forgetRoutes(harness);
   service.on(PLAIN, real);
   const lines: string[] = [];
   const log = createLog({ level: 'warn', pretty: false, stream: { write: text => void lines.push(JSON.parse(text).msg) } });
-  const later = await openHouse(house.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z'), log });
+  const later = await openHarness(harness.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z'), log });
   expect(await later.read('SELECT DISTINCT route FROM sync.windows')).toEqual([[SANDBOX]]);
   expect(lines).toEqual([]);
   expect(await later.backfill(may)).toMatchObject({ state: 'complete', removed: 1008, heart_rate_path: PLAIN });
@@ -138,19 +138,19 @@ test('what an earlier version read, when only the sandbox path had answered, is 
 });
 
 test('where both paths had answered an earlier version, nobody knows what it read from which: that is said once, and nothing is removed', async () => {
-  const { service, house } = await setUp();
-  await house.backfill({ ...weeks, users: ['ada'] });
+  const { service, harness } = await setUp();
+  await harness.backfill({ ...weeks, users: ['ada'] });
   service.on(PLAIN, real);
-  await house.close();
+  await harness.close();
   const now = () => Date.parse('2025-06-01T12:00:00Z');
-  const both = await openHouse(house.owner.settings.data, service.url, { now });
+  const both = await openHarness(harness.owner.settings.data, service.url, { now });
   await both.backfill(may);
   await both.close();
   await forgetRoutes(both);
   const lines: string[] = [];
   const log = createLog({ level: 'warn', pretty: false, stream: { write: text => void lines.push(JSON.parse(text).msg) } });
   for (let start = 0; start < 2; start++) {
-    const later = await openHouse(house.owner.settings.data, service.url, { now, log });
+    const later = await openHarness(harness.owner.settings.data, service.url, { now, log });
     expect(await rates(later)).toEqual([[61, 1032]]);
     await later.close();
   }
@@ -160,11 +160,11 @@ test('where both paths had answered an earlier version, nobody knows what it rea
 });
 
 test('what was removed and cannot be read again is a failure of the run that removed it', async () => {
-  const { service, house } = await setUp();
-  await house.backfill(weeks);
+  const { service, harness } = await setUp();
+  await harness.backfill(weeks);
   service.on(PLAIN, asked => (asked.token === 'token-of-ben' ? { status: 501, json: { detail: 'not now' } } : real(asked)));
-  await house.close();
-  const later = await openHouse(house.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
+  await harness.close();
+  const later = await openHarness(harness.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
   const day = await later.backfill({ ...weeks, from: '2025-05-01', to: '2025-05-01', users: ['ada'] });
   expect(day).toMatchObject({ state: 'failed', removed: 2016, failures: [{ user_id: 'ben', from: '2025-02-01', to: '2025-03-14' }] });
   expect(await rates(later)).toEqual([[61, 1032]]);
@@ -174,11 +174,11 @@ const EMPTY = { json: { data: [], next_token: null } };
 const may = { ...weeks, from: '2025-05-01', to: '2025-05-01', users: ['ada'] };
 
 test('one empty answer of the plain path removes nothing, and the sandbox path is read on', async () => {
-  const { service, house } = await setUp();
-  await house.backfill(weeks);
-  await house.close();
+  const { service, harness } = await setUp();
+  await harness.backfill(weeks);
+  await harness.close();
   service.on(PLAIN, (_, nth) => (nth === 1 ? EMPTY : NOT_FOUND));
-  const later = await openHouse(house.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
+  const later = await openHarness(harness.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
   expect(await later.backfill(may)).toMatchObject({ state: 'complete', removed: 0, heart_rate_path: SANDBOX });
   expect(await rates(later)).toEqual([[99, 1032]]);
   expect(await rates(later, 'ben')).toEqual([[99, 1008]]);
@@ -187,12 +187,12 @@ test('one empty answer of the plain path removes nothing, and the sandbox path i
 });
 
 test('empty answers of the plain path count when there are two, 5 minutes apart, and no 404 between them', async () => {
-  const { service, house } = await setUp();
-  await house.backfill(weeks);
-  await house.close();
+  const { service, harness } = await setUp();
+  await harness.backfill(weeks);
+  await harness.close();
   const at = async (time: string, plain: Parameters<typeof service.on>[1]) => {
     service.on(PLAIN, plain);
-    const later = await openHouse(house.owner.settings.data, service.url, { now: () => Date.parse(`2025-06-01T${time}Z`) });
+    const later = await openHarness(harness.owner.settings.data, service.url, { now: () => Date.parse(`2025-06-01T${time}Z`) });
     const { removed, heart_rate_path } = await later.backfill({ ...may, refresh: true });
     await later.close();
     return [removed, heart_rate_path];
@@ -206,11 +206,11 @@ test('empty answers of the plain path count when there are two, 5 minutes apart,
 });
 
 test('a sweep that read from the sandbox path stays in the ledger for as long as its rows', async () => {
-  const { house } = await setUp();
-  await house.backfill(weeks);
-  const { warehouse } = house.owner;
+  const { harness } = await setUp();
+  await harness.backfill(weeks);
+  const { warehouse } = harness.owner;
   await warehouse.record([
-    ...(await house.read('SELECT run_id, started_at FROM sync.runs')).map(([run_id, started_at]) => ({
+    ...(await harness.read('SELECT run_id, started_at FROM sync.runs')).map(([run_id, started_at]) => ({
       table: 'sync.runs',
       key: { run_id: run_id! },
       row: { kind: 'sweep', state: 'complete', started_at: started_at!, ended_at: started_at!, request: '{}' },
@@ -219,5 +219,5 @@ test('a sweep that read from the sandbox path stays in the ledger for as long as
   const now = () => Date.parse('2025-08-01T12:00:00Z');
   // One that settled nothing.
   await forgetSweeps({ warehouse, now, settledDays: 365 });
-  expect(await house.read('SELECT count(*) FROM sync.windows')).toEqual([[4]]);
+  expect(await harness.read('SELECT count(*) FROM sync.windows')).toEqual([[4]]);
 });

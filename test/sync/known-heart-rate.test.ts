@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type Asked, type FaultService, startFaultService } from '../support/fault-service.ts';
-import { type House, openHouse } from '../support/harness.ts';
+import { type Harness, openHarness } from '../support/harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
@@ -29,18 +29,18 @@ const pagesOf =
     return { json: { data: pages[number], next_token: number + 1 < pages.length ? String(number + 1) : null } };
   };
 
-async function setUp(now = '2025-06-01T12:00:00Z'): Promise<{ service: FaultService; house: House }> {
+async function setUp(now = '2025-06-01T12:00:00Z'): Promise<{ service: FaultService; harness: Harness }> {
   const service = await startFaultService({ [PLAIN]: pagesOf([first, second], [third]) });
   onTestFinished(() => service.close());
-  const house = await openHouse(join(folder, `h${++folders}`), service.url, { now: () => Date.parse(now) });
-  await house.add([{ name: 'ada', token: 'token-of-ada' }]);
-  await house.backfill(TWO_DAYS);
-  return { service, house };
+  const harness = await openHarness(join(folder, `h${++folders}`), service.url, { now: () => Date.parse(now) });
+  await harness.add([{ name: 'ada', token: 'token-of-ada' }]);
+  await harness.backfill(TWO_DAYS);
+  return { service, harness };
 }
 
-const refresh = (house: House) => house.backfill({ ...TWO_DAYS, refresh: true });
+const refresh = (harness: Harness) => harness.backfill({ ...TWO_DAYS, refresh: true });
 
-const stored = (house: House) => house.read("SELECT strftime(ts, '%d %H:%M'), bpm FROM heart_rate ORDER BY ts");
+const stored = (harness: Harness) => harness.read("SELECT strftime(ts, '%d %H:%M'), bpm FROM heart_rate ORDER BY ts");
 
 const ALL = [
   ['01 10:00', 60],
@@ -49,17 +49,17 @@ const ALL = [
 ];
 
 test('an answer whose bytes are known, and all of whose rows are stored, is counted as unchanged and not compared row by row', async () => {
-  const { house } = await setUp();
+  const { harness } = await setUp();
   // Something that no comparison of bytes can see: it would be mended by one of rows.
-  await house.read('UPDATE heart_rate SET bpm = 99 WHERE bpm = 61');
-  const again = await refresh(house);
+  await harness.read('UPDATE heart_rate SET bpm = 99 WHERE bpm = 61');
+  const again = await refresh(harness);
   expect(again).toMatchObject({ state: 'complete', requests: 2, samples: 0, unchanged: 3, removed: 0, rejected: 0 });
-  expect(await stored(house)).toEqual([
+  expect(await stored(harness)).toEqual([
     ['01 10:00', 60],
     ['01 10:05', 99],
     ['02 09:00', 62],
   ]);
-  const windows = await house.read(
+  const windows = await harness.read(
     `SELECT outcome, requests, documents, removed, rows_by_day::VARCHAR, rejected, pages IS NOT NULL, count(DISTINCT pages) OVER () FROM sync.windows`,
   );
   const window = ['complete', 2, 3, 0, '[2,1]', 0, true, 1];
@@ -67,39 +67,39 @@ test('an answer whose bytes are known, and all of whose rows are stored, is coun
 });
 
 test('a row that is not stored any more is stored again, though the answer is known', async () => {
-  const { house } = await setUp();
-  await house.read('DELETE FROM heart_rate WHERE bpm = 61');
-  expect(await refresh(house)).toMatchObject({ state: 'complete', samples: 1, unchanged: 2 });
-  expect(await stored(house)).toEqual(ALL);
+  const { harness } = await setUp();
+  await harness.read('DELETE FROM heart_rate WHERE bpm = 61');
+  expect(await refresh(harness)).toMatchObject({ state: 'complete', samples: 1, unchanged: 2 });
+  expect(await stored(harness)).toEqual(ALL);
 });
 
 test('an answer that comes back after another one is stored, though it is known', async () => {
-  const { service, house } = await setUp();
+  const { service, harness } = await setUp();
   service.on(PLAIN, pagesOf([first, row('2025-03-01T10:05:00+00:00', 70)], [third]));
-  expect(await refresh(house)).toMatchObject({ samples: 1, unchanged: 2 });
+  expect(await refresh(harness)).toMatchObject({ samples: 1, unchanged: 2 });
   service.on(PLAIN, pagesOf([first, second], [third]));
   // The reading that brought the other answer is the last of its range; of the first one nothing is known any more.
-  expect(await refresh(house)).toMatchObject({ samples: 1, unchanged: 2 });
-  expect(await stored(house)).toEqual(ALL);
+  expect(await refresh(harness)).toMatchObject({ samples: 1, unchanged: 2 });
+  expect(await stored(harness)).toEqual(ALL);
 });
 
 test('what another reading of a part of the range has changed since is mended by the answer that was known before', async () => {
-  const { service, house } = await setUp();
+  const { service, harness } = await setUp();
   service.on(PLAIN, pagesOf([first, row('2025-03-01T10:05:00+00:00', 70)]));
-  await house.backfill({ ...TWO_DAYS, to: '2025-03-01', refresh: true });
-  expect(await stored(house)).toEqual([ALL[0], ['01 10:05', 70], ALL[2]]);
+  await harness.backfill({ ...TWO_DAYS, to: '2025-03-01', refresh: true });
+  expect(await stored(harness)).toEqual([ALL[0], ['01 10:05', 70], ALL[2]]);
   service.on(PLAIN, pagesOf([first, second], [third]));
-  expect(await refresh(house)).toMatchObject({ samples: 1, unchanged: 2 });
-  expect(await stored(house)).toEqual(ALL);
+  expect(await refresh(harness)).toMatchObject({ samples: 1, unchanged: 2 });
+  expect(await stored(harness)).toEqual(ALL);
 });
 
 test('pages that are known are read all the same where a later one is another', async () => {
-  const { service, house } = await setUp();
+  const { service, harness } = await setUp();
   service.on(PLAIN, pagesOf([first, second], [row('2025-03-02T09:00:00+00:00', 80)]));
-  expect(await refresh(house)).toMatchObject({ state: 'complete', samples: 1, unchanged: 2 });
+  expect(await refresh(harness)).toMatchObject({ state: 'complete', samples: 1, unchanged: 2 });
   service.on(PLAIN, pagesOf([first, second], [row('2025-03-02T09:00:00+00:00', 80)], [row('2025-03-02T10:00:00+00:00', 81)]));
-  expect(await refresh(house)).toMatchObject({ state: 'complete', samples: 1, unchanged: 3 });
-  expect(await stored(house)).toEqual([
+  expect(await refresh(harness)).toMatchObject({ state: 'complete', samples: 1, unchanged: 3 });
+  expect(await stored(harness)).toEqual([
     ['01 10:00', 60],
     ['01 10:05', 61],
     ['02 09:00', 80],
@@ -108,14 +108,14 @@ test('pages that are known are read all the same where a later one is another', 
 });
 
 test('fewer pages than were known take rows away only as any answer does', async () => {
-  const { service, house } = await setUp();
+  const { service, harness } = await setUp();
   service.on(PLAIN, pagesOf([first, second]));
   // The first page ends otherwise: it tells of no second one.
-  expect(await refresh(house)).toMatchObject({ state: 'complete', removed: 1, unchanged: 2 });
-  expect(await stored(house)).toEqual(ALL.slice(0, 2));
+  expect(await refresh(harness)).toMatchObject({ state: 'complete', removed: 1, unchanged: 2 });
+  expect(await stored(harness)).toEqual(ALL.slice(0, 2));
 });
 
-const pagesInLedger = (house: House) => house.read('SELECT pages FROM sync.windows');
+const pagesInLedger = (harness: Harness) => harness.read('SELECT pages FROM sync.windows');
 
 test.each([
   ['a row could not be stored', pagesOf([first, row('2025-03-01T11:00:00+00:00', null)])],
@@ -125,21 +125,21 @@ test.each([
 ])('nothing is kept to know an answer by where %s', async (_, answer) => {
   const service = await startFaultService({ [PLAIN]: answer });
   onTestFinished(() => service.close());
-  const house = await openHouse(join(folder, `h${++folders}`), service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
-  await house.add([{ name: 'ada', token: 'token-of-ada' }]);
-  await house.backfill(TWO_DAYS);
-  expect(await stored(house)).toEqual([['01 10:00', 60]]);
-  expect(await pagesInLedger(house)).toEqual([[null]]);
+  const harness = await openHarness(join(folder, `h${++folders}`), service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
+  await harness.add([{ name: 'ada', token: 'token-of-ada' }]);
+  await harness.backfill(TWO_DAYS);
+  expect(await stored(harness)).toEqual([['01 10:00', 60]]);
+  expect(await pagesInLedger(harness)).toEqual([[null]]);
 });
 
 test('nothing is kept to know an answer by whose range was not over', async () => {
-  const { house } = await setUp('2025-03-02T12:00:00Z');
-  expect(await stored(house)).toEqual(ALL);
-  expect(await pagesInLedger(house)).toEqual([[null]]);
+  const { harness } = await setUp('2025-03-02T12:00:00Z');
+  expect(await stored(harness)).toEqual(ALL);
+  expect(await pagesInLedger(harness)).toEqual([[null]]);
 });
 
 test('a part of a window that was too large is known by nothing that the whole was known by', async () => {
-  const { service, house } = await setUp();
+  const { service, harness } = await setUp();
   const days = { from: '2025-03-01', to: '2025-03-28', collections: ['heart_rate'] };
   const late = [row('2025-03-22T10:00:00+00:00', 60), row('2025-03-23T10:00:00+00:00', 61)];
   const second = (i: number) => row(new Date(Date.UTC(2025, 2, 1) + i * 1000).toISOString().replace('.000Z', '+00:00'), 60);
@@ -152,10 +152,10 @@ test('a part of a window that was too large is known by nothing that the whole w
       return { json: { data, next_token: null } };
     };
   service.on(PLAIN, answer(late));
-  await house.backfill(days);
+  await harness.backfill(days);
   service.on(PLAIN, answer(all));
-  expect(await house.backfill({ ...days, refresh: true })).toMatchObject({ state: 'complete', failures: [] });
-  expect(await house.read(`SELECT rows_by_day::VARCHAR, documents FROM sync.windows WHERE start_at = DATE '2025-03-22'`)).toEqual([
+  expect(await harness.backfill({ ...days, refresh: true })).toMatchObject({ state: 'complete', failures: [] });
+  expect(await harness.read(`SELECT rows_by_day::VARCHAR, documents FROM sync.windows WHERE start_at = DATE '2025-03-22'`)).toEqual([
     ['[1,1,0,0,0,0,0]', 2],
   ]);
 });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Asked } from '../support/fault-service.ts';
 import { startFaultService } from '../support/fault-service.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
@@ -20,23 +20,23 @@ async function setUp(name: string, rowsPerDay: number, client = {}) {
   };
   const service = await startFaultService({ [PLAIN]: answer });
   onTestFinished(() => service.close());
-  const house = await openHouse(join(folder, name), service.url, { now: () => Date.parse('2025-06-01T12:00:00Z'), client });
-  await house.add([{ name: 'ada', token: 'token-of-ada' }]);
+  const harness = await openHarness(join(folder, name), service.url, { now: () => Date.parse('2025-06-01T12:00:00Z'), client });
+  await harness.add([{ name: 'ada', token: 'token-of-ada' }]);
   const asked = () =>
     service.asked
       .filter(({ path }) => path === PLAIN)
       .map(({ query }) => ['start', 'end'].map(end => query.get(`${end}_datetime`)!.slice(0, 10)).join(' '))
       .sort();
   const windows = () =>
-    house.read('SELECT start_at::DATE::VARCHAR, end_at::DATE::VARCHAR, documents, outcome, reason FROM sync.windows ORDER BY start_at');
-  return { house, asked, windows };
+    harness.read('SELECT start_at::DATE::VARCHAR, end_at::DATE::VARCHAR, documents, outcome, reason FROM sync.windows ORDER BY start_at');
+  return { harness, asked, windows };
 }
 
 const march = { from: '2025-03-01', to: '2025-03-28', collections: ['heart_rate'] };
 
 test('a window of more than 150,000 rows of heart rate is read in parts, each of them a window of its own', async () => {
-  const { house, asked, windows } = await setUp('rows', 5400);
-  expect(await house.backfill(march)).toMatchObject({ state: 'complete', windows: { planned: 4, done: 4, failed: 0 }, samples: 151_200 });
+  const { harness, asked, windows } = await setUp('rows', 5400);
+  expect(await harness.backfill(march)).toMatchObject({ state: 'complete', windows: { planned: 4, done: 4, failed: 0 }, samples: 151_200 });
   expect(asked()).toEqual([
     '2025-03-01 2025-03-08',
     '2025-03-01 2025-03-29',
@@ -50,17 +50,17 @@ test('a window of more than 150,000 rows of heart rate is read in parts, each of
     ['2025-03-15', '2025-03-22', 37_800, 'complete', null],
     ['2025-03-22', '2025-03-29', 37_800, 'complete', null],
   ]);
-  expect(await house.read('SELECT count(*), min(ts)::VARCHAR, max(ts)::VARCHAR FROM heart_rate')).toEqual([
+  expect(await harness.read('SELECT count(*), min(ts)::VARCHAR, max(ts)::VARCHAR FROM heart_rate')).toEqual([
     [151_200, '2025-03-01 00:00:00', '2025-03-28 23:59:44'],
   ]);
-  expect(await house.backfill(march)).toMatchObject({ windows: { planned: 0, skipped: 1 } });
+  expect(await harness.backfill(march)).toMatchObject({ windows: { planned: 0, skipped: 1 } });
 }, 60_000);
 
 test('a window whose answer has too many bytes is read in parts, down to single days', async () => {
   // Two days of 24 rows have more bytes than that, one has less.
-  const { house, asked } = await setUp('bytes', 24, { maxResponseBytes: 4000 });
+  const { harness, asked } = await setUp('bytes', 24, { maxResponseBytes: 4000 });
   const days = { ...march, to: '2025-03-04' };
-  expect(await house.backfill(days)).toMatchObject({ state: 'complete', windows: { planned: 4, done: 4, failed: 0 }, samples: 96 });
+  expect(await harness.backfill(days)).toMatchObject({ state: 'complete', windows: { planned: 4, done: 4, failed: 0 }, samples: 96 });
   expect(asked()).toEqual([
     '2025-03-01 2025-03-02',
     '2025-03-01 2025-03-05',
@@ -71,8 +71,8 @@ test('a window whose answer has too many bytes is read in parts, down to single 
 });
 
 test('a single day whose answer has too many bytes fails, and says so', async () => {
-  const { house, windows } = await setUp('day', 240, { maxResponseBytes: 4000 });
-  const report = await house.backfill({ ...march, to: '2025-03-02' });
+  const { harness, windows } = await setUp('day', 240, { maxResponseBytes: 4000 });
+  const report = await harness.backfill({ ...march, to: '2025-03-02' });
   const message = `GET ${PLAIN}: the answer is larger than 4000 bytes`;
   expect(report).toMatchObject({ state: 'failed', windows: { planned: 2, done: 0, failed: 2 } });
   expect(report.failures).toEqual([
@@ -95,20 +95,20 @@ test('documents in an answer of too many bytes are read in parts, so that a day 
   };
   const service = await startFaultService({ [STRESS]: answer });
   onTestFinished(() => service.close());
-  const house = await openHouse(join(folder, 'documents'), service.url, {
+  const harness = await openHarness(join(folder, 'documents'), service.url, {
     now: () => Date.parse('2025-06-01T12:00:00Z'),
     client: { maxResponseBytes: 4000 },
   });
-  await house.add([{ name: 'ada', token: 'token-of-ada' }]);
-  const report = await house.backfill({ from: '2025-03-01', to: '2025-03-12', collections: ['daily_stress'] });
+  await harness.add([{ name: 'ada', token: 'token-of-ada' }]);
+  const report = await harness.backfill({ from: '2025-03-01', to: '2025-03-12', collections: ['daily_stress'] });
   const message = `GET ${STRESS}: the answer is larger than 4000 bytes`;
   expect(report.failures).toEqual([
     { user_id: 'ada', collection: 'daily_stress', from: '2025-03-04', to: '2025-03-08', kind: 'too_large', message },
   ]);
-  expect(await house.read('SELECT day::VARCHAR FROM daily_stress ORDER BY day')).toEqual(
+  expect(await harness.read('SELECT day::VARCHAR FROM daily_stress ORDER BY day')).toEqual(
     DAYS.filter(day => day !== '2025-03-06').map(day => [day]),
   );
-  expect(await house.read('SELECT start_at::DATE::VARCHAR, end_at::DATE::VARCHAR, outcome FROM sync.windows ORDER BY start_at')).toEqual([
+  expect(await harness.read('SELECT start_at::DATE::VARCHAR, end_at::DATE::VARCHAR, outcome FROM sync.windows ORDER BY start_at')).toEqual([
     ['2025-03-01', '2025-03-04', 'complete'],
     ['2025-03-04', '2025-03-05', 'failed'],
     ['2025-03-05', '2025-03-06', 'failed'],

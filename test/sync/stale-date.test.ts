@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Answer, Asked } from '../support/fault-service.ts';
 import { startFaultService } from '../support/fault-service.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
@@ -26,11 +26,11 @@ test('an answer from a cache, whose Date is 20 days old, cuts nothing off the he
     [STRESS]: () => ({ headers: date(NOON - 20 * DAY) }),
   });
   onTestFinished(() => service.close());
-  const house = await openHouse(join(folder, 'cached'), service.url, { now: () => NOON });
-  await house.add([{ name: 'ada', token: 't-ada' }]);
-  await house.backfill({ from: '2025-05-01', to: '2025-05-01', collections: ['daily_stress'] });
-  await house.backfill({ from: '2025-05-28', to: '2025-06-17', collections: ['heart_rate'] });
-  expect(await house.read('SELECT count(*), max(ts)::VARCHAR FROM heart_rate')).toEqual([[504, '2025-06-17 23:00:00']]);
+  const harness = await openHarness(join(folder, 'cached'), service.url, { now: () => NOON });
+  await harness.add([{ name: 'ada', token: 't-ada' }]);
+  await harness.backfill({ from: '2025-05-01', to: '2025-05-01', collections: ['daily_stress'] });
+  await harness.backfill({ from: '2025-05-28', to: '2025-06-17', collections: ['heart_rate'] });
+  expect(await harness.read('SELECT count(*), max(ts)::VARCHAR FROM heart_rate')).toEqual([[504, '2025-06-17 23:00:00']]);
 });
 
 test('of what lies behind the moment that heart rate was asked up to nothing is known', async () => {
@@ -40,18 +40,18 @@ test('of what lies behind the moment that heart rate was asked up to nothing is 
     [PLAIN]: asked => ({ headers: date(theirs.ms), json: rows(asked) }),
   });
   onTestFinished(() => service.close());
-  const house = await openHouse(join(folder, 'moved'), service.url, { now: () => NOON });
-  await house.add([{ name: 'ada', token: 't-ada' }]);
+  const harness = await openHarness(join(folder, 'moved'), service.url, { now: () => NOON });
+  await harness.add([{ name: 'ada', token: 't-ada' }]);
   // Its clock is known, and goes on by 20 days while nobody asks.
-  await house.backfill({ from: '2025-05-01', to: '2025-05-01', collections: ['daily_stress'] });
+  await harness.backfill({ from: '2025-05-01', to: '2025-05-01', collections: ['daily_stress'] });
   theirs.ms += 20 * DAY;
   const range = { from: '2025-08-18', to: '2025-08-24', collections: ['heart_rate'] };
-  await house.backfill(range);
-  expect(await house.read('SELECT max(ts)::VARCHAR FROM heart_rate')).toEqual([['2025-08-19 11:00:00']]);
-  const { runs } = await house.operations.coverage(range);
+  await harness.backfill(range);
+  expect(await harness.read('SELECT max(ts)::VARCHAR FROM heart_rate')).toEqual([['2025-08-19 11:00:00']]);
+  const { runs } = await harness.operations.coverage(range);
   expect(runs.filter(({ state }) => state === 'empty')).toEqual([]);
-  await house.backfill(range);
-  expect(await house.read('SELECT count(*), max(ts)::VARCHAR FROM heart_rate')).toEqual([[168, '2025-08-24 23:00:00']]);
+  await harness.backfill(range);
+  expect(await harness.read('SELECT count(*), max(ts)::VARCHAR FROM heart_rate')).toEqual([[168, '2025-08-24 23:00:00']]);
 });
 
 test('one answer whose Date is 60 days ahead settles no day that has not come', async () => {
@@ -63,14 +63,14 @@ test('one answer whose Date is 60 days ahead settles no day that has not come', 
   });
   onTestFinished(() => service.close());
   const ours = { ms: NOON };
-  const house = await openHouse(join(folder, 'ahead'), service.url, { now: () => ours.ms });
-  await house.add([{ name: 'ada', token: 't-ada' }]);
+  const harness = await openHarness(join(folder, 'ahead'), service.url, { now: () => ours.ms });
+  await harness.add([{ name: 'ada', token: 't-ada' }]);
   const range = { from: '2025-06-01', to: '2025-07-10', collections: ['daily_stress'] };
-  await house.backfill(range);
+  await harness.backfill(range);
   theirs.ms = NOON + 25 * DAY;
   ours.ms = theirs.ms;
-  await house.backfill(range);
-  expect(await house.read('SELECT id FROM daily_stress')).toEqual([['b']]);
+  await harness.backfill(range);
+  expect(await harness.read('SELECT id FROM daily_stress')).toEqual([['b']]);
 });
 
 test('what a cache kept for two hours brings nothing back that is gone, and overwrites nothing', async () => {
@@ -83,17 +83,17 @@ test('what a cache kept for two hours brings nothing back that is gone, and over
     [`${STRESS}/gone`]: { status: 404, json: { detail: 'Document not found.' } },
   });
   onTestFinished(() => service.close());
-  const house = await openHouse(join(folder, 'kept'), service.url, { now: () => ours.ms });
-  await house.add([{ name: 'ada', token: 't-ada' }]);
+  const harness = await openHarness(join(folder, 'kept'), service.url, { now: () => ours.ms });
+  await harness.add([{ name: 'ada', token: 't-ada' }]);
   const range = { from: '2025-06-18', to: '2025-06-18', collections: ['daily_stress'], refresh: true };
-  await house.backfill(range);
+  await harness.backfill(range);
   ours.ms += 7_200_000;
   answer = { headers: date(ours.ms), json: { data: [stress('a', 'stressful')], next_token: null } };
-  await house.backfill(range);
+  await harness.backfill(range);
   answer = old;
-  expect(await house.backfill(range)).toMatchObject({ state: 'failed', failures: [{ kind: 'unavailable' }] });
-  expect(await house.read('SELECT id, day_summary FROM daily_stress')).toEqual([['a', 'stressful']]);
-  expect((await house.read('SELECT id FROM sync.tombstones')).flat()).toEqual(['gone']);
+  expect(await harness.backfill(range)).toMatchObject({ state: 'failed', failures: [{ kind: 'unavailable' }] });
+  expect(await harness.read('SELECT id, day_summary FROM daily_stress')).toEqual([['a', 'stressful']]);
+  expect((await harness.read('SELECT id FROM sync.tombstones')).flat()).toEqual(['gone']);
 });
 
 test('heart rate that waited over midnight, at a service that shows no clock, leaves the day that was asked for in part unread', async () => {
@@ -110,13 +110,13 @@ test('heart rate that waited over midnight, at a service that shows no clock, le
     },
   });
   onTestFinished(() => service.close());
-  const house = await openHouse(join(folder, 'midnight'), service.url, { now: () => ours.ms });
-  await house.add([{ name: 'ada', token: 't-ada' }]);
+  const harness = await openHarness(join(folder, 'midnight'), service.url, { now: () => ours.ms });
+  await harness.add([{ name: 'ada', token: 't-ada' }]);
   const range = { from: '2025-06-20', to: '2025-06-20', collections: ['heart_rate'] };
-  await house.backfill(range);
-  expect((await house.operations.coverage(range)).runs).toMatchObject([
+  await harness.backfill(range);
+  expect((await harness.operations.coverage(range)).runs).toMatchObject([
     { from: '2025-06-20', to: '2025-06-20', state: 'not_asked', reason: 'last read before the day was over' },
   ]);
-  await house.operations.repair(range, { emit: () => {}, signal: new AbortController().signal });
-  expect(await house.read('SELECT ts::VARCHAR FROM heart_rate')).toEqual([['2025-06-20 23:55:00']]);
+  await harness.operations.repair(range, { emit: () => {}, signal: new AbortController().signal });
+  expect(await harness.read('SELECT ts::VARCHAR FROM heart_rate')).toEqual([['2025-06-20 23:55:00']]);
 });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
 import { readCoverage } from '../../src/sync/coverage.ts';
-import { openHouse } from '../support/harness.ts';
+import { openHarness } from '../support/harness.ts';
 import { at, collections, knownClock } from '../support/literal-pipeline.ts';
 import { startLiteralService } from '../support/literal-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -39,20 +39,20 @@ test('a window’s row has three moments: the place in the order, our time, and 
     headers: { date: dates[query.has('next_token') ? 1 : 0]! },
     json: { data: [], next_token: query.has('next_token') ? null : 'more' },
   }));
-  const house = await openHouse(join(folder, 'three'), service.url, { now: () => NOON });
-  await house.add([{ name: 'ada', token: 't-ada' }]);
-  await house.backfill({ ...march, collections: ['daily_stress'] });
-  expect(await house.read('SELECT read_at, service_at, requests, requested_at > read_at FROM sync.windows')).toEqual([
+  const harness = await openHarness(join(folder, 'three'), service.url, { now: () => NOON });
+  await harness.add([{ name: 'ada', token: 't-ada' }]);
+  await harness.backfill({ ...march, collections: ['daily_stress'] });
+  expect(await harness.read('SELECT read_at, service_at, requests, requested_at > read_at FROM sync.windows')).toEqual([
     [at('2025-03-10T12:00:00Z'), at('2025-03-10T11:00:00Z'), 2, true],
   ]);
 });
 
 test('a service that shows no date: its moment is null', async () => {
   const service = await serviceAt({ ms: NOON }, false);
-  const house = await openHouse(join(folder, 'no-date'), service.url, { now: () => NOON });
-  await house.add([{ name: 'ada', token: 't-ada' }]);
-  await house.backfill({ ...march, collections: ['daily_stress'] });
-  expect(await house.read('SELECT read_at, service_at FROM sync.windows')).toEqual([[at('2025-03-10T12:00:00Z'), null]]);
+  const harness = await openHarness(join(folder, 'no-date'), service.url, { now: () => NOON });
+  await harness.add([{ name: 'ada', token: 't-ada' }]);
+  await harness.backfill({ ...march, collections: ['daily_stress'] });
+  expect(await harness.read('SELECT read_at, service_at FROM sync.windows')).toEqual([[at('2025-03-10T12:00:00Z'), null]]);
 });
 
 test.each([
@@ -62,15 +62,15 @@ test.each([
   const theirs = { ms: NOON };
   const service = await serviceAt(theirs, shows);
   const ours = { ms: NOON + 60 * DAY };
-  const house = await openHouse(join(folder, `ahead-${shows}`), service.url, { now: () => ours.ms });
-  await house.add([{ name: 'ada', token: 't-ada' }]);
+  const harness = await openHarness(join(folder, `ahead-${shows}`), service.url, { now: () => ours.ms });
+  await harness.add([{ name: 'ada', token: 't-ada' }]);
   const collection = { collections: ['daily_stress'] };
-  await house.backfill({ from: '2025-03-01', to: '2025-03-01', ...collection });
+  await harness.backfill({ from: '2025-03-01', to: '2025-03-01', ...collection });
   // The clock is set right; what is asked from now on is later in the order all the same.
   ours.ms = NOON;
-  await house.backfill({ ...march, ...collection, refresh: true });
+  await harness.backfill({ ...march, ...collection, refresh: true });
   const coverage = await readCoverage(
-    { warehouse: house.owner.warehouse, collections, serviceClock: knownClock(() => NOON + 30 * DAY) },
+    { warehouse: harness.owner.warehouse, collections, serviceClock: knownClock(() => NOON + 30 * DAY) },
     { users: ['ada'], ...collection, ...march },
   );
   expect(coverage.runs.map(({ from, to, state }) => [from, to, state])).toEqual([
@@ -82,22 +82,22 @@ test.each([
   // Ten days later those days are over, and are read.
   ours.ms = theirs.ms = NOON + 11 * DAY;
   service.documents.get('daily_stress')!.push({ ...STRESS, id: 'b', day: '2025-03-15' });
-  await house.backfill({ ...march, ...collection });
-  expect(await house.read('SELECT id FROM daily_stress ORDER BY id')).toEqual([['a'], ['b']]);
-  const [ada] = (await house.operations.status({})).accounts;
+  await harness.backfill({ ...march, ...collection });
+  expect(await harness.read('SELECT id FROM daily_stress ORDER BY id')).toEqual([['a'], ['b']]);
+  const [ada] = (await harness.operations.status({})).accounts;
   expect(ada!.collections.find(({ name }) => name === 'daily_stress')).toMatchObject({
     state: 'up_to_date',
     last_success: '2025-03-21T12:00:00.000Z',
     lag: 0,
   });
   ours.ms += 3_600_000;
-  const [later] = (await house.operations.status({})).accounts;
+  const [later] = (await harness.operations.status({})).accounts;
   expect(later!.collections.find(({ name }) => name === 'daily_stress')).toMatchObject({ lag: 3_600 });
 });
 
 test('readings of earlier versions are dated once: by their run, and those ahead of the clock not at all', async () => {
   const data = join(folder, 'earlier');
-  const open = (ms: number) => openHouse(data, 'http://127.0.0.1:9', { now: () => ms });
+  const open = (ms: number) => openHarness(data, 'http://127.0.0.1:9', { now: () => ms });
   await (await open(NOON)).close();
   const path = join(data, 'warehouse.duckdb');
   await withDuckDB(path, connection =>
@@ -112,15 +112,15 @@ test('readings of earlier versions are dated once: by their run, and those ahead
         ('after', 'ada', 'daily_stress', '2025-02-03', '2025-02-04', '2025-05-09 12:00:02', 'complete'),
         ('wrong', 'ada', 'daily_stress', '2025-02-05', '2025-02-06', '2025-05-09 12:00:01', 'complete')`),
   );
-  const house = await open(NOON);
+  const harness = await open(NOON);
   const dated = [
     ['after', at('2025-03-02T12:05:00Z')],
     ['good', at('2025-03-01T12:00:01Z')],
     ['wrong', null],
   ];
   const read = 'SELECT run_id, read_at FROM sync.windows ORDER BY run_id';
-  expect(await house.read(read)).toEqual(dated);
-  await house.close();
+  expect(await harness.read(read)).toEqual(dated);
+  await harness.close();
   // Once only: the wrong one must not come true when the calendar gets there.
   const later = await open(NOON + 100 * DAY);
   expect(await later.read(read)).toEqual(dated);
@@ -132,18 +132,18 @@ test('a warehouse whose newest moment is ahead of the clock is warned of at the 
   const lines: { level: number; msg: string; newest?: string }[] = [];
   const log = createLog({ level: 'info', pretty: false, stream: { write: text => void lines.push(JSON.parse(text)) } });
   const warnings = () => lines.filter(({ level }) => level >= 40).map(({ msg, newest }) => [msg, newest]);
-  const ahead = await openHouse(data, service.url, { now: () => NOON + 60 * DAY, log });
+  const ahead = await openHarness(data, service.url, { now: () => NOON + 60 * DAY, log });
   await ahead.add([{ name: 'ada', token: 't-ada' }]);
   await ahead.close();
   expect(warnings()).toEqual([]);
-  const house = await openHouse(data, service.url, { now: () => NOON, log });
+  const harness = await openHarness(data, service.url, { now: () => NOON, log });
   expect(warnings()).toEqual([
     [
       'the newest moment in the warehouse is ahead of this machine’s clock: is the clock right, or was it wrong before?',
       '2025-05-09T12:00:00.000Z',
     ],
   ]);
-  const findings = await house.operations.examine({});
+  const findings = await harness.operations.examine({});
   expect(findings.filter(({ check }) => check === 'clock')).toEqual([
     {
       check: 'clock',

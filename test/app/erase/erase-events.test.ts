@@ -8,7 +8,7 @@ import { EVENT_JOB_OPTIONS, eventQueue } from '../../../src/sync/events/accept-e
 import { warehouseId } from '../../../src/sync/runs/runs.ts';
 import type { Word } from '../../../src/warehouse/search.ts';
 import { hasRedis, startRedis } from '../../queue/redis-server.ts';
-import { openHouse } from '../../support/harness.ts';
+import { openHarness } from '../../support/harness.ts';
 import { runHere } from '../../support/run-here.ts';
 import { type Sandbox, startSandbox } from '../../support/sandbox.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -36,9 +36,9 @@ interface Settings {
 
 /** Adds ada and adam, and accepts events of both and of somebody unknown, which nobody works off. */
 async function accept(data: string, settings: Settings = {}): Promise<string> {
-  const house = await openHouse(data, sandbox.url, { settings });
-  await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
-  const { queues, warehouse } = await house.owner.pipeline();
+  const harness = await openHarness(data, sandbox.url, { settings });
+  await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
+  const { queues, warehouse } = await harness.owner.pipeline();
   const [ada, adam] = sandbox.people;
   const events = [eventOf(ada!.userId, 'hers-1'), eventOf(adam!.userId, 'his'), eventOf(ada!.userId, 'hers-2'), eventOf('x', 'theirs')];
   const jobs = events.map((event, i) => ({
@@ -48,16 +48,16 @@ async function accept(data: string, settings: Settings = {}): Promise<string> {
   }));
   await queues.addAll(await eventQueue(warehouse), jobs);
   const id = await warehouseId(warehouse);
-  await house.close();
+  await harness.close();
   return id;
 }
 
 /** The accepted events that wait: when each was received, and of what. */
 async function held(data: string, settings: Settings = {}): Promise<unknown[]> {
-  const house = await openHouse(data, sandbox.url, { settings });
-  const inbox = await house.owner.inbox();
+  const harness = await openHarness(data, sandbox.url, { settings });
+  const inbox = await harness.owner.inbox();
   const kept = inbox.keys().map(key => [Number(key) - 1_736_000_000_000_000, JSON.parse(inbox.find(key)!).object_id]);
-  await house.close();
+  await harness.close();
   return kept.toSorted();
 }
 
@@ -68,15 +68,15 @@ const OTHERS = [
 
 /** Adds ada and adam, and accepts events of both and of somebody unknown, one of them worked off. */
 async function acceptInInbox(data: string): Promise<void> {
-  const house = await openHouse(data, sandbox.url);
-  await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
+  const harness = await openHarness(data, sandbox.url);
+  await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
   const [ada, adam] = sandbox.people;
-  const inbox = await house.owner.inbox();
+  const inbox = await harness.owner.inbox();
   const events = [eventOf(ada!.userId, 'hers-1'), eventOf(adam!.userId, 'his'), eventOf(ada!.userId, 'hers-2'), eventOf('x', 'theirs')];
   for (const [i, event] of events.entries()) await inbox.append(String(1_736_000_000_000_000 + i), JSON.stringify(event));
   const key = { received_at: 1_736_000_000_000_002 };
-  await house.owner.warehouse.record([{ table: 'sync.events', key, row: { user_id: 'ada', object_id: 'hers-2', outcome: 'stored' } }]);
-  await house.close();
+  await harness.owner.warehouse.record([{ table: 'sync.events', key, row: { user_id: 'ada', object_id: 'hers-2', outcome: 'stored' } }]);
+  await harness.close();
 }
 
 test('no byte of the person’s events stays in the inbox, worked off or not; those of others stay', async () => {

@@ -20,7 +20,7 @@ import { readSettings } from '../../../src/base/config.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { EVENT_JOB_OPTIONS, eventQueue } from '../../../src/sync/events/accept-event.ts';
 import { readEvents } from '../../../src/sync/events/erase-events.ts';
-import { openHouse } from '../../support/harness.ts';
+import { openHarness } from '../../support/harness.ts';
 import { ringneck } from '../../support/ringneck.ts';
 import { runHere } from '../../support/run-here.ts';
 import { type Sandbox, startSandbox } from '../../support/sandbox.ts';
@@ -50,11 +50,11 @@ test('files on another disk are replaced there, halves of copies go, and what ca
   const { data, erase } = surroundings('linked');
   const disk = join(folder, 'disk');
   mkdirSync(disk);
-  const house = await openHouse(data, sandbox.url);
-  await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
-  await house.backfill({ from: '2025-01-01', to: '2025-01-02' });
-  await house.operations.snapshot({});
-  await house.close();
+  const harness = await openHarness(data, sandbox.url);
+  await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
+  await harness.backfill({ from: '2025-01-01', to: '2025-01-02' });
+  await harness.operations.snapshot({});
+  await harness.close();
   const half = join(data, 'snapshots/ringneck-2025-01-04T0000Z.duckdb.new');
   mkdirSync(join(data, 'snapshots'), { recursive: true });
   // What kills have left: a PID of nobody, one that is ours now, and copies that were never published.
@@ -91,10 +91,10 @@ test('files on another disk are replaced there, halves of copies go, and what ca
 test('a link for the queue to a disk of others: what is theirs stays, and so does the warehouse that lies there too', async () => {
   const { data, erase } = surroundings('shared-disk');
   const disk = join(folder, 'shared');
-  const house = await openHouse(data, sandbox.url);
-  await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
-  await house.backfill({ from: '2025-01-01', to: '2025-01-02' });
-  await house.close();
+  const harness = await openHarness(data, sandbox.url);
+  await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
+  await harness.backfill({ from: '2025-01-01', to: '2025-01-02' });
+  await harness.close();
   renameSync(join(data, 'queue'), disk);
   symlinkSync(disk, join(data, 'queue'));
   renameSync(join(data, 'warehouse.duckdb'), join(disk, 'warehouse.duckdb'));
@@ -120,12 +120,12 @@ test('a link for the queue to a disk of others: what is theirs stays, and so doe
 
 test('a snapshot in a folder that others can write is taken away, for none can be made there', async () => {
   const { data, env } = surroundings('shared-snapshot');
-  const house = await openHouse(data, sandbox.url);
-  await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
+  const harness = await openHarness(data, sandbox.url);
+  await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
   const shared = join(folder, 'of-all');
   const snapshot = join(shared, 'snapshot.duckdb');
-  await house.owner.warehouse.snapshot(snapshot, 0o600);
-  await house.close();
+  await harness.owner.warehouse.snapshot(snapshot, 0o600);
+  await harness.close();
   chmodSync(shared, 0o1777);
   const settings = readSettings({ ...env, RINGNECK_SNAPSHOT: snapshot });
   expect(await eraseAccount({ settings, log: silentLog }, 'ada')).toMatchObject({ snapshot: null, found: [] });
@@ -134,9 +134,9 @@ test('a snapshot in a folder that others can write is taken away, for none can b
 
 test('a database that is no snapshot is left as it is, wherever the snapshot is said to be', async () => {
   const { data, env } = surroundings('foreign');
-  const house = await openHouse(data, sandbox.url);
-  await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
-  await house.close();
+  const harness = await openHarness(data, sandbox.url);
+  await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
+  await harness.close();
   const theirs = join(folder, 'theirs.duckdb');
   await withDuckDB(theirs, connection => connection.run('CREATE TABLE theirs AS SELECT 42 AS n'));
   const erased = await ringneck(['account', 'remove', 'ada', '--erase', '--yes'], { env: { ...env, RINGNECK_SNAPSHOT: theirs } });
@@ -167,18 +167,18 @@ test('what comes of an erased person afterwards is not noted, until the account 
   });
   /** Works off events, and gives what the ledger says of them. */
   const settle = async (...events: ReturnType<typeof event>[]) => {
-    const house = await openHouse(data, sandbox.url);
-    const { queues, warehouse } = await house.owner.pipeline();
+    const harness = await openHarness(data, sandbox.url);
+    const { queues, warehouse } = await harness.owner.pipeline();
     await queues.addAll(await eventQueue(warehouse), events);
-    const { stop } = await startFetching(await house.owner.pipeline());
+    const { stop } = await startFetching(await harness.owner.pipeline());
     await until('the events are worked off', async () => (await readEvents({ warehouse, queues })).length === 0);
     await stop();
-    const noted = await house.read('SELECT object_id, user_id, outcome FROM sync.events ORDER BY received_at');
-    const meta = String(await house.read('SELECT value FROM sync.meta'));
-    await house.close();
+    const noted = await harness.read('SELECT object_id, user_id, outcome FROM sync.events ORDER BY received_at');
+    const meta = String(await harness.read('SELECT value FROM sync.meta'));
+    await harness.close();
     return { noted, meta };
   };
-  const first = await openHouse(data, sandbox.url);
+  const first = await openHarness(data, sandbox.url);
   await first.add([{ name: 'ada', token: person!.token }]);
   // The same person once more, and so nothing that is erased is known by the id alone.
   await first.add([{ name: 'ben', token: person!.token }]);
@@ -190,7 +190,7 @@ test('what comes of an erased person afterwards is not noted, until the account 
   expect(noted).toEqual([['object-2', null, 'unknown_user']]);
   expect(meta).not.toContain(person!.userId);
 
-  const again = await openHouse(data, sandbox.url);
+  const again = await openHarness(data, sandbox.url);
   await again.add([{ name: 'ada', token: person!.token }]);
   await again.close();
   expect((await settle(event(person!.userId, 4))).noted.map(([id, user]) => [id, user])).toEqual([
@@ -201,9 +201,9 @@ test('what comes of an erased person afterwards is not noted, until the account 
 
 test('while an account is being erased nobody reads, and the command that finishes it says what it found', async () => {
   const { data, env, cli } = surroundings('interrupted');
-  const house = await openHouse(data, sandbox.url);
-  await house.add([{ name: 'complete', token: sandbox.people[0]!.token }]);
-  await house.close();
+  const harness = await openHarness(data, sandbox.url);
+  await harness.add([{ name: 'complete', token: sandbox.people[0]!.token }]);
+  await harness.close();
   mkdirSync(join(data, 'out'));
   writeFileSync(join(data, 'out/export.json'), '{}');
   writeFileSync(join(data, 'token.txt'), sandbox.people[0]!.token);
@@ -222,15 +222,15 @@ test('while an account is being erased nobody reads, and the command that finish
 
 test('an account that is called like a word of our own files is not found in them', async () => {
   const { data, erase } = surroundings('words');
-  const house = await openHouse(data, sandbox.url);
+  const harness = await openHarness(data, sandbox.url);
   const names = ['format', '1', 'ringneck', 'backfill', 'snapshot', 'accounts', 'check'];
-  await house.add(names.map((name, i) => ({ name, token: sandbox.people[i % 2]!.token })));
-  await house.backfill({ users: ['check'], from: '2025-01-01', to: '2025-01-01' });
-  await house.operations.snapshot({});
-  await house.operations.mirrorToken({ name: '1' });
-  await house.operations.mirrorToken({ name: 'check' });
-  await house.operations.datedSnapshot({});
-  await house.close();
+  await harness.add(names.map((name, i) => ({ name, token: sandbox.people[i % 2]!.token })));
+  await harness.backfill({ users: ['check'], from: '2025-01-01', to: '2025-01-01' });
+  await harness.operations.snapshot({});
+  await harness.operations.mirrorToken({ name: '1' });
+  await harness.operations.mirrorToken({ name: 'check' });
+  await harness.operations.datedSnapshot({});
+  await harness.close();
   await withDuckDB(join(data, 'warehouse.duckdb'), connection =>
     connection.run(
       `INSERT INTO sync.events (received_at, outcome, reason)
@@ -243,10 +243,10 @@ test('an account that is called like a word of our own files is not found in the
 
 test('exports in the data folder are listed, others cannot be known, and its help says so', async () => {
   const { data, cli, erase } = surroundings('exports');
-  const house = await openHouse(data, sandbox.url);
-  await house.add([{ name: 'ada', token: sandbox.people[0]!.token }]);
-  await house.backfill({ users: ['ada'], from: '2025-01-01', to: '2025-01-01' });
-  await house.close();
+  const harness = await openHarness(data, sandbox.url);
+  await harness.add([{ name: 'ada', token: sandbox.people[0]!.token }]);
+  await harness.backfill({ users: ['ada'], from: '2025-01-01', to: '2025-01-01' });
+  await harness.close();
   for (const out of [join(data, 'out'), join(folder, 'out')]) expect((await cli(['export', '--out', out])).code).toBe(0);
   expect((await erase()).report).toMatchObject({ found: [], unsearched: [], exports: [join(data, 'out')] });
   const { stdout } = await cli(['account', 'remove', '--help']);

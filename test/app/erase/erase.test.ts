@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Searched, SearchOrder } from '../../../src/app/erase/search.ts';
 import { hashAccount, isEmpty } from '../../support/account-rows.ts';
-import { openHouse } from '../../support/harness.ts';
+import { openHarness } from '../../support/harness.ts';
 import { MAIN, ringneck, startRingneck } from '../../support/ringneck.ts';
 import { runHere } from '../../support/run-here.ts';
 import { type Sandbox, startSandbox } from '../../support/sandbox.ts';
@@ -33,10 +33,10 @@ let filling: Promise<string> | undefined;
 async function fill(data: string): Promise<void> {
   filling ??= (async () => {
     const filled = join(folder, 'filled');
-    const house = await openHouse(filled, sandbox.url);
-    await house.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
-    await house.backfill({ from: '2025-01-01', to: '2025-01-03' });
-    await house.close();
+    const harness = await openHarness(filled, sandbox.url);
+    await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
+    await harness.backfill({ from: '2025-01-01', to: '2025-01-03' });
+    await harness.close();
     return filled;
   })();
   cpSync(await filling, data, { recursive: true });
@@ -91,10 +91,10 @@ test('an account is erased, and the search that finds it in the old folder finds
   const { data, env } = surroundings();
   const [person] = sandbox.people;
   await fill(data);
-  const house = await openHouse(data, sandbox.url);
-  await house.operations.mirrorToken({ name: 'ada' });
-  await house.operations.snapshot({});
-  await house.close();
+  const harness = await openHarness(data, sandbox.url);
+  await harness.operations.mirrorToken({ name: 'ada' });
+  await harness.operations.snapshot({});
+  await harness.close();
   mkdirSync(join(data, 'snapshots'));
   cpSync(join(data, 'snapshot.duckdb'), join(data, 'snapshots/ringneck-2025-01-04T0000Z.duckdb'));
   mkdirSync(join(data, 'taken-away'));
@@ -148,7 +148,7 @@ test('an account is erased, and the search that finds it in the old folder finds
   expect(isEmpty(await rowsOfAccount(join(data, file), 'ada'))).toBe(true);
 
   // Whoever comes again begins afresh: nothing counts as read.
-  const later = await openHouse(data, sandbox.url);
+  const later = await openHarness(data, sandbox.url);
   await later.add([{ name: 'ada', token: person!.token }]);
   const again = await later.backfill({ users: ['ada'], from: '2025-01-01', to: '2025-01-03' });
   expect(again).toMatchObject({ state: 'complete', windows: { planned: 12, done: 12, skipped: 0 } });

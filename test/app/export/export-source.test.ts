@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openDoor } from '../../../src/app/control/open-door.ts';
 import { silentLog } from '../../../src/base/log.ts';
-import { openHouse } from '../../support/harness.ts';
+import { openHarness } from '../../support/harness.ts';
 import { ringneck } from '../../support/ringneck.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { openWarehouse, store, withDuckDB } from '../../support/warehouse.ts';
@@ -29,9 +29,9 @@ test('an empty warehouse gives the columns, says so, and is no failure', async (
 
 test('while somebody owns the folder the export is of a fresh snapshot', async () => {
   const owned = join(folder, 'owned');
-  const house = await openHouse(owned, 'http://127.0.0.1:9');
-  await store(house.owner.warehouse, 'daily_stress', [STRESS]);
-  const door = await openDoor({ folder: owned, operations: house.operations, log: silentLog });
+  const harness = await openHarness(owned, 'http://127.0.0.1:9');
+  await store(harness.owner.warehouse, 'daily_stress', [STRESS]);
+  const door = await openDoor({ folder: owned, operations: harness.operations, log: silentLog });
   const out = join(folder, 'of-owned');
   const { code, stderr } = await ringneck(['export', '--out', out], { env: { RINGNECK_DATA: owned } });
   expect([code, stderr]).toEqual([0, '']);

@@ -7,7 +7,7 @@ import { createLog } from '../../../src/base/log.ts';
 import { EVENT_JOB_OPTIONS } from '../../../src/sync/events/accept-event.ts';
 import { hasRedis, type RedisServer, startRedis } from '../../queue/redis-server.ts';
 import { spo2 } from '../../service/documents.ts';
-import { type EventHouse, type EventHouseOptions, openEventHouse } from '../../support/event-harness.ts';
+import { type EventHarness, type EventHarnessOptions, openEventHarness } from '../../support/event-harness.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { until } from '../../support/until.ts';
 
@@ -16,7 +16,7 @@ const DOCUMENT = '/v2/usercollection/daily_spo2/*';
 const RANGE = '/v2/usercollection/daily_spo2';
 const IDS = ['spo2-1', 'spo2-2', 'spo2-3'];
 
-/** A house with a person of three documents; each `open` is a start of the process over the same data folder. */
+/** A harness with a person of three documents; each `open` is a start of the process over the same data folder. */
 function setUp(queueUrl?: string) {
   const data = join(folder, randomUUID());
   const lines: string[] = [];
@@ -24,26 +24,26 @@ function setUp(queueUrl?: string) {
   return {
     data,
     said: () => lines.map(line => (JSON.parse(line) as { msg: string }).msg),
-    async open(options: EventHouseOptions = {}) {
-      const house = await openEventHouse(folder, { data, log, ...(queueUrl ? { queueUrl } : {}), ...options });
+    async open(options: EventHarnessOptions = {}) {
+      const harness = await openEventHarness(folder, { data, log, ...(queueUrl ? { queueUrl } : {}), ...options });
       let closing: Promise<void> | undefined;
       const close = () => {
-        closing ??= house.close();
+        closing ??= harness.close();
         return closing;
       };
       onTestFinished(close);
-      const ada = await house.person('ada', { daily_spo2: IDS.map((id, i) => spo2(`2025-03-0${i + 7}`, id)) });
-      return { house, ada, close };
+      const ada = await harness.person('ada', { daily_spo2: IDS.map((id, i) => spo2(`2025-03-0${i + 7}`, id)) });
+      return { harness, ada, close };
     },
   };
 }
 
 /** Nothing of the person is answered: what is accepted waits. */
-function hold({ faults }: EventHouse): void {
+function hold({ faults }: EventHarness): void {
   for (const path of [DOCUMENT, RANGE]) faults.on(path, { status: 503, json: { detail: 'later' } });
 }
 
-function letGo({ faults }: EventHouse): void {
+function letGo({ faults }: EventHarness): void {
   for (const path of [DOCUMENT, RANGE]) faults.on(path, () => undefined);
 }
 
@@ -58,7 +58,7 @@ async function startOwn(...settings: string[]): Promise<RedisServer & { client: 
   return Object.assign(redis, { client });
 }
 
-const outcomes = (house: EventHouse) => house.rows('SELECT object_id, outcome FROM sync.events ORDER BY object_id');
+const outcomes = (harness: EventHarness) => harness.rows('SELECT object_id, outcome FROM sync.events ORDER BY object_id');
 const STORED = IDS.map(object_id => ({ object_id, outcome: 'stored' }));
 
 describe.skipIf(!hasRedis)('events that were answered 2xx outlive a Redis', () => {
@@ -66,27 +66,27 @@ describe.skipIf(!hasRedis)('events that were answered 2xx outlive a Redis', () =
     const redis = await startOwn();
     const { open } = setUp(redis.url);
     const first = await open();
-    hold(first.house);
+    hold(first.harness);
     for (const object_id of IDS) await first.ada.announce({ object_id });
-    await until('they wait in the queue', async () => (await first.house.queue.getDelayedCount()) === 3);
+    await until('they wait in the queue', async () => (await first.harness.queue.getDelayedCount()) === 3);
     await first.close();
     await redis.client.flushall();
-    const { house } = await open();
-    await house.settled(3);
-    expect(await outcomes(house)).toEqual(STORED);
+    const { harness } = await open();
+    await harness.settled(3);
+    expect(await outcomes(harness)).toEqual(STORED);
   });
 
   test('that is emptied while they wait', async () => {
     const redis = await startOwn();
     const { open, said } = setUp(redis.url);
-    const { house, ada } = await open();
-    hold(house);
+    const { harness, ada } = await open();
+    hold(harness);
     for (const object_id of IDS) await ada.announce({ object_id });
-    await until('they wait in the queue', async () => (await house.queue.getDelayedCount()) === 3);
-    letGo(house);
+    await until('they wait in the queue', async () => (await harness.queue.getDelayedCount()) === 3);
+    letGo(harness);
     await redis.client.flushall();
-    await house.settled(3);
-    expect(await outcomes(house)).toEqual(STORED);
+    await harness.settled(3);
+    expect(await outcomes(harness)).toEqual(STORED);
     expect(said().filter(line => line.includes('lost'))).toEqual([
       'the queue has lost what it held: what is not settled is enqueued again',
     ]);
@@ -95,57 +95,57 @@ describe.skipIf(!hasRedis)('events that were answered 2xx outlive a Redis', () =
   test('that has dropped halves of them', async () => {
     const redis = await startOwn();
     const { open } = setUp(redis.url);
-    const { house, ada } = await open();
-    hold(house);
+    const { harness, ada } = await open();
+    hold(harness);
     for (const object_id of IDS) await ada.announce({ object_id });
-    await until('they wait in the queue', async () => (await house.queue.getDelayedCount()) === 3);
-    letGo(house);
+    await until('they wait in the queue', async () => (await harness.queue.getDelayedCount()) === 3);
+    letGo(harness);
     // The data of one, and the place of another.
     const [delayed] = await redis.client.keys('*:events-*:delayed');
     const [first, second] = await redis.client.zrange(delayed!, 0, '-1');
     await redis.client.del(`${delayed!.slice(0, -'delayed'.length)}${first}`);
     await redis.client.zrem(delayed!, second!);
-    await house.settled(3);
-    expect(await outcomes(house)).toEqual(STORED);
+    await harness.settled(3);
+    expect(await outcomes(harness)).toEqual(STORED);
   });
 
   test('that is back from an older dump', async () => {
     const redis = await startOwn('--appendonly', 'no');
     const { open } = setUp(redis.url);
-    const { house, ada } = await open();
-    hold(house);
+    const { harness, ada } = await open();
+    hold(harness);
     await ada.announce({ object_id: IDS[0]! });
-    await until('one waits in the queue', async () => (await house.queue.getDelayedCount()) === 1);
+    await until('one waits in the queue', async () => (await harness.queue.getDelayedCount()) === 1);
     await redis.client.save();
     for (const object_id of IDS.slice(1)) await ada.announce({ object_id });
-    await until('all wait in the queue', async () => (await house.queue.getDelayedCount()) === 3);
-    letGo(house);
+    await until('all wait in the queue', async () => (await harness.queue.getDelayedCount()) === 3);
+    letGo(harness);
     await redis.kill();
     await redis.start();
-    await house.settled(3);
-    expect(await outcomes(house)).toEqual(STORED);
+    await harness.settled(3);
+    expect(await outcomes(harness)).toEqual(STORED);
   });
 
   test('that another takes the place of', async () => {
     const [redis, other] = [await startOwn(), await startOwn()];
     const { open } = setUp(redis.url);
-    const { house, ada } = await open();
-    hold(house);
+    const { harness, ada } = await open();
+    hold(harness);
     await ada.announce({ object_id: IDS[0]! });
-    await until('one waits in the queue', async () => (await house.queue.getDelayedCount()) === 1);
+    await until('one waits in the queue', async () => (await harness.queue.getDelayedCount()) === 1);
     await other.client.replicaof('127.0.0.1', redis.port);
     await until('it has followed', async () => (await other.client.info('replication')).includes('master_link_status:up'));
     // What comes now the other one does not get any more.
     await other.client.replicaof('NO', 'ONE');
     for (const object_id of IDS.slice(1)) await ada.announce({ object_id });
-    await until('all wait in the queue', async () => (await house.queue.getDelayedCount()) === 3);
-    letGo(house);
+    await until('all wait in the queue', async () => (await harness.queue.getDelayedCount()) === 3);
+    letGo(harness);
     // The old one comes back as a copy of the new one, and is then made the one that writes again.
     await redis.client.replicaof('127.0.0.1', other.port);
     await until('it has followed', async () => (await redis.client.info('replication')).includes('master_link_status:up'));
     await redis.client.replicaof('NO', 'ONE');
-    await house.settled(3);
-    expect(await outcomes(house)).toEqual(STORED);
+    await harness.settled(3);
+    expect(await outcomes(harness)).toEqual(STORED);
   });
 
   test.each([
@@ -155,15 +155,15 @@ describe.skipIf(!hasRedis)('events that were answered 2xx outlive a Redis', () =
   ])('that is %s: they are accepted at once, wait, and that is said once', async (_, breaks, mends) => {
     const redis = await startOwn();
     const { open, said } = setUp(redis.url);
-    const { house, ada } = await open();
+    const { harness, ada } = await open();
     await redis.client.call(breaks[0]!, ...breaks.slice(1));
     for (const object_id of IDS) await ada.announce({ object_id });
     await until('it is told', () => said().some(line => line.includes('the queue takes no work')));
     await new Promise(resolve => setTimeout(resolve, 2_500));
-    expect(house.lines).toEqual([]);
+    expect(harness.lines).toEqual([]);
     await redis.client.call(mends[0]!, ...mends.slice(1));
-    await house.settled(3);
-    expect(await outcomes(house)).toEqual(STORED);
+    await harness.settled(3);
+    expect(await outcomes(harness)).toEqual(STORED);
     expect(said().filter(line => line.includes('the queue takes'))).toEqual([
       'the queue takes no work: what was accepted is kept and waits for it',
       'the queue takes work again',
@@ -173,65 +173,65 @@ describe.skipIf(!hasRedis)('events that were answered 2xx outlive a Redis', () =
   test('that is away: they are accepted at once and wait for it', async () => {
     const redis = await startOwn();
     const { open } = setUp(redis.url);
-    const { house, ada } = await open();
+    const { harness, ada } = await open();
     await redis.kill();
     const started = performance.now();
     for (const object_id of IDS) await ada.announce({ object_id });
     expect(performance.now() - started).toBeLessThan(1_000);
     await redis.start();
-    await house.settled(3);
-    expect(await outcomes(house)).toEqual(STORED);
+    await harness.settled(3);
+    expect(await outcomes(harness)).toEqual(STORED);
   });
 });
 
 test('events outlive an embedded queue that was lost', async () => {
   const { open, data } = setUp();
   const first = await open();
-  hold(first.house);
+  hold(first.harness);
   for (const object_id of IDS) await first.ada.announce({ object_id });
-  await until('they wait in the queue', async () => (await first.house.queue.getDelayedCount()) === 3);
+  await until('they wait in the queue', async () => (await first.harness.queue.getDelayedCount()) === 3);
   await first.close();
   rmSync(join(data, 'queue/database/PG_VERSION'));
-  const { house } = await open();
-  await house.settled(3);
-  expect(await outcomes(house)).toEqual(STORED);
+  const { harness } = await open();
+  await harness.settled(3);
+  expect(await outcomes(harness)).toEqual(STORED);
 });
 
 test('an event leaves the inbox with its outcome, and is worked off once however often it is enqueued', async () => {
   const { open, data } = setUp();
   const first = await open({ later: true });
   for (const object_id of IDS) await first.ada.announce({ object_id });
-  expect(first.house.pipeline.inbox.size).toBe(3);
+  expect(first.harness.pipeline.inbox.size).toBe(3);
   await first.close();
   // As a process that was killed before it could tell the inbox.
   const before = `${data}.inbox`;
   cpSync(join(data, 'inbox'), before, { recursive: true });
 
   const second = await open();
-  await second.house.settled(3);
-  expect(second.house.pipeline.inbox.size).toBe(0);
-  const noted = await second.house.rows('SELECT * FROM sync.events ORDER BY received_at');
+  await second.harness.settled(3);
+  expect(second.harness.pipeline.inbox.size).toBe(0);
+  const noted = await second.harness.rows('SELECT * FROM sync.events ORDER BY received_at');
   await second.close();
   expect(readdirSync(join(data, 'inbox'))).toEqual([]);
 
   cpSync(before, join(data, 'inbox'), { recursive: true });
-  const { house } = await open();
-  expect(house.pipeline.inbox.size).toBe(0);
+  const { harness } = await open();
+  expect(harness.pipeline.inbox.size).toBe(0);
   // As out of a dump: the ledger has its outcome.
   const receivedAt = Math.floor(Date.parse('2025-03-10T15:30:00Z') * 1000);
   const opts = { ...EVENT_JOB_OPTIONS, jobId: `inbox-${receivedAt}` };
-  const asked = house.faults.asked.length;
-  await house.queue.add('event', { receivedAt, event: JSON.stringify({ user_id: 'x' }), misses: 0 }, opts);
-  await until('the queue is empty', async () => (await house.pipeline.queues.counts(house.queue.name)).waiting === 0);
-  await until('nobody works', async () => (await house.pipeline.queues.counts(house.queue.name)).active === 0);
-  expect(house.faults.asked.length).toBe(asked);
-  expect(await house.rows('SELECT * FROM sync.events ORDER BY received_at')).toEqual(noted);
+  const asked = harness.faults.asked.length;
+  await harness.queue.add('event', { receivedAt, event: JSON.stringify({ user_id: 'x' }), misses: 0 }, opts);
+  await until('the queue is empty', async () => (await harness.pipeline.queues.counts(harness.queue.name)).waiting === 0);
+  await until('nobody works', async () => (await harness.pipeline.queues.counts(harness.queue.name)).active === 0);
+  expect(harness.faults.asked.length).toBe(asked);
+  expect(await harness.rows('SELECT * FROM sync.events ORDER BY received_at')).toEqual(noted);
   expect(existsSync(join(data, 'inbox'))).toBe(true);
 });
 
 test('events that a version without an inbox left in the queue are worked off', async () => {
   const { open } = setUp();
-  const { house, ada } = await open({ later: true });
+  const { harness, ada } = await open({ later: true });
   const events = IDS.map((object_id, i) => ({
     name: 'event',
     data: {
@@ -247,22 +247,22 @@ test('events that a version without an inbox left in the queue are worked off', 
     },
     opts: EVENT_JOB_OPTIONS,
   }));
-  await house.pipeline.queues.addAll(house.queue.name, events);
-  await house.start();
+  await harness.pipeline.queues.addAll(harness.queue.name, events);
+  await harness.start();
   // From now on they are no longer in a queue alone that may be lost.
-  expect(house.pipeline.inbox.size + (await outcomes(house)).length).toBeGreaterThanOrEqual(3);
-  await house.settled(3);
-  expect(await outcomes(house)).toEqual(STORED);
+  expect(harness.pipeline.inbox.size + (await outcomes(harness)).length).toBeGreaterThanOrEqual(3);
+  await harness.settled(3);
+  expect(await outcomes(harness)).toEqual(STORED);
 });
 
 test('each event has a moment of its own, also after the clock was set back', async () => {
   const { open } = setUp();
-  const { house, ada, close } = await open({ later: true });
+  const { harness, ada, close } = await open({ later: true });
   await Promise.all(Array.from({ length: 5 }, () => ada.announce({})));
-  const [first] = house.pipeline.inbox.keys();
-  await house.pipeline.inbox.append(String(Number(first) + 1_000_000), 'x');
+  const [first] = harness.pipeline.inbox.keys();
+  await harness.pipeline.inbox.append(String(Number(first) + 1_000_000), 'x');
   await close();
   const again = await open({ later: true });
   await again.ada.announce({});
-  expect(again.house.pipeline.inbox.keys().map(key => Number(key) - Number(first))).toEqual([0, 1, 2, 3, 4, 1_000_000, 1_000_001]);
+  expect(again.harness.pipeline.inbox.keys().map(key => Number(key) - Number(first))).toEqual([0, 1, 2, 3, 4, 1_000_000, 1_000_001]);
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openJournal } from '../../../src/base/journal.ts';
 import { spo2 } from '../../service/documents.ts';
-import { EVENTS_NOW, openEventHouse } from '../../support/event-harness.ts';
+import { EVENTS_NOW, openEventHarness } from '../../support/event-harness.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { until } from '../../support/until.ts';
 
@@ -28,32 +28,32 @@ test('twenty thousand events that wait: the queue holds a few, they are settled 
   const data = join(folder, randomUUID());
   await fillInbox(data);
   for (let start = 0; start < 2; start++) {
-    const house = await openEventHouse(folder, { data, later: true });
+    const harness = await openEventHarness(folder, { data, later: true });
     let closing: Promise<void> | undefined;
     const close = () => {
-      closing ??= house.close();
+      closing ??= harness.close();
       return closing;
     };
     onTestFinished(close);
-    await house.person('ada', { daily_spo2: IDS.map((id, i) => spo2(`2025-02-${String(i + 1).padStart(2, '0')}`, id)) });
-    const newcomer = await house.person('eva', { daily_spo2: [spo2('2025-02-01', 'of-eva')] });
-    const before = house.pipeline.inbox.size;
-    const [oldest] = house.pipeline.inbox.keys();
-    await house.start();
+    await harness.person('ada', { daily_spo2: IDS.map((id, i) => spo2(`2025-02-${String(i + 1).padStart(2, '0')}`, id)) });
+    const newcomer = await harness.person('eva', { daily_spo2: [spo2('2025-02-01', 'of-eva')] });
+    const before = harness.pipeline.inbox.size;
+    const [oldest] = harness.pipeline.inbox.keys();
+    await harness.start();
     let most = 0;
     await until(
       'some are settled',
       async () => {
-        most = Math.max(most, await house.queue.getJobCountByTypes('waiting', 'active', 'delayed'));
-        return house.lines.length >= 300;
+        most = Math.max(most, await harness.queue.getJobCountByTypes('waiting', 'active', 'delayed'));
+        return harness.lines.length >= 300;
       },
       60_000,
     );
     expect(most).toBeLessThan(100);
-    expect(house.pipeline.inbox.has(oldest!)).toBe(false);
-    expect(before - house.pipeline.inbox.size).toBeGreaterThanOrEqual(300);
+    expect(harness.pipeline.inbox.has(oldest!)).toBe(false);
+    expect(before - harness.pipeline.inbox.size).toBeGreaterThanOrEqual(300);
     await newcomer.announce({ object_id: 'of-eva' });
-    await until('what comes now of others is settled', () => house.lines.some(({ user_id }) => user_id === 'eva'), 30_000);
+    await until('what comes now of others is settled', () => harness.lines.some(({ user_id }) => user_id === 'eva'), 30_000);
     const ended = Date.now();
     await close();
     expect(Date.now() - ended).toBeLessThan(8_000);

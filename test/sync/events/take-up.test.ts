@@ -7,8 +7,8 @@ import { createSettle } from '../../../src/sync/events/settle-event.ts';
 import { takeUpEvents } from '../../../src/sync/events/take-up.ts';
 import { hasRedis, startRedis } from '../../queue/redis-server.ts';
 import { spo2 } from '../../service/documents.ts';
-import { openEventHouse } from '../../support/event-harness.ts';
-import { openHouse } from '../../support/harness.ts';
+import { openEventHarness } from '../../support/event-harness.ts';
+import { openHarness } from '../../support/harness.ts';
 import { account, at, pipelineOf, warehouseWith } from '../../support/literal-pipeline.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { until } from '../../support/until.ts';
@@ -30,7 +30,7 @@ const parked = (count: number) =>
 
 test('events that were parked are handed to what fills the queue, which holds few of one person; those left are taken up at the next start', async () => {
   const path = join(folder, 'parked');
-  const first = await openHouse(path, 'http://127.0.0.1:9');
+  const first = await openHarness(path, 'http://127.0.0.1:9');
   const since = at('2025-03-11T00:00:00Z');
   await first.owner.warehouse.record([
     ...['ada', 'ben'].map(name => accountEntry(account(name, { serviceUserId: `s-${name}`, since }))),
@@ -60,7 +60,7 @@ test('events that were parked are handed to what fills the queue, which holds fe
   await filling.close();
   await first.close();
 
-  const second = await openHouse(path, 'http://127.0.0.1:9');
+  const second = await openHarness(path, 'http://127.0.0.1:9');
   const again = await second.owner.pipeline();
   expect(again.inbox.size).toBe(0);
   await takeUpEvents(again);
@@ -76,11 +76,11 @@ const EVENT = {
 } as const;
 
 async function openPaused(name: string) {
-  const house = await openHouse(join(folder, name), 'http://127.0.0.1:9');
-  const { warehouse } = house.owner;
+  const harness = await openHarness(join(folder, name), 'http://127.0.0.1:9');
+  const { warehouse } = harness.owner;
   await warehouse.record([accountEntry(account('ada', { serviceUserId: 's-ada' }))]);
   const paused = await setAccountState(warehouse, await getAccount(warehouse, 'ada'), 'paused', 'paused by command');
-  return { warehouse, paused, pipeline: await house.owner.pipeline() };
+  return { warehouse, paused, pipeline: await harness.owner.pipeline() };
 }
 
 test('an event that is parked while its account is being resumed is taken up, whichever comes first', async () => {
@@ -151,20 +151,20 @@ test('a window whose turn came while its account was being resumed is no refusal
 test.skipIf(!hasRedis)('events of an account that is resumed while its Redis takes nothing are stored when it is back', async () => {
   const redis = await startRedis();
   onTestFinished(() => redis.remove());
-  const house = await openEventHouse(folder, { queueUrl: redis.url });
-  onTestFinished(() => house.close());
-  const { warehouse } = house.pipeline;
-  const person = await house.person('ada', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
+  const harness = await openEventHarness(folder, { queueUrl: redis.url });
+  onTestFinished(() => harness.close());
+  const { warehouse } = harness.pipeline;
+  const person = await harness.person('ada', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
   await setAccountState(warehouse, await getAccount(warehouse, 'ada'), 'paused', 'paused by command');
   expect(await person.tell({})).toMatchObject({ outcome: 'parked' });
   const client = new Redis(redis.url);
   onTestFinished(() => client.disconnect());
   await client.call('REPLICAOF', '127.0.0.1', '1');
   await setAccountState(warehouse, await getAccount(warehouse, 'ada'), 'active', null);
-  expect(await takeUpEvents(house.pipeline)).toBe(true);
-  expect(house.pipeline.inbox.size).toBe(1);
+  expect(await takeUpEvents(harness.pipeline)).toBe(true);
+  expect(harness.pipeline.inbox.size).toBe(1);
   await client.call('REPLICAOF', 'NO', 'ONE');
-  await house.settled(2);
+  await harness.settled(2);
   expect(await person.outcomes()).toMatchObject([{ outcome: 'stored' }]);
 });
 
@@ -193,15 +193,15 @@ test('events that the inbox could not take when their account was resumed are ta
 });
 
 test('who resumes an account whose events cannot be taken up now is told so', async () => {
-  const house = await openHouse(join(folder, 'told'), 'http://127.0.0.1:9');
-  const { warehouse } = house.owner;
+  const harness = await openHarness(join(folder, 'told'), 'http://127.0.0.1:9');
+  const { warehouse } = harness.owner;
   await warehouse.record([accountEntry(account('ada', { serviceUserId: 's-ada' })), ...parked(11)]);
-  const { inbox } = await house.owner.pipeline();
+  const { inbox } = await harness.owner.pipeline();
   const append = vi.spyOn(inbox, 'append').mockRejectedValue(new Error('no room on the disk'));
-  expect(await house.operations.resumeAccounts({ names: ['ada'] })).toMatchObject([
+  expect(await harness.operations.resumeAccounts({ names: ['ada'] })).toMatchObject([
     { state: 'active', warning: 'events that waited for their accounts could not be taken up now: it is tried again each minute' },
   ]);
   append.mockRestore();
-  expect(await house.operations.resumeAccounts({ names: ['ada'] })).toMatchObject([{ state: 'active', warning: null }]);
+  expect(await harness.operations.resumeAccounts({ names: ['ada'] })).toMatchObject([{ state: 'active', warning: null }]);
   expect(inbox.size).toBe(1);
 });

@@ -6,7 +6,7 @@ import { createLog } from '../../../src/base/log.ts';
 import { collectQueue } from '../../../src/sync/runs/runs.ts';
 import { hasRedis, type RedisServer, startRedis } from '../../queue/redis-server.ts';
 import { startFaultService } from '../../support/fault-service.ts';
-import { openHouse } from '../../support/harness.ts';
+import { openHarness } from '../../support/harness.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { until } from '../../support/until.ts';
 
@@ -25,11 +25,11 @@ async function setUp(name: string, redis: RedisServer) {
   const lines: string[] = [];
   const log = createLog({ level: 'info', pretty: false, stream: { write: line => void lines.push(line) } });
   const settings = { queueUrl: redis.url, queuePrefix: 'test' };
-  const house = await openHouse(join(folder, name), service.url, { now: () => NOON, log, settings });
-  await house.add(PEOPLE.map(name => ({ name, token: `token-${name}` })));
-  const { queues, warehouse } = await house.owner.pipeline();
+  const harness = await openHarness(join(folder, name), service.url, { now: () => NOON, log, settings });
+  await harness.add(PEOPLE.map(name => ({ name, token: `token-${name}` })));
+  const { queues, warehouse } = await harness.owner.pipeline();
   const queue = queues.queue(await collectQueue(warehouse));
-  return { house, queue, said: () => lines.map(line => (JSON.parse(line) as { msg: string }).msg) };
+  return { harness, queue, said: () => lines.map(line => (JSON.parse(line) as { msg: string }).msg) };
 }
 
 async function tell(redis: RedisServer, ...command: string[]): Promise<void> {
@@ -40,9 +40,9 @@ async function tell(redis: RedisServer, ...command: string[]): Promise<void> {
 }
 
 /** Starts a run whose jobs all wait: nobody has one of them in hand, so that all that the Redis drops is lost. */
-async function startPaused({ house, queue }: Awaited<ReturnType<typeof setUp>>): Promise<{ ended: Promise<RunReport> }> {
+async function startPaused({ harness, queue }: Awaited<ReturnType<typeof setUp>>): Promise<{ ended: Promise<RunReport> }> {
   await queue.pause();
-  const ended = house.backfill(SPRING);
+  const ended = harness.backfill(SPRING);
   await until('the accounts are in the queue', async () => (await queue.getWaitingCount()) === PEOPLE.length);
   return { ended };
 }
@@ -87,11 +87,11 @@ describe.skipIf(!hasRedis)('a run comes to its end though', () => {
 
   test('the Redis is for three seconds not the one that writes, which is said once', async () => {
     const redis = await startRedis();
-    const { house, said } = await setUp('failed-over', redis);
+    const { harness, said } = await setUp('failed-over', redis);
     await tell(redis, 'REPLICAOF', '127.0.0.1', '1');
-    const ended = house.backfill(SPRING);
-    await until('the run has begun', async () => (await house.owner.pipeline()).runs.active().length > 0);
-    const [run] = (await house.owner.pipeline()).runs.active();
+    const ended = harness.backfill(SPRING);
+    await until('the run has begun', async () => (await harness.owner.pipeline()).runs.active().length > 0);
+    const [run] = (await harness.owner.pipeline()).runs.active();
     await until('the wait is told to whoever watches', () => run!.progress.waiting_for !== undefined);
     expect(run!.progress.waiting_for).toContain('READONLY');
     await new Promise(resolve => setTimeout(resolve, 3_000));

@@ -6,7 +6,7 @@ import type { OpenWindow } from '../../../src/sync/runs/account-windows.ts';
 import { planWindows } from '../../../src/sync/runs/plan-windows.ts';
 import type { Run, RunRequest } from '../../../src/sync/runs/run.ts';
 import { startFaultService } from '../../support/fault-service.ts';
-import { openHouse } from '../../support/harness.ts';
+import { openHarness } from '../../support/harness.ts';
 import { account, at, type LiteralPipeline, pipelineOf, warehouseWith } from '../../support/literal-pipeline.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { until } from '../../support/until.ts';
@@ -676,9 +676,9 @@ test('a run has a job for each account, named by run, part and number', async ()
 test('a wait for the queue is over once it has taken something, and a run that has ended waits for nothing', async () => {
   const service = await startFaultService({ '/v2/usercollection/*': {} });
   onTestFinished(() => service.close());
-  const house = await openHouse(join(folder, 'queue-waits'), service.url);
-  await house.add([{ name: 'ada', token: 'token-ada' }]);
-  const { queues } = await house.owner.pipeline();
+  const harness = await openHarness(join(folder, 'queue-waits'), service.url);
+  await harness.add([{ name: 'ada', token: 'token-ada' }]);
+  const { queues } = await harness.owner.pipeline();
   const addAll = queues.addAll.bind(queues);
   // It has them, and does not say so; what follows it takes.
   let additions = 0;
@@ -688,11 +688,11 @@ test('a wait for the queue is over once it has taken something, and a run that h
   });
   let failing = 1;
   const range = { from: '2025-03-01', to: '2025-03-02', collections: ['daily_stress'] };
-  const first = await house.backfill(range);
+  const first = await harness.backfill(range);
   expect(first).toMatchObject({ state: 'complete' });
   expect(first).not.toHaveProperty('waiting_for');
   failing = 0;
-  const { runs } = await house.owner.pipeline();
+  const { runs } = await harness.owner.pipeline();
   const next = await runs.start(request({ ...range, refresh: true }));
   await next.done;
   expect(next.progress).not.toHaveProperty('waiting_for');

@@ -7,7 +7,7 @@ import type { OpenWindow } from '../../../src/sync/runs/account-windows.ts';
 import { nightlySchedule } from '../../../src/sync/sweeps/nightly.ts';
 import { sweepSchedule } from '../../../src/sync/sweeps/sweep.ts';
 import { startFaultService } from '../../support/fault-service.ts';
-import { openHouse } from '../../support/harness.ts';
+import { openHarness } from '../../support/harness.ts';
 import { account, at, pipelineOf, warehouseWith } from '../../support/literal-pipeline.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { until } from '../../support/until.ts';
@@ -103,10 +103,10 @@ test('what was missed is told although heart rate is held up by the service', as
     '/v2/usercollection/heartrate': { status: 429, headers: { 'retry-after': '3600' }, json: { detail: 'slow' } },
   });
   onTestFinished(() => heldUp.close());
-  const house = await openHouse(join(folder, 'judge'), heldUp.url, { now: () => NOON });
-  await house.add([{ name: 'ada', token: 'token-ada' }]);
+  const harness = await openHarness(join(folder, 'judge'), heldUp.url, { now: () => NOON });
+  await harness.add([{ name: 'ada', token: 'token-ada' }]);
   const since = at('2025-03-01T00:00:00Z');
-  await house.owner.warehouse.record([
+  await harness.owner.warehouse.record([
     {
       table: 'sync.subscriptions',
       key: { event_type: 'update', data_type: 'sleep' },
@@ -119,7 +119,7 @@ test('what was missed is told although heart rate is held up by the service', as
     },
   ]);
   const told: unknown[] = [];
-  const schedules = await startSchedules(await house.owner.pipeline(), {
+  const schedules = await startSchedules(await harness.owner.pipeline(), {
     nightly: { pattern: '30 3 * * *', timeZone: 'UTC', days: 4 },
     sweep: { hours: 6, days: 3 },
     heartRateMinutes: 15,
@@ -130,5 +130,5 @@ test('what was missed is told although heart rate is held up by the service', as
   await until('what was missed is told', () => told.length > 0);
   expect(told).toEqual([{ user: 'ada', collection: 'sleep', count: 1 }]);
   await until('heart rate was asked for', () => heldUp.asked.some(({ path }) => path.endsWith('/heartrate')));
-  expect(await house.read('SELECT kind, state FROM sync.runs')).toEqual([['sweep', 'running']]);
+  expect(await harness.read('SELECT kind, state FROM sync.runs')).toEqual([['sweep', 'running']]);
 });

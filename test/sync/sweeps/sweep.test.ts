@@ -6,7 +6,7 @@ import { scheduleQueue } from '../../../src/sync/runs/runs.ts';
 import { startSweep } from '../../../src/sync/sweeps/sweep.ts';
 import { editedSource } from '../../support/edited-source.ts';
 import { type Answer, startFaultService } from '../../support/fault-service.ts';
-import { type House, openHouse } from '../../support/harness.ts';
+import { type Harness, openHarness } from '../../support/harness.ts';
 import { startSandbox } from '../../support/sandbox.ts';
 import { findBroken } from '../../support/table-hash.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -28,38 +28,38 @@ async function setUp(settings: Partial<ServiceSettings> = {}) {
   const faults = await startFaultService({}, { upstream: sandbox.url });
   onTestFinished(() => faults.close());
   const open = async (options: { now?: () => number } = {}) => {
-    const house = await openHouse(join(folder, `s${++folders}`), faults.url, { now, ...options });
-    await house.add(sandbox.people);
-    return house;
+    const harness = await openHarness(join(folder, `s${++folders}`), faults.url, { now, ...options });
+    await harness.add(sandbox.people);
+    return harness;
   };
   return { edits, faults, open, ada: sandbox.people[0]!, url: sandbox.url };
 }
 
-const sweep = async (house: House, range: Partial<Parameters<typeof startSweep>[1]> = {}) =>
-  (await startSweep(await house.owner.pipeline(), { kind: 'sweep', days: 3, ...range })).run.done;
+const sweep = async (harness: Harness, range: Partial<Parameters<typeof startSweep>[1]> = {}) =>
+  (await startSweep(await harness.owner.pipeline(), { kind: 'sweep', days: 3, ...range })).run.done;
 
 test('a service that answers 200 and nothing to everything for an hour: nothing is lost', async () => {
   const { faults, open } = await setUp();
-  const house = await open();
-  expect(await house.backfill(days)).toMatchObject({ state: 'complete', failures: [] });
-  const before = await house.hash();
+  const harness = await open();
+  expect(await harness.backfill(days)).toMatchObject({ state: 'complete', failures: [] });
+  const before = await harness.hash();
   for (const table of [...Object.keys(COLLECTIONS), 'heart_rate']) expect(before[table], table).not.toMatch(/^0 /);
 
   const paths = [...Object.values(COLLECTIONS), '/v2/usercollection/heartrate'].flatMap(path => [path, `${path}/*`]);
   const answers: Answer[] = [{ json: { data: [], next_token: null } }, { json: [] }];
   for (const answer of answers) {
     for (const path of paths) faults.on(path, answer);
-    expect(await sweep(house)).toMatchObject({ state: 'failed', removed: 0 });
-    expect(await sweep(house, { collections: ['heart_rate'] })).toMatchObject({ state: 'failed', removed: 0 });
-    expect(await house.nightly(6)).toMatchObject({ state: 'failed', removed: 0 });
-    expect(await house.backfill({ ...days, refresh: true })).toMatchObject({ state: 'failed', removed: 0 });
-    expect(await house.hash()).toEqual(before);
-    expect(await house.read('SELECT count(*) FROM sync.tombstones')).toEqual([[0]]);
+    expect(await sweep(harness)).toMatchObject({ state: 'failed', removed: 0 });
+    expect(await sweep(harness, { collections: ['heart_rate'] })).toMatchObject({ state: 'failed', removed: 0 });
+    expect(await harness.nightly(6)).toMatchObject({ state: 'failed', removed: 0 });
+    expect(await harness.backfill({ ...days, refresh: true })).toMatchObject({ state: 'failed', removed: 0 });
+    expect(await harness.hash()).toEqual(before);
+    expect(await harness.read('SELECT count(*) FROM sync.tombstones')).toEqual([[0]]);
   }
 
   for (const path of paths) faults.on(path, () => undefined);
-  expect(await sweep(house)).toMatchObject({ state: 'complete', failures: [] });
-  expect(await house.hash()).toEqual(before);
+  expect(await sweep(harness)).toMatchObject({ state: 'complete', failures: [] });
+  expect(await harness.hash()).toEqual(before);
 });
 
 test.each([
@@ -70,9 +70,9 @@ test.each([
   async (_, settings) => {
     let clock = NOON;
     const { edits, open, ada, url } = await setUp(settings);
-    const house = await open({ now: () => clock });
-    const { warehouse } = house.owner;
-    const idsOf = async (table: string) => (await house.read(`SELECT id FROM "${table}" ORDER BY day, id`)).flat() as string[];
+    const harness = await open({ now: () => clock });
+    const { warehouse } = harness.owner;
+    const idsOf = async (table: string) => (await harness.read(`SELECT id FROM "${table}" ORDER BY day, id`)).flat() as string[];
     const ids = new Map<string, string[]>();
     for (const table of ['sleep', 'daily_activity', 'daily_readiness', 'daily_stress']) {
       const documents = await readCollection(url, COLLECTIONS[table]!, ada.token, { start_date: days.from, end_date: '2025-03-10' });
@@ -85,8 +85,8 @@ test.each([
     // These two appear later.
     const fresh = [ids.get('sleep')!.at(-1)!, ids.get('daily_stress')!.at(-1)!];
     for (const id of fresh) edits.hidden.add(id);
-    await house.backfill(days);
-    const before = await house.hash();
+    await harness.backfill(days);
+    const before = await harness.hash();
 
     for (const id of fresh) edits.hidden.delete(id);
     const [lostSleep, toldSleep, changedSleep] = ids.get('sleep')!;
@@ -101,7 +101,7 @@ test.each([
     edits.fasterFrom = Date.parse('2025-03-08T06:00:00Z');
 
     // Of eight changes three are announced, one of them three times, in another order than they happened.
-    const client = await house.owner.client();
+    const client = await harness.owner.client();
     const told: [string, string][] = [
       ['daily_readiness', toldReadiness!],
       ['daily_activity', walk!],
@@ -116,23 +116,23 @@ test.each([
       answer.done();
     }
     expect((await idsOf('daily_stress')).at(-1)).toBe(fresh[1]);
-    expect(await house.hash()).not.toEqual(before);
+    expect(await harness.hash()).not.toEqual(before);
 
     if ('specificationOnly' in settings) {
       // Nights have no route of their own there: that they are gone takes a second sweep, minutes later.
-      expect(await sweep(house, { days: 5 })).toMatchObject({
+      expect(await sweep(harness, { days: 5 })).toMatchObject({
         state: 'failed',
         removed: 1,
         failures: [{ kind: 'suspicious', collection: 'sleep' }],
       });
       clock += 300_000;
-      expect(await sweep(house, { days: 5 })).toMatchObject({ state: 'complete', removed: 2, failures: [] });
-    } else expect(await sweep(house, { days: 5 })).toMatchObject({ state: 'complete', removed: 3, failures: [] });
+      expect(await sweep(harness, { days: 5 })).toMatchObject({ state: 'complete', removed: 2, failures: [] });
+    } else expect(await sweep(harness, { days: 5 })).toMatchObject({ state: 'complete', removed: 3, failures: [] });
     const straight = await open({ now: () => clock });
     expect(await straight.backfill(days)).toMatchObject({ state: 'complete', failures: [] });
-    expect(await house.hash()).toEqual(await straight.hash());
-    expect(await findBroken(house.read)).toEqual([]);
-    expect(await house.read('SELECT collection, count(*) FROM sync.tombstones GROUP BY ALL ORDER BY ALL')).toEqual([
+    expect(await harness.hash()).toEqual(await straight.hash());
+    expect(await findBroken(harness.read)).toEqual([]);
+    expect(await harness.read('SELECT collection, count(*) FROM sync.tombstones GROUP BY ALL ORDER BY ALL')).toEqual([
       ['daily_activity', 1],
       ['sleep', 2],
     ]);
@@ -141,52 +141,52 @@ test.each([
 
 test('a change that a sweep finds is noted as without an event, one that a backfill finds is not', async () => {
   const { edits, open } = await setUp();
-  const house = await open();
-  await house.backfill(days);
+  const harness = await open();
+  await harness.backfill(days);
   const since = Date.parse('2025-03-01T00:00:00Z') * 1000;
-  await house.owner.warehouse.record(
+  await harness.owner.warehouse.record(
     ['update', 'delete'].map(operation => ({
       table: 'sync.subscriptions',
       key: { event_type: operation, data_type: 'sleep' },
       row: { id: 'x', state: 'active', since },
     })),
   );
-  const [gone, changed, later] = (await house.read('SELECT id FROM sleep ORDER BY day, id')).flat() as string[];
+  const [gone, changed, later] = (await harness.read('SELECT id FROM sleep ORDER BY day, id')).flat() as string[];
   edits.hidden.add(gone!);
   edits.changed.set(changed!, { time_in_bed: 4711 });
-  expect(await sweep(house, { days: 5 })).toMatchObject({ state: 'complete', removed: 1 });
-  const noted = () => house.read('SELECT id, event_type FROM sync.missed_events WHERE missed_at IS NULL ORDER BY event_type');
+  expect(await sweep(harness, { days: 5 })).toMatchObject({ state: 'complete', removed: 1 });
+  const noted = () => harness.read('SELECT id, event_type FROM sync.missed_events WHERE missed_at IS NULL ORDER BY event_type');
   expect(await noted()).toEqual([
     [gone, 'delete'],
     [changed, 'update'],
   ]);
   edits.changed.set(later!, { time_in_bed: 815 });
-  expect(await house.backfill({ ...days, refresh: true })).toMatchObject({ state: 'complete' });
+  expect(await harness.backfill({ ...days, refresh: true })).toMatchObject({ state: 'complete' });
   expect((await noted()).length).toBe(2);
 });
 
 test('what recurs is in the queue; at a start heart rate is read at once, and a sweep when its time has gone by', async () => {
   const { open } = await setUp();
   let clock = NOON;
-  const house = await open({ now: () => clock });
-  const pipeline = await house.owner.pipeline();
+  const harness = await open({ now: () => clock });
+  const pipeline = await harness.owner.pipeline();
   const settings = {
     nightly: { pattern: '30 3 * * *', timeZone: 'UTC', days: 4 },
     sweep: { hours: 6, days: 3 },
     heartRateMinutes: 15,
     webhooks: false,
   };
-  const runs = () => house.read(`SELECT kind, request->>'$.from', state FROM sync.runs ORDER BY started_at, request->>'$.from'`);
+  const runs = () => harness.read(`SELECT kind, request->>'$.from', state FROM sync.runs ORDER BY started_at, request->>'$.from'`);
   const start = async () => {
     const schedules = await startSchedules(pipeline, settings);
     onTestFinished(() => schedules.close());
   };
-  const [queue] = (await house.read(`SELECT 'schedule-' || value FROM sync.meta WHERE key = 'id'`))[0] as [string];
+  const [queue] = (await harness.read(`SELECT 'schedule-' || value FROM sync.meta WHERE key = 'id'`))[0] as [string];
   await start();
   // Its account is new: nothing has gone by.
   await until('heart rate was read', async () => (await runs()).some(([, , state]) => state === 'complete'));
   expect(await runs()).toEqual([['sweep', '2025-03-07', 'complete']]);
-  expect((await house.read('SELECT count(*) > 100 FROM heart_rate'))[0]).toEqual([true]);
+  expect((await harness.read('SELECT count(*) > 100 FROM heart_rate'))[0]).toEqual([true]);
   const schedulers = await pipeline.queues.queue(queue).getJobSchedulers();
   const sorted = schedulers.sort((a, b) => (a.key < b.key ? -1 : 1));
   expect(sorted.map(({ key, pattern, every }) => [key, pattern ?? every])).toEqual([
@@ -207,16 +207,18 @@ test('what recurs is in the queue; at a start heart rate is read at once, and a 
     ['sweep', '2025-03-07', 'complete'],
     ['sweep', '2025-03-07', 'complete'],
   ]);
-  const [swept] = await house.read(`SELECT count(DISTINCT collection) FROM sync.windows WHERE committed_at > make_timestamp(${clock}000)`);
+  const [swept] = await harness.read(
+    `SELECT count(DISTINCT collection) FROM sync.windows WHERE committed_at > make_timestamp(${clock}000)`,
+  );
   expect(swept).toEqual([12]);
 });
 
 test('what was missed is told with the reading of heart rate, at a start only when nothing that was accepted before waits', async () => {
   const { open } = await setUp();
   let clock = NOON;
-  const house = await open({ now: () => clock });
-  const pipeline = await house.owner.pipeline();
-  const { warehouse } = house.owner;
+  const harness = await open({ now: () => clock });
+  const pipeline = await harness.owner.pipeline();
+  const { warehouse } = harness.owner;
   const since = Date.parse('2025-03-01T00:00:00Z') * 1000;
   const candidate = (id: string) => ({
     table: 'sync.missed_events',
@@ -243,7 +245,7 @@ test('what was missed is told with the reading of heart rate, at a start only wh
     onTestFinished(() => schedules.close());
   };
   const isIdle = async (readings: number) => {
-    const [[ended]] = (await house.read(`SELECT count(*) FROM sync.runs WHERE state = 'complete'`)) as [[number]];
+    const [[ended]] = (await harness.read(`SELECT count(*) FROM sync.runs WHERE state = 'complete'`)) as [[number]];
     const { active: running } = await pipeline.queues.counts(await scheduleQueue(warehouse));
     return ended === readings && running === 0;
   };

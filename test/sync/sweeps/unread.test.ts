@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { windowEntry } from '../../../src/ledger/windows.ts';
 import { startSweep } from '../../../src/sync/sweeps/sweep.ts';
 import { type Asked, startFaultService } from '../../support/fault-service.ts';
-import { openHouse } from '../../support/harness.ts';
+import { openHarness } from '../../support/harness.ts';
 import { account, at, pipelineOf, warehouseWith } from '../../support/literal-pipeline.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -146,10 +146,10 @@ test.each<[string, number | undefined, { windows: object; state: string }, strin
     },
   });
   onTestFinished(() => service.close());
-  const house = await openHouse(join(folder, name.slice(0, 7)), service.url, { now: () => clock.ms });
-  await house.add([{ name: 'ada', token: 't-ada' }]);
+  const harness = await openHarness(join(folder, name.slice(0, 7)), service.url, { now: () => clock.ms });
+  await harness.add([{ name: 'ada', token: 't-ada' }]);
   const sweep = async () => {
-    const { run } = await startSweep(await house.owner.pipeline(), { kind: 'sweep', days: 3, collections: ['heart_rate'] });
+    const { run } = await startSweep(await harness.owner.pipeline(), { kind: 'sweep', days: 3, collections: ['heart_rate'] });
     return run.done;
   };
   expect(await sweep()).toMatchObject({ state: 'complete' });
@@ -163,7 +163,7 @@ test.each<[string, number | undefined, { windows: object; state: string }, strin
   expect(await sweep()).toMatchObject({ state: 'complete', windows: { planned: 1 } });
   clock.ms += 3_600_000;
   expect(await sweep()).toMatchObject(expected);
-  const findArrived = async () => (await house.read(`SELECT DISTINCT strftime(ts, '%m-%d') FROM heart_rate ORDER BY 1`)).flat();
+  const findArrived = async () => (await harness.read(`SELECT DISTINCT strftime(ts, '%m-%d') FROM heart_rate ORDER BY 1`)).flat();
   expect(await findArrived()).toEqual(arrived);
   if (!broken) return;
   // Not with every second sweep: that would be an alarm every half an hour.
@@ -172,7 +172,7 @@ test.each<[string, number | undefined, { windows: object; state: string }, strin
     expect(await sweep()).toMatchObject({ state: 'complete', windows: { planned: 1 } });
   }
   const told: string[] = [];
-  (await house.owner.pipeline()).onFailure = Object.assign(({ message }: { message: string }) => told.push(message), {
+  (await harness.owner.pipeline()).onFailure = Object.assign(({ message }: { message: string }) => told.push(message), {
     close: async () => {},
   });
   clock.ms += 6 * 3_600_000;

@@ -8,7 +8,7 @@ import { startSweep } from '../../../src/sync/sweeps/sweep.ts';
 import { watchQueue } from '../../../src/sync/sweeps/watch-queue.ts';
 import { hasRedis, startRedis } from '../../queue/redis-server.ts';
 import { startFaultService } from '../../support/fault-service.ts';
-import { openHouse } from '../../support/harness.ts';
+import { openHarness } from '../../support/harness.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { until } from '../../support/until.ts';
 
@@ -29,9 +29,9 @@ describe.skipIf(!hasRedis)('a Redis that keeps nothing', () => {
     onTestFinished(() => service.close());
     // A second attempt after five seconds: what was asked for once waits in the queue.
     const settings = { queueUrl: redis.url, queuePrefix: 'test' };
-    const house = await openHouse(join(folder, 'lost'), service.url, { now: () => NOON, retryDelayMs: 5_000, settings });
-    await house.add([{ name: 'ada', token: 'token-ada' }]);
-    const pipeline = await house.owner.pipeline();
+    const harness = await openHarness(join(folder, 'lost'), service.url, { now: () => NOON, retryDelayMs: 5_000, settings });
+    await harness.add([{ name: 'ada', token: 'token-ada' }]);
+    const pipeline = await harness.owner.pipeline();
     let times = 0;
     const often = {
       name: 'often',
@@ -73,8 +73,8 @@ describe.skipIf(!hasRedis).each(['its data', 'its place', 'its place and the sch
       const service = await startFaultService();
       onTestFinished(() => service.close());
       const settings = { queueUrl: redis.url, queuePrefix: 'test' };
-      const house = await openHouse(join(folder, lost.replaceAll(' ', '-')), service.url, { now: () => NOON, settings });
-      const pipeline = await house.owner.pipeline();
+      const harness = await openHarness(join(folder, lost.replaceAll(' ', '-')), service.url, { now: () => NOON, settings });
+      const pipeline = await harness.owner.pipeline();
       const done: string[] = [];
       let missed = false;
       const schedules = [
@@ -146,7 +146,7 @@ test.each(hasRedis ? ['redis', 'embedded'] : ['embedded'])(
     const service = await startFaultService();
     onTestFinished(() => service.close());
     const settings = redis ? { queueUrl: redis.url, queuePrefix: 'test' } : {};
-    const house = await openHouse(join(folder, `whole-${kind}`), service.url, { now: () => NOON, settings });
+    const harness = await openHarness(join(folder, `whole-${kind}`), service.url, { now: () => NOON, settings });
     const made: string[] = [];
     let times = 0;
     const schedules = [
@@ -166,7 +166,7 @@ test.each(hasRedis ? ['redis', 'embedded'] : ['embedded'])(
         await new Promise(resolve => setTimeout(resolve, takesMs));
       },
     }));
-    onTestFinished(await keepSchedules(await house.owner.pipeline(), schedules, { checkMs: 10 }));
+    onTestFinished(await keepSchedules(await harness.owner.pipeline(), schedules, { checkMs: 10 }));
     await until('they have run many times', () => times > 15, 20_000);
     expect(made).toEqual(['hourly', 'nightly', 'often', 'slow']);
   },
