@@ -25,7 +25,7 @@ export interface Up {
   untilSettled(count: number, patienceMs: number): Promise<void>;
   /** What its process has cost so far: seconds, user and system. */
   cpu(): number;
-  /** Starts a command that works through its door. */
+  /** Starts a command that works through its control socket. */
   command(...args: string[]): ChildProcess;
   stop(): Promise<void>;
 }

@@ -104,7 +104,7 @@ const reportOf = ({ userId, serviceUserId, state, reason, since }: ReturnType<ty
 });
 
 /**
- * What the owner of a data folder does, for its own command or for another one through the door. Input, events and results are
+ * What the owner of a data folder does, for its own command or for another one through the control socket. Input, events and results are
  * plain JSON.
  */
 export function operationsOf(owner: Owner) {

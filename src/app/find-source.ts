@@ -4,7 +4,7 @@ import type { Settings } from '../base/config.ts';
 import { RingneckError, TryLaterError } from '../base/errors.ts';
 import { remark } from '../base/remark.ts';
 import type { OwnerOperations } from './commands.ts';
-import { findDoor } from './control/find-door.ts';
+import { connectControl } from './control/connect-control.ts';
 import { isErasing } from './erase/is-erasing.ts';
 
 /** The file that a reader opens. */
@@ -22,13 +22,13 @@ export interface Source {
  * there is none yet.
  */
 export async function findSource({ data, snapshot }: Settings, signal?: AbortSignal): Promise<Source | undefined> {
-  const door = await findDoor<OwnerOperations>(data);
-  if (!door && isErasing(data)) {
+  const control = await connectControl<OwnerOperations>(data);
+  if (!control && isErasing(data)) {
     throw new TryLaterError(
       `an account is being erased from ${data}; try again in a moment (was that interrupted, ringneck account list finishes it)`,
     );
   }
-  if (door) return { kind: 'snapshot', ...(await door.call('freshSnapshot', {}, signal ? { signal } : {})) };
+  if (control) return { kind: 'snapshot', ...(await control.call('freshSnapshot', {}, signal ? { signal } : {})) };
   const warehouse = join(data, 'warehouse.duckdb');
   if (existsSync(warehouse)) return { path: warehouse, kind: 'warehouse', at: new Date().toISOString(), stale: false };
   // Somebody has taken it along.
@@ -50,5 +50,5 @@ export function remarkStale({ stale, at }: Source): void {
 
 /** Whether the warehouse could not be opened because somebody became its owner meanwhile: then there is a snapshot to be read. */
 export async function hasOwnerSince(error: unknown, { kind }: Source, { data }: Settings): Promise<boolean> {
-  return error instanceof TryLaterError && kind === 'warehouse' && (await findDoor(data)) !== undefined;
+  return error instanceof TryLaterError && kind === 'warehouse' && (await connectControl(data)) !== undefined;
 }

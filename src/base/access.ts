@@ -32,7 +32,7 @@ export function findAccess(folder: string): Access[] {
     const path = join(folder, name);
     found.push(accessOf(path, `${name} is`));
     const real = findReal(path);
-    // Of its own link the door looks who made where it leads.
+    // Of its own link the control socket looks who made where it leads.
     if (name === 'control.sock' || real === undefined || dirname(real) === realpathSync(folder)) continue;
     found.push(sharedAccess(dirname(real), name));
     if (name === 'warehouse.duckdb') found.push(accessOf(`${real}.wal`, `${real}.wal is`));

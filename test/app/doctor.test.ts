@@ -48,7 +48,7 @@ const run = async (env: Record<string, string>) => {
   return { code, state, findings: said(findings), stderr };
 };
 
-test('all is well where all is well, through the door of a running owner', async () => {
+test('all is well where all is well, through the control socket of a running owner', async () => {
   const { harness, keeper, receiver, env } = await openListeningHarness(newFolder());
   chmodSync(env.RINGNECK_DATA!, 0o700);
   await harness.add([{ name: 'ada', token: TOKENS.person }]);

@@ -103,7 +103,7 @@ test.each([
   expect(await ringneck(['snapshot'], { env })).toMatchObject({ code: 0 });
 });
 
-test('a link of the door into a folder of others keeps nobody out: the door looks for itself', () => {
+test('a link of the control socket into a folder of others keeps nobody out: the control socket looks for itself', () => {
   const data = dataFolder();
   const place = dataFolder(0o777);
   if (process.getuid?.() === 0) chownSync(place, 12345, 12345);

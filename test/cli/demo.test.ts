@@ -162,7 +162,7 @@ test('what a demo that was killed has left, and the history of the prompt, is in
     'warehouse.duckdb.published.17.0123456789abcdef.new',
     'snapshot.duckdb.new',
     'snapshot.duckdb.new.wal',
-    '.door-aB3xYz',
+    '.control-aB3xYz',
   ];
   for (const name of left) writeFileSync(join(folder, name), '');
   await clearFolder(folder);

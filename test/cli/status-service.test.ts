@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { openDoor } from '../../src/app/control/open-door.ts';
+import { serveControl } from '../../src/app/control/serve-control.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { freePort } from '../queue/redis-server.ts';
 import { startFaultService } from '../support/fault-service.ts';
@@ -14,8 +14,8 @@ test('status says since when the service cannot be reached and why, until somebo
   const port = await freePort();
   const data = join(folder, 'data');
   const harness = await openHarness(data, `http://127.0.0.1:${port}`, { now: () => Date.parse('2025-06-01T12:00:30Z') });
-  const door = await openDoor({ folder: data, operations: harness.operations, log: silentLog });
-  onTestFinished(() => door.close());
+  const control = await serveControl({ folder: data, operations: harness.operations, log: silentLog });
+  onTestFinished(() => control.close());
   const status = (...args: string[]) => runHere(['status', ...args], { env: { RINGNECK_DATA: data } });
   expect(JSON.parse((await status('--json')).stdout)).toMatchObject({ service_unreachable: null });
   await harness.add([{ name: 'ada', token: 'token-of-ada' }]);
@@ -56,8 +56,8 @@ test('what a command of before could not reach stands in status, since the first
 test('status says of the queue how many events wait that were accepted, whether the queue holds them yet or not', async () => {
   const data = join(folder, 'waiting');
   const harness = await openHarness(data, 'http://127.0.0.1:1');
-  const door = await openDoor({ folder: data, operations: harness.operations, log: silentLog });
-  onTestFinished(() => door.close());
+  const control = await serveControl({ folder: data, operations: harness.operations, log: silentLog });
+  onTestFinished(() => control.close());
   const inbox = await harness.owner.inbox();
   for (let i = 0; i < 3; i++) await inbox.append(String(1_748_736_000_000_000 + i), '{}');
   const status = (...args: string[]) => runHere(['status', ...args], { env: { RINGNECK_DATA: data } });

@@ -10,7 +10,7 @@ const folder = tempFolder();
 let folders = 0;
 const newFolder = () => join(folder, `d${++folders}`);
 
-test('ensure, list and remove work through the door, against the real service', async () => {
+test('ensure, list and remove work through the control socket, against the real service', async () => {
   const { harness, keeper, webhooks, env, subscribed } = await openListeningHarness(newFolder());
   const cli = (...args: string[]) => runHere(['subscriptions', ...args], { env });
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import stringWidth from 'string-width';
 import { beforeAll, expect, test } from 'vitest';
 import { resources } from '../../schema/index.ts';
-import { openDoor } from '../../src/app/control/open-door.ts';
+import { serveControl } from '../../src/app/control/serve-control.ts';
 import { UsageError } from '../../src/base/errors.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { findEntry, formatCatalogue, formatEntry } from '../../src/cli/terminal/catalogue.ts';
@@ -181,12 +181,12 @@ test('a terminal of 80 columns shows all of it without a line too long', () => {
 test('while somebody owns the warehouse its snapshot is read', async () => {
   const harness = await openHarness(join(folder, 'owned'), 'http://127.0.0.1:1');
   await store(harness.owner.warehouse, 'daily_stress', [STRESS]);
-  const door = await openDoor({ folder: join(folder, 'owned'), operations: harness.operations, log: silentLog });
+  const control = await serveControl({ folder: join(folder, 'owned'), operations: harness.operations, log: silentLog });
   try {
     const { code, stdout } = await ringneck(['tables', '--json'], { env: { RINGNECK_DATA: join(folder, 'owned') } });
     expect([code, JSON.parse(stdout).find(({ name }: { name: string }) => name === 'daily_stress').rows]).toEqual([0, 1]);
   } finally {
-    await door.close();
+    await control.close();
   }
 });
 

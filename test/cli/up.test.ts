@@ -40,7 +40,7 @@ const rowsOfSnapshot = (path: string, sql: string) =>
     return rowsOf(connection, sql);
   });
 
-test('everything works through the door of a running up, and it ends cleanly on SIGTERM', async () => {
+test('everything works through the control socket of a running up, and it ends cleanly on SIGTERM', async () => {
   const { data, env } = surroundings();
   const up = startRingneck(['up', '--mirror', '0'], { env });
   await up.said('"msg":"up"');
@@ -94,7 +94,7 @@ test('everything works through the door of a running up, and it ends cleanly on 
   expect((await cli(['sql', 'SELECT 1 AS a', '--format', 'csv'])).stdout).toBe('a\n1\n');
 });
 
-test('Ctrl-C of a backfill through the door stops its run and leaves up running; with --detach the run goes on', async () => {
+test('Ctrl-C of a backfill through the control socket stops its run and leaves up running; with --detach the run goes on', async () => {
   let held = Promise.resolve();
   let answer: () => void = () => undefined;
   const hold = () => {

@@ -72,7 +72,7 @@ async function heldService(): Promise<{ service: FaultService; release(): void }
   return { service, release };
 }
 
-/** A command of this process: like one of the command line, it goes through the door where there is one. */
+/** A command of this process: like one of the command line, it goes through the control socket where there is one. */
 const sessionOf = (settings: Record<string, string>): Session => ({ settings: readSettings(settings), log: silentLog });
 
 const addAda = (settings: Record<string, string>) =>
@@ -92,7 +92,7 @@ const timeless = (text: string, data: string) =>
     .replace(/"unread_days":\d+/g, '"unread_days":0')
     .replace(/rnm_[\w-]+/g, '<token>');
 
-/** What a command says to a folder that is held by a process without a door. */
+/** What a command says to a folder that is held by a process without a control socket. */
 async function refusedByHolder(): Promise<{ ended: Ended; pid: number }> {
   const settings = settingsFor(join(folder, 'held'));
   await perform(sessionOf(settings), 'listAccounts', {});
@@ -109,7 +109,7 @@ async function refusedByUp() {
   return { settings, ...running, second: ringneck(['up'], { env: settings }) };
 }
 
-test('every command gives the same through the door of a running `up` as without one, and a folder that has no door is refused', async () => {
+test('every command gives the same through the control socket of a running `up` as without one, and a folder that has no control socket is refused', async () => {
   const [ada, ben] = sandbox.people;
   const backfill = { ...days, refresh: false, plan: false };
   const operations: [keyof OwnerOperations, object][] = [
@@ -130,12 +130,12 @@ test('every command gives the same through the door of a running `up` as without
     ['snapshot', {}],
     ['status', {}],
   ];
-  const ways = ['alone', 'door'] as const;
+  const ways = ['alone', 'control'] as const;
   const outputs: Record<string, { name: string; result?: string; message?: string; exitCode?: Ended['code'] }[]> = {};
   for (const way of ways) {
     const data = join(folder, way);
     const settings = settingsFor(data);
-    const running = way === 'door' ? await startUp(settings) : undefined;
+    const running = way === 'control' ? await startUp(settings) : undefined;
     outputs[way] = [];
     for (const [name, input] of operations) {
       try {
@@ -154,7 +154,7 @@ test('every command gives the same through the door of a running `up` as without
   }
   const { ended, pid } = await refusals.byHolder;
   expect(ended).toMatchObject({ code: 75, stdout: '', stderr: expect.stringContaining(`PID ${pid}`) });
-  expect(outputs.door).toEqual(outputs.alone);
+  expect(outputs.control).toEqual(outputs.alone);
   expect(outputs.alone!.flatMap(({ name, exitCode }) => (exitCode === undefined ? [] : [[name, exitCode]]))).toEqual([
     ['addAccount', 2],
     ['backfill', 1],
@@ -165,11 +165,11 @@ test('every command gives the same through the door of a running `up` as without
   expect(parsed(2)).toMatchObject({ state: 'parked', warning: expect.stringContaining('refuses') });
   expect(parsed(6)).toMatchObject({ state: 'complete', failures: [], not_asked: [{ user_id: 'eve', state: 'parked' }] });
   expect(parsed(-1)).toHaveLength(2);
-  const [alone, door] = await Promise.all(ways.map(way => inspectFile(join(folder, way))));
-  expect(door).toEqual(alone);
+  const [alone, control] = await Promise.all(ways.map(way => inspectFile(join(folder, way))));
+  expect(control).toEqual(alone);
   expect(alone!.rows).toBeGreaterThan(0);
   for (const name of ['warehouse.duckdb', 'snapshot.duckdb', 'accounts.secret', 'secret.key', 'mirror-tokens.json']) {
-    expect((statSync(join(folder, 'door', name)).mode & 0o777).toString(8), name).toBe('600');
+    expect((statSync(join(folder, 'control', name)).mode & 0o777).toString(8), name).toBe('600');
   }
 });
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { WebhookEvent } from '../../schema/webhook.ts';
 import type { OwnerOperations } from '../../src/app/commands.ts';
-import { findDoor } from '../../src/app/control/find-door.ts';
+import { connectControl } from '../../src/app/control/connect-control.ts';
 import { freePort } from '../queue/redis-server.ts';
 import { openHarness } from '../support/harness.ts';
 import { type Running, ringneck, startRingneck } from '../support/ringneck.ts';
@@ -108,8 +108,8 @@ test('events are lost, repeated, late, shuffled, and come before their documents
   const up = startRingneck(['up'], { env: followed.env });
   started.push(up);
   await up.said('"msg":"up"');
-  const door = (await findDoor<OwnerOperations>(followed.data))!;
-  const webhooks = async () => (await door.call('status', {})).webhooks!;
+  const upControl = (await connectControl<OwnerOperations>(followed.data))!;
+  const webhooks = async () => (await upControl.call('status', {})).webhooks!;
   await until('every subscription is active', async () => (await webhooks()).active === 33);
 
   const raised = await live(sandbox);

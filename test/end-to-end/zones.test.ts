@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Sample } from '../../schema/fields.ts';
 import type { OwnerOperations } from '../../src/app/commands.ts';
-import { findDoor } from '../../src/app/control/find-door.ts';
+import { connectControl } from '../../src/app/control/connect-control.ts';
 import { startRingneck } from '../support/ringneck.ts';
 import { inspectFile } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -26,10 +26,10 @@ async function roundTrip(zone: string): Promise<Record<string, string>> {
   // The second one lives in New York.
   const { name, token } = people[1]!;
   // Done by `up`, in its zone.
-  const door = (await findDoor<OwnerOperations>(data))!;
-  await door.call('addAccount', { name, token });
-  expect(await door.call('backfill', { ...days, refresh: false, plan: false })).toMatchObject({ state: 'complete', failures: [] });
-  const mirrorToken = (await door.call('mirrorToken', { name })).token;
+  const control = (await connectControl<OwnerOperations>(data))!;
+  await control.call('addAccount', { name, token });
+  expect(await control.call('backfill', { ...days, refresh: false, plan: false })).toMatchObject({ state: 'complete', failures: [] });
+  const mirrorToken = (await control.call('mirrorToken', { name })).token;
   const there = await readEverything(url, token, days);
   const here = await readEverything(mirror!, mirrorToken, days);
   for (const [collection, documents] of Object.entries(there)) {

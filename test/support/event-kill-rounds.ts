@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { OwnerOperations } from '../../src/app/commands.ts';
-import { findDoor } from '../../src/app/control/find-door.ts';
+import { connectControl } from '../../src/app/control/connect-control.ts';
 import { freePort, type RedisServer } from '../queue/redis-server.ts';
 import { PEOPLE, startChangingService } from './changing-documents.ts';
 import { checkEvents } from './event-kill-check.ts';
@@ -149,12 +149,12 @@ const hasCome = (up: Running) =>
 
 /** Until the queue holds no accepted event any more. */
 export async function allSettled(data: string, ms: number): Promise<void> {
-  const door = (await findDoor<OwnerOperations>(data))!;
+  const control = (await connectControl<OwnerOperations>(data))!;
   await until(
     'every accepted event is settled',
     async () => {
       await sleep(200);
-      return (await door.call('status', {})).webhooks?.waiting === 0;
+      return (await control.call('status', {})).webhooks?.waiting === 0;
     },
     ms,
   );

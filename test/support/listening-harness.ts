@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { resources } from '../../schema/index.ts';
-import { openDoor } from '../../src/app/control/open-door.ts';
+import { serveControl } from '../../src/app/control/serve-control.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { openReceiver, type Receiver } from '../../src/receiver/receiver.ts';
 import { createService } from '../../src/service/service.ts';
@@ -30,7 +30,7 @@ export interface ListeningHarness {
   leave(): Promise<void>;
 }
 
-/** The real service with its webhooks, and a data folder whose owner listens at callback and door as `up` does, all in this process. */
+/** The real service with its webhooks, and a data folder whose owner listens at callback and control socket as `up` does, all in this process. */
 export async function openListeningHarness(folder: string): Promise<ListeningHarness> {
   mkdirSync(join(folder, 'service'), { recursive: true, mode: 0o700 });
   const webhooks = openWebhooks({
@@ -85,9 +85,9 @@ export async function openListeningHarness(folder: string): Promise<ListeningHar
   const settings = { webhooks: { callbackUrl, clientId, clientSecret, secrets: [clientSecret], verificationToken: TOKENS.verification } };
   const harness = await openHarness(folder, serviceUrl, { settings });
   keeper = await harness.owner.keeper();
-  const door = await openDoor({ folder, operations: harness.operations, log: silentLog });
+  const control = await serveControl({ folder, operations: harness.operations, log: silentLog });
   const leave = async () => {
-    await door.close();
+    await control.close();
     await harness.close();
   };
   onTestFinished(async () => {

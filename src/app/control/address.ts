@@ -21,11 +21,11 @@ import { findIdentity } from './identity.ts';
 const LONGEST_PATH = 100;
 const SOCKET = 's';
 
-const doorPath = (folder: string) => join(resolve(folder), 'control.sock');
+const socketPath = (folder: string) => join(resolve(folder), 'control.sock');
 const isTooLong = (path: string) => Buffer.byteLength(path) > LONGEST_PATH;
 
 /** What the names of a folder's places in the temporary folder begin with: those of its copy begin otherwise. */
-const placePrefix = (folder: string) => `ringneck-door-${shortHash(findIdentity(folder) ?? '')}-`;
+const placePrefix = (folder: string) => `ringneck-control-${shortHash(findIdentity(folder) ?? '')}-`;
 
 const shortHash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12);
 
@@ -36,7 +36,7 @@ const pipeName = (folder: string) =>
 /** Where to connect to reach the owner of a data folder; undefined when there is surely nobody. */
 export function findAddress(folder: string): string | undefined {
   if (process.platform === 'win32') return pipeName(folder);
-  const path = doorPath(folder);
+  const path = socketPath(folder);
   if (isTooLong(path)) return findLink(folder);
   // A link here was made by nobody of us, and may lead to anybody.
   return find(path)?.isSymbolicLink() ? undefined : path;
@@ -53,10 +53,10 @@ export interface Address {
 export function ensureAddress(folder: string): Address {
   if (process.platform === 'win32') return { listenAt: pipeName(folder), publish() {}, remove() {} };
   ensureFolder(folder);
-  const path = doorPath(folder);
+  const path = socketPath(folder);
   const tooLong = isTooLong(path);
   removeFormer(folder);
-  const [parent, prefix] = tooLong ? [tmpdir(), placePrefix(folder)] : [folder, '.door-'];
+  const [parent, prefix] = tooLong ? [tmpdir(), placePrefix(folder)] : [folder, '.control-'];
   removeUnpublished(parent, prefix);
   const place = mkdtempSync(join(parent, prefix));
   const listenAt = join(place, SOCKET);
@@ -73,7 +73,7 @@ export function ensureAddress(folder: string): Address {
       removePlace(place);
     },
     remove() {
-      removeDoor(path);
+      removeSocket(path);
       removePlace(place);
     },
   };
@@ -81,19 +81,19 @@ export function ensureAddress(folder: string): Address {
 
 /** What a dead owner left; its place in the temporary folder too. */
 function removeFormer(folder: string): void {
-  const path = doorPath(folder);
+  const path = socketPath(folder);
   const former = findLink(folder);
   if (former !== undefined) removePlace(dirname(former));
-  removeDoor(path);
+  removeSocket(path);
 }
 
-/** Places of owners that were killed before others could see their door. */
+/** Places of owners that were killed before others could see their control socket. */
 function removeUnpublished(parent: string, prefix: string): void {
   for (const name of readdirSync(parent)) if (name.startsWith(prefix) && name.length === prefix.length + 6) removePlace(join(parent, name));
 }
 
-/** A socket or link: a door can have been nothing else. */
-function removeDoor(path: string): void {
+/** A socket or link: a control socket can have been nothing else. */
+function removeSocket(path: string): void {
   const found = find(path);
   if (found === undefined) return;
   if (!found.isSocket() && !found.isSymbolicLink()) throw new RingneckError(`${path} is no socket: move it away.`);
@@ -112,9 +112,9 @@ function removePlace(place: string): void {
   }
 }
 
-/** The socket that the door's link leads to, where that is in a place that this user made for this folder. */
+/** The socket that the control socket's link leads to, where that is in a place that this user made for this folder. */
 function findLink(folder: string): string | undefined {
-  const target = readLink(doorPath(folder));
+  const target = readLink(socketPath(folder));
   if (target === undefined || basename(target) !== SOCKET) return undefined;
   const place = dirname(target);
   return basename(place).startsWith(placePrefix(folder)) && isOurs(find(place)) ? target : undefined;

@@ -3,7 +3,7 @@ import { RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
 import type { Call, Line } from './operations.ts';
 import { linesOf, send, textOf } from './request.ts';
 
-/** The process that answers at a door. */
+/** The process that answers at a control socket. */
 export interface Owner {
   folder: string;
   address: string;

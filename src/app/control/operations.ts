@@ -2,14 +2,14 @@
 export interface OperationContext<Event> {
   /** Tells the caller what happens meanwhile. Events are for eyes only: a caller who does not read them in time misses the oldest. */
   emit(event: Event): void;
-  /** Aborted when the caller stops (reason: exit code 130) or the owner closes its door (reason: exit code 75). */
+  /** Aborted when the caller stops (reason: exit code 130) or the owner closes its control socket (reason: exit code 75). */
   signal: AbortSignal;
 }
 
 /** Something that the owner of the data folder does for others; input, events and result are plain JSON. */
 export type Operation<Input, Event, Result> = (input: Input, context: OperationContext<Event>) => Promise<Result>;
 
-/** The operations of a door, by name. (The types are those that every operation fits.) */
+/** The operations of a control socket, by name. (The types are those that every operation fits.) */
 export type Operations = Record<string, Operation<never, unknown, unknown>>;
 
 export type InputOf<Item> = Item extends Operation<infer Input, infer _Event, infer _Result> ? Input : never;

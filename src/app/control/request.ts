@@ -7,7 +7,7 @@ export function send(
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const headers = body === undefined ? {} : { 'content-type': 'application/json' };
-    // No agent: a connection that is kept would keep the owner from closing its door.
+    // No agent: a connection that is kept would keep the owner from closing its control socket.
     request({ socketPath: address, method, path, headers, signal, agent: false }, resolve)
       .on('error', reject)
       .end(body === undefined ? undefined : JSON.stringify(body));

@@ -5,7 +5,7 @@ import { messageOf, TryLaterError } from '../../base/errors.ts';
 import { createLog } from '../../base/log.ts';
 import { TooLate, withinTime } from '../../base/timeout.ts';
 import type { OwnerOperations } from '../commands.ts';
-import { findDoor } from '../control/find-door.ts';
+import { connectControl } from '../control/connect-control.ts';
 import { perform } from '../perform.ts';
 import { examined, type Finding, fail, ok, warn } from './finding.ts';
 import { examineDisk, examineFolder } from './folder.ts';
@@ -62,12 +62,12 @@ async function examineOwner(settings: Settings): Promise<Finding[]> {
   // Warnings while the folder is opened are this command's own findings.
   const session = { settings, log: createLog({ level: 'silent', pretty: false }) };
   try {
-    const door = await findDoor<OwnerOperations>(settings.data);
-    const owner = ownerFinding(settings, door?.pid);
-    if (!door && !existsSync(join(settings.data, 'warehouse.duckdb'))) {
+    const control = await connectControl<OwnerOperations>(settings.data);
+    const owner = ownerFinding(settings, control?.pid);
+    if (!control && !existsSync(join(settings.data, 'warehouse.duckdb'))) {
       return [owner, warn('warehouse', 'there is none yet', 'ringneck account add NAME, then ringneck backfill')];
     }
-    const found = await withinTime(door ? door.call('examine', {}) : perform(session, 'examine', {}), OWNER_MS);
+    const found = await withinTime(control ? control.call('examine', {}) : perform(session, 'examine', {}), OWNER_MS);
     return [owner, ...found];
   } catch (error) {
     const again = error instanceof TryLaterError ? mend : 'see the message';

@@ -14,7 +14,7 @@ import { rewriteWithout } from '../../warehouse/erase.ts';
 import type { Word } from '../../warehouse/search.ts';
 import { Warehouse } from '../../warehouse/warehouse.ts';
 import type { OwnerOptions } from '../app-options.ts';
-import { findDoor } from '../control/find-door.ts';
+import { connectControl } from '../control/connect-control.ts';
 import { ensureOurs, ensurePlace, ensureUnshared } from '../snapshot/place.ts';
 import { forgetHistory } from './history.ts';
 import { isErasing } from './is-erasing.ts';
@@ -53,8 +53,8 @@ export async function eraseAccount(options: EraseOptions, name: string): Promise
 /** Finishes what a process that was killed had begun (see isErasing), and says what is left to be known of it. */
 export async function finishErase(options: EraseOptions): Promise<void> {
   const { data } = options.settings;
-  const door = await findDoor(data);
-  if (door && door.pid !== process.pid) throw new TryLaterError(`an account is being erased from ${data}; try again in a moment`);
+  const control = await connectControl(data);
+  if (control && control.pid !== process.pid) throw new TryLaterError(`an account is being erased from ${data}; try again in a moment`);
   const report = await erase(options, { goesOn: true }).catch((error: unknown) => {
     const exitCode = error instanceof RingneckError ? error.exitCode : 1;
     const left = isErasing(data) ? 'the next command tries again' : 'nobody was erased: ask for it again';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { OwnerOperations } from '../../app/commands.ts';
-import { findDoor } from '../../app/control/find-door.ts';
+import { connectControl } from '../../app/control/connect-control.ts';
 import { perform } from '../../app/perform.ts';
 import { openSession } from '../../app/session.ts';
 import { withDetail } from '../../base/errors.ts';
@@ -26,8 +26,8 @@ export function addSubscriptions(program: Command): void {
   ).action(async (options: { json?: true }) => {
     const { settings } = await openSession();
     // Nobody else listens where the service verifies.
-    const door = await findDoor<OwnerOperations>(settings.data);
-    if (!door) {
+    const control = await connectControl<OwnerOperations>(settings.data);
+    if (!control) {
       if (!settings.webhooks) {
         const [{ UsageError }, { NO_WEBHOOKS }] = await Promise.all([import('../../base/errors.ts'), import('../../app/app.ts')]);
         throw new UsageError(NO_WEBHOOKS);
@@ -35,7 +35,7 @@ export function addSubscriptions(program: Command): void {
       const { nobodyListens } = await import('../../app/subscription-commands.ts');
       throw nobodyListens();
     }
-    const report = await door.call('subscriptionsEnsure', {});
+    const report = await control.call('subscriptionsEnsure', {});
     const { active, wanted, problems } = report;
     if (problems.some(({ state }) => state !== 'not_offered')) process.exitCode = 1;
     if (options.json) return printJson(report);

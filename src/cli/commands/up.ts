@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Owner } from '../../app/app.ts';
-import { findDoor } from '../../app/control/find-door.ts';
+import { connectControl } from '../../app/control/connect-control.ts';
 import type { ErasingWait } from '../../app/erase/when-erased.ts';
 import type { Following } from '../../app/follow-events.ts';
 import { listening } from '../../app/listen.ts';
@@ -32,7 +32,7 @@ export function addUp(program: Command): void {
     const [
       { keepFolder },
       { NO_WEBHOOKS },
-      { openDoor },
+      { serveControl },
       { openReceiver },
       { followEvents },
       { keepUpToDate },
@@ -42,7 +42,7 @@ export function addUp(program: Command): void {
     ] = await Promise.all([
       import('../../app/data-folder.ts'),
       import('../../app/app.ts'),
-      import('../../app/control/open-door.ts'),
+      import('../../app/control/serve-control.ts'),
       import('../../receiver/receiver.ts'),
       import('../../app/follow-events.ts'),
       import('../../app/snapshot/schedule.ts'),
@@ -55,12 +55,12 @@ export function addUp(program: Command): void {
       const closing: (() => Promise<unknown>)[] = [];
       try {
         // Another `up` is told at once; a command that is about to end is waited for.
-        const other = await findDoor(settings.data);
+        const other = await connectControl(settings.data);
         if (other) throw new TryLaterError(`${settings.data} is owned by a running ringneck (PID ${other.pid}): end it first`);
         const folder = await keepFolder({ settings, log, acceptsWhileErasing: true });
         closing.push(() => folder.close());
-        const door = await openDoor({ folder: settings.data, operations: folder.operations, log });
-        closing.push(() => door.close());
+        const control = await serveControl({ folder: settings.data, operations: folder.operations, log });
+        closing.push(() => control.close());
         closing.push(() => folder.end());
         let following: Following | undefined;
         await folder.during(async owner => {

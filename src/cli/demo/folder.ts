@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { resources } from '../../../schema/index.ts';
-import { findDoor } from '../../app/control/find-door.ts';
+import { connectControl } from '../../app/control/connect-control.ts';
 import { messageOf, TryLaterError, UsageError } from '../../base/errors.ts';
 import { ensureFolder } from '../../base/files.ts';
 import { openSecrets } from '../../base/secrets/secrets.ts';
@@ -16,7 +16,7 @@ export const PEOPLE = { count: 3, seed: 7 };
 
 /** What a demo makes, what of it a kill leaves half made, and the history of the prompt that it names at its end. */
 const OURS = [
-  /^(?:\.ringneck-demo|inbox|queue|service|control\.sock|\.door-\w{6})$/,
+  /^(?:\.ringneck-demo|inbox|queue|service|control\.sock|\.control-\w{6})$/,
   /^(?:accounts\.secret|secret\.key|sql_history|warehouse\.duckdb\.published)(?:\.\d+\.[0-9a-f]+\.new)?$/,
   /^(?:warehouse|snapshot)\.duckdb(?:\.new)?(?:\.wal)?$/,
   /^(?:warehouse|snapshot)\.duckdb(?:\.\d+)?\.tmp$/,
@@ -26,8 +26,8 @@ const OURS = [
 export async function clearFolder(folder: string): Promise<void> {
   if (existsSync(folder)) {
     if (!existsSync(join(folder, MARK))) throw new UsageError(`${folder} was not made by a demo: move it away first`);
-    const door = await findDoor(folder);
-    if (door) throw new TryLaterError(`a demo is running (PID ${door.pid}): end it first`);
+    const control = await connectControl(folder);
+    if (control) throw new TryLaterError(`a demo is running (PID ${control.pid}): end it first`);
     await refuseOthers(folder);
     rmSync(folder, { recursive: true });
   }

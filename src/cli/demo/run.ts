@@ -42,18 +42,18 @@ export async function runDemo({ days, to, keep, wait }: DemoOptions, signal: Abo
     printLine('2. Backfill over HTTP into DuckDB');
     const port = await findFreePort();
     const settings = { ...demoSettings(folder, url), webhooks: demoWebhooks(port, client) };
-    const [{ Owner }, { operationsOf }, { openDoor }, { followEvents }] = await Promise.all([
+    const [{ Owner }, { operationsOf }, { serveControl }, { followEvents }] = await Promise.all([
       import('../../app/app.ts'),
       import('../../app/commands.ts'),
-      import('../../app/control/open-door.ts'),
+      import('../../app/control/serve-control.ts'),
       import('../../app/follow-events.ts'),
     ]);
     noteService(folder, url);
     const owner = await Owner.open({ settings, log: createLog({ level: 'warn', pretty: process.stderr.isTTY === true }) });
     closing.push(() => owner.close());
     const operations = operationsOf(owner);
-    const door = await openDoor({ folder, operations, log: owner.log });
-    closing.push(() => door.close());
+    const control = await serveControl({ folder, operations, log: owner.log });
+    closing.push(() => control.close());
     for (const { name, token } of people) await operations.addAccount({ name, token });
     const progress = showRun();
     const started = performance.now();

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openDoor } from '../../../src/app/control/open-door.ts';
+import { serveControl } from '../../../src/app/control/serve-control.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { openHarness } from '../../support/harness.ts';
 import { ringneck } from '../../support/ringneck.ts';
@@ -31,13 +31,13 @@ test('while somebody owns the folder the export is of a fresh snapshot', async (
   const owned = join(folder, 'owned');
   const harness = await openHarness(owned, 'http://127.0.0.1:9');
   await store(harness.owner.warehouse, 'daily_stress', [STRESS]);
-  const door = await openDoor({ folder: owned, operations: harness.operations, log: silentLog });
+  const control = await serveControl({ folder: owned, operations: harness.operations, log: silentLog });
   const out = join(folder, 'of-owned');
   const { code, stderr } = await ringneck(['export', '--out', out], { env: { RINGNECK_DATA: owned } });
   expect([code, stderr]).toEqual([0, '']);
   expect(await read(':memory:', `SELECT user_id, id FROM '${out}/daily_stress/*.parquet'`)).toEqual([['ann', STRESS.id]]);
   expect(manifestOf(out).source.kind).toBe('snapshot');
-  await door.close();
+  await control.close();
 });
 
 test('a view of a received file reads no file outside the export', async () => {

@@ -2,8 +2,8 @@ import { chmodSync, cpSync, existsSync, lstatSync, mkdirSync, readdirSync, readl
 import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { findDoor } from '../../../src/app/control/find-door.ts';
-import { openDoor } from '../../../src/app/control/open-door.ts';
+import { connectControl } from '../../../src/app/control/connect-control.ts';
+import { serveControl } from '../../../src/app/control/serve-control.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { version as packageVersion } from '../../../src/base/version.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -19,12 +19,13 @@ function dataFolder(length: 'short' | 'long'): string {
 }
 
 async function own(at: string) {
-  const door = await openDoor({ folder: at, operations: { where: async () => at }, log: silentLog });
-  onTestFinished(() => door.close());
-  return door;
+  const control = await serveControl({ folder: at, operations: { where: async () => at }, log: silentLog });
+  onTestFinished(() => control.close());
+  return control;
 }
 
-const whereOf = async (at: string) => (await findDoor<{ where: (input: undefined) => Promise<string> }>(at))?.call('where', undefined);
+const whereOf = async (at: string) =>
+  (await connectControl<{ where: (input: undefined) => Promise<string> }>(at))?.call('where', undefined);
 
 test('a copy of a folder with a long path does not speak to the owner of the original', async () => {
   const original = dataFolder('long');
@@ -80,7 +81,7 @@ test('the same folder by another name, a link, has the same owner', async () => 
 
 test.each(['short', 'long'] as const)('a planted link makes nobody delete what it leads to (%s path)', async length => {
   const data = dataFolder(length);
-  const victim = join(folder, `ringneck-door-victim${++folders}`);
+  const victim = join(folder, `ringneck-control-victim${++folders}`);
   mkdirSync(join(victim, 'photos'), { recursive: true });
   writeFileSync(join(victim, 'photos/1.jpg'), 'x');
   writeFileSync(join(victim, 's'), 'a file, and no socket');
@@ -92,10 +93,10 @@ test.each(['short', 'long'] as const)('a planted link makes nobody delete what i
 
 test('of a place that bears our name only a socket goes, and the place where it is empty then', async () => {
   const data = dataFolder('long');
-  const door = await own(data);
+  const control = await own(data);
   const place = dirname(readlinkSync(join(data, 'control.sock')));
   writeFileSync(join(place, 'photo'), 'x');
-  await door.close();
+  await control.close();
   expect(readdirSync(place)).toEqual(['photo']);
 });
 

@@ -7,7 +7,7 @@ import type { EventOf, InputOf, Operations, ResultOf } from './operations.ts';
 import { send, textOf } from './request.ts';
 
 /** The way to the process that owns a data folder. */
-export interface Door<Own extends Operations> {
+export interface ControlClient<Own extends Operations> {
   readonly pid: number;
   /**
    * Has the owner do it. An abort stops the operation there and its result is still waited for, some seconds long; without one it is exit code 130.
@@ -26,13 +26,13 @@ const usualPatience: Patience = { firstWordMs: 10_000, silenceMs: 30_000, stopMs
 const nobodyThere = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED', 'ENOTSOCK', 'ECONNRESET', 'EPIPE'];
 
 /**
- * The door of whoever owns the folder; undefined when nobody answers there. An owner that is there and does not answer, or is of another version,
+ * The control socket of whoever owns the folder; undefined when nobody answers there. An owner that is there and does not answer, or is of another version,
  * is a TryLaterError; one that owns another warehouse is refused. (Version and patience are for tests.)
  */
-export async function findDoor<Own extends Operations>(
+export async function connectControl<Own extends Operations>(
   folder: string,
   { version = packageVersion, patience = usualPatience }: { version?: string; patience?: Patience } = {},
-): Promise<Door<Own> | undefined> {
+): Promise<ControlClient<Own> | undefined> {
   const address = findAddress(folder);
   if (address === undefined) return undefined;
   const find = () => findOwner(folder, address, patience.firstWordMs);

@@ -15,9 +15,9 @@ const MOST_CHARACTERS = 1_000_000;
 
 /**
  * Listens for other commands in the data folder. The caller owns the folder (it holds the warehouse's lock), so a socket that lies there is a dead
- * owner's and is replaced; close the door before giving the lock back. Closing stops the operations that run and waits for them, up to 10 s.
+ * owner's and is replaced; close the control socket before giving the lock back. Closing stops the operations that run and waits for them, up to 10 s.
  */
-export async function openDoor<Own extends Operations>({
+export async function serveControl<Own extends Operations>({
   folder,
   operations,
   log,
@@ -89,7 +89,9 @@ export async function openDoor<Own extends Operations>({
   } catch (error) {
     await closeServer(server);
     address.remove();
-    throw new RingneckError(`${folder} cannot have a door (control.sock) for other commands: ${messageOf(error)}.`, 1, { cause: error });
+    throw new RingneckError(`${folder} cannot have a control socket (control.sock) for other commands: ${messageOf(error)}.`, 1, {
+      cause: error,
+    });
   }
 
   return {
@@ -137,8 +139,8 @@ function refuse(response: ServerResponse, status: number, message: string): void
 }
 
 function logEnd(log: Log, operation: string, error: unknown): void {
-  if (error instanceof RingneckError) log.info({ operation, reason: error.message }, 'an operation through the door ended early');
-  else log.error({ operation, err: error }, 'an operation through the door failed');
+  if (error instanceof RingneckError) log.info({ operation, reason: error.message }, 'an operation through the control socket ended early');
+  else log.error({ operation, err: error }, 'an operation through the control socket failed');
 }
 
 /** The last line of an answer, as text, and what went wrong. */

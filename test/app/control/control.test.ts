@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { findDoor } from '../../../src/app/control/find-door.ts';
+import { connectControl } from '../../../src/app/control/connect-control.ts';
 import { findWarehouseIdentity } from '../../../src/app/control/identity.ts';
-import { openDoor } from '../../../src/app/control/open-door.ts';
 import type { OperationContext, Operations } from '../../../src/app/control/operations.ts';
+import { serveControl } from '../../../src/app/control/serve-control.ts';
 import { RingneckError, TryLaterError, UsageError } from '../../../src/base/errors.ts';
 import { createLog, silentLog } from '../../../src/base/log.ts';
 
@@ -21,16 +21,16 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'ringneck-test-'));
 });
 afterEach(async () => {
-  await Promise.all(opened.splice(0).map(door => door.close()));
+  await Promise.all(opened.splice(0).map(control => control.close()));
   rmSync(folder, { recursive: true, force: true });
 });
 
 async function owner<Own extends Operations>(operations: Own, at = folder, log = silentLog) {
-  const server = await openDoor({ folder: at, operations, log });
+  const server = await serveControl({ folder: at, operations, log });
   opened.push(server);
-  const door = await findDoor<Own>(at);
-  if (door === undefined) throw new Error('nobody answers');
-  return { server, door };
+  const control = await connectControl<Own>(at);
+  if (control === undefined) throw new Error('nobody answers');
+  return { server, control };
 }
 
 /** A net server at control.sock that does what an owner should not. */
@@ -72,17 +72,17 @@ async function exitOf(promise: Promise<unknown>): Promise<{ kind: unknown; exitC
   return { kind: error.constructor, exitCode: error.exitCode, message: error.message };
 }
 
-test('what owners left that were killed before their door could be seen is removed by the next one; what is not theirs stays', async () => {
-  for (const name of ['.door-aB3dE6', '.door-xyz123', '.door-of-mine']) mkdirSync(join(folder, name), { mode: 0o700 });
-  await leaveSocket(join(folder, '.door-aB3dE6', 's'));
-  writeFileSync(join(folder, '.door-xyz123', 'theirs'), '');
-  const door = await openDoor({ folder, operations: {}, log: silentLog });
-  opened.push(door);
-  expect(readdirSync(folder).sort()).toEqual(['.door-of-mine', '.door-xyz123', 'control.sock']);
+test('what owners left that were killed before their control socket could be seen is removed by the next one; what is not theirs stays', async () => {
+  for (const name of ['.control-aB3dE6', '.control-xyz123', '.control-of-mine']) mkdirSync(join(folder, name), { mode: 0o700 });
+  await leaveSocket(join(folder, '.control-aB3dE6', 's'));
+  writeFileSync(join(folder, '.control-xyz123', 'theirs'), '');
+  const control = await serveControl({ folder, operations: {}, log: silentLog });
+  opened.push(control);
+  expect(readdirSync(folder).sort()).toEqual(['.control-of-mine', '.control-xyz123', 'control.sock']);
 });
 
 test('events come in order, then the result; several calls at a time', async () => {
-  const { door } = await owner({
+  const { control } = await owner({
     async count(input: { to: number }, context: OperationContext<{ at: number }>) {
       for (let at = 1; at <= input.to; at++) {
         context.emit({ at });
@@ -92,22 +92,22 @@ test('events come in order, then the result; several calls at a time', async () 
     },
     async nothing() {},
   });
-  expect(door.pid).toBe(process.pid);
+  expect(control.pid).toBe(process.pid);
   const answers = await Promise.all(
     [3, 20, 1].map(async to => {
       const events: number[] = [];
-      const result = await door.call('count', { to }, { onEvent: event => events.push(event.at) });
+      const result = await control.call('count', { to }, { onEvent: event => events.push(event.at) });
       return { result, events };
     }),
   );
   expect(answers).toEqual([3, 20, 1].map(to => ({ result: { counted: to }, events: Array.from({ length: to }, (_, index) => index + 1) })));
-  expect(await door.call('nothing', undefined)).toBeNull();
+  expect(await control.call('nothing', undefined)).toBeNull();
 });
 
 test('an error arrives with its message, kind and exit code; an unexpected one is logged with its stack', async () => {
   const lines: string[] = [];
   const log = createLog({ level: 'error', pretty: false, stream: { write: line => void lines.push(line) } });
-  const { door } = await owner(
+  const { control } = await owner(
     {
       async usage() {
         throw new UsageError('no account is called bert');
@@ -128,17 +128,17 @@ test('an error arrives with its message, kind and exit code; an unexpected one i
     folder,
     log,
   );
-  expect(await exitOf(door.call('usage', {} as never))).toEqual({ kind: UsageError, exitCode: 2, message: 'no account is called bert' });
-  expect(await exitOf(door.call('later', {} as never))).toEqual({ kind: TryLaterError, exitCode: 75, message: 'busy' });
-  expect(await exitOf(door.call('own', {} as never))).toEqual({ kind: RingneckError, exitCode: 3, message: 'three windows failed' });
+  expect(await exitOf(control.call('usage', {} as never))).toEqual({ kind: UsageError, exitCode: 2, message: 'no account is called bert' });
+  expect(await exitOf(control.call('later', {} as never))).toEqual({ kind: TryLaterError, exitCode: 75, message: 'busy' });
+  expect(await exitOf(control.call('own', {} as never))).toEqual({ kind: RingneckError, exitCode: 3, message: 'three windows failed' });
   expect(lines).toEqual([]);
-  expect(await exitOf(door.call('bug', {} as never))).toEqual({ kind: RingneckError, exitCode: 1, message: 'x is undefined' });
+  expect(await exitOf(control.call('bug', {} as never))).toEqual({ kind: RingneckError, exitCode: 1, message: 'x is undefined' });
   expect(lines.join('')).toContain('TypeError: x is undefined');
-  expect(await exitOf(door.call('unprintable', {} as never))).toMatchObject({ exitCode: 1, message: expect.stringContaining('BigInt') });
+  expect(await exitOf(control.call('unprintable', {} as never))).toMatchObject({ exitCode: 1, message: expect.stringContaining('BigInt') });
 });
 
 test('an error of the caller’s own onEvent is not mistaken for the owner’s', async () => {
-  const { door } = await owner({
+  const { control } = await owner({
     async speak(_input: undefined, context: OperationContext<string>) {
       context.emit('hello');
       await untilAborted(context.signal);
@@ -147,40 +147,40 @@ test('an error of the caller’s own onEvent is not mistaken for the owner’s',
   const onEvent = () => {
     throw new TypeError('cannot draw');
   };
-  await expect(door.call('speak', undefined, { onEvent })).rejects.toThrow(new TypeError('cannot draw'));
+  await expect(control.call('speak', undefined, { onEvent })).rejects.toThrow(new TypeError('cannot draw'));
 });
 
 test('a call of more than a million characters is refused, and the next one is answered', async () => {
-  const { door } = await owner({
+  const { control } = await owner({
     async measure(input: { text: string }) {
       return input.text.length;
     },
   });
   const owned = `The process that owns ${folder} (PID ${process.pid})`;
-  expect(await exitOf(door.call('measure', { text: 'x'.repeat(5_000_000) }))).toEqual({
+  expect(await exitOf(control.call('measure', { text: 'x'.repeat(5_000_000) }))).toEqual({
     kind: RingneckError,
     exitCode: 1,
     message: `${owned} refused measure: a call has 1000000 characters at most`,
   });
-  expect(await door.call('measure', { text: 'x'.repeat(999_000) })).toBe(999_000);
+  expect(await control.call('measure', { text: 'x'.repeat(999_000) })).toBe(999_000);
 });
 
 test('an operation that the owner does not know is refused', async () => {
   await owner({});
-  const door = await findDoor<{ other: () => Promise<void> }>(folder);
-  expect(await exitOf(door!.call('other', undefined as never))).toMatchObject({
+  const control = await connectControl<{ other: () => Promise<void> }>(folder);
+  expect(await exitOf(control!.call('other', undefined as never))).toMatchObject({
     exitCode: 1,
     message: expect.stringContaining('no operation is called other'),
   });
   for (const name of ['constructor', '__proto__', '../version']) {
-    const any = (await findDoor<Record<string, () => Promise<void>>>(folder))!;
+    const any = (await connectControl<Record<string, () => Promise<void>>>(folder))!;
     expect(await exitOf(any.call(name, undefined as never))).toMatchObject({ exitCode: 1 });
   }
 });
 
 test('an abort stops the operation, and what it still says is waited for', async () => {
   const reasons: unknown[] = [];
-  const { door } = await owner({
+  const { control } = await owner({
     async run(_input: undefined, { emit, signal }: OperationContext<string>) {
       emit('running');
       await untilAborted(signal);
@@ -196,34 +196,34 @@ test('an abort stops the operation, and what it still says is waited for', async
     events.push(event);
     stop.abort();
   };
-  expect(await door.call('run', undefined, { onEvent, signal: stop.signal })).toEqual({ state: 'stopped' });
+  expect(await control.call('run', undefined, { onEvent, signal: stop.signal })).toEqual({ state: 'stopped' });
   expect(events).toEqual(['running', 'stopped']);
   expect(reasons).toEqual([expect.objectContaining({ exitCode: 130 })]);
 });
 
 test('an abort that comes before the owner has answered is not lost', async () => {
-  const { door } = await owner({
+  const { control } = await owner({
     async run(_input: undefined, { signal }: OperationContext<never>) {
       await untilAborted(signal);
       return 'stopped';
     },
   });
   const stop = new AbortController();
-  const answer = door.call('run', undefined, { signal: stop.signal });
+  const answer = control.call('run', undefined, { signal: stop.signal });
   stop.abort();
   expect(await answer).toBe('stopped');
-  expect(await exitOf(door.call('run', undefined, { signal: stop.signal }))).toMatchObject({ exitCode: 130 });
+  expect(await exitOf(control.call('run', undefined, { signal: stop.signal }))).toMatchObject({ exitCode: 130 });
 });
 
 test('what an aborted operation throws is exit code 130', async () => {
-  const { door } = await owner({
+  const { control } = await owner({
     async run(_input: undefined, { emit, signal }: OperationContext<string>) {
       emit('running');
       await sleep(60_000, undefined, { signal });
     },
   });
   const stop = new AbortController();
-  const answer = exitOf(door.call('run', undefined, { onEvent: () => stop.abort(), signal: stop.signal }));
+  const answer = exitOf(control.call('run', undefined, { onEvent: () => stop.abort(), signal: stop.signal }));
   expect(await answer).toMatchObject({ exitCode: 130, message: 'Interrupted.' });
 });
 
@@ -239,9 +239,9 @@ test('an operation that does not stop is left after some seconds', async () => {
     },
   };
   await owner(operations);
-  const door = await findDoor<typeof operations>(folder, { patience: { ...quick, firstWordMs: 5000, silenceMs: 5000 } });
+  const control = await connectControl<typeof operations>(folder, { patience: { ...quick, firstWordMs: 5000, silenceMs: 5000 } });
   const stop = new AbortController();
-  const answer = exitOf(door!.call('run', undefined, { onEvent: () => stop.abort(), signal: stop.signal }));
+  const answer = exitOf(control!.call('run', undefined, { onEvent: () => stop.abort(), signal: stop.signal }));
   expect(await answer).toMatchObject({ exitCode: 130, message: expect.stringContaining('has not stopped yet') });
   end();
 });
@@ -323,12 +323,12 @@ test('heartbeats keep a quiet operation alive for longer than the silence that i
     },
   };
   await owner(operations);
-  const door = await findDoor<typeof operations>(folder, { patience: { firstWordMs: 3000, silenceMs: 3000, stopMs: 1000 } });
-  expect(await door!.call('quiet', undefined as never)).toBe('done');
+  const control = await connectControl<typeof operations>(folder, { patience: { firstWordMs: 3000, silenceMs: 3000, stopMs: 1000 } });
+  expect(await control!.call('quiet', undefined as never)).toBe('done');
 });
 
 test('closing stops what runs, hands on its last word, and leaves no socket', async () => {
-  const { server, door } = await owner({
+  const { server, control } = await owner({
     async run(_input: undefined, { emit, signal }: OperationContext<string>) {
       emit('running');
       await untilAborted(signal);
@@ -336,31 +336,34 @@ test('closing stops what runs, hands on its last word, and leaves no socket', as
       throw signal.reason;
     },
   });
-  const answer = exitOf(door.call('run', undefined, { onEvent: () => void server.close() }));
+  const answer = exitOf(control.call('run', undefined, { onEvent: () => void server.close() }));
   expect(await answer).toMatchObject({ kind: TryLaterError, exitCode: 75, message: expect.stringContaining('is stopping') });
   await server.close();
   expect(readdirSync(folder)).toEqual([]);
-  expect(await findDoor(folder)).toBeUndefined();
-  expect(await exitOf(door.call('run', undefined))).toMatchObject({ kind: TryLaterError, message: expect.stringContaining('went away') });
+  expect(await connectControl(folder)).toBeUndefined();
+  expect(await exitOf(control.call('run', undefined))).toMatchObject({
+    kind: TryLaterError,
+    message: expect.stringContaining('went away'),
+  });
 });
 
 test('nobody answers: no folder, no socket, a dead owner’s socket, a file of that name', async () => {
-  expect(await findDoor(join(folder, 'none'))).toBeUndefined();
-  expect(await findDoor(folder)).toBeUndefined();
+  expect(await connectControl(join(folder, 'none'))).toBeUndefined();
+  expect(await connectControl(folder)).toBeUndefined();
   await leaveSocket(join(folder, 'control.sock'));
-  expect(await findDoor(folder)).toBeUndefined();
+  expect(await connectControl(folder)).toBeUndefined();
   rmSync(join(folder, 'control.sock'));
   writeFileSync(join(folder, 'control.sock'), '');
-  expect(await findDoor(folder)).toBeUndefined();
+  expect(await connectControl(folder)).toBeUndefined();
 });
 
 test('a dead owner’s socket is replaced', async () => {
   await leaveSocket(join(folder, 'control.sock'));
-  const { door } = await owner({ echo: async (input: string) => input });
-  expect(await door.call('echo', 'hello')).toBe('hello');
+  const { control } = await owner({ echo: async (input: string) => input });
+  expect(await control.call('echo', 'hello')).toBe('hello');
 });
 
-test('the socket, and a folder that the door makes, are their owner’s alone', async () => {
+test('the socket, and a folder that the control socket makes, are their owner’s alone', async () => {
   const inner = join(folder, 'data');
   await owner({}, inner);
   expect(statSync(inner).mode & 0o777).toBe(0o700);
@@ -374,8 +377,8 @@ test.each([74, 75])('a path of up to 100 bytes is the socket itself, a longer on
   mkdirSync(long);
   const path = join(long, 'control.sock');
   expect(path.length).toBe(letters + 27);
-  const { server, door } = await owner({ echo: async (input: string) => input }, long);
-  expect(await door.call('echo', 'hello')).toBe('hello');
+  const { server, control } = await owner({ echo: async (input: string) => input }, long);
+  expect(await control.call('echo', 'hello')).toBe('hello');
   expect(lstatSync(path).isSocket()).toBe(path.length <= 100);
   if (path.length <= 100) return;
   const place = dirname(readlinkSync(path));
@@ -394,18 +397,18 @@ test('what a dead owner left behind a long path is cleared away', async () => {
   const second = await owner({ echo: async (input: string) => input }, long);
   expect(readlinkSync(path)).not.toBe(former);
   expect(existsSync(former)).toBe(false);
-  expect(await second.door.call('echo', 'hello')).toBe('hello');
+  expect(await second.control.call('echo', 'hello')).toBe('hello');
 });
 
 test('a folder in which nothing can be made is an error that names it', async () => {
   writeFileSync(join(folder, 'file'), '');
-  await expect(openDoor({ folder: join(folder, 'file'), operations: {}, log: silentLog })).rejects.toThrow(/file/);
+  await expect(serveControl({ folder: join(folder, 'file'), operations: {}, log: silentLog })).rejects.toThrow(/file/);
 });
 
 test('another version is told to restart `up`', async () => {
-  const server = await openDoor({ folder, operations: {}, log: silentLog, version: '9.9.9' });
+  const server = await serveControl({ folder, operations: {}, log: silentLog, version: '9.9.9' });
   opened.push(server);
-  expect(await exitOf(findDoor(folder))).toEqual({
+  expect(await exitOf(connectControl(folder))).toEqual({
     kind: TryLaterError,
     exitCode: 75,
     message: expect.stringMatching(
@@ -416,7 +419,7 @@ test('another version is told to restart `up`', async () => {
 
 test('an owner that accepts and says nothing is named', async () => {
   await impostor(() => {});
-  expect(await exitOf(findDoor(folder, { patience: quick }))).toEqual({
+  expect(await exitOf(connectControl(folder, { patience: quick }))).toEqual({
     kind: TryLaterError,
     exitCode: 75,
     message: `Another process owns ${folder} and does not answer at its control.sock. Try again later, or end that process.`,
@@ -441,8 +444,8 @@ test.each([
       else socket.write(answer);
     }),
   );
-  const door = await findDoor<{ run: () => Promise<void> }>(folder, { version: '1', patience: quick });
-  expect(await exitOf(door!.call('run', undefined as never))).toMatchObject({
+  const control = await connectControl<{ run: () => Promise<void> }>(folder, { version: '1', patience: quick });
+  expect(await exitOf(control!.call('run', undefined as never))).toMatchObject({
     kind: TryLaterError,
     message: expect.stringMatching(message),
   });
