@@ -1,43 +1,62 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
+import { type MemoryNeed, NEVER_BYTES } from './database.ts';
 
 /**
  * DuckDB decides by the tables that a commit touches, more than by what it wrote, and would checkpoint after nearly every small commit
  * over many tables: 60 ms instead of 4. While live work comes we say when, by the size of the log.
  */
 const CHECKPOINT_BYTES = { bulk: 16 * 1024 * 1024, live: 64 * 1024 * 1024 };
-const NEVER_BYTES = 1024 ** 4;
 
 export interface CheckpointOptions {
   connection: DuckDBConnection;
   /** Lets DuckDB have more memory until what it resolves to is called. */
-  raiseMemory(): Promise<() => Promise<void>>;
+  raiseMemory(need?: MemoryNeed): Promise<() => Promise<void>>;
   /** Bytes of the write-ahead log. */
   logSize(): number;
+}
+
+/** Does a statement that makes a checkpoint, or may make one; a commit alone reads the other rows of 2,048 again too. */
+async function withMemory({ connection, raiseMemory }: CheckpointOptions, statement: string): Promise<void> {
+  const lower = await raiseMemory('checkpoint');
+  await connection.run(statement).finally(lower);
+}
+
+/** Brings all that is in the log into the file. */
+export async function emptyLog(options: CheckpointOptions): Promise<void> {
+  if (options.logSize() > 0) await withMemory(options, 'CHECKPOINT');
 }
 
 /** Who decides on checkpoints: DuckDB, or, while live work comes, we; then they are rare, and DuckDB needs more memory from one to the next. */
 export class Checkpoints {
   readonly #options: CheckpointOptions;
-  /** While they are ours: gives back the memory. */
+  /** As the file is opened. */
+  #areOurs = true;
+  /** While live work comes: gives back the memory. */
   #lowerMemory: (() => Promise<void>) | undefined;
 
   constructor(options: CheckpointOptions) {
     this.#options = options;
   }
 
+  /** Ends the transaction of the connection. */
+  async commit(): Promise<void> {
+    await withMemory(this.#options, 'COMMIT');
+  }
+
   /** Between two groups: settles who decides, and makes a checkpoint when it is ours and due. */
   async afterGroup(isLive: boolean): Promise<void> {
     const { connection, logSize, raiseMemory } = this.#options;
     try {
-      if (isLive && !this.#lowerMemory) {
-        await connection.run(`SET wal_autocheckpoint = '${NEVER_BYTES}B'`);
-        this.#lowerMemory = await raiseMemory();
-      } else if (!isLive && this.#lowerMemory) {
-        await connection.run(`SET wal_autocheckpoint = '${CHECKPOINT_BYTES.bulk}B'`);
-        await this.#lowerMemory();
+      if (this.#areOurs !== isLive) {
+        await connection.run(`SET wal_autocheckpoint = '${isLive ? NEVER_BYTES : CHECKPOINT_BYTES.bulk}B'`);
+        this.#areOurs = isLive;
+      }
+      if (isLive) this.#lowerMemory ??= await raiseMemory();
+      else {
+        await this.#lowerMemory?.();
         this.#lowerMemory = undefined;
       }
-      if (this.#lowerMemory && logSize() > CHECKPOINT_BYTES.live) await connection.run('CHECKPOINT');
+      if (isLive && logSize() > CHECKPOINT_BYTES.live) await withMemory(this.#options, 'CHECKPOINT');
     } catch {
       // A checkpoint gives way to another transaction and comes after the next group; what else is wrong, that one meets and tells.
     }

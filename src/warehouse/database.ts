@@ -1,4 +1,5 @@
 import { chmodSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import { isMainThread } from 'node:worker_threads';
 import type { DuckDBConnection, DuckDBInstance, DuckDBValue } from '@duckdb/node-api';
@@ -25,6 +26,9 @@ const STORING_MEMORY = '80MB';
  */
 export const LARGE_MEMORY = '256MB';
 
+/** Of a log after which DuckDB makes a checkpoint by itself. */
+export const NEVER_BYTES = 1024 ** 4;
+
 export interface Database {
   instance: DuckDBInstance;
   connect(): Promise<DuckDBConnection>;
@@ -32,10 +36,16 @@ export interface Database {
   close(): void;
 }
 
+/**
+ * A checkpoint holds all long texts of 2,048 rows of a table at once, however large. One that lacks memory leaves a database that serves
+ * nothing more, and after the next start it comes again: it may have most of the machine's.
+ */
+export type MemoryNeed = 'large' | 'checkpoint';
+
 /** What DuckDB may have. */
 export interface Memory {
-  /** Until what this resolves to is called DuckDB may have the larger memory. */
-  raise(connection: DuckDBConnection): Promise<() => Promise<void>>;
+  /** Until what this resolves to is called DuckDB may have the memory that is needed. */
+  raise(connection: DuckDBConnection, need?: MemoryNeed): Promise<() => Promise<void>>;
 }
 
 /**
@@ -53,9 +63,10 @@ export async function openDatabase(
     const { memoryLimit = STORING_MEMORY, threads = 2, patienceMs } = options;
     // DuckDB makes its files, its log and what it spills as the umask lets it; these hold health data.
     if (isMainThread) process.umask(process.umask() | 0o077);
+    // No checkpoint of what a killed process has left in the log before it can have its memory.
     const instance = await openWaiting(
       real,
-      { memory_limit: memoryLimit, threads: String(threads), wal_autocheckpoint: '16MB', preserve_insertion_order: 'true' },
+      { memory_limit: memoryLimit, threads: String(threads), wal_autocheckpoint: `${NEVER_BYTES}B`, preserve_insertion_order: 'true' },
       patienceMs,
     );
     // One that was made by other means.
@@ -84,25 +95,32 @@ export async function openDatabase(
   }
 }
 
-/** Those who need the larger memory are counted: the last one gives it back. */
+/** Of the machine's, or of what a container of it may have; never less than the larger memory. */
+function mostMemory(): string {
+  const available = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+  return `${Math.max(Math.floor(0.8 * available), Number.parseInt(LARGE_MEMORY, 10) * 1_000_000)}B`;
+}
+
+/** Those who need more memory are counted: the last one gives it back. */
 function createMemory(usual: string): Memory {
-  let wanted = 0;
+  const wanted: Record<MemoryNeed, number> = { large: 0, checkpoint: 0 };
   let turn: Promise<unknown> = Promise.resolve();
   const apply = (connection: DuckDBConnection) => {
-    const done = turn.then(() => connection.run(`SET memory_limit = '${wanted > 0 ? LARGE_MEMORY : usual}'`));
+    const limit = () => (wanted.checkpoint ? mostMemory() : wanted.large ? LARGE_MEMORY : usual);
+    const done = turn.then(() => connection.run(`SET memory_limit = '${limit()}'`));
     turn = done.catch(() => undefined);
     return done;
   };
   return {
-    async raise(connection) {
-      wanted += 1;
+    async raise(connection, need = 'large') {
+      wanted[need] += 1;
       await apply(connection).catch(error => {
-        wanted -= 1;
+        wanted[need] -= 1;
         throw error;
       });
       return async () => {
-        wanted -= 1;
-        // Refused while that much is in use: then the higher limit stays.
+        wanted[need] -= 1;
+        // Refused while that much is in use: then the higher limit stays until the next commit.
         await apply(connection).catch(() => undefined);
       };
     },
@@ -169,12 +187,16 @@ export const isOutOfMemory = (error: unknown): boolean => /^Out of Memory Error/
  * Runs `work` in one transaction. `work` may be repeated and does all its reads inside. Rollback is in `finally`: a COMMIT after a
  * failed statement reports success and stores nothing.
  */
-export async function withTransaction<T>(connection: DuckDBConnection, work: () => Promise<T>): Promise<T> {
+export async function withTransaction<T>(
+  connection: DuckDBConnection,
+  work: () => Promise<T>,
+  commit: () => Promise<unknown> = () => connection.run('COMMIT'),
+): Promise<T> {
   let committed = false;
   try {
     await connection.run('BEGIN TRANSACTION');
     const result = await work();
-    await connection.run('COMMIT');
+    await commit();
     committed = true;
     return result;
   } finally {

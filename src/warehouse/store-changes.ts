@@ -18,6 +18,8 @@ import { type HeartRateSpan, withdrawHeartRate } from './withdraw-heart-rate.ts'
 /** What is the same for every transaction of the writer. */
 export interface Storage {
   connection: DuckDBConnection;
+  /** Ends the transaction of the connection. */
+  commit(): Promise<void>;
   columnsOf(table: string): readonly Column[];
   nextSk(): number;
   moments: Moments;
@@ -48,7 +50,11 @@ interface Touched {
 export async function storeChanges(storage: Storage, changes: readonly Change[]): Promise<{ counts: Counts[]; ledger: LedgerEntry[] }> {
   const touched: Touched = { things: new Set(), heartRate: [] };
   try {
-    const { counts, ledger, documents, ranges } = await withTransaction(storage.connection, () => storeAll(storage, changes, touched));
+    const { counts, ledger, documents, ranges } = await withTransaction(
+      storage.connection,
+      () => storeAll(storage, changes, touched),
+      storage.commit,
+    );
     storage.confirmations.remember(documents, ranges);
     return { counts, ledger };
   } finally {

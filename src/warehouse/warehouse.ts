@@ -4,6 +4,7 @@ import type { Resource, WireDocument } from '../../schema/resource.ts';
 import { RingneckError } from '../base/errors.ts';
 import { ensureFolder, realPath } from '../base/files.ts';
 import type { Change, Ledger } from './change.ts';
+import { type CheckpointOptions, emptyLog } from './checkpoints.ts';
 import { Committed } from './compact/committed.ts';
 import { compact, NotOpenedAgain, removeTemporary } from './compact/compact.ts';
 import { type Compacted, isCompactionDue, type Size } from './compact/due.ts';
@@ -79,7 +80,7 @@ export class Warehouse {
   readonly #kept: KeptReadings;
   readonly #heartRateChanges: HeartRateChanges;
   readonly #ensureRoom: () => void;
-  readonly #close: () => void;
+  readonly #close: () => Promise<void>;
   readonly #columnsOf: (table: string) => readonly Column[];
   readonly #committed: { since: Committed | undefined };
   #commits = 0;
@@ -96,7 +97,7 @@ export class Warehouse {
     columnsOf: (table: string) => readonly Column[];
     committed: { since: Committed | undefined };
     ensureRoom: () => void;
-    close: () => void;
+    close: () => Promise<void>;
   }) {
     this.path = parts.path;
     this.moments = parts.moments;
@@ -129,6 +130,11 @@ export class Warehouse {
     try {
       removeTemporary(file);
       const connection = await database.connect();
+      const checkpoints: CheckpointOptions = {
+        connection,
+        raiseMemory: need => database.memory.raise(connection, need),
+        logSize: () => statSync(`${file}.wal`, { throwIfNoEntry: false })?.size ?? 0,
+      };
       const columns = await ensureTables(connection, listTables(mappings));
       await ensureViews(connection);
       const newest = await readNewest(connection, mappings);
@@ -139,14 +145,12 @@ export class Warehouse {
       const kept = new KeptReadings();
       const heartRateChanges = new HeartRateChanges();
       writer = new Writer({
-        connection,
+        ...checkpoints,
         moments,
         kept,
         heartRateChanges,
         newestSk: newest.sk,
         columnsOf,
-        raiseMemory: () => database.memory.raise(connection),
-        logSize: () => statSync(`${file}.wal`, { throwIfNoEntry: false })?.size ?? 0,
         beforeGroup,
         onFatal,
         onCommitted: (...what) => committed.since?.add(...what),
@@ -173,7 +177,11 @@ export class Warehouse {
         columnsOf,
         committed,
         ensureRoom: beforeGroup ?? (() => undefined),
-        close: () => database.close(),
+        close: async () => {
+          // What cannot be brought into the file stays in its log.
+          await emptyLog(checkpoints).catch(() => undefined);
+          database.close();
+        },
       });
       await warehouse.#learn();
       return warehouse;
@@ -421,7 +429,7 @@ export class Warehouse {
     await this.#copies.close();
     await this.#reader.close();
     const { publication } = this.#copies;
-    this.#close();
+    await this.#close();
     if (publication) leavePublication(this.path, publication);
   }
 }

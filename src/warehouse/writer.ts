@@ -57,8 +57,10 @@ export class Writer {
     let sk = options.newestSk;
     this.#options = options;
     const confirmations = new Confirmations(moments);
-    this.#storage = { connection, columnsOf, nextSk: () => ++sk, moments, confirmations, kept, heartRateChanges };
-    this.#checkpoints = new Checkpoints(options);
+    const checkpoints = new Checkpoints(options);
+    const commit = () => checkpoints.commit();
+    this.#storage = { connection, commit, columnsOf, nextSk: () => ++sk, moments, confirmations, kept, heartRateChanges };
+    this.#checkpoints = checkpoints;
   }
 
   /** Resolves when less than two groups wait: the back-pressure on whoever reads from the service. Live work never waits for it. */
