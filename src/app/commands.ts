@@ -8,6 +8,7 @@ import {
   findAccount,
   findServiceUserId,
   getAccount,
+  isAsRead,
   listAccounts,
   noRefusalsEntry,
   parseAccountName,
@@ -203,7 +204,9 @@ export function operationsOf(owner: Owner) {
       const account = { userId: name, serviceUserId: input.serviceUser ?? known, since: warehouse.moments.next() };
       const before = await findAccount(warehouse, name);
       const wasProven = before?.state === 'active' || (before?.state === 'parked' && !isOfUnknownPerson(before.reason));
-      const isUnproven = known !== null && !(wasProven && token === owner.secrets.findOfAny(name));
+      const isNew = token !== owner.secrets.findOfAny(name);
+      const isBlind = known === null && before !== undefined && isNew && (await hasRead(warehouse, name));
+      const isUnproven = known !== null && !(wasProven && !isNew);
       const added: Account = isUnproven
         ? { ...account, state: 'parked', reason: UNCHECKED }
         : { ...account, state: 'active', reason: null };
@@ -212,14 +215,14 @@ export function operationsOf(owner: Owner) {
         keep();
         await warehouse.record([accountEntry(added), noRefusalsEntry(name)]);
       }
-      const report = await greet(owner, added, token);
-      if (isUnproven) {
+      const report = await greet(owner, added, token, isUnproven ? before : added);
+      if (isUnproven && report.warning !== CHANGED_MEANWHILE) {
         // Nothing is read with it before it is known to be of the same person: until here the earlier token was used.
         await warehouse.record([...(report.reason === UNCHECKED ? [accountEntry(added)] : []), noRefusalsEntry(name)]);
         keep();
       }
       const waiting = await takeUpWaiting(owner);
-      return { ...report, warning: report.warning ?? waiting, same_person: await findSamePerson(warehouse, name) };
+      return { ...report, warning: report.warning ?? (isBlind ? BLIND : waiting), same_person: await findSamePerson(warehouse, name) };
     },
 
     /** Gives the warehouse an id, and with it queues, of its own: for a copied data folder. */
@@ -350,9 +353,33 @@ async function planOnly(parts: Parameters<typeof planWindows>[0], request: RunRe
   return { run: '', state: 'complete', from: request.from, to: request.to, windows: counts, ...nothing };
 }
 
-/** Learns the service's own id of the person, and shows a token that the service refuses as parked. */
-async function greet(owner: Owner, account: Account, token: string): Promise<AccountReport & { warning: string | null }> {
+const CHANGED_MEANWHILE = 'another command has changed the account meanwhile: it stays as that one left it';
+
+const BLIND =
+  'the service never said whose the data of this account are, so nobody can tell whether the new token is of the same person: if it is not, remove the account and add it by another name';
+
+/** Whether anything of an account was ever read. */
+async function hasRead(warehouse: Owner['warehouse'], name: string): Promise<boolean> {
+  const rows = await warehouse.read(`SELECT 1 FROM sync.windows WHERE user_id = ${quoteText(name)} AND documents > 0 LIMIT 1`);
+  return rows.length > 0;
+}
+
+/**
+ * Learns the service's own id of the person, and shows a token that the service refuses as parked.
+ * @param recorded the account as the ledger has it, where it has one: where another command changes that meanwhile, it stays
+ */
+async function greet(
+  owner: Owner,
+  account: Account,
+  token: string,
+  recorded: Account | undefined,
+): Promise<AccountReport & { warning: string | null }> {
   const { warehouse } = owner;
+  const changed = async () => {
+    if (await isAsRead(warehouse, account.userId, recorded)) return undefined;
+    const current = await findAccount(warehouse, account.userId);
+    return { ...reportOf(current ?? { ...account, state: 'removed', reason: null }), warning: CHANGED_MEANWHILE };
+  };
   if (!owner.settings.serviceUrl) {
     return { ...reportOf(account), warning: 'RINGNECK_SERVICE_URL is not set: the token was not tried' };
   }
@@ -364,6 +391,8 @@ async function greet(owner: Owner, account: Account, token: string): Promise<Acc
     };
     // Nobody who adds an account is to wait for all attempts at a service that is ill.
     const person = await withinTime(findPersonOnceTaken(), TRIED_MS);
+    const other = await changed();
+    if (other) return other;
     if (isAnother(account, person)) {
       return { ...reportOf(await setAccountState(warehouse, account, 'parked', ANOTHER_PERSON)), warning: ANOTHER_PERSON };
     }
@@ -375,6 +404,8 @@ async function greet(owner: Owner, account: Account, token: string): Promise<Acc
     if (checked.serviceUserId !== account.serviceUserId) await warehouse.record([accountEntry(checked)]);
     return { ...reportOf(checked), warning: null };
   } catch (error) {
+    const other = await changed();
+    if (other) return other;
     if (isRefusal(error)) {
       const refusal = `${error.kind}: ${error.message}`;
       const reason = account.reason === UNCHECKED ? refusedUnchecked(refusal) : refusal;

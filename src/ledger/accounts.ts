@@ -100,6 +100,15 @@ export function accountEntry({ userId, serviceUserId, state, reason, since }: Ac
 /** What takes away all that an account was refused before it was given what it has now: a new token, or another try. */
 export const noRefusalsEntry = (userId: string): LedgerEntry => ({ table: 'sync.suspicions', key: { user_id: userId, kind: 'refused' } });
 
+/**
+ * Whether nobody has changed an account since it was read: what the service says meanwhile may be of another token.
+ * @param known undefined where there was none
+ */
+export async function isAsRead(warehouse: Warehouse, userId: string, known: Account | undefined): Promise<boolean> {
+  const current = await findAccount(warehouse, userId);
+  return current?.since === known?.since && current?.state === known?.state && current?.serviceUserId === known?.serviceUserId;
+}
+
 /** Commits another state of an account; its windows and rows stay as they are. */
 export async function setAccountState(
   warehouse: Warehouse,

@@ -98,13 +98,13 @@ function planPages(
       const key = keyOf(page.userId, document.id);
       count.came.push({ id: document.id, hash: document.hash });
       forgetSuspicion(key, document.id);
+      const current = decisions.get(key)?.document?.hash ?? (decisions.has(key) ? undefined : stored.get(key)?.hash);
       if (page.requestedAt < newestOf(key, document.id)) {
         // A known document may have come with a later page than the moment of its answer tells.
-        if (isParsed(document) || stored.get(key)?.hash === document.hash) count.outdated++;
+        if (isParsed(document) || current === document.hash) count.outdated++;
         else count.differing++;
         continue;
       }
-      const current = decisions.get(key)?.document?.hash ?? (decisions.has(key) ? undefined : stored.get(key)?.hash);
       if (current === document.hash) {
         count.unchanged++;
       } else if (!isParsed(document)) {

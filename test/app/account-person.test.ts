@@ -1,11 +1,14 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { startFaultService } from '../support/fault-service.ts';
+import type { OwnerOperations as Operations } from '../../src/app/commands.ts';
+import { findAccount, setAccountState } from '../../src/ledger/accounts.ts';
+import { type Asked, startFaultService } from '../support/fault-service.ts';
 import { openHarness } from '../support/harness.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
 
 const folder = tempFolder();
 
@@ -189,6 +192,91 @@ test('a token that is refused is answered by asking for a new one, also where th
   const away = await add(sandbox.people[0]!.token, { RINGNECK_DATA: join(folder, 'away'), RINGNECK_SERVICE_URL: `${sandbox.url}/v2` });
   expect(away.stdout).toBe('ada active\n');
   expect(away.stderr).toContain('is RINGNECK_SERVICE_URL right? Ringneck adds /v2 itself');
+});
+
+test.each([
+  ['removed', (operations: Operations) => operations.removeAccount({ name: 'ada' }), ['ada', 'removed', 'ada-1']],
+  ['paused', (operations: Operations) => operations.pauseAccount({ name: 'ada' }), ['ada', 'paused', 'ada-1']],
+  ['mapped', (operations: Operations) => operations.mapAccount({ name: 'ada', serviceUser: 'another' }), ['ada', 'parked', 'another']],
+  [
+    'given another token',
+    (operations: Operations) => operations.addAccount({ name: 'ada', token: 'token-of-bob' }),
+    ['ada', 'parked', 'ada-1'],
+  ],
+])('an account that is %s while a night, or a command that adds it, waits for the service stays so', async (what, change, expected) => {
+  let held = Promise.resolve();
+  let isHeld = 0;
+  const route = async ({ token }: Asked) => {
+    if (token !== 'token-of-ada') return { json: { id: 'bob-1' } };
+    isHeld++;
+    await held;
+    return { json: { id: 'ada-1' } };
+  };
+  const service = await startFaultService({
+    '/v2/usercollection/daily_readiness': { json: { data: [], next_token: null } },
+    '/v2/usercollection/personal_info': route,
+  });
+  onTestFinished(() => service.close());
+  const harness = await openHarness(join(folder, `while-${what.slice(0, 6)}`), service.url);
+  const { warehouse, secrets } = harness.owner;
+  const account = () => harness.read('SELECT user_id, state, service_user_id FROM sync.accounts');
+  const hold = () => {
+    let release = () => {};
+    held = new Promise(resolve => {
+      release = resolve;
+    });
+    isHeld = 0;
+    return release;
+  };
+  await harness.add([{ name: 'ada', token: 'token-of-ada' }]);
+
+  await setAccountState(warehouse, (await findAccount(warehouse, 'ada'))!, 'parked', 'forbidden: lapsed');
+  const release = hold();
+  // Nobody is left to be asked.
+  const night = harness.nightly(3).catch(() => undefined);
+  await until('the night asks', () => isHeld > 0);
+  await change(harness.operations);
+  release();
+  await night;
+  expect(await account()).toEqual([expected]);
+
+  secrets.put('ada', 'token-of-ada');
+  await harness.owner.warehouse.record([
+    {
+      table: 'sync.accounts',
+      key: { user_id: 'ada' },
+      row: { service_user_id: 'ada-1', state: 'active', reason: null, since: warehouse.moments.next() },
+    },
+  ]);
+  const go = hold();
+  const adding = harness.operations.addAccount({ name: 'ada', token: 'token-of-ada' });
+  await until('the command asks', () => isHeld > 0);
+  await change(harness.operations);
+  go();
+  expect(await adding).toMatchObject({ warning: 'another command has changed the account meanwhile: it stays as that one left it' });
+  const now = (await account())[0]!;
+  expect(now).toEqual(what === 'mapped' ? ['ada', 'active', 'another'] : expected);
+});
+
+test('a new token of an account whose person the service never told is taken with a warning', async () => {
+  const sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  const silent = { '/v2/usercollection/personal_info': { status: 403, json: { detail: 'no scope' } } };
+  const service = await startFaultService(silent, { upstream: sandbox.url });
+  onTestFinished(() => service.close());
+  const harness = await openHarness(join(folder, 'blind'), service.url);
+  const add = (person: number) => harness.operations.addAccount({ name: 'ada', token: sandbox.people[person]!.token });
+  expect(await add(0)).toMatchObject({ state: 'active', service_user_id: null, warning: null });
+  // Nothing is stored that could be mixed.
+  expect(await add(1)).toMatchObject({ state: 'active', warning: null });
+  await harness.backfill({ from: '2025-01-01', to: '2025-01-03', collections: ['sleep'] });
+  expect(await add(1)).toMatchObject({ state: 'active', warning: null });
+  expect(await add(0)).toMatchObject({
+    state: 'active',
+    warning: expect.stringMatching(
+      /^the service never said whose the data of this account are, so nobody can tell whether the new token is of the same person/,
+    ),
+  });
 });
 
 test('a second account of one person is said when it is added, and by doctor, with the one that has the events', async () => {

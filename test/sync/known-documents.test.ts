@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import type { KnownDocument } from '../../src/warehouse/transaction.ts';
 import { type Asked, type FaultService, type Script, startFaultService } from '../support/fault-service.ts';
 import { type Harness, openHarness } from '../support/harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -129,6 +130,21 @@ test.each([
   expect(await refresh(harness)).toMatchObject({ state: 'complete', documents: 4 });
   expect(await stored(harness)).toEqual(ALL);
   expect(await harness.read('SELECT id FROM sync.tombstones')).toEqual([]);
+});
+
+test('a known document that another answer of the same commit has changed is to be stored from its own answer', async () => {
+  const { harness } = await setUp();
+  const { warehouse } = harness.owner;
+  const { resource } = warehouse.mapping('daily_stress');
+  const store = (requestedAt: number, page: { documents: unknown[]; known?: KnownDocument[] }) =>
+    warehouse.storeDocuments({ userId: 'ada', resource, requestedAt, ...page });
+  const [[hash]] = (await harness.read("SELECT content_hash FROM daily_stress WHERE id = 'b'")) as [[string]];
+  const [first, other] = [warehouse.moments.begin(), warehouse.moments.begin()];
+  const [, known] = await Promise.all([
+    store(other, { documents: [stress('b', '2025-03-03', 201)] }),
+    store(first, { documents: [], known: [{ id: 'b', hash }] }),
+  ]);
+  expect(known).toMatchObject({ differing: 1, outdated: 0, unchanged: 0 });
 });
 
 test.each([

@@ -2,7 +2,7 @@ import { MICROS_PER_DAY } from '../../../schema/instant.ts';
 import { heartRate } from '../../../schema/resources/heart-rate.ts';
 import { messageOf } from '../../base/errors.ts';
 import { ServiceError } from '../../client/error.ts';
-import { listAccounts, setAccountState } from '../../ledger/accounts.ts';
+import { isAsRead, listAccounts, setAccountState } from '../../ledger/accounts.ts';
 import { ANOTHER_PERSON, isUnchecked, UNCHECKED } from '../../ledger/unproven.ts';
 import { WIDENED_DAYS } from '../../ledger/windows.ts';
 import { takeUpEvents } from '../events/take-up.ts';
@@ -49,6 +49,7 @@ async function askForbidden({ warehouse, client, tokens, log }: Pipeline, signal
     try {
       await client.probe(token, signal);
       const person = await findPerson(client, token, signal);
+      if (!(await isAsRead(warehouse, account.userId, account))) continue;
       if (isAnother(account, person)) {
         await setAccountState(warehouse, account, 'parked', ANOTHER_PERSON);
         log.warn({ account: account.userId }, 'the token of the account is that of another person');
