@@ -16,7 +16,6 @@ import { keepEvents, readEvents } from '../src/sync/events/erase-events.ts';
 import { type AcceptedEvent, FORGOTTEN, mayBeEarly, type Settled, type Tries } from '../src/sync/events/event-outcome.ts';
 import { createSettle, type EventDelays } from '../src/sync/events/settle-event.ts';
 import type { Pipeline } from '../src/sync/pipeline.ts';
-import { BRING_HEART_RATE } from '../src/sync/sweeps/late-heart-rate.ts';
 import { delay } from './retry.ts';
 import { createWorkPlaces } from './work-places.ts';
 
@@ -45,7 +44,7 @@ export interface EventLine {
 export interface FetchOptions {
   delays?: Partial<EventDelays>;
   lookAgainMs?: number;
-  /** After each event by which a sleep or an activity was stored: heart rate has no events of its own. */
+  /** After each event by which a document was stored that comes with heart rate: heart rate has no events of its own. */
   onHeartRate?(userId: string): void;
   onEvent?(line: EventLine): void;
 }
@@ -84,6 +83,7 @@ export interface Fetching {
 export async function startFetching(pipeline: Pipeline, options: FetchOptions = {}): Promise<Fetching> {
   const { inbox } = pipeline;
   const settle = createSettle(pipeline, options);
+  const measured = new Set(pipeline.warehouse.mappings.flatMap(({ resource }) => (resource.bringsHeartRate ? [resource.dataType] : [])));
   const places = createWorkPlaces(CONCURRENCY, 0);
 
   async function work(job: Job<FetchJob>, lock: string | undefined): Promise<void> {
@@ -162,8 +162,7 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
     };
     pipeline.log.debug(line, 'event settled');
     options.onEvent?.(line);
-    const isMeasured = BRING_HEART_RATE.some(name => name === dataTypeOf(event.data_type));
-    if (userId !== null && outcome === 'stored' && isMeasured) options.onHeartRate?.(userId);
+    if (userId !== null && outcome === 'stored' && measured.has(dataTypeOf(event.data_type))) options.onHeartRate?.(userId);
   }
 
   const queue = await eventQueue(pipeline.warehouse);

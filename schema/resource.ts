@@ -3,32 +3,60 @@ import type { z } from 'zod';
 /** A document as it travels: JSON, not yet checked. */
 export type WireDocument = Record<string, unknown>;
 
+/** All that is particular about a document type. What is optional says how it differs from the usual one. */
 export interface Declaration {
   /** The last part of `/v2/usercollection/<path>`, capitals included. */
   path: string;
   /** The name in webhook events and subscriptions. */
   dataType: string;
-  /** The paragraph of the specification that lists the fields. */
-  paragraph: string;
+  /** Another name that events and subscriptions may have it under. */
+  dataTypeAlias?: string;
+  /** The paragraph of the specification that lists the fields; none when the specification does not know the type. */
+  paragraph?: string;
   /** One sentence for the table comment and the OpenAPI document. */
   summary: string;
-  /** What section 4 lists; the other routes are served as marked extensions. */
+  /** What section 4 lists; the other routes are served as marked extensions. Nothing of a type that the specification does not know. */
   specified: readonly ('document' | 'collection')[];
+  /** The specification shows its collection without a `next_token` (2.16). */
+  specifiedWithoutPages?: true;
+  /** The specification shows dates as the only parameters of its collection (4.2). */
+  specifiedWithDatesOnly?: true;
   /** Whether the service counts the last day of a range in: activity, sleep and session leave it out. */
   endDay: 'included' | 'excluded';
+  /** The field with the instant that a range of date-times is compared with; without one it is the midnight of the day, UTC. */
+  startsAt?: string;
+  /** The path to the offset of that midnight, in seconds east of UTC. */
+  dayOffset?: readonly string[];
   /** The field of another resource that names documents of this one: how they are found where the collection is not offered. */
   namedBy?: { resource: string; field: string };
+  /** It grows until 4 a.m. of the day after its own, and not each growth is an event. */
+  grows?: true;
+  /** New data reach the service also while nobody opens the app. */
+  comesInBackground?: true;
+  /** It comes with what a ring has measured: its event tells that there is heart rate of its time. */
+  bringsHeartRate?: true;
   document: z.ZodObject;
 }
 
 export interface Resource extends Declaration {
   /** The table, the collection in commands and in the ledger: the path in lower case. */
   name: string;
-  /** False for ring_configuration, which belongs to no day. */
+  /** Whether its documents belong to days: those of ring_configuration do not. */
   dated: boolean;
 }
 
-/** Declares a document type: the single place from which routes, validation, tables and documentation derive. */
+/** Declares a document type: the single place from which routes, validation, tables, events and documentation derive. */
 export function resource(declaration: Declaration): Resource {
   return { ...declaration, name: declaration.path.toLowerCase(), dated: 'day' in declaration.document.shape };
 }
+
+/** Its summary, and where the specification lists its fields. */
+export const summaryOf = ({ summary, paragraph }: Resource): string => (paragraph ? `${summary} (${paragraph})` : summary);
+
+/** By paragraph, 2.9 before 2.10; those without one last, by name. */
+export function inOrder(resources: readonly Resource[]): Resource[] {
+  const placeOf = ({ paragraph, name }: Resource) => paragraph ?? `~${name}`;
+  return resources.toSorted((a, b) => ORDER.compare(placeOf(a), placeOf(b)));
+}
+
+const ORDER = new Intl.Collator('en', { numeric: true });

@@ -1,43 +1,29 @@
 import { z } from 'zod';
+import { resources } from './index.ts';
 
 /** What happened to a document (2.15). */
 export const OPERATIONS = ['create', 'update', 'delete'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
-/**
- * The kinds of data that a subscription may name: those that are publicly known of live services. Some are of documents that we do not
- * hold; those never fire. Heart rate has none: it must be polled.
- */
-export const DATA_TYPES = [
-  'tag',
-  'enhanced_tag',
-  'workout',
-  'session',
-  'sleep',
-  'daily_sleep',
-  'daily_readiness',
-  'daily_activity',
-  'daily_spo2',
-  'sleep_time',
-  'rest_mode_period',
-  'ring_configuration',
-  'daily_stress',
-  'daily_cardiovascular_age',
-  'daily_resilience',
-  'vo2_max',
-  'meal',
-] as const;
+/** Kinds of data publicly known of live services whose documents we do not hold: they may be subscribed to, and never fire. */
+const NOT_HELD = ['tag', 'enhanced_tag', 'workout', 'rest_mode_period', 'daily_cardiovascular_age', 'meal'];
 
-/** The specification's example (2.15) says `activity` where live services say `daily_activity`: both are taken. */
-const ALIASES: ReadonlyMap<string, string> = new Map([['activity', 'daily_activity']]);
+/** The kinds of data that a subscription may name. Heart rate has none: it must be polled. */
+export const DATA_TYPES: readonly string[] = [...new Set([...resources.map(({ dataType }) => dataType), ...NOT_HELD])];
+
+const aliases = resources.flatMap(({ dataType, dataTypeAlias }) => (dataTypeAlias ? [[dataTypeAlias, dataType] as const] : []));
+const byAlias: ReadonlyMap<string, string> = new Map(aliases);
+
+/** The other names that some kinds of data may have. */
+export const DATA_TYPE_ALIASES: readonly string[] = [...byAlias.keys()];
 
 /** The one name of a kind of data. */
-export const dataTypeOf = (name: string): string => ALIASES.get(name) ?? name;
+export const dataTypeOf = (name: string): string => byAlias.get(name) ?? name;
 
 /** All names of a kind of data, the usual one first. */
 export const namesOf = (dataType: string): string[] => [
   dataType,
-  ...[...ALIASES].flatMap(([name, meant]) => (meant === dataType ? [name] : [])),
+  ...aliases.flatMap(([name, meant]) => (meant === dataType ? [name] : [])),
 ];
 
 /** The body of an event (2.17). Keys beyond these five are ignored. */

@@ -7,10 +7,16 @@ const share = (what: string) => integerBetween(1, 100, `Contribution of ${what} 
 export const dailyActivity = resource({
   path: 'daily_activity',
   dataType: 'daily_activity',
+  // The specification's example (2.15) says `activity` where live services say `daily_activity`.
+  dataTypeAlias: 'activity',
   paragraph: '2.5',
   summary: 'Movement over the 24 hours that start at 4 a.m. local time.',
   specified: ['document', 'collection'],
   endDay: 'excluded',
+  startsAt: 'timestamp',
+  grows: true,
+  comesInBackground: true,
+  bringsHeartRate: true,
   document: z.object({
     id: identifier('Identifier of the document'),
     active_calories: integer('Energy spent by moving', 'kcal'),

@@ -10,6 +10,7 @@ export const dailyReadiness = resource({
   summary: 'How ready for effort a person is, one document a day.',
   specified: ['document', 'collection'],
   endDay: 'included',
+  startsAt: 'timestamp',
   document: z.object({
     id: identifier('Identifier of the document'),
     contributors: readinessContributors,

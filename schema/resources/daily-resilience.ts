@@ -10,6 +10,8 @@ export const dailyResilience = resource({
   paragraph: '2.9',
   summary: 'How well a person has borne and recovered from stress lately.',
   specified: ['collection'],
+  specifiedWithoutPages: true,
+  specifiedWithDatesOnly: true,
   endDay: 'included',
   document: z.object({
     id: identifier('Identifier of the document'),

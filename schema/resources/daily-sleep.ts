@@ -11,6 +11,7 @@ export const dailySleep = resource({
   summary: 'The sleep score of a day, over all sleep periods that end on it.',
   specified: ['document'],
   endDay: 'included',
+  startsAt: 'timestamp',
   document: z.object({
     id: identifier('Identifier of the document'),
     contributors: z.object({

@@ -8,7 +8,9 @@ export const dailyStress = resource({
   paragraph: '2.11',
   summary: 'Stress and recovery while awake.',
   specified: ['document', 'collection'],
+  specifiedWithoutPages: true,
   endDay: 'included',
+  comesInBackground: true,
   document: z.object({
     id: identifier('Identifier of the document'),
     day: day('Day the stress belongs to'),

@@ -9,6 +9,7 @@ export const session = resource({
   summary: 'A guided or tracked moment.',
   specified: ['collection'],
   endDay: 'excluded',
+  startsAt: 'start_datetime',
   document: z.object({
     id: identifier('Identifier of the document'),
     day: day('Date the session occurred'),

@@ -9,6 +9,7 @@ export const sleepTime = resource({
   summary: 'Suggested bedtime.',
   specified: ['document'],
   endDay: 'included',
+  dayOffset: ['optimal_bedtime', 'day_tz'],
   document: z.object({
     id: identifier('Identifier of the document'),
     day: day('Day the suggestion is for'),

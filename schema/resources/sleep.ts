@@ -21,6 +21,8 @@ export const sleep = resource({
   summary: 'A sleep period. A day can have several.',
   specified: ['collection'],
   endDay: 'excluded',
+  startsAt: 'bedtime_start',
+  bringsHeartRate: true,
   document: z.object({
     id: identifier('Identifier of the document'),
     app_sleep_phase_5_min: text(`Sleep phases as the app shows them, one digit for each 5 minutes: ${PHASES}`).nullish(),

@@ -9,6 +9,7 @@ export const vo2Max = resource({
   summary: 'Estimated maximal oxygen uptake.',
   specified: ['document', 'collection'],
   endDay: 'included',
+  startsAt: 'timestamp',
   document: z.object({
     id: identifier('Identifier of the document'),
     day: day('Day the estimate belongs to'),

@@ -20,23 +20,22 @@ export function daysOf(resource: Resource, { start, end }: DocumentRange, inclus
 }
 
 /** Whether a document among those days lies in the range: the ends that are date-times are compared with its own instant, and counted in. */
-export function createIsWithin({ start, end }: DocumentRange): (document: WireDocument) => boolean {
+export function createIsWithin(resource: Resource, { start, end }: DocumentRange): (document: WireDocument) => boolean {
   const [first, last] = [findInstant(start)?.micros, findInstant(end)?.micros];
   if (first === undefined && last === undefined) return () => true;
   return document => {
-    const micros = ownMicros(document);
+    const micros = ownMicros(resource, document);
     return (first === undefined || micros >= first) && (last === undefined || micros <= last);
   };
 }
 
 /** Where a document begins, else the midnight of its day: local where the document tells how far that is from UTC. */
-function ownMicros({ bedtime_start, start_datetime, timestamp, day, optimal_bedtime }: WireDocument): number {
-  for (const text of [bedtime_start, start_datetime, timestamp]) {
-    const instant = typeof text === 'string' ? findInstant(text) : undefined;
-    if (instant) return instant.micros;
-  }
-  const offset = (optimal_bedtime as { day_tz?: unknown } | null | undefined)?.day_tz;
-  return (findDayNumber(String(day)) ?? Number.NaN) * MICROS_PER_DAY - (typeof offset === 'number' ? offset * 1_000_000 : 0);
+function ownMicros({ startsAt, dayOffset }: Resource, document: WireDocument): number {
+  const start = startsAt && document[startsAt];
+  const instant = typeof start === 'string' ? findInstant(start) : undefined;
+  if (instant) return instant.micros;
+  const offset = dayOffset?.reduce<unknown>((value, key) => (value as WireDocument | null | undefined)?.[key], document);
+  return (findDayNumber(String(document.day)) ?? Number.NaN) * MICROS_PER_DAY - (typeof offset === 'number' ? offset * 1_000_000 : 0);
 }
 
 const isMoment = (bound: string) => bound.length > 10;

@@ -1,4 +1,5 @@
 import { jsonSchema } from '../../schema/fields.ts';
+import { summaryOf } from '../../schema/resource.ts';
 import { errorResponses, errorSchemas, parameters, personalInfo } from './openapi-parts.ts';
 import type { CollectionRoute, Route, RouteOptions } from './routes.ts';
 import { listRoutes } from './routes.ts';
@@ -11,10 +12,7 @@ export function describeService(options: RouteOptions & { webhooks?: boolean }):
   const { resources, heartRate, specificationOnly = false, webhooks = false } = options;
   const routes = listRoutes(options);
   const schemas: Json = Object.fromEntries(
-    resources.map(resource => [
-      schemaName(resource.path),
-      { ...schemaOf(resource.document), description: `${resource.summary} (${resource.paragraph})` },
-    ]),
+    resources.map(resource => [schemaName(resource.path), { ...schemaOf(resource.document), description: summaryOf(resource) }]),
   );
   for (const { resource } of routes.filter(isNarrowing)) {
     const always = resource.dated ? ['id', 'day'] : ['id'];

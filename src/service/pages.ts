@@ -79,7 +79,7 @@ function createList(
 ): List {
   if (start === undefined || end === undefined) return (after, limit) => source.list(userId, resource, { after, limit });
   const days = daysOf(resource, { start, end }, settings.inclusiveEnd);
-  const isWithin = createIsWithin({ start, end });
+  const isWithin = createIsWithin(resource, { start, end });
   return async (after, limit) => {
     const found: WireDocument[] = [];
     let more = days.from <= days.to;

@@ -41,10 +41,6 @@ export interface RouteOptions {
 const PLAIN = '/v2/usercollection';
 const SANDBOX = '/v2/sandbox/usercollection';
 
-/** The collections that show only `data` (2.16), and the one of them that shows only dates as parameters (4.2). */
-const UNPAGED = ['daily_resilience', 'daily_stress'];
-const DATES_ONLY = ['daily_resilience'];
-
 /** Every data route of the service, those of section 4 and the extensions. The service serves this list and the OpenAPI document describes it. */
 export function listRoutes({ resources, heartRate, specificationOnly = false }: RouteOptions): Route[] {
   const routes = [
@@ -60,15 +56,14 @@ export function listRoutes({ resources, heartRate, specificationOnly = false }: 
 function resourceRoutes(resource: Resource, prefix: string, specified: Resource['specified'], specificationOnly: boolean): Route[] {
   const path = `${prefix}/${resource.path}`;
   const dates = resource.dated ? ['start_date', 'end_date'] : [];
-  const datesOnly = specificationOnly && DATES_ONLY.includes(resource.path);
   return [
     {
       kind: 'collection',
       path,
       extension: !specified.includes('collection'),
       resource,
-      parameters: datesOnly ? dates : [...dates, 'next_token', 'fields'],
-      paged: !(specificationOnly && UNPAGED.includes(resource.path)),
+      parameters: specificationOnly && resource.specifiedWithDatesOnly ? dates : [...dates, 'next_token', 'fields'],
+      paged: !(specificationOnly && resource.specifiedWithoutPages),
     },
     { kind: 'document', path: `${path}/{document_id}`, extension: !specified.includes('document'), resource },
   ];

@@ -38,9 +38,6 @@ export function liveOn(life: Life, habits: Habits, { view, edits }: Lived, from:
   return { view: seen, edits: made };
 }
 
-/** Activity and stress come without a sync (specification 6.1). */
-const IN_BACKGROUND = ['daily_activity', 'daily_stress'];
-
 /** Where documents may differ between a diary and what came after it: the days, and the resources. */
 export function findReach(
   { zone, view }: Diary,
@@ -65,6 +62,6 @@ export function findReach(
   const all = hasSynced || after.edits.length > 0;
   return {
     days: [...days].sort((a, b) => a - b),
-    resources: all ? resources : resources.filter(({ name }) => IN_BACKGROUND.includes(name)),
+    resources: all ? resources : resources.filter(({ comesInBackground }) => comesInBackground),
   };
 }

@@ -1,3 +1,4 @@
+import { summaryOf } from '../../schema/resource.ts';
 import { heartRate } from '../../schema/resources/heart-rate.ts';
 import type { Column, Mapping } from './mapping.ts';
 import { BOOKKEEPING } from './mapping.ts';
@@ -18,7 +19,7 @@ function documentTable({ table, resource, columns }: Mapping): Table {
   const rest = columns.filter(({ name }) => name !== 'id' && name !== 'day');
   return {
     name: table,
-    comment: `${resource.summary} (${resource.paragraph})`,
+    comment: summaryOf(resource),
     columns: [USER, ...first, ...rest, ...BOOKKEEPING.slice(1)],
   };
 }

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { DATA_TYPES, dataTypeOf, OPERATIONS } from '../../../schema/webhook.ts';
+import { DATA_TYPE_ALIASES, DATA_TYPES, dataTypeOf, OPERATIONS } from '../../../schema/webhook.ts';
 import { type Issue, Problem } from '../problem.ts';
 
-/** `activity` is the specification's example (2.15) for what live services call `daily_activity`. */
-const dataTypes = [...DATA_TYPES, 'activity'] as const;
-const isDataType = (name: string): boolean => (DATA_TYPES as readonly string[]).includes(dataTypeOf(name));
+const dataTypes = [...DATA_TYPES, ...DATA_TYPE_ALIASES];
+const isDataType = (name: string): boolean => DATA_TYPES.includes(dataTypeOf(name));
 
 const callbackUrl = z.string().min(1).meta({ description: 'Receives verification and events', format: 'uri' });
 const verificationToken = z

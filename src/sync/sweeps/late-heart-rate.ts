@@ -1,11 +1,9 @@
 import { MICROS_PER_DAY } from '../../../schema/instant.ts';
 import { heartRate } from '../../../schema/resources/heart-rate.ts';
 import { textList } from '../../warehouse/literals.ts';
+import { qualified } from '../../warehouse/tables.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Span } from '../runs/run.ts';
-
-/** Documents that come with what a ring has measured: an event of one tells that there is heart rate of its time. */
-export const BRING_HEART_RATE = ['sleep', 'daily_activity'] as const;
 
 /** How long it is tried to read what an event has told of; then nights and repairs are left to it. */
 const TRIED_DAYS = 30;
@@ -23,7 +21,8 @@ export async function findLate(
   { warehouse, now }: Pick<Pipeline, 'warehouse' | 'now'>,
   { users, before }: { users: readonly string[]; before: string },
 ): Promise<Span[]> {
-  if (!users.length) return [];
+  const tables = warehouse.mappings.filter(({ resource }) => resource.bringsHeartRate);
+  if (!users.length || !tables.length) return [];
   const number = (moment: string) => `date_diff('day', TIMESTAMP '1970-01-01', ${moment})`;
   const ago = (micros: number) => `make_timestamp(${now() * 1000 - micros}::BIGINT)`;
   const day = (n: string) => `(DATE '1970-01-01' + ${n}::INTEGER)::VARCHAR`;
@@ -33,7 +32,7 @@ export async function findLate(
                 WHERE outcome IN ('stored', 'unchanged') AND user_id IN (${textList(users)}) AND settled_at > ${ago(TRIED_DAYS * MICROS_PER_DAY)}
                 GROUP BY user_id, object_id),
        come AS (SELECT user_id, day, max(told_at) AS told_at
-                FROM (${BRING_HEART_RATE.map(table => `SELECT user_id, id, day FROM main.${table}`).join(' UNION ALL ')}) d
+                FROM (${tables.map(({ table }) => `SELECT user_id, id, day FROM ${qualified(table)}`).join(' UNION ALL ')}) d
                 JOIN told USING (user_id, id) GROUP BY user_id, day),
        windows AS (SELECT w.user_id, w.start_at, w.end_at, w.outcome, w.requested_at, w.committed_at, r.started_at
                    FROM sync.windows w LEFT JOIN sync.runs r ON r.run_id = w.run_id

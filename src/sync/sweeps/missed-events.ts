@@ -1,6 +1,5 @@
 import { addDays, dayOfMicros, findDayNumber, MICROS_PER_DAY } from '../../../schema/instant.ts';
 import type { Resource } from '../../../schema/resource.ts';
-import { dailyActivity } from '../../../schema/resources/daily-activity.ts';
 import { dataTypeOf, type Operation } from '../../../schema/webhook.ts';
 import { messageOf } from '../../base/errors.ts';
 import { keyOf, readSubscriptions, type SubscriptionRow } from '../../ledger/subscriptions.ts';
@@ -95,11 +94,11 @@ const activeSince = (rows: ReadonlyMap<string, SubscriptionRow>) =>
   );
 
 /**
- * An activity grows until 4 a.m. of the next day where its person is (2.5), which in the last of all zones is 4 p.m. UTC of that day: each
- * reading finds it changed, and not each growth is an event.
+ * What grows until 4 a.m. of the next day where its person is (2.5), which in the last of all zones is 4 p.m. UTC of that day: each
+ * reading finds it changed.
  */
-function isGrowing({ name }: Resource, day: string | null | undefined, nowMs: number): boolean {
-  return name === dailyActivity.name && (!day || day >= addDays(dayOfMicros(nowMs * 1000), -1));
+function isGrowing({ grows }: Resource, day: string | null | undefined, nowMs: number): boolean {
+  return grows === true && (!day || day >= addDays(dayOfMicros(nowMs * 1000), -1));
 }
 
 /** Events of one kind of document that an account never got. */
