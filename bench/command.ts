@@ -23,12 +23,12 @@ export async function runCommand<Report>(folder: Folder, ...args: string[]): Pro
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
   killAtExit(command);
-  const [said, remarks, cost, [code]] = await Promise.all([
+  const [said, notes, cost, [code]] = await Promise.all([
     text(command.stdout!),
     text(command.stderr!),
     text(command.stdio[3] as Readable),
     once(command, 'exit'),
   ]);
-  if (code !== 0) throw new Error(`ringneck ${args.join(' ')} ended with exit code ${code}:\n${remarks}${said}`);
+  if (code !== 0) throw new Error(`ringneck ${args.join(' ')} ended with exit code ${code}:\n${notes}${said}`);
   return { cost: JSON.parse(cost) as Cost, report: JSON.parse(said) as Report };
 }

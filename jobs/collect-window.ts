@@ -17,9 +17,9 @@ import { kindOf, park, type Refused } from '../src/sync/verdicts/park.ts';
 import { isRefusal } from '../src/sync/verdicts/probe.ts';
 import { confirmsRefusal, refuteRefusal } from '../src/sync/verdicts/refusals.ts';
 import { delay } from './retry.ts';
-import { createWorkPlaces, type WorkPlaces } from './work-places.ts';
+import { createWorkSemaphore, type WorkSemaphore } from './work-semaphore.ts';
 
-/** Waiting for answers is the cost of a real network: windows run side by side, each token's requests are bounded by its gate. */
+/** Waiting for answers is the cost of a real network: windows run side by side, each token's requests are bounded by the rate limiter. */
 const CONCURRENCY = 40;
 
 /** Windows in the middle of which the service has asked for a wait: each keeps its job and works on nothing. */
@@ -42,14 +42,14 @@ const PLACE_MS = 1_000;
 /** What the windows that are worked on have in common. */
 interface Shared {
   probing: Map<string, Promise<Refused>>;
-  places: WorkPlaces;
+  semaphore: WorkSemaphore;
   accounts: { inHand: number; most: number };
 }
 
 /** Starts working off the windows of all runs. */
 export async function startCollecting(pipeline: Pipeline, { inHand = IN_HAND } = {}): Promise<void> {
   const accounts = { inHand: 0, most: inHand };
-  const shared: Shared = { probing: new Map(), places: createWorkPlaces(CONCURRENCY, MOST_ASIDE), accounts };
+  const shared: Shared = { probing: new Map(), semaphore: createWorkSemaphore(CONCURRENCY, MOST_ASIDE), accounts };
   pipeline.queues.worker<AccountJob>(
     await collectQueue(pipeline.warehouse),
     async (job, lock) => {
@@ -112,12 +112,12 @@ async function takeTurn(pipeline: Pipeline, run: Run, windows: AccountWindows, s
 
 /** Takes the next window as soon as there is a place among all that are worked on, and takes it as far as it comes. */
 async function collectNext(pipeline: Pipeline, run: Run, windows: AccountWindows, shared: Shared): Promise<void> {
-  await shared.places.take(run.request.kind !== 'backfill');
+  await shared.semaphore.acquire(run.request.kind !== 'backfill');
   const window = run.signal.aborted ? undefined : windows.take();
   try {
     if (window) await attempt(pipeline, run, windows, window, shared);
   } finally {
-    shared.places.leave();
+    shared.semaphore.release();
   }
 }
 
@@ -155,11 +155,11 @@ async function collect(
       : `the account is ${account?.state ?? 'removed'}${account?.reason ? `: ${account.reason}` : ''}`;
   if (closed || !account) {
     // The service has refused nothing: after whatever is done to the account from then on, this says nothing of the collection.
-    return settle(pipeline, run, window, 'not_authorised', closed, 'not_authorised', undefined, { committedAt: account?.since });
+    return finish(pipeline, run, window, 'not_authorised', closed, 'not_authorised', undefined, { committedAt: account?.since });
   }
   const token = pipeline.tokens.find(window.userId);
   try {
-    return await collectWindow(pipeline, run, window, token, shared.places);
+    return await collectWindow(pipeline, run, window, token, shared.semaphore);
   } catch (error) {
     if (run.signal.aborted) return undefined;
     if (error instanceof TooLarge || (kindOf(error) === 'too_large' && hasSeveralDays(window))) {
@@ -208,9 +208,9 @@ async function resolve(
         return resolve(pipeline, run, windows, window, account, unclear, shared);
       }
       if (refused === 'account' || (await confirmsRefusal(pipeline, window))) {
-        return settle(pipeline, run, window, 'not_authorised', messageOf(error), kindOf(error), detailOf(error));
+        return finish(pipeline, run, window, 'not_authorised', messageOf(error), kindOf(error), detailOf(error));
       }
-      return settle(pipeline, run, window, 'suspicious', `${messageOf(error)}${ONCE}`, 'suspicious', detailOf(error));
+      return finish(pipeline, run, window, 'suspicious', `${messageOf(error)}${ONCE}`, 'suspicious', detailOf(error));
     }
     case 'settle': {
       const unreached = decision.outcome === 'failed' ? await pipeline.runs.findUnreached(run, false) : undefined;
@@ -218,7 +218,7 @@ async function resolve(
         pipeline.runs.breakOff(run, unreached);
         return undefined;
       }
-      return settle(pipeline, run, window, decision.outcome, decision.reason, kindOf(error), detailOf(error));
+      return finish(pipeline, run, window, decision.outcome, decision.reason, kindOf(error), detailOf(error));
     }
   }
 }
@@ -229,7 +229,7 @@ async function confirmNotOffered(
   run: Run,
   window: OpenWindow,
   notFound: unknown,
-  { places }: Shared,
+  { semaphore }: Shared,
 ): Promise<number | undefined> {
   const { client } = pipeline;
   const waitMs = run.notFounds.note(window, pipeline.secondLookMs);
@@ -247,8 +247,8 @@ async function confirmNotOffered(
     return undefined;
   }
   const collection = pipeline.collections.find(({ name }) => name === window.collection);
-  if (collection?.collectNotOffered) return collectWindow(pipeline, run, window, token, places, 'collectNotOffered');
-  return settle(pipeline, run, window, 'not_offered', messageOf(notFound), kindOf(notFound), detailOf(notFound));
+  if (collection?.collectNotOffered) return collectWindow(pipeline, run, window, token, semaphore, 'collectNotOffered');
+  return finish(pipeline, run, window, 'not_offered', messageOf(notFound), kindOf(notFound), detailOf(notFound));
 }
 
 async function collectWindow(
@@ -256,13 +256,13 @@ async function collectWindow(
   run: Run,
   window: OpenWindow,
   token: string | undefined,
-  places: WorkPlaces,
+  semaphore: WorkSemaphore,
   how: 'collect' | 'collectNotOffered' = 'collect',
 ): Promise<undefined> {
   const collection = pipeline.collections.find(({ name }) => name === window.collection);
-  if (!collection) return settle(pipeline, run, window, 'failed', `no collection ${window.collection} in this version`);
+  if (!collection) return finish(pipeline, run, window, 'failed', `no collection ${window.collection} in this version`);
   // No refusal of the service's: with a token, or at the address that it was given for, the same window is read again.
-  if (!token) return settle(pipeline, run, window, 'failed', pipeline.tokens.whyMissing(window.userId));
+  if (!token) return finish(pipeline, run, window, 'failed', pipeline.tokens.whyMissing(window.userId));
   const share = run.brake.share(pipeline.warehouse, window);
   let answered = false;
   let result: WindowResult;
@@ -271,7 +271,7 @@ async function collectWindow(
       pipeline,
       token,
       signal: run.signal,
-      aside: places.aside,
+      releaseWhile: semaphore.releaseWhile,
       acceptDeletions: run.request.acceptDeletions ?? false,
       share,
       expectsEvents: run.request.kind !== 'backfill',
@@ -289,7 +289,7 @@ async function collectWindow(
             (failure.kind !== 'suspicious' || failure.message.endsWith(ONCE)),
         ),
       goesOnIn: next => run.goesOnIn.push(next),
-      ledger: result => [windowEntry(window, { ...result, committedAt: pipeline.warehouse.moments.next() })],
+      ledger: result => [windowEntry(window, { ...result, committedAt: pipeline.warehouse.clock.next() })],
     });
   } catch (error) {
     // A refusal is an answer too.
@@ -301,10 +301,10 @@ async function collectWindow(
   }
   if (result.outcome !== 'complete') share.keep(result.removed ?? 0);
   if (result.outcome === 'complete') await run.settle(window, 'complete', undefined, 'complete');
-  else await settle(pipeline, run, window, result.outcome, result.reason, result.outcome, undefined, { removed: result.removed });
+  else await finish(pipeline, run, window, result.outcome, result.reason, result.outcome, undefined, { removed: result.removed });
 }
 
-async function settle(
+async function finish(
   pipeline: Pipeline,
   run: Run,
   window: OpenWindow,
@@ -314,9 +314,9 @@ async function settle(
   detail?: string,
   { removed, committedAt }: { removed?: number | undefined; committedAt?: number | undefined } = {},
 ): Promise<undefined> {
-  const { moments } = pipeline.warehouse;
+  const { clock } = pipeline.warehouse;
   await pipeline.runs.store(run, () =>
-    pipeline.warehouse.record([windowEntry(window, { outcome, reason, removed, committedAt: committedAt ?? moments.next() })]),
+    pipeline.warehouse.record([windowEntry(window, { outcome, reason, removed, committedAt: committedAt ?? clock.next() })]),
   );
   await run.settle(window, outcome, reason, kind, detail);
 }

@@ -2,11 +2,11 @@ import type { Job } from 'bullmq';
 import type { WebhookEvent } from '../schema/webhook.ts';
 import { openJournal } from '../src/base/journal.ts';
 import type { Log } from '../src/base/log.ts';
-import { withinTime } from '../src/base/timeout.ts';
+import { withTimeout } from '../src/base/timeout.ts';
 import { fillQueue } from '../src/queue/fill-queue.ts';
-import { createPlaces, type Places } from '../src/queue/places.ts';
+import { createKeyedSemaphore, type KeyedSemaphore } from '../src/queue/keyed-semaphore.ts';
 import type { NewJob, Queues } from '../src/queue/queues.ts';
-import { Repetitions } from '../src/receiver/repetitions.ts';
+import { ReplayCache } from '../src/receiver/replay-cache.ts';
 import type { Posted } from '../src/service/webhooks/post-event.ts';
 import type { Webhooks } from '../src/service/webhooks/webhooks.ts';
 import { type Failures, planRetry } from './delivery-schedule.ts';
@@ -79,8 +79,8 @@ export function openDeliveries(options: DeliveryOptions): Deliveries {
   const queue = `deliver-${webhooks.client.id}`;
   const outbox = openJournal(options.folder, { notesSettled: true });
   const filling = fillQueue({ journal: outbox, queues, queue, idOf: key => key, jobOf: deliveryJob, log });
-  const settled = new Repetitions({ windowMs: REMEMBERED_MS / 2, now: Date.now });
-  const destinations = createPlaces(PLACES, () => performance.now());
+  const finished = new ReplayCache({ windowMs: REMEMBERED_MS / 2, now: Date.now });
+  const destinations = createKeyedSemaphore(PLACES, () => performance.now());
   const ending = new AbortController();
   let inFlight = 0;
   const countInFlight = (change: 1 | -1) => {
@@ -94,7 +94,7 @@ export function openDeliveries(options: DeliveryOptions): Deliveries {
       // It has its outcome: enqueued twice, or of a queue that was restored from a dump.
       if (job.data.dueAt !== undefined && !outbox.has(id)) return;
       await deliver(options, { destinations, countInFlight, ending: ending.signal }, job as Job<DeliveryJob>, lock);
-      settled.add(id);
+      finished.add(id);
       filling.settle(id);
     },
     { concurrency: WORKERS },
@@ -108,7 +108,7 @@ export function openDeliveries(options: DeliveryOptions): Deliveries {
         return webhooks.subscriptions
           .listFor(event)
           .map(({ id }) => ({ key: `${eventId}-${id}`, delivery: { subscriptionId: id, event, dueAt } satisfies Planned }))
-          .filter(({ key }) => !settled.has(key));
+          .filter(({ key }) => !finished.has(key));
       });
       await Promise.all(planned.map(({ key, delivery }) => outbox.append(key, JSON.stringify(delivery))));
       for (const { key } of planned) filling.add(key);
@@ -117,7 +117,7 @@ export function openDeliveries(options: DeliveryOptions): Deliveries {
       const end = setTimeout(() => ending.abort(), graceMs);
       await filling.close();
       // While Redis is away a worker cannot be closed; closing the queues gives it up.
-      await withinTime(worker.close(), graceMs + CLOSING_MS).catch(() => undefined);
+      await withTimeout(worker.close(), graceMs + CLOSING_MS).catch(() => undefined);
       clearTimeout(end);
       await outbox.close();
     },
@@ -132,7 +132,7 @@ function deliveryJob(key: string, text: string): NewJob {
 }
 
 interface Delivering {
-  destinations: Places;
+  destinations: KeyedSemaphore;
   countInFlight(change: 1 | -1): void;
   ending: AbortSignal;
 }
@@ -145,14 +145,14 @@ async function deliver(
 ): Promise<void> {
   const { subscriptions, post } = options.webhooks;
   const { subscriptionId, event } = job.data;
-  destinations.comeBack(job.id!);
+  destinations.returned(job.id!);
   // None when it was cancelled, has expired, or was changed to something else: nobody asks for this event any more.
   const findSubscription = () => subscriptions.listFor(event).find(({ id }) => id === subscriptionId);
   const asked = findSubscription();
   if (!asked) return;
   const destination = new URL(asked.callback_url).origin;
-  const stayAwayMs = await destinations.enter(destination, job.id!);
-  if (stayAwayMs !== undefined) return delay(job, lock, stayAwayMs);
+  const delayMs = await destinations.acquire(destination, job.id!);
+  if (delayMs !== undefined) return delay(job, lock, delayMs);
   let posted: Posted;
   countInFlight(1);
   try {
@@ -164,7 +164,7 @@ async function deliver(
     if (!ending.aborted) throw error;
     return delay(job, lock, 0);
   } finally {
-    destinations.leave(destination, job.id!);
+    destinations.release(destination, job.id!);
     countInFlight(-1);
   }
   return resolve(options, job, lock, posted);

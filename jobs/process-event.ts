@@ -13,13 +13,13 @@ import {
   isOfInbox,
 } from '../src/sync/events/accept-event.ts';
 import { keepEvents, readEvents } from '../src/sync/events/erase-events.ts';
-import { type AcceptedEvent, FORGOTTEN, mayBeEarly, type Settled, type Tries } from '../src/sync/events/event-outcome.ts';
-import { createSettle, type EventDelays } from '../src/sync/events/settle-event.ts';
+import { type AcceptedEvent, type EventResult, FORGOTTEN, mayBeEarly, type Tries } from '../src/sync/events/event-outcome.ts';
+import { createEventProcessor, type EventDelays } from '../src/sync/events/process-event.ts';
 import type { Pipeline } from '../src/sync/pipeline.ts';
 import { delay } from './retry.ts';
-import { createWorkPlaces } from './work-places.ts';
+import { createWorkSemaphore } from './work-semaphore.ts';
 
-/** Jobs, and events, that are worked on at a time: most of it is waiting for answers, and each account's requests are bounded by its gate. */
+/** Jobs, and events, that are worked on at a time: most of it is waiting for answers, and each account's requests are bounded by the rate limiter. */
 const CONCURRENCY = 256;
 
 /** How often a process may end while it works on an event, before the queue sets the event aside as failed: it may be what ends it. */
@@ -34,7 +34,7 @@ export interface EventLine {
   /** The account, where known. */
   user_id: string | null;
   object_id: string;
-  outcome: Settled['outcome'];
+  outcome: EventResult['outcome'];
   /** From its acceptance until then. */
   ms: number;
   /** How many documents left the warehouse. */
@@ -82,9 +82,9 @@ export interface Fetching {
  */
 export async function startFetching(pipeline: Pipeline, options: FetchOptions = {}): Promise<Fetching> {
   const { inbox } = pipeline;
-  const settle = createSettle(pipeline, options);
+  const processEvent = createEventProcessor(pipeline, options);
   const measured = new Set(pipeline.warehouse.mappings.flatMap(({ resource }) => (resource.bringsHeartRate ? [resource.dataType] : [])));
-  const places = createWorkPlaces(CONCURRENCY, 0);
+  const semaphore = createWorkSemaphore(CONCURRENCY, 0);
 
   async function work(job: Job<FetchJob>, lock: string | undefined): Promise<void> {
     const { data } = job;
@@ -125,21 +125,21 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
   }
 
   async function advance(data: FetchJob): Promise<Advance> {
-    await places.take(false);
+    await semaphore.acquire(false);
     try {
       return await takeStep(data);
     } finally {
-      places.leave();
+      semaphore.release();
     }
   }
 
   async function takeStep(data: FetchJob): Promise<Advance> {
     const { receivedAt, event: text, misses, absences = 0, failures = 0, refusals = 0, again = false } = data;
     const accepted = { receivedAt, event: webhookEvent.parse(JSON.parse(text)), tries: { misses, absences, failures, refusals }, again };
-    const { userId, step } = await settle(accepted);
-    if ('settled' in step) {
-      if (step.settled !== FORGOTTEN && (!again || CHANGING.has(step.settled.outcome))) tell(accepted, userId, step.settled);
-      const looksAgain = !again && mayBeEarly(accepted, step.settled, pipeline.serviceClock.now());
+    const { userId, step } = await processEvent(accepted);
+    if ('finished' in step) {
+      if (step.finished !== FORGOTTEN && (!again || CHANGING.has(step.finished.outcome))) tell(accepted, userId, step.finished);
+      const looksAgain = !again && mayBeEarly(accepted, step.finished, pipeline.serviceClock.now());
       if (!looksAgain) return { isSettled: true };
       const second = { ...data, misses: 0, absences: 0, failures: 0, refusals: 0, again: true };
       return { next: { data: second, ms: options.lookAgainMs ?? LOOK_AGAIN_MS }, isSettled: true };
@@ -148,7 +148,7 @@ export async function startFetching(pipeline: Pipeline, options: FetchOptions = 
     return { next: { data: next, ms: step.again }, isSettled: false };
   }
 
-  function tell({ receivedAt, event }: AcceptedEvent, userId: string | null, { outcome, removedRows }: Settled): void {
+  function tell({ receivedAt, event }: AcceptedEvent, userId: string | null, { outcome, removedRows }: EventResult): void {
     const now = pipeline.now();
     const line: EventLine = {
       at: new Date(now).toISOString(),

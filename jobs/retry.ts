@@ -1,6 +1,6 @@
 import type { Job } from 'bullmq';
 import { messageOf } from '../src/base/errors.ts';
-import { isPassing } from '../src/queue/machine.ts';
+import { isPassing } from '../src/queue/environment-errors.ts';
 import { QueueUnavailable } from '../src/queue/queues.ts';
 
 /** Leaves the worker, to come back later without having used an attempt. */

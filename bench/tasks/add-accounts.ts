@@ -1,5 +1,5 @@
-import { Owner } from '../../src/app/app.ts';
-import { operationsOf } from '../../src/app/commands.ts';
+import { App } from '../../src/app/app.ts';
+import { commandsOf } from '../../src/app/commands.ts';
 import { type Folder, openSettings } from '../folder.ts';
 import { performTask } from '../task.ts';
 
@@ -10,11 +10,11 @@ export interface AddAccountsJob extends Folder {
 /** Makes a data folder with accounts, in the order of the server's tokens. */
 performTask(async ({ users, ...folder }: AddAccountsJob) => {
   const { settings, log } = openSettings(folder);
-  const owner = await Owner.open({ settings, log });
+  const app = await App.open({ settings, log });
   try {
-    const operations = operationsOf(owner);
-    for (const [i, name] of users.entries()) await operations.addAccount({ name, token: `token-${i}` });
+    const commands = commandsOf(app);
+    for (const [i, name] of users.entries()) await commands.addAccount({ name, token: `token-${i}` });
   } finally {
-    await owner.close();
+    await app.close();
   }
 });

@@ -1,6 +1,6 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { resources } from '../../schema/index.ts';
-import { textList } from '../../src/warehouse/literals.ts';
+import { textList } from '../../src/warehouse/sql.ts';
 import { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { performTask } from '../task.ts';
 

@@ -48,7 +48,7 @@ performTask(async ({ path, people, seconds, perSecond }: KeepJob): Promise<Kept>
     const userId = `user-${(n * 7) % people}`;
     const items = Array.from({ length: 1440 }, (_, i) => ((i + n) % 40) / 10);
     const document = { id: `activity-${userId}-${day}`, day, steps: n, met: { interval: 60, timestamp: `${day}T04:00:00+00:00`, items } };
-    const requestedAt = warehouse.moments.next();
+    const requestedAt = warehouse.clock.next();
     const start = performance.now();
     await warehouse.storeDocuments(
       { userId, resource: resourceNamed('daily_activity'), requestedAt, documents: [document] },

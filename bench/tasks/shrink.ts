@@ -64,7 +64,7 @@ async function storeAll(warehouse: Warehouse, recording: Recording, users: reado
     for (let n = 0; n < steps; n++) {
       await Promise.all(
         users.map((userId, i) => {
-          const requestedAt = warehouse.moments.next();
+          const requestedAt = warehouse.clock.next();
           if (collection !== HEART_RATE) {
             const documents = parse(recorded[i]!, n * PAGE, (n + 1) * PAGE).map(edited);
             return warehouse.storeDocuments({ userId, resource: resourceNamed(collection), requestedAt, documents });

@@ -38,13 +38,13 @@ performTask(async ({ recording, collection, path, pageSize }: StoreJob) => {
   });
   const warehouse = await Warehouse.open({ path, resources });
   const store = ({ userId, bodies, from, to }: Part) => {
-    const requestedAt = warehouse.moments.begin();
+    const requestedAt = warehouse.clock.lease();
     const things = bodies.flatMap(body => (JSON.parse(body.toString()) as { data: unknown[] }).data);
     const stored =
       collection === HEART_RATE
         ? warehouse.storeHeartRate({ userId, from, to, requestedAt, rows: things })
         : warehouse.storeDocuments({ userId, resource: resourceNamed(collection), requestedAt, documents: things });
-    return stored.finally(() => warehouse.moments.end(requestedAt));
+    return stored.finally(() => warehouse.clock.release(requestedAt));
   };
   const { cost, result: samples } = await withCost(async () => {
     const storing: Promise<{ samples: number }>[] = [];

@@ -57,7 +57,7 @@ performTask(async ({ recording, days, path, snapshot }: SyncJob): Promise<Synced
   const store = (userId: string, collection: string, documents: WireDocument[]) =>
     documents.length
       ? warehouse.storeDocuments(
-          { userId, resource: resourceNamed(collection), requestedAt: warehouse.moments.next(), documents },
+          { userId, resource: resourceNamed(collection), requestedAt: warehouse.clock.next(), documents },
           { lane: 'live' },
         )
       : undefined;
@@ -80,7 +80,7 @@ performTask(async ({ recording, days, path, snapshot }: SyncJob): Promise<Synced
           userId,
           from: from * 1000,
           to: to * 1000,
-          requestedAt: warehouse.moments.next(),
+          requestedAt: warehouse.clock.next(),
           rows: rowsOf(heartRate, from, clock),
         },
         // Hours lie between two syncs: it waits for no other.

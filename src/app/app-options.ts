@@ -3,7 +3,7 @@ import type { Settings } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { ClientOptions } from '../client/client.ts';
 
-export interface OwnerOptions {
+export interface AppOptions {
   settings: Settings;
   log: Log;
   resources?: readonly Resource[];

@@ -19,9 +19,9 @@ import { Runs, warehouseId } from '../sync/runs/runs.ts';
 import { type KeptServiceClock, openServiceClock } from '../sync/service-clock.ts';
 import { leaveSilence } from '../sync/silence.ts';
 import { isoOf } from '../sync/status.ts';
-import type { SubscriptionKeeper } from '../sync/subscriptions/keep-subscriptions.ts';
+import type { SubscriptionManager } from '../sync/subscriptions/subscription-manager.ts';
 import { Warehouse } from '../warehouse/warehouse.ts';
-import type { OwnerOptions, PausedErasing } from './app-options.ts';
+import type { AppOptions, PausedErasing } from './app-options.ts';
 import { findNewestAhead } from './doctor/clock.ts';
 import { isErasing } from './erase/is-erasing.ts';
 import { Snapshots } from './snapshot/snapshots.ts';
@@ -34,7 +34,7 @@ export const NO_WEBHOOKS =
   'webhooks are not configured: set RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET, RINGNECK_VERIFICATION_TOKEN';
 
 /** The process that owns the data folder, with what it has open. Client and queue are loaded and opened when first needed. */
-export class Owner {
+export class App {
   readonly settings: Settings;
   readonly log: Log;
   readonly warehouse: Warehouse;
@@ -51,20 +51,20 @@ export class Owner {
   /** What keeps the queue from being opened; undefined when nothing does, and before it was tried. */
   queueProblem: string | undefined;
   /** Does work on the folder while nothing in it is open. Who keeps the owner says whether it is opened again. */
-  whileClosed: <T>(work: () => Promise<T>) => Promise<T> = async work => {
+  withExclusive: <T>(work: () => Promise<T>) => Promise<T> = async work => {
     await this.close();
     return work();
   };
-  readonly #options: OwnerOptions;
+  readonly #options: AppOptions;
   #client: Promise<Client> | undefined;
-  #keeper: Promise<SubscriptionKeeper> | undefined;
+  #manager: Promise<SubscriptionManager> | undefined;
   #inbox: Promise<Journal> | undefined;
   #pipeline: Promise<Pipeline> | undefined;
   /** Those of a pipeline that is not open yet. */
   #opening: Queues | undefined;
   #closing: Promise<void> | undefined;
 
-  private constructor(options: OwnerOptions, warehouse: Warehouse, serviceClock: KeptServiceClock, erasing: PausedErasing | undefined) {
+  private constructor(options: AppOptions, warehouse: Warehouse, serviceClock: KeptServiceClock, erasing: PausedErasing | undefined) {
     this.#options = options;
     this.erasing = erasing;
     this.settings = options.settings;
@@ -85,7 +85,7 @@ export class Owner {
   }
 
   /** @throws TryLaterError naming the process that holds the warehouse */
-  static async open(options: OwnerOptions): Promise<Owner> {
+  static async open(options: AppOptions): Promise<App> {
     const { settings, log, now } = options;
     ensureFolder(settings.data);
     let erasing: PausedErasing | undefined;
@@ -113,7 +113,7 @@ export class Owner {
       await warehouse.close();
       throw new TryLaterError(`an account is being erased from ${settings.data}; try again in a moment`);
     }
-    const newest = findNewestAhead(warehouse.moments);
+    const newest = findNewestAhead(warehouse.clock);
     if (newest !== undefined) {
       log.warn(
         { newest: isoOf(newest) },
@@ -122,7 +122,7 @@ export class Owner {
     }
     const onError = (error: unknown) => log.warn({ reason: messageOf(error) }, 'the service’s time could not be noted');
     const serviceClock = await openServiceClock(warehouse, settings.serviceUrl ?? '', now ?? Date.now, onError);
-    return new Owner(options, warehouse, serviceClock, erasing);
+    return new App(options, warehouse, serviceClock, erasing);
   }
 
   client(): Promise<Client> {
@@ -142,7 +142,7 @@ export class Owner {
     return createClient({
       ...this.#options.client,
       baseUrl: this.#serviceUrl,
-      clock: warehouse.moments,
+      clock: warehouse.clock,
       wallNow: now,
       serviceClock,
       requestsPerToken: settings.requestsPerToken,
@@ -175,20 +175,20 @@ export class Owner {
    * What keeps our subscriptions; it begins when told to.
    * @throws UsageError when webhooks are not configured
    */
-  keeper(): Promise<SubscriptionKeeper> {
-    this.#keeper ??= this.#openKeeper();
-    return this.#keeper;
+  manager(): Promise<SubscriptionManager> {
+    this.#manager ??= this.#openKeeper();
+    return this.#manager;
   }
 
-  async #openKeeper(): Promise<SubscriptionKeeper> {
+  async #openKeeper(): Promise<SubscriptionManager> {
     const { settings, warehouse, log, now } = this;
     const { webhooks } = settings;
     if (!webhooks) throw new UsageError(NO_WEBHOOKS);
-    const [{ createSubscriptionClient }, { openSubscriptionKeeper }] = await Promise.all([
+    const [{ createSubscriptionClient }, { openSubscriptionManager }] = await Promise.all([
       import('../client/subscriptions.ts'),
-      import('../sync/subscriptions/keep-subscriptions.ts'),
+      import('../sync/subscriptions/subscription-manager.ts'),
     ]);
-    return openSubscriptionKeeper({
+    return openSubscriptionManager({
       client: createSubscriptionClient({ baseUrl: this.#serviceUrl, ...webhooks, now }),
       warehouse,
       callbackUrl: webhooks.callbackUrl,
@@ -321,7 +321,7 @@ export class Owner {
       await this.#opening?.close({ graceMs: 0 });
       const pipeline = await this.opened;
       pipeline?.runs.close();
-      await (await this.#keeper?.catch(() => undefined))?.close();
+      await (await this.#manager?.catch(() => undefined))?.close();
       await pipeline?.queues.close();
       await (await this.#inbox?.catch(() => undefined))?.close();
       await (await this.openedClient)?.close();

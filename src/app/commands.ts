@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { messageOf, shownMessageOf, TryLaterError, UsageError } from '../base/errors.ts';
-import { TooLate, withinTime } from '../base/timeout.ts';
+import { TimeoutError, withTimeout } from '../base/timeout.ts';
 import type { ServiceClock } from '../client/client.ts';
 import {
   type Account,
@@ -33,16 +33,16 @@ import { findPerson, isAnother, listSamePersons } from '../sync/verdicts/same-pe
 import { reportWebhooks, type WebhookStatus } from '../sync/webhook-status.ts';
 import { quoteText } from '../warehouse/tables.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
-import type { Owner } from './app.ts';
-import type { OperationContext } from './control/operations.ts';
-import { coverageOperations } from './coverage-commands.ts';
-import { sentenceOf, tellAlike } from './cures.ts';
+import type { App } from './app.ts';
+import type { CommandContext } from './control/command.ts';
+import { coverageCommands } from './coverage-commands.ts';
 import { TRIED_MS } from './doctor/accounts.ts';
-import { doctorOperations } from './doctor/examine.ts';
-import { eraseOperations } from './erase/operations.ts';
+import { doctorCommands } from './doctor/commands.ts';
+import { eraseCommands } from './erase/commands.ts';
+import { sentenceOf, tellAlike } from './fixes.ts';
 import { andGoOn, followRun, type RunReport, type ShownRun } from './follow-run.ts';
-import { snapshotOperations } from './snapshot/operations.ts';
-import { subscriptionOperations } from './subscription-commands.ts';
+import { snapshotCommands } from './snapshot/commands.ts';
+import { subscriptionCommands } from './subscription-commands.ts';
 
 export interface BackfillInput extends Partial<DayRange> {
   /** The last days of the service’s calendar, in place of a range; a range without an end goes as far as they do. */
@@ -108,14 +108,14 @@ const reportOf = ({ userId, serviceUserId, state, reason, since }: ReturnType<ty
  * What the owner of a data folder does, for its own command or for another one through the control socket. Input, events and results are
  * plain JSON.
  */
-export function operationsOf(owner: Owner) {
-  const { warehouse, now, serviceClock } = owner;
+export function commandsOf(app: App) {
+  const { warehouse, now, serviceClock } = app;
 
   /** A key that is missing or wrong concerns every account: it is said at once, and not once for each window. */
   function ensureTokensReadable(users: readonly string[]): void {
     for (const user of users) {
       try {
-        owner.secrets.find(user);
+        app.secrets.find(user);
       } catch (error) {
         if (error instanceof UsageError) throw error;
       }
@@ -125,7 +125,7 @@ export function operationsOf(owner: Owner) {
   /** The days that are asked for. Where it depends on today, that is the service's. */
   async function findRange({ from, to, last = 1, plan }: BackfillInput, signal: AbortSignal): Promise<DayRange> {
     if (from !== undefined && to !== undefined) return { from, to };
-    const asked = plan || !owner.settings.serviceUrl ? serviceClock : await askClock(signal);
+    const asked = plan || !app.settings.serviceUrl ? serviceClock : await askClock(signal);
     const days = lastDays(last, asked);
     if (from === undefined) return days;
     if (from > days.to) throw new UsageError(`--from ${from} is in the future`);
@@ -140,17 +140,17 @@ export function operationsOf(owner: Owner) {
   }
 
   const askClock = async (signal?: AbortSignal) =>
-    askServiceClock({ serviceClock, warehouse, client: await owner.client(), tokens: owner.secrets }, signal);
+    askServiceClock({ serviceClock, warehouse, client: await app.client(), tokens: app.secrets }, signal);
 
   return {
-    ...subscriptionOperations(owner),
-    ...coverageOperations(owner),
-    ...doctorOperations(owner),
-    ...eraseOperations(owner),
-    ...snapshotOperations(owner),
+    ...subscriptionCommands(app),
+    ...coverageCommands(app),
+    ...doctorCommands(app),
+    ...eraseCommands(app),
+    ...snapshotCommands(app),
 
-    async backfill(input: BackfillInput, context: OperationContext<ShownRun>): Promise<RunReport> {
-      const selected = { warehouse, collections: collectionsOf(warehouse.mappings.map(({ resource }) => resource)), tokens: owner.secrets };
+    async backfill(input: BackfillInput, context: CommandContext<ShownRun>): Promise<RunReport> {
+      const selected = { warehouse, collections: collectionsOf(warehouse.mappings.map(({ resource }) => resource)), tokens: app.secrets };
       const selection = {
         ...(input.users ? { users: input.users } : {}),
         ...(input.collections ? { collections: input.collections } : {}),
@@ -158,29 +158,29 @@ export function operationsOf(owner: Owner) {
       const accepted = input.acceptDeletions ? { acceptDeletions: true as const } : {};
       const rest = { kind: 'backfill' as const, ...(await findRange(input, context.signal)), refresh: input.refresh, ...accepted };
       const { request, skipped } = await prepareRequest(selected, selection, rest);
-      if (!request.users.length) throw nobodyToAsk(owner, skipped);
+      if (!request.users.length) throw nobodyToAsk(app, skipped);
       // Counting must not take up what an earlier run left open.
       if (input.plan) {
-        const parts = { ...selected, settledDays: owner.settings.settledDays };
+        const parts = { ...selected, settledDays: app.settings.settledDays };
         return { ...(await planOnly(parts, request)), not_asked: skipped, heart_rate_path: null };
       }
       ensureTokensReadable(request.users);
-      const pipeline = await owner.pipeline();
-      return andGoOn(owner, pipeline, context, async () => followRun(owner, await pipeline.runs.start(request), skipped, context));
+      const pipeline = await app.pipeline();
+      return andGoOn(app, pipeline, context, async () => followRun(app, await pipeline.runs.start(request), skipped, context));
     },
 
-    async nightly({ days, acceptDeletions }: NightlyInput, context: OperationContext<ShownRun>): Promise<RunReport> {
+    async nightly({ days, acceptDeletions }: NightlyInput, context: CommandContext<ShownRun>): Promise<RunReport> {
       const accounts = await listAccounts(warehouse);
-      if (!accounts.length) throw nobodyToAsk(owner, []);
+      if (!accounts.length) throw nobodyToAsk(app, []);
       ensureTokensReadable(accounts.map(({ userId }) => userId));
-      const pipeline = await owner.pipeline();
-      return andGoOn(owner, pipeline, context, async () => {
+      const pipeline = await app.pipeline();
+      return andGoOn(app, pipeline, context, async () => {
         const { run, skipped } = await startNightly(pipeline, days, acceptDeletions, context.signal);
         if (!run.request.users.length) {
           await run.done;
-          throw nobodyToAsk(owner, skipped);
+          throw nobodyToAsk(app, skipped);
         }
-        return followRun(owner, run, skipped, context);
+        return followRun(app, run, skipped, context);
       });
     },
 
@@ -197,38 +197,37 @@ export function operationsOf(owner: Owner) {
       const name = parseAccountName(input.name);
       const { to } = lastDays(1, serviceClock);
       if (input.from && input.from > to) throw new UsageError(`--from ${input.from} is in the future`);
-      const token = input.token ?? owner.secrets.findOfAny(name);
+      const token = input.token ?? app.secrets.findOfAny(name);
       if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);
       if (input.serviceUser) await ensureIdFree(name, input.serviceUser);
       const known = await findServiceUserId(warehouse, name);
-      const account = { userId: name, serviceUserId: input.serviceUser ?? known, since: warehouse.moments.next() };
+      const account = { userId: name, serviceUserId: input.serviceUser ?? known, since: warehouse.clock.next() };
       const before = await findAccount(warehouse, name);
       const wasProven = before?.state === 'active' || (before?.state === 'parked' && !isOfUnknownPerson(before.reason));
-      const isNew = token !== owner.secrets.findOfAny(name);
+      const isNew = token !== app.secrets.findOfAny(name);
       const isBlind = known === null && before !== undefined && isNew && (await hasRead(warehouse, name));
       const isUnproven = known !== null && !(wasProven && !isNew);
       const added: Account = isUnproven
         ? { ...account, state: 'parked', reason: UNCHECKED }
         : { ...account, state: 'active', reason: null };
-      const keep = () => owner.secrets.put(name, token);
+      const keep = () => app.secrets.put(name, token);
       if (!isUnproven) {
         keep();
         await warehouse.record([accountEntry(added), noRefusalsEntry(name)]);
       }
-      const report = await greet(owner, added, token, isUnproven ? before : added);
+      const report = await greet(app, added, token, isUnproven ? before : added);
       if (isUnproven && report.warning !== CHANGED_MEANWHILE) {
         // Nothing is read with it before it is known to be of the same person: until here the earlier token was used.
         await warehouse.record([...(report.reason === UNCHECKED ? [accountEntry(added)] : []), noRefusalsEntry(name)]);
         keep();
       }
-      const waiting = await takeUpWaiting(owner);
+      const waiting = await takeUpWaiting(app);
       return { ...report, warning: report.warning ?? (isBlind ? BLIND : waiting), same_person: await findSamePerson(warehouse, name) };
     },
 
     /** Gives the warehouse an id, and with it queues, of its own: for a copied data folder. */
     async adopt(_: Record<string, never>): Promise<{ id: string; before: string }> {
-      if (owner.opened || owner.queueProblem !== undefined)
-        throw new TryLaterError('ringneck is at work in this data folder: end it first');
+      if (app.opened || app.queueProblem !== undefined) throw new TryLaterError('ringneck is at work in this data folder: end it first');
       const before = await warehouseId(warehouse);
       return { id: await renewWarehouseId(warehouse), before };
     },
@@ -238,7 +237,7 @@ export function operationsOf(owner: Owner) {
       await ensureIdFree(name, serviceUser);
       const account = { ...known, serviceUserId: serviceUser };
       await warehouse.record([accountEntry(account)]);
-      const waiting = await takeUpWaiting(owner);
+      const waiting = await takeUpWaiting(app);
       const warning =
         before === null || before === serviceUser
           ? waiting
@@ -247,15 +246,15 @@ export function operationsOf(owner: Owner) {
     },
 
     async listAccounts(_: Record<string, never>): Promise<AccountReport[]> {
-      return (await listAccounts(warehouse)).map(account => reportOf(shownAccount(account, owner.secrets)));
+      return (await listAccounts(warehouse)).map(account => reportOf(shownAccount(account, app.secrets)));
     },
 
     /** Forgets the token; the rows stay. */
     async removeAccount({ name }: { name: string }): Promise<AccountReport> {
       const account = await getAccount(warehouse, name);
       const removed = await setAccountState(warehouse, account, 'removed', null);
-      owner.secrets.remove(name);
-      owner.mirrorTokens.remove(name);
+      app.secrets.remove(name);
+      app.mirrorTokens.remove(name);
       return reportOf(removed);
     },
 
@@ -275,7 +274,7 @@ export function operationsOf(owner: Owner) {
         'active',
         null,
       );
-      const warning = resumed.length ? await takeUpWaiting(owner) : null;
+      const warning = resumed.length ? await takeUpWaiting(app) : null;
       return chosen.map(account => {
         const changed = resumed.find(({ userId }) => userId === account.userId);
         return changed ? { ...reportOf(changed), warning } : { ...reportOf(account), warning: null };
@@ -284,24 +283,24 @@ export function operationsOf(owner: Owner) {
 
     async mirrorToken({ name }: { name: string }): Promise<{ user_id: string; token: string }> {
       await getAccount(warehouse, name);
-      return { user_id: name, token: owner.mirrorTokens.create(name) };
+      return { user_id: name, token: app.mirrorTokens.create(name) };
     },
 
     async status(_: Record<string, never>): Promise<StatusReport> {
       const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
       return {
-        accounts: await reportAccounts({ warehouse, now, serviceClock, tokens: owner.secrets }, collections, await owner.workedOn()),
-        queue: { ...(await countQueue(owner)), events: (await owner.inbox()).size },
-        webhooks: await reportWebhooks(warehouse, owner.settings, now, {
-          refused: owner.refusals(),
-          waiting: (await owner.inbox()).size,
+        accounts: await reportAccounts({ warehouse, now, serviceClock, tokens: app.secrets }, collections, await app.workedOn()),
+        queue: { ...(await countQueue(app)), events: (await app.inbox()).size },
+        webhooks: await reportWebhooks(warehouse, app.settings, now, {
+          refused: app.refusals(),
+          waiting: (await app.inbox()).size,
         }),
-        snapshot: { at: modifiedAt(owner.settings.snapshot) },
+        snapshot: { at: modifiedAt(app.settings.snapshot) },
         warehouse: await tellSize(warehouse),
-        heart_rate_path: await readHeartRatePath(warehouse, owner.settings.serviceUrl),
+        heart_rate_path: await readHeartRatePath(warehouse, app.settings.serviceUrl),
         drift: await reportDrift({ warehouse, now }),
         service_clock: tellClock(serviceClock),
-        service_unreachable: await readSilence({ warehouse, client: await owner.openedClient, service: owner.settings.serviceUrl, now }),
+        service_unreachable: await readSilence({ warehouse, client: await app.openedClient, service: app.settings.serviceUrl, now }),
       };
     },
   };
@@ -321,19 +320,19 @@ function tellClock({ now, aheadMs }: ServiceClock): StatusReport['service_clock'
   return aheadMs === undefined ? null : { at: isoOf(Math.floor(now()) * 1000), ahead: Math.round(aheadMs / 1000) };
 }
 
-export type OwnerOperations = ReturnType<typeof operationsOf>;
+export type AppCommands = ReturnType<typeof commandsOf>;
 
 /**
  * Where events are worked off, those that waited for their account are taken up now; elsewhere at the next start of `up`.
  * @returns what to warn of
  */
-async function takeUpWaiting({ opened }: Owner): Promise<string | null> {
+async function takeUpWaiting({ opened }: App): Promise<string | null> {
   const pipeline = await opened;
   if (!pipeline || (await takeUpEvents(pipeline))) return null;
   return 'events that waited for their accounts could not be taken up now: it is tried again each minute';
 }
 
-function nobodyToAsk({ settings }: Owner, skipped: readonly Skipped[]): Error {
+function nobodyToAsk({ settings }: App, skipped: readonly Skipped[]): Error {
   const told = tellAlike(skipped).map(sentenceOf);
   return new NobodyToAsk(
     told.length
@@ -359,7 +358,7 @@ const BLIND =
   'the service never said whose the data of this account are, so nobody can tell whether the new token is of the same person: if it is not, remove the account and add it by another name';
 
 /** Whether anything of an account was ever read. */
-async function hasRead(warehouse: Owner['warehouse'], name: string): Promise<boolean> {
+async function hasRead(warehouse: App['warehouse'], name: string): Promise<boolean> {
   const rows = await warehouse.read(`SELECT 1 FROM sync.windows WHERE user_id = ${quoteText(name)} AND documents > 0 LIMIT 1`);
   return rows.length > 0;
 }
@@ -369,28 +368,28 @@ async function hasRead(warehouse: Owner['warehouse'], name: string): Promise<boo
  * @param recorded the account as the ledger has it, where it has one: where another command changes that meanwhile, it stays
  */
 async function greet(
-  owner: Owner,
+  app: App,
   account: Account,
   token: string,
   recorded: Account | undefined,
 ): Promise<AccountReport & { warning: string | null }> {
-  const { warehouse } = owner;
+  const { warehouse } = app;
   const changed = async () => {
     if (await isAsRead(warehouse, account.userId, recorded)) return undefined;
     const current = await findAccount(warehouse, account.userId);
     return { ...reportOf(current ?? { ...account, state: 'removed', reason: null }), warning: CHANGED_MEANWHILE };
   };
-  if (!owner.settings.serviceUrl) {
+  if (!app.settings.serviceUrl) {
     return { ...reportOf(account), warning: 'RINGNECK_SERVICE_URL is not set: the token was not tried' };
   }
-  const client = await owner.client();
+  const client = await app.client();
   try {
     const findPersonOnceTaken = async () => {
-      await probeAccount({ client, warehouse, serviceClock: owner.serviceClock }, token);
+      await probeAccount({ client, warehouse, serviceClock: app.serviceClock }, token);
       return findPerson(client, token);
     };
     // Nobody who adds an account is to wait for all attempts at a service that is ill.
-    const person = await withinTime(findPersonOnceTaken(), TRIED_MS);
+    const person = await withTimeout(findPersonOnceTaken(), TRIED_MS);
     const other = await changed();
     if (other) return other;
     if (isAnother(account, person)) {
@@ -412,7 +411,7 @@ async function greet(
       const parked = await setAccountState(warehouse, account, 'parked', reason);
       return { ...reportOf(parked), warning: `the service refuses the token: ${shownMessageOf(error)}` };
     }
-    const said = error instanceof TooLate ? `the service has not answered yet (${error.message})` : shownMessageOf(error);
+    const said = error instanceof TimeoutError ? `the service has not answered yet (${error.message})` : shownMessageOf(error);
     const hint = isNotOffered(error) ? ': is RINGNECK_SERVICE_URL right? Ringneck adds /v2 itself' : '';
     const why = client.findSilence()?.why ?? `${said}${hint}`;
     return { ...reportOf(account), warning: `the token could not be tried: ${why}` };
@@ -420,7 +419,7 @@ async function greet(
 }
 
 /** What is planned waits, in the queue or not yet: the ledger knows of it, also while the queue is away. */
-async function countQueue({ warehouse, log, queueProblem, opened }: Owner): Promise<Omit<StatusReport['queue'], 'events'>> {
+async function countQueue({ warehouse, log, queueProblem, opened }: App): Promise<Omit<StatusReport['queue'], 'events'>> {
   const planned = await countPlanned(warehouse);
   // An attempt to open it may take its time.
   if (queueProblem !== undefined) return { ...NO_JOBS, waiting: planned, problem: queueProblem };
@@ -437,7 +436,7 @@ async function countQueue({ warehouse, log, queueProblem, opened }: Owner): Prom
 
 const NO_JOBS = { waiting: 0, active: 0, delayed: 0, failed: 0 };
 
-async function countPlanned(warehouse: Owner['warehouse']): Promise<number> {
+async function countPlanned(warehouse: App['warehouse']): Promise<number> {
   const [row] = await warehouse.read(
     `SELECT count(*) FROM sync.windows JOIN sync.runs USING (run_id) WHERE outcome IS NULL AND state = 'running'`,
   );
@@ -445,7 +444,7 @@ async function countPlanned(warehouse: Owner['warehouse']): Promise<number> {
 }
 
 /** Which heart-rate path last answered: the sandbox one only where the plain one never did. */
-async function readHeartRatePath(warehouse: Owner['warehouse'], service: string | undefined): Promise<string | null> {
+async function readHeartRatePath(warehouse: App['warehouse'], service: string | undefined): Promise<string | null> {
   const rows = await warehouse.read(
     `SELECT route FROM sync.routes WHERE route LIKE '%/heartrate' AND last_200_at IS NOT NULL
      AND coalesce(service = ${quoteText(service ?? '')}, true) ORDER BY last_200_at DESC LIMIT 1`,

@@ -1,8 +1,8 @@
 import { collectionsOf } from '../sync/collections.ts';
 import { type CoverageReport, type CoverageSelection, findOpenRuns, planRepair, readCoverage } from '../sync/coverage.ts';
 import type { Progress } from '../sync/runs/run.ts';
-import type { Owner } from './app.ts';
-import type { OperationContext } from './control/operations.ts';
+import type { App } from './app.ts';
+import type { CommandContext } from './control/command.ts';
 import { followRun, type RunReport, waitForRun } from './follow-run.ts';
 
 export interface RepairInput extends CoverageSelection {
@@ -10,9 +10,9 @@ export interface RepairInput extends CoverageSelection {
   detach?: boolean;
 }
 
-/** What the owner of a data folder knows of each day, and does about what is missing. Plain JSON, as all operations. */
-export function coverageOperations(owner: Owner) {
-  const { warehouse, serviceClock } = owner;
+/** What the owner of a data folder knows of each day, and does about what is missing. Plain JSON, as all commands. */
+export function coverageCommands(app: App) {
+  const { warehouse, serviceClock } = app;
 
   return {
     coverage(selection: CoverageSelection): Promise<CoverageReport> {
@@ -24,14 +24,14 @@ export function coverageOperations(owner: Owner) {
      * Reads exactly what is missing; null where nothing is. What a run under way is about to read is waited for first: it may be all that
      * is missing.
      */
-    async repair(selection: RepairInput, context: OperationContext<Progress>): Promise<RunReport | null> {
-      const pipeline = await owner.pipeline();
+    async repair(selection: RepairInput, context: CommandContext<Progress>): Promise<RunReport | null> {
+      const pipeline = await app.pipeline();
       for (const run of await findOpenRuns(pipeline, selection)) {
-        const report = await waitForRun(owner, run, context);
+        const report = await waitForRun(app, run, context);
         if (report.state === 'stopped') return report;
       }
       const { request, skipped } = await planRepair(pipeline, selection, context.signal);
-      return request ? followRun(owner, await pipeline.runs.start(request), skipped, context) : null;
+      return request ? followRun(app, await pipeline.runs.start(request), skipped, context) : null;
     },
   };
 }

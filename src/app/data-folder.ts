@@ -1,17 +1,17 @@
 import { messageOf, RingneckError, TryLaterError } from '../base/errors.ts';
 import { closeAll } from '../base/interrupt.ts';
-import { Owner } from './app.ts';
-import type { OwnerOptions } from './app-options.ts';
-import { type OwnerOperations, operationsOf } from './commands.ts';
+import { App } from './app.ts';
+import type { AppOptions } from './app-options.ts';
+import { type AppCommands, commandsOf } from './commands.ts';
 
 /** A data folder that is kept open, and closed for a while when work needs it closed. */
-export interface KeptFolder {
+export interface DataFolder {
   /** Those of its owner; while the folder is closed, or an erasing waits, each asks to try later. */
-  readonly operations: OwnerOperations;
+  readonly commands: AppCommands;
   /** @throws TryLaterError while it is closed */
-  readonly owner: Owner;
+  readonly app: App;
   /** Begins something that goes on while the folder is open, now and whenever it was closed for a while; `begin` gives what ends it. */
-  during(begin: (owner: Owner) => Promise<() => unknown>): Promise<void>;
+  during(begin: (app: App) => Promise<() => unknown>): Promise<void>;
   /** Rejects when the folder could not be opened again. */
   readonly broken: Promise<never>;
   /** Waits for who has it closed, then ends what goes on, the last begun first. It is not opened again from here on. */
@@ -20,14 +20,14 @@ export interface KeptFolder {
 }
 
 interface Part {
-  begin: (owner: Owner) => Promise<() => unknown>;
+  begin: (app: App) => Promise<() => unknown>;
   end: () => unknown;
 }
 
 /** @throws TryLaterError naming the process that holds the warehouse */
-export async function keepFolder(options: OwnerOptions): Promise<KeptFolder> {
-  let owner: Owner | undefined;
-  let operations: OwnerOperations | undefined;
+export async function openDataFolder(options: AppOptions): Promise<DataFolder> {
+  let app: App | undefined;
+  let commands: AppCommands | undefined;
   let closed: Promise<unknown> | undefined;
   let ending = false;
   let beginning = false;
@@ -40,8 +40,8 @@ export async function keepFolder(options: OwnerOptions): Promise<KeptFolder> {
   const isClosed = () => new TryLaterError(`an account is being erased from ${options.settings.data}; try again in a moment`);
 
   async function open(): Promise<void> {
-    const opened = await Owner.open(options);
-    opened.whileClosed = work => {
+    const opened = await App.open(options);
+    opened.withExclusive = work => {
       if (closed) throw isClosed();
       if (beginning) throw new TryLaterError('ringneck is still starting; try again in a moment');
       const done = closeFor(work).finally(() => {
@@ -50,14 +50,14 @@ export async function keepFolder(options: OwnerOptions): Promise<KeptFolder> {
       closed = done.catch(() => undefined);
       return done;
     };
-    operations = opened.erasing ? undefined : operationsOf(opened);
-    owner = opened;
+    commands = opened.erasing ? undefined : commandsOf(opened);
+    app = opened;
   }
 
   async function closeFor<T>(work: () => Promise<T>): Promise<T> {
-    const open = owner!;
-    owner = undefined;
-    operations = undefined;
+    const open = app!;
+    app = undefined;
+    commands = undefined;
     try {
       const ends = parts.map(({ end }) => end);
       for (const part of parts) part.end = () => undefined;
@@ -71,7 +71,7 @@ export async function keepFolder(options: OwnerOptions): Promise<KeptFolder> {
   async function openAgain(): Promise<void> {
     try {
       await open();
-      for (const part of parts) part.end = await part.begin(owner!);
+      for (const part of parts) part.end = await part.begin(app!);
     } catch (error) {
       breakDown(new RingneckError(`the data folder cannot be opened again: ${messageOf(error)}`, 1, { cause: error }));
     }
@@ -79,21 +79,21 @@ export async function keepFolder(options: OwnerOptions): Promise<KeptFolder> {
 
   await open();
   return {
-    operations: delegates(operationsOf(owner!), () => {
-      if (!operations) throw isClosed();
-      return operations;
+    commands: delegates(commandsOf(app!), () => {
+      if (!commands) throw isClosed();
+      return commands;
     }),
-    get owner() {
-      if (!owner) throw isClosed();
-      return owner;
+    get app() {
+      if (!app) throw isClosed();
+      return app;
     },
     broken,
     async during(begin) {
       await closed;
-      if (!owner) throw isClosed();
+      if (!app) throw isClosed();
       beginning = true;
       try {
-        parts.push({ begin, end: await begin(owner) });
+        parts.push({ begin, end: await begin(app) });
       } finally {
         beginning = false;
       }
@@ -104,19 +104,19 @@ export async function keepFolder(options: OwnerOptions): Promise<KeptFolder> {
       await closeAll(parts.splice(0).map(({ end }) => end));
     },
     async close() {
-      await owner?.close();
+      await app?.close();
     },
   };
 }
 
-/** The same operations, each asking at its call who does it. */
-function delegates(like: OwnerOperations, find: () => OwnerOperations): OwnerOperations {
-  const names = Object.keys(like) as (keyof OwnerOperations)[];
+/** The same commands, each asking at its call who does it. */
+function delegates(like: AppCommands, find: () => AppCommands): AppCommands {
+  const names = Object.keys(like) as (keyof AppCommands)[];
   const entries = names.map(name => {
-    // Each is called with the input and the context of the operation of its name, by callers who see its own type.
+    // Each is called with the input and the context of the command of its name, by callers who see its own type.
     const delegate = async (input: never, context: never) =>
       (find()[name] as (input: never, context: never) => Promise<unknown>)(input, context);
     return [name, delegate];
   });
-  return Object.fromEntries(entries) as OwnerOperations;
+  return Object.fromEntries(entries) as AppCommands;
 }

@@ -2,8 +2,8 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Settings } from '../base/config.ts';
 import { RingneckError, TryLaterError } from '../base/errors.ts';
-import { remark } from '../base/remark.ts';
-import type { OwnerOperations } from './commands.ts';
+import { note } from '../base/note.ts';
+import type { AppCommands } from './commands.ts';
 import { connectControl } from './control/connect-control.ts';
 import { isErasing } from './erase/is-erasing.ts';
 
@@ -22,7 +22,7 @@ export interface Source {
  * there is none yet.
  */
 export async function findSource({ data, snapshot }: Settings, signal?: AbortSignal): Promise<Source | undefined> {
-  const control = await connectControl<OwnerOperations>(data);
+  const control = await connectControl<AppCommands>(data);
   if (!control && isErasing(data)) {
     throw new TryLaterError(
       `an account is being erased from ${data}; try again in a moment (was that interrupted, ringneck account list finishes it)`,
@@ -44,8 +44,8 @@ export async function getSource(settings: Settings, signal?: AbortSignal): Promi
 }
 
 /** Says so when the warehouse has changed since. */
-export function remarkStale({ stale, at }: Source): void {
-  if (stale) remark(`this is the snapshot of ${at}: the warehouse has changed since, and copying it takes a while (ringneck snapshot)`);
+export function noteStale({ stale, at }: Source): void {
+  if (stale) note(`this is the snapshot of ${at}: the warehouse has changed since, and copying it takes a while (ringneck snapshot)`);
 }
 
 /** Whether the warehouse could not be opened because somebody became its owner meanwhile: then there is a snapshot to be read. */

@@ -3,7 +3,7 @@ import type { WebhookOptions } from '../receiver/webhook.ts';
 import { createAccept } from '../sync/events/accept-event.ts';
 import { createForgotten } from '../sync/events/erased-ids.ts';
 import { takeUpEvents } from '../sync/events/take-up.ts';
-import type { Owner } from './app.ts';
+import type { App } from './app.ts';
 
 /** What goes on while the data folder is owned: schedules, and with webhooks the events and the subscriptions that bring them. */
 export interface Following {
@@ -16,26 +16,26 @@ export interface Following {
 }
 
 /** Needs no queue, which may take its time to open. */
-export async function followEvents(owner: Owner): Promise<Following> {
-  const { settings, warehouse, secrets, log, now } = owner;
+export async function followEvents(app: App): Promise<Following> {
+  const { settings, warehouse, secrets, log, now } = app;
   const { webhooks } = settings;
-  const inbox = await owner.inbox();
-  const keeper = webhooks ? await owner.keeper() : undefined;
+  const inbox = await app.inbox();
+  const manager = webhooks ? await app.manager() : undefined;
   const isForgotten = createForgotten({ warehouse, tokens: secrets });
   let fetching: Fetching | undefined;
   const webhook: WebhookOptions | undefined =
-    webhooks && keeper
+    webhooks && manager
       ? {
           verificationToken: webhooks.verificationToken,
           secrets: webhooks.secrets,
           headerPrefix: settings.headerPrefix,
           windowMs: settings.signatureWindow * 1000,
           accept: createAccept(
-            { warehouse, inbox, isForgotten: async id => owner.erasing?.serviceUserIds.includes(id) || isForgotten(id) },
+            { warehouse, inbox, isForgotten: async id => app.erasing?.serviceUserIds.includes(id) || isForgotten(id) },
             key => fetching?.filling.add(key),
           ),
-          isGone: keeper.isGone,
-          noteGone: keeper.noteGone,
+          isGone: manager.isGone,
+          noteGone: manager.noteGone,
           now,
           log,
         }
@@ -43,11 +43,11 @@ export async function followEvents(owner: Owner): Promise<Following> {
 
   return {
     webhook,
-    subscribe: () => keeper?.start(),
+    subscribe: () => manager?.start(),
     async start({ onEvent } = {}) {
       // Loaded only now: BullMQ would keep the receiver from listening.
       const [pipeline, { startFetching }, { startSchedules }] = await Promise.all([
-        owner.pipeline(),
+        app.pipeline(),
         import('../../jobs/process-event.ts'),
         import('../../jobs/schedules.ts'),
       ]);

@@ -3,8 +3,8 @@ import type { Pipeline } from '../sync/pipeline.ts';
 import type { Skipped } from '../sync/runs/backfill.ts';
 import { joinSummaries, type Progress, type Run, type RunSummary } from '../sync/runs/run.ts';
 import type { RunName } from '../sync/runs/run-name.ts';
-import type { Owner } from './app.ts';
-import type { OperationContext } from './control/operations.ts';
+import type { App } from './app.ts';
+import type { CommandContext } from './control/command.ts';
 
 export interface RunReport extends RunSummary {
   /** What was left out, because it was parked or paused before. */
@@ -29,18 +29,18 @@ export type ShownRun = Progress & { going_on?: RunName };
 const PROGRESS_MS = 200;
 
 /** Follows a run to its end, and those in which it goes on; a caller who stops ends the run, an owner who closes leaves it to the next start. */
-export async function followRun(owner: Owner, run: Run, skipped: Skipped[], context: OperationContext<Progress>): Promise<RunReport> {
-  return reportOf(owner, await follow(run, context, true), skipped, context);
+export async function followRun(app: App, run: Run, skipped: Skipped[], context: CommandContext<Progress>): Promise<RunReport> {
+  return reportOf(app, await follow(run, context, true), skipped, context);
 }
 
 /** The same for a run that the caller did not ask for: who stops leaves it to whoever works on it, or to the next start. */
-export async function waitForRun(owner: Owner, run: Run, context: OperationContext<Progress>): Promise<RunReport> {
-  return reportOf(owner, await follow(run, context, false), [], context);
+export async function waitForRun(app: App, run: Run, context: CommandContext<Progress>): Promise<RunReport> {
+  return reportOf(app, await follow(run, context, false), [], context);
 }
 
-async function reportOf(owner: Owner, summary: RunSummary, skipped: Skipped[], { signal }: OperationContext<Progress>): Promise<RunReport> {
-  if (summary.state !== 'stopped') await owner.snapshots.publishAfterRun(signal);
-  return { ...summary, not_asked: skipped, heart_rate_path: (await owner.client()).heartRatePath ?? null };
+async function reportOf(app: App, summary: RunSummary, skipped: Skipped[], { signal }: CommandContext<Progress>): Promise<RunReport> {
+  if (summary.state !== 'stopped') await app.snapshots.publishAfterRun(signal);
+  return { ...summary, not_asked: skipped, heart_rate_path: (await app.client()).heartRatePath ?? null };
 }
 
 /**
@@ -48,15 +48,15 @@ async function reportOf(owner: Owner, summary: RunSummary, skipped: Skipped[], {
  * begun with every command, and come to their end with none. Who stops leaves them to the next start.
  */
 export async function andGoOn(
-  owner: Owner,
+  app: App,
   { runs }: Pick<Pipeline, 'runs'>,
-  { emit, signal }: OperationContext<ShownRun>,
+  { emit, signal }: CommandContext<ShownRun>,
   doOwn: () => Promise<RunReport>,
 ): Promise<RunReport> {
   const takenUp = () => runs.active().filter(run => run.takenUp);
-  const left = owner.isAlone ? takenUp() : [];
+  const left = app.isAlone ? takenUp() : [];
   const report = await doOwn();
-  if (!owner.isAlone || report.state === 'stopped') return report;
+  if (!app.isAlone || report.state === 'stopped') return report;
   const seen = new Set<Run>();
   const goneOn = new Map<string, GoneOn>();
   const next = () => [...left, ...takenUp()].find(run => run.id !== report.run && !seen.has(run));
@@ -67,7 +67,7 @@ export async function andGoOn(
     try {
       const summary = await follow(run, { signal, emit: progress => emit({ ...progress, going_on }) }, false);
       goneOn.set(run.id, { ...going_on, ...summary, reason: null });
-      await owner.snapshots.publishAfterRun(signal);
+      await app.snapshots.publishAfterRun(signal);
     } catch (error) {
       goneOn.set(run.id, { ...going_on, ...run.summary(), state: 'running', reason: signal.aborted ? null : shownMessageOf(error) });
     }
@@ -76,7 +76,7 @@ export async function andGoOn(
 }
 
 /** @param mayStop whether a caller who stops ends the run */
-async function follow(run: Run, { emit, signal }: OperationContext<Progress>, mayStop: boolean): Promise<RunSummary> {
+async function follow(run: Run, { emit, signal }: CommandContext<Progress>, mayStop: boolean): Promise<RunSummary> {
   let current = run;
   let mine = mayStop && run.claim();
   const timer = setInterval(() => emit(current.tellProgress()), PROGRESS_MS);

@@ -3,7 +3,7 @@ import { createService } from '../service/service.ts';
 import type { DocumentSource } from '../service/source.ts';
 import { quoteText } from '../warehouse/tables.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
-import type { Owner } from './app.ts';
+import type { App } from './app.ts';
 
 /** A warehouse as a source of documents: what came from a service, served again by the same interface. */
 export function warehouseSource(warehouse: Warehouse): DocumentSource {
@@ -31,8 +31,8 @@ export function warehouseSource(warehouse: Warehouse): DocumentSource {
 }
 
 /** Serves the warehouse in the process that owns it, with tokens of its own (`account mirror-token`). */
-export async function serveMirror(owner: Owner, address: { host: string; port: number }): Promise<{ url: string; close(): Promise<void> }> {
-  const { warehouse, mirrorTokens, log, now } = owner;
+export async function serveMirror(app: App, address: { host: string; port: number }): Promise<{ url: string; close(): Promise<void> }> {
+  const { warehouse, mirrorTokens, log, now } = app;
   const service = createService({
     resources: warehouse.mappings.map(({ resource }) => resource),
     source: warehouseSource(warehouse),

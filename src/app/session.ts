@@ -19,7 +19,7 @@ export async function openSession(options: { follows?: boolean } = {}): Promise<
   ]);
   const settings = readSettings(environment, options);
   const log = createLog({ level: settings.logLevel, pretty: process.stderr.isTTY === true });
-  for (const remark of settings.unknown) log.warn(remark);
-  for (const { message, mend } of [...settings.readable, ...ensureUnwritable(settings.data)]) log.warn({ mend }, message);
+  for (const unknown of settings.unknown) log.warn(unknown);
+  for (const { message, fix } of [...settings.readable, ...ensureUnwritable(settings.data)]) log.warn({ fix }, message);
   return { settings, log };
 }

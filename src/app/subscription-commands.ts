@@ -1,7 +1,7 @@
 import { TryLaterError } from '../base/errors.ts';
 import { keyOf, kindsOf } from '../ledger/subscriptions.ts';
 import { reportSubscriptions, type SubscriptionReport } from '../sync/webhook-status.ts';
-import type { Owner } from './app.ts';
+import type { App } from './app.ts';
 
 export interface EnsureReport {
   active: number;
@@ -18,14 +18,14 @@ export interface RemoveReport {
   on_next_event: boolean;
 }
 
-/** What the owner of a data folder does about our subscriptions. Plain JSON, as all operations. */
-export function subscriptionOperations(owner: Owner) {
+/** What the owner of a data folder does about our subscriptions. Plain JSON, as all commands. */
+export function subscriptionCommands(app: App) {
   return {
     async subscriptionsEnsure(_: Record<string, never>): Promise<EnsureReport> {
-      const keeper = await owner.keeper();
-      if (!keeper.started) throw nobodyListens();
-      const { rows, details } = await keeper.ensure();
-      const dataTypes = owner.warehouse.mappings.map(({ resource }) => resource.dataType);
+      const manager = await app.manager();
+      if (!manager.started) throw nobodyListens();
+      const { rows, details } = await manager.ensure();
+      const dataTypes = app.warehouse.mappings.map(({ resource }) => resource.dataType);
       const problems = rows.filter(({ state }) => state !== 'active');
       return {
         active: rows.length - problems.length,
@@ -44,12 +44,12 @@ export function subscriptionOperations(owner: Owner) {
     },
 
     async subscriptionsList(_: Record<string, never>): Promise<SubscriptionReport[]> {
-      const { theirs, rows } = await (await owner.keeper()).list();
-      return reportSubscriptions(rows, theirs);
+      const { remote, rows } = await (await app.manager()).list();
+      return reportSubscriptions(rows, remote);
     },
 
     async subscriptionsRemove({ onNextEvent }: { onNextEvent: boolean }): Promise<RemoveReport> {
-      const { removed, failed, listed } = await (await owner.keeper()).remove({ onNextEvent });
+      const { removed, failed, listed } = await (await app.manager()).remove({ onNextEvent });
       return {
         removed,
         failed: failed.map(({ eventType, dataType, reason }) => ({ event_type: eventType, data_type: dataType, reason })),

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../base/errors.ts';
-import { withinTime } from '../base/timeout.ts';
-import { isPassing } from '../queue/machine.ts';
+import { withTimeout } from '../base/timeout.ts';
+import { isPassing } from '../queue/environment-errors.ts';
 import { addressOf } from '../queue/redis-address.ts';
-import type { Owner } from './app.ts';
+import type { App } from './app.ts';
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 10_000;
@@ -17,11 +17,11 @@ const END_MS = 2_000;
  * @returns ends the work, or the waiting for it
  */
 export async function whenQueueOpens(
-  owner: Owner,
+  app: App,
   begin: () => Promise<() => unknown>,
   onFailed: (error: unknown) => void,
 ): Promise<() => Promise<void>> {
-  const { log, settings } = owner;
+  const { log, settings } = app;
   const ending = new AbortController();
   const { signal } = ending;
   let end: () => unknown = () => undefined;
@@ -30,7 +30,7 @@ export async function whenQueueOpens(
   /** Whether there is nothing more to wait for. */
   async function attempt(url: string | undefined): Promise<boolean> {
     try {
-      await owner.pipeline();
+      await app.pipeline();
       if (signal.aborted) return true;
       const begun = await begin();
       if (signal.aborted) await begun();
@@ -38,7 +38,7 @@ export async function whenQueueOpens(
     } catch (error) {
       if (signal.aborted) return true;
       if (url === undefined || !isPassing(error)) throw error;
-      await owner.dropPipeline(messageOf(error));
+      await app.dropPipeline(messageOf(error));
       if (!said) {
         const what = `Redis at ${addressOf(url)} cannot be used; events are accepted and kept, the work begins when it answers`;
         log.warn({ reason: messageOf(error) }, what);
@@ -61,7 +61,7 @@ export async function whenQueueOpens(
   return async () => {
     ending.abort();
     // A Redis that went away again while it began is not waited for: what it began closes with the queue.
-    if (waiting) await withinTime(waiting, END_MS).catch(() => undefined);
+    if (waiting) await withTimeout(waiting, END_MS).catch(() => undefined);
     await end();
   };
 }

@@ -19,9 +19,9 @@ const PRIVATE = [
 /** Something of ours that other users of this machine can get at. */
 export interface Access {
   can: 'write' | 'read';
-  /** What is wrong, and the command that mends it. */
+  /** What is wrong, and the command that fixes it. */
   message: string;
-  mend: string;
+  fix: string;
 }
 
 /** What other users can do with a data folder and with what lies in it, the folder first. */
@@ -50,7 +50,7 @@ function sharedAccess(folder: string, name: string): Access | undefined {
   const { uid, mode } = statSync(folder);
   // A sticky folder is meant to be everybody's.
   const or = uid === process.getuid?.() && !(mode & 0o1000) ? `, or chmod go-w ${folder}` : '';
-  return { ...access, mend: `move it into a folder that only you can write to${or}` };
+  return { ...access, fix: `move it into a folder that only you can write to${or}` };
 }
 
 /** What other users can do in the folder in which the snapshot is, or will be, put. */
@@ -67,12 +67,12 @@ export function findSnapshotAccess(snapshot: string, name = 'RINGNECK_SNAPSHOT')
 export function ensureUnwritable(folder: string): Access[] {
   const found = findAccess(folder);
   const wrong = found.find(({ can }) => can === 'write');
-  if (wrong) throw new UsageError(`${wrong.message}: ${wrong.mend}`);
+  if (wrong) throw new UsageError(`${wrong.message}: ${wrong.fix}`);
   return found;
 }
 
 /** The command that keeps others from writing a file; undefined when they cannot. */
-export function mendWritable(path: string): string | undefined {
+export function fixWritable(path: string): string | undefined {
   if (process.platform === 'win32') return undefined;
   const stats = statSync(path);
   if (!isOurs(stats)) return `chown ${process.getuid?.()} ${path}`;
@@ -85,9 +85,9 @@ export function accessOf(path: string, said: string): Access | undefined {
   if (stats === undefined) return undefined;
   const open = stats.isDirectory() ? `chmod 700 ${path}` : `chmod go= ${path}`;
   if (!isOurs(stats))
-    return { can: 'write', message: `${said} another user’s (uid ${stats.uid})`, mend: `chown ${process.getuid?.()} ${path}` };
-  if (stats.mode & 0o022) return { can: 'write', message: `${said} writable by others (${octal(stats)})`, mend: open };
-  if (stats.mode & 0o077) return { can: 'read', message: `${said} open to others (${octal(stats)})`, mend: open };
+    return { can: 'write', message: `${said} another user’s (uid ${stats.uid})`, fix: `chown ${process.getuid?.()} ${path}` };
+  if (stats.mode & 0o022) return { can: 'write', message: `${said} writable by others (${octal(stats)})`, fix: open };
+  if (stats.mode & 0o077) return { can: 'read', message: `${said} open to others (${octal(stats)})`, fix: open };
   return undefined;
 }
 

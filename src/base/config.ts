@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type Access, accessOf, mendWritable } from './access.ts';
-import { findNearest } from './did-you-mean.ts';
+import { type Access, accessOf, fixWritable } from './access.ts';
+import { didYouMean } from './did-you-mean.ts';
 import { messageOf, UsageError } from './errors.ts';
 import {
   callbackUrl,
@@ -187,8 +187,8 @@ function findGiven(setting: Setting<unknown>, env: NodeJS.ProcessEnv, wrong: str
       wrong.push(`${fileVariable(setting)}: ${file} is no regular file; a folder, a pipe, /dev/stdin and <(…) are not read`);
       return undefined;
     }
-    const mend = mendWritable(file);
-    if (mend) wrong.push(`${fileVariable(setting)}: others can write ${file}: ${mend}`);
+    const fix = fixWritable(file);
+    if (fix) wrong.push(`${fileVariable(setting)}: others can write ${file}: ${fix}`);
     const access = isOfContainer(file) ? undefined : accessOf(file, `${fileVariable(setting)}: ${file} is`);
     if (access?.can === 'read') readable.push(access);
     const content = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
@@ -246,7 +246,7 @@ function unknownVariables(env: NodeJS.ProcessEnv): string[] {
     .filter(name => name.startsWith('RINGNECK_') && !known.includes(name))
     .sort()
     .map(name => {
-      const nearest = findNearest(name, known);
+      const nearest = didYouMean(name, known);
       return `${name} is not a setting${nearest ? `: did you mean ${nearest}?` : '.'}`;
     });
 }

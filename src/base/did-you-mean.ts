@@ -1,5 +1,5 @@
 /** The known word that was probably meant: at most three characters away. */
-export function findNearest(word: string, known: readonly string[]): string | undefined {
+export function didYouMean(word: string, known: readonly string[]): string | undefined {
   const [nearest] = known.map(to => ({ to, edits: editsBetween(word, to) })).sort((a, b) => a.edits - b.edits);
   return nearest && nearest.edits <= 3 ? nearest.to : undefined;
 }

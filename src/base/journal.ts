@@ -88,7 +88,7 @@ export function openJournal(folder: string, { notesSettled = false, fileBytes = 
     segments.push(segment);
     readSegment(segment);
   }
-  removeSettled();
+  removeFinished();
 
   function readSegment(segment: Segment): void {
     const bytes = readFileSync(segment.path);
@@ -119,7 +119,7 @@ export function openJournal(folder: string, { notesSettled = false, fileBytes = 
   }
 
   /** Where notes of what is settled lie in later files than the entries, an earlier file must not outlive a later one. */
-  function removeSettled(): void {
+  function removeFinished(): void {
     for (let i = 0; i < segments.length; ) {
       const segment = segments[i]!;
       if (segment.open > 0 && notesSettled) return;
@@ -153,7 +153,7 @@ export function openJournal(folder: string, { notesSettled = false, fileBytes = 
     current = undefined;
     head = undefined;
     await file?.close();
-    removeSettled();
+    removeFinished();
   }
 
   async function writeLines(lines: readonly Line[]): Promise<void> {
@@ -218,7 +218,7 @@ export function openJournal(folder: string, { notesSettled = false, fileBytes = 
     },
     settle(key) {
       if (!drop(key)) return;
-      removeSettled();
+      removeFinished();
       // A note that cannot be written is not missed: what it speaks of is done once more, which does no harm.
       if (notesSettled) write(key).catch(() => undefined);
     },

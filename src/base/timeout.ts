@@ -1,8 +1,8 @@
 /** What the work resolves to, or an error after the time is over; the work itself goes on. */
-export async function withinTime<T>(work: Promise<T>, ms: number): Promise<T> {
+export async function withTimeout<T>(work: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new TooLate(`no answer in ${ms / 1000} s`)), ms);
+    timer = setTimeout(() => reject(new TimeoutError(`no answer in ${ms / 1000} s`)), ms);
   });
   try {
     return await Promise.race([work, late]);
@@ -13,4 +13,4 @@ export async function withinTime<T>(work: Promise<T>, ms: number): Promise<T> {
   }
 }
 
-export class TooLate extends Error {}
+export class TimeoutError extends Error {}

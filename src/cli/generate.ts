@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { resources } from '../../schema/index.ts';
 import { heartRate } from '../../schema/resources/heart-rate.ts';
 import { writeDataDictionary } from '../app/catalogue/data-dictionary.ts';
-import { remark } from '../base/remark.ts';
+import { note } from '../base/note.ts';
 import { describeService } from '../service/openapi.ts';
 import { mapResource } from '../warehouse/mapping.ts';
 import { warehouseScript } from '../warehouse/tables.ts';
@@ -21,7 +21,7 @@ for (const [name, make] of Object.entries(generated)) {
   const content = await make();
   if (!check) writeFileSync(path, content);
   else if (!existsSync(path) || readFileSync(path, 'utf8') !== content) {
-    remark(`${name} is not what the declarations in schema/ give: run \`npm run generate\` and commit it`);
+    note(`${name} is not what the declarations in schema/ give: run \`npm run generate\` and commit it`);
     process.exitCode = 1;
   }
 }

@@ -2,7 +2,7 @@
 import { CommanderError } from 'commander';
 import { messageOf, RingneckError, shownMessageOf } from '../base/errors.ts';
 import { Interrupted } from '../base/interrupt.ts';
-import { remark, remarkLines } from '../base/remark.ts';
+import { note, noteLines } from '../base/note.ts';
 import { createProgram } from './program.ts';
 
 /** What is open so long after the command came to its end is not ours to wait for. */
@@ -14,7 +14,7 @@ process.umask(0o077);
 // A reader that has seen enough (`| head`) closes our output: no error of ours.
 process.stdout.on('error', error => {
   if (codeOf(error) === 'EPIPE') process.exit(process.exitCode ?? 0);
-  remark(`ringneck: the result cannot be written: ${messageOf(error)}`);
+  note(`ringneck: the result cannot be written: ${messageOf(error)}`);
   process.exit(1);
 });
 // Nobody reads the remarks any more: the work goes on.
@@ -27,9 +27,9 @@ try {
     // Commander has said what is wrong; 0 is --help and --version.
     process.exitCode = error.exitCode === 0 ? 0 : 2;
   } else {
-    remarkLines(`ringneck: ${shownMessageOf(error)}`);
+    noteLines(`ringneck: ${shownMessageOf(error)}`);
     // What the operating system refuses is no bug of ours: its line says it all.
-    if (!(error instanceof RingneckError) && !isOfSystem(error)) remarkLines(String((error as Error)?.stack ?? error));
+    if (!(error instanceof RingneckError) && !isOfSystem(error)) noteLines(String((error as Error)?.stack ?? error));
     process.exitCode = error instanceof RingneckError ? error.exitCode : 1;
     // What was detached goes on elsewhere; its connection must not keep this process.
     if (error instanceof Interrupted) process.exit();

@@ -3,24 +3,24 @@ import { setTimeout as sleepFor } from 'node:timers/promises';
 import { resources } from '../../schema/index.ts';
 import { dayOfMicros } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
-import type { Aside, Question } from './answer.ts';
+import { createAbortRegistry } from './abort-registry.ts';
 import { isAskable, parseBaseUrl, parsePath } from './base-url.ts';
 import { ServiceError } from './error.ts';
-import { createGates, type Gates, type RequestLane } from './gate.ts';
 import { createHeartRateReader } from './heart-rate.ts';
 import { createDigest, type Digest } from './known-pages.ts';
 import { createReadPages, type Page } from './pages.ts';
-import { createReads } from './reads.ts';
-import { createAsk, type Good, type RequestClock, type RequestMoments } from './request.ts';
+import { createRateLimiter, type RateLimiter, type RequestLane } from './rate-limiter.ts';
+import { createSend, type OkResponse, type RequestClock, type RequestTimes } from './request.ts';
+import type { ReleaseWhile, ServiceRequest } from './response.ts';
 import { createRouteMemory, type RouteMemory } from './routes.ts';
 import { createServiceClock, type ServiceClock } from './service-clock.ts';
 import { createTransport, LATE } from './transport.ts';
 import { explainUnreachable } from './unreachable.ts';
 
-export type { Aside } from './answer.ts';
-export type { RequestLane } from './gate.ts';
 export type { Page } from './pages.ts';
-export type { RequestClock, RequestMoments } from './request.ts';
+export type { RequestLane } from './rate-limiter.ts';
+export type { RequestClock, RequestTimes } from './request.ts';
+export type { ReleaseWhile } from './response.ts';
 export type { RouteMemory } from './routes.ts';
 export type { ServiceClock } from './service-clock.ts';
 
@@ -29,8 +29,8 @@ export interface ClientOptions {
   baseUrl: string;
   clock: RequestClock;
   /** Given where several clients ask one service from one process. */
-  gates?: Gates;
-  /** How many requests of one token may be under way, and how many of these places are kept for live ones; without effect where `gates` are given. */
+  limiter?: RateLimiter;
+  /** How many requests of one token may be under way, and how many of these places are kept for live ones; without effect where a `limiter` is given. */
   requestsPerToken?: number;
   reservedForLive?: number;
   /** `auto` or a path. */
@@ -63,7 +63,7 @@ export interface ClientOptions {
   onRequest?: () => void;
 }
 
-export interface DocumentAnswer extends RequestMoments {
+export interface DocumentAnswer extends RequestTimes {
   document: unknown;
   /** To be called once the document is committed or dismissed. */
   done(): void;
@@ -78,7 +78,7 @@ export interface Client {
       from?: string | undefined;
       to?: string | undefined;
       lane?: RequestLane | undefined;
-      aside?: Aside | undefined;
+      releaseWhile?: ReleaseWhile | undefined;
       signal?: AbortSignal | undefined;
       /** The digests of an earlier reading of the same range: pages that are the same are not parsed. Without it pages have no digest. */
       known?: readonly string[] | undefined;
@@ -90,7 +90,7 @@ export interface Client {
     query: {
       token: string;
       lane?: RequestLane | undefined;
-      aside?: Aside | undefined;
+      releaseWhile?: ReleaseWhile | undefined;
       signal?: AbortSignal | undefined;
       /** Called as each attempt is sent, before its moment. */
       onSend?: (() => void) | undefined;
@@ -103,7 +103,7 @@ export interface Client {
     token: string;
     from: string;
     to: string;
-    aside?: Aside | undefined;
+    releaseWhile?: ReleaseWhile | undefined;
     signal?: AbortSignal | undefined;
     /** The digests of an earlier reading of the same range: pages that are the same are not parsed. */
     known?: readonly string[] | undefined;
@@ -156,16 +156,16 @@ export function createClient(options: ClientOptions): Client {
   /** Since the first request that reached nobody, and what the last one came to. */
   let silence: { since: number; code: string; isLate: boolean } | undefined;
   let awaited = 0;
-  const ask = createAsk({
+  const ask = createSend({
     transport,
     clock,
     routes,
     serviceClock,
     now,
     wallNow,
-    gates:
-      options.gates ??
-      createGates({
+    limiter:
+      options.limiter ??
+      createRateLimiter({
         now,
         ...(options.requestsPerToken && { requestsPerToken: options.requestsPerToken }),
         ...(options.reservedForLive && { reservedForLive: options.reservedForLive }),
@@ -196,10 +196,10 @@ export function createClient(options: ClientOptions): Client {
     maxEmptyPages: options.maxEmptyPages ?? 1_000,
   });
   const heartRate = createHeartRateReader(heartRateSetting, readPages, routes, now, sleep);
-  const reads = createReads();
+  const aborts = createAbortRegistry();
 
   async function* stoppable(signal: AbortSignal | undefined, pages: (signal: AbortSignal) => AsyncGenerator<Page, void, undefined>) {
-    const read = reads.open(signal);
+    const read = aborts.open(signal);
     try {
       yield* pages(read.signal);
     } finally {
@@ -208,29 +208,29 @@ export function createClient(options: ClientOptions): Client {
   }
 
   async function askOnce(
-    question: Pick<Question<Identified>, 'route' | 'path' | 'token' | 'lane' | 'aside' | 'onSend'>,
+    request: Pick<ServiceRequest<Identified>, 'route' | 'path' | 'token' | 'lane' | 'releaseWhile' | 'onSend'>,
     signal: AbortSignal | undefined,
-  ): Promise<Good<Identified>> {
-    const read = reads.open(signal);
+  ): Promise<OkResponse<Identified>> {
+    const read = aborts.open(signal);
     try {
-      return await ask({ ...question, accept: acceptIdentified }, read.signal);
+      return await ask({ ...request, accept: acceptIdentified }, read.signal);
     } finally {
       read.leave();
     }
   }
 
   return {
-    documents(resource, { token, from, to, lane, aside, signal, known }) {
+    documents(resource, { token, from, to, lane, releaseWhile, signal, known }) {
       const parameters = { ...(from !== undefined && { start_date: from }), ...(to !== undefined && { end_date: to }) };
       return stoppable(signal, stop =>
-        readPages({ route: `${COLLECTIONS}/${resource.path}`, parameters, token, lane, aside, known }, stop),
+        readPages({ route: `${COLLECTIONS}/${resource.path}`, parameters, token, lane, releaseWhile, known }, stop),
       );
     },
-    async document(resource, id, { token, lane, aside, signal, onSend }) {
+    async document(resource, id, { token, lane, releaseWhile, signal, onSend }) {
       const route = documentRoute(resource);
       if (!isAskable(id)) throw new ServiceError('invalid_request', route, 'not asked: no document can have this identifier');
       const { value, ...moments } = await askOnce(
-        { route, path: `${COLLECTIONS}/${resource.path}/${encodeURIComponent(id)}`, token, lane, aside, onSend },
+        { route, path: `${COLLECTIONS}/${resource.path}/${encodeURIComponent(id)}`, token, lane, releaseWhile, onSend },
         signal,
       );
       let open = true;
@@ -238,7 +238,7 @@ export function createClient(options: ClientOptions): Client {
         document: value,
         ...moments,
         done() {
-          if (open) clock.end(moments.requestedAt);
+          if (open) clock.release(moments.requestedAt);
           open = false;
         },
       };
@@ -250,7 +250,7 @@ export function createClient(options: ClientOptions): Client {
       const route = `${COLLECTIONS}/personal_info`;
       try {
         const { value, requestedAt } = await askOnce({ route, path: route, token }, signal);
-        clock.end(requestedAt);
+        clock.release(requestedAt);
         return value;
       } catch (error) {
         if (error instanceof ServiceError && error.kind === 'not_found') return undefined;
@@ -280,7 +280,7 @@ export function createClient(options: ClientOptions): Client {
       return heartRate.path();
     },
     async close() {
-      reads.stopAll();
+      aborts.stopAll();
       await transport.close();
     },
   };

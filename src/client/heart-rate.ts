@@ -1,14 +1,14 @@
 import { heartRate } from '../../schema/resources/heart-rate.ts';
-import type { Aside } from './answer.ts';
 import { ServiceError } from './error.ts';
 import type { Page, ReadPages } from './pages.ts';
+import type { ReleaseWhile } from './response.ts';
 import type { RouteMemory } from './routes.ts';
 
 interface HeartRateQuery {
   token: string;
   from: string;
   to: string;
-  aside?: Aside | undefined;
+  releaseWhile?: ReleaseWhile | undefined;
   /** The digests of an earlier reading of the same range: pages that are the same are not parsed. */
   known?: readonly string[] | undefined;
 }
@@ -61,12 +61,12 @@ export function createHeartRateReader(
 
   async function* readAuto(query: HeartRateQuery, signal: AbortSignal) {
     const parameters = { start_datetime: query.from, end_datetime: query.to };
-    const { token, aside, known = [] } = query;
+    const { token, releaseWhile, known = [] } = query;
     for (let isRepeated = false; hasPlain() || !isMissing(token); isRepeated = true) {
-      if (isRepeated) await (aside?.(() => pause(signal)) ?? pause(signal));
+      if (isRepeated) await (releaseWhile?.(() => pause(signal)) ?? pause(signal));
       try {
         let isLeft = false;
-        for await (const page of readPages({ route: plainPath, parameters, token, aside, known, emptyIsDoubtful: true }, signal)) {
+        for await (const page of readPages({ route: plainPath, parameters, token, releaseWhile, known, emptyIsDoubtful: true }, signal)) {
           isLeft = !hasPlain() && hasSandbox();
           if (!isLeft) yield page;
         }
@@ -77,7 +77,7 @@ export function createHeartRateReader(
         if (isRepeated) missingUntil.set(token, now() + BELIEVED_MS);
       }
     }
-    for await (const page of readPages({ route: sandboxPath, parameters, token, aside, known }, signal)) {
+    for await (const page of readPages({ route: sandboxPath, parameters, token, releaseWhile, known }, signal)) {
       if (hasPlain()) {
         throw new ServiceError('unavailable', sandboxPath, `left, because ${plainPath} has answered meanwhile; to be read from there`);
       }
@@ -90,8 +90,8 @@ export function createHeartRateReader(
     return { read: readAuto, path: () => (hasPlain() ? plainPath : sandboxAnswered ? sandboxPath : undefined) };
   }
   return {
-    read: ({ token, from, to, aside, known = [] }, signal) =>
-      readPages({ route: setting, parameters: { start_datetime: from, end_datetime: to }, token, aside, known }, signal),
+    read: ({ token, from, to, releaseWhile, known = [] }, signal) =>
+      readPages({ route: setting, parameters: { start_datetime: from, end_datetime: to }, token, releaseWhile, known }, signal),
     path: () => setting,
   };
 }

@@ -1,13 +1,13 @@
 import { parseJson } from '../base/json.ts';
-import type { Aside } from './answer.ts';
 import { ServiceError } from './error.ts';
-import type { RequestLane } from './gate.ts';
 import { type Digest, findLastToken } from './known-pages.ts';
-import type { Ask, Good, RequestClock, RequestMoments } from './request.ts';
+import type { RequestLane } from './rate-limiter.ts';
+import type { OkResponse, RequestClock, RequestTimes, Send } from './request.ts';
+import type { ReleaseWhile } from './response.ts';
 import type { RouteMemory } from './routes.ts';
 
 /** One answer of a collection. */
-export interface Page extends RequestMoments {
+export interface Page extends RequestTimes {
   /** The path that was asked. */
   route: string;
   documents: unknown[];
@@ -27,7 +27,7 @@ export interface Reading {
   parameters: Record<string, string>;
   token: string;
   lane?: RequestLane | undefined;
-  aside?: Aside | undefined;
+  releaseWhile?: ReleaseWhile | undefined;
   /** An empty page does not show that the service has the route. */
   emptyIsDoubtful?: boolean;
   /** The digests of the pages of an earlier reading: those that are the same are not parsed. Where it is undefined there are no digests. */
@@ -52,7 +52,7 @@ type Envelope = Pick<Page, 'documents' | 'nextToken' | 'digest' | 'bytes' | 'par
 
 /** Follows pages. A page's moment ends when the consumer asks for the next page or leaves. */
 export function createReadPages(
-  ask: Ask,
+  ask: Send,
   clock: RequestClock,
   routes: Pick<RouteMemory, 'hasAnswered'>,
   digestOf: Digest,
@@ -68,7 +68,7 @@ export function createReadPages(
         path: withQuery(reading.route, nextToken === null ? parameters : { ...parameters, next_token: nextToken }),
         token: reading.token,
         lane: reading.lane,
-        aside: reading.aside,
+        releaseWhile: reading.releaseWhile,
         secrets: nextToken === null ? [] : [nextToken],
         accept: reading.known ? (value, bytes) => acceptDigested(value, bytes, digestOf) : acceptEnvelope,
         ...(reading.known?.[number] && { recognize: (bytes: Buffer) => recognize(bytes, reading.known![number]!, digestOf) }),
@@ -77,7 +77,7 @@ export function createReadPages(
       signal,
     );
 
-  async function askPage(reading: Reading, place: Place, signal: AbortSignal): Promise<Good<Envelope>> {
+  async function askPage(reading: Reading, place: Place, signal: AbortSignal): Promise<OkResponse<Envelope>> {
     const { parameters } = reading;
     if (place.nextToken === null || Object.keys(parameters).length === 0) return askWith(reading, parameters, place, signal);
     const alone = tokenAlone;
@@ -100,7 +100,7 @@ export function createReadPages(
     let nextToken: string | null = null;
     let emptyPages = 0;
     for (let pages = 1; ; pages++) {
-      const { value, ...moments }: Good<Envelope> = await askPage(reading, { nextToken, number: pages - 1 }, signal).catch(error => {
+      const { value, ...moments }: OkResponse<Envelope> = await askPage(reading, { nextToken, number: pages - 1 }, signal).catch(error => {
         throw asUnclear(error, nextToken !== null, routes);
       });
       nextToken = value.nextToken;
@@ -108,7 +108,7 @@ export function createReadPages(
       try {
         yield { route: reading.route, ...value, ...moments };
       } finally {
-        clock.end(moments.requestedAt);
+        clock.release(moments.requestedAt);
       }
       if (nextToken === null) return;
       const endless = (message: string) => new ServiceError('endless', reading.route, message);

@@ -1,5 +1,5 @@
 import { findHeader } from './retry-after.ts';
-import type { Answer } from './transport.ts';
+import type { ServiceResponse } from './transport.ts';
 
 /** A refusal in the service's own form. What else answers 4xx (a proxy, a firewall, a portal) says nothing about the service. */
 export interface Refusal {
@@ -27,7 +27,7 @@ interface Entry {
  * Reads a 4xx: JSON (problem+json too), an object that says why by `detail`, `error`, `message` or `title`; of a 422 `detail` is the list
  * of section 7. A 401 may say it by its header instead (RFC 6750). Undefined where it is nothing of that.
  */
-export function findRefusal({ status, headers, body }: Pick<Answer, 'status' | 'headers' | 'body'>): Refusal | undefined {
+export function findRefusal({ status, headers, body }: Pick<ServiceResponse, 'status' | 'headers' | 'body'>): Refusal | undefined {
   const said = JSON_TYPE.test(findHeader(headers, 'content-type')?.trim() ?? '') ? parseObject(body) : undefined;
   if (said) {
     if (Array.isArray(said.detail) && said.detail.length > 0 && said.detail.every(isEntry)) {

@@ -1,6 +1,6 @@
-import { type Failure, type Question, readAnswer } from './answer.ts';
 import { isVerdict, ServiceError } from './error.ts';
-import type { Gates, Pass } from './gate.ts';
+import type { Permit, RateLimiter } from './rate-limiter.ts';
+import { type Failure, readResponse, type ServiceRequest } from './response.ts';
 import { findDateMs } from './retry-after.ts';
 import type { RouteMemory } from './routes.ts';
 import type { ServiceClock } from './service-clock.ts';
@@ -9,13 +9,13 @@ import { codeOfRedirect, speaksTlsAlone } from './unreachable.ts';
 
 /** The order guard of the warehouse: every moment that began must end. Moments are microseconds. */
 export interface RequestClock {
-  begin(): number;
-  end(moment: number): void;
+  lease(): number;
+  release(moment: number): void;
 }
 
 export interface RequestSettings {
   transport: Transport;
-  gates: Gates;
+  limiter: RateLimiter;
   clock: RequestClock;
   routes: RouteMemory;
   serviceClock: Pick<ServiceClock, 'note' | 'aheadMs'>;
@@ -38,7 +38,7 @@ export interface RequestSettings {
 }
 
 /** When a request was sent, in microseconds. The first is an order and no time; what is reckoned with are the other two. */
-export interface RequestMoments {
+export interface RequestTimes {
   /** The moment of the request clock. */
   requestedAt: number;
   /** By the clock of this machine. */
@@ -48,42 +48,42 @@ export interface RequestMoments {
 }
 
 /** A good answer. Whoever has it calls `clock.end(requestedAt)` when it has taken effect. */
-export interface Good<T> extends RequestMoments {
+export interface OkResponse<T> extends RequestTimes {
   value: T;
 }
 
-export type Ask = <T>(question: Question<T>, signal: AbortSignal) => Promise<Good<T>>;
+export type Send = <T>(request: ServiceRequest<T>, signal: AbortSignal) => Promise<OkResponse<T>>;
 
 const FIRST_BACKOFF_MS = 500;
 /** A clock may be so far ahead of ours without being doubted: less than settles a day. */
 const AHEAD_MS = 60_000;
 
 /** Asks until there is an answer, or a reason to stop asking. */
-export function createAsk(settings: RequestSettings): Ask {
-  const { transport, gates, clock, routes, now, sleep } = settings;
+export function createSend(settings: RequestSettings): Send {
+  const { transport, limiter, clock, routes, now, sleep } = settings;
 
-  async function attempt<T>(question: Question<T>, signal: AbortSignal): Promise<Good<T> | Failure> {
-    const { route } = question;
-    question.onSend?.();
-    const requestedAt = clock.begin();
+  async function attempt<T>(request: ServiceRequest<T>, signal: AbortSignal): Promise<OkResponse<T> | Failure> {
+    const { route } = request;
+    request.onSend?.();
+    const requestedAt = clock.lease();
     const sentMs = settings.wallNow();
     const startMs = now();
     let awaited = false;
     let good = false;
     try {
       settings.onRequest();
-      const answer = await transport.get(question.path, question.token, signal, () => {
+      const response = await transport.get(request.path, request.token, signal, () => {
         awaited = true;
         settings.onAwaited(1);
       });
-      const outcome = readAnswer(question, answer, now());
-      if ('error' in outcome && outcome.error.kind === 'redirected') settings.onUnreached(codeOfRedirect(answer.headers), startMs);
-      else if (speaksTlsAlone(answer)) settings.onUnreached('TLS', startMs);
+      const outcome = readResponse(request, response, now());
+      if ('error' in outcome && outcome.error.kind === 'redirected') settings.onUnreached(codeOfRedirect(response.headers), startMs);
+      else if (speaksTlsAlone(response)) settings.onUnreached('TLS', startMs);
       else settings.onReached();
       // What a proxy answers says nothing of the route, and shows the proxy's clock.
       const isOfService = 'value' in outcome || isVerdict(outcome.error);
-      if (isOfService) routes.note(`GET ${route}`, answer.status, 'value' in outcome && question.isDoubtful?.(outcome.value));
-      const dateMs = findDateMs(answer.headers);
+      if (isOfService) routes.note(`GET ${route}`, response.status, 'value' in outcome && request.isDoubtful?.(outcome.value));
+      const dateMs = findDateMs(response.headers);
       // A single answer that is ahead of all others settles no day that they do not know yet.
       const knownMs = settings.wallNow() + Math.max(0, settings.serviceClock.aheadMs ?? 0) + AHEAD_MS;
       if (isOfService) settings.serviceClock.note(dateMs, { sentMs, receivedMs: settings.wallNow() });
@@ -101,13 +101,13 @@ export function createAsk(settings: RequestSettings): Ask {
       return { error: new ServiceError(error.kind, route, error.message), again: error.again };
     } finally {
       if (awaited) settings.onAwaited(-1);
-      if (!good) clock.end(requestedAt);
+      if (!good) clock.release(requestedAt);
     }
   }
 
-  async function enter({ route, token, lane }: Question<unknown>, signal: AbortSignal): Promise<Pass> {
+  async function enter({ route, token, lane }: ServiceRequest<unknown>, signal: AbortSignal): Promise<Permit> {
     try {
-      return await gates.enter(token, signal, lane);
+      return await limiter.acquire(token, signal, lane);
     } catch (error) {
       throw signal.aborted ? stopped(route) : error;
     }
@@ -122,50 +122,50 @@ export function createAsk(settings: RequestSettings): Ask {
     if (signal.aborted) throw stopped(route);
   }
 
-  return async <T>(question: Question<T>, signal: AbortSignal): Promise<Good<T>> => {
-    const { route, aside = wait => wait() } = question;
-    if (!/^[\x21-\x7e]+$/.test(question.token)) {
+  return async <T>(request: ServiceRequest<T>, signal: AbortSignal): Promise<OkResponse<T>> => {
+    const { route, releaseWhile = wait => wait() } = request;
+    if (!/^[\x21-\x7e]+$/.test(request.token)) {
       throw new ServiceError('unauthorized', route, 'not asked: the token is empty or holds characters that no header can carry');
     }
-    let pass = await enter(question, signal);
+    let permit = await enter(request, signal);
     let waited = 0;
     let sleptUntil = Number.NEGATIVE_INFINITY;
     // A timer may fire a moment early; what was slept through is over all the same.
     const moment = () => Math.max(now(), sleptUntil);
     const wait = async (ms: number, reason: ServiceError) => {
       if (waited + ms > settings.maxWaitMs) throw reason;
-      const end = moment() + ms;
+      const release = moment() + ms;
       const sleepNow = () => sleepThrough(ms, route, signal);
       if (reason.retryAfterMs === undefined) {
         settings.onWait(ms);
         await sleepNow();
       } else {
         // The places are for asking: whoever stood in the row behind one that waits could not stand aside.
-        pass.leave();
-        const slept = aside(sleepNow);
+        permit.release();
+        const slept = releaseWhile(sleepNow);
         if (!slept) throw reason;
         settings.onWait(ms);
         await slept;
-        pass = await enter(question, signal);
+        permit = await enter(request, signal);
       }
       waited += ms;
-      sleptUntil = end;
+      sleptUntil = release;
     };
 
     try {
       for (let retries = 0; ; ) {
-        const closedMs = pass.closedUntil() - moment();
+        const closedMs = permit.closedUntil() - moment();
         if (closedMs > 0) {
           const details = { status: 429, retryAfterMs: closedMs };
           await wait(closedMs, new ServiceError('rate_limited', route, `asked to wait ${Math.ceil(closedMs / 1000)} s`, details));
           continue;
         }
         if (signal.aborted) throw stopped(route);
-        const outcome = await attempt(question, signal);
+        const outcome = await attempt(request, signal);
         if ('value' in outcome) return outcome;
         const { error, tier } = outcome;
         if (tier) {
-          pass.close(tier, moment() + error.retryAfterMs!);
+          permit.close(tier, moment() + error.retryAfterMs!);
           continue;
         }
         if (!outcome.again) throw error;
@@ -178,7 +178,7 @@ export function createAsk(settings: RequestSettings): Ask {
         await wait(Math.max(backoffMs, error.retryAfterMs ?? 0), error);
       }
     } finally {
-      pass.leave();
+      permit.release();
     }
   };
 }

@@ -49,7 +49,7 @@ function findHttpDate(text: string): number | undefined {
   return Number.isNaN(moment) ? undefined : moment;
 }
 
-/** How long a 429 closes its gate. */
+/** How long a 429 closes the rate limiter. */
 export function parseRateLimitMs(headers: Headers, now: number): number {
   return Math.max(SHORTEST_MS, findRetryAfterMs(headers, now) ?? UNREADABLE_MS);
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { findInstant } from '../../schema/instant.ts';
-import { type Question, readAnswer } from './answer.ts';
+import { createAbortRegistry } from './abort-registry.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { isVerdict, ServiceError } from './error.ts';
-import { createReads } from './reads.ts';
+import { readResponse, type ServiceRequest } from './response.ts';
 import { createTransport, TransportError } from './transport.ts';
 
 export interface SubscriptionClientOptions {
@@ -20,7 +20,7 @@ export interface SubscriptionClientOptions {
 }
 
 /** A subscription as the service tells it (2.15). */
-export interface TheirSubscription {
+export interface RemoteSubscription {
   id: string;
   callbackUrl: string;
   /** create, update, delete. */
@@ -36,11 +36,11 @@ export interface TheirSubscription {
  */
 export interface SubscriptionClient {
   /** Undefined where the service does not offer the list, which the specification does not show. */
-  list(): Promise<TheirSubscription[] | undefined>;
-  create(eventType: string, dataType: string): Promise<TheirSubscription>;
+  list(): Promise<RemoteSubscription[] | undefined>;
+  create(eventType: string, dataType: string): Promise<RemoteSubscription>;
   /** Sends its events to our callback from now on. */
-  update(id: string): Promise<TheirSubscription>;
-  renew(id: string): Promise<TheirSubscription>;
+  update(id: string): Promise<RemoteSubscription>;
+  renew(id: string): Promise<RemoteSubscription>;
   /** Whether it was there. */
   remove(id: string): Promise<boolean>;
   /** Stops what is under way and closes the connections. */
@@ -60,7 +60,7 @@ const subscription = z
     expiration_time: z.unknown(),
   })
   .transform(
-    ({ id, callback_url, event_type, data_type, expiration_time }): TheirSubscription => ({
+    ({ id, callback_url, event_type, data_type, expiration_time }): RemoteSubscription => ({
       id,
       callbackUrl: callback_url,
       eventType: event_type,
@@ -86,14 +86,14 @@ export function createSubscriptionClient(options: SubscriptionClientOptions): Su
     maxResponseBytes: 1024 * 1024,
     connections: CONNECTIONS,
   });
-  const reads = createReads();
+  const aborts = createAbortRegistry();
   const query = new URL(callbackUrl).search.slice(1);
   // The service's sentences may repeat what it was sent.
   const secrets = [verificationToken, clientId, query, ...new URLSearchParams(query).values()].filter(({ length }) => length > 3);
   const headers = ['x-client-id', clientId, 'x-client-secret', clientSecret];
 
   async function send<T>({ method, route, path, body, accept }: Request<T>): Promise<T> {
-    const question: Question<T> = {
+    const request: ServiceRequest<T> = {
       route: method === 'GET' ? route : `${method} ${route}`,
       path,
       token: clientSecret,
@@ -101,23 +101,23 @@ export function createSubscriptionClient(options: SubscriptionClientOptions): Su
       accept,
       takesAnySuccess: method !== 'GET',
     };
-    const read = reads.open();
+    const read = aborts.open();
     try {
-      const request = {
+      const message = {
         method,
         path,
         // Renew and DELETE have no body, and say the type all the same (4.4).
         headers: method === 'GET' ? headers : [...headers, 'content-type', 'application/json'],
         ...(body ? { body: JSON.stringify(body) } : {}),
       };
-      const answer = await transport.send(request, read.signal);
+      const answer = await transport.send(message, read.signal);
       // The shape of a DELETE's answer is not shown (4.4): empty, or JSON of any kind.
       const isEmpty = method === 'DELETE' && answer.body.trim() === '';
-      const outcome = readAnswer(question, isEmpty ? { ...answer, body: 'null' } : answer, now());
+      const outcome = readResponse(request, isEmpty ? { ...answer, body: 'null' } : answer, now());
       if ('error' in outcome) throw outcome.error;
       return outcome.value;
     } catch (error) {
-      throw error instanceof TransportError ? new ServiceError(error.kind, question.route, error.message) : error;
+      throw error instanceof TransportError ? new ServiceError(error.kind, request.route, error.message) : error;
     } finally {
       read.leave();
     }
@@ -158,10 +158,10 @@ export function createSubscriptionClient(options: SubscriptionClientOptions): Su
       }
     },
     async close() {
-      reads.stopAll();
+      aborts.stopAll();
       await transport.close();
     },
   };
 }
 
-const acceptOne = (value: unknown): TheirSubscription | undefined => subscription.safeParse(value).data;
+const acceptOne = (value: unknown): RemoteSubscription | undefined => subscription.safeParse(value).data;

@@ -3,7 +3,7 @@ import { type Dispatcher, Pool } from 'undici';
 import type { ServiceAddress } from './base-url.ts';
 import type { Headers } from './retry-after.ts';
 
-export interface Answer {
+export interface ServiceResponse {
   status: number;
   headers: Headers;
   bytes: Buffer;
@@ -11,7 +11,7 @@ export interface Answer {
   readonly body: string;
 }
 
-function answerOf(status: number, headers: Headers, bytes: Buffer): Answer {
+function answerOf(status: number, headers: Headers, bytes: Buffer): ServiceResponse {
   let text: string | undefined;
   return {
     status,
@@ -52,13 +52,13 @@ export interface Transport {
    * Asks once. Redirects are not followed; an answer other than 2xx comes back as it is, its body where that could be read.
    * @param onConnected there is a connection, and the request goes out on it
    */
-  get(path: string, token: string, signal: AbortSignal, onConnected?: () => void): Promise<Answer>;
+  get(path: string, token: string, signal: AbortSignal, onConnected?: () => void): Promise<ServiceResponse>;
   /** Like `get`, with any method, headers (names and values in turn) and body. */
   send(
     request: { method: Dispatcher.HttpMethod; path: string; headers: string[]; body?: string },
     signal: AbortSignal,
     onConnected?: () => void,
-  ): Promise<Answer>;
+  ): Promise<ServiceResponse>;
   close(): Promise<void>;
 }
 
@@ -84,23 +84,23 @@ export function createTransport(address: ServiceAddress, limits: TransportLimits
     },
     send: ({ method, path, headers: own, body }, signal, onConnected) =>
       new Promise((resolve, reject) => {
-        let settled = false;
+        let finished = false;
         let controller: Dispatcher.DispatchController | undefined;
         let status = 0;
         let headers: Headers = {};
         let size = 0;
         const chunks: Buffer[] = [];
 
-        const settle = (outcome: () => void) => {
-          if (settled) return;
-          settled = true;
+        const finish = (outcome: () => void) => {
+          if (finished) return;
+          finished = true;
           clearTimeout(deadline);
           signal.removeEventListener('abort', stop);
           outcome();
         };
         /** Fails, unless a status other than 2xx is known: that says more than what became of its body. */
         const fail = (error: TransportError) => {
-          settle(() => (status >= 300 && error.kind !== 'stopped' ? resolve(answerOf(status, headers, Buffer.alloc(0))) : reject(error)));
+          finish(() => (status >= 300 && error.kind !== 'stopped' ? resolve(answerOf(status, headers, Buffer.alloc(0))) : reject(error)));
           controller?.abort(error);
         };
         const stop = () => fail(new TransportError('stopped', 'stopped', false));
@@ -119,7 +119,7 @@ export function createTransport(address: ServiceAddress, limits: TransportLimits
           {
             onRequestStart(started) {
               controller = started;
-              if (settled) started.abort(new TransportError('stopped', 'nobody waits for it any more', false));
+              if (finished) started.abort(new TransportError('stopped', 'nobody waits for it any more', false));
               else onConnected?.();
             },
             onResponseStart(_, code, received) {
@@ -136,11 +136,11 @@ export function createTransport(address: ServiceAddress, limits: TransportLimits
             onResponseEnd() {
               const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size);
               // Decoded as it is, every byte that is none would become the same sign, in identifiers too.
-              if (isUtf8(body)) settle(() => resolve(answerOf(status, headers, body)));
+              if (isUtf8(body)) finish(() => resolve(answerOf(status, headers, body)));
               else fail(new TransportError('malformed', `answered ${status} with bytes that are not UTF-8`));
             },
             onResponseError(_, error) {
-              if (isRefusedByUndici(error)) settle(() => reject(error));
+              if (isRefusedByUndici(error)) finish(() => reject(error));
               else fail(brokenOff(error, status > 0));
             },
           },

@@ -1,6 +1,6 @@
 import type { ServiceAddress } from './base-url.ts';
 import { findHeader, type Headers } from './retry-after.ts';
-import type { Answer } from './transport.ts';
+import type { ServiceResponse } from './transport.ts';
 
 const NAME = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_NONAME']);
 const DATES = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']);
@@ -9,8 +9,8 @@ const NO_TLS = /^(ERR_SSL_|EPROTO)/;
 const NO_HTTP = /^(HTTPParserError|HPE_|UND_ERR_SOCKET|ECONNRESET)/;
 
 /** By this a server says that it speaks TLS alone: nginx and Go answer so to plain HTTP. */
-export const speaksTlsAlone = (answer: Pick<Answer, 'status' | 'body'>): boolean =>
-  answer.status === 400 && /HTTPS (port|server)/i.test(answer.body);
+export const speaksTlsAlone = (response: Pick<ServiceResponse, 'status' | 'body'>): boolean =>
+  response.status === 400 && /HTTPS (port|server)/i.test(response.body);
 
 /** A redirect with the origin that it leads to, where it names one: path and query may tell of a person. */
 export function codeOfRedirect(headers: Headers): string {
@@ -20,7 +20,7 @@ export function codeOfRedirect(headers: Headers): string {
 }
 
 /**
- * Why the service cannot be reached, and what may mend it: the end of a sentence that says that it cannot be.
+ * Why the service cannot be reached, and what may fix it: the end of a sentence that says that it cannot be.
  * @param code what the last attempt came to: a code of the system, of TLS or of undici, a redirect, `TLS` alone
  */
 export function explainUnreachable({ origin }: ServiceAddress, code: string): string {

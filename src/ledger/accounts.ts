@@ -1,6 +1,6 @@
 import { UsageError } from '../base/errors.ts';
 import type { Tokens } from '../base/secrets/secrets.ts';
-import type { LedgerEntry } from '../warehouse/literals.ts';
+import type { LedgerEntry } from '../warehouse/sql.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 
 export type AccountState = 'active' | 'paused' | 'parked' | 'removed';
@@ -127,7 +127,7 @@ export async function setAccountStates(
   state: AccountState,
   reason: string | null,
 ): Promise<Account[]> {
-  const changed = accounts.map(account => ({ ...account, state, reason, since: warehouse.moments.next() }));
+  const changed = accounts.map(account => ({ ...account, state, reason, since: warehouse.clock.next() }));
   const noRefusals = state === 'active' ? changed.map(({ userId }) => noRefusalsEntry(userId)) : [];
   if (changed.length) await warehouse.record([...changed.map(accountEntry), ...noRefusals]);
   return changed;

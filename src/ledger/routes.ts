@@ -1,6 +1,6 @@
 import type { RouteMemory } from '../client/client.ts';
 import { doubtfulSince } from '../client/routes.ts';
-import type { LedgerEntry } from '../warehouse/literals.ts';
+import type { LedgerEntry } from '../warehouse/sql.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 
 const HOUR_MS = 3_600_000;

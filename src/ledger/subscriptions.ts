@@ -1,5 +1,5 @@
 import { OPERATIONS, type Operation } from '../../schema/webhook.ts';
-import type { LedgerEntry } from '../warehouse/literals.ts';
+import type { LedgerEntry } from '../warehouse/sql.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 
 export type SubscriptionState = 'active' | 'not_offered' | 'refused' | 'lost' | 'removed';
@@ -18,7 +18,7 @@ export interface SubscriptionRow {
 }
 
 /** What is to be with our subscriptions: kept; cancelled by a command; or cancelled one by one, by answering 410 to the next event of each (6.1). */
-export type Wanted = 'ensured' | 'removed' | 'gone';
+export type Desired = 'ensured' | 'removed' | 'gone';
 
 export type Kind = Pick<SubscriptionRow, 'eventType' | 'dataType'>;
 
@@ -72,13 +72,13 @@ const WANTED_KEY = 'subscriptions';
 const PROBLEM_KEY = 'subscriptions_problem';
 
 /** What is wanted, and what was in the way of it last, as a sentence. */
-export async function readWanted(warehouse: Warehouse): Promise<{ wanted: Wanted; problem: string | null }> {
+export async function readDesired(warehouse: Warehouse): Promise<{ desired: Desired; problem: string | null }> {
   const rows = await warehouse.read(`SELECT key, value FROM sync.meta WHERE key IN ('${WANTED_KEY}', '${PROBLEM_KEY}')`);
   const facts = new Map(rows.map(([key, value]) => [key, value as string]));
-  return { wanted: (facts.get(WANTED_KEY) as Wanted | undefined) ?? 'ensured', problem: facts.get(PROBLEM_KEY) ?? null };
+  return { desired: (facts.get(WANTED_KEY) as Desired | undefined) ?? 'ensured', problem: facts.get(PROBLEM_KEY) ?? null };
 }
 
-export const wantedEntry = (wanted: Wanted): LedgerEntry => ({ table: 'sync.meta', key: { key: WANTED_KEY }, row: { value: wanted } });
+export const desiredEntry = (desired: Desired): LedgerEntry => ({ table: 'sync.meta', key: { key: WANTED_KEY }, row: { value: desired } });
 
 export const problemEntry = (problem: string | null): LedgerEntry => ({
   table: 'sync.meta',

@@ -1,4 +1,4 @@
-import type { LedgerEntry } from '../warehouse/literals.ts';
+import type { LedgerEntry } from '../warehouse/sql.ts';
 import { quoteText } from '../warehouse/tables.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 

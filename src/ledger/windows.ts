@@ -1,8 +1,8 @@
 import { findDayNumber, formatDay, MICROS_PER_DAY } from '../../schema/instant.ts';
-import type { RequestMoments } from '../client/client.ts';
-import type { LedgerEntry } from '../warehouse/literals.ts';
+import type { RequestTimes } from '../client/client.ts';
 import type { Value } from '../warehouse/parse-document.ts';
-import type { Counts } from '../warehouse/transaction.ts';
+import type { LedgerEntry } from '../warehouse/sql.ts';
+import type { WriteResult } from '../warehouse/transaction.ts';
 
 /**
  * Ranges of documents are widened on both sides: a service may leave out the last day, or file a night under the next one.
@@ -111,7 +111,7 @@ export interface PlannedWindow extends Window {
 }
 
 /** Of what came, how many could not be stored, and of how many of these the day is unknown. */
-export type Rejects = Pick<Counts, 'rejected' | 'undated'>;
+export type Rejects = Pick<WriteResult, 'rejected' | 'undated'>;
 
 /** What a job of the queue holds: an account, whose windows in a run are to be worked off. */
 export interface AccountJob {
@@ -135,7 +135,7 @@ export type Outcome = 'complete' | 'failed' | 'not_offered' | 'not_authorised' |
 /** The ledger's row of a window. */
 export function windowEntry(
   window: PlannedWindow,
-  result: Partial<RequestMoments> & {
+  result: Partial<RequestTimes> & {
     outcome: Outcome | null;
     reason?: string;
     requests?: number;

@@ -6,12 +6,12 @@ import { runMigrations } from 'bullmq';
 import { messageOf, RingneckError } from '../base/errors.ts';
 import { ensureFolder } from '../base/files.ts';
 import type { Log } from '../base/log.ts';
-import { ensureAccessible, isOfMachine, isThere } from './machine.ts';
+import { ensureAccessible, isEnvironmentError, isThere } from './environment-errors.ts';
 import { send } from './session.ts';
 import { readSnapshot } from './snapshot.ts';
 import { startPostgres } from './start-postgres.ts';
 import { unpack } from './tar.ts';
-import { tables, tidy } from './tidy.ts';
+import { tables, vacuum } from './vacuum.ts';
 
 // A job that was active when the process ended is nobody's now: there is one process for a folder. BullMQ's own stalled check, which
 // runs when a worker starts, takes up what is marked and expired, and counts it; otherwise it would take a minute.
@@ -45,16 +45,16 @@ async function openOrReplace(path: string, log: Log): Promise<PGlite> {
   try {
     return await openExisting(path);
   } catch (error) {
-    if (isOfMachine(error)) throw error;
+    if (isEnvironmentError(error)) throw error;
   }
   ensureAccessible(path);
   // PGlite has one sentence for a lack of memory, of open files and for a broken file: a new database tells them apart.
   await createDatabase(fresh, async () => (await openExisting(fresh)).close());
   // What was lacking may be there again.
   const second = await openExisting(path).catch((error: unknown) => ({ error }));
-  if (!('error' in second) || isOfMachine(second.error)) rmSync(fresh, { recursive: true, force: true });
+  if (!('error' in second) || isEnvironmentError(second.error)) rmSync(fresh, { recursive: true, force: true });
   if (!('error' in second)) return second;
-  if (isOfMachine(second.error)) throw second.error;
+  if (isEnvironmentError(second.error)) throw second.error;
   const aside = `${path}.broken-${new Date().toISOString().replaceAll(':', '-')}`;
   renameSync(path, aside);
   renameSync(fresh, path);
@@ -86,7 +86,7 @@ async function openExisting(dataDir: string): Promise<PGlite> {
     await runMigrations({ query: (text, parameters) => send(database, text, parameters) });
     // Without fsync an index may have lost touch with its table. The tables hold only what is to be done: 90 ms.
     for (const table of tables) await send(database, `REINDEX TABLE ${table}`);
-    for (const statement of tidy) await send(database, statement);
+    for (const statement of vacuum) await send(database, statement);
     await send(database, orphans);
     await send(database, 'LISTEN bullmq_jobs; LISTEN bullmq_events');
     hideCaches(dataDir);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../base/errors.ts';
 import type { Journal } from '../base/journal.ts';
 import type { Log } from '../base/log.ts';
-import { isPassing } from './machine.ts';
+import { isPassing } from './environment-errors.ts';
 import type { NewJob, Queues } from './queues.ts';
 
 /** Keeps a queue holding jobs for what is in a journal. The queue may be lost at any time. */

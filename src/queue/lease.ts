@@ -4,8 +4,8 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { messageOf, TryLaterError } from '../base/errors.ts';
-import { withinTime } from '../base/timeout.ts';
-import { isPassing } from './machine.ts';
+import { withTimeout } from '../base/timeout.ts';
+import { isPassing } from './environment-errors.ts';
 
 /** What the queues of a Redis are worked off for. */
 export interface Claim {
@@ -57,7 +57,7 @@ export async function takeLease(redis: Redis, prefix: string, { warehouse, folde
   const key = `${prefix}:lease-${warehouse}`;
   const values = [randomUUID(), placeOf(folder), String(TTL_MS)];
   const run = async (script: string, ...more: string[]) =>
-    (await withinTime(redis.eval(script, 1, key, ...values, ...more), ANSWER_MS)) as number;
+    (await withTimeout(redis.eval(script, 1, key, ...values, ...more), ANSWER_MS)) as number;
   try {
     /** Until when what was seen is held, at the latest; what is gone before was lost, and its holder may be alive. */
     let heldUntil = 0;

@@ -1,5 +1,5 @@
 import type { Job, Processor } from 'bullmq';
-import { withinTime } from '../base/timeout.ts';
+import { withTimeout } from '../base/timeout.ts';
 import type { NewJob, Queues, WorkerSettings } from './queues.ts';
 
 interface Waiting {
@@ -88,7 +88,7 @@ export function openMemoryQueues(): Queues {
       async close(graceMs) {
         clearTimeout(timer);
         ended.abort();
-        await withinTime(Promise.all(working), graceMs).catch(() => undefined);
+        await withTimeout(Promise.all(working), graceMs).catch(() => undefined);
       },
     });
     begin();

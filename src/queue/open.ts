@@ -1,10 +1,10 @@
 import { type Processor, withBackend } from 'bullmq';
 import { messageOf } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
-import { TooLate, withinTime } from '../base/timeout.ts';
+import { TimeoutError, withTimeout } from '../base/timeout.ts';
 import type { Backend } from './backend.ts';
+import { isConnectionError, refusalOfRedis } from './environment-errors.ts';
 import type { Claim } from './lease.ts';
-import { isOfConnection, refusalOfRedis } from './machine.ts';
 import { type NewJob, type Queue, type QueueEvents, type Queues, QueueUnavailable, type Worker, type WorkerSettings } from './queues.ts';
 
 const answerMs = 1_500;
@@ -39,7 +39,7 @@ export async function openQueues(options: { url?: string; folder: string; prefix
 
   const report = (error: Error) => {
     const reason = messageOf(error);
-    if (closing || isOfConnection(error)) return;
+    if (closing || isConnectionError(error)) return;
     // BullMQ names the job: each of thousands would be a reason of its own.
     const kind = reason.replace(/\bjob \S+/gi, 'job');
     if (Date.now() - (errors.get(kind) ?? 0) < repeatedErrorMs) return;
@@ -68,9 +68,9 @@ export async function openQueues(options: { url?: string; folder: string; prefix
     const end = Date.now() + answerMs;
     try {
       await backend.ready(AbortSignal.timeout(answerMs));
-      return await withinTime(work(), end - Date.now());
+      return await withTimeout(work(), end - Date.now());
     } catch (error) {
-      if (error instanceof TooLate || isOfConnection(error))
+      if (error instanceof TimeoutError || isConnectionError(error))
         throw new QueueUnavailable('the queue gives no answer; try again', { cause: error });
       const refusal = refusalOfRedis(error);
       if (refusal) throw new QueueUnavailable(`Redis refuses (${refusal}); see its own log, then try again`, { cause: error });
@@ -86,9 +86,9 @@ export async function openQueues(options: { url?: string; folder: string; prefix
       () => true,
       () => false,
     );
-    await withinTime(ended, isThere ? graceMs : 0).catch(() => workers.forEach(worker => void worker.cancelAllJobs('the process ends')));
+    await withTimeout(ended, isThere ? graceMs : 0).catch(() => workers.forEach(worker => void worker.cancelAllJobs('the process ends')));
     const rest = Promise.allSettled([disconnectAll(), ...[...readers, ...queues.values()].map(one => one.close())]);
-    if (isThere) await withinTime(rest, closeMs).catch(() => undefined);
+    if (isThere) await withTimeout(rest, closeMs).catch(() => undefined);
     if (isThere) await giveBack?.();
     await backend.end();
   };

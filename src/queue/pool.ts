@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PGlite } from '@electric-sql/pglite';
 import type { PgPool, PgPoolClient } from 'bullmq';
 import { type Answer, Session, send } from './session.ts';
-import { tidy } from './tidy.ts';
+import { vacuum } from './vacuum.ts';
 
-const tidyAfter = 4_000;
+const vacuumAfter = 4_000;
 const failureDelayMs = 300;
 const fullMs = 1_000;
 /** What PostgreSQL calls a disk that is full. */
@@ -44,7 +44,7 @@ export class Pool extends EventEmitter implements PgPool {
     const answer = this.#inTurn(text, parameters);
     this.#queries += 1;
     // A failure shows up at whoever comes next; here nobody waits for it.
-    if (this.#queries % tidyAfter === 0) for (const statement of tidy) this.#inTurn(statement).catch(() => undefined);
+    if (this.#queries % vacuumAfter === 0) for (const statement of vacuum) this.#inTurn(statement).catch(() => undefined);
     return answer.catch(async error => {
       const { code } = error as { code?: string };
       // What a job came to is told once: were it lost, the job would be nobody's until its lock ends. What is added is kept by who adds it.

@@ -3,7 +3,7 @@ import { type ConnectionOptions, createRedisBackend, type QueueBaseOptions } fro
 import { Redis } from 'ioredis';
 import { messageOf, UsageError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
-import { withinTime } from '../base/timeout.ts';
+import { withTimeout } from '../base/timeout.ts';
 import type { Backend } from './backend.ts';
 import { takeLease } from './lease.ts';
 import { QueueUnavailable } from './queues.ts';
@@ -32,7 +32,7 @@ export async function openRedis(url: string, log: Log): Promise<Backend> {
     reason = messageOf(error);
   });
   try {
-    await withinTime(redis.connect(), openTimeoutMs);
+    await withTimeout(redis.connect(), openTimeoutMs);
     await warnOfSettings(redis, address, log);
   } catch (error) {
     redis.disconnect();
@@ -75,7 +75,7 @@ export async function openRedis(url: string, log: Log): Promise<Backend> {
 }
 
 async function warnOfSettings(redis: Redis, address: string, log: Log): Promise<void> {
-  const info = await withinTime(redis.info(), openTimeoutMs);
+  const info = await withTimeout(redis.info(), openTimeoutMs);
   const setting = (name: string) => new RegExp(`^${name}:(.*)$`, 'm').exec(info)?.[1]?.trim();
   const policy = setting('maxmemory_policy');
   if (policy !== undefined && policy !== 'noeviction') {

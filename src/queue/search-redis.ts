@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { messageOf, TryLaterError } from '../base/errors.ts';
 
-interface Word {
+interface Needle {
   what: 'name' | 'service id' | 'token';
   text: string;
 }
@@ -12,13 +12,13 @@ interface Word {
  */
 export async function searchRedis(
   { url, address, prefix, warehouseId }: { url: string; address: string; prefix: string; warehouseId: string },
-  words: readonly Word[],
-): Promise<{ what: Word['what']; where: string }[]> {
+  words: readonly Needle[],
+): Promise<{ what: Needle['what']; where: string }[]> {
   const redis = new Redis(url, { lazyConnect: true, connectTimeout: 5_000, maxRetriesPerRequest: 1, retryStrategy: () => null });
   redis.on('error', () => undefined);
   try {
     await redis.connect();
-    const places = new Map<string, { what: Word['what']; where: string }>();
+    const places = new Map<string, { what: Needle['what']; where: string }>();
     const escaped = prefix.replaceAll(/[[\]*?\\^]/g, '\\$&');
     for await (const keys of redis.scanStream({ match: `${escaped}:*-${warehouseId}*`, count: 500 }) as AsyncIterable<string[]>) {
       for (const key of keys) {

@@ -4,10 +4,10 @@ import type { WebhookEvent } from '../../schema/webhook.ts';
 import { messageOf, TryLaterError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { signatureHeaders, wrongTokenOf } from '../base/signature.ts';
-import { TooLate, withinTime } from '../base/timeout.ts';
+import { TimeoutError, withTimeout } from '../base/timeout.ts';
 import { type ReadEvent, readEvent } from './read-event.ts';
 import { type Reason, Refusals, STATUS } from './refusals.ts';
-import { Repetitions } from './repetitions.ts';
+import { ReplayCache } from './replay-cache.ts';
 
 export interface WebhookOptions {
   /** The word of ours that a verification must bring (6.2). */
@@ -52,7 +52,7 @@ export function serveWebhook(receiver: FastifyInstance, options: WebhookOptions)
   const { secrets, windowMs, now, log } = options;
   const proof = { headers: signatureHeaders(options.headerPrefix), secrets, windowMs };
   const refusals = new Refusals(log, now);
-  const known = new Repetitions({ windowMs, now });
+  const known = new ReplayCache({ windowMs, now });
   const underWay = new Map<string, Promise<void>>();
   let accepted = 0;
   let repeated = 0;
@@ -124,7 +124,7 @@ export function serveWebhook(receiver: FastifyInstance, options: WebhookOptions)
       }
       try {
         const accepting = acceptOnce(read);
-        if (accepting) await withinTime(accepting, ANSWER_MS);
+        if (accepting) await withTimeout(accepting, ANSWER_MS);
       } catch (error) {
         return refuse(reply, 'unavailable', causeOf(error));
       }
@@ -153,6 +153,6 @@ function isSame(given: string, expected: string): boolean {
 
 /** For the log. The message of an error that is not ours may quote the event. */
 function causeOf(error: unknown): string {
-  if (error instanceof TryLaterError || error instanceof TooLate) return messageOf(error);
+  if (error instanceof TryLaterError || error instanceof TimeoutError) return messageOf(error);
   return error instanceof Error ? error.name : typeof error;
 }

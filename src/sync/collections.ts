@@ -2,17 +2,17 @@ import { MICROS_PER_DAY } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
 import { heartRate } from '../../schema/resources/heart-rate.ts';
 import { isAskable } from '../client/base-url.ts';
-import type { RequestMoments } from '../client/client.ts';
+import type { RequestTimes } from '../client/client.ts';
 import { ServiceError } from '../client/error.ts';
 import type { Rejects, Window } from '../ledger/windows.ts';
 import { daysOf, type EarlierReading, TooLarge } from '../ledger/windows.ts';
 import { type Comparison, HeartRateAnswer, type Missing } from '../warehouse/store-heart-rate.ts';
 import { quoteText } from '../warehouse/tables.ts';
-import { type Counts, type DocumentChange, noCounts } from '../warehouse/transaction.ts';
+import { type DocumentChange, nothingWritten, type WriteResult } from '../warehouse/transaction.ts';
 import type { RawHeartRate, Warehouse } from '../warehouse/warehouse.ts';
 import { ensureAnswers } from './answered-range.ts';
-import { ACCEPT, isTooMany, type RemovalShare, TOO_MANY_IN_RUN } from './deletions/removal-brake.ts';
-import { findRemoved, type StoredDocument } from './deletions/removals.ts';
+import { ACCEPT, type DeletionShare, isTooMany, TOO_MANY_IN_RUN } from './deletions/deletion-brake.ts';
+import { findRemoved, type StoredDocument } from './deletions/deletions.ts';
 import { hasTrustedRoute } from './events/document-fetches.ts';
 import { withdrawGenerated } from './generated-heart-rate.ts';
 import { readStored, widened } from './known-documents.ts';
@@ -54,19 +54,19 @@ const NOT_YET =
 async function collectPages(
   resource: Resource,
   { userId, startAt, endAt, earlier }: Window,
-  { pipeline, token, signal, aside, acceptDeletions, share, expectsEvents, onAnswer, onStored: count, ledger }: CollectContext,
+  { pipeline, token, signal, releaseWhile, acceptDeletions, share, expectsEvents, onAnswer, onStored: count, ledger }: CollectContext,
 ): Promise<WindowResult> {
   const days = startAt !== null && endAt !== null ? daysOf({ startAt, endAt }) : undefined;
   const changes: DocumentChange[] = [];
   const removed: StoredDocument[] = [];
-  const onStored = (counts: Counts, documents: number) => {
+  const onStored = (counts: WriteResult, documents: number) => {
     if (expectsEvents) changes.push(...counts.changes);
     count(counts, documents);
   };
   let outcome: 'complete' | 'suspicious' = 'complete';
   let reason: string | undefined;
   let removedCount = 0;
-  const foundAt = pipeline.warehouse.moments.next();
+  const foundAt = pipeline.warehouse.clock.next();
   const begunAt = pipeline.now() * 1000;
   const { ids: before, known } = await readStored(pipeline, { resource, userId, days }, earlier?.pages);
   try {
@@ -75,7 +75,7 @@ async function collectPages(
       pipeline,
       token,
       signal,
-      aside,
+      releaseWhile,
       onAnswer,
       onStored,
       finish: async read => {
@@ -85,7 +85,7 @@ async function collectPages(
           userId,
           token,
           signal,
-          aside,
+          releaseWhile,
           days,
           read,
           begunAt,
@@ -139,13 +139,13 @@ async function storeNamed(
   resource: Resource,
   namedBy: { resource: string; field: string },
   userId: string,
-  { pipeline: { client, warehouse }, token, signal, aside, hasFailed, onAnswer, onStored, ledger }: CollectContext,
+  { pipeline: { client, warehouse }, token, signal, releaseWhile, hasFailed, onAnswer, onStored, ledger }: CollectContext,
 ): Promise<WindowResult> {
   const rejects: Rejects = { rejected: 0, undated: 0 };
   const result: WindowResult = { outcome: 'complete', ...UNASKED, requests: 1, documents: 0, rejects };
   for (const id of await readNamed(warehouse, namedBy, userId)) {
     try {
-      const answer = await client.document(resource, id, { token, signal, aside });
+      const answer = await client.document(resource, id, { token, signal, releaseWhile });
       try {
         result.requests++;
         onAnswer();
@@ -205,15 +205,15 @@ async function collectHeartRate({ userId, startAt, endAt, earlier: known }: Wind
     const isPlain = answer.route === heartRate.plainPath && context.pipeline.client.heartRatePath === heartRate.plainPath;
     const withdrawn = isPlain ? await withdrawGenerated(context.pipeline) : undefined;
     if (withdrawn) {
-      context.onStored({ ...noCounts(), removed: withdrawn.removed }, 0);
+      context.onStored({ ...nothingWritten(), removed: withdrawn.removed }, 0);
       if (withdrawn.reading) context.goesOnIn(withdrawn.reading);
-      warehouse.moments.endRead(answer.requestedAt);
+      warehouse.clock.releaseRead(answer.requestedAt);
       answer = await readHeartRate(from, to, context);
       result.requests += answer.requests;
     }
     let { doubt, compared } = await findDoubt({ userId, from, to, ...answer }, context, earlier);
     if (doubt !== undefined) {
-      warehouse.moments.endRead(answer.requestedAt);
+      warehouse.clock.releaseRead(answer.requestedAt);
       answer = await readHeartRate(from, to, context);
       result.requests += answer.requests;
       ({ doubt, compared } = await findDoubt({ userId, from, to, ...answer }, context));
@@ -234,7 +234,7 @@ async function collectHeartRate({ userId, startAt, endAt, earlier: known }: Wind
       return { ...result, outcome: 'suspicious', reason: doubt };
     }
     result.documents = compared.same?.rows ?? rows.length;
-    const ledger = (rowsByDay: readonly number[], counts: Counts) => {
+    const ledger = (rowsByDay: readonly number[], counts: WriteResult) => {
       const isAllStored = to === endAt && counts.outdated + counts.rejected + counts.undated === 0;
       const pages = isAllStored ? answer.pages : undefined;
       return context.ledger({ ...result, removed: counts.removed, rowsByDay, pages, rejects: counts });
@@ -244,7 +244,7 @@ async function collectHeartRate({ userId, startAt, endAt, earlier: known }: Wind
     context.onStored(counts, 0);
     return result;
   } finally {
-    warehouse.moments.endRead(answer.requestedAt);
+    warehouse.clock.releaseRead(answer.requestedAt);
   }
 }
 
@@ -273,7 +273,7 @@ async function findDoubt(
 async function doubtOf(
   answer: RawHeartRate & { rows: HeartRateAnswer },
   weeks: readonly Missing[],
-  share: RemovalShare,
+  share: DeletionShare,
 ): Promise<string | undefined> {
   const sum = (counts: number[]) => counts.reduce((total, count) => total + count, 0);
   const [missing, stored] = [sum(weeks.map(week => week.missing)), sum(weeks.map(week => week.stored))];
@@ -298,9 +298,9 @@ const STORED_AS = 'v1';
 async function readHeartRate(
   from: number,
   to: number,
-  { pipeline: { client, warehouse }, token, signal, aside, onAnswer }: CollectContext,
+  { pipeline: { client, warehouse }, token, signal, releaseWhile, onAnswer }: CollectContext,
   earlier?: EarlierReading,
-): Promise<RequestMoments & { route: string; rows: HeartRateAnswer; requests: number; pages: string | undefined }> {
+): Promise<RequestTimes & { route: string; rows: HeartRateAnswer; requests: number; pages: string | undefined }> {
   const iso = (micros: number) => new Date(micros / 1000).toISOString();
   const rows = new HeartRateAnswer();
   let first = UNASKED;
@@ -310,11 +310,11 @@ async function readHeartRate(
   const digests: (string | undefined)[] = [];
   try {
     const range = { from: iso(from), to: iso(to), known: version === STORED_AS ? known : [] };
-    for await (const page of client.heartRate({ token, ...range, signal, aside })) {
+    for await (const page of client.heartRate({ token, ...range, signal, releaseWhile })) {
       if (!first.requestedAt) {
         first = momentsOfRequest(page);
         route = page.route;
-        warehouse.moments.holdRead(first.requestedAt);
+        warehouse.clock.leaseRead(first.requestedAt);
       }
       requests++;
       onAnswer();
@@ -329,7 +329,7 @@ async function readHeartRate(
     const pages = digests.length && !digests.includes(undefined) ? [STORED_AS, ...digests].join(' ') : undefined;
     return { ...first, route, rows, requests, pages };
   } catch (error) {
-    if (first.requestedAt) warehouse.moments.endRead(first.requestedAt);
+    if (first.requestedAt) warehouse.clock.releaseRead(first.requestedAt);
     throw error;
   }
 }

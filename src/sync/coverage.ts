@@ -1,14 +1,14 @@
 import { addDays, dayOfMicros, findDayNumber } from '../../schema/instant.ts';
 import { UsageError } from '../base/errors.ts';
 import type { DayRange } from '../ledger/windows.ts';
-import { textList } from '../warehouse/literals.ts';
+import { textList } from '../warehouse/sql.ts';
 import { quoteText } from '../warehouse/tables.ts';
 import type { Pipeline } from './pipeline.ts';
 import { bothNows, prepareRequest, type Skipped } from './runs/backfill.ts';
 import type { Run, RunRequest, Span } from './runs/run.ts';
 import { askServiceClock } from './service-clock.ts';
 
-/** What is known of a day, in the order in which it is told: what is well, what somebody else decides, what is to be mended. */
+/** What is known of a day, in the order in which it is told: what is well, what somebody else decides, what is to be fixed. */
 export const STATES = ['stored', 'empty', 'not_offered', 'not_authorised', 'failed', 'suspicious', 'pending', 'not_asked'] as const;
 
 export type CoverageState = (typeof STATES)[number];

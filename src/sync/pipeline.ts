@@ -3,13 +3,13 @@ import type { Journal } from '../base/journal.ts';
 import type { Log } from '../base/log.ts';
 import type { OnFailure } from '../base/on-failure.ts';
 import type { Tokens } from '../base/secrets/secrets.ts';
-import type { Aside, Client, RequestMoments, ServiceClock } from '../client/client.ts';
+import type { Client, ReleaseWhile, RequestTimes, ServiceClock } from '../client/client.ts';
 import type { Rejects, Window } from '../ledger/windows.ts';
 import type { Queues } from '../queue/queues.ts';
-import type { LedgerEntry } from '../warehouse/literals.ts';
-import type { Counts } from '../warehouse/transaction.ts';
+import type { LedgerEntry } from '../warehouse/sql.ts';
+import type { WriteResult } from '../warehouse/transaction.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
-import type { RemovalShare } from './deletions/removal-brake.ts';
+import type { DeletionShare } from './deletions/deletion-brake.ts';
 import type { OpenWindow } from './runs/account-windows.ts';
 import type { Run, RunRequest } from './runs/run.ts';
 
@@ -18,17 +18,17 @@ export interface CollectContext {
   token: string;
   signal: AbortSignal;
   /** Others have the worker while the service has asked for a wait. */
-  aside: Aside;
+  releaseWhile: ReleaseWhile;
   /** Removes what is missing, however much it is. */
   acceptDeletions: boolean;
   /** What this window may take out of what its run may remove. */
-  share: RemovalShare;
+  share: DeletionShare;
   /** Whether what has changed should have been announced by an event. */
   expectsEvents: boolean;
   /** Called for each answer. */
   onAnswer(): void;
   /** Called as each page is stored. */
-  onStored(counts: Counts, documents: number): void;
+  onStored(counts: WriteResult, documents: number): void;
   /** Whether the run has not read all that it should of another collection of the account. */
   hasFailed(collection: string): boolean;
   /** Another run reads what this one has made unread. */
@@ -37,7 +37,7 @@ export interface CollectContext {
   ledger(result: WindowResult): LedgerEntry[];
 }
 
-export interface WindowResult extends RequestMoments {
+export interface WindowResult extends RequestTimes {
   outcome: 'complete' | 'not_offered' | 'suspicious' | 'failed';
   reason?: string;
   requests: number;

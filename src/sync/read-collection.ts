@@ -1,8 +1,8 @@
 import type { Resource } from '../../schema/resource.ts';
-import type { Aside, Page, RequestLane, RequestMoments } from '../client/client.ts';
+import type { Page, ReleaseWhile, RequestLane, RequestTimes } from '../client/client.ts';
 import type { DayRange, Rejects } from '../ledger/windows.ts';
-import type { LedgerEntry } from '../warehouse/literals.ts';
-import type { Counts, DocumentChange, KnownDocument } from '../warehouse/transaction.ts';
+import type { LedgerEntry } from '../warehouse/sql.ts';
+import type { DocumentChange, KnownDocument, WriteResult } from '../warehouse/transaction.ts';
 import { ensureAnswers, momentsOfDays, momentsOfDocuments } from './answered-range.ts';
 import { type KnownAnswer, nameAnswer } from './known-documents.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -13,13 +13,13 @@ export interface PageReading {
   token: string;
   signal?: AbortSignal | undefined;
   lane?: RequestLane;
-  aside?: Aside | undefined;
+  releaseWhile?: ReleaseWhile | undefined;
   /** An answer to the same request that came before. */
   known?: KnownAnswer | undefined;
   /** Called for each answer. */
   onAnswer?(): void;
   /** Called as each page is stored. */
-  onStored?(counts: Counts, documents: number): void;
+  onStored?(counts: WriteResult, documents: number): void;
   /** What is committed with the last of the pages: documents that are gone, entries of the ledger. Called once it has come. */
   finish?(read: CompleteRead): Promise<{
     removed?: readonly string[];
@@ -40,7 +40,7 @@ export interface StoredAnswer {
 }
 
 /** A range that was read to its end. */
-export interface CompleteRead extends RequestMoments {
+export interface CompleteRead extends RequestTimes {
   // Of its first request: what is absent was so then.
   requests: number;
   documents: number;
@@ -61,7 +61,7 @@ export async function storePages(
   resource: Resource,
   userId: string,
   range: { from?: string; to?: string },
-  { pipeline: { client, warehouse }, token, signal, lane = 'bulk', aside, known, onAnswer, onStored, finish }: PageReading,
+  { pipeline: { client, warehouse }, token, signal, lane = 'bulk', releaseWhile, known, onAnswer, onStored, finish }: PageReading,
 ): Promise<CompleteRead & { changes: DocumentChange[] }> {
   const ids = new Set<string>();
   const dayStarts = new Set<number>();
@@ -100,7 +100,7 @@ export async function storePages(
       },
     );
   };
-  const note = (counts: Counts, documents: number) => {
+  const note = (counts: WriteResult, documents: number) => {
     Object.assign(rejects, sum(rejects, counts));
     changes.push(...counts.changes);
     for (const document of counts.came) came.push(document);
@@ -110,7 +110,7 @@ export async function storePages(
   /** What the end says is gone, after what the last page brought. */
   const remove = async (end: End) => {
     if (!end.removed?.length) return;
-    const requestedAt = end.absentFrom ? Math.min(read.requestedAt, warehouse.moments.oldestAnswer() - 1) : read.requestedAt;
+    const requestedAt = end.absentFrom ? Math.min(read.requestedAt, warehouse.clock.oldestAnswer() - 1) : read.requestedAt;
     note(await store({ requestedAt, documents: [] }, end, true), 0);
   };
   let storing: Promise<void> | undefined;
@@ -159,15 +159,15 @@ export async function storePages(
   const waiting: Page[] = [];
   let held = 0;
   try {
-    for await (const page of client.documents(resource, { token, ...range, lane, aside, signal, known: known?.pages ?? [] })) {
+    for await (const page of client.documents(resource, { token, ...range, lane, releaseWhile, signal, known: known?.pages ?? [] })) {
       if (!read.requestedAt) {
         Object.assign(read, momentsOfRequest(page));
-        warehouse.moments.holdRead(page.requestedAt);
+        warehouse.clock.leaseRead(page.requestedAt);
       }
       read.requests++;
       onAnswer?.();
       digests.push(page.digest);
-      warehouse.moments.hold(page.requestedAt);
+      warehouse.clock.leaseAgain(page.requestedAt);
       waiting.push(page);
       held += page.bytes ?? 0;
       if (known && held <= MOST_HELD_BYTES && waiting.length === read.requests && waiting.every(({ parse }) => parse)) {
@@ -176,21 +176,21 @@ export async function storePages(
       }
       while (waiting.length) {
         await take(waiting[0]!);
-        warehouse.moments.end(waiting.shift()!.requestedAt);
+        warehouse.clock.release(waiting.shift()!.requestedAt);
       }
     }
     return { ...read, changes };
   } finally {
     await storing?.catch(() => undefined);
-    for (const { requestedAt } of waiting) warehouse.moments.end(requestedAt);
-    if (read.requestedAt) warehouse.moments.endRead(read.requestedAt);
+    for (const { requestedAt } of waiting) warehouse.clock.release(requestedAt);
+    if (read.requestedAt) warehouse.clock.releaseRead(read.requestedAt);
   }
 }
 
-export const UNASKED: RequestMoments = { requestedAt: 0, readAt: 0, serviceAt: null };
+export const UNASKED: RequestTimes = { requestedAt: 0, readAt: 0, serviceAt: null };
 
 /** The moments of a page or document, without what it brought. */
-export const momentsOfRequest = ({ requestedAt, readAt, serviceAt }: RequestMoments): RequestMoments => ({
+export const momentsOfRequest = ({ requestedAt, readAt, serviceAt }: RequestTimes): RequestTimes => ({
   requestedAt,
   readAt,
   serviceAt,

@@ -1,7 +1,7 @@
 import { dataTypeOf } from '../../schema/webhook.ts';
 import type { WebhookSettings } from '../base/config.ts';
-import type { TheirSubscription } from '../client/subscriptions.ts';
-import { keyOf, kindsOf, readSubscriptions, readWanted, type SubscriptionRow, type Wanted } from '../ledger/subscriptions.ts';
+import type { RemoteSubscription } from '../client/subscriptions.ts';
+import { type Desired, keyOf, kindsOf, readDesired, readSubscriptions, type SubscriptionRow } from '../ledger/subscriptions.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import { ARRIVED_AT } from './events/event-outcome.ts';
 import { listUnknownPersons, type UnknownPerson } from './events/unknown-person.ts';
@@ -11,10 +11,10 @@ import { withoutQuery } from './subscriptions/callback-url.ts';
 export interface WebhookStatus {
   /** Without its query. */
   callback_url: string;
-  subscriptions: Wanted;
+  subscriptions: Desired;
   active: number;
   /** How many there are to be. */
-  wanted: number;
+  desired: number;
   /** What was in the way of all of them, or of renewals, last. */
   problem: string | null;
   problems: { event_type: string; data_type: string; state: string; reason: string | null }[];
@@ -40,9 +40,9 @@ export async function reportWebhooks(
   { refused = {}, waiting = 0 }: { refused?: Readonly<Record<string, number>>; waiting?: number } = {},
 ): Promise<WebhookStatus | null> {
   if (!webhooks) return null;
-  const { wanted, problem } = await readWanted(warehouse);
+  const { desired, problem } = await readDesired(warehouse);
   const known = await readSubscriptions(warehouse);
-  const kinds = wanted === 'ensured' ? kindsOf(warehouse.mappings.map(({ resource }) => resource.dataType)) : [];
+  const kinds = desired === 'ensured' ? kindsOf(warehouse.mappings.map(({ resource }) => resource.dataType)) : [];
   const rows = kinds.flatMap(kind => known.get(keyOf(kind)) ?? []);
   const dayAgo = `make_timestamp(${Math.floor((now() - DAY_MS) * 1000)}::BIGINT)`;
   // What is ahead of it was told by a clock that was wrong.
@@ -55,9 +55,9 @@ export async function reportWebhooks(
   const [last, missed] = counts as [number | null, number];
   return {
     callback_url: withoutQuery(webhooks.callbackUrl),
-    subscriptions: wanted,
+    subscriptions: desired,
     active: [...known.values()].filter(({ state }) => state === 'active').length,
-    wanted: kinds.length,
+    desired: kinds.length,
     problem,
     problems: rows
       .filter(({ state }) => state !== 'active')
@@ -91,9 +91,9 @@ const isoOrNull = (micros: number | null) => (micros === null ? null : isoOf(mic
 /** What we know, joined with what the service lists; `unknown` is what only the service has. */
 export function reportSubscriptions(
   rows: readonly SubscriptionRow[],
-  theirs: readonly TheirSubscription[] | undefined,
+  remote: readonly RemoteSubscription[] | undefined,
 ): SubscriptionReport[] {
-  const listed = new Map(theirs?.map(their => [keyOfTheirs(their), their]));
+  const listed = new Map(remote?.map(their => [keyOfRemote(their), their]));
   const reports = rows.map((row): SubscriptionReport => {
     const their = listed.get(keyOf(row));
     listed.delete(keyOf(row));
@@ -103,7 +103,7 @@ export function reportSubscriptions(
       data_type: row.dataType,
       state: row.state,
       reason: row.reason,
-      at_service: theirs ? their !== undefined : null,
+      at_service: remote ? their !== undefined : null,
       id: their?.id ?? row.id,
       callback_url: url === null ? null : withoutQuery(url),
       since: isoOf(row.since),
@@ -128,4 +128,4 @@ export function reportSubscriptions(
   return reports;
 }
 
-const keyOfTheirs = ({ eventType, dataType }: TheirSubscription) => `${eventType} ${dataTypeOf(dataType)}`;
+const keyOfRemote = ({ eventType, dataType }: RemoteSubscription) => `${eventType} ${dataTypeOf(dataType)}`;

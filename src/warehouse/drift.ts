@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { readRows } from './database.ts';
-import type { LedgerEntry } from './literals.ts';
 import { type Drift, OTHER_PATHS } from './parse-document.ts';
+import type { LedgerEntry } from './sql.ts';
 import { quoteText } from './tables.ts';
 
 /** Told apart in one collection: a service that names its fields by chance must not fill the ledger. */

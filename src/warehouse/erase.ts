@@ -5,8 +5,8 @@ import { copyTable, has, listPresent, type Present, ROWS_AT_ONCE, shownName } fr
 import { LARGE_MEMORY, readRows, refuseOpen, waitForHolder, withTransaction } from './database.ts';
 import { duckdb } from './duckdb.ts';
 import { requestWithout } from './erase-request.ts';
-import { textList } from './literals.ts';
 import { putInPlace } from './put-in-place.ts';
+import { textList } from './sql.ts';
 import { quoteName, quoteText } from './tables.ts';
 
 /** Whose rows go: the account, and the ids by which the service's events name the person and nobody else. */

@@ -4,9 +4,9 @@ import type { WireDocument } from '../../schema/resource.ts';
 import { RingneckError } from '../base/errors.ts';
 import { composeDocument } from './compose-document.ts';
 import { plainValue, readRows } from './database.ts';
-import { textList } from './literals.ts';
 import type { Mapping } from './mapping.ts';
 import type { Value } from './parse-document.ts';
+import { textList } from './sql.ts';
 import { qualified, quoteName, quoteText } from './tables.ts';
 
 export interface StoredDocument {

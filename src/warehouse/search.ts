@@ -2,12 +2,12 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { resources } from '../../schema/index.ts';
 import { openWaiting, readRows } from './database.ts';
 import { mapResource } from './mapping.ts';
-import { ABOUT } from './snapshot/about.ts';
+import { ABOUT } from './snapshot/metadata.ts';
 import { listTables, quoteName, quoteText } from './tables.ts';
 import { listCreated } from './views.ts';
 
 /** What is searched for: a name or an id as a word of its own, so that `ada` is not found in `adam`; a token inside of other text too. */
-export interface Word {
+export interface Needle {
   /** How the word is spoken of: the word itself is never shown. */
   what: 'name' | 'service id' | 'token';
   text: string;
@@ -15,7 +15,7 @@ export interface Word {
 
 /** Where a word was found. */
 export interface Place {
-  what: Word['what'];
+  what: Needle['what'];
   /** `table.column`, or a view. */
   where: string;
 }
@@ -26,16 +26,16 @@ export const SHORTEST_INSIDE = 8;
 /** What names and most ids are made of. */
 const OF_WORD = 'A-Za-z0-9._-';
 
-const escapeWord = (text: string) => text.replaceAll(/[\\^$.|?*+()[\]{}]/g, '\\$&');
+const escapeNeedle = (text: string) => text.replaceAll(/[\\^$.|?*+()[\]{}]/g, '\\$&');
 
 /** A word of its own, as DuckDB and JavaScript both read it. */
-const whole = (text: string) => `(^|[^${OF_WORD}])${escapeWord(text)}($|[^${OF_WORD}])`;
+const whole = (text: string) => `(^|[^${OF_WORD}])${escapeNeedle(text)}($|[^${OF_WORD}])`;
 
 /**
  * Searches every text of a warehouse or a snapshot, read-only. The bytes of the file prove nothing: DuckDB compresses.
  * @throws TryLaterError naming the process that holds the file
  */
-export async function searchDatabase(path: string, words: readonly Word[]): Promise<Place[]> {
+export async function searchDatabase(path: string, words: readonly Needle[]): Promise<Place[]> {
   const config = { access_mode: 'READ_ONLY', memory_limit: '256MB', threads: '2', temp_directory: `${path}.${process.pid}.tmp` };
   const instance = await openWaiting(path, config);
   try {
@@ -52,7 +52,7 @@ export async function searchDatabase(path: string, words: readonly Word[]): Prom
   }
 }
 
-async function searchTables(connection: DuckDBConnection, words: readonly Word[]): Promise<Place[]> {
+async function searchTables(connection: DuckDBConnection, words: readonly Needle[]): Promise<Place[]> {
   const columns = (await readRows(
     connection,
     `SELECT c.schema_name || '.' || c.table_name, c.column_name, c.data_type, c.schema_name
@@ -102,7 +102,7 @@ interface Column {
 }
 
 /** Where a row holds the word in this column. */
-function conditionOf({ what, text }: Word, { table, column, type, hasUser, isOurs, isOurWord }: Column): string | undefined {
+function conditionOf({ what, text }: Needle, { table, column, type, hasUser, isOurs, isOurWord }: Column): string | undefined {
   const value = `${quoteName(column)}::VARCHAR`;
   const equals = `${value} = ${quoteText(text)}`;
   const contains = `contains(${value}, ${quoteText(text)})`;
@@ -122,7 +122,7 @@ function conditionOf({ what, text }: Word, { table, column, type, hasUser, isOur
 
 /** Where what a run was asked for names a person; its keys and kinds may be names too. */
 function requestNames(name: string): string {
-  const quoted = escapeWord(JSON.stringify(name));
+  const quoted = escapeNeedle(JSON.stringify(name));
   return `regexp_matches(request::VARCHAR, ${quoteText(`"users"\\s*:\\s*\\[[^\\]]*${quoted}|"(user_id|userId)"\\s*:\\s*${quoted}`)})`;
 }
 
@@ -132,7 +132,7 @@ const COMPOSED = ['sync.collections', 'sync.document_days'];
 const listOurs = () => new Set([...listCreated().map(({ name }) => name), ...COMPOSED]);
 
 /** A view or a macro that somebody made of one person; ours name nobody. */
-async function searchViews(connection: DuckDBConnection, words: readonly Word[]): Promise<Place[]> {
+async function searchViews(connection: DuckDBConnection, words: readonly Needle[]): Promise<Place[]> {
   const made = (await readRows(
     connection,
     `SELECT 'the view ' || view_name, schema_name, view_name, sql FROM duckdb_views()
@@ -151,7 +151,7 @@ async function searchViews(connection: DuckDBConnection, words: readonly Word[])
 }
 
 /** What somebody has called things, and said of them: names, comments, values of an ENUM, defaults and conditions. */
-async function searchCatalogue(connection: DuckDBConnection, words: readonly Word[]): Promise<Place[]> {
+async function searchCatalogue(connection: DuckDBConnection, words: readonly Needle[]): Promise<Place[]> {
   const here = 'NOT internal AND database_name = current_database()';
   const texts = (await readRows(
     connection,
@@ -190,7 +190,7 @@ async function searchCatalogue(connection: DuckDBConnection, words: readonly Wor
 
 /** In names of things words are joined by `_`, and capitals do not count. */
 const namesIt = (name: string, word: string) =>
-  new RegExp(`(^|[^a-z0-9])${escapeWord(word.toLowerCase())}($|[^a-z0-9])`).test(name.toLowerCase());
+  new RegExp(`(^|[^a-z0-9])${escapeNeedle(word.toLowerCase())}($|[^a-z0-9])`).test(name.toLowerCase());
 
 /** Our tables, and what is said of them and their columns. */
 const OURS: ReadonlyMap<string, ReadonlySet<string>> = new Map(

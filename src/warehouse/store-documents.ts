@@ -1,11 +1,11 @@
 import { RowAppender, RunAppender } from './append.ts';
-import type { LedgerEntry } from './literals.ts';
-import { textList } from './literals.ts';
+import { type Existing, isReadAgain, keyOf, loadExisting } from './load-existing.ts';
 import type { Mapping } from './mapping.ts';
 import type { Drift, ParsedDocument, Value } from './parse-document.ts';
-import { type Before, isReadAgain, keyOf, readBefore } from './read-before.ts';
+import type { LedgerEntry } from './sql.ts';
+import { textList } from './sql.ts';
 import { qualified } from './tables.ts';
-import { type Counts, type DocumentPage, type KnownDocument, noCounts, type Transaction } from './transaction.ts';
+import { type DocumentPage, type KnownDocument, nothingWritten, type Transaction, type WriteResult } from './transaction.ts';
 
 interface Decision {
   page: DocumentPage;
@@ -16,7 +16,7 @@ interface Decision {
 
 /** What is to be done for one resource. */
 interface Plan {
-  counts: Counts[];
+  counts: WriteResult[];
   /** Rejected documents and tombstones. */
   ledger: LedgerEntry[];
   replaced: { userId: string; day: string | null; sk: number }[];
@@ -24,7 +24,7 @@ interface Plan {
 }
 
 export interface StoredPages {
-  counts: Counts[];
+  counts: WriteResult[];
   ledger: LedgerEntry[];
   /** Of what was stored: an unchanged document was counted before. */
   drift: Drift[];
@@ -39,7 +39,7 @@ export async function storeDocuments(
   transaction: Transaction,
   groups: ReadonlyMap<Mapping, readonly DocumentPage[]>,
 ): Promise<Map<Mapping, StoredPages>> {
-  const before = await readBefore(transaction, groups);
+  const before = await loadExisting(transaction, groups);
   const plans = new Map(
     [...groups].map(([mapping, pages]) => [mapping, planPages(transaction, mapping, pages, before.get(mapping.table)!)]),
   );
@@ -57,7 +57,7 @@ function planPages(
   transaction: Transaction,
   mapping: Mapping,
   pages: readonly DocumentPage[],
-  { stored, tombstones, refused, suspected, earlier }: Before,
+  { stored, tombstones, refused, suspected, earlier }: Existing,
 ): Plan {
   const decisions = new Map<string, Decision>();
   /** When this group settled a document: by storing, removing, or finding it unchanged. */
@@ -67,7 +67,7 @@ function planPages(
   const isStored = (key: string) => (decisions.has(key) ? decisions.get(key)!.document !== undefined : stored.has(key));
 
   const counts = pages.map(page => {
-    const count = noCounts();
+    const count = nothingWritten();
     const newestOf = (key: string, id: string) =>
       Math.max(
         stored.get(key)?.fetchedAt ?? 0,
@@ -75,7 +75,7 @@ function planPages(
         settled.get(key) ?? 0,
         transaction.confirmedAt(mapping.table, page.userId, id) ?? 0,
       );
-    const settle = (key: string, id: string) => {
+    const finish = (key: string, id: string) => {
       settled.set(key, page.requestedAt);
       transaction.confirm(mapping.table, page.userId, id, page.requestedAt);
     };
@@ -111,13 +111,13 @@ function planPages(
         count.differing++;
         continue;
       } else {
-        count.changes.push({ id: document.id, operation: isStored(key) ? 'update' : 'create' });
+        count.changes.push({ id: document.id, command: isStored(key) ? 'update' : 'create' });
         if (stored.get(key)?.hash === document.hash) decisions.delete(key);
         else decisions.set(key, { page, id: document.id, document });
         count.stored++;
         count.samples += document.samples;
       }
-      settle(key, document.id);
+      finish(key, document.id);
       if (tombstones.delete(key)) ledger.push({ table: 'sync.tombstones', key: ledgerKey(document.id) });
       forgetRejected(key, document.id);
     }
@@ -129,11 +129,11 @@ function planPages(
         continue;
       }
       forgetSuspicion(key, id);
-      if (isStored(key)) count.changes.push({ id, operation: 'delete' });
+      if (isStored(key)) count.changes.push({ id, command: 'delete' });
       decisions.set(key, { page, id });
       count.removed++;
       tombstones.set(key, page.requestedAt);
-      settle(key, id);
+      finish(key, id);
       ledger.push({ table: 'sync.tombstones', key: ledgerKey(id), row: { removed_at: page.requestedAt } });
       forgetRejected(key, id);
     }

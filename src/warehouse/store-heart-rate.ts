@@ -5,13 +5,13 @@ import { heartRate } from '../../schema/resources/heart-rate.ts';
 import { MomentAppender } from './append.ts';
 import { readRows } from './database.ts';
 import { HeartRateColumns, type HeartRateRow, HeartRateRows } from './heart-rate-rows.ts';
-import type { LedgerEntry } from './literals.ts';
 import type { Drift, RejectedDocument, Value } from './parse-document.ts';
 import { driftAt, findExactInstant, keepText, numberOf, observe, storable } from './parse-document.ts';
+import type { LedgerEntry } from './sql.ts';
 import { appending } from './store-documents.ts';
 import { quoteText } from './tables.ts';
-import type { Counts, Transaction } from './transaction.ts';
-import { noCounts } from './transaction.ts';
+import type { Transaction, WriteResult } from './transaction.ts';
+import { nothingWritten } from './transaction.ts';
 
 /** All rows that the service has of one account from `from` (included) to `to` (excluded), in microseconds. */
 export interface HeartRateRange {
@@ -244,8 +244,8 @@ export async function storeHeartRate(
   range: HeartRateRange,
   segments: readonly (readonly [number, number])[],
   compared?: Found,
-): Promise<{ counts: Counts; drift: Drift[] }> {
-  const counts = noCounts();
+): Promise<{ counts: WriteResult; drift: Drift[] }> {
+  const counts = nothingWritten();
   const drift: Drift[] = [];
   const rows = range.isSuspicious ? await findNew(transaction.connection, range) : range.rows;
   for (const [from, to] of segments) {
@@ -299,10 +299,10 @@ async function deleteMoments(
   connection: DuckDBConnection,
   where: string,
   requestedAt: number,
-  moments: readonly number[],
+  clock: readonly number[],
   whole: boolean,
 ): Promise<void> {
-  const listed = whole ? '' : `AND epoch_us(ts) IN (${moments.join(', ')})`;
+  const listed = whole ? '' : `AND epoch_us(ts) IN (${clock.join(', ')})`;
   await connection.run(`DELETE FROM heart_rate WHERE ${where} AND fetched_at <= make_timestamp(${requestedAt}::BIGINT) ${listed}`);
 }
 
@@ -372,7 +372,7 @@ async function add(
   transaction: Transaction,
   { userId, requestedAt }: HeartRateRange,
   rows: HeartRateRows,
-  counts: Counts,
+  counts: WriteResult,
   drift: Drift[],
 ): Promise<void> {
   if (!rows.length) return;

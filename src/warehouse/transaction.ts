@@ -40,10 +40,10 @@ export interface CompletedReading {
 /** What storing an answer changed in the warehouse. */
 export interface DocumentChange {
   id: string;
-  operation: Operation;
+  command: Operation;
 }
 
-export interface Counts {
+export interface WriteResult {
   stored: number;
   unchanged: number;
   /** Answers to requests older than what is stored. */
@@ -61,7 +61,7 @@ export interface Counts {
   differing: number;
 }
 
-export const noCounts = (): Counts => ({
+export const nothingWritten = (): WriteResult => ({
   stored: 0,
   unchanged: 0,
   outdated: 0,

@@ -3,7 +3,6 @@ import { dirname } from 'node:path';
 import type { Resource, WireDocument } from '../../schema/resource.ts';
 import { RingneckError } from '../base/errors.ts';
 import { ensureFolder, realPath } from '../base/files.ts';
-import type { Change, Ledger } from './change.ts';
 import { type CheckpointOptions, emptyLog } from './checkpoints.ts';
 import { Committed } from './compact/committed.ts';
 import { compact, NotOpenedAgain, removeTemporary } from './compact/compact.ts';
@@ -12,27 +11,28 @@ import { openDatabase, readRows } from './database.ts';
 import { dateReadings } from './date-readings.ts';
 import { ensureTables, FORMAT } from './ensure.ts';
 import { HeartRateChanges } from './heart-rate-changes.ts';
+import { readHighWatermark } from './high-watermark.ts';
 import { KeptReadings } from './kept-readings.ts';
-import { declarationsHash, learn } from './learn.ts';
-import type { LedgerEntry } from './literals.ts';
 import { type Column, type Mapping, mapResource } from './mapping.ts';
-import { Moments } from './moments.ts';
 import { nameRoutes } from './name-routes.ts';
-import { readNewest } from './newest.ts';
 import { storable, type Value } from './parse-document.ts';
 import { type ParsedDocuments, parseDocuments } from './parse-documents.ts';
 import { readDocuments, readHeartRate, type StoredDocument } from './read.ts';
+import { RequestClock } from './request-clock.ts';
+import { declarationsHash, evolveSchema } from './schema-evolution.ts';
 import { SharedConnections } from './shared-connections.ts';
-import { PUBLISHED } from './snapshot/about.ts';
-import { SnapshotCopies, type SnapshotFacts } from './snapshot/copies.ts';
 import type { Contents } from './snapshot/manifest.ts';
+import { PUBLISHED } from './snapshot/metadata.ts';
 import { leavePublication, takePublication } from './snapshot/publication.ts';
+import { SnapshotCopies, type SnapshotFacts } from './snapshot/publisher.ts';
+import type { LedgerEntry } from './sql.ts';
 import { windowsFrom } from './store-changes.ts';
 import { type Comparison, countByDay, countMissing, HeartRateAnswer, holdsJust, type Missing } from './store-heart-rate.ts';
 import { listTables, qualified } from './tables.ts';
-import type { Counts, DocumentPage } from './transaction.ts';
+import type { DocumentPage, WriteResult } from './transaction.ts';
 import { ensureViews } from './views.ts';
 import { type HeartRateSpan, type HeartRateWithdrawal, joinSpans, selectSpans } from './withdraw-heart-rate.ts';
+import type { Ledger, WriteBatch } from './write-batch.ts';
 import { type Lane, Writer } from './writer.ts';
 
 export interface WarehouseOptions {
@@ -72,7 +72,7 @@ export interface RawHeartRate {
 /** The warehouse: one file, one owner, one writer. */
 export class Warehouse {
   readonly path: string;
-  readonly moments: Moments;
+  readonly clock: RequestClock;
   readonly mappings: readonly Mapping[];
   readonly #writer: Writer;
   readonly #copies: SnapshotCopies;
@@ -87,7 +87,7 @@ export class Warehouse {
 
   private constructor(parts: {
     path: string;
-    moments: Moments;
+    clock: RequestClock;
     mappings: readonly Mapping[];
     writer: Writer;
     reader: SharedConnections;
@@ -100,7 +100,7 @@ export class Warehouse {
     close: () => Promise<void>;
   }) {
     this.path = parts.path;
-    this.moments = parts.moments;
+    this.clock = parts.clock;
     this.mappings = parts.mappings;
     this.#writer = parts.writer;
     this.#reader = parts.reader;
@@ -137,16 +137,16 @@ export class Warehouse {
       };
       const columns = await ensureTables(connection, listTables(mappings));
       await ensureViews(connection);
-      const newest = await readNewest(connection, mappings);
-      const moments = new Moments(newest.moment, now);
-      await dateReadings(connection, moments.wall());
-      if (await nameRoutes(connection, moments.wall())) onUnclearHeartRate?.();
+      const newest = await readHighWatermark(connection, mappings);
+      const clock = new RequestClock(newest.moment, now);
+      await dateReadings(connection, clock.wall());
+      if (await nameRoutes(connection, clock.wall())) onUnclearHeartRate?.();
       const columnsOf = (table: string) => columns.get(table) ?? missing(table);
       const kept = new KeptReadings();
       const heartRateChanges = new HeartRateChanges();
       writer = new Writer({
         ...checkpoints,
-        moments,
+        clock,
         kept,
         heartRateChanges,
         newestSk: newest.sk,
@@ -157,7 +157,7 @@ export class Warehouse {
       });
       const warehouse = new Warehouse({
         path,
-        moments,
+        clock,
         mappings,
         writer,
         reader: new SharedConnections(
@@ -168,7 +168,7 @@ export class Warehouse {
           connect: () => database.connect(),
           memory: database.memory,
           mappings,
-          moments,
+          clock,
           beforeTable: beforeGroup ?? (() => undefined),
           published,
         }),
@@ -183,7 +183,7 @@ export class Warehouse {
           database.close();
         },
       });
-      await warehouse.#learn();
+      await warehouse.#evolveSchema();
       return warehouse;
     } catch (error) {
       await writer?.close();
@@ -192,16 +192,16 @@ export class Warehouse {
     }
   }
 
-  async #learn(): Promise<void> {
+  async #evolveSchema(): Promise<void> {
     const hash = declarationsHash(this.mappings);
     const meta = new Map((await this.read('SELECT key, value FROM sync.meta')).map(([key, value]) => [key, value]));
     const fact = (key: string, value: string) => ({ table: 'sync.meta', key: { key }, row: { value } });
     if (!meta.has('format')) await this.record([fact('format', String(FORMAT)), fact('declarations', hash)]);
     else if (Number(meta.get('format')) < FORMAT) await this.record([fact('format', String(FORMAT))]);
     if (meta.has('format') && meta.get('declarations') !== hash) {
-      await this.#reader.use(connection => learn(connection, this.mappings, change => this.#writer.write(change, 'bulk')));
+      await this.#reader.use(connection => evolveSchema(connection, this.mappings, change => this.#writer.write(change, 'bulk')));
       // What is read from now on may differ from what is stored although the service changed nothing.
-      await this.record([fact('declarations', hash), fact('declared_at', String(this.moments.next()))]);
+      await this.record([fact('declarations', hash), fact('declared_at', String(this.clock.next()))]);
     }
   }
 
@@ -221,10 +221,10 @@ export class Warehouse {
       removed?: readonly string[];
     },
     { lane = 'bulk', ledger }: WriteOptions = {},
-  ): Promise<Counts> {
+  ): Promise<WriteResult> {
     const { userId, requestedAt, known, absentFrom, range, completes } = page;
     const mapping = this.mapping(page.resource.name);
-    this.moments.hold(requestedAt);
+    this.clock.leaseAgain(requestedAt);
     // What cannot be an id of ours is not here to be removed.
     const removed = (page.removed ?? []).filter(storable);
     const parsing = this.#writer.room(lane).then(() => parseDocuments(mapping, page.documents));
@@ -236,12 +236,12 @@ export class Warehouse {
     page: Omit<DocumentPage, 'documents' | 'rejected'>,
     parsing: Promise<ParsedDocuments>,
     { lane, ledger }: { lane: Lane; ledger: Ledger | undefined },
-  ): Promise<Counts> {
+  ): Promise<WriteResult> {
     try {
       const { documents, rejected, samples } = await parsing;
       return await this.#write({ page: { ...page, documents, rejected }, ledger, samples }, lane);
     } finally {
-      this.moments.end(page.requestedAt);
+      this.clock.release(page.requestedAt);
     }
   }
 
@@ -254,15 +254,15 @@ export class Warehouse {
    */
   async storeHeartRate(
     range: RawHeartRate & { isSuspicious?: boolean; compared?: Comparison },
-    { lane = 'bulk', ledger }: { lane?: Lane; ledger?: (rowsByDay: readonly number[], counts: Counts) => readonly LedgerEntry[] } = {},
-  ): Promise<Counts> {
-    this.moments.hold(range.requestedAt);
+    { lane = 'bulk', ledger }: { lane?: Lane; ledger?: (rowsByDay: readonly number[], counts: WriteResult) => readonly LedgerEntry[] } = {},
+  ): Promise<WriteResult> {
+    this.clock.leaseAgain(range.requestedAt);
     try {
       await this.#writer.room(lane);
       const answer = answerOf(range.rows);
       const same = range.compared?.same;
       const rowsByDay = same?.rowsByDay ?? countByDay(answer.rows, range);
-      const entries = ledger && ((counts: Counts) => ledger(rowsByDay, counts));
+      const entries = ledger && ((counts: WriteResult) => ledger(rowsByDay, counts));
       const heartRate = {
         ...range,
         // Of the same answer as before they are read only if something was stored meanwhile.
@@ -275,7 +275,7 @@ export class Warehouse {
       };
       return await this.#write({ heartRate, ledger: entries, samples: same ? 0 : answer.rows.length }, lane);
     } finally {
-      this.moments.end(range.requestedAt);
+      this.clock.release(range.requestedAt);
     }
   }
 
@@ -322,7 +322,7 @@ export class Warehouse {
     if (ledger.length) await this.#write({ ledger, samples: 0 }, 'live');
   }
 
-  async #write(change: Change, lane: Lane): Promise<Counts> {
+  async #write(change: WriteBatch, lane: Lane): Promise<WriteResult> {
     const counts = await this.#copies.noting(change, () => this.#writer.write(change, lane));
     const entries = typeof change.ledger === 'object' ? change.ledger : [];
     if (change.page || change.heartRate || change.withdrawal || entries.some(({ table }) => PUBLISHED.has(table))) this.#commits++;
@@ -384,7 +384,7 @@ export class Warehouse {
     const [[rows, known] = []] = await this.read(`SELECT ${counts.join(' + ')}, (SELECT value FROM sync.meta WHERE key = 'compacted')`);
     const size = { bytes: statSync(this.path).size, rows: rows as number };
     const compacted = known == null ? undefined : (JSON.parse(known as string) as Compacted);
-    return { ...size, compacted, isDue: isCompactionDue(size, compacted, this.moments.wall()) };
+    return { ...size, compacted, isDue: isCompactionDue(size, compacted, this.clock.wall()) };
   }
 
   /**
@@ -418,7 +418,7 @@ export class Warehouse {
       this.#committed.since = undefined;
     }
     const { bytes, rows } = await this.size();
-    const compacted = { at: this.moments.wall(), bytes, rows };
+    const compacted = { at: this.clock.wall(), bytes, rows };
     await this.record([{ table: 'sync.meta', key: { key: 'compacted' }, row: { value: JSON.stringify(compacted) } }]);
     return compacted;
   }

@@ -1,14 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 import { RingneckError } from '../base/errors.ts';
-import type { Change } from './change.ts';
+import { batchSize, isTwoGroups } from './batch-size.ts';
+import { BulkThrottle } from './bulk-throttle.ts';
 import { type CheckpointOptions, Checkpoints } from './checkpoints.ts';
-import { Confirmations } from './confirmations.ts';
 import { firstLine, isFatal, isOutOfMemory } from './database.ts';
-import { groupLength, isTwoGroups } from './group-length.ts';
-import type { LedgerEntry } from './literals.ts';
-import { LiveWork } from './live-work.ts';
+import { LowWatermark } from './low-watermark.ts';
+import type { LedgerEntry } from './sql.ts';
 import { type Storage, storeChanges } from './store-changes.ts';
-import type { Counts } from './transaction.ts';
+import type { WriteResult } from './transaction.ts';
+import type { WriteBatch } from './write-batch.ts';
 
 /** Live work goes first, but a stream of it must not stop a backfill. */
 const LIVE_GROUPS_IN_A_ROW = 8;
@@ -16,19 +16,19 @@ const LIVE_GROUPS_IN_A_ROW = 8;
 export type Lane = 'live' | 'bulk';
 
 interface Waiting {
-  change: Change;
-  resolve(counts: Counts): void;
+  change: WriteBatch;
+  resolve(counts: WriteResult): void;
   reject(error: unknown): void;
 }
 
-export interface WriterOptions extends CheckpointOptions, Pick<Storage, 'columnsOf' | 'moments' | 'kept' | 'heartRateChanges'> {
+export interface WriterOptions extends CheckpointOptions, Pick<Storage, 'columnsOf' | 'clock' | 'kept' | 'heartRateChanges'> {
   newestSk: number;
   /** Called before each group; throws when there is no room on the disk. */
   beforeGroup?: () => void;
   /** Called once when DuckDB can serve no further statement in this process. */
   onFatal?: (error: Error) => void;
   /** Called with each group that is committed, before anybody else hears of it. */
-  onCommitted?: (changes: readonly Change[], counts: readonly Counts[], ledger: readonly LedgerEntry[]) => void;
+  onCommitted?: (changes: readonly WriteBatch[], counts: readonly WriteResult[], ledger: readonly LedgerEntry[]) => void;
 }
 
 /**
@@ -40,7 +40,7 @@ export class Writer {
   readonly #storage: Storage;
   readonly #checkpoints: Checkpoints;
   readonly #lanes: Record<Lane, Waiting[]> = { live: [], bulk: [] };
-  readonly #liveWork = new LiveWork();
+  readonly #bulkThrottle = new BulkThrottle();
   #bulkSamples = 0;
   #liveInARow = 0;
   #endPause = () => {};
@@ -53,40 +53,40 @@ export class Writer {
   readonly #between: (() => Promise<void>)[] = [];
 
   constructor(options: WriterOptions) {
-    const { connection, columnsOf, moments, kept, heartRateChanges } = options;
+    const { connection, columnsOf, clock, kept, heartRateChanges } = options;
     let sk = options.newestSk;
     this.#options = options;
-    const confirmations = new Confirmations(moments);
+    const lowWatermark = new LowWatermark(clock);
     const checkpoints = new Checkpoints(options);
     const commit = () => checkpoints.commit();
-    this.#storage = { connection, commit, columnsOf, nextSk: () => ++sk, moments, confirmations, kept, heartRateChanges };
+    this.#storage = { connection, commit, columnsOf, nextSk: () => ++sk, clock, lowWatermark, kept, heartRateChanges };
     this.#checkpoints = checkpoints;
   }
 
   /** Resolves when less than two groups wait: the back-pressure on whoever reads from the service. Live work never waits for it. */
   async room(lane: Lane): Promise<void> {
     if (lane === 'live') return;
-    while (isTwoGroups(this.#lanes.bulk.length, this.#bulkSamples, this.#liveWork.isExpected()) && !this.#closed) {
+    while (isTwoGroups(this.#lanes.bulk.length, this.#bulkSamples, this.#bulkThrottle.isExpected()) && !this.#closed) {
       await new Promise<void>(resolve => this.#roomWanted.push(resolve));
     }
   }
 
   /** Resolves once the change is committed; rejects when it is not, and then nothing of it is stored. */
-  write(change: Change, lane: Lane): Promise<Counts> {
+  write(change: WriteBatch, lane: Lane): Promise<WriteResult> {
     if (this.#closed) return Promise.reject(this.#closed);
-    const { moments, confirmations } = this.#storage;
-    for (const moment of momentsOf(change)) moments.hold(moment);
-    const committed = new Promise<Counts>((resolve, reject) => this.#lanes[lane].push({ change, resolve, reject }));
+    const { clock, lowWatermark } = this.#storage;
+    for (const moment of momentsOf(change)) clock.leaseAgain(moment);
+    const committed = new Promise<WriteResult>((resolve, reject) => this.#lanes[lane].push({ change, resolve, reject }));
     if (lane === 'bulk') this.#bulkSamples += change.samples;
     else {
       // The ledger's own entries come with a backfill too.
-      if (change.page || change.heartRate) this.#liveWork.note();
+      if (change.page || change.heartRate) this.#bulkThrottle.note();
       this.#endPause();
     }
     this.#running ??= this.#run();
     return committed.finally(() => {
-      for (const moment of momentsOf(change)) moments.end(moment);
-      confirmations.prune();
+      for (const moment of momentsOf(change)) clock.release(moment);
+      lowWatermark.prune();
     });
   }
 
@@ -132,8 +132,8 @@ export class Writer {
       }
       const startedAt = performance.now();
       await this.#commit(next.group);
-      await this.#checkpoints.afterGroup(this.#liveWork.isExpected());
-      if (next.lane === 'bulk') this.#liveWork.noteBulk(performance.now() - startedAt);
+      await this.#checkpoints.afterGroup(this.#bulkThrottle.isExpected());
+      if (next.lane === 'bulk') this.#bulkThrottle.noteBulk(performance.now() - startedAt);
     }
     // In the same turn in which nothing was found: a change that comes later must start a new run.
     this.#running = undefined;
@@ -143,12 +143,12 @@ export class Writer {
   #nextGroup(): { lane: Lane; group: Waiting[] } | 'later' | undefined {
     const { live, bulk } = this.#lanes;
     if (!live.length && !bulk.length) return undefined;
-    const mayBulk = bulk.length > 0 && (this.#closed !== undefined || this.#liveWork.bulkWaitMs() === 0);
+    const mayBulk = bulk.length > 0 && (this.#closed !== undefined || this.#bulkThrottle.bulkWaitMs() === 0);
     if (!live.length && !mayBulk) return 'later';
     const lane = live.length && (this.#liveInARow < LIVE_GROUPS_IN_A_ROW || !mayBulk) ? 'live' : 'bulk';
     this.#liveInARow = lane === 'live' ? this.#liveInARow + 1 : 0;
     const waiting = this.#lanes[lane];
-    const group = waiting.splice(0, groupLength(waiting, this.#liveWork.isExpected()));
+    const group = waiting.splice(0, batchSize(waiting, this.#bulkThrottle.isExpected()));
     if (lane === 'bulk') {
       for (const { change } of group) this.#bulkSamples -= change.samples;
       this.#giveRoom();
@@ -163,7 +163,7 @@ export class Writer {
   /** Until bulk work may go on, or something comes that goes before it. */
   #pause(): Promise<void> {
     return new Promise(resolve => {
-      const timer = setTimeout(resolve, Math.max(1, this.#liveWork.bulkWaitMs()));
+      const timer = setTimeout(resolve, Math.max(1, this.#bulkThrottle.bulkWaitMs()));
       this.#endPause = () => {
         clearTimeout(timer);
         resolve();
@@ -206,6 +206,6 @@ export class Writer {
   }
 }
 
-function momentsOf({ page, heartRate }: Change): number[] {
+function momentsOf({ page, heartRate }: WriteBatch): number[] {
   return [...(page ? [page.requestedAt] : []), ...(heartRate ? [heartRate.requestedAt] : [])];
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import type { OwnerOperations as Operations } from '../../src/app/commands.ts';
+import type { AppCommands as Operations } from '../../src/app/commands.ts';
 import { findAccount, setAccountState } from '../../src/ledger/accounts.ts';
 import { type Asked, startFaultService } from '../support/fault-service.ts';
 import { openHarness } from '../support/harness.ts';
@@ -38,8 +38,8 @@ test('a new token of an account that is known is used only once it is shown to b
   onTestFinished(() => faults.close());
   const harness = await openHarness(join(folder, 'unchecked'), faults.url);
   const [ada, ben] = sandbox.people;
-  const add = (token: string) => harness.operations.addAccount({ name: 'ada', token });
-  const state = async () => (await harness.operations.listAccounts({})).map(account => [account.state, account.reason]);
+  const add = (token: string) => harness.commands.addAccount({ name: 'ada', token });
+  const state = async () => (await harness.commands.listAccounts({})).map(account => [account.state, account.reason]);
   const days = { from: '2025-01-01', to: '2025-01-02' };
   const unchecked =
     'unchecked: nobody knows yet whether the new token is of the same person; each night asks, and so does adding it again; resume where it is';
@@ -92,7 +92,7 @@ test.each([401, 403, 404])(
     onTestFinished(() => faults.close());
     const harness = await openHarness(join(folder, `untold-${status}`), faults.url);
     const [ada] = sandbox.people;
-    const add = () => harness.operations.addAccount({ name: 'ada', token: ada!.token });
+    const add = () => harness.commands.addAccount({ name: 'ada', token: ada!.token });
     expect(await add()).toMatchObject({ state: 'active', reason: null, service_user_id: null, warning: null });
     await harness.backfill({ from: '2025-01-01', to: '2025-01-02' });
     expect(await harness.read('SELECT count(*) > 0 FROM sleep')).toEqual([[true]]);
@@ -101,7 +101,7 @@ test.each([401, 403, 404])(
     expect(await add()).toMatchObject({ state: 'parked', reason: expect.stringMatching(/^forbidden/) });
     sandbox.setState(ada!.token, 'active');
     await harness.nightly(3);
-    expect(await harness.operations.listAccounts({})).toMatchObject([{ state: 'active', reason: null }]);
+    expect(await harness.commands.listAccounts({})).toMatchObject([{ state: 'active', reason: null }]);
   },
 );
 
@@ -112,8 +112,8 @@ test('where personal_info is refused a known person’s account goes on with its
   onTestFinished(() => faults.close());
   const harness = await openHarness(join(folder, 'untold-known'), faults.url);
   const [ada, ben] = sandbox.people;
-  const add = (person: typeof ada) => harness.operations.addAccount({ name: 'ada', token: person!.token });
-  const state = async () => (await harness.operations.listAccounts({})).map(account => [account.state, account.reason]);
+  const add = (person: typeof ada) => harness.commands.addAccount({ name: 'ada', token: person!.token });
+  const state = async () => (await harness.commands.listAccounts({})).map(account => [account.state, account.reason]);
   const noNight = () => expect(harness.nightly(3)).rejects.toThrow('nobody can be asked');
   const unchecked =
     'unchecked: nobody knows yet whether the new token is of the same person; each night asks, and so does adding it again; resume where it is';
@@ -137,7 +137,7 @@ test('where personal_info is refused a known person’s account goes on with its
   expect(await add(ben)).toMatchObject({ state: 'parked', reason: unchecked, service_user_id: id, warning });
   expect(await add(ben)).toMatchObject({ state: 'parked', reason: unchecked });
   await noNight();
-  await harness.operations.resumeAccounts({ parked: true });
+  await harness.commands.resumeAccounts({ parked: true });
   expect(await state()).toEqual([['parked', unchecked]]);
 
   // A refusal of all does not hide that nobody has shown whose it is.
@@ -146,7 +146,7 @@ test('where personal_info is refused a known person’s account goes on with its
     const refused = expect.stringMatching(/^(forbidden|unauthorized): .*; unchecked: /);
     expect(await add(ben)).toMatchObject({ state: 'parked', reason: refused });
     await noNight();
-    await harness.operations.resumeAccounts({ parked: true });
+    await harness.commands.resumeAccounts({ parked: true });
     expect(await state()).toEqual([['parked', refused]]);
     sandbox.setState(ben!.token, 'active');
     await noNight();
@@ -154,7 +154,7 @@ test('where personal_info is refused a known person’s account goes on with its
   }
   expect(await harness.hash()).toEqual(before);
 
-  expect(await harness.operations.resumeAccounts({ names: ['ada'] })).toMatchObject([{ state: 'active', reason: null }]);
+  expect(await harness.commands.resumeAccounts({ names: ['ada'] })).toMatchObject([{ state: 'active', reason: null }]);
   expect(await add(ben)).toMatchObject({ state: 'active', warning: null });
 });
 
@@ -195,12 +195,12 @@ test('a token that is refused is answered by asking for a new one, also where th
 });
 
 test.each([
-  ['removed', (operations: Operations) => operations.removeAccount({ name: 'ada' }), ['ada', 'removed', 'ada-1']],
-  ['paused', (operations: Operations) => operations.pauseAccount({ name: 'ada' }), ['ada', 'paused', 'ada-1']],
-  ['mapped', (operations: Operations) => operations.mapAccount({ name: 'ada', serviceUser: 'another' }), ['ada', 'parked', 'another']],
+  ['removed', (commands: Operations) => commands.removeAccount({ name: 'ada' }), ['ada', 'removed', 'ada-1']],
+  ['paused', (commands: Operations) => commands.pauseAccount({ name: 'ada' }), ['ada', 'paused', 'ada-1']],
+  ['mapped', (commands: Operations) => commands.mapAccount({ name: 'ada', serviceUser: 'another' }), ['ada', 'parked', 'another']],
   [
     'given another token',
-    (operations: Operations) => operations.addAccount({ name: 'ada', token: 'token-of-bob' }),
+    (commands: Operations) => commands.addAccount({ name: 'ada', token: 'token-of-bob' }),
     ['ada', 'parked', 'ada-1'],
   ],
 ])('an account that is %s while a night, or a command that adds it, waits for the service stays so', async (what, change, expected) => {
@@ -218,7 +218,7 @@ test.each([
   });
   onTestFinished(() => service.close());
   const harness = await openHarness(join(folder, `while-${what.slice(0, 6)}`), service.url);
-  const { warehouse, secrets } = harness.owner;
+  const { warehouse, secrets } = harness.app;
   const account = () => harness.read('SELECT user_id, state, service_user_id FROM sync.accounts');
   const hold = () => {
     let release = () => {};
@@ -235,23 +235,23 @@ test.each([
   // Nobody is left to be asked.
   const night = harness.nightly(3).catch(() => undefined);
   await until('the night asks', () => isHeld > 0);
-  await change(harness.operations);
+  await change(harness.commands);
   release();
   await night;
   expect(await account()).toEqual([expected]);
 
   secrets.put('ada', 'token-of-ada');
-  await harness.owner.warehouse.record([
+  await harness.app.warehouse.record([
     {
       table: 'sync.accounts',
       key: { user_id: 'ada' },
-      row: { service_user_id: 'ada-1', state: 'active', reason: null, since: warehouse.moments.next() },
+      row: { service_user_id: 'ada-1', state: 'active', reason: null, since: warehouse.clock.next() },
     },
   ]);
   const go = hold();
-  const adding = harness.operations.addAccount({ name: 'ada', token: 'token-of-ada' });
+  const adding = harness.commands.addAccount({ name: 'ada', token: 'token-of-ada' });
   await until('the command asks', () => isHeld > 0);
-  await change(harness.operations);
+  await change(harness.commands);
   go();
   expect(await adding).toMatchObject({ warning: 'another command has changed the account meanwhile: it stays as that one left it' });
   const now = (await account())[0]!;
@@ -265,7 +265,7 @@ test('a new token of an account whose person the service never told is taken wit
   const service = await startFaultService(silent, { upstream: sandbox.url });
   onTestFinished(() => service.close());
   const harness = await openHarness(join(folder, 'blind'), service.url);
-  const add = (person: number) => harness.operations.addAccount({ name: 'ada', token: sandbox.people[person]!.token });
+  const add = (person: number) => harness.commands.addAccount({ name: 'ada', token: sandbox.people[person]!.token });
   expect(await add(0)).toMatchObject({ state: 'active', service_user_id: null, warning: null });
   // Nothing is stored that could be mixed.
   expect(await add(1)).toMatchObject({ state: 'active', warning: null });
@@ -285,8 +285,8 @@ test('a second account of one person is said when it is added, and by doctor, wi
   const env = { RINGNECK_DATA: join(folder, 'twice'), RINGNECK_SERVICE_URL: sandbox.url };
   const add = (...args: string[]) => runHere(['account', 'add', ...args], { env, input: sandbox.people[0]!.token });
   const examine = async () => {
-    const { findings } = JSON.parse((await ringneck(['doctor', '--json'], { env })).stdout) as { findings: Record<string, string>[] };
-    return findings.filter(({ check }) => check === 'accounts').map(({ state, message }) => `${state}: ${message}`);
+    const { results } = JSON.parse((await ringneck(['doctor', '--json'], { env })).stdout) as { results: Record<string, string>[] };
+    return results.filter(({ check }) => check === 'accounts').map(({ state, message }) => `${state}: ${message}`);
   };
   expect(await add('dev')).toEqual({ code: 0, stdout: 'dev active\n', stderr: '' });
   expect(await examine()).toEqual(['ok: 1 of 1 accounts are well']);

@@ -32,7 +32,7 @@ test.skipIf(!hasRedis)(
     onTestFinished(() => redis.remove());
     const { env, copy } = await copyFolder('redis', { RINGNECK_QUEUE_URL: redis.url });
     const harness = await openHarness(env.RINGNECK_DATA, env.RINGNECK_SERVICE_URL, { settings: { queueUrl: redis.url } });
-    await harness.owner.pipeline();
+    await harness.app.pipeline();
 
     const refused = await runHere(['backfill', ...DAYS, '--refresh'], { env: copy });
     expect(refused.code).toBe(75);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { Owner } from '../../src/app/app.ts';
+import { App } from '../../src/app/app.ts';
 import { readSettings } from '../../src/base/config.ts';
 import { createLog, silentLog } from '../../src/base/log.ts';
 import { Warehouse } from '../../src/warehouse/warehouse.ts';
@@ -12,8 +12,8 @@ test('when DuckDB can do no more in this process, the process ends with 1 and sa
   const open = vi.spyOn(Warehouse, 'open');
   const exit = vi.spyOn(process, 'exit').mockImplementation((() => undefined) as never);
   onTestFinished(() => void vi.restoreAllMocks());
-  const owner = await Owner.open({ settings: readSettings({ RINGNECK_DATA: join(tempFolder(), 'data') }), log });
-  onTestFinished(() => owner.close());
+  const app = await App.open({ settings: readSettings({ RINGNECK_DATA: join(tempFolder(), 'data') }), log });
+  onTestFinished(() => app.close());
   open.mock.calls[0]![0].onFatal!(new Error('FATAL Error: database has been invalidated'));
   expect(exit).toHaveBeenCalledExactlyOnceWith(1);
   expect(lines.map(line => JSON.parse(line))).toMatchObject([
@@ -23,7 +23,7 @@ test('when DuckDB can do no more in this process, the process ends with 1 and sa
 
 test('told nothing else, an owner lets five seconds pass before a second look or attempt, and fifteen where nobody can be reached', async () => {
   const settings = readSettings({ RINGNECK_DATA: join(tempFolder(), 'data'), RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' });
-  const owner = await Owner.open({ settings, log: silentLog, isAlone: true });
-  onTestFinished(() => owner.close());
-  expect(await owner.pipeline()).toMatchObject({ secondLookMs: 5_000, retryDelayMs: 5_000, unreachedMs: 15_000 });
+  const app = await App.open({ settings, log: silentLog, isAlone: true });
+  onTestFinished(() => app.close());
+  expect(await app.pipeline()).toMatchObject({ secondLookMs: 5_000, retryDelayMs: 5_000, unreachedMs: 15_000 });
 });

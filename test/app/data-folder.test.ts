@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { WebhookEvent } from '../../schema/webhook.ts';
-import { keepFolder } from '../../src/app/data-folder.ts';
+import { openDataFolder } from '../../src/app/data-folder.ts';
 import type { Following } from '../../src/app/follow-events.ts';
 import { readSettings } from '../../src/base/config.ts';
 import { TryLaterError } from '../../src/base/errors.ts';
@@ -15,7 +15,7 @@ let folders = 0;
 
 async function open() {
   const settings = readSettings({ RINGNECK_DATA: join(folder, `d${++folders}`) });
-  const kept = await keepFolder({ settings, log: silentLog });
+  const kept = await openDataFolder({ settings, log: silentLog });
   onTestFinished(() => kept.close());
   return kept;
 }
@@ -29,7 +29,7 @@ function gate(): { opened: Promise<void>; open(): void } {
   return { opened, open: () => open() };
 }
 
-test('while the folder is closed every operation asks to try later, and what goes on begins again afterwards', async () => {
+test('while the folder is closed every command asks to try later, and what goes on begins again afterwards', async () => {
   const kept = await open();
   const order: string[] = [];
   for (const name of ['first', 'second']) {
@@ -38,43 +38,43 @@ test('while the folder is closed every operation asks to try later, and what goe
       return () => order.push(`${name} ends`);
     });
   }
-  const { owner, operations } = kept;
+  const { app, commands } = kept;
   const wait = gate();
-  const closed = owner.whileClosed(async () => {
+  const closed = app.withExclusive(async () => {
     order.push('closed');
     await wait.opened;
     return 'done';
   });
-  await expect(operations.listAccounts({})).rejects.toThrow(TryLaterError);
-  await expect(operations.eraseAccount({ name: 'ada' })).rejects.toThrow('an account is being erased');
-  await expect((async () => owner.whileClosed(async () => {}))()).rejects.toThrow(TryLaterError);
-  expect(() => kept.owner).toThrow(TryLaterError);
+  await expect(commands.listAccounts({})).rejects.toThrow(TryLaterError);
+  await expect(commands.eraseAccount({ name: 'ada' })).rejects.toThrow('an account is being erased');
+  await expect((async () => app.withExclusive(async () => {}))()).rejects.toThrow(TryLaterError);
+  expect(() => kept.app).toThrow(TryLaterError);
   wait.open();
   expect(await closed).toBe('done');
   expect(order).toEqual(['first begins', 'second begins', 'second ends', 'first ends', 'closed', 'first begins', 'second begins']);
-  expect(kept.owner).not.toBe(owner);
-  expect(await operations.listAccounts({})).toEqual([]);
+  expect(kept.app).not.toBe(app);
+  expect(await commands.listAccounts({})).toEqual([]);
   await kept.end();
   expect(order.slice(7)).toEqual(['second ends', 'first ends']);
 });
 
 test('work that fails is told to who asked for it, and the folder is open again', async () => {
   const kept = await open();
-  const failing = kept.owner.whileClosed(async () => {
+  const failing = kept.app.withExclusive(async () => {
     throw new Error('no room');
   });
   await expect(failing).rejects.toThrow('no room');
-  expect(await kept.operations.listAccounts({})).toEqual([]);
+  expect(await kept.commands.listAccounts({})).toEqual([]);
 });
 
 test('what is to end waits for who has the folder closed, and opens it no more', async () => {
   const kept = await open();
   const wait = gate();
-  const closed = kept.owner.whileClosed(() => wait.opened);
+  const closed = kept.app.withExclusive(() => wait.opened);
   const ended = kept.end();
   wait.open();
   await Promise.all([closed, ended]);
-  expect(() => kept.owner).toThrow(TryLaterError);
+  expect(() => kept.app).toThrow(TryLaterError);
 });
 
 test('when it cannot be opened again that is said', async () => {
@@ -84,7 +84,7 @@ test('when it cannot be opened again that is said', async () => {
     if (begun++) throw new Error('the port is in use');
     return () => undefined;
   });
-  await kept.owner.whileClosed(async () => {});
+  await kept.app.withExclusive(async () => {});
   await expect(kept.broken).rejects.toThrow('the data folder cannot be opened again: the port is in use');
 });
 

@@ -3,15 +3,15 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { examineAccounts } from '../../src/app/doctor/accounts.ts';
-import { examineDocuments } from '../../src/app/doctor/documents.ts';
-import { examined, type Finding } from '../../src/app/doctor/finding.ts';
-import { examineDisk, examineFolder } from '../../src/app/doctor/folder.ts';
-import { examineQueue } from '../../src/app/doctor/queue.ts';
-import { examineCallback, examineService } from '../../src/app/doctor/reach.ts';
-import { examineSettings } from '../../src/app/doctor/settings.ts';
-import { examineSnapshot } from '../../src/app/doctor/snapshot.ts';
-import { examineWarehouse } from '../../src/app/doctor/warehouse.ts';
+import { checkAccounts } from '../../src/app/doctor/accounts.ts';
+import { type CheckResult, runCheck } from '../../src/app/doctor/check-result.ts';
+import { checkDocuments } from '../../src/app/doctor/documents.ts';
+import { checkDisk, checkFolder } from '../../src/app/doctor/folder.ts';
+import { checkQueue } from '../../src/app/doctor/queue.ts';
+import { checkCallback, checkService } from '../../src/app/doctor/service.ts';
+import { checkSettings } from '../../src/app/doctor/settings.ts';
+import { checkSnapshot } from '../../src/app/doctor/snapshot.ts';
+import { checkWarehouse } from '../../src/app/doctor/warehouse.ts';
 import { readSettings, type Settings } from '../../src/base/config.ts';
 import { freePort, hasRedis, startRedis } from '../queue/redis-server.ts';
 import { openHarness } from '../support/harness.ts';
@@ -24,10 +24,10 @@ const folder = tempFolder();
 let folders = 0;
 const newFolder = () => join(folder, `d${++folders}`);
 
-/** What was found, without how to mend it; what is wrong must say that. */
-function said(findings: readonly Finding[]): string[] {
-  for (const { state, mend } of findings) expect(state === 'ok').toBe(mend === null);
-  return findings.map(({ check, state, message }) => `${state} ${check}: ${message}`);
+/** What was found, without how to fix it; what is wrong must say that. */
+function said(results: readonly CheckResult[]): string[] {
+  for (const { state, fix } of results) expect(state === 'ok').toBe(fix === null);
+  return results.map(({ check, state, message }) => `${state} ${check}: ${message}`);
 }
 
 /** A server whose answers are typed by hand. */
@@ -44,19 +44,19 @@ async function serve(answer: RequestListener): Promise<string> {
 const run = async (env: Record<string, string>) => {
   const { code, stdout, stderr } = await ringneck(['doctor', '--json'], { env });
   expect(`${stdout}${stderr}`).not.toMatch(/not-for-logs|token-of-ada/);
-  const { state, findings } = JSON.parse(stdout) as { state: string; findings: Finding[] };
-  return { code, state, findings: said(findings), stderr };
+  const { state, results } = JSON.parse(stdout) as { state: string; results: CheckResult[] };
+  return { code, state, results: said(results), stderr };
 };
 
 test('all is well where all is well, through the control socket of a running owner', async () => {
-  const { harness, keeper, receiver, env } = await openListeningHarness(newFolder());
+  const { harness, manager, receiver, env } = await openListeningHarness(newFolder());
   chmodSync(env.RINGNECK_DATA!, 0o700);
   await harness.add([{ name: 'ada', token: TOKENS.person }]);
   await harness.backfill({ last: 3 });
-  keeper.start();
-  await keeper.ensure();
-  const { code, state, findings, stderr } = await run(env);
-  expect(findings).toEqual([
+  manager.start();
+  await manager.ensure();
+  const { code, state, results, stderr } = await run(env);
+  expect(results).toEqual([
     'ok settings: all are understood',
     `ok folder: ${env.RINGNECK_DATA} is writable`,
     `ok owner: ${env.RINGNECK_DATA} is owned by a running ringneck (PID ${process.pid})`,
@@ -76,21 +76,21 @@ test('all is well where all is well, through the control socket of a running own
   expect(receiver.refusals()).toEqual({});
 });
 
-test('what is wrong is said with how to mend it, and the exit code is 1', async () => {
-  const { harness, webhooks, keeper, receiver, env } = await openListeningHarness(newFolder());
+test('what is wrong is said with how to fix it, and the exit code is 1', async () => {
+  const { harness, webhooks, manager, receiver, env } = await openListeningHarness(newFolder());
   await harness.add([
     { name: 'ada', token: TOKENS.person },
     { name: 'ben', token: 'nobody-knows-it' },
   ]);
-  await harness.operations.resumeAccounts({ names: ['ben'] });
-  keeper.start();
-  await keeper.ensure();
+  await harness.commands.resumeAccounts({ names: ['ben'] });
+  manager.start();
+  await manager.ensure();
   const [first] = webhooks.subscriptions.list(webhooks.client.id);
   webhooks.subscriptions.cancel(webhooks.client.id, first!.id);
   await receiver.close();
-  const { code, state, findings } = await run({ ...env, RINGNECK_SIGNATURE_WINDOWS: '1' });
+  const { code, state, results } = await run({ ...env, RINGNECK_SIGNATURE_WINDOWS: '1' });
   expect([code, state]).toEqual([1, 'fail']);
-  expect(findings).toEqual(
+  expect(results).toEqual(
     expect.arrayContaining([
       'warn settings: RINGNECK_SIGNATURE_WINDOWS is not a setting: did you mean RINGNECK_SIGNATURE_WINDOW?',
       expect.stringMatching(/^fail accounts: the service refuses ben \(GET .*answered 401/),
@@ -107,8 +107,8 @@ test('days before today that nobody has read are told of, with the accounts', as
   const day = (before: number) => new Date(Date.now() - before * 86_400_000).toISOString().slice(0, 10);
   await harness.backfill({ users: names, collections: ['sleep', 'heart_rate'], from: day(20), to: day(15) });
   await harness.backfill({ users: names, collections: ['sleep', 'heart_rate'], last: 4 });
-  const { findings } = await run(env);
-  expect(findings.filter(said => said.includes(' days:'))).toEqual([
+  const { results } = await run(env);
+  expect(results.filter(said => said.includes(' days:'))).toEqual([
     'warn days: days of collections lie before today that were never read to their end, or failed when last read: 24 of ada, 24 of ben, 24 of cleo, 24 of dan, 24 of eve, those of 2 others',
   ]);
   const { stdout } = await ringneck(['status'], { env });
@@ -117,11 +117,11 @@ test('days before today that nobody has read are told of, with the accounts', as
 });
 
 test('without up it looks into the folder itself, and leaves it free', async () => {
-  const { keeper, env, leave } = await openListeningHarness(newFolder());
-  await keeper.remove({ onNextEvent: false });
+  const { manager, env, leave } = await openListeningHarness(newFolder());
+  await manager.remove({ onNextEvent: false });
   await leave();
-  const { code, findings } = await run(env);
-  expect(findings).toEqual(
+  const { code, results } = await run(env);
+  expect(results).toEqual(
     expect.arrayContaining([
       'warn owner: no `ringneck up` is running: no event is taken',
       'warn accounts: there is no account yet',
@@ -130,7 +130,7 @@ test('without up it looks into the folder itself, and leaves it free', async () 
     ]),
   );
   expect(code).toBe(0);
-  expect((await run({ RINGNECK_DATA: env.RINGNECK_DATA! })).findings).toEqual(
+  expect((await run({ RINGNECK_DATA: env.RINGNECK_DATA! })).results).toEqual(
     expect.arrayContaining([
       'fail settings: RINGNECK_SERVICE_URL is not set: there is nobody to ask',
       'ok settings: webhooks are not configured: changes are found by sweeps',
@@ -143,9 +143,9 @@ test('while the service gives no answer no account is tried, and one line says s
   const url = `http://127.0.0.1:${await freePort()}`;
   const harness = await openHarness(newFolder(), url);
   await harness.add(['ada', 'ben', 'cleo', 'dan'].map(name => ({ name, token: `token-of-${name}` })));
-  await harness.operations.pauseAccount({ name: 'cleo' });
-  harness.owner.secrets.remove('dan');
-  expect(said(await examineAccounts(harness.owner, url))).toEqual([
+  await harness.commands.pauseAccount({ name: 'cleo' });
+  harness.app.secrets.remove('dan');
+  expect(said(await checkAccounts(harness.app, url))).toEqual([
     'fail accounts: not tried: the service gives no answer (ECONNREFUSED)',
     'fail accounts: dan has no token for this service (no token: ringneck account add dan)',
   ]);
@@ -156,14 +156,14 @@ test('subscriptions are not tried where the service gives no answer, and a clien
   await leave();
   const found = async (changes: Record<string, string>) => {
     const { stdout } = await ringneck(['doctor', '--json'], { env: { ...env, ...changes } });
-    return (JSON.parse(stdout).findings as Finding[]).filter(({ check }) => check === 'subscriptions');
+    return (JSON.parse(stdout).results as CheckResult[]).filter(({ check }) => check === 'subscriptions');
   };
   expect(await found({ RINGNECK_SERVICE_URL: `http://127.0.0.1:${await freePort()}` })).toEqual([
     {
       check: 'subscriptions',
       state: 'fail',
       message: 'not tried: the service gives no answer (ECONNREFUSED)',
-      mend: 'see what is said of the service',
+      fix: 'see what is said of the service',
     },
   ]);
   expect(await found({ RINGNECK_CLIENT_SECRET: 'not-the-secret-of-this-client' })).toEqual([
@@ -171,22 +171,22 @@ test('subscriptions are not tried where the service gives no answer, and a clien
       check: 'subscriptions',
       state: 'fail',
       message: expect.stringMatching(/^GET \S+: answered 401: check RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET/),
-      mend: 'do what it says',
+      fix: 'do what it says',
     },
   ]);
 });
 
-test('wrong settings are a finding, and the only one; a missing folder is not made', async () => {
+test('wrong settings are a result, and the only one; a missing folder is not made', async () => {
   const data = newFolder();
   const wrong = await run({ RINGNECK_DATA: data, RINGNECK_PORT: 'x', RINGNECK_CLIENT_ID: 'y' });
   expect(wrong).toMatchObject({ code: 1, state: 'fail' });
-  expect(wrong.findings).toEqual([expect.stringMatching(/^fail settings: Wrong settings\. .*webhooks need all four\.$/)]);
-  const { findings } = await run({ RINGNECK_DATA: data });
-  expect(findings).toContain(`warn folder: ${data} does not exist yet`);
-  expect(said(examineFolder(data))).toEqual([`warn folder: ${data} does not exist yet`]);
+  expect(wrong.results).toEqual([expect.stringMatching(/^fail settings: Wrong settings\. .*webhooks need all four\.$/)]);
+  const { results } = await run({ RINGNECK_DATA: data });
+  expect(results).toContain(`warn folder: ${data} does not exist yet`);
+  expect(said(checkFolder(data))).toEqual([`warn folder: ${data} does not exist yet`]);
 });
 
-test('as text each finding is a line, and below it how to mend it', async () => {
+test('as text each result is a line, and below it how to fix it', async () => {
   const data = newFolder();
   const { code, stdout } = await ringneck(['doctor'], { env: { RINGNECK_DATA: data } });
   expect(code).toBe(1);
@@ -204,15 +204,15 @@ test('a folder that others may look into, or that is none', () => {
   chmodSync(data, 0o755);
   writeFileSync(join(data, 'secret.key'), 'x');
   chmodSync(join(data, 'secret.key'), 0o644);
-  const findings = examineFolder(data);
-  expect(said(findings)).toEqual([
+  const results = checkFolder(data);
+  expect(said(results)).toEqual([
     `ok folder: ${data} is writable`,
     `warn folder: ${data} is open to others (0755)`,
     'warn folder: secret.key is open to others (0644)',
   ]);
-  expect(findings[2]!.mend).toBe(`chmod go= ${data}/secret.key`);
-  expect(said(examineFolder(join(data, 'secret.key')))).toEqual([`fail folder: ${data}/secret.key is not a folder`]);
-  expect(said(examineDisk(data))[0]).toMatch(/^\w+ disk: [\d,]+ MB free/);
+  expect(results[2]!.fix).toBe(`chmod go= ${data}/secret.key`);
+  expect(said(checkFolder(join(data, 'secret.key')))).toEqual([`fail folder: ${data}/secret.key is not a folder`]);
+  expect(said(checkDisk(data))[0]).toMatch(/^\w+ disk: [\d,]+ MB free/);
 });
 
 test('settings that are allowed and still hardly meant', () => {
@@ -223,12 +223,12 @@ test('settings that are allowed and still hardly meant', () => {
     RINGNECK_CLIENT_SECRET: 'b',
     RINGNECK_VERIFICATION_TOKEN: 'c',
   };
-  expect(said(examineSettings(readSettings({ ...env, RINGNECK_SIGNATURE_WINDOW: '0' })))).toEqual([
+  expect(said(checkSettings(readSettings({ ...env, RINGNECK_SIGNATURE_WINDOW: '0' })))).toEqual([
     'warn settings: events come to http://example.org/webhook unencrypted',
     'warn settings: RINGNECK_SIGNATURE_WINDOW is 0: an old event that is sent again is taken',
   ]);
   for (const url of ['https://example.org/webhook', 'http://localhost:8080/webhook', 'http://127.0.0.1/', 'http://[::1]:1/']) {
-    expect(said(examineSettings(readSettings({ ...env, RINGNECK_CALLBACK_URL: url })))).toEqual(['ok settings: all are understood']);
+    expect(said(checkSettings(readSettings({ ...env, RINGNECK_CALLBACK_URL: url })))).toEqual(['ok settings: all are understood']);
   }
 });
 
@@ -237,7 +237,7 @@ test('the clock is compared with the service’s', async () => {
   const serviceUrl = await serve((_, response) => response.writeHead(401, { date: 'Sun, 01 Jun 2025 12:00:00 GMT' }).end());
   const webhooks = { callbackUrl: 'x', clientId: 'x', clientSecret: 'x', secrets: [], verificationToken: 'x' };
   const clock = async (now: number, signatureWindow = 300, webhook: typeof webhooks | null = webhooks) =>
-    said(await examineService({ serviceUrl, webhooks: webhook, signatureWindow }, () => now))[1];
+    said(await checkService({ serviceUrl, webhooks: webhook, signatureWindow }, () => now))[1];
   expect(await clock(NOON)).toBe('ok clock: our clock agrees with the service’s');
   expect(await clock(NOON + 999)).toBe('ok clock: our clock agrees with the service’s');
   expect(await clock(NOON + 21_000)).toBe('ok clock: our clock is 20 s away from the service’s');
@@ -258,21 +258,19 @@ test.each([
   [404, 'application/json', '{"ok":false}', 'fail service: URL answers 404, but not in the form of the service'],
 ])('a %i of %s with %s', async (status, type, body, expected) => {
   const url = await serve((_, response) => response.writeHead(status, { 'content-type': type }).end(body));
-  expect(said(await examineService({ serviceUrl: url, webhooks: null, signatureWindow: 300 }))[0]).toBe(expected.replace('URL', url));
+  expect(said(await checkService({ serviceUrl: url, webhooks: null, signatureWindow: 300 }))[0]).toBe(expected.replace('URL', url));
 });
 
 test('a service that redirects, is in trouble or is not there', async () => {
   const options = { webhooks: null, signatureWindow: 300 };
   const moved = await serve((_, response) => response.writeHead(301, { location: 'https://example.org' }).end());
-  expect(said(await examineService({ serviceUrl: moved, ...options }))[0]).toBe(
+  expect(said(await checkService({ serviceUrl: moved, ...options }))[0]).toBe(
     `fail service: ${moved} answers 301, a redirect, which is not followed`,
   );
   const ill = await serve((_, response) => response.writeHead(502).end('<html>'));
-  expect(said(await examineService({ serviceUrl: ill, ...options }))[0]).toBe(`fail service: ${ill} answers 502`);
+  expect(said(await checkService({ serviceUrl: ill, ...options }))[0]).toBe(`fail service: ${ill} answers 502`);
   const nobody = `http://127.0.0.1:${await freePort()}`;
-  expect(said(await examineService({ serviceUrl: nobody, ...options }))).toEqual([
-    `fail service: ${nobody} gives no answer (ECONNREFUSED)`,
-  ]);
+  expect(said(await checkService({ serviceUrl: nobody, ...options }))).toEqual([`fail service: ${nobody} gives no answer (ECONNREFUSED)`]);
 });
 
 test.each<[string, RequestListener, string]>([
@@ -304,13 +302,13 @@ test.each<[string, RequestListener, string]>([
 ])('a callback that %s', async (_, answer, expected) => {
   const url = `${await serve(answer)}/webhook`;
   const webhooks = { callbackUrl: `${url}?key=not-for-logs`, clientId: 'x', clientSecret: 'x', secrets: [], verificationToken: 'word' };
-  expect(said(await examineCallback(webhooks))).toEqual([expected.replace('URL', url)]);
+  expect(said(await checkCallback(webhooks))).toEqual([expected.replace('URL', url)]);
 });
 
 test('duplicates and samples without documents are counted', async () => {
   const warehouse = await openWarehouse(newPath(folder));
   onTestFinished(() => warehouse.close());
-  expect(said(await examineWarehouse(warehouse, 20_000))).toEqual([
+  expect(said(await checkWarehouse(warehouse, 20_000))).toEqual([
     'ok warehouse: no row is there twice, and every document has its samples',
   ]);
   const row = (id: string, sk: number) => ({ user_id: 'ann', id, sk, day: '2025-01-01' });
@@ -331,12 +329,12 @@ test('duplicates and samples without documents are counted', async () => {
     beat('ann', '2025-01-01T00:00:00Z'),
     beat("o'neill", '2025-01-01T00:00:00Z'),
   ]);
-  expect(said(await examineWarehouse(warehouse, 20_000))).toEqual([
+  expect(said(await checkWarehouse(warehouse, 20_000))).toEqual([
     'fail warehouse: 1 documents of daily_sleep are there more than once',
     'fail warehouse: 2 documents of sleep and sleep_hrv disagree on how many samples there are',
     'fail warehouse: 1 measurements of heart_rate of ann in 2025 are there more than once',
   ]);
-  expect(said(await examineWarehouse(warehouse, -1))).toEqual([
+  expect(said(await checkWarehouse(warehouse, -1))).toEqual([
     expect.stringMatching(/^warn warehouse: only 0 of \d+ counts were done in time$/),
   ]);
 });
@@ -365,13 +363,13 @@ test('documents that could not be stored, and those that two persons have in com
     ...['ada', 'ben'].flatMap((user, i) => ['s', 't'].map((id, j) => ({ table: 'session', row: row(user, id, 10 + 2 * i + j) }))),
   ]);
   const common = (one: string, other: string, documents: string) => `warn documents: ${one} and ${other} have ${documents}`;
-  expect(said(await examineDocuments({ warehouse }))).toEqual([
+  expect(said(await checkDocuments({ warehouse }))).toEqual([
     common('ada', 'ben', '2 documents in common (session)'),
     common('ada', 'cleo', '1 documents in common (daily_sleep)'),
     common('ada-again', 'cleo', '1 documents in common (daily_sleep)'),
   ]);
   await warehouse.record([refused('ada', 'vo2_max', 'v1'), refused('ben', 'vo2_max', 'v2'), refused('ben', 'sleep', 'n')]);
-  expect(said(await examineDocuments({ warehouse })).slice(0, 1)).toEqual([
+  expect(said(await checkDocuments({ warehouse })).slice(0, 1)).toEqual([
     'warn documents: what came could not be stored: 2 of vo2_max (2 accounts), 1 of sleep',
   ]);
 });
@@ -388,7 +386,7 @@ test('tables of somebody else that have a key or an index', async () => {
   const warehouse = await openWarehouse(path);
   onTestFinished(() => warehouse.close());
   const danger = 'has a key or an index: killed while it replaces many of its rows, this DuckDB can leave a file that no one opens';
-  expect(said(await examineWarehouse(warehouse, 20_000)).filter(line => line.includes('index'))).toEqual([
+  expect(said(await checkWarehouse(warehouse, 20_000)).filter(line => line.includes('index'))).toEqual([
     `warn warehouse: main.indexed ${danger}`,
     `warn warehouse: main.keyed ${danger}`,
     `warn warehouse: main.single ${danger}`,
@@ -400,7 +398,7 @@ test('a snapshot that is old, of another version, damaged or something else', as
   const warehouse = await openWarehouse(newPath(folder), { now: () => now });
   onTestFinished(() => warehouse.close());
   const snapshot = join(newFolder(), 'snapshot.duckdb');
-  const examine = () => examineSnapshot({ settings: { snapshot, snapshotMode: 0o640 } as Settings, warehouse });
+  const examine = () => checkSnapshot({ settings: { snapshot, snapshotMode: 0o640 } as Settings, warehouse });
   const changed = (at: string) =>
     warehouse.record([{ table: 'sync.windows', row: { user_id: 'ann', committed_at: Date.parse(at) * 1000 } }]);
   expect(said(await examine())).toEqual(['ok snapshot: there is none yet: ringneck snapshot publishes one, ringneck up keeps one']);
@@ -411,7 +409,7 @@ test('a snapshot that is old, of another version, damaged or something else', as
     {
       state: 'warn',
       message: `${snapshot} is open to others (0644), and RINGNECK_SNAPSHOT_MODE is 0640`,
-      mend: `chmod 0640 ${snapshot}`,
+      fix: `chmod 0640 ${snapshot}`,
     },
   ]);
   chmodSync(snapshot, 0o640);
@@ -437,13 +435,13 @@ test('a snapshot that is old, of another version, damaged or something else', as
 test.runIf(hasRedis)('a Redis that would lose jobs, and one that is not there', async () => {
   const careless = await startRedis('--appendonly', 'no', '--maxmemory-policy', 'allkeys-lru');
   onTestFinished(() => careless.remove());
-  expect(said(await examineQueue(careless.url))).toEqual([
+  expect(said(await checkQueue(careless.url))).toEqual([
     expect.stringMatching(/^ok queue: Redis \S+ at 127\.0\.0\.1:\d+ answers$/),
     'warn queue: Redis may forget jobs when it is killed',
     'warn queue: Redis may drop jobs when its memory is full (maxmemory-policy allkeys-lru)',
   ]);
   const port = await freePort();
-  expect(said(await examineQueue(`redis://user:not-for-logs@127.0.0.1:${port}`))).toEqual([
+  expect(said(await checkQueue(`redis://user:not-for-logs@127.0.0.1:${port}`))).toEqual([
     expect.stringMatching(new RegExp(`^fail queue: Redis at 127.0.0.1:${port} gives no answer \\(.*ECONNREFUSED.*\\)$`)),
   ]);
 });
@@ -452,20 +450,20 @@ test.runIf(hasRedis)('a Redis that went away is to be started again, and ringnec
   const redis = await startRedis();
   onTestFinished(() => redis.remove());
   const harness = await openHarness(newFolder(), `http://127.0.0.1:${await freePort()}`, { settings: { queueUrl: redis.url } });
-  await harness.owner.pipeline();
+  await harness.app.pipeline();
   await redis.kill();
-  const findings = (await harness.operations.examine({})).filter(({ check }) => check === 'queue');
-  expect(findings).toEqual([
+  const results = (await harness.commands.check({})).filter(({ check }) => check === 'queue');
+  expect(results).toEqual([
     {
       check: 'queue',
       state: 'fail',
       message: 'the queue gives no answer; try again',
-      mend: 'see to Redis: ringneck up goes on by itself once it answers; what is planned is in the ledger',
+      fix: 'see to Redis: ringneck up goes on by itself once it answers; what is planned is in the ledger',
     },
   ]);
 });
 
-test('a check that does not end, or throws, is a finding', async () => {
-  expect(said(await examined('x', 20, () => new Promise(() => undefined)))).toEqual(['fail x: no answer in 0.02 s']);
-  expect(said(await examined('x', 20, () => Promise.reject(new Error('why'))))).toEqual(['fail x: why']);
+test('a check that does not end, or throws, is a result', async () => {
+  expect(said(await runCheck('x', 20, () => new Promise(() => undefined)))).toEqual(['fail x: no answer in 0.02 s']);
+  expect(said(await runCheck('x', 20, () => Promise.reject(new Error('why'))))).toEqual(['fail x: why']);
 });

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { Owner } from '../../src/app/app.ts';
+import type { App } from '../../src/app/app.ts';
 import { serveMirror } from '../../src/app/mirror.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -10,7 +10,7 @@ const folder = tempFolder();
 test('a mirror has no rate limits', async () => {
   const warehouse = await openWarehouse(newPath(folder));
   const mirrorTokens = { findAccount: () => 'ada' };
-  const mirror = await serveMirror({ warehouse, mirrorTokens, log: silentLog, now: Date.now } as unknown as Owner, {
+  const mirror = await serveMirror({ warehouse, mirrorTokens, log: silentLog, now: Date.now } as unknown as App, {
     host: '127.0.0.1',
     port: 0,
   });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { examineAccounts } from '../../src/app/doctor/accounts.ts';
+import { checkAccounts } from '../../src/app/doctor/accounts.ts';
 import { ANOTHER_PERSON } from '../../src/ledger/unproven.ts';
 import { freePort } from '../queue/redis-server.ts';
 import { openHarness } from '../support/harness.ts';
@@ -27,30 +27,30 @@ async function refusedHarness(name: string) {
 
 test('accounts that are refused for one reason are told together, with what to do, by nightly and doctor', async () => {
   const { harness, env } = await refusedHarness('together');
-  const findings = await examineAccounts(harness.owner, env.RINGNECK_SERVICE_URL);
-  const mend = 'ringneck account resume --parked, if it was mended there; or ringneck account add NAME, for a new token';
-  expect(findings).toEqual([{ check: 'accounts', state: 'warn', message: `30 accounts are parked (${REFUSED})`, mend }]);
+  const results = await checkAccounts(harness.app, env.RINGNECK_SERVICE_URL);
+  const fix = 'ringneck account resume --parked, if it was fixed there; or ringneck account add NAME, for a new token';
+  expect(results).toEqual([{ check: 'accounts', state: 'warn', message: `30 accounts are parked (${REFUSED})`, fix }]);
 
-  await harness.operations.resumeAccounts({ parked: true });
-  const refused = await examineAccounts(harness.owner, env.RINGNECK_SERVICE_URL);
+  await harness.commands.resumeAccounts({ parked: true });
+  const refused = await checkAccounts(harness.app, env.RINGNECK_SERVICE_URL);
   expect(refused).toMatchObject([{ state: 'fail', message: expect.stringMatching(/^the service refuses 30 accounts \(GET .*401/) }]);
 
   await harness.add([...names.slice(1).map(user => ({ name: user, token: 'dead' }))]);
-  await harness.operations.pauseAccount({ name: names[0]! });
+  await harness.commands.pauseAccount({ name: names[0]! });
   await harness.close();
   const night = await runHere(['nightly'], { env });
   expect(night).toEqual({
     code: 1,
     stdout: '',
-    stderr: `ringneck: nobody can be asked: p10 is paused (paused by command); 29 accounts are parked (${REFUSED}): ${mend}\n`,
+    stderr: `ringneck: nobody can be asked: p10 is paused (paused by command); 29 accounts are parked (${REFUSED}): ${fix}\n`,
   });
 });
 
 test('wherever a refused account is shown stands what to do about it', async () => {
   const { harness, env } = await refusedHarness('shown');
-  for (const name of names.slice(1)) await harness.operations.removeAccount({ name });
+  for (const name of names.slice(1)) await harness.commands.removeAccount({ name });
   await harness.close();
-  const cure = 'give it a new token: ringneck account add p10; or, if it was mended there: ringneck account resume p10';
+  const cure = 'give it a new token: ringneck account add p10; or, if it was fixed there: ringneck account resume p10';
   const added = await runHere(['account', 'add', 'p10'], { env, input: 'dead' });
   expect(added).toMatchObject({ code: 1, stdout: `p10 parked: ${REFUSED}\n` });
   expect(added.stderr).toContain(`\np10: ${cure}\n`);
@@ -58,7 +58,7 @@ test('wherever a refused account is shown stands what to do about it', async () 
   expect((await runHere(['status'], { env })).stdout).toContain(`p10: parked (${REFUSED})\n  → ${cure}\n`);
 });
 
-test('a token that cannot be tried is kept, with why nobody could be reached and what may mend it', async () => {
+test('a token that cannot be tried is kept, with why nobody could be reached and what may fix it', async () => {
   const env = { RINGNECK_DATA: join(folder, 'nobody'), RINGNECK_SERVICE_URL: `http://127.0.0.1:${await freePort()}` };
   expect(await runHere(['account', 'add', 'ada'], { env, input: 'token-of-ada' })).toEqual({
     code: 0,
@@ -76,10 +76,10 @@ test('a service that takes the connection and does not answer is waited for 15 s
     silent.close();
   });
   const harness = await openHarness(join(folder, 'silent'), `http://127.0.0.1:${(silent.address() as AddressInfo).port}`);
-  await harness.owner.client();
+  await harness.app.client();
   onTestFinished(() => void vi.useRealTimers());
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const added = harness.operations.addAccount({ name: 'ada', token: 'token-of-ada' });
+  const added = harness.commands.addAccount({ name: 'ada', token: 'token-of-ada' });
   await once(silent, 'connection');
   await vi.advanceTimersByTimeAsync(15_000);
   expect(await added).toMatchObject({
@@ -87,7 +87,7 @@ test('a service that takes the connection and does not answer is waited for 15 s
     state: 'active',
     warning: 'the token could not be tried: the service has not answered yet (no answer in 15 s)',
   });
-  expect(harness.owner.secrets.find('ada')).toBe('token-of-ada');
+  expect(harness.app.secrets.find('ada')).toBe('token-of-ada');
 });
 
 test('account resume takes several names, or with --parked all that the service refused', async () => {
@@ -95,7 +95,7 @@ test('account resume takes several names, or with --parked all that the service 
   const [ada, ben] = sandbox.people;
   await harness.add([{ name: 'ada', token: ada!.token }]);
   await harness.add([{ name: 'ada', token: ben!.token }]);
-  await harness.operations.pauseAccount({ name: 'p39' });
+  await harness.commands.pauseAccount({ name: 'p39' });
   await harness.close();
   const resume = (...args: string[]) => runHere(['account', 'resume', ...args], { env });
   const states = async () =>

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Owner } from '../../src/app/app.ts';
-import { snapshotOperations } from '../../src/app/snapshot/operations.ts';
+import type { App } from '../../src/app/app.ts';
+import { snapshotCommands } from '../../src/app/snapshot/commands.ts';
 import { keepUpToDate } from '../../src/app/snapshot/schedule.ts';
 import { Snapshots } from '../../src/app/snapshot/snapshots.ts';
 import { Interrupted } from '../../src/base/interrupt.ts';
@@ -124,13 +124,13 @@ test('of two dated ones that are asked for at once one is kept, and what a kille
 test('a snapshot that its user stops is not there, and the last one stays', async () => {
   const { warehouse, snapshots, snapshot } = await openSnapshots();
   await store(warehouse, 'sleep', [SLEEP]);
-  const operations = snapshotOperations({ snapshots } as Owner);
-  await operations.snapshot({});
+  const commands = snapshotCommands({ snapshots } as App);
+  await commands.snapshot({});
   const before = readFileSync(snapshot);
   await store(warehouse, 'sleep', [{ ...SLEEP, score: 1 }]);
   const signal = AbortSignal.abort(new Interrupted());
-  await expect(operations.snapshot({}, { signal })).rejects.toMatchObject({ exitCode: 130 });
-  await expect(operations.datedSnapshot({}, { signal })).rejects.toMatchObject({ exitCode: 130 });
+  await expect(commands.snapshot({}, { signal })).rejects.toMatchObject({ exitCode: 130 });
+  await expect(commands.datedSnapshot({}, { signal })).rejects.toMatchObject({ exitCode: 130 });
   expect(readFileSync(snapshot).equals(before)).toBe(true);
   expect(readdirSync(dirname(snapshot), { recursive: true }).toSorted()).toEqual(['snapshot.duckdb', 'snapshots']);
 });
@@ -268,13 +268,13 @@ test('while up runs the snapshot follows by itself, also while a backfill goes o
   onTestFinished(() => service.close());
   const harness = await openHarness(tempFolder(), service.url);
   await harness.add([{ name: 'ada', token: sandbox.people[0]!.token }]);
-  const { data, snapshot } = harness.owner.settings;
+  const { data, snapshot } = harness.app.settings;
   const interruption = new AbortController();
   const backfill = harness.backfill({ ...days, collections: ['daily_activity', 'sleep'] }, interruption.signal);
   const isRead = async () => (await harness.read(`SELECT count(*) FROM sync.windows WHERE outcome = 'complete'`))[0]![0] === 1;
   await until('one of two windows is read', isRead);
 
-  const kept = await keepUpToDate(harness.owner);
+  const kept = await keepUpToDate(harness.app);
   await until('it was published during the backfill', () => existsSync(snapshot));
   const ask = (sql: string) =>
     withDuckDB(':memory:', async connection => {
@@ -303,11 +303,11 @@ test('a run brings the snapshot that is there up to date at its end, and makes n
   onTestFinished(() => service.close());
   const harness = await openHarness(tempFolder(), service.url);
   await harness.add([{ name: 'ada', token: service.people[0]!.token }]);
-  const { snapshot } = harness.owner.settings;
+  const { snapshot } = harness.app.settings;
   const resources = ['daily_activity'];
   await harness.backfill({ from: days.from, to: days.from, collections: resources });
   expect(existsSync(snapshot)).toBe(false);
-  await harness.operations.snapshot({});
+  await harness.commands.snapshot({});
   await harness.backfill({ ...days, collections: resources });
   expect(await withDuckDB(snapshot, connection => rowsOf(connection, 'SELECT day FROM daily_activity ORDER BY day'))).toEqual([
     { day: '2025-03-05' },

@@ -17,7 +17,7 @@ function dataFolder(mode = 0o700): string {
 }
 
 test.each([0o720, 0o702, 0o777, 0o1777])(
-  'a data folder that others can write (%o) is refused with the command that mends it',
+  'a data folder that others can write (%o) is refused with the command that fixes it',
   async mode => {
     const data = dataFolder(mode);
     const { code, stderr } = await ringneck(['account', 'list'], { env: { RINGNECK_DATA: data } });
@@ -72,7 +72,7 @@ test('a folder that others can only read takes the warehouse; its log there is l
   chmodSync(log, 0o666);
   expect(() => ensureUnwritable(data)).toThrow(`${log} is writable by others (0666): chmod go= ${log}`);
   chmodSync(log, 0o644);
-  expect(ensureUnwritable(data)).toEqual([{ can: 'read', message: `${log} is open to others (0644)`, mend: `chmod go= ${log}` }]);
+  expect(ensureUnwritable(data)).toEqual([{ can: 'read', message: `${log} is open to others (0644)`, fix: `chmod go= ${log}` }]);
   // Where a link leads nowhere, whoever opens it tells.
   symlinkSync(join(folder, 'nowhere/at-all'), join(data, 'inbox'));
   expect(ensureUnwritable(data)).toHaveLength(1);
@@ -117,7 +117,7 @@ test('what others can only read is a warning, in the log once', async () => {
   expect(code).toBe(0);
   const warnings = stderr.split('\n').filter(line => line.includes('open to others'));
   expect(warnings.map(line => JSON.parse(line))).toMatchObject([
-    { level: 40, msg: `${data} is open to others (0755)`, mend: `chmod 700 ${data}` },
+    { level: 40, msg: `${data} is open to others (0755)`, fix: `chmod 700 ${data}` },
   ]);
 });
 
@@ -133,7 +133,7 @@ test('a file with a secret that others can write is refused; one that they can r
   chmodSync(file, 0o444);
   expect(readSettings({ RINGNECK_SECRET_KEY_FILE: file }).secretKey).toBe('a key of more than sixteen letters');
   expect(readSettings({ RINGNECK_SECRET_KEY_FILE: file }).readable).toEqual([
-    { can: 'read', message: `RINGNECK_SECRET_KEY_FILE: ${file} is open to others (0444)`, mend: `chmod go= ${file}` },
+    { can: 'read', message: `RINGNECK_SECRET_KEY_FILE: ${file} is open to others (0444)`, fix: `chmod go= ${file}` },
   ]);
   const link = join(folder, 'secret-link');
   symlinkSync(file, link);
@@ -154,7 +154,7 @@ test('a file with a secret that others can read is told once in the log, and by 
   expect(code).toBe(0);
   const msg = `RINGNECK_SECRET_KEY_FILE: ${file} is open to others (0644)`;
   const warnings = stderr.split('\n').filter(line => line.includes('open to others'));
-  expect(warnings.map(line => JSON.parse(line))).toMatchObject([{ level: 40, msg, mend: `chmod go= ${file}` }]);
+  expect(warnings.map(line => JSON.parse(line))).toMatchObject([{ level: 40, msg, fix: `chmod go= ${file}` }]);
   expect((await ringneck(['doctor'], { env })).stdout).toContain(msg);
 });
 

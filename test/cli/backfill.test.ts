@@ -51,7 +51,7 @@ test('from a token to SQL: the shapes of every report', async () => {
   const plan = await runHere(['backfill', '--from', '2025-01-01', '--to', '2025-01-10', '--plan'], { env });
   expect([plan.code, plan.stdout]).toEqual([0, '2025-01-01 to 2025-01-10: 12 windows to read\n']);
   expect(plan.stderr).toMatch(
-    /^not asked: ben is parked \(unauthorized: .*\): give it a new token: ringneck account add ben; or, if it was mended there: ringneck account resume ben\n$/,
+    /^not asked: ben is parked \(unauthorized: .*\): give it a new token: ringneck account add ben; or, if it was fixed there: ringneck account resume ben\n$/,
   );
   expect(existsSync(join(data, 'queue'))).toBe(false);
 

@@ -143,7 +143,7 @@ const rangesAsked = (service: FaultService, since: number, path: string) =>
     .sort();
 
 const repair = (harness: Harness, selection = {}) =>
-  harness.operations.repair(selection, { emit: () => {}, signal: new AbortController().signal });
+  harness.commands.repair(selection, { emit: () => {}, signal: new AbortController().signal });
 
 test('--repair asks for exactly what is missing, and then nothing is', async () => {
   let failing = true;
@@ -161,7 +161,7 @@ test('--repair asks for exactly what is missing, and then nothing is', async () 
   await harness.backfill({ from: '2025-03-12', to: '2025-03-13', collections: ['session'] });
   const selection = { collections, to: '2025-03-13' };
   const told = async () =>
-    (await harness.operations.coverage(selection)).runs.map(({ collection, from, to, state }) => [collection, from, to, state]);
+    (await harness.commands.coverage(selection)).runs.map(({ collection, from, to, state }) => [collection, from, to, state]);
   expect(await told()).toEqual([
     ['ring_configuration', null, null, 'failed'],
     ['daily_stress', '2025-02-05', '2025-03-08', 'failed'],
@@ -222,7 +222,7 @@ test('what a run under way is about to read is pending; a repair waits for it an
 
   const second = await openHarness(data, service.url, { now: () => now });
   const selection = { collections: ['daily_stress', 'session'], to: '2025-03-10' };
-  const states = async () => (await second.operations.coverage(selection)).runs.map(({ from, to, state }) => [from, to, state]);
+  const states = async () => (await second.commands.coverage(selection)).runs.map(({ from, to, state }) => [from, to, state]);
   expect(await states()).toEqual([
     ['2025-03-01', '2025-03-08', 'pending'],
     ['2025-03-09', '2025-03-10', 'not_asked'],
@@ -253,7 +253,7 @@ test('nobody is asked who may not be: refused and paused accounts are left out o
     { name: 'ada', token: 'adas' },
     { name: 'ben', token: 'bens' },
   ]);
-  await harness.operations.pauseAccount({ name: 'ada' });
+  await harness.commands.pauseAccount({ name: 'ada' });
   const collections = ['daily_stress', 'session'];
   await harness.backfill({ from: '2025-03-05', to: '2025-03-06', collections });
   now += 60_000;
@@ -297,7 +297,7 @@ test('the command: exit 1 while something is missing, 0 once it is repaired; its
     run('ada session', ['2025-03-09', '2025-03-09'], 'not_asked'),
   ]);
   failing = false;
-  await inHarness(harness => harness.operations.resumeAccounts({ names: ['ada'] }));
+  await inHarness(harness => harness.commands.resumeAccounts({ names: ['ada'] }));
   const repaired = await runHere(['coverage', ...only, '--repair'], { env });
   expect(repaired.stderr).toContain('read 2 of 2 windows that were missing');
   expect(repaired.stdout).toBe(

@@ -37,7 +37,7 @@ test('what the service says is shown to who asked, and neither stored, logged no
   const url = await serve({ status: 400, allowed: /daily_readiness|daily_stress|sleep|session|personal_info/ });
   const harness = await openHarness(join(folder, 'one'), url, { log });
   const told: unknown[] = [];
-  Object.assign(harness.owner, { onFailure: Object.assign((failure: unknown) => told.push(failure), { close: async () => {} }) });
+  Object.assign(harness.app, { onFailure: Object.assign((failure: unknown) => told.push(failure), { close: async () => {} }) });
   await harness.add([{ name: 'ada', token: 'token-of-ada' }]);
   const report = await harness.backfill({ from: '2025-01-01', to: '2025-01-02' });
   const refused = report.failures.find(({ collection }) => collection === 'daily_activity');

@@ -12,20 +12,20 @@ test('status tells in one line what documents of the last 30 days had that their
   const data = join(folder, 'drift');
   let now = Date.now() - 40 * DAY;
   const harness = await openHarness(data, 'http://127.0.0.1:9', { now: () => now });
-  const { warehouse } = harness.owner;
+  const { warehouse } = harness.app;
   const store = (id: string, more: object) =>
     warehouse.storeDocuments({
       userId: 'ada',
       resource: warehouse.mapping('daily_stress').resource,
-      requestedAt: warehouse.moments.begin(),
+      requestedAt: warehouse.clock.lease(),
       documents: [{ ...STRESS, id, ...more }],
     });
   await store('long ago', { forgotten: 1, day_summary: 'dull' });
-  expect((await harness.operations.status({})).drift).toMatchObject([{ path: 'day_summary' }, { path: 'forgotten' }]);
+  expect((await harness.commands.status({})).drift).toMatchObject([{ path: 'day_summary' }, { path: 'forgotten' }]);
   now += 35 * DAY;
   await store('then', { first: 1, second: 2, day_summary: 'dull' });
   const day = (micros: number) => new Date(micros).toISOString();
-  const report = await harness.operations.status({});
+  const report = await harness.commands.status({});
   expect(report.drift).toEqual([
     {
       collection: 'daily_stress',

@@ -14,7 +14,7 @@ test('status says since when the service cannot be reached and why, until somebo
   const port = await freePort();
   const data = join(folder, 'data');
   const harness = await openHarness(data, `http://127.0.0.1:${port}`, { now: () => Date.parse('2025-06-01T12:00:30Z') });
-  const control = await serveControl({ folder: data, operations: harness.operations, log: silentLog });
+  const control = await serveControl({ folder: data, commands: harness.commands, log: silentLog });
   onTestFinished(() => control.close());
   const status = (...args: string[]) => runHere(['status', ...args], { env: { RINGNECK_DATA: data } });
   expect(JSON.parse((await status('--json')).stdout)).toMatchObject({ service_unreachable: null });
@@ -56,9 +56,9 @@ test('what a command of before could not reach stands in status, since the first
 test('status says of the queue how many events wait that were accepted, whether the queue holds them yet or not', async () => {
   const data = join(folder, 'waiting');
   const harness = await openHarness(data, 'http://127.0.0.1:1');
-  const control = await serveControl({ folder: data, operations: harness.operations, log: silentLog });
+  const control = await serveControl({ folder: data, commands: harness.commands, log: silentLog });
   onTestFinished(() => control.close());
-  const inbox = await harness.owner.inbox();
+  const inbox = await harness.app.inbox();
   for (let i = 0; i < 3; i++) await inbox.append(String(1_748_736_000_000_000 + i), '{}');
   const status = (...args: string[]) => runHere(['status', ...args], { env: { RINGNECK_DATA: data } });
   expect(JSON.parse((await status('--json')).stdout)).toMatchObject({ queue: { waiting: 0, events: 3 } });

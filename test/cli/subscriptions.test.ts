@@ -11,7 +11,7 @@ let folders = 0;
 const newFolder = () => join(folder, `d${++folders}`);
 
 test('ensure, list and remove work through the control socket, against the real service', async () => {
-  const { harness, keeper, webhooks, env, subscribed } = await openListeningHarness(newFolder());
+  const { harness, manager, webhooks, env, subscribed } = await openListeningHarness(newFolder());
   const cli = (...args: string[]) => runHere(['subscriptions', ...args], { env });
 
   // An owner that is no `up` does not listen at the callback.
@@ -22,11 +22,11 @@ test('ensure, list and remove work through the control socket, against the real 
   });
   expect(subscribed()).toEqual([]);
 
-  keeper.start();
+  manager.start();
   expect(await cli('ensure')).toEqual({ code: 0, stdout: '33 of 33 subscriptions are active\n', stderr: '' });
   expect(subscribed()).toHaveLength(33);
   expect(subscribed()).toEqual(expect.arrayContaining(['create vo2_max', 'delete sleep', 'update daily_activity']));
-  const list = await harness.operations.subscriptionsList({});
+  const list = await harness.commands.subscriptionsList({});
   expect(list).toHaveLength(33);
   const { id, expiration_time } = webhooks.subscriptions
     .list(webhooks.client.id)
@@ -53,15 +53,15 @@ test('ensure, list and remove work through the control socket, against the real 
     stderr: '',
   });
   expect(subscribed()).toEqual([]);
-  expect((await harness.operations.subscriptionsList({})).map(({ state }) => state)).toEqual(Array(33).fill('removed'));
-  expect(await harness.operations.subscriptionsEnsure({})).toEqual({ active: 33, wanted: 33, problems: [] });
+  expect((await harness.commands.subscriptionsList({})).map(({ state }) => state)).toEqual(Array(33).fill('removed'));
+  expect(await harness.commands.subscriptionsEnsure({})).toEqual({ active: 33, wanted: 33, problems: [] });
   expect(subscribed()).toHaveLength(33);
 });
 
 test('remove --on-next-event: the event is answered 410, and so the service cancels its subscription', async () => {
-  const { harness, keeper, webhooks, env, subscribed } = await openListeningHarness(newFolder());
-  keeper.start();
-  await keeper.ensure();
+  const { harness, manager, webhooks, env, subscribed } = await openListeningHarness(newFolder());
+  manager.start();
+  await manager.ensure();
   const removed = await runHere(['subscriptions', 'remove', '--on-next-event', '--json'], { env });
   expect([removed.code, JSON.parse(removed.stdout)]).toEqual([0, { removed: 0, failed: [], listed: false, on_next_event: true }]);
   expect(subscribed()).toHaveLength(33);
@@ -76,7 +76,7 @@ test('remove --on-next-event: the event is answered 410, and so the service canc
   const [subscription] = webhooks.subscriptions.listFor(event);
   expect(await webhooks.post(subscription!, event)).toEqual({ outcome: 'gone', reason: 'answered 410' });
   webhooks.subscriptions.noteGone(subscription!.id);
-  const listRemoved = async () => (await harness.operations.subscriptionsList({})).filter(({ state }) => state === 'removed');
+  const listRemoved = async () => (await harness.commands.subscriptionsList({})).filter(({ state }) => state === 'removed');
   await until('it is noted', async () => (await listRemoved()).length > 0);
   expect(await listRemoved()).toMatchObject([
     { event_type: 'update', data_type: 'sleep', at_service: false, reason: 'its next event was answered 410' },
@@ -84,9 +84,9 @@ test('remove --on-next-event: the event is answered 410, and so the service canc
 });
 
 test('a callback that the service cannot verify: exit code 1, and what to check', async () => {
-  const { keeper, receiver, env } = await openListeningHarness(newFolder());
-  keeper.start();
-  await keeper.remove({ onNextEvent: false });
+  const { manager, receiver, env } = await openListeningHarness(newFolder());
+  manager.start();
+  await manager.remove({ onNextEvent: false });
   await receiver.close();
   const { code, stdout, stderr } = await ringneck(['subscriptions', 'ensure'], { env });
   expect([code, stdout]).toEqual([1, '0 of 33 subscriptions are active\n']);
@@ -95,9 +95,9 @@ test('a callback that the service cannot verify: exit code 1, and what to check'
 });
 
 test('list and remove work without up; ensure does not', async () => {
-  const { keeper, env, subscribed, leave } = await openListeningHarness(newFolder());
-  keeper.start();
-  await keeper.ensure();
+  const { manager, env, subscribed, leave } = await openListeningHarness(newFolder());
+  manager.start();
+  await manager.ensure();
   await leave();
   const elsewhere = { ...env, RINGNECK_DATA: newFolder() };
   const list = await runHere(['subscriptions', 'list', '--json'], { env: elsewhere });

@@ -180,8 +180,8 @@ test('a terminal of 80 columns shows all of it without a line too long', () => {
 
 test('while somebody owns the warehouse its snapshot is read', async () => {
   const harness = await openHarness(join(folder, 'owned'), 'http://127.0.0.1:1');
-  await store(harness.owner.warehouse, 'daily_stress', [STRESS]);
-  const control = await serveControl({ folder: join(folder, 'owned'), operations: harness.operations, log: silentLog });
+  await store(harness.app.warehouse, 'daily_stress', [STRESS]);
+  const control = await serveControl({ folder: join(folder, 'owned'), commands: harness.commands, log: silentLog });
   try {
     const { code, stdout } = await ringneck(['tables', '--json'], { env: { RINGNECK_DATA: join(folder, 'owned') } });
     expect([code, JSON.parse(stdout).find(({ name }: { name: string }) => name === 'daily_stress').rows]).toEqual([0, 1]);

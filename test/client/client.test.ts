@@ -88,7 +88,7 @@ test.each([
   ['https://example.com/?token=password', 'query'],
   ['https://example.com/#x', 'fragment'],
 ])('a base URL %j is wrong usage', (baseUrl, reason) => {
-  const make = () => createClient({ baseUrl, clock: { begin: () => 0, end() {} } });
+  const make = () => createClient({ baseUrl, clock: { lease: () => 0, release() {} } });
   expect(make).toThrow(UsageError);
   expect(make).toThrow(reason);
   expect(make).not.toThrow('password@');

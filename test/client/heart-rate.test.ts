@@ -27,14 +27,14 @@ test('a service that says twice that it has no plain path is read at the sandbox
 test('between the two others have the place of whoever reads', async () => {
   const { service, client, slept } = await set({ [SANDBOX]: { json: { data: [{ bpm: 60 }] } } });
   const asides: { asked: number; slept: number }[] = [];
-  const aside = async (wait: () => Promise<void>) => {
+  const releaseWhile = async (wait: () => Promise<void>) => {
     await wait();
     asides.push({ asked: service.asked.length, slept: slept.length });
   };
-  expect(await readAll(client.heartRate({ ...WEEK, aside }))).toEqual([{ bpm: 60 }]);
+  expect(await readAll(client.heartRate({ ...WEEK, releaseWhile }))).toEqual([{ bpm: 60 }]);
   expect(asides).toEqual([{ asked: 1, slept: 1 }]);
   // Where too many wait already it waits in its place.
-  expect(await readAll(client.heartRate({ ...WEEK, token: 'berta', aside: () => undefined }))).toEqual([{ bpm: 60 }]);
+  expect(await readAll(client.heartRate({ ...WEEK, token: 'berta', releaseWhile: () => undefined }))).toEqual([{ bpm: 60 }]);
   expect(slept).toEqual([5_000, 5_000]);
 });
 

@@ -162,7 +162,7 @@ test('waits are told', async () => {
   expect(sent).toBe(3);
 });
 
-test('a stop interrupts a wait at a gate, a backoff, a place in the row and a request under way', async () => {
+test('a stop interrupts a wait at a limit, a backoff, a place in the row and a request under way', async () => {
   const { held, sleep } = heldSleeps();
   for (const answer of [limited({}), { status: 500 }, { fault: 'hang' }, { fault: 'drip' }] satisfies Answer[]) {
     const { service, client, open } = await set({ [READINESS]: answer }, { sleep });

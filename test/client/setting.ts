@@ -33,12 +33,12 @@ export async function set(scripts: Record<string, Script> = {}, options: Partial
   const client = createClient({
     baseUrl: service.url,
     clock: {
-      begin() {
+      lease() {
         moment += 1;
         open.add(moment);
         return moment;
       },
-      end(ended) {
+      release(ended) {
         expect(open.delete(ended), 'a moment ends once').toBe(true);
       },
     },

@@ -3,8 +3,8 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { OwnerOperations } from '../../src/app/commands.ts';
-import { perform } from '../../src/app/perform.ts';
+import { call } from '../../src/app/call.ts';
+import type { AppCommands } from '../../src/app/commands.ts';
 import type { Session } from '../../src/app/session.ts';
 import { readSettings } from '../../src/base/config.ts';
 import type { RingneckError } from '../../src/base/errors.ts';
@@ -76,7 +76,7 @@ async function heldService(): Promise<{ service: FaultService; release(): void }
 const sessionOf = (settings: Record<string, string>): Session => ({ settings: readSettings(settings), log: silentLog });
 
 const addAda = (settings: Record<string, string>) =>
-  perform(sessionOf(settings), 'addAccount', { name: 'ada', token: sandbox.people[0]!.token });
+  call(sessionOf(settings), 'addAccount', { name: 'ada', token: sandbox.people[0]!.token });
 
 /** What differs between any two runs. */
 const timeless = (text: string, data: string) =>
@@ -95,7 +95,7 @@ const timeless = (text: string, data: string) =>
 /** What a command says to a folder that is held by a process without a control socket. */
 async function refusedByHolder(): Promise<{ ended: Ended; pid: number }> {
   const settings = settingsFor(join(folder, 'held'));
-  await perform(sessionOf(settings), 'listAccounts', {});
+  await call(sessionOf(settings), 'listAccounts', {});
   const holder = startChild(childScript, 'own', join(folder, 'held', 'warehouse.duckdb'));
   held.push(holder.process);
   expect(await holder.line()).toBe('ready');
@@ -112,7 +112,7 @@ async function refusedByUp() {
 test('every command gives the same through the control socket of a running `up` as without one, and a folder that has no control socket is refused', async () => {
   const [ada, ben] = sandbox.people;
   const backfill = { ...days, refresh: false, plan: false };
-  const operations: [keyof OwnerOperations, object][] = [
+  const commands: [keyof AppCommands, object][] = [
     ['addAccount', { name: 'ada', token: ada!.token }],
     ['addAccount', { name: 'ben', token: ben!.token }],
     ['addAccount', { name: 'eve', token: 'no-such-token' }],
@@ -137,9 +137,9 @@ test('every command gives the same through the control socket of a running `up` 
     const settings = settingsFor(data);
     const running = way === 'control' ? await startUp(settings) : undefined;
     outputs[way] = [];
-    for (const [name, input] of operations) {
+    for (const [name, input] of commands) {
       try {
-        const result = await perform(sessionOf(settings), name, input as never);
+        const result = await call(sessionOf(settings), name, input as never);
         outputs[way].push({ name, result: timeless(JSON.stringify(result), data) });
       } catch (error) {
         const { message, exitCode } = error as RingneckError;
@@ -181,7 +181,7 @@ test('`up` owns the folder, shows that it lives and can write, serves the mirror
   const [ada] = sandbox.people;
   await addAda(settings);
   expect(await ringneck(['backfill', ...range], { env: settings })).toMatchObject({ code: 0, stdout: expect.stringContaining('complete') });
-  const { token } = await perform(sessionOf(settings), 'mirrorToken', { name: 'ada' });
+  const { token } = await call(sessionOf(settings), 'mirrorToken', { name: 'ada' });
   const there = await readEverything(sandbox.url, ada!.token, days);
   const here = await readEverything(mirror, token, days);
   for (const [name, documents] of Object.entries(there)) expect(findDifference(documents, here[name]!), name).toBeUndefined();
@@ -213,7 +213,7 @@ test('SIGTERM of `up` in the middle of a run leaves it to the next start, which 
   release();
   const next = await startUp(settings);
   const unread = async () => {
-    const [account] = (await perform(sessionOf(settings), 'status', {})).accounts;
+    const [account] = (await call(sessionOf(settings), 'status', {})).accounts;
     return account!.collections.filter(({ state }) => !['up_to_date', 'not_asked', 'holes'].includes(state));
   };
   while ((await unread()).length) await sleep(250);
@@ -251,7 +251,7 @@ test('Ctrl-C ends a backfill with 130 and marks what is not read; the same comma
   expect(broken).toEqual([]);
   const undisturbed = join(folder, 'uninterrupted');
   await addAda(settingsFor(undisturbed));
-  await perform(sessionOf(settingsFor(undisturbed)), 'backfill', { ...days, refresh: false, plan: false });
+  await call(sessionOf(settingsFor(undisturbed)), 'backfill', { ...days, refresh: false, plan: false });
   expect((await inspectFile(undisturbed)).hashes).toEqual(hashes);
 });
 
@@ -262,5 +262,5 @@ test('two commands that come at once are both served, or told to try later', asy
   );
   // Whose owner ends in the very moment of the call is told to try later; nobody fails otherwise, and nothing is half done.
   for (const { code, stderr } of both) expect([0, 75], stderr).toContain(code);
-  expect(await perform(sessionOf(settings), 'listAccounts', {})).toHaveLength(both.filter(({ code }) => code === 0).length);
+  expect(await call(sessionOf(settings), 'listAccounts', {})).toHaveLength(both.filter(({ code }) => code === 0).length);
 });

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findDayNumber } from '../../schema/instant.ts';
 import type { WireDocument } from '../../schema/resource.ts';
-import { Owner } from '../../src/app/app.ts';
-import { operationsOf } from '../../src/app/commands.ts';
+import { App } from '../../src/app/app.ts';
+import { commandsOf } from '../../src/app/commands.ts';
 import { readSettings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { writeResult } from '../../src/cli/terminal/result.ts';
@@ -25,21 +25,21 @@ let reader: Reader;
 /** What `ringneck demo --to 2025-12-31` has when it asks its questions. */
 beforeAll(async () => {
   sandbox = await startSandbox({ count: 3, seed: 7, ...YEAR });
-  const owner = await Owner.open({
+  const app = await App.open({
     log: silentLog,
     settings: readSettings({ RINGNECK_DATA: folder, RINGNECK_SERVICE_URL: sandbox.url }),
   });
   try {
-    const operations = operationsOf(owner);
-    for (const { name, token } of sandbox.people) await operations.addAccount({ name, token });
-    const report = await operations.backfill(
+    const commands = commandsOf(app);
+    for (const { name, token } of sandbox.people) await commands.addAccount({ name, token });
+    const report = await commands.backfill(
       { ...YEAR, refresh: false, plan: false },
       { emit: () => {}, signal: new AbortController().signal },
     );
     expect(report.failures).toEqual([]);
-    await operations.snapshot({});
+    await commands.snapshot({});
   } finally {
-    await owner.close();
+    await app.close();
   }
   reader = await openReader(join(folder, 'snapshot.duckdb'));
 }, 300_000);
@@ -147,7 +147,7 @@ test('the heart through the day counts each measurement once around a flight, by
     );
     const row = (timestamp: string, bpm: number) => ({ timestamp, timestamp_unix: Date.parse(timestamp), bpm, source: 'awake' });
     await warehouse.storeHeartRate({
-      ...{ userId: 'ann', from: Date.UTC(2025, 8, 1) * 1000, to: Date.UTC(2025, 8, 5) * 1000, requestedAt: warehouse.moments.next() },
+      ...{ userId: 'ann', from: Date.UTC(2025, 8, 1) * 1000, to: Date.UTC(2025, 8, 5) * 1000, requestedAt: warehouse.clock.next() },
       rows: [row('2025-09-02T06:00:00.000+00:00', 60), row('2025-09-02T14:00:00.000+00:00', 70), row('2025-09-03T08:00:00.000+00:00', 80)],
     });
     const answer = (await rows(warehouse, sqlOf('## 16.').replace(';', ''))) as {

@@ -115,9 +115,9 @@ test('a clock that is set back an hour, between two runs and within one: nothing
   now = NOON - 2 * 3_600_000;
   const second = await openHarness(data, faults.url, { now: () => now });
   const name = sandbox.people[0]!.name;
-  await second.operations.resumeAccounts({ names: [name] });
+  await second.commands.resumeAccounts({ names: [name] });
   expect(await second.backfill({ ...range, refresh: true })).toMatchObject({ state: 'complete', failures: [], not_asked: [] });
-  const [account] = (await second.operations.status({})).accounts;
+  const [account] = (await second.commands.status({})).accounts;
   expect(account!.collections.filter(({ state }) => state !== 'up_to_date')).toEqual([]);
   expect(
     await second.read(`SELECT count(*) FROM sync.windows WHERE outcome = 'complete' AND requested_at < make_timestamp(${NOON - 1000}000)`),
@@ -166,9 +166,9 @@ test.each([
     const report = await harness.backfill(chosen);
     const failure = { collection: 'ring_configuration', message: 'not all of sleep could be read, which names them' };
     expect(report.failures).toEqual(expect.arrayContaining([expect.objectContaining(failure)]));
-    expect(await harness.operations.coverage({ collections: ['ring_configuration'] })).toMatchObject({ runs: [{ state: 'failed' }] });
+    expect(await harness.commands.coverage({ collections: ['ring_configuration'] })).toMatchObject({ runs: [{ state: 'failed' }] });
     faults.on(COLLECTIONS.sleep!, () => undefined);
-    expect(await harness.operations.repair({}, { emit: () => {}, signal: new AbortController().signal })).toMatchObject({
+    expect(await harness.commands.repair({}, { emit: () => {}, signal: new AbortController().signal })).toMatchObject({
       state: 'complete',
       failures: [],
     });
@@ -196,7 +196,7 @@ test('a night reads the last days of everything again, in the zone and by the pa
   now += DAY;
   const settings = { pattern: '30 3 * * *', timeZone: 'Europe/Berlin', days: 3 };
   before = faults.asked.length;
-  const pipeline = await harness.owner.pipeline();
+  const pipeline = await harness.app.pipeline();
   await keepSchedules(pipeline, [nightlySchedule(pipeline, settings)]);
   const nightlies = async () => (await harness.read(`SELECT count(*) FROM sync.runs WHERE kind = 'nightly' AND state = 'complete'`))[0]![0];
   await until('the missed night is over', async () => (await nightlies()) === 2);
@@ -204,13 +204,13 @@ test('a night reads the last days of everything again, in the zone and by the pa
   await harness.close();
 
   const later = await openHarness(data, faults.url, { now: () => now + 3_600_000 });
-  const again = await later.owner.pipeline();
+  const again = await later.app.pipeline();
   before = faults.asked.length;
   await keepSchedules(again, [nightlySchedule(again, settings)]);
   const [queue] = (await later.read(`SELECT 'schedule-' || value FROM sync.meta WHERE key = 'id'`))[0] as [string];
   const schedulers = await again.queues.queue(queue).getJobSchedulers();
   expect(schedulers.map(({ key, pattern, tz }) => [key, pattern, tz])).toEqual([['nightly', '30 3 * * *', 'Europe/Berlin']]);
-  await later.operations.status({});
+  await later.commands.status({});
   expect(faults.asked.length).toBe(before);
   expect((await later.read(`SELECT count(*) FROM sync.runs WHERE kind = 'nightly'`))[0]![0]).toBe(2);
 });
@@ -225,9 +225,9 @@ test('two accounts of one person keep their documents apart, and a mirror token 
   expect(await harness.hash(ben!.name)).not.toEqual(await harness.hash(ada!.name));
   expect(await findBroken(harness.read)).toEqual([]);
 
-  const mirror = await serveMirror(harness.owner, { host: '127.0.0.1', port: 0 });
+  const mirror = await serveMirror(harness.app, { host: '127.0.0.1', port: 0 });
   onTestFinished(() => mirror.close());
-  const tokenOf = async (name: string) => (await harness.operations.mirrorToken({ name })).token;
+  const tokenOf = async (name: string) => (await harness.commands.mirrorToken({ name })).token;
   const former = await tokenOf(ben!.name);
   const token = await tokenOf(ben!.name);
   const adas = await tokenOf(ada!.name);
@@ -248,7 +248,7 @@ test('two accounts of one person keep their documents apart, and a mirror token 
     for (const path of [...Object.values(COLLECTIONS), ...HEART_RATE])
       expect((await ask(mirror.url, path, stranger)).status, path).toBe(401);
   }
-  await harness.operations.removeAccount({ name: ben!.name });
+  await harness.commands.removeAccount({ name: ben!.name });
   expect((await ask(mirror.url, COLLECTIONS.sleep!, token)).status).toBe(401);
   expect((await harness.read(`SELECT count(*) FROM daily_activity WHERE user_id = '${ben!.name}'`))[0]![0]).toBeGreaterThanOrEqual(3);
 });
@@ -265,7 +265,7 @@ test('documents that cannot be stored and tell no day leave no day empty, until 
   const harness = await openHarness(join(folder, 'spoilt'), faults.url, { now: () => NOON });
   await harness.add(sandbox.people.slice(0, 1));
   const some = { from: '2025-03-03', to: '2025-03-06', collections: ['daily_stress'] };
-  const known = async () => (await harness.operations.coverage(some)).runs.map(({ from, to, state, reason }) => [from, to, state, reason]);
+  const known = async () => (await harness.commands.coverage(some)).runs.map(({ from, to, state, reason }) => [from, to, state, reason]);
   expect(await harness.backfill(some)).toMatchObject({ state: 'complete', documents: 3, rejected: 2 });
   expect(await harness.read('SELECT documents, rejected, rejected_undated, outcome FROM sync.windows')).toEqual([[3, 2, 2, 'complete']]);
   const unknown = 'what came could not be stored, and its day is unknown (sync.rejected)';
@@ -276,7 +276,7 @@ test('documents that cannot be stored and tell no day leave no day empty, until 
   ]);
 
   faults.on(COLLECTIONS.daily_stress!, page([good, { ...good, id: 'b', day: '2025-03-05' }], null));
-  await harness.operations.repair(some, { emit: () => {}, signal: new AbortController().signal });
+  await harness.commands.repair(some, { emit: () => {}, signal: new AbortController().signal });
   expect(await known()).toEqual([
     ['2025-03-03', '2025-03-03', 'empty', null],
     ['2025-03-04', '2025-03-05', 'stored', null],

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Owner } from '../../src/app/app.ts';
+import type { App } from '../../src/app/app.ts';
 import { serveMirror } from '../../src/app/mirror.ts';
 import { type Answer, type FaultService, type Script, startFaultService } from '../support/fault-service.ts';
 import { type Harness, openHarness } from '../support/harness.ts';
@@ -168,7 +168,7 @@ describe('faults that stay', () => {
     expect(report.state).toBe('failed');
     expect([...new Set(report.failures.map(({ user_id }) => user_id))]).toEqual([ada]);
     expect(`${report.failures[0]!.message} ${report.failures[0]!.detail}`).toMatch(/expired|parked/);
-    const status = await harness.operations.status({});
+    const status = await harness.commands.status({});
     expect(status.accounts.map(({ state, reason }) => [state, reason?.slice(0, 12) ?? null])).toEqual([
       ['parked', 'unauthorized'],
       ['active', null],
@@ -196,7 +196,7 @@ describe('faults that stay', () => {
     const token = service.people[0]!.token;
     service.setState(token, 'lapsed');
     expect((await harness.backfill(range)).state).toBe('failed');
-    expect((await harness.operations.listAccounts({}))[0]).toMatchObject({
+    expect((await harness.commands.listAccounts({}))[0]).toMatchObject({
       user_id: ada,
       state: 'parked',
       reason: expect.stringMatching(/^forbidden/),
@@ -227,7 +227,7 @@ describe('faults that stay', () => {
     ahead = 60_000;
     const report = await harness.backfill(range);
     expect([...new Set(collectionsOf(report.failures))]).toEqual([name]);
-    const [account] = (await harness.operations.status({})).accounts;
+    const [account] = (await harness.commands.status({})).accounts;
     expect(account!.state).toBe('active');
     expect(account!.collections.filter(collection => !isRead(collection)).map(({ name, state }) => [name, state])).toEqual([
       [name, 'not_authorised'],
@@ -239,7 +239,7 @@ describe('faults that stay', () => {
     });
     expect(faults.asked.slice(before).map(asked => asked.path)).not.toContain(path);
     faults.on(path, () => undefined);
-    await harness.operations.resumeAccounts({ names: [ada] });
+    await harness.commands.resumeAccounts({ names: [ada] });
     expect(await harness.backfill(range)).toMatchObject({ state: 'complete', failures: [], not_asked: [] });
     expect(await harness.hash()).toEqual(undisturbed);
   });
@@ -259,7 +259,7 @@ describe('faults that stay', () => {
   test('a collection that answers 404 is not offered: no failure, a state of its own, and asked again', async () => {
     const { harness, faults } = await set({ '/v2/usercollection/daily_spo2': { status: 404, json: { detail: 'Not Found' } } });
     expect(await harness.backfill(range)).toMatchObject({ state: 'complete', failures: [], windows: { failed: 0 } });
-    const [account] = (await harness.operations.status({})).accounts;
+    const [account] = (await harness.commands.status({})).accounts;
     expect(account!.collections.find(({ name }) => name === 'daily_spo2')).toMatchObject({ state: 'not_offered' });
     faults.on('/v2/usercollection/daily_spo2', () => undefined);
     await harness.nightly(1);
@@ -275,7 +275,7 @@ describe('heart rate', () => {
   test('a service that never had the plain path is read at the one of 4.3, which the summary and the status name', async () => {
     const { harness } = await set({ [plain]: { status: 404, json: { detail: 'Not Found' } } });
     expect(await harness.backfill(range)).toMatchObject({ state: 'complete', heart_rate_path: generated });
-    expect((await harness.operations.status({})).heart_rate_path).toBe(generated);
+    expect((await harness.commands.status({})).heart_rate_path).toBe(generated);
     expect(await harness.hash()).toEqual(undisturbed);
   });
 
@@ -286,7 +286,7 @@ describe('heart rate', () => {
     await harness.backfill({ ...range, refresh: true });
     expect(await harness.hash()).toEqual(undisturbed);
     await harness.close();
-    const later = await openHarness(harness.owner.settings.data, faults.url);
+    const later = await openHarness(harness.app.settings.data, faults.url);
     await later.backfill({ ...range, refresh: true });
     expect(await later.hash()).toEqual(undisturbed);
     expect(faults.asked.map(({ path }) => path)).not.toContain(generated);
@@ -303,7 +303,7 @@ describe('heart rate', () => {
     // Of two windows one has rows: that one is asked twice.
     expect(faults.asked.length - before).toBe(3);
     expect(await harness.hash()).toEqual(undisturbed);
-    const [account] = (await harness.operations.status({})).accounts;
+    const [account] = (await harness.commands.status({})).accounts;
     expect(account!.collections.find(({ name }) => name === 'heart_rate')).toMatchObject({ state: 'suspicious' });
     // One empty answer alone is forgiven.
     faults.on(plain, [{ json: { data: [] } }]);
@@ -365,7 +365,7 @@ test('what is not as promised: one bad document is put aside, its neighbours are
     [there.sleep!.length * 3, there.sleep!.length],
   ]);
 
-  const here = await readMirror(harness.owner, ada);
+  const here = await readMirror(harness.app, ada);
   for (const [name, documents] of Object.entries(there)) {
     // A row of the heart rate has no place for what is unknown.
     const expected = documents.map(({ confidence: _, ...document }) => document);
@@ -373,8 +373,8 @@ test('what is not as promised: one bad document is put aside, its neighbours are
   }
 });
 
-async function readMirror(owner: Owner, name: string) {
-  const mirror = await serveMirror(owner, { host: '127.0.0.1', port: 0 });
+async function readMirror(app: App, name: string) {
+  const mirror = await serveMirror(app, { host: '127.0.0.1', port: 0 });
   onTestFinished(() => mirror.close());
-  return readEverything(mirror.url, owner.mirrorTokens.create(name), range);
+  return readEverything(mirror.url, app.mirrorTokens.create(name), range);
 }

@@ -49,7 +49,7 @@ test('where nobody listens a run of several accounts ends with one sentence, and
   });
   expect(await harness.read('SELECT DISTINCT outcome FROM sync.windows')).toEqual([[null]]);
   expect(await harness.read('SELECT state FROM sync.runs')).toEqual([['running']]);
-  const { settings } = harness.owner;
+  const { settings } = harness.app;
   await harness.close();
   const again = await openHarness(settings.data, sandbox.url);
   await again.add(sandbox.people);
@@ -63,7 +63,7 @@ test('what keeps running takes it up again by itself', async () => {
   await expect(harness.backfill(range)).rejects.toThrow('ECONNREFUSED');
   const faults = await startFaultService({}, { upstream: sandbox.url, port });
   onTestFinished(() => faults.close());
-  const { runs } = await harness.owner.pipeline();
+  const { runs } = await harness.app.pipeline();
   await runs.takeUp();
   expect(runs.active()).toHaveLength(1);
   expect(await runs.active()[0]!.done).toMatchObject({ state: 'complete' });
@@ -108,9 +108,9 @@ test.each<[string, string, (socket: import('node:net').Socket) => void, string]>
 async function openUnasked(url: string, options: Parameters<typeof openHarness>[2]) {
   const harness = await openHarness(join(folder, `h${++harnesses}`), url, options);
   for (const { name, token } of sandbox.people) {
-    harness.owner.secrets.put(name, token);
-    await harness.owner.warehouse.record([
-      { table: 'sync.accounts', key: { user_id: name }, row: { state: 'active', since: harness.owner.warehouse.moments.next() } },
+    harness.app.secrets.put(name, token);
+    await harness.app.warehouse.record([
+      { table: 'sync.accounts', key: { user_id: name }, row: { state: 'active', since: harness.app.warehouse.clock.next() } },
     ]);
   }
   return harness;
@@ -133,7 +133,7 @@ test('a run that was taken up and meets a service that is away is told in the lo
   const lines: string[] = [];
   const log = createLog({ level: 'warn', pretty: false, stream: { write: text => void lines.push(JSON.parse(text).msg) } });
   const harness = await openHarness(join(folder, `h${harnesses}`), url, { unreachedMs: 300, log });
-  const { runs } = await harness.owner.pipeline();
+  const { runs } = await harness.app.pipeline();
   await until('the run is broken off', () => !runs.active().length);
   await runs.takeUp();
   await until('the run is broken off again', () => !runs.active().length);
@@ -200,7 +200,7 @@ test('where one route alone is broken, a run that asks for nothing else fails as
     state: 'failed',
     failures: [{ collection: 'daily_stress' }, { collection: 'daily_stress' }],
   });
-  const { settings } = harness.owner;
+  const { settings } = harness.app;
   await harness.close();
   // Another process, which has had no answer yet.
   const again = await openHarness(settings.data, service.url);
@@ -209,7 +209,7 @@ test('where one route alone is broken, a run that asks for nothing else fails as
     windows: { planned: 2, failed: 2 },
   });
   expect(await again.read(`SELECT DISTINCT state FROM sync.runs`)).toEqual([['failed']]);
-  expect(await again.operations.status({})).toMatchObject({ service_unreachable: null });
+  expect(await again.commands.status({})).toMatchObject({ service_unreachable: null });
 });
 
 test('who stops a command while the service’s clock is asked waits for no answer', async () => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { WebhookEvent } from '../../schema/webhook.ts';
-import type { OwnerOperations } from '../../src/app/commands.ts';
+import type { AppCommands } from '../../src/app/commands.ts';
 import { connectControl } from '../../src/app/control/connect-control.ts';
 import { freePort } from '../queue/redis-server.ts';
 import { openHarness } from '../support/harness.ts';
@@ -108,7 +108,7 @@ test('events are lost, repeated, late, shuffled, and come before their documents
   const up = startRingneck(['up'], { env: followed.env });
   started.push(up);
   await up.said('"msg":"up"');
-  const upControl = (await connectControl<OwnerOperations>(followed.data))!;
+  const upControl = (await connectControl<AppCommands>(followed.data))!;
   const webhooks = async () => (await upControl.call('status', {})).webhooks!;
   await until('every subscription is active', async () => (await webhooks()).active === 33);
 

@@ -32,7 +32,7 @@ async function set(scripts: Record<string, Script> = {}, { base = '', client = {
 const outcomes = (harness: Harness, collection: string) =>
   harness.read(`SELECT outcome, reason FROM sync.windows WHERE collection = '${collection}' ORDER BY committed_at`);
 const stateOf = async (harness: Harness, collection: string) =>
-  new Set((await harness.operations.coverage({ ...range, collections: [collection] })).runs.map(({ state }) => state));
+  new Set((await harness.commands.coverage({ ...range, collections: [collection] })).runs.map(({ state }) => state));
 const askedFor = (faults: FaultService, path: string) => faults.asked.filter(asked => asked.path === path).length;
 
 test('a 404 in the middle of a refresh, of whatever form, is no verdict on a collection that has answered', async () => {
@@ -84,7 +84,7 @@ test('what was not offered and is now is read by a repair, though other days alo
   await harness.backfill({ from: '2025-03-20', to: '2025-03-20', collections: ['daily_stress'] });
   expect(await stateOf(harness, 'daily_stress')).toEqual(new Set(['not_asked']));
   const signal = new AbortController().signal;
-  expect(await harness.operations.repair(range, { emit: () => {}, signal })).toMatchObject({ state: 'complete', failures: [] });
+  expect(await harness.commands.repair(range, { emit: () => {}, signal })).toMatchObject({ state: 'complete', failures: [] });
   expect(await stateOf(harness, 'daily_stress')).toEqual(new Set(['stored']));
 });
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { examineService } from '../../src/app/doctor/reach.ts';
+import { checkService } from '../../src/app/doctor/service.ts';
 import { sweepHeartRates } from '../../src/sync/sweeps/heart-rate.ts';
 import { startSweep } from '../../src/sync/sweeps/sweep.ts';
 import { startCallback } from '../service/webhooks/callback.ts';
@@ -19,7 +19,7 @@ async function control({ control: { url, secret } }: SandboxProcess, path: strin
   expect(answer.status, path).toBe(200);
 }
 
-const sweep = async (harness: Harness) => (await startSweep(await harness.owner.pipeline(), { kind: 'sweep', days: 3 })).run.done;
+const sweep = async (harness: Harness) => (await startSweep(await harness.app.pipeline(), { kind: 'sweep', days: 3 })).run.done;
 
 /** How many documents and on which days, by collection. */
 const daysOf = async (harness: Harness, table: string) =>
@@ -53,16 +53,16 @@ test('a sandbox that stands in 2025: the last days, nights and sweeps are its ow
   const left = Number(limited.headers.get('x-ratelimit-reset')) - Date.now() / 1000;
   expect(left > 200 && left < 302, String(left)).toBe(true);
 
-  const { operations } = harness;
+  const { commands } = harness;
   const context = { emit: () => {}, signal: new AbortController().signal };
-  const report = await operations.backfill({ last: 30, refresh: false, plan: false }, context);
+  const report = await commands.backfill({ last: 30, refresh: false, plan: false }, context);
   expect(report).toMatchObject({ state: 'complete', from: '2025-02-01', to: '2025-03-02', failures: [] });
   expect((await daysOf(harness, 'daily_activity')).filter(day => day.startsWith('2025-02'))).toEqual(february(1));
   expect((await daysOf(harness, 'sleep')).length).toBeGreaterThan(24);
   expect(await harness.read(`SELECT max(ts) >= '2025-02-28 20:00:00', count(DISTINCT ts::DATE) > 24 FROM heart_rate`)).toEqual([
     [true, true],
   ]);
-  expect(await operations.backfill({ last: 30, refresh: false, plan: true }, context)).toMatchObject({
+  expect(await commands.backfill({ last: 30, refresh: false, plan: true }, context)).toMatchObject({
     from: '2025-02-01',
     to: '2025-03-02',
   });
@@ -72,11 +72,11 @@ test('a sandbox that stands in 2025: the last days, nights and sweeps are its ow
   expect(await sweep(harness)).toMatchObject({ state: 'complete', from: '2025-02-28', to: '2025-03-02', failures: [] });
   expect(await harness.hash()).toEqual(before);
 
-  const status = await operations.status({});
+  const status = await commands.status({});
   expect(status.service_clock!.at).toMatch(/^2025-03-01T0\d:00:0/);
   expect(Math.abs(status.service_clock!.ahead + (Date.now() - Date.parse(status.service_clock!.at)) / 1000)).toBeLessThan(60);
   expect(status.accounts[0]!.collections.filter(({ state }) => state !== 'up_to_date')).toEqual([]);
-  const said = await examineService({ serviceUrl: sandbox.url, webhooks: null, signatureWindow: 300 });
+  const said = await checkService({ serviceUrl: sandbox.url, webhooks: null, signatureWindow: 300 });
   expect(said.find(({ check }) => check === 'clock')).toMatchObject({ state: 'warn', message: expect.stringContaining('2025-03-01T') });
 
   const callback = await startCallback();
@@ -96,7 +96,7 @@ test('a sandbox that stands in 2025: the last days, nights and sweeps are its ow
   expect(JSON.parse(body).event_time).toMatch(/^2025-03-0[12]T/);
 
   // The day that was lived since is read by a sweep.
-  await until('what its clock last showed is too old', () => harness.owner.serviceClock.isStale());
+  await until('what its clock last showed is too old', () => harness.app.serviceClock.isStale());
   expect(await sweep(harness)).toMatchObject({ state: 'complete', to: '2025-03-03' });
   expect(await daysOf(harness, 'daily_activity')).toContain('2025-03-01');
   await harness.close();
@@ -112,7 +112,7 @@ test('a sandbox that runs at 600 times: the heart rate of lived days arrives, an
   const harness = await openHarness(join(folder, 'following'), sandbox.url);
   await harness.add([ada]);
   const context = { emit: () => {}, signal: new AbortController().signal };
-  expect(await harness.operations.backfill({ last: 10, refresh: false, plan: false }, context)).toMatchObject({ state: 'complete' });
+  expect(await harness.commands.backfill({ last: 10, refresh: false, plan: false }, context)).toMatchObject({ state: 'complete' });
   const [[first]] = (await harness.read('SELECT max(ts)::VARCHAR FROM heart_rate')) as [[string]];
   expect(first >= '2025-01-31').toBe(true);
 
@@ -121,8 +121,8 @@ test('a sandbox that runs at 600 times: the heart rate of lived days arrives, an
     await control(sandbox, 'clock', { advance: 86_400 });
     await control(sandbox, 'sync', { person: ada.name });
   }
-  await until('what its clock last showed is too old', () => harness.owner.serviceClock.isStale());
-  const rates = sweepHeartRates(await harness.owner.pipeline());
+  await until('what its clock last showed is too old', () => harness.app.serviceClock.isStale());
+  const rates = sweepHeartRates(await harness.app.pipeline());
   await rates.sweepAll();
   rates.close();
   const lived = await harness.read(`SELECT DISTINCT ts::DATE::VARCHAR FROM heart_rate WHERE ts >= '2025-02-01' ORDER BY 1`);

@@ -37,14 +37,14 @@ async function set(scripts: Record<string, Script> = {}) {
     },
     answer: (script: Script) => faults.on(STRESS, script),
     /** As without faults. */
-    mend: () => faults.on(STRESS, () => undefined),
+    fix: () => faults.on(STRESS, () => undefined),
   };
 }
 
 const lastOutcome = async (harness: Harness) =>
   (await harness.read(`SELECT arg_max(outcome, committed_at) FROM sync.windows WHERE collection = 'daily_stress'`))[0]![0];
 const suspected = (harness: Harness) => harness.read('SELECT collection, kind, object_id FROM sync.suspicions');
-const stateOf = async (harness: Harness) => (await harness.operations.status({})).accounts[0]!;
+const stateOf = async (harness: Harness) => (await harness.commands.status({})).accounts[0]!;
 
 test('a firewall in front of everything parks nobody: neither account nor collection', async () => {
   const { harness, faults, name } = await set();
@@ -91,10 +91,10 @@ test('a refusal stays one of its collection where the service offers neither col
 });
 
 test('an answer between two refusals takes the suspicion away', async () => {
-  const { harness, answer, mend, pass } = await set();
+  const { harness, answer, fix, pass } = await set();
   answer(REFUSED);
   await harness.backfill(only);
-  mend();
+  fix();
   expect(await harness.backfill(only)).toMatchObject({ state: 'complete' });
   expect(await suspected(harness)).toEqual([]);
   pass(120);
@@ -114,7 +114,7 @@ test('a refusal of before an account got its token is no first one', async () =>
 });
 
 test('each night a refused collection is asked with one request, and read again once it answers', async () => {
-  const { harness, faults, answer, mend, pass } = await set();
+  const { harness, faults, answer, fix, pass } = await set();
   answer(REFUSED);
   await harness.backfill(only);
   pass(61);
@@ -123,10 +123,10 @@ test('each night a refused collection is asked with one request, and read again 
   const before = asked();
   expect(await harness.nightly(2)).toMatchObject({ state: 'complete', not_asked: [{ collection: 'daily_stress' }] });
   expect(asked()).toBe(before + 1);
-  mend();
+  fix();
   expect(await harness.nightly(2)).toMatchObject({ state: 'complete', not_asked: [] });
   expect(await suspected(harness)).toEqual([]);
-  const missing = await harness.operations.coverage({ ...range, collections: ['daily_stress'] });
+  const missing = await harness.commands.coverage({ ...range, collections: ['daily_stress'] });
   expect(missing.runs).toEqual([expect.objectContaining({ state: 'not_asked', reason: 'was refused, and may be asked again' })]);
   expect(await harness.backfill({ ...range, collections: ['daily_stress'] })).toMatchObject({ state: 'complete', failures: [] });
 });

@@ -45,10 +45,10 @@ test.each([
   expect(report.heart_rate_path).toBe(offered === ALL ? '/v2/usercollection/heartrate' : '/v2/sandbox/usercollection/heartrate');
   expect(await harness.read('SELECT * FROM sync.drift')).toEqual([]);
 
-  const mirror = await serveMirror(harness.owner, { host: '127.0.0.1', port: 0 });
+  const mirror = await serveMirror(harness.app, { host: '127.0.0.1', port: 0 });
   onTestFinished(() => mirror.close());
   for (const person of sandbox.people) {
-    const { token } = await harness.operations.mirrorToken({ name: person.name });
+    const { token } = await harness.commands.mirrorToken({ name: person.name });
     const there = await readEverything(sandbox.url, person.token, range);
     const here = await readEverything(mirror.url, token, range);
     expect(Object.keys(there).sort()).toEqual(offered);

@@ -56,12 +56,12 @@ test('a document type that is declared in one file is served, described, backfil
     ['effort.mood', 'unknown field'],
   ]);
   expect(await findBroken(harness.read)).toEqual([]);
-  const [account] = (await harness.operations.status({})).accounts;
+  const [account] = (await harness.commands.status({})).accounts;
   expect(account!.collections.find(({ name }) => name === 'workout')).toMatchObject({ state: 'not_asked', newest_day: '2025-03-06' });
 
-  const mirror = await serveMirror(harness.owner, { host: '127.0.0.1', port: 0 });
+  const mirror = await serveMirror(harness.app, { host: '127.0.0.1', port: 0 });
   onTestFinished(() => mirror.close());
-  const { token } = await harness.operations.mirrorToken({ name: person!.name });
+  const { token } = await harness.commands.mirrorToken({ name: person!.name });
   const days = { start_date: range.from, end_date: range.to };
   for (const [url, bearer] of [
     [sandbox.url, person!.token],

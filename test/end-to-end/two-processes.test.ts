@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, expect, test } from 'vitest';
+import { call } from '../../src/app/call.ts';
 import { getSource } from '../../src/app/find-source.ts';
-import { perform } from '../../src/app/perform.ts';
 import { readSettings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { freePort, hasRedis, startRedis } from '../queue/redis-server.ts';
@@ -65,7 +65,7 @@ async function openTerminals(name: string, options: { service?: string[]; env?: 
       expect(answer.status).toBe(200);
       return answer.json();
     },
-    status: () => perform({ settings, log: silentLog }, 'status', {}),
+    status: () => call({ settings, log: silentLog }, 'status', {}),
     /** What the owner's snapshot holds, as `ringneck sql` reads it. */
     ask: async (query: string) => {
       const { path } = await getSource(settings);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Sample } from '../../schema/fields.ts';
-import type { OwnerOperations } from '../../src/app/commands.ts';
+import type { AppCommands } from '../../src/app/commands.ts';
 import { connectControl } from '../../src/app/control/connect-control.ts';
 import { startRingneck } from '../support/ringneck.ts';
 import { inspectFile } from '../support/table-hash.ts';
@@ -26,7 +26,7 @@ async function roundTrip(zone: string): Promise<Record<string, string>> {
   // The second one lives in New York.
   const { name, token } = people[1]!;
   // Done by `up`, in its zone.
-  const control = (await connectControl<OwnerOperations>(data))!;
+  const control = (await connectControl<AppCommands>(data))!;
   await control.call('addAccount', { name, token });
   expect(await control.call('backfill', { ...days, refresh: false, plan: false })).toMatchObject({ state: 'complete', failures: [] });
   const mirrorToken = (await control.call('mirrorToken', { name })).token;

@@ -28,7 +28,7 @@ async function setUp(name: string, heartRate: Script, retryDelayMs = 1) {
   onTestFinished(() => service.close());
   const harness = await openHarness(join(folder, name), service.url, { now: () => NOON, retryDelayMs });
   await harness.add(['ada', 'ben'].map(user => ({ name: user, token: `token-${user}` })));
-  const { queues, runs } = await harness.owner.pipeline();
+  const { queues, runs } = await harness.app.pipeline();
   /** From when ada's heart rate was asked for, request by request. */
   const asked = () =>
     service.asked
@@ -73,11 +73,11 @@ test('a window that fails is tried three times, further and further apart, and i
 test('while all that an account has left is put off it has no worker, and status tells so', async () => {
   const { harness, queues, runs } = await setUp('put-off', ({ query }) => (query.get('start_datetime') === SECOND ? DOWN : {}), HOUR);
   const ended = harness.backfill({ ...WINTER, users: ['ada'] }).catch(() => undefined);
-  const { warehouse } = await harness.owner.pipeline();
+  const { warehouse } = await harness.app.pipeline();
   const queue = await collectQueue(warehouse);
   await until('the job is put off', async () => (await queues.counts(queue)).delayed === 1);
   expect(await queues.counts(queue)).toEqual({ waiting: 0, active: 0, delayed: 1, failed: 0 });
-  expect((await harness.operations.status({})).queue).toEqual({ waiting: 0, active: 0, delayed: 1, failed: 0, events: 0, problem: null });
+  expect((await harness.commands.status({})).queue).toEqual({ waiting: 0, active: 0, delayed: 1, failed: 0, events: 0, problem: null });
   const [run] = runs.active();
   expect(run!.progress.windows).toMatchObject({ planned: 4, done: 3 });
   await run!.stop();

@@ -313,7 +313,7 @@ describe.each(['embedded', 'redis'] as const)('deliveries, %s', kind => {
       expect([...first.logged, ...second.logged].join('')).not.toContain('trying again later');
     });
 
-    test('an error of our own uses up no retry, and the delivery goes on when it is mended', async () => {
+    test('an error of our own uses up no retry, and the delivery goes on when it is fixed', async () => {
       const callback = await startCallback(agreeThen(410));
       const { announce, subscribe, webhooks, folder } = await open();
       const id = await subscribe(callback.url);

@@ -64,7 +64,7 @@ describe.each([['embedded'], ...(hasRedis ? [['redis']] : [])])('thirty accounts
 
   test('hold up no event of others', async () => {
     const { harness, service } = await setUp('events');
-    const inbox = await harness.owner.inbox();
+    const inbox = await harness.app.inbox();
     let at = Date.now() * 1000;
     const announce = (name: string, id: string) =>
       inbox.append(
@@ -78,7 +78,7 @@ describe.each([['embedded'], ...(hasRedis ? [['redis']] : [])])('thirty accounts
         }),
       );
     await Promise.all(LIMITED.flatMap(name => Array.from({ length: EVENTS_EACH }, (_, i) => announce(name, `${name}-${i}`))));
-    const { stop, filling } = await startFetching(await harness.owner.pipeline());
+    const { stop, filling } = await startFetching(await harness.app.pipeline());
     onTestFinished(stop);
     await until(
       'all of the thirty are asked to wait',

@@ -145,7 +145,7 @@ test('what was not read because its account was not active then is told once it 
   expect(await only(warehouse)).toMatchObject({ state: 'not_asked', unread_days: 27 });
 });
 
-test('an account that is not asked has no holes to be mended', async () => {
+test('an account that is not asked has no holes to be fixed', async () => {
   const warehouse = await warehouseWith(folder, [account('ada', { state: 'paused', reason: 'paused by command' })]);
   await note(warehouse, FIRST);
   await note(warehouse, LAST);

@@ -328,7 +328,7 @@ test('who waits for long keeps nobody else out of a full queue: the first four o
 test('what all have had put off keeps nobody’s next out of a full queue', async () => {
   const owners = Array.from({ length: 10 }, (_, i) => `p${i}`);
   const ownerOf = (text: string) => text.split('-')[0]!;
-  const all = owners.flatMap(owner => numbered(owner, 6));
+  const all = owners.flatMap(app => numbered(app, 6));
   const harness = setUpBounded(all, 100, { bound: { most: 30, mostOfOne: 12, ownerOf } });
   await until('the first of each are in', () => harness.inQueue().length >= 40, 5_000);
   for (let i = 0; i < 2; i++) {

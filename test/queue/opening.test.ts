@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { silentLog } from '../../src/base/log.ts';
-import { isOfMachine } from '../../src/queue/machine.ts';
+import { isEnvironmentError } from '../../src/queue/environment-errors.ts';
 import { openQueues } from '../../src/queue/open.ts';
 import type { Queues } from '../../src/queue/queues.ts';
 
@@ -97,8 +97,8 @@ test('a file that may not be read is an error, and the queue keeps what it holds
 test('a full disk is told from a broken file', () => {
   const full = new Error('ENOSPC: no space left on device, write') as NodeJS.ErrnoException;
   full.code = 'ENOSPC';
-  expect(isOfMachine(full)).toBe(true);
-  expect(isOfMachine(Object.assign(new Error('could not extend file'), { code: '53100' }))).toBe(true);
-  expect(isOfMachine(Object.assign(new Error('could not read block 0'), { code: 'XX001' }))).toBe(false);
-  expect(isOfMachine(Object.assign(new Error('no such file'), { code: '58P01' }))).toBe(false);
+  expect(isEnvironmentError(full)).toBe(true);
+  expect(isEnvironmentError(Object.assign(new Error('could not extend file'), { code: '53100' }))).toBe(true);
+  expect(isEnvironmentError(Object.assign(new Error('could not read block 0'), { code: 'XX001' }))).toBe(false);
+  expect(isEnvironmentError(Object.assign(new Error('no such file'), { code: '58P01' }))).toBe(false);
 });

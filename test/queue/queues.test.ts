@@ -118,12 +118,12 @@ describe.each(['embedded', 'redis'] as const)('queues, %s', kind => {
         work,
         async job => {
           attempts.push(Date.now());
-          if (job.name === 'mends' && attempts.length === 3) return;
+          if (job.name === 'fixes' && attempts.length === 3) return;
           throw new Error('not yet');
         },
         { concurrency: 1 },
       );
-      await queues.add(work, 'mends', {}, { attempts: 5, backoff: { type: 'fixed', delay: 200 } });
+      await queues.add(work, 'fixes', {}, { attempts: 5, backoff: { type: 'fixed', delay: 200 } });
       await until('three attempts', () => attempts.length === 3);
       expect(attempts[2]! - attempts[0]!).toBeGreaterThanOrEqual(390);
       await queues.add(work, 'fails', {}, { attempts: 2, jobId: 'fails-1' });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { QueueUnavailable } from '../../src/queue/queues.ts';
-import { Repetitions } from '../../src/receiver/repetitions.ts';
+import { ReplayCache } from '../../src/receiver/replay-cache.ts';
 import { randomFrom } from '../support/random-documents.ts';
 import { forgeries } from './mutations.ts';
 import { openWebhook, TOKEN } from './open-webhook.ts';
@@ -227,7 +227,7 @@ test('without a window repetitions are known for five minutes', async () => {
 });
 
 test('the memory of repetitions is bounded, whatever comes', () => {
-  const known = new Repetitions({ windowMs: 300_000, now: () => NOW, most: 100 });
+  const known = new ReplayCache({ windowMs: 300_000, now: () => NOW, most: 100 });
   for (let i = 0; i < 1_000; i++) known.add(`signature ${i}`);
   const kept = Array.from({ length: 1_000 }, (_, i) => known.has(`signature ${i}`));
   expect(kept.filter(Boolean).length).toBeLessThanOrEqual(200);

@@ -97,8 +97,8 @@ test('every answer that may come of a large body or header is described, of webh
   const { paths } = describeService({ resources, heartRate, webhooks: true }) as {
     paths: Record<string, Record<string, { responses: object }>>;
   };
-  for (const operations of Object.values(paths))
-    for (const { responses } of Object.values(operations))
+  for (const commands of Object.values(paths))
+    for (const { responses } of Object.values(commands))
       expect(Object.keys(responses)).toEqual(expect.arrayContaining(['413', '431', '500']));
 });
 

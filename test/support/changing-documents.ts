@@ -91,18 +91,18 @@ export async function startChangingService(deletes: 'once' | 'any'): Promise<Cha
     );
     const isDoomed = changed.id.startsWith('doomed');
     changed.version++;
-    let operation: Operation = changed.document ? 'update' : 'create';
+    let command: Operation = changed.document ? 'update' : 'create';
     if (changed.document && (deletes === 'any' ? random() < 0.25 : isDoomed)) {
-      operation = 'delete';
+      command = 'delete';
       changed.document = undefined;
     } else keep(changed);
     // Some are made again; nothing more is told of them then.
-    if (deletes === 'once' && isDoomed && (operation === 'create' || random() < 0.5)) over.add(changed);
+    if (deletes === 'once' && isDoomed && (command === 'create' || random() < 0.5)) over.add(changed);
     const event_time = `${EVENT_TIMES_FROM.replace(' ', 'T')}.${String(++events).padStart(6, '0')}+00:00`;
     const { path, id: object_id, person } = changed;
     return {
       changed,
-      event: { event_type: operation, data_type: path.toLowerCase(), object_id, event_time, user_id: `service-${person}` },
+      event: { event_type: command, data_type: path.toLowerCase(), object_id, event_time, user_id: `service-${person}` },
     };
   }
   return { url: service.url, documents, change };

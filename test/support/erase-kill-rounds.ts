@@ -31,7 +31,7 @@ export async function openEraseSetting(folder: string): Promise<EraseSetting> {
   const harness = await openHarness(original, sandbox.url);
   await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
   await harness.backfill({ from: '2025-01-01', to: '2025-01-03' });
-  await harness.operations.snapshot({});
+  await harness.commands.snapshot({});
   const userIds = sandbox.people.map(({ userId }) => userId);
   await addEvents(harness, userIds);
   const before = await hashAccount(harness.read, 'adam');
@@ -42,8 +42,8 @@ export async function openEraseSetting(folder: string): Promise<EraseSetting> {
 }
 
 /** An event of each, as versions without an inbox left them in the queue. */
-async function addEvents({ owner }: Harness, userIds: readonly string[]): Promise<void> {
-  const { queues, warehouse } = await owner.pipeline();
+async function addEvents({ app }: Harness, userIds: readonly string[]): Promise<void> {
+  const { queues, warehouse } = await app.pipeline();
   const jobs = userIds.map((userId, i) => ({
     name: 'event',
     data: { receivedAt: 1_736_000_000_000_000 + i, event: event(userId), misses: 0 },
@@ -77,7 +77,7 @@ export async function killErasing(setting: EraseSetting, moment: EraseMoment, qu
   if (queueUrl) {
     const harness = await openHarness(data, serviceUrl, { settings });
     await addEvents(harness, userIds);
-    const id = await warehouseId(harness.owner.warehouse);
+    const id = await warehouseId(harness.app.warehouse);
     await harness.close();
     const words = [
       { what: 'service id' as const, text: userIds[0]! },
@@ -103,7 +103,7 @@ export async function killErasing(setting: EraseSetting, moment: EraseMoment, qu
   const harness = await openHarness(data, serviceUrl, { settings });
   expect(await hashAccount(harness.read, 'adam')).toEqual(before);
   expect(isEmpty(await hashAccount(harness.read, 'ada'))).toBe(true);
-  const inbox = await harness.owner.inbox();
+  const inbox = await harness.app.inbox();
   expect(inbox.keys().map(key => inbox.find(key))).toEqual([stays]);
   await harness.close();
 }

@@ -104,7 +104,7 @@ export async function openEventHarness(folder: string, options: FetchOptions & E
     baseUrl: faults.url,
     serviceClock,
     wallNow: now,
-    clock: warehouse.moments,
+    clock: warehouse.clock,
     retries: 0,
     sleep: async () => {},
     routes: await openRouteMemory(warehouse, faults.url, now, () => {}),
@@ -182,9 +182,9 @@ export async function openEventHarness(folder: string, options: FetchOptions & E
           return lines[before]!;
         },
         async store(resource, stored) {
-          const requestedAt = warehouse.moments.begin();
+          const requestedAt = warehouse.clock.lease();
           await warehouse.storeDocuments({ userId: user, resource: warehouse.mapping(resource).resource, requestedAt, documents: stored });
-          warehouse.moments.end(requestedAt);
+          warehouse.clock.release(requestedAt);
         },
         outcomes: () =>
           rows(

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import type { OwnerOperations } from '../../src/app/commands.ts';
+import type { AppCommands } from '../../src/app/commands.ts';
 import { connectControl } from '../../src/app/control/connect-control.ts';
 import { freePort, type RedisServer } from '../queue/redis-server.ts';
 import { PEOPLE, startChangingService } from './changing-documents.ts';
@@ -20,7 +20,7 @@ const PACES = {
 };
 /** Until a process that was told to stop, or has lost its queue while it started, has ended. */
 const ENDED_MS = 60_000;
-/** A time that does not come while this runs: no sweep may mend what an event should have brought. */
+/** A time that does not come while this runs: no sweep may fix what an event should have brought. */
 const NEVER = '0 4 29 2 *';
 
 export interface EventKillRound {
@@ -149,7 +149,7 @@ const hasCome = (up: Running) =>
 
 /** Until the queue holds no accepted event any more. */
 export async function allSettled(data: string, ms: number): Promise<void> {
-  const control = (await connectControl<OwnerOperations>(data))!;
+  const control = (await connectControl<AppCommands>(data))!;
   await until(
     'every accepted event is settled',
     async () => {

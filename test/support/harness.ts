@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Resource } from '../../schema/resource.ts';
-import { Owner } from '../../src/app/app.ts';
-import type { OwnerOptions } from '../../src/app/app-options.ts';
-import { type BackfillInput, type OwnerOperations, operationsOf, type RunReport } from '../../src/app/commands.ts';
+import { App } from '../../src/app/app.ts';
+import type { AppOptions } from '../../src/app/app-options.ts';
+import { type AppCommands, type BackfillInput, commandsOf, type RunReport } from '../../src/app/commands.ts';
 import { readSettings, type Settings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
 import type { Value } from '../../src/warehouse/parse-document.ts';
@@ -11,8 +11,8 @@ import { hashTables } from './table-hash.ts';
 import { placeWarehouse } from './warehouse.ts';
 
 export interface Harness {
-  owner: Owner;
-  operations: OwnerOperations;
+  app: App;
+  commands: AppCommands;
   read(sql: string): Promise<Value[][]>;
   /** Runs a backfill to its end. */
   backfill(input: Partial<BackfillInput>, signal?: AbortSignal): Promise<RunReport>;
@@ -27,28 +27,28 @@ export interface Harness {
 export async function openHarness(
   folder: string,
   serviceUrl: string,
-  options: Partial<Omit<OwnerOptions, 'settings'>> & { settings?: Partial<Settings>; resources?: readonly Resource[] } = {},
+  options: Partial<Omit<AppOptions, 'settings'>> & { settings?: Partial<Settings>; resources?: readonly Resource[] } = {},
 ): Promise<Harness> {
   const settings = { ...readSettings({ RINGNECK_DATA: join(folder), RINGNECK_SERVICE_URL: serviceUrl }), ...options.settings };
   const client = { sleep: async () => {}, ...options.client };
   if (!options.resources) await placeWarehouse(join(settings.data, 'warehouse.duckdb'));
-  const owner = await Owner.open({ log: silentLog, retryDelayMs: 1, secondLookMs: 1, ...options, client, settings });
-  const operations = operationsOf(owner);
-  const read = (sql: string) => owner.warehouse.read(sql);
+  const app = await App.open({ log: silentLog, retryDelayMs: 1, secondLookMs: 1, ...options, client, settings });
+  const commands = commandsOf(app);
+  const read = (sql: string) => app.warehouse.read(sql);
   let closing: Promise<void> | undefined;
   const harness: Harness = {
-    owner,
-    operations,
+    app,
+    commands,
     read,
     backfill: (input, signal = new AbortController().signal) =>
-      operations.backfill({ refresh: false, plan: false, ...input }, { emit: () => {}, signal }),
-    nightly: days => operations.nightly({ days }, { emit: () => {}, signal: new AbortController().signal }),
+      commands.backfill({ refresh: false, plan: false, ...input }, { emit: () => {}, signal }),
+    nightly: days => commands.nightly({ days }, { emit: () => {}, signal: new AbortController().signal }),
     add: async people => {
-      for (const { name, token } of people) await operations.addAccount({ name, token });
+      for (const { name, token } of people) await commands.addAccount({ name, token });
     },
     hash: userId => hashTables(read, userId),
     close: () => {
-      closing ??= owner.close();
+      closing ??= app.close();
       return closing;
     },
   };

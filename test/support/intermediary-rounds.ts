@@ -42,7 +42,7 @@ export interface IntermediarySetting {
 
 const contents = async (harness: Harness): Promise<Map<string, string>> => {
   const truth = new Map<string, string>();
-  for (const { name, dated } of harness.owner.warehouse.mappings.map(({ resource }) => resource)) {
+  for (const { name, dated } of harness.app.warehouse.mappings.map(({ resource }) => resource)) {
     const day = dated ? 'day::VARCHAR' : 'NULL';
     const rows = await harness.read(`SELECT ${day}, string_agg(id || content_hash, ' ' ORDER BY id) FROM "${name}" GROUP BY 1`);
     for (const [of, ids] of rows) truth.set(`${name} ${of}`, ids as string);
@@ -102,7 +102,7 @@ function disturb(proxy: FaultService, upstream: string, random: Random, percent:
 async function findLies(harness: Harness, truth: IntermediarySetting['truth']): Promise<string[]> {
   const lies: string[] = [];
   // In this order: what comes between the two is no lie.
-  const { runs } = await harness.operations.coverage({ from: days.from, to: days.to });
+  const { runs } = await harness.commands.coverage({ from: days.from, to: days.to });
   const here = await contents(harness);
   for (const { collection, from, to, state } of runs) {
     if (!['stored', 'empty', 'not_offered'].includes(state)) continue;
@@ -151,7 +151,7 @@ export async function intermediaryRound(
       expect(await findLies(harness, truth), name).toEqual([]);
     }
     for (const path of ['/v2/usercollection/*', '/v2/usercollection/*/*', '/v2/sandbox/usercollection/*']) proxy.on(path, () => undefined);
-    await harness.operations.repair({}, { emit: () => {}, signal: new AbortController().signal });
+    await harness.commands.repair({}, { emit: () => {}, signal: new AbortController().signal });
     expect(await harness.hash(), name).toEqual(hashes);
     expect(await harness.read(`SELECT user_id, state FROM sync.accounts WHERE state <> 'active'`), name).toEqual([]);
   } finally {

@@ -11,7 +11,7 @@ import { findAddressRange } from '../../src/service/webhooks/callback-guard.ts';
 import { openWebhooks, type Webhooks } from '../../src/service/webhooks/webhooks.ts';
 import { createPeople } from '../../src/simulator/users/people.ts';
 import { peopleSource } from '../../src/simulator/users/source.ts';
-import type { SubscriptionKeeper } from '../../src/sync/subscriptions/keep-subscriptions.ts';
+import type { SubscriptionManager } from '../../src/sync/subscriptions/subscription-manager.ts';
 import { type Harness, openHarness } from './harness.ts';
 
 /** The first of these is the person’s. */
@@ -19,7 +19,7 @@ export const TOKENS = { person: 'token-of-ada', verification: 'not-for-logs-word
 
 export interface ListeningHarness {
   harness: Harness;
-  keeper: SubscriptionKeeper;
+  manager: SubscriptionManager;
   webhooks: Webhooks;
   receiver: Receiver;
   /** Of a command in another process. */
@@ -54,7 +54,7 @@ export async function openListeningHarness(folder: string): Promise<ListeningHar
   });
   const serviceUrl = await service.listen({ host: '127.0.0.1', port: 0 });
 
-  let keeper: SubscriptionKeeper | undefined;
+  let manager: SubscriptionManager | undefined;
   const receiver = await openReceiver(
     {
       ready: async () => {},
@@ -64,8 +64,8 @@ export async function openListeningHarness(folder: string): Promise<ListeningHar
         headerPrefix: 'x-service-',
         windowMs: 300_000,
         accept: async () => {},
-        isGone: () => keeper?.isGone() ?? false,
-        noteGone: event => keeper?.noteGone(event),
+        isGone: () => manager?.isGone() ?? false,
+        noteGone: event => manager?.noteGone(event),
         now: Date.now,
         log: silentLog,
       },
@@ -84,8 +84,8 @@ export async function openListeningHarness(folder: string): Promise<ListeningHar
   const { id: clientId, secret: clientSecret } = webhooks.client;
   const settings = { webhooks: { callbackUrl, clientId, clientSecret, secrets: [clientSecret], verificationToken: TOKENS.verification } };
   const harness = await openHarness(folder, serviceUrl, { settings });
-  keeper = await harness.owner.keeper();
-  const control = await serveControl({ folder, operations: harness.operations, log: silentLog });
+  manager = await harness.app.manager();
+  const control = await serveControl({ folder, commands: harness.commands, log: silentLog });
   const leave = async () => {
     await control.close();
     await harness.close();
@@ -101,5 +101,5 @@ export async function openListeningHarness(folder: string): Promise<ListeningHar
       .list(clientId)
       .map(({ event_type, data_type }) => `${event_type} ${data_type}`)
       .toSorted();
-  return { harness, keeper, webhooks, receiver, env, subscribed, leave };
+  return { harness, manager, webhooks, receiver, env, subscribed, leave };
 }

@@ -45,7 +45,7 @@ export async function note(
 }
 
 export const store = (warehouse: Warehouse, name: string, documents: object[], removed: string[] = []) =>
-  warehouse.storeDocuments({ userId: 'ada', resource: resourceNamed(name), requestedAt: warehouse.moments.begin(), documents, removed });
+  warehouse.storeDocuments({ userId: 'ada', resource: resourceNamed(name), requestedAt: warehouse.clock.lease(), documents, removed });
 
 export const stress = (day: string) => ({ ...STRESS, id: `t-${day}`, day });
 

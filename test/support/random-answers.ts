@@ -17,7 +17,7 @@ async function operate(model: Model, random: Random, warehouse: Awaited<ReturnTy
   const resource = resourceNamed('daily_activity');
   const userId = pick(random, ['ann', 'ben', 'cat']);
   // Some answers are older than what came before.
-  const requestedAt = warehouse.moments.begin();
+  const requestedAt = warehouse.clock.lease();
   const ids = Array.from({ length: 1 + below(random, 4) }, () => `a-${below(random, 12)}`);
   const documents: unknown[] = [];
   const removed: string[] = [];
@@ -37,7 +37,7 @@ async function operate(model: Model, random: Random, warehouse: Awaited<ReturnTy
   }
   return warehouse
     .storeDocuments({ userId, resource, requestedAt, documents, removed }, { lane: random() < 0.3 ? 'live' : 'bulk' })
-    .finally(() => warehouse.moments.end(requestedAt));
+    .finally(() => warehouse.clock.release(requestedAt));
 }
 
 /** Stores so many rounds of fifty answers at once, some of them removals; then the file holds what a plain model of it does. */

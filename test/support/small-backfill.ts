@@ -78,7 +78,7 @@ export async function settleAfter(
 }
 
 export async function complete({ harness, undisturbed, collections }: Small, userId: string, what: string): Promise<void> {
-  await harness.operations.resumeAccounts({ names: [userId] });
+  await harness.commands.resumeAccounts({ names: [userId] });
   expect(await harness.backfill({ ...range, users: [userId], collections }), what).toMatchObject({ state: 'complete', failures: [] });
   expect(await harness.hash(userId), what).toEqual(undisturbed);
 }

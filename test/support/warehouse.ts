@@ -44,11 +44,11 @@ export const resourceNamed = (name: string): Resource => resources.find(resource
 
 /** Stores documents as one answer to a request that is sent now. */
 export async function store(warehouse: Warehouse, name: string, documents: readonly unknown[], removed: readonly string[] = []) {
-  const requestedAt = warehouse.moments.begin();
+  const requestedAt = warehouse.clock.lease();
   try {
     return await warehouse.storeDocuments({ userId: 'ann', resource: warehouse.mapping(name).resource, requestedAt, documents, removed });
   } finally {
-    warehouse.moments.end(requestedAt);
+    warehouse.clock.release(requestedAt);
   }
 }
 

@@ -70,8 +70,8 @@ test.each<[name: string, reading: Pick<Reading, 'outcome' | 'when' | 'reason'>, 
     expect(await told(warehouse, all)).toEqual(['03-01 stored', '03-02 empty', '03-03 stored', ...expected, '03-08 stored']);
     expect((await planRepair(pipeline, { collections: ['daily_stress'], ...all })).request?.spans).toEqual(repair);
     await note(warehouse, { days: ['2025-03-04', '2025-03-07'], outcome: 'complete', when: '2025-03-09T12:00:00Z' });
-    const mended = ['03-04 empty', '03-05 stored', '03-06 empty', '03-07 to 03-08 stored'];
-    expect(await told(warehouse, all)).toEqual(['03-01 stored', '03-02 empty', '03-03 stored', ...mended]);
+    const fixed = ['03-04 empty', '03-05 stored', '03-06 empty', '03-07 to 03-08 stored'];
+    expect(await told(warehouse, all)).toEqual(['03-01 stored', '03-02 empty', '03-03 stored', ...fixed]);
   },
 );
 
@@ -177,7 +177,7 @@ test('heart rate is known by the counts of its windows; only where an older wind
       userId: 'ada',
       from: at('2025-03-04T00:00:00Z'),
       to: at('2025-03-06T09:00:00Z'),
-      requestedAt: warehouse.moments.begin(),
+      requestedAt: warehouse.clock.lease(),
       // The second is another day in UTC, the last one lies outside.
       rows: [
         '2025-03-05T00:00:00.000+00:00',

@@ -86,13 +86,13 @@ test('when the plain path first answers, what the sandbox path brought is remove
   const before = await harness.backfill(weeks);
   expect(await rates(harness, 'ben')).toEqual([[99, 1008]]);
   // Of an account that nobody asks any more, too.
-  await harness.operations.pauseAccount({ name: 'ben' });
+  await harness.commands.pauseAccount({ name: 'ben' });
   const stranger = { user_id: 'ada', ts: 1, utc_offset: 0, bpm: 50, source: 'awake', fetched_at: 1 };
-  await harness.owner.warehouse.record([{ table: 'heart_rate', row: stranger }]);
+  await harness.app.warehouse.record([{ table: 'heart_rate', row: stranger }]);
   service.on(PLAIN, real);
   await harness.close();
 
-  const later = await openHarness(harness.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
+  const later = await openHarness(harness.app.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
   const day = await later.backfill({ ...weeks, from: '2025-05-01', to: '2025-05-01', users: ['ada'] });
   expect(day).toMatchObject({ state: 'complete', heart_rate_path: PLAIN });
   const reason = `read from ${SANDBOX}, whose rows were removed when ${PLAIN} answered: they were generated`;
@@ -103,7 +103,7 @@ test('when the plain path first answers, what the sandbox path brought is remove
     ['ben', SANDBOX, 'failed', reason],
   ]);
   expect(await rates(later, 'ben')).toEqual([]);
-  const coverage = await later.operations.coverage({ users: ['ben'], collections: ['heart_rate'], from: weeks.from, to: weeks.to });
+  const coverage = await later.commands.coverage({ users: ['ben'], collections: ['heart_rate'], from: weeks.from, to: weeks.to });
   expect(coverage.runs).toMatchObject([{ from: '2025-02-01', to: '2025-03-14', state: 'failed', reason }]);
   // Of those who may be asked it is read again, and the command has waited for it.
   expect(day).toMatchObject({ removed: 2016, windows: { planned: 3, done: 3 } });
@@ -118,7 +118,7 @@ test('when the plain path first answers, what the sandbox path brought is remove
 
 /** Makes the file one of an earlier version, which did not note the path of a window. */
 const forgetRoutes = (harness: Harness) =>
-  withDuckDB(join(harness.owner.settings.data, 'warehouse.duckdb'), connection =>
+  withDuckDB(join(harness.app.settings.data, 'warehouse.duckdb'), connection =>
     connection.run(`UPDATE sync.windows SET route = NULL; DELETE FROM sync.meta WHERE key = 'routes_named_at'`),
   );
 
@@ -130,7 +130,7 @@ test('what an earlier version read, when only the sandbox path had answered, is 
   service.on(PLAIN, real);
   const lines: string[] = [];
   const log = createLog({ level: 'warn', pretty: false, stream: { write: text => void lines.push(JSON.parse(text).msg) } });
-  const later = await openHarness(harness.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z'), log });
+  const later = await openHarness(harness.app.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z'), log });
   expect(await later.read('SELECT DISTINCT route FROM sync.windows')).toEqual([[SANDBOX]]);
   expect(lines).toEqual([]);
   expect(await later.backfill(may)).toMatchObject({ state: 'complete', removed: 1008, heart_rate_path: PLAIN });
@@ -143,14 +143,14 @@ test('where both paths had answered an earlier version, nobody knows what it rea
   service.on(PLAIN, real);
   await harness.close();
   const now = () => Date.parse('2025-06-01T12:00:00Z');
-  const both = await openHarness(harness.owner.settings.data, service.url, { now });
+  const both = await openHarness(harness.app.settings.data, service.url, { now });
   await both.backfill(may);
   await both.close();
   await forgetRoutes(both);
   const lines: string[] = [];
   const log = createLog({ level: 'warn', pretty: false, stream: { write: text => void lines.push(JSON.parse(text).msg) } });
   for (let start = 0; start < 2; start++) {
-    const later = await openHarness(harness.owner.settings.data, service.url, { now, log });
+    const later = await openHarness(harness.app.settings.data, service.url, { now, log });
     expect(await rates(later)).toEqual([[61, 1032]]);
     await later.close();
   }
@@ -164,7 +164,7 @@ test('what was removed and cannot be read again is a failure of the run that rem
   await harness.backfill(weeks);
   service.on(PLAIN, asked => (asked.token === 'token-of-ben' ? { status: 501, json: { detail: 'not now' } } : real(asked)));
   await harness.close();
-  const later = await openHarness(harness.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
+  const later = await openHarness(harness.app.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
   const day = await later.backfill({ ...weeks, from: '2025-05-01', to: '2025-05-01', users: ['ada'] });
   expect(day).toMatchObject({ state: 'failed', removed: 2016, failures: [{ user_id: 'ben', from: '2025-02-01', to: '2025-03-14' }] });
   expect(await rates(later)).toEqual([[61, 1032]]);
@@ -178,7 +178,7 @@ test('one empty answer of the plain path removes nothing, and the sandbox path i
   await harness.backfill(weeks);
   await harness.close();
   service.on(PLAIN, (_, nth) => (nth === 1 ? EMPTY : NOT_FOUND));
-  const later = await openHarness(harness.owner.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
+  const later = await openHarness(harness.app.settings.data, service.url, { now: () => Date.parse('2025-06-01T12:00:00Z') });
   expect(await later.backfill(may)).toMatchObject({ state: 'complete', removed: 0, heart_rate_path: SANDBOX });
   expect(await rates(later)).toEqual([[99, 1032]]);
   expect(await rates(later, 'ben')).toEqual([[99, 1008]]);
@@ -192,7 +192,7 @@ test('empty answers of the plain path count when there are two, 5 minutes apart,
   await harness.close();
   const at = async (time: string, plain: Parameters<typeof service.on>[1]) => {
     service.on(PLAIN, plain);
-    const later = await openHarness(harness.owner.settings.data, service.url, { now: () => Date.parse(`2025-06-01T${time}Z`) });
+    const later = await openHarness(harness.app.settings.data, service.url, { now: () => Date.parse(`2025-06-01T${time}Z`) });
     const { removed, heart_rate_path } = await later.backfill({ ...may, refresh: true });
     await later.close();
     return [removed, heart_rate_path];
@@ -208,7 +208,7 @@ test('empty answers of the plain path count when there are two, 5 minutes apart,
 test('a sweep that read from the sandbox path stays in the ledger for as long as its rows', async () => {
   const { harness } = await setUp();
   await harness.backfill(weeks);
-  const { warehouse } = harness.owner;
+  const { warehouse } = harness.app;
   await warehouse.record([
     ...(await harness.read('SELECT run_id, started_at FROM sync.runs')).map(([run_id, started_at]) => ({
       table: 'sync.runs',

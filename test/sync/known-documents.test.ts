@@ -92,7 +92,7 @@ test('a document that is stored beside those of a known answer leaves as it does
   expect(await stored(harness)).toEqual(ALL);
 });
 
-test('what becomes of a document while its known answer is on its way is mended from that answer', async () => {
+test('what becomes of a document while its known answer is on its way is fixed from that answer', async () => {
   const { service, harness } = await setUp();
   const answer = pagesOf([before, a, b], [c]);
   service.on(STRESS, async asked => {
@@ -115,15 +115,15 @@ test.each([
   ['deleted', { documents: [], removed: ['c'] }],
 ])('a page of a known answer that was sent after its document was %s, and was as before again, is newer than that', async (_, change) => {
   const { service, harness } = await setUp();
-  const { warehouse } = harness.owner;
+  const { warehouse } = harness.app;
   const answer = pagesOf([before, a, b], [c]);
   service.on(STRESS, async asked => {
     if (!asked.query.has('next_token')) {
       // An event between the first page and the second.
-      const requestedAt = warehouse.moments.begin();
+      const requestedAt = warehouse.clock.lease();
       const { resource } = warehouse.mapping('daily_stress');
       await warehouse.storeDocuments({ userId: 'ada', resource, requestedAt, ...change }, { lane: 'live' });
-      warehouse.moments.end(requestedAt);
+      warehouse.clock.release(requestedAt);
     }
     return answer(asked);
   });
@@ -134,12 +134,12 @@ test.each([
 
 test('a known document that another answer of the same commit has changed is to be stored from its own answer', async () => {
   const { harness } = await setUp();
-  const { warehouse } = harness.owner;
+  const { warehouse } = harness.app;
   const { resource } = warehouse.mapping('daily_stress');
   const store = (requestedAt: number, page: { documents: unknown[]; known?: KnownDocument[] }) =>
     warehouse.storeDocuments({ userId: 'ada', resource, requestedAt, ...page });
   const [[hash]] = (await harness.read("SELECT content_hash FROM daily_stress WHERE id = 'b'")) as [[string]];
-  const [first, other] = [warehouse.moments.begin(), warehouse.moments.begin()];
+  const [first, other] = [warehouse.clock.lease(), warehouse.clock.lease()];
   const [, known] = await Promise.all([
     store(other, { documents: [stress('b', '2025-03-03', 201)] }),
     store(first, { documents: [], known: [{ id: 'b', hash }] }),

@@ -50,7 +50,7 @@ const ALL = [
 
 test('an answer whose bytes are known, and all of whose rows are stored, is counted as unchanged and not compared row by row', async () => {
   const { harness } = await setUp();
-  // Something that no comparison of bytes can see: it would be mended by one of rows.
+  // Something that no comparison of bytes can see: it would be fixed by one of rows.
   await harness.read('UPDATE heart_rate SET bpm = 99 WHERE bpm = 61');
   const again = await refresh(harness);
   expect(again).toMatchObject({ state: 'complete', requests: 2, samples: 0, unchanged: 3, removed: 0, rejected: 0 });
@@ -83,7 +83,7 @@ test('an answer that comes back after another one is stored, though it is known'
   expect(await stored(harness)).toEqual(ALL);
 });
 
-test('what another reading of a part of the range has changed since is mended by the answer that was known before', async () => {
+test('what another reading of a part of the range has changed since is fixed by the answer that was known before', async () => {
   const { service, harness } = await setUp();
   service.on(PLAIN, pagesOf([first, row('2025-03-01T10:05:00+00:00', 70)]));
   await harness.backfill({ ...TWO_DAYS, to: '2025-03-01', refresh: true });

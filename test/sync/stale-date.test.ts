@@ -48,7 +48,7 @@ test('of what lies behind the moment that heart rate was asked up to nothing is 
   const range = { from: '2025-08-18', to: '2025-08-24', collections: ['heart_rate'] };
   await harness.backfill(range);
   expect(await harness.read('SELECT max(ts)::VARCHAR FROM heart_rate')).toEqual([['2025-08-19 11:00:00']]);
-  const { runs } = await harness.operations.coverage(range);
+  const { runs } = await harness.commands.coverage(range);
   expect(runs.filter(({ state }) => state === 'empty')).toEqual([]);
   await harness.backfill(range);
   expect(await harness.read('SELECT count(*), max(ts)::VARCHAR FROM heart_rate')).toEqual([[168, '2025-08-24 23:00:00']]);
@@ -114,9 +114,9 @@ test('heart rate that waited over midnight, at a service that shows no clock, le
   await harness.add([{ name: 'ada', token: 't-ada' }]);
   const range = { from: '2025-06-20', to: '2025-06-20', collections: ['heart_rate'] };
   await harness.backfill(range);
-  expect((await harness.operations.coverage(range)).runs).toMatchObject([
+  expect((await harness.commands.coverage(range)).runs).toMatchObject([
     { from: '2025-06-20', to: '2025-06-20', state: 'not_asked', reason: 'last read before the day was over' },
   ]);
-  await harness.operations.repair(range, { emit: () => {}, signal: new AbortController().signal });
+  await harness.commands.repair(range, { emit: () => {}, signal: new AbortController().signal });
   expect(await harness.read('SELECT ts::VARCHAR FROM heart_rate')).toEqual([['2025-06-20 23:55:00']]);
 });

@@ -66,14 +66,14 @@ test('moments are ISO 8601 in UTC', () => {
 test('the whole report of an account, its keys and their order', async () => {
   const warehouse = await warehouseWith(folder, [account('ada', { serviceUserId: 's-1' })]);
   const store = (name: string, documents: object[]) =>
-    warehouse.storeDocuments({ userId: 'ada', resource: resourceNamed(name), requestedAt: warehouse.moments.begin(), documents });
+    warehouse.storeDocuments({ userId: 'ada', resource: resourceNamed(name), requestedAt: warehouse.clock.lease(), documents });
   await store('daily_activity', [ACTIVITY, { ...ACTIVITY, id: 'a-2', day: '2025-03-28' }]);
   const row = (timestamp: string) => ({ timestamp, timestamp_unix: Date.parse(timestamp), bpm: 60, source: 'awake' });
   await warehouse.storeHeartRate({
     userId: 'ada',
     from: 0,
     to: at('2025-04-01T00:00:00Z'),
-    requestedAt: warehouse.moments.begin(),
+    requestedAt: warehouse.clock.lease(),
     rows: [row('2025-03-09T23:59:00.000+00:00'), row('2025-03-08T10:00:00.000+00:00')],
   });
   await note(warehouse, 'daily_activity', 'complete', '2025-03-10T11:58:30Z');
@@ -238,7 +238,7 @@ test('each account has its own windows and days; one that was removed is not sho
     account('ada'),
     account('dee', { state: 'removed' }),
   ]);
-  const requestedAt = warehouse.moments.begin();
+  const requestedAt = warehouse.clock.lease();
   await warehouse.storeDocuments({ userId: 'ben', resource: resourceNamed('daily_stress'), requestedAt, documents: [STRESS] });
   await note(warehouse, 'daily_stress', 'complete', '2025-03-10T11:59:59Z', undefined, 'ben');
   const accounts = await report(warehouse, ['daily_stress']);

@@ -70,7 +70,7 @@ test.each([
   ours.ms = NOON;
   await harness.backfill({ ...march, ...collection, refresh: true });
   const coverage = await readCoverage(
-    { warehouse: harness.owner.warehouse, collections, serviceClock: knownClock(() => NOON + 30 * DAY) },
+    { warehouse: harness.app.warehouse, collections, serviceClock: knownClock(() => NOON + 30 * DAY) },
     { users: ['ada'], ...collection, ...march },
   );
   expect(coverage.runs.map(({ from, to, state }) => [from, to, state])).toEqual([
@@ -84,14 +84,14 @@ test.each([
   service.documents.get('daily_stress')!.push({ ...STRESS, id: 'b', day: '2025-03-15' });
   await harness.backfill({ ...march, ...collection });
   expect(await harness.read('SELECT id FROM daily_stress ORDER BY id')).toEqual([['a'], ['b']]);
-  const [ada] = (await harness.operations.status({})).accounts;
+  const [ada] = (await harness.commands.status({})).accounts;
   expect(ada!.collections.find(({ name }) => name === 'daily_stress')).toMatchObject({
     state: 'up_to_date',
     last_success: '2025-03-21T12:00:00.000Z',
     lag: 0,
   });
   ours.ms += 3_600_000;
-  const [later] = (await harness.operations.status({})).accounts;
+  const [later] = (await harness.commands.status({})).accounts;
   expect(later!.collections.find(({ name }) => name === 'daily_stress')).toMatchObject({ lag: 3_600 });
 });
 
@@ -143,13 +143,13 @@ test('a warehouse whose newest moment is ahead of the clock is warned of at the 
       '2025-05-09T12:00:00.000Z',
     ],
   ]);
-  const findings = await harness.operations.examine({});
-  expect(findings.filter(({ check }) => check === 'clock')).toEqual([
+  const results = await harness.commands.check({});
+  expect(results.filter(({ check }) => check === 'clock')).toEqual([
     {
       check: 'clock',
       state: 'warn',
       message: 'the newest moment in the warehouse, 2025-05-09T12:00:00.000Z, is 60 days ahead of this machine’s clock',
-      mend: 'set the clock (NTP); where it was wrong before and is right now, nothing is to be done: later answers count as later all the same',
+      fix: 'set the clock (NTP); where it was wrong before and is right now, nothing is to be done: later answers count as later all the same',
     },
   ]);
 });

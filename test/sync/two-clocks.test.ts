@@ -30,7 +30,7 @@ async function open(name: string, aheadDays: number) {
   return { ours, harness, documents };
 }
 
-const sweep = async (harness: Harness) => (await startSweep(await harness.owner.pipeline(), { kind: 'sweep', days: 3 })).run.done;
+const sweep = async (harness: Harness) => (await startSweep(await harness.app.pipeline(), { kind: 'sweep', days: 3 })).run.done;
 const last = { last: 3, refresh: false, plan: false, collections: ['daily_stress'] };
 const context = { emit: () => {}, signal: new AbortController().signal };
 const stored = async (harness: Harness) => (await harness.read('SELECT id FROM daily_stress ORDER BY id')).flat();
@@ -41,7 +41,7 @@ test('of a service whose Date is 10 days behind, sweeps, nights and --last read 
   expect(await sweep(harness)).toMatchObject({ from: '2025-06-09', to: '2025-06-21' });
   expect(await stored(harness)).toEqual(['2025-06-19']);
   expect(await harness.nightly(3)).toMatchObject({ to: '2025-06-21' });
-  expect(await harness.operations.backfill(last, context)).toMatchObject({ from: '2025-06-09', to: '2025-06-21' });
+  expect(await harness.commands.backfill(last, context)).toMatchObject({ from: '2025-06-09', to: '2025-06-21' });
 });
 
 test('of a service whose Date is 10 days ahead, sweeps, nights and --last read what is between too', async () => {
@@ -49,7 +49,7 @@ test('of a service whose Date is 10 days ahead, sweeps, nights and --last read w
   documents.push(stressOf('2025-06-19'));
   expect(await sweep(harness)).toMatchObject({ from: '2025-06-19', to: '2025-07-01' });
   expect(await stored(harness)).toEqual(['2025-06-19']);
-  expect(await harness.operations.backfill(last, context)).toMatchObject({ from: '2025-06-19', to: '2025-07-01' });
+  expect(await harness.commands.backfill(last, context)).toMatchObject({ from: '2025-06-19', to: '2025-07-01' });
   expect(await harness.nightly(3)).toMatchObject({ to: '2025-07-01' });
 });
 
@@ -85,7 +85,7 @@ test('a Date that is 10 days ahead settles no day that has not come, and calls n
   // The second answer comes from a clock that is known.
   await harness.backfill(range);
   await harness.backfill(range);
-  expect((await harness.operations.coverage(range)).runs).toMatchObject([
+  expect((await harness.commands.coverage(range)).runs).toMatchObject([
     { from: '2025-06-01', to: '2025-06-19', state: 'empty' },
     { from: '2025-06-20', to: '2025-06-25', state: 'not_asked' },
   ]);
@@ -102,7 +102,7 @@ test('a repair reads what is missing up to yesterday by the clock that is furthe
   for (const days of [-10, 10]) {
     const { harness } = await open(`repair-${days}`, days);
     await harness.backfill({ from: '2025-05-25', to: '2025-06-05', collections: ['daily_stress'] });
-    const { request } = await planRepair(await harness.owner.pipeline(), { collections: ['daily_stress'] });
+    const { request } = await planRepair(await harness.app.pipeline(), { collections: ['daily_stress'] });
     expect(request!.spans!.at(-1)!.to).toBe(days < 0 ? '2025-06-19' : '2025-06-29');
   }
 });
@@ -122,7 +122,7 @@ async function openDated(name: string, shown: { ms: number | undefined }) {
 test('a service that says 1970 shows no date: the last days are ours, and so are those of the next sweep', async () => {
   const shown = { ms: 0 };
   const { ours, harness } = await openDated('never-set', shown);
-  expect(await harness.operations.backfill(last, context)).toMatchObject({ from: '2025-06-19', to: '2025-06-21' });
+  expect(await harness.commands.backfill(last, context)).toMatchObject({ from: '2025-06-19', to: '2025-06-21' });
   expect(await sweep(harness)).toMatchObject({ from: '2025-06-19', to: '2025-06-21' });
   ours.ms += 3_600_000;
   shown.ms = ours.ms;
@@ -137,7 +137,7 @@ test.each([
   const shown = { ms: wrong };
   const { harness } = await openDated(`once-${name.slice(0, 4)}`, shown);
   shown.ms = NOON;
-  expect(await harness.operations.backfill(last, context)).toMatchObject({ from: '2025-06-19', to: '2025-06-21' });
+  expect(await harness.commands.backfill(last, context)).toMatchObject({ from: '2025-06-19', to: '2025-06-21' });
 });
 
 test('one wrong date in the last answer leaves the days that coverage tells of', async () => {

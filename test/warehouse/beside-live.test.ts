@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { HeartRateChanges } from '../../src/warehouse/heart-rate-changes.ts';
 import { KeptReadings } from '../../src/warehouse/kept-readings.ts';
 import { mapResource } from '../../src/warehouse/mapping.ts';
-import { Moments } from '../../src/warehouse/moments.ts';
+import { RequestClock } from '../../src/warehouse/request-clock.ts';
 import { type Lane, Writer } from '../../src/warehouse/writer.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { NOW, newPath, openWarehouse, resourceNamed } from '../support/warehouse.ts';
@@ -32,10 +32,10 @@ function openWriter(commitMs: number) {
       if (statement === 'COMMIT') vi.advanceTimersByTime(commitMs);
     },
   } as unknown as DuckDBConnection;
-  const moments = new Moments(0, () => NOW);
+  const clock = new RequestClock(0, () => NOW);
   const writer = new Writer({
     connection,
-    moments,
+    clock,
     newestSk: 0,
     columnsOf: () => [],
     kept: new KeptReadings(),
@@ -45,7 +45,7 @@ function openWriter(commitMs: number) {
   });
   const mapping = mapResource(resourceNamed('daily_stress'));
   const write = (name: string, lane: Lane) => {
-    const page = { userId: 'ann', mapping, requestedAt: moments.next(), documents: [], rejected: [], removed: [] };
+    const page = { userId: 'ann', mapping, requestedAt: clock.next(), documents: [], rejected: [], removed: [] };
     return writer.write({ page, samples: 0 }, lane).then(() => done.push(name));
   };
   return { writer, write, done };
@@ -98,7 +98,7 @@ test('beside live work pages of documents without samples make no large group ei
       {
         userId: 'ann',
         resource: resourceNamed('daily_stress'),
-        requestedAt: warehouse.moments.begin(),
+        requestedAt: warehouse.clock.lease(),
         documents: Array.from({ length: 50 }, (_, i) => ({ ...STRESS, id: `${name}-${i}` })),
       },
       { lane },
@@ -115,7 +115,7 @@ test('live work is taken while bulk work has to wait for room', async () => {
   // Each group takes 100 ms.
   const warehouse = await openWarehouse(newPath(folder), { beforeGroup: () => void vi.advanceTimersByTime(100) });
   const store = (lane: Lane, documents: readonly unknown[], name = 'daily_activity') =>
-    warehouse.storeDocuments({ userId: 'ann', resource: resourceNamed(name), requestedAt: warehouse.moments.begin(), documents }, { lane });
+    warehouse.storeDocuments({ userId: 'ann', resource: resourceNamed(name), requestedAt: warehouse.clock.lease(), documents }, { lane });
   const items = Array.from({ length: 100_000 }, () => 1);
   await store('live', [STRESS], 'daily_stress');
   await store('bulk', [{ ...ACTIVITY, id: 'first' }]);
@@ -126,7 +126,7 @@ test('live work is taken while bulk work has to wait for room', async () => {
   const third = warehouse.storeDocuments({
     userId: 'ann',
     resource: resourceNamed('daily_stress'),
-    requestedAt: warehouse.moments.begin(),
+    requestedAt: warehouse.clock.lease(),
     get documents() {
       wasParsed = true;
       return [];
@@ -146,7 +146,7 @@ test('DuckDB has more memory while live work comes, also when a snapshot begins 
   const warehouse = await openWarehouse(newPath(folder));
   const memory = async () => (await warehouse.read(`SELECT current_setting('memory_limit')`))[0]![0];
   const store = (lane: Lane, id: string) => {
-    const requestedAt = warehouse.moments.begin();
+    const requestedAt = warehouse.clock.lease();
     return warehouse.storeDocuments(
       { userId: 'ann', resource: resourceNamed('daily_stress'), requestedAt, documents: [{ ...STRESS, id }] },
       { lane },

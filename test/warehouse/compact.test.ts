@@ -53,14 +53,14 @@ async function syncDays(warehouse: Warehouse, from: number, to: number, versions
 }
 
 const send = (warehouse: Warehouse, userId: string, name: string, documents: unknown[], removed: string[] = []) =>
-  warehouse.storeDocuments({ userId, resource: resourceNamed(name), requestedAt: warehouse.moments.next(), documents, removed });
+  warehouse.storeDocuments({ userId, resource: resourceNamed(name), requestedAt: warehouse.clock.next(), documents, removed });
 
 function beat(warehouse: Warehouse, userId: string, minutes: number, bpm: number) {
   const rows = Array.from({ length: minutes }, (_, i) => {
     const at = T + i * MINUTE;
     return { timestamp: new Date(at / 1000).toISOString(), timestamp_unix: at / 1000, bpm, source: 'rest' };
   });
-  return warehouse.storeHeartRate({ userId, from: T, to: T + 2_000 * MINUTE, requestedAt: warehouse.moments.next(), rows });
+  return warehouse.storeHeartRate({ userId, from: T, to: T + 2_000 * MINUTE, requestedAt: warehouse.clock.next(), rows });
 }
 
 /** `rows hash` of every table, every column counted. */
@@ -148,7 +148,7 @@ test('what is stored, replaced and removed while a file is compacted is in it', 
         {
           userId,
           resource: resourceNamed('daily_activity'),
-          requestedAt: warehouse.moments.next(),
+          requestedAt: warehouse.clock.next(),
           documents: [activity(rounds % 40, 100 + rounds)],
           removed: [`a-${(rounds + 20) % 40}`],
         },

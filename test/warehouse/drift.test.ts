@@ -62,7 +62,7 @@ test('of what is seen again, the first moment and the first example stay', async
 });
 
 test('of a heart-rate row too', async () => {
-  const range = { userId: 'ann', from: 0, to: Date.parse('2025-06-01T00:00:00Z') * 1000, requestedAt: warehouse.moments.begin() };
+  const range = { userId: 'ann', from: 0, to: Date.parse('2025-06-01T00:00:00Z') * 1000, requestedAt: warehouse.clock.lease() };
   const row = { timestamp: '2025-01-01T00:00:00.000+00:00', timestamp_unix: 1, bpm: 60, source: 'dancing', quality: 3 };
   await warehouse.storeHeartRate({ ...range, rows: [row] });
   expect(await examples('heart_rate')).toEqual([

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
 import { rewriteWithout } from '../../src/warehouse/erase.ts';
 import { requestWithout } from '../../src/warehouse/erase-request.ts';
-import { searchDatabase, type Word } from '../../src/warehouse/search.ts';
+import { type Needle, searchDatabase } from '../../src/warehouse/search.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, resourceNamed, rowsOf, withDuckDB } from '../support/warehouse.ts';
@@ -12,7 +12,7 @@ import { ACTIVITY, SLEEP, STRESS } from '../support/wire.ts';
 const folder = tempFolder();
 const MICROS = 1_736_899_200_000_000;
 const ADA = { userId: 'ada', serviceUserIds: ['service-id-of-ada'] };
-const WORDS: Word[] = [
+const WORDS: Needle[] = [
   { what: 'name', text: 'ada' },
   { what: 'service id', text: 'service-id-of-ada' },
 ];
@@ -43,16 +43,16 @@ async function fill(warehouse: Warehouse, userId: string): Promise<void> {
     ['sleep', { ...SLEEP, id: 'bad', day: 'never' }],
   ] as const;
   for (const [name, document] of documents) {
-    const requestedAt = warehouse.moments.begin();
+    const requestedAt = warehouse.clock.lease();
     await warehouse.storeDocuments({ userId, resource: resourceNamed(name), requestedAt, documents: [document] });
   }
-  const requestedAt = warehouse.moments.begin();
+  const requestedAt = warehouse.clock.lease();
   await warehouse.storeDocuments({ userId, resource: resourceNamed('daily_stress'), requestedAt, documents: [STRESS], removed: ['gone'] });
   await warehouse.storeHeartRate({
     userId,
     from: MICROS,
     to: MICROS + 9_000_000,
-    requestedAt: warehouse.moments.begin(),
+    requestedAt: warehouse.clock.lease(),
     rows: [{ timestamp: '2025-01-15T00:00:01Z', timestamp_unix: 1_736_899_201_000, bpm: 61, source: 'rest' }],
   });
   await warehouse.record([

@@ -56,10 +56,10 @@ test('rows that came after an answer was compared are neither doubled nor lost w
   const warehouse = await openWarehouse(newPath(folder));
   const rows = answerOf([row(0), row(300)]);
   const range = { userId: 'ann', from: FROM, to: TO, rows };
-  const { compared } = await warehouse.countMissingHeartRate({ ...range, requestedAt: warehouse.moments.next() });
+  const { compared } = await warehouse.countMissingHeartRate({ ...range, requestedAt: warehouse.clock.next() });
   expect(compared.found).toBe('none');
-  await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.moments.next() });
-  const counts = await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.moments.next(), compared });
+  await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.clock.next() });
+  const counts = await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.clock.next(), compared });
   expect(counts).toMatchObject({ stored: 0, unchanged: 2, removed: 0 });
   expect(await warehouse.read('SELECT epoch_us(ts) FROM heart_rate ORDER BY ts')).toEqual([[FROM], [FROM + 300_000_000]]);
   await warehouse.close();
@@ -68,10 +68,10 @@ test('rows that came after an answer was compared are neither doubled nor lost w
 test('two answers over one range that were compared with nothing and are committed together leave each moment once', async () => {
   const warehouse = await openWarehouse(newPath(folder));
   const range = { userId: 'ann', from: FROM, to: TO, rows: answerOf([row(0), row(300)]) };
-  const { compared } = await warehouse.countMissingHeartRate({ ...range, requestedAt: warehouse.moments.next() });
+  const { compared } = await warehouse.countMissingHeartRate({ ...range, requestedAt: warehouse.clock.next() });
   const [first, second] = await Promise.all([
-    warehouse.storeHeartRate({ ...range, requestedAt: warehouse.moments.next(), compared }),
-    warehouse.storeHeartRate({ ...range, requestedAt: warehouse.moments.next(), compared }),
+    warehouse.storeHeartRate({ ...range, requestedAt: warehouse.clock.next(), compared }),
+    warehouse.storeHeartRate({ ...range, requestedAt: warehouse.clock.next(), compared }),
   ]);
   expect([first.stored, second.stored, second.unchanged]).toEqual([2, 0, 2]);
   expect(await warehouse.read('SELECT count(*) FROM heart_rate')).toEqual([[2]]);

@@ -10,7 +10,7 @@ const folder = tempFolder();
 test('an entry of the ledger may tell what storing did, and is committed with it or not at all', async () => {
   const warehouse = await openWarehouse(newPath(folder));
   const store = async (value: string, note: (stored: number) => string) => {
-    const requestedAt = warehouse.moments.next();
+    const requestedAt = warehouse.clock.next();
     const page = { userId: 'ann', resource: resourceNamed('daily_spo2'), requestedAt, documents: [spo2('2025-03-09', 'x')] };
     await warehouse.storeDocuments(page, {
       ledger: ({ stored }) => [{ table: 'sync.meta', key: { key: value }, row: { value: note(stored) } }],

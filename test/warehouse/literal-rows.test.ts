@@ -23,7 +23,7 @@ describe.each(['UTC', 'America/New_York', 'Asia/Kathmandu'])('in the time zone %
       undated: 0,
       removed: 0,
       samples: 4,
-      changes: [{ id: 'a-1', operation: 'create' }],
+      changes: [{ id: 'a-1', command: 'create' }],
       came: [{ id: 'a-1', hash: expect.any(String) }],
       differing: 0,
     });
@@ -201,7 +201,7 @@ describe.each(['UTC', 'America/New_York', 'Asia/Kathmandu'])('in the time zone %
 
   test('a heart-rate row is a row', async () => {
     const warehouse = await openWarehouse(newPath(folder));
-    const requestedAt = warehouse.moments.begin();
+    const requestedAt = warehouse.clock.lease();
     const counts = await warehouse.storeHeartRate({
       userId: 'ann',
       from: 1_736_899_200_000_000,
@@ -212,7 +212,7 @@ describe.each(['UTC', 'America/New_York', 'Asia/Kathmandu'])('in the time zone %
         { timestamp: '2025-01-15T12:30:00-05:00', timestamp_unix: 1_736_962_200_000, bpm: 71, source: 'awake' },
       ],
     });
-    warehouse.moments.end(requestedAt);
+    warehouse.clock.release(requestedAt);
     expect(counts).toMatchObject({ stored: 2, unchanged: 0, outdated: 0, rejected: 0, removed: 0, samples: 2 });
     expect(await rows(warehouse, 'SELECT * FROM heart_rate ORDER BY ts')).toEqual([
       { user_id: 'ann', ts: '2025-01-15 00:00:01.25', utc_offset: 0, bpm: 58, source: 'sleep', fetched_at: '2025-06-01 00:00:00' },
@@ -237,7 +237,7 @@ test('heart rate is read on after a row, in the order of moment and source', asy
   });
   const range = { from: 1_736_899_200_000_000, to: 1_736_899_209_000_000 };
   const sent = [at(1, 'workout', 90), at(1, 'awake', 89), at(0, 'rest', 60), at(2, 'rest', 61)];
-  await warehouse.storeHeartRate({ userId: 'ann', ...range, requestedAt: warehouse.moments.begin(), rows: sent });
+  await warehouse.storeHeartRate({ userId: 'ann', ...range, requestedAt: warehouse.clock.lease(), rows: sent });
   expect(await warehouse.readHeartRate('ann', { ...range, limit: 2 })).toEqual([at(0, 'rest', 60), at(1, 'awake', 89)]);
   expect(await warehouse.readHeartRate('ann', { ...range, after: { micros: 1_736_899_201_000_000, source: 'awake' }, limit: 9 })).toEqual([
     at(1, 'workout', 90),
@@ -248,6 +248,6 @@ test('heart rate is read on after a row, in the order of moment and source', asy
 
 test('the moment of a request is the machine’s clock, and never the same twice', async () => {
   const warehouse = await openWarehouse(newPath(folder));
-  expect([warehouse.moments.begin(), warehouse.moments.begin()]).toEqual([NOW * 1000, NOW * 1000 + 1]);
+  expect([warehouse.clock.lease(), warehouse.clock.lease()]).toEqual([NOW * 1000, NOW * 1000 + 1]);
   await warehouse.close();
 });

@@ -19,20 +19,20 @@ afterAll(() => warehouse.close());
 // Every test has a user of its own, in one file.
 let users = 0;
 afterEach(() => {
-  for (const moment of begun.splice(0)) warehouse.moments.end(moment);
+  for (const moment of begun.splice(0)) warehouse.clock.release(moment);
   user = `u${++users}`;
 });
 
 /** A request that is sent now, and stays under way until the test ends. */
 function send(): number {
-  const moment = warehouse.moments.begin();
+  const moment = warehouse.clock.lease();
   begun.push(moment);
   return moment;
 }
 
 function answered(moment: number): void {
   begun.splice(begun.indexOf(moment), 1);
-  warehouse.moments.end(moment);
+  warehouse.clock.release(moment);
 }
 
 const version = (summary: string, id = 't-1') => ({ ...STRESS, id, day_summary: summary });

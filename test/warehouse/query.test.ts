@@ -211,10 +211,10 @@ test('several readers share a file, and another’s short hold is waited out', a
   const other = await openReader(shared, { patienceMs: 0 });
   other.close();
   expect(await child.ended).toBe(0);
-  const owner = startChild(childScript, 'own', shared);
-  expect(await owner.line()).toBe('ready');
+  const app = startChild(childScript, 'own', shared);
+  expect(await app.line()).toBe('ready');
   const waiting = openReader(shared);
-  owner.process.stdin!.end();
+  app.process.stdin!.end();
   (await waiting).close();
 });
 
@@ -222,10 +222,10 @@ test('what a process that was killed had committed can be read, though it never 
   const killed = newPath(folder);
   const warehouse = await openWarehouse(killed);
   await warehouse.close();
-  const owner = startChild(childScript, 'own', killed);
-  expect(await owner.line()).toBe('ready');
-  owner.process.kill('SIGKILL');
-  await owner.ended;
+  const app = startChild(childScript, 'own', killed);
+  expect(await app.line()).toBe('ready');
+  app.process.kill('SIGKILL');
+  await app.ended;
   const late = await openReader(killed);
   const { chunks } = await late.query('SELECT count(*) FROM sleep');
   expect((await chunks.next()).value).toEqual([[0n]]);

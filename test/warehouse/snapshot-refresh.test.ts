@@ -54,7 +54,7 @@ async function filled(path: string): Promise<Warehouse> {
   for (const userId of USERS) {
     const days = Array.from({ length: 28 }, (_, n) => `2025-02-${String(n + 1).padStart(2, '0')}`);
     const send = (name: string, documents: unknown[]) =>
-      warehouse.storeDocuments({ userId, resource: resourceNamed(name), requestedAt: warehouse.moments.next(), documents });
+      warehouse.storeDocuments({ userId, resource: resourceNamed(name), requestedAt: warehouse.clock.next(), documents });
     await send(
       'daily_activity',
       days.map(day => ({ ...ACTIVITY, id: `a-${day}`, day })),
@@ -68,7 +68,7 @@ async function filled(path: string): Promise<Warehouse> {
       days.map(day => ({ ...STRESS, id: `t-${day}`, day })),
     );
     await send('ring_configuration', [RING]);
-    await beat(warehouse, userId, T, T + 500 * MINUTE, warehouse.moments.next(), () => 60);
+    await beat(warehouse, userId, T, T + 500 * MINUTE, warehouse.clock.next(), () => 60);
   }
   return warehouse;
 }
@@ -94,7 +94,7 @@ function beat(
 async function change(warehouse: Warehouse, random: Random, older: number): Promise<void> {
   const userId = pick(random, USERS);
   const day = `2025-02-${String(1 + below(random, 28)).padStart(2, '0')}`;
-  const requestedAt = random() < 0.2 ? older : warehouse.moments.next();
+  const requestedAt = random() < 0.2 ? older : warehouse.clock.next();
   const send = (name: string, documents: unknown[], removed: string[] = []) =>
     warehouse.storeDocuments({ userId, resource: resourceNamed(name), requestedAt, documents, removed });
   const items = Array.from({ length: below(random, 9) }, () => (random() < 0.2 ? null : random()));
@@ -142,7 +142,7 @@ test('brought up to date again and again, by this process and the next, it holds
   const rebuilt: string[] = [];
   let rounds = 0;
   for (; rounds < 12; rounds++) {
-    const older = warehouse.moments.next();
+    const older = warehouse.clock.next();
     for (let n = below(random, 6); n >= 0; n--) await change(warehouse, random, older);
     if (random() < 0.2) {
       await warehouse.close();
@@ -378,7 +378,7 @@ test('what a killed process has committed is found by the next one, though its f
   const published = join(dirname(path), 'snapshot.duckdb');
   const warehouse = await filled(path);
   // Beside which what the child stores is little.
-  await beat(warehouse, 'bob', T + 600 * MINUTE, T + 300_600 * MINUTE, warehouse.moments.next(), () => 60);
+  await beat(warehouse, 'bob', T + 600 * MINUTE, T + 300_600 * MINUTE, warehouse.clock.next(), () => 60);
   await warehouse.snapshot(published, 0o600);
   await warehouse.close();
   const [left, stats] = [readFileSync(`${path}.published`), statSync(path)];

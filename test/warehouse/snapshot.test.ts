@@ -21,7 +21,7 @@ async function filled(): Promise<Warehouse> {
       await warehouse.storeDocuments({
         userId,
         resource: resourceNamed('daily_activity'),
-        requestedAt: warehouse.moments.begin(),
+        requestedAt: warehouse.clock.lease(),
         documents: [{ ...ACTIVITY, id: `a-${day}`, day, met: { ...ACTIVITY.met, timestamp: `${day}T04:00:00+02:00` } }],
       });
     }
@@ -29,7 +29,7 @@ async function filled(): Promise<Warehouse> {
       userId,
       from: T * 1_000_000,
       to: (T + 9) * 1_000_000,
-      requestedAt: warehouse.moments.begin(),
+      requestedAt: warehouse.clock.lease(),
       rows: [5, 1, 3].map(second => ({
         timestamp: new Date((T + second) * 1000).toISOString(),
         timestamp_unix: (T + second) * 1000,

@@ -72,11 +72,11 @@ const activity = (id: string, steps: number, items: number) => ({
 });
 
 async function begin<T>(warehouse: Warehouse, work: (requestedAt: number) => Promise<T>): Promise<T> {
-  const requestedAt = warehouse.moments.begin();
+  const requestedAt = warehouse.clock.lease();
   try {
     return await work(requestedAt);
   } finally {
-    warehouse.moments.end(requestedAt);
+    warehouse.clock.release(requestedAt);
   }
 }
 

@@ -25,7 +25,7 @@ test('heart-rate rows without a usable moment, rate or source are rejected whole
     userId: 'ann',
     from: 1_736_899_200_000_000,
     to: 1_736_985_600_000_000,
-    requestedAt: warehouse.moments.begin(),
+    requestedAt: warehouse.clock.lease(),
     rows: [...bad, good, { ...good, timestamp: 'lone \ud800 and \u0000' }, 'text'],
   });
   expect(counts).toMatchObject({ stored: 1, unchanged: 0, outdated: 0, rejected: 5, removed: 0, samples: 1 });
@@ -72,8 +72,8 @@ test('heart-rate rows with a new source, another Unix time or an unknown field a
     { ...good, timestamp: '2025-01-15T00:00:02+00:00', timestamp_unix: 1_736_899_202_000, quality: 'good' },
   ];
   const range = { userId: 'ann', from: 1_736_899_200_000_000, to: 1_736_985_600_000_000 };
-  await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.moments.begin(), rows: sent });
-  await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.moments.begin(), rows: sent });
+  await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.clock.lease(), rows: sent });
+  await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.clock.lease(), rows: sent });
   expect(await warehouse.read('SELECT count(*) FROM heart_rate')).toEqual([[4]]);
   // What the unknown field held is nowhere: the rows have no other columns.
   expect(await warehouse.read(`SELECT column_name FROM duckdb_columns() WHERE table_name = 'heart_rate' AND schema_name = 'main'`)).toEqual(
@@ -90,14 +90,14 @@ test('heart-rate rows with a new source, another Unix time or an unknown field a
 test('a rejected heart-rate row leaves when its range comes again without it', async () => {
   const range = { userId: 'ann', from: 1_736_899_200_000_000, to: 1_736_985_600_000_000 };
   const good = { timestamp: '2025-01-15T00:00:00+00:00', timestamp_unix: 1_736_899_200_000, bpm: 58, source: 'sleep' };
-  const older = warehouse.moments.begin();
-  await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.moments.begin(), rows: [{ ...good, bpm: 'x' }] });
+  const older = warehouse.clock.lease();
+  await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.clock.lease(), rows: [{ ...good, bpm: 'x' }] });
   expect(await rejected(warehouse)).toHaveLength(1);
-  await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.moments.begin(), rows: [good] });
+  await warehouse.storeHeartRate({ ...range, requestedAt: warehouse.clock.lease(), rows: [good] });
   expect(await rejected(warehouse)).toEqual([]);
   await warehouse.storeHeartRate({ ...range, requestedAt: older, rows: [{ ...good, bpm: 'y' }] });
   expect(await rejected(warehouse)).toEqual([]);
-  warehouse.moments.end(older);
+  warehouse.clock.release(older);
 });
 
 test('of an answer of several pages the last row of a moment and source counts, whatever page it came with', async () => {
@@ -111,7 +111,7 @@ test('of an answer of several pages the last row of a moment and source counts, 
   rows.add([row(1, 60), row(3, 61), row(5, 'x')]);
   rows.add([row(4, 63), row(3, 62), row(2, 64), row(5, 'x')]);
   expect(rows.length).toBe(7);
-  const counts = await warehouse.storeHeartRate({ ...WEEK, requestedAt: warehouse.moments.begin(), rows });
+  const counts = await warehouse.storeHeartRate({ ...WEEK, requestedAt: warehouse.clock.lease(), rows });
   expect(counts).toMatchObject({ stored: 4, rejected: 1 });
   expect(await warehouse.read(`SELECT second(ts), bpm FROM heart_rate ORDER BY ts`)).toEqual([
     [1, 60],
@@ -125,7 +125,7 @@ const WEEK = { userId: 'ann', from: 1_736_899_200_000_000, to: 1_737_504_000_000
 
 test('heart-rate rows of no moment are each kept once, and leave when the range comes again without them', async () => {
   const read = (rows: readonly unknown[], range = WEEK) =>
-    warehouse.storeHeartRate({ ...range, requestedAt: warehouse.moments.begin(), rows });
+    warehouse.storeHeartRate({ ...range, requestedAt: warehouse.clock.lease(), rows });
   const rows = [
     { bpm: 60, source: 'rest' },
     { bpm: 61, source: 'rest' },
@@ -153,7 +153,7 @@ test('of heart-rate rows that cannot be stored a thousand are kept of an account
     bpm: 61.5,
     source: 'rest',
   }));
-  const read = (some: readonly unknown[]) => warehouse.storeHeartRate({ ...WEEK, requestedAt: warehouse.moments.begin(), rows: some });
+  const read = (some: readonly unknown[]) => warehouse.storeHeartRate({ ...WEEK, requestedAt: warehouse.clock.lease(), rows: some });
   // The ledger does not tell the day of those that are not kept.
   expect(await read(rows)).toMatchObject({ stored: 0, rejected: 1_200, undated: 200 });
   expect(await rejectedTexts(warehouse)).toHaveLength(1_000);

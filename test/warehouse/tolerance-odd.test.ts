@@ -133,7 +133,7 @@ test('heart-rate rows that are nested deeply or have 150,000 keys leave their ne
     source: 'awake',
   });
   const many = Object.fromEntries(Array.from({ length: 150_000 }, (_, n) => [`unknown_${n}`, n]));
-  const requestedAt = warehouse.moments.begin();
+  const requestedAt = warehouse.clock.lease();
   const from = 1_736_467_200_000_000;
   const counts = await warehouse.storeHeartRate({
     userId: 'ann',
@@ -142,7 +142,7 @@ test('heart-rate rows that are nested deeply or have 150,000 keys leave their ne
     requestedAt,
     rows: [row('01'), deep, { ...row('02'), ...many }, row('03')],
   });
-  warehouse.moments.end(requestedAt);
+  warehouse.clock.release(requestedAt);
   expect(counts).toMatchObject({ stored: 3, rejected: 1 });
   expect(await warehouse.read('SELECT bpm FROM heart_rate')).toEqual([[60], [60], [60]]);
 });
@@ -150,11 +150,11 @@ test('heart-rate rows that are nested deeply or have 150,000 keys leave their ne
 test('a whole number that is written with sixteen digits and more fills its column', async () => {
   await store(warehouse, 'daily_activity', [parseJson(JSON.stringify(ACTIVITY).replace('"steps":10230', '"steps":10230.00000000000000'))]);
   expect(await warehouse.read('SELECT steps, extra FROM daily_activity')).toEqual([[10230, null]]);
-  const requestedAt = warehouse.moments.begin();
+  const requestedAt = warehouse.clock.lease();
   const from = 1_736_467_200_000_000;
   const row = '{"timestamp":"2025-01-10T00:00:01Z","timestamp_unix":1736467201000.0000,"bpm":72.00000000000000,"source":"awake"}';
   await warehouse.storeHeartRate({ userId: 'ann', from, to: from + 60_000_000, requestedAt, rows: [parseJson(row)] });
-  warehouse.moments.end(requestedAt);
+  warehouse.clock.release(requestedAt);
   expect(await warehouse.read('SELECT bpm FROM heart_rate')).toEqual([[72]]);
   expect(await warehouse.read('SELECT * FROM sync.drift')).toEqual([]);
 });

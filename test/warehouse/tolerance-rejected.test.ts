@@ -84,7 +84,7 @@ const JANUARY_10 = 1_736_467_200_000_000;
 
 /** One answer that is all of a range of days of January 2025, the last one excluded. */
 async function readRange(from: number, to: number, documents: readonly unknown[], isComplete = true) {
-  const requestedAt = warehouse.moments.begin();
+  const requestedAt = warehouse.clock.lease();
   try {
     return await warehouse.storeDocuments({
       userId: 'ann',
@@ -95,7 +95,7 @@ async function readRange(from: number, to: number, documents: readonly unknown[]
       ...(isComplete ? { completes: { since: requestedAt, days: { from: `2025-01-${from}`, to: `2025-01-${to - 1}` } } } : {}),
     });
   } finally {
-    warehouse.moments.end(requestedAt);
+    warehouse.clock.release(requestedAt);
   }
 }
 
@@ -128,7 +128,7 @@ test('what was rejected and does not come again leaves with a complete reading o
 });
 
 test('an older reading takes nothing away that a newer one has rejected', async () => {
-  const older = warehouse.moments.begin();
+  const older = warehouse.clock.lease();
   await readRange(10, 20, [{ n: 1 }]);
   await warehouse.storeDocuments({
     userId: 'ann',
@@ -138,12 +138,12 @@ test('an older reading takes nothing away that a newer one has rejected', async 
     range: { startAt: JANUARY_10, endAt: JANUARY_10 + 10 * DAY },
     completes: { since: older, days: { from: '2025-01-10', to: '2025-01-19' } },
   });
-  warehouse.moments.end(older);
+  warehouse.clock.release(older);
   expect(await rejectedTexts(warehouse)).toEqual(['{"n":1}']);
 });
 
 test('what another, newer answer has rejected too is missing from the older one all the same', async () => {
-  const older = warehouse.moments.begin();
+  const older = warehouse.clock.lease();
   await readRange(10, 20, [{ n: 1 }]);
   const { resource } = warehouse.mapping('daily_stress');
   expect(await warehouse.storeDocuments({ userId: 'ann', resource, requestedAt: older, documents: [{ n: 1 }] })).toMatchObject({
@@ -151,5 +151,5 @@ test('what another, newer answer has rejected too is missing from the older one 
     outdated: 1,
     undated: 1,
   });
-  warehouse.moments.end(older);
+  warehouse.clock.release(older);
 });

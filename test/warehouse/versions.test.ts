@@ -122,7 +122,7 @@ test('after 600 random ranges of heart rate, overlapping and out of order, the n
       userId: pick(random, ['ann', 'ben']),
       from: below(random, 90),
       length: 1 + below(random, 30),
-      requestedAt: warehouse.moments.begin(),
+      requestedAt: warehouse.clock.lease(),
     }));
     const writes = requests
       .sort(() => random() - 0.5)
@@ -141,7 +141,7 @@ test('after 600 random ranges of heart rate, overlapping and out of order, the n
         }
         return warehouse
           .storeHeartRate({ userId, from: (T + from) * 1_000_000, to: (T + from + length) * 1_000_000, requestedAt, rows: sent })
-          .finally(() => warehouse.moments.end(requestedAt));
+          .finally(() => warehouse.clock.release(requestedAt));
       });
     await Promise.all(writes);
   }

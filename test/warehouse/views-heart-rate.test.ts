@@ -7,12 +7,12 @@ const warehouse = await emptiedWarehouse();
 test('heart_rate_sources has the rows of heart_rate and the samples of sleeps and sessions that have a value', async () => {
   const samples = { interval: 60, items: [61, null, 63], timestamp: '2025-03-11T12:00:00+01:00' };
   await store(warehouse, 'session', [{ id: 'm', day: '2025-03-11', type: 'rest', heart_rate: samples }]);
-  const requestedAt = warehouse.moments.begin();
+  const requestedAt = warehouse.clock.lease();
   await warehouse.storeHeartRate({
     ...{ userId: 'ann', from: 1_741_651_200_000_000, to: 1_741_737_600_000_000, requestedAt },
     rows: [{ timestamp: '2025-03-11T11:01:30.000+00:00', timestamp_unix: 1_741_690_890_000, bpm: 62, source: 'awake' }],
   });
-  warehouse.moments.end(requestedAt);
+  warehouse.clock.release(requestedAt);
   expect(
     await rows(
       warehouse,
@@ -65,7 +65,7 @@ test('in heart_rate_all each moment is there once: a row of heart_rate wins over
   const at = (time: string) => ({
     ...{ timestamp: `2025-03-20T${time}+00:00`, timestamp_unix: Date.parse(`2025-03-20T${time}Z`), bpm: 70, source: 'sleep' },
   });
-  const requestedAt = warehouse.moments.begin();
+  const requestedAt = warehouse.clock.lease();
   await warehouse.storeHeartRate({
     ...{ userId: 'ann', from: Date.UTC(2025, 2, 20) * 1000, to: Date.UTC(2025, 2, 21) * 1000, requestedAt },
     // At the first moment of a sample, at the last of another, and before all of them.
@@ -78,7 +78,7 @@ test('in heart_rate_all each moment is there once: a row of heart_rate wins over
       { ...at('02:30:00.000'), bpm: 75, source: 'awake' },
     ],
   });
-  warehouse.moments.end(requestedAt);
+  warehouse.clock.release(requestedAt);
   const sleep = { type: 'long_sleep', bedtime_start: '2025-03-20T01:00:00+00:00', bedtime_end: '2025-03-20T03:00:00+00:00' };
   const samples = (from: string, interval: number, ...items: (number | null)[]) => ({
     ...{ interval, items, timestamp: `2025-03-20T${from}+00:00` },
@@ -124,12 +124,12 @@ test('a moment of somebody else takes nothing away, and an interval of years cos
     { ...sleep, id: 'a', day: '2025-03-25', heart_rate: { interval: 1e8, items: [50], timestamp } },
     { ...sleep, id: 'b', day: '2025-03-26', heart_rate: { interval: 0.001, items: [51], timestamp: '2025-03-26T01:00:00+00:00' } },
   ]);
-  const requestedAt = warehouse.moments.begin();
+  const requestedAt = warehouse.clock.lease();
   await warehouse.storeHeartRate({
     ...{ userId: 'bob', from: Date.UTC(2025, 2, 25) * 1000, to: Date.UTC(2025, 2, 27) * 1000, requestedAt },
     rows: [{ timestamp, timestamp_unix: Date.parse(timestamp), bpm: 70, source: 'sleep' }],
   });
-  warehouse.moments.end(requestedAt);
+  warehouse.clock.release(requestedAt);
   expect(await rows(warehouse, `SELECT user_id, ts, bpm FROM heart_rate_all WHERE ts > '2025-03-24' ORDER BY ALL`)).toEqual([
     { user_id: 'ann', ts: '2025-03-25 01:00:00', bpm: 50 },
     { user_id: 'ann', ts: '2025-03-26 01:00:00', bpm: 51 },

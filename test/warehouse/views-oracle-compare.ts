@@ -53,7 +53,7 @@ async function storeAll(warehouse: Warehouse, people: Iterable<Told>): Promise<{
   let sk = 0;
   for (const { user: userId, answers, heartRate: rows } of people) {
     for (const { resource, documents, removed } of answers) {
-      const requestedAt = warehouse.moments.begin();
+      const requestedAt = warehouse.clock.lease();
       await warehouse.storeDocuments({ userId, resource: warehouse.mapping(resource).resource, requestedAt, documents, removed });
       const keyOf = (id: unknown) => `${resource} ${id} ${userId}`;
       for (const document of documents) {
@@ -63,7 +63,7 @@ async function storeAll(warehouse: Warehouse, people: Iterable<Told>): Promise<{
       }
       for (const id of removed) stored.delete(keyOf(id));
     }
-    await warehouse.storeHeartRate({ userId, from: 0, to: 4e15, requestedAt: warehouse.moments.begin(), rows });
+    await warehouse.storeHeartRate({ userId, from: 0, to: 4e15, requestedAt: warehouse.clock.lease(), rows });
     for (const row of rows) heartRate.push({ user: userId, row });
   }
   return { stored: [...stored.values()], heartRate };

@@ -119,7 +119,7 @@ test.each([
     'a start that was cut off while they were made',
     `UPDATE sync.meta SET value = json_merge_patch(value, '{"hash":""}') WHERE key = 'views'`,
   ],
-])('%s is mended at the next start', async (_, statements) => {
+])('%s is fixed at the next start', async (_, statements) => {
   await expectMended(await newFile(), statements);
 });
 

@@ -5,7 +5,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { RingneckError } from '../../src/base/errors.ts';
 import { HeartRateChanges } from '../../src/warehouse/heart-rate-changes.ts';
 import { KeptReadings } from '../../src/warehouse/kept-readings.ts';
-import { Moments } from '../../src/warehouse/moments.ts';
+import { RequestClock } from '../../src/warehouse/request-clock.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { Writer } from '../../src/warehouse/writer.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -23,7 +23,7 @@ const write = (warehouse: Warehouse, id: string, lane: 'live' | 'bulk' = 'bulk')
     {
       userId: 'ann',
       resource: resourceNamed('daily_activity'),
-      requestedAt: warehouse.moments.begin(),
+      requestedAt: warehouse.clock.lease(),
       documents: [{ ...ACTIVITY, id }],
     },
     { lane },
@@ -125,7 +125,7 @@ test('a change that is given in the very moment the writer runs dry is written',
     } as unknown as DuckDBConnection;
     const writer = new Writer({
       connection,
-      moments: new Moments(0, () => NOW),
+      clock: new RequestClock(0, () => NOW),
       newestSk: 0,
       columnsOf: () => [],
       kept: new KeptReadings(),
@@ -150,7 +150,7 @@ test('one change that fails takes no neighbour with it', async () => {
     {
       userId: 'ann',
       resource: resourceNamed('daily_activity'),
-      requestedAt: warehouse.moments.begin(),
+      requestedAt: warehouse.clock.lease(),
       documents: [{ ...ACTIVITY, id: 'bad' }],
     },
     { ledger: [{ table: 'sync.meta', key: { key: 'x' }, row: { no_such_column: 1 } }] },
@@ -195,7 +195,7 @@ test('in a process of little memory a group that is too large arrives all the sa
       warehouse.storeDocuments({
         userId: 'ann',
         resource: resourceNamed('daily_activity'),
-        requestedAt: warehouse.moments.begin(),
+        requestedAt: warehouse.clock.lease(),
         documents: [{ ...ACTIVITY, id: `a-${i}`, met: { ...ACTIVITY.met, items } }],
       }),
     ),
@@ -222,7 +222,7 @@ test('while two groups wait a third is not even parsed', async () => {
   const large = warehouse.storeDocuments({
     userId: 'ann',
     resource: resourceNamed('daily_activity'),
-    requestedAt: warehouse.moments.begin(),
+    requestedAt: warehouse.clock.lease(),
     documents: Array.from({ length: 15 }, (_, i) => ({ ...ACTIVITY, id: `large-${i}`, met: { ...ACTIVITY.met, items } })),
   });
   for (let turn = 0; turn < 5; turn++) await setImmediate();
@@ -230,7 +230,7 @@ test('while two groups wait a third is not even parsed', async () => {
   const third = warehouse.storeDocuments({
     userId: 'ann',
     resource: resourceNamed('daily_stress'),
-    requestedAt: warehouse.moments.begin(),
+    requestedAt: warehouse.clock.lease(),
     get documents() {
       parsed = true;
       return [STRESS];
@@ -334,7 +334,7 @@ test('while live work comes a bulk group is small, so that a live change waits f
     Array.from({ length: count }, (_, i) => ({ ...ACTIVITY, id: `${prefix}-${i}`, met: { ...ACTIVITY.met, items } }));
   const stored = (documents: unknown[], lane: 'live' | 'bulk') =>
     warehouse.storeDocuments(
-      { userId: 'ann', resource: resourceNamed('daily_activity'), requestedAt: warehouse.moments.begin(), documents },
+      { userId: 'ann', resource: resourceNamed('daily_activity'), requestedAt: warehouse.clock.lease(), documents },
       { lane },
     );
   const order: string[] = [];
@@ -358,9 +358,9 @@ test('a stream of live changes does not let the log grow without end', async () 
   let largest = 0;
   for (let n = 0; n < 24; n++) {
     const documents = Array.from({ length: 100 }, (_, i) => ({ ...ACTIVITY, id: `a-${i}`, steps: n, met: { ...ACTIVITY.met, items } }));
-    const requestedAt = warehouse.moments.begin();
+    const requestedAt = warehouse.clock.lease();
     await warehouse.storeDocuments({ userId: 'ann', resource: resourceNamed('daily_activity'), requestedAt, documents }, { lane: 'live' });
-    warehouse.moments.end(requestedAt);
+    warehouse.clock.release(requestedAt);
     largest = Math.max(largest, statSync(`${path}.wal`, { throwIfNoEntry: false })?.size ?? 0);
   }
   // 24 times 4 MB of samples were written.

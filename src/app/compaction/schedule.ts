@@ -6,7 +6,7 @@ import { RingneckError } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { kindOf } from '../../warehouse/database.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-import type { Owner } from '../app.ts';
+import type { App } from '../app.ts';
 
 export interface CompactionSchedule {
   close(): Promise<void>;
@@ -82,9 +82,9 @@ export function keepCompact({ warehouse, isReading, log, sleep, ensureRoom = ens
 const ensureFree = (path: string, bytes: number) => ensureDiskReserve(dirname(realpathSync(path)), diskReserveBytes + bytes);
 
 /** Keeps the file of the warehouse small, for as long as the folder is owned. */
-export async function keepFileCompact(owner: Owner, sleep = usualSleep): Promise<CompactionSchedule> {
-  const { warehouse, log } = owner;
-  const { runs } = await owner.pipeline();
+export async function keepFileCompact(app: App, sleep = usualSleep): Promise<CompactionSchedule> {
+  const { warehouse, log } = app;
+  const { runs } = await app.pipeline();
   return keepCompact({
     warehouse,
     isReading: () => runs.active().length > 0,

@@ -5,7 +5,7 @@ const MOST_WAITING = 1000;
 
 /** The answer to a call, line by line. */
 export interface Answer {
-  /** An event. While the caller does not read, at most a thousand wait and the oldest give way: the operation never waits for its audience. */
+  /** An event. While the caller does not read, at most a thousand wait and the oldest give way: the command never waits for its audience. */
   event(event: unknown): void;
   /** The last line; done when the caller has it, or has gone. */
   end(line: string): Promise<void>;

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
-import type { Call, Line } from './operations.ts';
+import type { Call, Line } from './command.ts';
 import { linesOf, send, textOf } from './request.ts';
 
 /** The process that answers at a control socket. */
-export interface Owner {
+export interface OwnerProcess {
   folder: string;
   address: string;
   pid: number;
@@ -17,9 +17,9 @@ export interface Patience {
   stopMs: number;
 }
 
-/** Has the owner run one operation: hands on its events, and returns or throws how it ends. */
+/** Has the owner run one command: hands on its events, and returns or throws how it ends. */
 export async function call(
-  owner: Owner,
+  owner: OwnerProcess,
   {
     name,
     input,
@@ -30,7 +30,7 @@ export async function call(
 ): Promise<unknown> {
   if (signal?.aborted) throw new RingneckError('Interrupted.', 130);
   const who = `the process that owns ${owner.folder} (PID ${owner.pid})`;
-  const path = `/operations/${encodeURIComponent(name)}`;
+  const path = `/commands/${encodeURIComponent(name)}`;
   const body: Call = { id: randomUUID(), input };
   const giveUp = new AbortController();
   const quiet = watchSilence(patience, () => giveUp.abort(new TryLaterError(`No answer from ${who}. Try again later.`)));
@@ -67,13 +67,13 @@ export async function call(
     throw wentAway();
   } catch (error) {
     if (giveUp.signal.aborted) throw giveUp.signal.reason;
-    // The socket's errors have a code; the others are the operation's, or of the caller's onEvent.
+    // The socket's errors have a code; the others are the command's, or of the caller's onEvent.
     throw error instanceof Error && 'code' in error ? wentAway(error) : error;
   } finally {
     signal?.removeEventListener('abort', stop);
     clearTimeout(stopping);
     quiet.end();
-    // Without a result this ends the connection, and with it the operation; after one it does nothing.
+    // Without a result this ends the connection, and with it the command; after one it does nothing.
     giveUp.abort();
   }
 }
@@ -97,7 +97,7 @@ function watchSilence({ firstWordMs, silenceMs }: Patience, whenSilent: () => vo
   };
 }
 
-/** The error that the operation ended with, as this process would have made it. */
+/** The error that the command ended with, as this process would have made it. */
 function errorOf({ name, message, exitCode }: NonNullable<Line['error']>): RingneckError {
   if (name === 'UsageError') return new UsageError(message);
   if (name === 'TryLaterError') return new TryLaterError(message);

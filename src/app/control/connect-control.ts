@@ -2,16 +2,16 @@ import { RingneckError, TryLaterError } from '../../base/errors.ts';
 import { version as packageVersion } from '../../base/version.ts';
 import { findAddress } from './address.ts';
 import { call, type Patience } from './call.ts';
+import type { Commands, EventOf, InputOf, ResultOf } from './command.ts';
 import { findWarehouseIdentity } from './identity.ts';
-import type { EventOf, InputOf, Operations, ResultOf } from './operations.ts';
 import { send, textOf } from './request.ts';
 
 /** The way to the process that owns a data folder. */
-export interface ControlClient<Own extends Operations> {
+export interface ControlClient<Own extends Commands> {
   readonly pid: number;
   /**
-   * Has the owner do it. An abort stops the operation there and its result is still waited for, some seconds long; without one it is exit code 130.
-   * What the operation throws is thrown here with its message and exit code.
+   * Has the owner do it. An abort stops the command there and its result is still waited for, some seconds long; without one it is exit code 130.
+   * What the command throws is thrown here with its message and exit code.
    */
   call<Name extends keyof Own & string>(
     name: Name,
@@ -29,7 +29,7 @@ const nobodyThere = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED', 'ENOTSOCK', 'ECONNRESE
  * The control socket of whoever owns the folder; undefined when nobody answers there. An owner that is there and does not answer, or is of another version,
  * is a TryLaterError; one that owns another warehouse is refused. (Version and patience are for tests.)
  */
-export async function connectControl<Own extends Operations>(
+export async function connectControl<Own extends Commands>(
   folder: string,
   { version = packageVersion, patience = usualPatience }: { version?: string; patience?: Patience } = {},
 ): Promise<ControlClient<Own> | undefined> {
@@ -61,7 +61,7 @@ export async function connectControl<Own extends Operations>(
     async call(name, input, options = {}) {
       const onEvent = options.onEvent as ((event: unknown) => void) | undefined;
       const result = await call({ folder, address, pid }, { name, input, onEvent, signal: options.signal, patience });
-      // Both sides are of one version, so the result has the type that the operation is declared with.
+      // Both sides are of one version, so the result has the type that the command is declared with.
       return result as ResultOf<Own[typeof name]>;
     },
   };

@@ -6,8 +6,8 @@ import type { Log } from '../../base/log.ts';
 import { version as packageVersion } from '../../base/version.ts';
 import { ensureAddress } from './address.ts';
 import { beginAnswer } from './answer.ts';
+import { type Call, type Commands, isDetached, type Line } from './command.ts';
 import { findWarehouseIdentity } from './identity.ts';
-import { type Call, isDetached, type Line, type Operations } from './operations.ts';
 
 const CLOSE_PATIENCE_MS = 10_000;
 /** Of a call: a caller gone wild must not fill the owner's memory. */
@@ -15,24 +15,24 @@ const MOST_CHARACTERS = 1_000_000;
 
 /**
  * Listens for other commands in the data folder. The caller owns the folder (it holds the warehouse's lock), so a socket that lies there is a dead
- * owner's and is replaced; close the control socket before giving the lock back. Closing stops the operations that run and waits for them, up to 10 s.
+ * owner's and is replaced; close the control socket before giving the lock back. Closing stops the commands that run and waits for them, up to 10 s.
  */
-export async function serveControl<Own extends Operations>({
+export async function serveControl<Own extends Commands>({
   folder,
-  operations,
+  commands,
   log,
   version = packageVersion,
 }: {
   folder: string;
-  operations: Own;
+  commands: Own;
   log: Log;
   version?: string;
 }): Promise<{ close(): Promise<void> }> {
   const running = new Map<string, { controller: AbortController; done: Promise<void> }>();
 
   async function run(name: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const operation = Object.hasOwn(operations, name) ? operations[name] : undefined;
-    if (operation === undefined) return refuse(response, 404, `no operation is called ${name}`);
+    const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+    if (command === undefined) return refuse(response, 404, `no command is called ${name}`);
     const body = await bodyOf(request);
     if (body === undefined) return refuse(response, 413, `a call has ${MOST_CHARACTERS} characters at most`);
     const { id, input } = JSON.parse(body) as Call;
@@ -42,9 +42,9 @@ export async function serveControl<Own extends Operations>({
     response.on('close', () => {
       if (!response.writableFinished && !isDetached(input)) controller.abort(new RingneckError('Interrupted.', 130));
     });
-    const perform = async () => {
+    const run = async () => {
       try {
-        return await operation(input as never, { emit: answer.event, signal: controller.signal });
+        return await command(input as never, { emit: answer.event, signal: controller.signal });
       } catch (error) {
         if (!isReplaced(error)) throw error;
         throw new TryLaterError(
@@ -53,9 +53,9 @@ export async function serveControl<Own extends Operations>({
         );
       }
     };
-    const done = finalLine(perform, controller.signal).then(async ({ line, error }) => {
+    const done = finalLine(run, controller.signal).then(async ({ line, error }) => {
       if (error !== undefined) logEnd(log, name, error);
-      if (answer.leftOut > 0) log.warn({ operation: name, events: answer.leftOut }, 'a caller did not read in time: events left out');
+      if (answer.leftOut > 0) log.warn({ command: name, events: answer.leftOut }, 'a caller did not read in time: events left out');
       await answer.end(line);
       running.delete(id);
     });
@@ -72,8 +72,8 @@ export async function serveControl<Own extends Operations>({
     const [kind, name = '', id = '', verb] = (request.url ?? '').split('/').slice(1).map(decodeURIComponent);
     if (request.method === 'GET' && request.url === '/version')
       response.end(JSON.stringify({ version, pid: process.pid, warehouse: findWarehouseIdentity(folder) ?? null }));
-    else if (request.method === 'POST' && kind === 'operations' && verb === 'stop') stop(id, response);
-    else if (request.method === 'POST' && kind === 'operations' && !id) await run(name, request, response);
+    else if (request.method === 'POST' && kind === 'commands' && verb === 'stop') stop(id, response);
+    else if (request.method === 'POST' && kind === 'commands' && !id) await run(name, request, response);
     else refuse(response, 404, 'there is nothing here');
   }
 
@@ -138,9 +138,9 @@ function refuse(response: ServerResponse, status: number, message: string): void
   response.writeHead(status).end(message);
 }
 
-function logEnd(log: Log, operation: string, error: unknown): void {
-  if (error instanceof RingneckError) log.info({ operation, reason: error.message }, 'an operation through the control socket ended early');
-  else log.error({ operation, err: error }, 'an operation through the control socket failed');
+function logEnd(log: Log, command: string, error: unknown): void {
+  if (error instanceof RingneckError) log.info({ command, reason: error.message }, 'an command through the control socket ended early');
+  else log.error({ command, err: error }, 'an command through the control socket failed');
 }
 
 /** The last line of an answer, as text, and what went wrong. */
@@ -148,7 +148,7 @@ async function finalLine(run: () => Promise<unknown>, signal: AbortSignal): Prom
   try {
     return { line: formatLine({ result: (await run()) ?? null }) };
   } catch (thrown) {
-    // What an aborted operation throws is a consequence; the reason says what happened.
+    // What an aborted command throws is a consequence; the reason says what happened.
     const error = signal.aborted && !(thrown instanceof RingneckError) ? signal.reason : thrown;
     const { name, exitCode } = error instanceof RingneckError ? error : new RingneckError('');
     return { line: formatLine({ error: { name, message: shownMessageOf(error), exitCode } }), error };

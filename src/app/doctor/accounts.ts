@@ -1,12 +1,12 @@
 import { shownMessageOf, UsageError } from '../../base/errors.ts';
-import { withinTime } from '../../base/timeout.ts';
+import { withTimeout } from '../../base/timeout.ts';
 import { type Account, listAccounts } from '../../ledger/accounts.ts';
 import { isRefusal, probeAccount } from '../../sync/verdicts/probe.ts';
 import { listSamePersons } from '../../sync/verdicts/same-person.ts';
-import type { Owner } from '../app.ts';
-import { groupAlike, newToken, tellAlike } from '../cures.ts';
-import { type Finding, fail, notTried, ok, SEE_SERVICE, warn } from './finding.ts';
-import { findSilence } from './reach.ts';
+import type { App } from '../app.ts';
+import { groupAlike, newToken, tellAlike } from '../fixes.ts';
+import { type CheckResult, fail, notTried, ok, SEE_SERVICE, warn } from './check-result.ts';
+import { findSilence } from './service.ts';
 
 /** For one account's token to be tried. */
 export const TRIED_MS = 15_000;
@@ -15,8 +15,8 @@ const ALL_MS = 40_000;
 const SIDE_BY_SIDE = 8;
 
 /** Whether the service takes each account's token. Where it gives no answer, which takes its time for each, none is tried. */
-export async function examineAccounts(owner: Owner, serviceUrl: string): Promise<Finding[]> {
-  const accounts = await listAccounts(owner.warehouse);
+export async function checkAccounts(app: App, serviceUrl: string): Promise<CheckResult[]> {
+  const accounts = await listAccounts(app.warehouse);
   if (!accounts.length) return [warn('accounts', 'there is no account yet', 'ringneck account add NAME')];
   const silence = await findSilence(serviceUrl);
   const end = performance.now() + ALL_MS;
@@ -25,24 +25,24 @@ export async function examineAccounts(owner: Owner, serviceUrl: string): Promise
   const found: (Trouble | 'well' | 'not tried')[] = [];
   const left = asked.values();
   const worker = async () => {
-    for (const account of left) if (performance.now() < end) found.push(await examineAccount(owner, account, silence !== undefined));
+    for (const account of left) if (performance.now() < end) found.push(await checkAccount(app, account, silence !== undefined));
   };
   await Promise.all(Array.from({ length: SIDE_BY_SIDE }, worker));
   const troubles = found.filter(one => typeof one === 'object');
-  const findings = [
-    ...tellAlike(parked.map(toStanding)).map(({ said, mend }) => warn('accounts', said, mend ?? 'do what it says')),
-    ...groupAlike(troubles, ({ message, mend }) => JSON.stringify([message('NAME', true), mend('NAME')])).map(tellTogether),
+  const results = [
+    ...tellAlike(parked.map(toStanding)).map(({ said, fix }) => warn('accounts', said, fix ?? 'do what it says')),
+    ...groupAlike(troubles, ({ message, fix }) => JSON.stringify([message('NAME', true), fix('NAME')])).map(tellTogether),
   ];
   if (silence !== undefined && found.includes('not tried'))
-    findings.unshift(notTried('accounts', silence, `${SEE_SERVICE}; the accounts may be well`));
+    results.unshift(notTried('accounts', silence, `${SEE_SERVICE}; the accounts may be well`));
   if (found.length < asked.length) {
-    findings.push(warn('accounts', `only ${found.length} of ${asked.length} were tried in time`, 'run it again when less is going on'));
+    results.push(warn('accounts', `only ${found.length} of ${asked.length} were tried in time`, 'run it again when less is going on'));
   }
   // A line for each of a thousand that are well would hide the one that is not.
   const well = found.filter(one => one === 'well').length;
   return well && silence === undefined
-    ? [ok('accounts', `${well} of ${found.length + parked.length} accounts are well`), ...findings]
-    : findings;
+    ? [ok('accounts', `${well} of ${found.length + parked.length} accounts are well`), ...results]
+    : results;
 }
 
 const toStanding = ({ userId, state, reason }: Account) => ({ user_id: userId, state, reason });
@@ -51,18 +51,18 @@ const toStanding = ({ userId, state, reason }: Account) => ({ user_id: userId, s
 interface Trouble {
   userId: string;
   message(who: string, many: boolean): string;
-  mend(name: string): string;
+  fix(name: string): string;
 }
 
-function tellTogether(alike: readonly Trouble[]): Finding {
-  const [{ userId, message, mend }] = alike as [Trouble];
+function tellTogether(alike: readonly Trouble[]): CheckResult {
+  const [{ userId, message, fix }] = alike as [Trouble];
   return alike.length === 1
-    ? fail('accounts', message(userId, false), mend(userId))
-    : fail('accounts', message(`${alike.length} accounts`, true), mend('NAME'));
+    ? fail('accounts', message(userId, false), fix(userId))
+    : fail('accounts', message(`${alike.length} accounts`, true), fix('NAME'));
 }
 
 /** Whether anybody is kept under more than one name. */
-export async function examineSamePersons({ warehouse }: Pick<Owner, 'warehouse'>): Promise<Finding[]> {
+export async function checkSamePersons({ warehouse }: Pick<App, 'warehouse'>): Promise<CheckResult[]> {
   return (await listSamePersons(warehouse)).map(({ accounts, eventsGoTo }) =>
     warn(
       'accounts',
@@ -72,28 +72,28 @@ export async function examineSamePersons({ warehouse }: Pick<Owner, 'warehouse'>
   );
 }
 
-async function examineAccount(owner: Owner, { userId, state }: Account, isSilent: boolean): Promise<Trouble | 'well' | 'not tried'> {
+async function checkAccount(app: App, { userId, state }: Account, isSilent: boolean): Promise<Trouble | 'well' | 'not tried'> {
   if (state === 'paused') return 'well';
   try {
-    const token = owner.secrets.find(userId);
+    const token = app.secrets.find(userId);
     if (token === undefined) {
       const add = (name: string) => `ringneck account add ${name}`;
-      const why = owner.secrets.whyMissing(userId) ?? 'no token';
+      const why = app.secrets.whyMissing(userId) ?? 'no token';
       const whyOf = (many: boolean) => (many ? why.replaceAll(add(userId), add('NAME')) : why);
-      return { userId, message: (who, many) => `${who} ${many ? 'have' : 'has'} no token for this service (${whyOf(many)})`, mend: add };
+      return { userId, message: (who, many) => `${who} ${many ? 'have' : 'has'} no token for this service (${whyOf(many)})`, fix: add };
     }
     if (isSilent) return 'not tried';
-    const client = await owner.client();
-    await withinTime(probeAccount({ client, warehouse: owner.warehouse, serviceClock: owner.serviceClock }, token), TRIED_MS);
+    const client = await app.client();
+    await withTimeout(probeAccount({ client, warehouse: app.warehouse, serviceClock: app.serviceClock }, token), TRIED_MS);
     return 'well';
   } catch (error) {
     const why = shownMessageOf(error);
     if (isRefusal(error)) {
-      const lapsed = 'the membership has lapsed or a permission is missing: that is for its holder to mend';
-      const mend = (name: string) => (error.kind === 'unauthorized' ? newToken(name) : lapsed);
-      return { userId, message: who => `the service refuses ${who} (${why})`, mend };
+      const lapsed = 'the membership has lapsed or a permission is missing: that is for its holder to fix';
+      const fix = (name: string) => (error.kind === 'unauthorized' ? newToken(name) : lapsed);
+      return { userId, message: who => `the service refuses ${who} (${why})`, fix };
     }
-    const mend = error instanceof UsageError ? 'do what it says' : `${SEE_SERVICE}; the account itself may be well`;
-    return { userId, message: who => `${who} could not be tried (${why})`, mend: () => mend };
+    const fix = error instanceof UsageError ? 'do what it says' : `${SEE_SERVICE}; the account itself may be well`;
+    return { userId, message: who => `${who} could not be tried (${why})`, fix: () => fix };
   }
 }

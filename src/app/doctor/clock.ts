@@ -1,18 +1,18 @@
 import { isoOf } from '../../sync/status.ts';
-import type { Moments } from '../../warehouse/moments.ts';
-import { type Finding, warn } from './finding.ts';
+import type { RequestClock } from '../../warehouse/request-clock.ts';
+import { type CheckResult, warn } from './check-result.ts';
 
 /** A clock that was set back by less is being kept right. */
 const TOLERATED_MICROS = 60_000_000;
 
 /** The newest moment that is stored, where it is ahead of our clock: that is wrong now, or was when it was stored. */
-export const findNewestAhead = (moments: Pick<Moments, 'latest' | 'wall'>): number | undefined =>
-  moments.latest() > moments.wall() + TOLERATED_MICROS ? moments.latest() : undefined;
+export const findNewestAhead = (clock: Pick<RequestClock, 'latest' | 'wall'>): number | undefined =>
+  clock.latest() > clock.wall() + TOLERATED_MICROS ? clock.latest() : undefined;
 
-export function examineMoments({ moments }: { moments: Pick<Moments, 'latest' | 'wall'> }): Finding[] {
-  const newest = findNewestAhead(moments);
+export function checkClock({ clock }: { clock: Pick<RequestClock, 'latest' | 'wall'> }): CheckResult[] {
+  const newest = findNewestAhead(clock);
   if (newest === undefined) return [];
-  const ahead = formatSpan((newest - moments.wall()) / 1000);
+  const ahead = formatSpan((newest - clock.wall()) / 1000);
   return [
     warn(
       'clock',

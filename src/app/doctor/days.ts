@@ -2,21 +2,21 @@ import { collectionsOf } from '../../sync/collections.ts';
 import { findInterrupted, whatGoesOn } from '../../sync/runs/interrupted-runs.ts';
 import { nameRun } from '../../sync/runs/run-name.ts';
 import { reportAccounts } from '../../sync/status.ts';
-import type { Owner } from '../app.ts';
-import { type Finding, warn } from './finding.ts';
+import type { App } from '../app.ts';
+import { type CheckResult, warn } from './check-result.ts';
 
 const SHOWN = 5;
 
 /** Whether a run was interrupted that nobody goes on with; and whether days between the first that was planned and yesterday were never read, of accounts that are asked: those of each collection count. */
-export async function examineDays(owner: Owner): Promise<Finding[]> {
-  const workedOn = await owner.workedOn();
-  const interrupted = [...(await findInterrupted(owner, workedOn)).values()].map(run =>
+export async function checkDays(app: App): Promise<CheckResult[]> {
+  const workedOn = await app.workedOn();
+  const interrupted = [...(await findInterrupted(app, workedOn)).values()].map(run =>
     warn('days', `${nameRun(run)} was interrupted, and nobody goes on with it`, whatGoesOn(run)),
   );
-  return [...interrupted, ...(await examineUnread(owner, workedOn))];
+  return [...interrupted, ...(await checkUnread(app, workedOn))];
 }
 
-async function examineUnread({ warehouse, now, serviceClock }: Owner, workedOn: ReadonlySet<string>): Promise<Finding[]> {
+async function checkUnread({ warehouse, now, serviceClock }: App, workedOn: ReadonlySet<string>): Promise<CheckResult[]> {
   const accounts = await reportAccounts(
     { warehouse, now, serviceClock },
     collectionsOf(warehouse.mappings.map(({ resource }) => resource)),

@@ -1,15 +1,15 @@
 import { quoteName } from '../../warehouse/tables.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-import { type Finding, warn } from './finding.ts';
+import { type CheckResult, warn } from './check-result.ts';
 
 const SHOWN = 5;
 
 /** Whether documents came that could not be stored, and whether one and the same document belongs to two persons. */
-export async function examineDocuments({ warehouse }: { warehouse: Pick<Warehouse, 'read' | 'mappings'> }): Promise<Finding[]> {
-  return [...(await examineRejected(warehouse)), ...(await examineShared(warehouse))];
+export async function checkDocuments({ warehouse }: { warehouse: Pick<Warehouse, 'read' | 'mappings'> }): Promise<CheckResult[]> {
+  return [...(await checkRejected(warehouse)), ...(await checkShared(warehouse))];
 }
 
-async function examineRejected(warehouse: Pick<Warehouse, 'read'>): Promise<Finding[]> {
+async function checkRejected(warehouse: Pick<Warehouse, 'read'>): Promise<CheckResult[]> {
   const rows = await warehouse.read(
     `SELECT collection, count(*), count(DISTINCT user_id) FROM sync.rejected GROUP BY collection ORDER BY 2 DESC, 1`,
   );
@@ -26,7 +26,7 @@ async function examineRejected(warehouse: Pick<Warehouse, 'read'>): Promise<Find
 }
 
 /** An identifier is one document's everywhere: between two accounts that are not one person something on the way has mixed answers up. */
-async function examineShared(warehouse: Pick<Warehouse, 'read' | 'mappings'>): Promise<Finding[]> {
+async function checkShared(warehouse: Pick<Warehouse, 'read' | 'mappings'>): Promise<CheckResult[]> {
   // A ring may be handed on.
   const dated = warehouse.mappings.filter(({ resource }) => resource.dated);
   const counted = dated.map(

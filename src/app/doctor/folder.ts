@@ -3,19 +3,19 @@ import { join } from 'node:path';
 import { findAccess } from '../../base/access.ts';
 import { diskReserveBytes } from '../../base/disk.ts';
 import { messageOf } from '../../base/errors.ts';
-import { type Finding, fail, ok, warn } from './finding.ts';
+import { type CheckResult, fail, ok, warn } from './check-result.ts';
 
 /** Whether the data folder can be used, and whether others can write or look into it. */
-export function examineFolder(path: string): Finding[] {
+export function checkFolder(path: string): CheckResult[] {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (!stats) return [warn('folder', `${path} does not exist yet`, 'the first command makes it; is RINGNECK_DATA what you meant?')];
   if (!stats.isDirectory()) return [fail('folder', `${path} is not a folder`, 'set RINGNECK_DATA to a folder')];
-  const access = findAccess(path).map(({ can, message, mend }) => (can === 'write' ? fail : warn)('folder', message, mend));
+  const access = findAccess(path).map(({ can, message, fix }) => (can === 'write' ? fail : warn)('folder', message, fix));
   return [writable(path), ...access];
 }
 
 /** Asked of the file system itself: modes do not tell of one that is mounted read-only. */
-function writable(path: string): Finding {
+function writable(path: string): CheckResult {
   const trial = join(path, `.doctor-${process.pid}`);
   try {
     closeSync(openSync(trial, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600));
@@ -31,7 +31,7 @@ function writable(path: string): Finding {
 }
 
 /** How much is free where the folder is, or will be. */
-export function examineDisk(path: string): Finding[] {
+export function checkDisk(path: string): CheckResult[] {
   const { bavail, blocks, bsize } = statfsSync(path);
   if (blocks === 0) return [ok('disk', 'this file system does not tell how much is free')];
   const free = bavail * bsize;

@@ -4,35 +4,35 @@ import { findSnapshotAccess } from '../../base/access.ts';
 import type { Settings } from '../../base/config.ts';
 import { messageOf } from '../../base/errors.ts';
 import { isoOf } from '../../sync/status.ts';
-import { snapshotDeclarations } from '../../warehouse/snapshot/about.ts';
+import { snapshotDeclarations } from '../../warehouse/snapshot/metadata.ts';
 import { readSnapshotFile, type SnapshotFile } from '../../warehouse/snapshot/read-file.ts';
-import type { Owner } from '../app.ts';
+import type { App } from '../app.ts';
 import { LONGEST_STALE_MS } from '../snapshot/schedule.ts';
-import { type Finding, fail, ok, warn } from './finding.ts';
+import { type CheckResult, fail, ok, warn } from './check-result.ts';
 
 /** Whether readers can open the snapshot, and how far it is behind the warehouse. */
-export async function examineSnapshot({ settings, warehouse }: Pick<Owner, 'settings' | 'warehouse'>): Promise<Finding[]> {
+export async function checkSnapshot({ settings, warehouse }: Pick<App, 'settings' | 'warehouse'>): Promise<CheckResult[]> {
   const path = settings.snapshot;
   if (!existsSync(path)) return [ok('snapshot', 'there is none yet: ringneck snapshot publishes one, ringneck up keeps one')];
-  return [...examineMode(settings), ...(await examineContent(path, warehouse))];
+  return [...checkMode(settings), ...(await checkContent(path, warehouse))];
 }
 
 /** Whether others can write where it is, or will be, put. */
-export function examineSnapshotFolder({ snapshot }: Pick<Settings, 'snapshot'>): Finding[] {
+export function checkSnapshotFolder({ snapshot }: Pick<Settings, 'snapshot'>): CheckResult[] {
   const dated = join(dirname(snapshot), 'snapshots');
   const access = findSnapshotAccess(snapshot) ?? (existsSync(dated) ? findSnapshotAccess(join(dated, 'one'), 'snapshots') : undefined);
-  return access ? [fail('snapshot', access.message, access.mend)] : [];
+  return access ? [fail('snapshot', access.message, access.fix)] : [];
 }
 
 /** It holds health data: whether more may be done with it than was set. */
-function examineMode({ snapshot: path, snapshotMode }: Pick<Settings, 'snapshot' | 'snapshotMode'>): Finding[] {
+function checkMode({ snapshot: path, snapshotMode }: Pick<Settings, 'snapshot' | 'snapshotMode'>): CheckResult[] {
   const mode = statSync(path).mode & 0o777;
   if (process.platform === 'win32' || (mode & 0o077 & ~snapshotMode) === 0) return [];
   const [is, wanted] = [mode, snapshotMode].map(bits => bits.toString(8).padStart(4, '0'));
   return [warn('snapshot', `${path} is open to others (${is}), and RINGNECK_SNAPSHOT_MODE is ${wanted}`, `chmod ${wanted} ${path}`)];
 }
 
-async function examineContent(path: string, warehouse: Owner['warehouse']): Promise<Finding[]> {
+async function checkContent(path: string, warehouse: App['warehouse']): Promise<CheckResult[]> {
   let said: SnapshotFile | undefined;
   try {
     said = await readSnapshotFile(path);
@@ -51,11 +51,11 @@ async function examineContent(path: string, warehouse: Owner['warehouse']): Prom
     `SELECT max(moment) FROM (
        SELECT committed_at AS moment FROM sync.windows UNION ALL SELECT committed_at FROM sync.events
        UNION ALL SELECT greatest(started_at, ended_at) FROM sync.runs UNION ALL SELECT since FROM sync.accounts)
-     WHERE moment <= make_timestamp(${warehouse.moments.wall()}::BIGINT)`,
+     WHERE moment <= make_timestamp(${warehouse.clock.wall()}::BIGINT)`,
   );
   const behind = Math.floor(((row![0] as number | null) ?? 0) / 60_000_000 - takenAt / 60_000);
   const of = `${path} is of ${isoOf(takenAt * 1000)}`;
   if (behind * 60_000 < LONGEST_STALE_MS) return [ok('snapshot', of)];
-  const mend = 'ringneck snapshot; where ringneck up runs, its log says why it could not publish one';
-  return [warn('snapshot', `${of}: the warehouse has changed until ${behind} min after it`, mend)];
+  const fix = 'ringneck snapshot; where ringneck up runs, its log says why it could not publish one';
+  return [warn('snapshot', `${of}: the warehouse has changed until ${behind} min after it`, fix)];
 }

@@ -1,5 +1,5 @@
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-import { type Finding, fail, ok, warn } from './finding.ts';
+import { type CheckResult, fail, ok, warn } from './check-result.ts';
 
 const MEND = 'this should never happen: keep a copy of the data folder and report it; a new folder and a backfill give a clean warehouse';
 
@@ -14,12 +14,12 @@ interface Question {
  * Counts what the writer must never let happen: there are no keys in the warehouse. One statement after the other until the time is over:
  * the owner's other reads come in between.
  */
-export async function examineWarehouse(warehouse: Pick<Warehouse, 'read' | 'mappings'>, ms: number): Promise<Finding[]> {
+export async function checkWarehouse(warehouse: Pick<Warehouse, 'read' | 'mappings'>, ms: number): Promise<CheckResult[]> {
   const end = performance.now() + ms;
-  const findings: Finding[] = [];
+  const results: CheckResult[] = [];
   let asked = 0;
   for (const table of await findIndexed(warehouse)) {
-    findings.push(
+    results.push(
       warn(
         'warehouse',
         `${table} has a key or an index: killed while it replaces many of its rows, this DuckDB can leave a file that no one opens`,
@@ -31,14 +31,14 @@ export async function examineWarehouse(warehouse: Pick<Warehouse, 'read' | 'mapp
   for (const { what, sql } of questions) {
     if (performance.now() > end) break;
     const [row] = await warehouse.read(sql);
-    if ((row![0] as number) > 0) findings.push(fail('warehouse', `${row![0]} ${what}`, MEND));
+    if ((row![0] as number) > 0) results.push(fail('warehouse', `${row![0]} ${what}`, MEND));
     asked++;
   }
   if (asked < questions.length) {
-    findings.push(warn('warehouse', `only ${asked} of ${questions.length} counts were done in time`, 'run it again when less is going on'));
-  } else if (!findings.some(({ state }) => state === 'fail'))
-    findings.push(ok('warehouse', 'no row is there twice, and every document has its samples'));
-  return findings;
+    results.push(warn('warehouse', `only ${asked} of ${questions.length} counts were done in time`, 'run it again when less is going on'));
+  } else if (!results.some(({ state }) => state === 'fail'))
+    results.push(ok('warehouse', 'no row is there twice, and every document has its samples'));
+  return results;
 }
 
 /** Tables with a key, a unique constraint or an index: only somebody else's can have one, ours are refused at the start. */

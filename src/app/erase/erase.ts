@@ -3,17 +3,17 @@ import { dirname, join } from 'node:path';
 import { resources } from '../../../schema/index.ts';
 import { diskReserveBytes, ensureDiskReserve, isDiskFull } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
-import { remark } from '../../base/remark.ts';
+import { note } from '../../base/note.ts';
 import { openMirrorTokens } from '../../base/secrets/mirror-tokens.ts';
 import { openSecrets, type Secrets } from '../../base/secrets/secrets.ts';
 import { accountExists, findSamePerson, findServiceUserIds } from '../../ledger/erased-accounts.ts';
-import { isOfRedis } from '../../queue/machine.ts';
+import { isRedisError } from '../../queue/environment-errors.ts';
 import { rememberErased } from '../../sync/events/erased-ids.ts';
 import { warehouseId } from '../../sync/runs/runs.ts';
 import { rewriteWithout } from '../../warehouse/erase.ts';
-import type { Word } from '../../warehouse/search.ts';
+import type { Needle } from '../../warehouse/search.ts';
 import { Warehouse } from '../../warehouse/warehouse.ts';
-import type { OwnerOptions } from '../app-options.ts';
+import type { AppOptions } from '../app-options.ts';
 import { connectControl } from '../control/connect-control.ts';
 import { ensureOurs, ensurePlace, ensureUnshared } from '../snapshot/place.ts';
 import { forgetHistory } from './history.ts';
@@ -24,7 +24,7 @@ import { emptyQueue, removeEvents } from './queue.ts';
 import { type EraseReport, isClean, linesOf } from './report-lines.ts';
 import { searchFolder } from './search.ts';
 
-type EraseOptions = Pick<OwnerOptions, 'settings' | 'log' | 'resources' | 'now'>;
+type EraseOptions = Pick<AppOptions, 'settings' | 'log' | 'resources' | 'now'>;
 
 const queueKind = ({ settings }: EraseOptions) => (settings.queueUrl ? 'redis' : 'embedded');
 
@@ -65,7 +65,7 @@ export async function finishErase(options: EraseOptions): Promise<void> {
     );
   });
   // Whoever began it has no report: this command has it, before the note of it goes.
-  for (const line of linesOf(report)) remark(line);
+  for (const line of linesOf(report)) note(line);
   if (isClean(report)) options.log.warn('the erasing of an account, which was interrupted, is finished');
   else {
     options.log.error(
@@ -86,7 +86,7 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
   const secrets = openSecrets({ folder: data, key: settings.secretKey });
   const token = unlessKeyMissing(() => secrets.findOfAny(name));
   const { serviceUserIds, samePerson, id, removed } = await eraseRows(options, marker).catch(async (error: unknown) => {
-    if (goesOn && (error instanceof TryLaterError || isDiskFull(error) || isOfRedis(error))) throw error;
+    if (goesOn && (error instanceof TryLaterError || isDiskFull(error) || isRedisError(error))) throw error;
     // Where not even that can be done the note stays, and the next who opens the folder goes on.
     await takeBack(options, name).catch(() => undefined);
     throw error;
@@ -97,7 +97,7 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
   });
   secrets.remove(name);
   openMirrorTokens(data).remove(name);
-  const words: Word[] = [
+  const words: Needle[] = [
     { what: 'name', text: name },
     ...serviceUserIds.map(text => ({ what: 'service id' as const, text })),
     ...(token === undefined ? [] : [{ what: 'token' as const, text: token }]),
@@ -167,8 +167,8 @@ export async function ensureErasable(options: EraseOptions, warehouse: Warehouse
   }
   ensureRoom(warehouse.path);
   if (options.settings.queueUrl) {
-    const { examineRedis } = await import('../../queue/examine-redis.ts');
-    await examineRedis(options.settings.queueUrl, REDIS_MS);
+    const { checkRedis } = await import('../../queue/check-redis.ts');
+    await checkRedis(options.settings.queueUrl, REDIS_MS);
   }
 }
 

@@ -1,6 +1,6 @@
 import { messageOf } from '../../base/errors.ts';
-import { isOfRedis } from '../../queue/machine.ts';
-import type { OwnerOptions, PausedErasing } from '../app-options.ts';
+import { isRedisError } from '../../queue/environment-errors.ts';
+import type { AppOptions, PausedErasing } from '../app-options.ts';
 import { isErasing } from './is-erasing.ts';
 import { readMarker } from './marker.ts';
 
@@ -9,10 +9,10 @@ import { readMarker } from './marker.ts';
  * @throws the error where it is another one, and where nobody knows whose events are not to be kept
  */
 export function findPaused(
-  { settings, acceptsWhileErasing }: Pick<OwnerOptions, 'settings' | 'acceptsWhileErasing'>,
+  { settings, acceptsWhileErasing }: Pick<AppOptions, 'settings' | 'acceptsWhileErasing'>,
   error: unknown,
 ): PausedErasing {
-  if (!acceptsWhileErasing || !settings.queueUrl || !isOfRedis(error) || !isErasing(settings.data)) throw error;
+  if (!acceptsWhileErasing || !settings.queueUrl || !isRedisError(error) || !isErasing(settings.data)) throw error;
   const { serviceUserIds } = readMarker(settings.data);
   if (!serviceUserIds) throw error;
   return { serviceUserIds, reason: messageOf(error) };

@@ -8,9 +8,9 @@ import { openInbox } from '../../sync/events/accept-event.ts';
 import { emptyQueues, forgetEvents, type HeldEvent, keepEvents, readEvents } from '../../sync/events/erase-events.ts';
 import { warehouseId } from '../../sync/runs/runs.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-import type { OwnerOptions } from '../app-options.ts';
+import type { AppOptions } from '../app-options.ts';
 
-type Options = Pick<OwnerOptions, 'settings' | 'log'>;
+type Options = Pick<AppOptions, 'settings' | 'log'>;
 
 /**
  * Empties the queues, so that nothing of a person is in them nor in what they have written before. What is to be done comes anew: events

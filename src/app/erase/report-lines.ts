@@ -1,4 +1,4 @@
-import type { Word } from '../../warehouse/search.ts';
+import type { Needle } from '../../warehouse/search.ts';
 import type { Searched } from './search.ts';
 
 export interface EraseReport extends Searched {
@@ -12,7 +12,7 @@ export interface EraseReport extends Searched {
   /** Other accounts of the same person: what they hold stays, and so do the service's ids that are theirs too. */
   same_person: string[];
   /** What was searched for. */
-  searched_for: Word['what'][];
+  searched_for: Needle['what'][];
 }
 
 type Reported = Pick<EraseReport, 'user_id' | 'found' | 'unsearched' | 'same_person' | 'dated_snapshots' | 'exports'>;

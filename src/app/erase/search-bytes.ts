@@ -1,14 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import { closeSync, openSync, readSync } from 'node:fs';
-import { SHORTEST_INSIDE, type Word } from '../../warehouse/search.ts';
+import { type Needle, SHORTEST_INSIDE } from '../../warehouse/search.ts';
 
 const PART_BYTES = 4 * 1024 * 1024;
 
 /** Which of the words a file holds, in its bytes as they are; of one that is no text, perhaps compressed, that says little. */
-export function searchFile(path: string, words: readonly Word[]): { found: Word['what'][]; isText: boolean } {
+export function searchFile(path: string, words: readonly Needle[]): { found: Needle['what'][]; isText: boolean } {
   const file = openSync(path, 'r');
   try {
-    const found = new Set<Word>();
+    const found = new Set<Needle>();
     // Each part begins with the end of the one before: a word may lie across.
     const overlap = Math.max(0, ...words.map(({ text }) => 3 * Buffer.byteLength(text))) + 8;
     const buffer = Buffer.alloc(PART_BYTES + overlap);
@@ -20,7 +20,7 @@ export function searchFile(path: string, words: readonly Word[]): { found: Word[
       const part = buffer.subarray(0, kept + read);
       isText ??= isTextual(part);
       for (const word of words) {
-        if (!found.has(word) && (isText || isLong(word)) && containsWord(part, word)) found.add(word);
+        if (!found.has(word) && (isText || isLong(word)) && containsNeedle(part, word)) found.add(word);
       }
       kept = Math.min(overlap, part.length);
       part.copyWithin(0, part.length - kept);
@@ -35,10 +35,10 @@ export function searchFile(path: string, words: readonly Word[]): { found: Word[
 const isTextual = (part: Buffer) => !part.includes(0) && [0, 1, 2, 3].some(cut => isUtf8(part.subarray(0, part.length - cut)));
 
 /** Among the bytes of a database a short word is there by chance. */
-const isLong = ({ text }: Word) => text.length >= SHORTEST_INSIDE;
+const isLong = ({ text }: Needle) => text.length >= SHORTEST_INSIDE;
 
 /** Whether bytes hold a word: itself, or as it is written in JSON; a token also as base64 and as a part of something longer. */
-export function containsWord(bytes: Buffer, { what, text }: Word): boolean {
+export function containsNeedle(bytes: Buffer, { what, text }: Needle): boolean {
   if (what === 'token') return spellingsOf(text).some(spelling => bytes.includes(spelling));
   return [text, JSON.stringify(text).slice(1, -1)].some(spelling => containsWhole(bytes, Buffer.from(spelling)));
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { z } from 'zod';
-import type { Word } from '../../warehouse/search.ts';
+import type { Needle } from '../../warehouse/search.ts';
 import { searchFile } from './search-bytes.ts';
 
 /** Our own files that name accounts, and where: `accounts` is a word of theirs and may be an account too. */
@@ -15,7 +15,7 @@ const NAMING: Readonly<Record<string, z.ZodType<string[]>>> = {
 };
 
 /** What is found in a file of ours that names accounts; undefined where it is none, or not as we write it. */
-export function searchEntries(data: string, file: string, words: readonly Word[]): { what: Word['what']; where: null }[] | undefined {
+export function searchEntries(data: string, file: string, words: readonly Needle[]): { what: Needle['what']; where: null }[] | undefined {
   const naming = NAMING[relative(data, file)];
   if (!naming) return undefined;
   const names = naming.safeParse(parse(readFileSync(file, 'utf8'))).data;

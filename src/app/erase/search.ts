@@ -4,8 +4,8 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { messageOf, RingneckError } from '../../base/errors.ts';
 import { addressOf } from '../../queue/redis-address.ts';
-import type { Word } from '../../warehouse/search.ts';
-import type { OwnerOptions } from '../app-options.ts';
+import type { Needle } from '../../warehouse/search.ts';
+import type { AppOptions } from '../app-options.ts';
 
 export interface Searched {
   /** How many files were searched. */
@@ -24,7 +24,7 @@ export interface Found {
   file: string;
   /** The column of a table, a view, a queue; null: among the file's bytes. */
   where: string | null;
-  what: Word['what'];
+  what: Needle['what'];
 }
 
 /** What the child is told, on its standard input: arguments and environment are for everybody to see. */
@@ -32,7 +32,7 @@ export interface SearchOrder {
   data: string;
   snapshot: string;
   dated: string;
-  words: readonly Word[];
+  words: readonly Needle[];
   redis: { url: string; address: string; prefix: string; warehouseId: string } | null;
 }
 
@@ -43,8 +43,8 @@ const CHILD = fileURLToPath(
 
 /** Searches all that is kept for words, in a process that has nothing of ours open. Nobody may have the warehouse open. */
 export async function searchFolder(
-  { settings }: Pick<OwnerOptions, 'settings'>,
-  words: readonly Word[],
+  { settings }: Pick<AppOptions, 'settings'>,
+  words: readonly Needle[],
   warehouseId: string,
 ): Promise<Searched> {
   const { data, snapshot, queueUrl, queuePrefix } = settings;

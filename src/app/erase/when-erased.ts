@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { examineRedis } from '../../queue/examine-redis.ts';
-import type { Owner } from '../app.ts';
+import { checkRedis } from '../../queue/check-redis.ts';
+import type { App } from '../app.ts';
 
 const LONGEST_PAUSE_MS = 10_000;
 const REDIS_MS = 5_000;
@@ -16,8 +16,8 @@ export interface ErasingWait {
  * Has an erasing that waits for Redis finished as soon as that answers: the folder is closed, and finishes it when it is opened again.
  * @returns ends the waiting
  */
-export function whenErased(owner: Owner, wait: ErasingWait): () => void {
-  const { log, settings, erasing } = owner;
+export function whenErased(app: App, wait: ErasingWait): () => void {
+  const { log, settings, erasing } = app;
   const ending = new AbortController();
   const { signal } = ending;
   if (!wait.said) {
@@ -33,10 +33,10 @@ export function whenErased(owner: Owner, wait: ErasingWait): () => void {
       if (signal.aborted) return;
       wait.ms = Math.min(2 * wait.ms, LONGEST_PAUSE_MS);
       try {
-        await examineRedis(settings.queueUrl!, REDIS_MS);
+        await checkRedis(settings.queueUrl!, REDIS_MS);
         if (signal.aborted) return;
         // From here on another waiting follows, where it is needed.
-        return await owner.whileClosed(async () => undefined);
+        return await app.withExclusive(async () => undefined);
       } catch {
         // Away still, or the folder is about to be closed by somebody else.
       }

@@ -3,7 +3,7 @@ import { createReadStream, existsSync, readdirSync, rmdirSync, rmSync, statSync 
 import { open, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { accessOf, mendWritable } from '../../base/access.ts';
+import { accessOf, fixWritable } from '../../base/access.ts';
 import { UsageError } from '../../base/errors.ts';
 import { ensureFolder, writeFileAtomically } from '../../base/files.ts';
 import { openJsonFile } from '../../base/json-file.ts';
@@ -92,9 +92,9 @@ export function refuseLinks(folder: string): void {
 
 /** @throws UsageError when others can write to a folder that we fill: they could make our files before us, and read them */
 export function refuseShared(folder: string, said = folder): void {
-  const mend = mendWritable(folder);
-  if (mend === undefined) return;
-  throw new UsageError(`${accessOf(folder, `${said} is`)!.message}: export into another folder, or ${mend}`);
+  const fix = fixWritable(folder);
+  if (fix === undefined) return;
+  throw new UsageError(`${accessOf(folder, `${said} is`)!.message}: export into another folder, or ${fix}`);
 }
 
 export function writeManifest(folder: string, content: Manifest): void {

@@ -1,4 +1,4 @@
-import { findNearest } from '../../base/did-you-mean.ts';
+import { didYouMean } from '../../base/did-you-mean.ts';
 import { RingneckError, UsageError } from '../../base/errors.ts';
 import type { ExportFormat } from '../../warehouse/export/formats.ts';
 import { type ExportSelection, hasUsers, isTimed } from '../../warehouse/export/parts.ts';
@@ -25,7 +25,7 @@ export function spellRequest({ tables }: ExportSource, request: ExportRequest): 
     const table = tables.get(name) ?? findNamed(all, name);
     if (table) return table.name;
     const names = [...tables.keys()];
-    const nearest = findNearest(spellName(name), names);
+    const nearest = didYouMean(spellName(name), names);
     throw new UsageError(`there is no table or view ${name}${nearest ? ` (did you mean ${nearest}?)` : ''}: there are ${names.join(', ')}`);
   });
   return { ...request, tables: [...new Set(found)].sort() };
@@ -70,7 +70,7 @@ export function refuseOther(request: ExportRequest, manifest: Manifest | undefin
 const SPREADSHEET_LINES = 1_048_576;
 
 /** What somebody should know who expects of the files what is not in them, or cannot be seen. */
-export function* remarkOn(
+export function* noteOn(
   { format, from, to }: ExportRequest,
   tables: readonly ExportTable[],
   files: readonly { path: string; rows: number }[],

@@ -23,7 +23,7 @@ import {
   writeManifest,
   writeWhole,
 } from './folder.ts';
-import { chooseTables, type ExportRequest, refuseOther, refuseUnknownUsers, remarkOn, spellRequest } from './request.ts';
+import { chooseTables, type ExportRequest, noteOn, refuseOther, refuseUnknownUsers, spellRequest } from './request.ts';
 
 export interface ExportProgress {
   files: { done: number; total: number };
@@ -48,7 +48,7 @@ interface Work {
   from: { path: string; kind: Manifest['source']['kind']; at: string };
   onProgress(progress: ExportProgress): void;
   /** What somebody should know of the files. */
-  onRemark(text: string): void;
+  onNote(text: string): void;
   signal: AbortSignal;
 }
 
@@ -89,7 +89,7 @@ export async function runExport(work: Work): Promise<ExportReport> {
   }
 }
 
-async function fillFolder({ request, from, onProgress, onRemark, signal }: Work, source: ExportSource, tables: readonly ExportTable[]) {
+async function fillFolder({ request, from, onProgress, onNote, signal }: Work, source: ExportSource, tables: readonly ExportTable[]) {
   const { out, format } = request;
   // Another export may have ended since.
   const before = readManifest(out);
@@ -169,7 +169,7 @@ async function fillFolder({ request, from, onProgress, onRemark, signal }: Work,
   }
   save({ finished_at: new Date().toISOString() });
   onProgress({ ...progress, now: 'done' });
-  for (const text of remarkOn(request, tables, files)) onRemark(text);
+  for (const text of noteOn(request, tables, files)) onNote(text);
   const sum = (of: (file: ExportFile) => number) => files.reduce((total, file) => total + of(file), 0);
   return {
     out,

@@ -24,7 +24,7 @@ export function ensurePlace(path: string, warehouse: string): void {
  */
 export function ensureUnshared(path: string, name?: string): void {
   const access = findSnapshotAccess(path, name);
-  if (access) throw new UsageError(`${access.message}: ${access.mend}`);
+  if (access) throw new UsageError(`${access.message}: ${access.fix}`);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { messageOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
-import type { Owner } from '../app.ts';
+import type { App } from '../app.ts';
 
 export interface SnapshotSchedule {
   close(): Promise<void>;
@@ -107,9 +107,9 @@ export function keepSnapshots({
 }
 
 /** Keeps what readers open up to date, for as long as the folder is owned. */
-export async function keepUpToDate(owner: Owner): Promise<SnapshotSchedule> {
-  const { snapshots, log } = owner;
-  const { runs } = await owner.pipeline();
+export async function keepUpToDate(app: App): Promise<SnapshotSchedule> {
+  const { snapshots, log } = app;
+  const { runs } = await app.pipeline();
   snapshots.isKept = true;
   const schedule = keepSnapshots({
     snapshots,

@@ -127,7 +127,7 @@ export class Snapshots {
 
   async #keepDated(signal: AbortSignal | undefined): Promise<Dated> {
     const { settings, warehouse } = this.#parts;
-    const minute = new Date(warehouse.moments.wall() / 1000).toISOString().slice(0, 16).replaceAll(':', '');
+    const minute = new Date(warehouse.clock.wall() / 1000).toISOString().slice(0, 16).replaceAll(':', '');
     const path = join(dirname(settings.snapshot), 'snapshots', `ringneck-${minute}Z.duckdb`);
     const manifest = path.replace(/duckdb$/, 'json');
     const half = `${path}.new`;

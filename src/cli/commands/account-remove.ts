@@ -1,12 +1,12 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
+import { call } from '../../app/call.ts';
 import type { EraseReport } from '../../app/erase/report-lines.ts';
 import { isClean, linesOf } from '../../app/erase/report-lines.ts';
-import { perform } from '../../app/perform.ts';
 import { openSession } from '../../app/session.ts';
 import { RingneckError, UsageError } from '../../base/errors.ts';
 import { Interrupted, interruptible } from '../../base/interrupt.ts';
-import { remark } from '../../base/remark.ts';
+import { note } from '../../base/note.ts';
 import { parseAccountName } from '../../ledger/accounts.ts';
 import { withExample } from '../options.ts';
 import { printAccount } from '../terminal/account-line.ts';
@@ -44,18 +44,18 @@ export function addRemove(account: Command): void {
     const session = await openSession();
     if (!options.erase) {
       if (options.yes) throw new UsageError('--yes belongs to --erase');
-      printAccount(await perform(session, 'removeAccount', { name }), options);
+      printAccount(await call(session, 'removeAccount', { name }), options);
       return;
     }
     parseAccountName(name);
     if (!options.yes) {
       ensureTerminal();
-      await perform(session, 'ensureErasable', { name });
+      await call(session, 'ensureErasable', { name });
       await confirmErase(name);
     }
     const report = await interruptible(signal => {
-      signal.addEventListener('abort', () => remark(GOES_ON), { once: true });
-      return perform(session, 'eraseAccount', { name }, { signal });
+      signal.addEventListener('abort', () => note(GOES_ON), { once: true });
+      return call(session, 'eraseAccount', { name }, { signal });
     });
     if (options.json) printJson(report);
     else printReport(report);

@@ -4,13 +4,13 @@ import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { addDays, dayOfMicros } from '../../../schema/instant.ts';
+import { call } from '../../app/call.ts';
 import type { RunReport } from '../../app/commands.ts';
-import { sentenceOf, tellAlike } from '../../app/cures.ts';
-import { perform } from '../../app/perform.ts';
+import { sentenceOf, tellAlike } from '../../app/fixes.ts';
 import { openSession } from '../../app/session.ts';
 import { messageOf, UsageError } from '../../base/errors.ts';
 import { Interrupted } from '../../base/interrupt.ts';
-import { remark } from '../../base/remark.ts';
+import { note } from '../../base/note.ts';
 import { parseAccountName } from '../../ledger/accounts.ts';
 import { parseDay, withExample } from '../options.ts';
 import { printAccount } from '../terminal/account-line.ts';
@@ -55,17 +55,17 @@ export function addAccount(program: Command): void {
         throw new UsageError(`--from ${options.from} is in the future`);
       if (options.keepToken && options.tokenFile) throw new UsageError('--keep-token and --token-file exclude each other');
       const token = options.keepToken ? undefined : await readToken(options.tokenFile);
-      const added = await perform(session, 'addAccount', {
+      const added = await call(session, 'addAccount', {
         name,
         ...(token === undefined ? {} : { token }),
         ...(options.serviceUser ? { serviceUser: options.serviceUser } : {}),
         ...(options.from ? { from: options.from } : {}),
       });
       const { warning, ...report } = added;
-      if (warning) remark(`warning: ${warning}`);
+      if (warning) note(`warning: ${warning}`);
       if (report.same_person) {
         const { accounts, events_go_to: to } = report.same_person;
-        remark(`warning: ${name} is the same person at the service as ${accounts.join(', ')}: events go to ${to} alone`);
+        note(`warning: ${name} is the same person at the service as ${accounts.join(', ')}: events go to ${to} alone`);
       }
       // Kept, and nothing is read with it.
       if (report.state === 'parked') process.exitCode = 1;
@@ -89,13 +89,13 @@ export function addAccount(program: Command): void {
     account.command('list').description('show the accounts and how they stand').option('--json', 'print an array'),
     'ringneck account list',
   ).action(async (options: { json?: true }) => {
-    const accounts = await perform(await openSession(), 'listAccounts', {});
+    const accounts = await call(await openSession(), 'listAccounts', {});
     if (options.json) printJson(accounts);
-    else if (!accounts.length) remark('no account yet: ringneck account add NAME');
+    else if (!accounts.length) note('no account yet: ringneck account add NAME');
     else {
       const rows = accounts.map(({ user_id, state, since, service_user_id, reason }) => [user_id, state, since, service_user_id, reason]);
       printLines(formatTable(['account', 'state', 'since', 'service user', 'reason'], rows));
-      for (const alike of tellAlike(accounts)) if (alike.mend) remark(sentenceOf(alike));
+      for (const alike of tellAlike(accounts)) if (alike.fix) note(sentenceOf(alike));
     }
   });
 
@@ -105,7 +105,7 @@ export function addAccount(program: Command): void {
     account.command('pause <name>').description('stop asking for an account').option('--json', 'print the account as JSON'),
     'ringneck account pause ada',
   ).action(async (name: string, options: { json?: true }) =>
-    printAccount(await perform(await openSession(), 'pauseAccount', { name }), options),
+    printAccount(await call(await openSession(), 'pauseAccount', { name }), options),
   );
 
   withExample(
@@ -118,13 +118,13 @@ export function addAccount(program: Command): void {
     'ringneck account resume --parked',
   ).action(async (names: string[], { parked, json }: { parked?: true; json?: true }) => {
     if (names.length > 0 === (parked ?? false)) throw new UsageError('which accounts? give names, or --parked');
-    const resumed = await perform(await openSession(), 'resumeAccounts', parked ? { parked } : { names });
+    const resumed = await call(await openSession(), 'resumeAccounts', parked ? { parked } : { names });
     const warning = resumed.find(report => report.warning)?.warning;
-    if (warning) remark(`warning: ${warning}`);
+    if (warning) note(`warning: ${warning}`);
     const reports = resumed.map(({ warning: _, ...report }) => report);
     if (reports.some(({ state }) => state === 'parked')) process.exitCode = 1;
     if (json) return printJson(names.length === 1 ? reports[0] : reports);
-    if (!reports.length) remark('no account is parked');
+    if (!reports.length) note('no account is parked');
     for (const report of reports) printAccount(report, {});
   });
 
@@ -135,8 +135,8 @@ export function addAccount(program: Command): void {
       .option('--json', 'print the account as JSON'),
     'ringneck account map ada 8f9a5221-639e-4a85-81cb-4065ef23f979',
   ).action(async (name: string, id: string, options: { json?: true }) => {
-    const { warning, ...report } = await perform(await openSession(), 'mapAccount', { name, serviceUser: id });
-    if (warning) remark(`warning: ${warning}`);
+    const { warning, ...report } = await call(await openSession(), 'mapAccount', { name, serviceUser: id });
+    if (warning) note(`warning: ${warning}`);
     printAccount(report, options);
   });
 
@@ -147,7 +147,7 @@ export function addAccount(program: Command): void {
       .option('--json', 'print {user_id, token}'),
     'ringneck account mirror-token ada',
   ).action(async (name: string, options: { json?: true }) => {
-    const made = await perform(await openSession(), 'mirrorToken', { name });
+    const made = await call(await openSession(), 'mirrorToken', { name });
     if (options.json) printJson(made);
     else printLine(made.token);
   });
@@ -177,7 +177,7 @@ async function readTokenInput(): Promise<string> {
     });
   } finally {
     prompt.close();
-    remark('');
+    note('');
   }
 }
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { perform } from '../../app/perform.ts';
+import { call } from '../../app/call.ts';
 import { openSession } from '../../app/session.ts';
 import { UsageError } from '../../base/errors.ts';
 import { withExample } from '../options.ts';
@@ -23,7 +23,7 @@ export function addAdopt(program: Command): void {
     if (!existsSync(join(data, 'warehouse.duckdb'))) {
       throw new UsageError(`there is no warehouse in ${data}: RINGNECK_DATA names the folder`);
     }
-    const adopted = await perform(session, 'adopt', {});
+    const adopted = await call(session, 'adopt', {});
     if (json) printJson(adopted);
     else printLine(`the warehouse has the id ${adopted.id} (before: ${adopted.before})`);
   });

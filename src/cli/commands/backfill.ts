@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Command } from 'commander';
+import { call } from '../../app/call.ts';
 import type { BackfillInput, NightlyInput, RunReport, ShownRun } from '../../app/commands.ts';
-import { sentenceOf, tellAlike } from '../../app/cures.ts';
-import { perform } from '../../app/perform.ts';
+import { sentenceOf, tellAlike } from '../../app/fixes.ts';
 import { openSession, type Session } from '../../app/session.ts';
 import { UsageError, withDetail } from '../../base/errors.ts';
 import { interruptible } from '../../base/interrupt.ts';
-import { remark, remarkLines } from '../../base/remark.ts';
+import { note, noteLines } from '../../base/note.ts';
 import { nameRun, type RunName } from '../../sync/runs/run-name.ts';
 import { collect, parseDay, wholeNumber, withExample } from '../options.ts';
 import { formatCount, formatTable, printJson, printLine } from '../terminal/print.ts';
@@ -73,19 +73,19 @@ export function rangeOf({ from, to, last }: Pick<Options, 'from' | 'to' | 'last'
 /** Runs a backfill or a nightly with its progress on stderr and its summary on stdout; sets the exit code. */
 export async function reportRun(
   session: Session,
-  operation: 'backfill' | 'nightly',
+  command: 'backfill' | 'nightly',
   input: BackfillInput | NightlyInput,
   { json }: { json?: true | undefined },
 ): Promise<void> {
-  const report = await performRun(session, operation, input);
+  const report = await performRun(session, command, input);
   if (json) printJson(runJson(report));
-  else printReport(report, operation, 'plan' in input && input.plan);
+  else printReport(report, command, 'plan' in input && input.plan);
 }
 
 /** The same without the summary, which its caller prints. */
 export async function performRun(
   session: Session,
-  operation: 'backfill' | 'nightly',
+  command: 'backfill' | 'nightly',
   input: BackfillInput | NightlyInput,
 ): Promise<RunReport> {
   const { showRun } = await import('../terminal/run-progress.ts');
@@ -96,7 +96,7 @@ export async function performRun(
     if (run && !isDeepStrictEqual(run, shown)) {
       shown = run;
       progress.end();
-      remark(`going on with ${nameRun(run)} that was interrupted`);
+      note(`going on with ${nameRun(run)} that was interrupted`);
       progress = showRun();
     }
     progress.update(facts);
@@ -104,9 +104,9 @@ export async function performRun(
   const report = await interruptible(async signal => {
     try {
       const options = { onEvent, signal };
-      return operation === 'backfill'
-        ? await perform(session, 'backfill', input as BackfillInput, options)
-        : await perform(session, 'nightly', input as NightlyInput, options);
+      return command === 'backfill'
+        ? await call(session, 'backfill', input as BackfillInput, options)
+        : await call(session, 'nightly', input as NightlyInput, options);
     } finally {
       isInterrupted = signal.aborted;
       progress.end();
@@ -157,32 +157,32 @@ export function runJson({
 /** A nightly reads the last days as they are then. */
 const STOPPED_NIGHTLY = 'stopped; the same command reads all of it again';
 
-function printReport(report: RunReport, operation: 'backfill' | 'nightly', plan: boolean): void {
+function printReport(report: RunReport, command: 'backfill' | 'nightly', plan: boolean): void {
   const { windows, failures, not_asked: notAsked, from, to, read_before: before, gone_on: goneOn = [] } = report;
   if (plan) {
     printLine(`${from} to ${to}: ${formatCount(windows.planned)} windows to read${tellSkipped(report)}`);
   } else {
-    const ended = operation === 'nightly' && report.state === 'stopped' ? STOPPED_NIGHTLY : ENDED[report.state];
+    const ended = command === 'nightly' && report.state === 'stopped' ? STOPPED_NIGHTLY : ENDED[report.state];
     printLine(`${from} to ${to}: ${ended}`);
     printCounts(report);
     if (before) {
       const since = `${before.since.slice(0, 16).replace('T', ' ')} UTC`;
-      remark(`${formatCount(before.windows)} of these windows were read before the run was stopped or interrupted, from ${since} on`);
+      note(`${formatCount(before.windows)} of these windows were read before the run was stopped or interrupted, from ${since} on`);
     }
   }
   for (const run of goneOn) {
     printLine(`${nameRun(run)} that was interrupted: ${ENDED[run.state]}${run.reason ? ` (${run.reason})` : ''}`);
     printCounts(run);
   }
-  if (report.heart_rate_path?.includes('/sandbox/')) remark(`heart rate was read at ${report.heart_rate_path}: it is generated data`);
-  for (const alike of tellAlike(notAsked.filter(({ collection }) => collection === null))) remark(`not asked: ${sentenceOf(alike)}`);
+  if (report.heart_rate_path?.includes('/sandbox/')) note(`heart rate was read at ${report.heart_rate_path}: it is generated data`);
+  for (const alike of tellAlike(notAsked.filter(({ collection }) => collection === null))) note(`not asked: ${sentenceOf(alike)}`);
   for (const { user_id, collection, state, reason } of notAsked) {
-    if (collection) remark(`not asked: ${user_id} ${collection} is ${state}${reason ? ` (${reason})` : ''}`);
+    if (collection) note(`not asked: ${user_id} ${collection} is ${state}${reason ? ` (${reason})` : ''}`);
   }
   const all = [...failures, ...goneOn.flatMap(run => run.failures)];
   if (all.length) {
-    remark('');
-    remarkLines(
+    note('');
+    noteLines(
       formatTable(
         ['failed', 'collection', 'from', 'to', 'kind', 'why'],
         all.map(f => [f.user_id, f.collection, f.from, f.to, f.kind, withDetail(f.message, f.detail)]),

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { perform } from '../../app/perform.ts';
+import { call } from '../../app/call.ts';
 import { openSession, type Session } from '../../app/session.ts';
 import { interruptible } from '../../base/interrupt.ts';
-import { remark } from '../../base/remark.ts';
+import { note } from '../../base/note.ts';
 import type { CoverageSelection } from '../../sync/coverage.ts';
 import { collect, parseDay, withExample } from '../options.ts';
 import { formatCount, printJson, printLines } from '../terminal/print.ts';
@@ -41,11 +41,11 @@ export function addCoverage(program: Command): void {
       ...(options.to ? { to: options.to } : {}),
     };
     if (options.repair && !(await repair(session, selection, options.detach ?? false))) return;
-    const report = await perform(session, 'coverage', selection);
+    const report = await call(session, 'coverage', selection);
     const { coverageLines, hasTrouble } = await import('../terminal/calendar.ts');
     if (hasTrouble(report)) process.exitCode = 1;
     if (options.json) return printJson(report.runs);
-    if (!report.runs.length) return remark('no account yet: ringneck account add NAME');
+    if (!report.runs.length) return note('no account yet: ringneck account add NAME');
     // Node knows of NO_COLOR and of terminals without colours.
     const colours = process.stdout.isTTY === true && process.stdout.hasColors();
     for (const line of coverageLines(report, colours)) printLines(line, { coloured: colours });
@@ -59,17 +59,17 @@ async function repair(session: Session, selection: CoverageSelection, detach: bo
   const input = { ...selection, ...(detach ? { detach } : {}) };
   const report = await interruptible(async signal => {
     try {
-      return await perform(session, 'repair', input, { onEvent: progress.update, signal });
+      return await call(session, 'repair', input, { onEvent: progress.update, signal });
     } finally {
       progress.end();
     }
   });
   if (report?.state === 'stopped') {
-    remark('stopped; the same command goes on with it');
+    note('stopped; the same command goes on with it');
     process.exitCode = 130;
     return false;
   }
-  if (report) remark(`read ${formatCount(report.windows.done)} of ${formatCount(report.windows.planned)} windows that were missing`);
-  else remark('nothing that may be asked for is missing');
+  if (report) note(`read ${formatCount(report.windows.done)} of ${formatCount(report.windows.planned)} windows that were missing`);
+  else note('nothing that may be asked for is missing');
   return true;
 }

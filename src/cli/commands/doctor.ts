@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Finding } from '../../app/doctor/finding.ts';
+import type { CheckResult } from '../../app/doctor/check-result.ts';
 import { withExample } from '../options.ts';
 import { printJson, printLine } from '../terminal/print.ts';
 
@@ -10,30 +10,30 @@ export function addDoctor(program: Command): void {
     program
       .command('doctor')
       .description(
-        'check settings, folder, owner, disk, clock, queue, service, accounts, days, callback, subscriptions, warehouse and snapshot, and say how to mend them',
+        'check settings, folder, owner, disk, clock, queue, service, accounts, days, callback, subscriptions, warehouse and snapshot, and say how to fix them',
       )
-      .option('--json', 'print {state, findings}'),
+      .option('--json', 'print {state, results}'),
     'ringneck doctor',
   ).action(async (options: { json?: true }) => {
-    const { examineAll } = await import('../../app/doctor/examine-all.ts');
-    const findings = await examineAll();
-    const state = findings.some(finding => finding.state === 'fail')
+    const { checkAll } = await import('../../app/doctor/check-all.ts');
+    const results = await checkAll();
+    const state = results.some(result => result.state === 'fail')
       ? 'fail'
-      : findings.some(finding => finding.state === 'warn')
+      : results.some(result => result.state === 'warn')
         ? 'warn'
         : 'ok';
-    if (options.json) printJson({ state, findings });
-    else printFindings(findings);
+    if (options.json) printJson({ state, results });
+    else printResults(results);
     if (state === 'fail') process.exitCode = 1;
     // What gave no answer in time may never give one: it must not keep us.
     setTimeout(() => process.exit(), LINGER_MS).unref();
   });
 }
 
-function printFindings(findings: readonly Finding[]): void {
-  const width = Math.max(...findings.map(({ check }) => check.length));
-  for (const { check, state, message, mend } of findings) {
+function printResults(results: readonly CheckResult[]): void {
+  const width = Math.max(...results.map(({ check }) => check.length));
+  for (const { check, state, message, fix } of results) {
     printLine(`${state.padEnd(4)}  ${check.padEnd(width)}  ${message}`);
-    if (mend) printLine(`      ${' '.repeat(width)}  → ${mend}`);
+    if (fix) printLine(`      ${' '.repeat(width)}  → ${fix}`);
   }
 }

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { getSource, remarkStale } from '../../app/find-source.ts';
+import { getSource, noteStale } from '../../app/find-source.ts';
 import { openSession } from '../../app/session.ts';
 import { UsageError } from '../../base/errors.ts';
 import { interruptible } from '../../base/interrupt.ts';
-import { remark } from '../../base/remark.ts';
+import { note } from '../../base/note.ts';
 import { EXPORT_FORMATS, type ExportFormat } from '../../warehouse/export/formats.ts';
 import { collect, parseDay, withExample } from '../options.ts';
 import { formatCount, printJson, printLine } from '../terminal/print.ts';
@@ -44,18 +44,18 @@ export function addExport(program: Command): void {
       import('../../app/export/run.ts'),
     ]);
     const progress = showExport();
-    const remarks: string[] = [];
+    const notes: string[] = [];
     const report = await interruptible(async signal => {
       const source = await getSource(session.settings, signal);
-      remarkStale(source);
+      noteStale(source);
       try {
-        return await runExport({ request, from: source, onProgress: progress.update, onRemark: text => remarks.push(text), signal });
+        return await runExport({ request, from: source, onProgress: progress.update, onNote: text => notes.push(text), signal });
       } finally {
         progress.end();
       }
     });
-    for (const text of remarks) remark(text);
-    if (!report.rows) remark('no rows: the files hold only the names of the columns');
+    for (const text of notes) note(text);
+    if (!report.rows) note('no rows: the files hold only the names of the columns');
     if (json) printJson(report);
     else {
       const { files, rows, bytes, skipped, removed } = report;

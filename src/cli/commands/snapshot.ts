@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { perform } from '../../app/perform.ts';
+import { call } from '../../app/call.ts';
 import { openSession } from '../../app/session.ts';
 import { interruptible } from '../../base/interrupt.ts';
 import { withExample } from '../options.ts';
@@ -16,7 +16,7 @@ export function addSnapshot(program: Command): void {
     'ringneck snapshot --dated',
   ).action(async ({ dated, json }: { dated?: true; json?: true }) => {
     const session = await openSession();
-    const published = await interruptible(signal => perform(session, dated ? 'datedSnapshot' : 'snapshot', {}, { signal }));
+    const published = await interruptible(signal => call(session, dated ? 'datedSnapshot' : 'snapshot', {}, { signal }));
     if (json) printJson(published);
     else printLine(published.path);
   });

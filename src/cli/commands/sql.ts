@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { getSource, hasOwnerSince, remarkStale, type Source } from '../../app/find-source.ts';
+import { getSource, hasOwnerSince, noteStale, type Source } from '../../app/find-source.ts';
 import { openSession, type Session } from '../../app/session.ts';
 import { RingneckError, UsageError } from '../../base/errors.ts';
 import { interruptible } from '../../base/interrupt.ts';
+import { note } from '../../base/note.ts';
 import { printable, printableLines } from '../../base/printable.ts';
-import { remark } from '../../base/remark.ts';
 import { wholeNumber, withExample } from '../options.ts';
 import type { Limits } from '../sql/ask.ts';
 import type { Page } from '../sql/frames.ts';
@@ -55,7 +55,7 @@ export function addSql(program: Command): void {
     const session = await openSession();
     const limits = { memory, seconds: timeout };
     if (query === undefined && format === undefined && process.stdin.isTTY && process.stdout.isTTY) {
-      const { runPrompt } = await import('../sql/prompt.ts');
+      const { runPrompt } = await import('../sql/repl.ts');
       return runPrompt(session.settings, limits);
     }
     const sql = query ?? (await readQuery());
@@ -72,7 +72,7 @@ async function writeAnswer(session: Session, sql: string, format: Format | undef
   try {
     source = await getSource(session.settings, signal);
     const { path } = source;
-    remarkStale(source);
+    noteStale(source);
     const page = format === undefined && process.stdout.isTTY ? await import('../sql/page.ts') : undefined;
     const as = page ? { pageOf: page.ROWS_SHOWN } : { format: format ?? 'table' };
     let last: Page | undefined;
@@ -121,6 +121,6 @@ function parseMemory(given: string): Limits['memory'] {
 }
 
 function readQuery(): Promise<string> {
-  if (process.stdin.isTTY) remark('Type the query, then Ctrl-D:');
+  if (process.stdin.isTTY) note('Type the query, then Ctrl-D:');
   return text(process.stdin);
 }

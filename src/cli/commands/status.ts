@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { call } from '../../app/call.ts';
 import type { StatusReport } from '../../app/commands.ts';
-import { mendParked, READ_MISSING } from '../../app/cures.ts';
 import { formatSpan } from '../../app/doctor/clock.ts';
-import { perform } from '../../app/perform.ts';
+import { fixParked, READ_MISSING } from '../../app/fixes.ts';
 import { openSession } from '../../app/session.ts';
-import { remark } from '../../base/remark.ts';
+import { note } from '../../base/note.ts';
 import { isOneTime } from '../../client/service-clock.ts';
 import { mapCommand } from '../../sync/events/unknown-person.ts';
 import type { CollectionStatus, DriftStatus } from '../../sync/status.ts';
@@ -20,7 +20,7 @@ export function addStatus(program: Command): void {
       .option('--json', 'print the report as JSON'),
     'ringneck status',
   ).action(async (options: { json?: true }) => {
-    const report = await perform(await openSession(), 'status', {});
+    const report = await call(await openSession(), 'status', {});
     if (options.json) printJson(report);
     else printStatus(report);
   });
@@ -37,11 +37,11 @@ function printStatus({
   service_clock: clock,
   service_unreachable: silence,
 }: StatusReport): void {
-  if (!accounts.length) remark('no account yet: ringneck account add NAME');
+  if (!accounts.length) note('no account yet: ringneck account add NAME');
   for (const account of accounts) {
     printLine(`${account.user_id}: ${account.state}${account.reason ? ` (${account.reason})` : ''}`);
-    const mend = mendParked(account);
-    if (mend) printLine(`  → ${mend}`);
+    const fix = fixParked(account);
+    if (fix) printLine(`  → ${fix}`);
     const rows = account.collections.map(({ name, state, newest_day, lag, failures, reason }) => [
       `  ${name}`,
       state,
@@ -53,7 +53,7 @@ function printStatus({
     printLines(formatTable(['  collection', 'state', 'newest day', 'read', 'failures', 'reason'], rows));
     printLine();
   }
-  if (accounts.some(({ collections }) => collections.some(isMendable))) printLines(`${READ_MISSING}\n`);
+  if (accounts.some(({ collections }) => collections.some(isFixable))) printLines(`${READ_MISSING}\n`);
   const { waiting, active, delayed, failed, events } = queue;
   printLine(`queue: ${events} events waiting; windows: ${waiting} waiting, ${active} active, ${delayed} delayed, ${failed} failed`);
   if (queue.problem) printLine(`  unreachable: ${queue.problem}`);
@@ -67,7 +67,7 @@ function printStatus({
   if (drift.length) printLine(`drift: ${countDrift(drift)}: ringneck sql 'FROM sync.drift'`);
 }
 
-const isMendable = ({ state, unread_days: days }: CollectionStatus) => days > 0 || MENDED_BY_READING.includes(state);
+const isFixable = ({ state, unread_days: days }: CollectionStatus) => days > 0 || MENDED_BY_READING.includes(state);
 
 const MENDED_BY_READING = ['failed', 'suspicious', 'not_asked', 'interrupted'];
 
@@ -104,9 +104,9 @@ const DRIFT_NAMES: Record<string, readonly [one: string, several: string]> = {
 };
 
 function printWebhooks(status: WebhookStatus): void {
-  const { callback_url: url, subscriptions, active, wanted, problem, problems, last_event_at: last, missed_24h: missed } = status;
+  const { callback_url: url, subscriptions, active, desired, problem, problems, last_event_at: last, missed_24h: missed } = status;
   const kept =
-    subscriptions === 'ensured' ? `${active} of ${wanted} subscriptions active` : `removed by command (ringneck subscriptions ensure)`;
+    subscriptions === 'ensured' ? `${active} of ${desired} subscriptions active` : `removed by command (ringneck subscriptions ensure)`;
   printLine(`webhooks: ${kept}, at ${url}`);
   if (problem) printLine(`  in the way: ${problem}`);
   if (problems.length) {

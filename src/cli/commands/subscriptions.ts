@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import type { OwnerOperations } from '../../app/commands.ts';
+import { call } from '../../app/call.ts';
+import type { AppCommands } from '../../app/commands.ts';
 import { connectControl } from '../../app/control/connect-control.ts';
-import { perform } from '../../app/perform.ts';
 import { openSession } from '../../app/session.ts';
 import { withDetail } from '../../base/errors.ts';
-import { remark, remarkLines } from '../../base/remark.ts';
+import { note, noteLines } from '../../base/note.ts';
 import type { SubscriptionReport } from '../../sync/webhook-status.ts';
 import { withExample } from '../options.ts';
 import { formatTable, printJson, printLine, printLines } from '../terminal/print.ts';
@@ -26,7 +26,7 @@ export function addSubscriptions(program: Command): void {
   ).action(async (options: { json?: true }) => {
     const { settings } = await openSession();
     // Nobody else listens where the service verifies.
-    const control = await connectControl<OwnerOperations>(settings.data);
+    const control = await connectControl<AppCommands>(settings.data);
     if (!control) {
       if (!settings.webhooks) {
         const [{ UsageError }, { NO_WEBHOOKS }] = await Promise.all([import('../../base/errors.ts'), import('../../app/app.ts')]);
@@ -47,14 +47,14 @@ export function addSubscriptions(program: Command): void {
       problem.state,
       problem.reason && withDetail(problem.reason, problem.detail),
     ]);
-    remarkLines(formatTable(['data type', 'event type', 'state', 'reason'], rows));
+    noteLines(formatTable(['data type', 'event type', 'state', 'reason'], rows));
   });
 
   withExample(
     subscriptions.command('list').description('show what the service has, joined with what we know').option('--json', 'print an array'),
     'ringneck subscriptions list',
   ).action(async (options: { json?: true }) => {
-    const list = await perform(await openSession(), 'subscriptionsList', {});
+    const list = await call(await openSession(), 'subscriptionsList', {});
     if (options.json) printJson(list);
     else printList(list);
   });
@@ -68,7 +68,7 @@ export function addSubscriptions(program: Command): void {
     'ringneck subscriptions remove',
     'ringneck subscriptions remove --on-next-event',
   ).action(async (options: { onNextEvent?: true; json?: true }) => {
-    const report = await perform(await openSession(), 'subscriptionsRemove', { onNextEvent: options.onNextEvent ?? false });
+    const report = await call(await openSession(), 'subscriptionsRemove', { onNextEvent: options.onNextEvent ?? false });
     if (report.failed.length) process.exitCode = 1;
     if (options.json) return printJson(report);
     if (report.on_next_event) {
@@ -76,14 +76,14 @@ export function addSubscriptions(program: Command): void {
       return;
     }
     printLine(`${report.removed} subscriptions removed; ringneck subscriptions ensure makes them again`);
-    if (!report.listed) remark('the service offers no list: others of ours may be left (remove --on-next-event ends those too)');
-    for (const { event_type, data_type, reason } of report.failed) remark(`not removed: ${event_type} ${data_type}: ${reason}`);
+    if (!report.listed) note('the service offers no list: others of ours may be left (remove --on-next-event ends those too)');
+    for (const { event_type, data_type, reason } of report.failed) note(`not removed: ${event_type} ${data_type}: ${reason}`);
   });
 }
 
 function printList(list: readonly SubscriptionReport[]): void {
   if (!list.length) {
-    remark('no subscription: ringneck up makes them');
+    note('no subscription: ringneck up makes them');
     return;
   }
   const rows = list.map(one => [

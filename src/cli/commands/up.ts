@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Owner } from '../../app/app.ts';
+import type { App } from '../../app/app.ts';
 import { connectControl } from '../../app/control/connect-control.ts';
 import type { ErasingWait } from '../../app/erase/when-erased.ts';
 import type { Following } from '../../app/follow-events.ts';
@@ -30,7 +30,7 @@ export function addUp(program: Command): void {
   ).action(async (options: { mirror?: number; events?: true }) => {
     const { settings, log } = await openSession();
     const [
-      { keepFolder },
+      { openDataFolder },
       { NO_WEBHOOKS },
       { serveControl },
       { openReceiver },
@@ -57,14 +57,14 @@ export function addUp(program: Command): void {
         // Another `up` is told at once; a command that is about to end is waited for.
         const other = await connectControl(settings.data);
         if (other) throw new TryLaterError(`${settings.data} is owned by a running ringneck (PID ${other.pid}): end it first`);
-        const folder = await keepFolder({ settings, log, acceptsWhileErasing: true });
+        const folder = await openDataFolder({ settings, log, acceptsWhileErasing: true });
         closing.push(() => folder.close());
-        const control = await serveControl({ folder: settings.data, operations: folder.operations, log });
+        const control = await serveControl({ folder: settings.data, commands: folder.commands, log });
         closing.push(() => control.close());
         closing.push(() => folder.end());
         let following: Following | undefined;
-        await folder.during(async owner => {
-          following = await followEvents(owner);
+        await folder.during(async app => {
+          following = await followEvents(app);
           return () => {
             following = undefined;
           };
@@ -74,19 +74,19 @@ export function addUp(program: Command): void {
         const receiver = await listening(
           { host, port },
           'RINGNECK_PORT',
-          openReceiver({ ready: readiness(() => folder.owner, log), ...(webhook ? { webhook } : {}) }, { host, port }),
+          openReceiver({ ready: readiness(() => folder.app, log), ...(webhook ? { webhook } : {}) }, { host, port }),
         );
         closing.push(() => receiver.close());
-        await folder.during(async owner => {
-          owner.refusals = receiver.refusals;
+        await folder.during(async app => {
+          app.refusals = receiver.refusals;
           return () => undefined;
         });
         if (options.mirror !== undefined) {
           const { serveMirror } = await import('../../app/mirror.ts');
           const address = { host, port: options.mirror };
-          await folder.during(async owner => {
-            if (owner.erasing) return () => undefined;
-            const mirror = await listening(address, '--mirror', serveMirror(owner, address));
+          await folder.during(async app => {
+            if (app.erasing) return () => undefined;
+            const mirror = await listening(address, '--mirror', serveMirror(app, address));
             // The same place again, also when any free one was asked for.
             address.port = Number(new URL(mirror.url).port);
             log.info({ url: mirror.url }, 'the mirror is served');
@@ -100,17 +100,17 @@ export function addUp(program: Command): void {
         failed.catch(() => undefined);
         const newWait = (): ErasingWait => ({ ms: FIRST_PAUSE_MS, said: false });
         let wait = newWait();
-        await folder.during(async owner => {
+        await folder.during(async app => {
           following!.subscribe();
-          if (owner.erasing) return whenErased(owner, wait);
+          if (app.erasing) return whenErased(app, wait);
           wait = newWait();
           const begin = async () => {
             const schedules = await following!.start(options.events ? { onEvent: line => printLine(formatEvent(line)) } : {});
-            const kept = await keepUpToDate(owner);
-            const compact = await keepFileCompact(owner);
+            const kept = await keepUpToDate(app);
+            const compact = await keepFileCompact(app);
             return () => closeAll([() => schedules.close(), () => kept.close(), () => compact.close()]);
           };
-          return whenQueueOpens(owner, begin, fail);
+          return whenQueueOpens(app, begin, fail);
         });
         const queue = settings.queueUrl ? 'redis' : 'embedded';
         log.info({ url: receiver.url, data: settings.data, queue, nightly: settings.nightly, webhooks: webhook !== undefined }, 'up');
@@ -142,14 +142,14 @@ export function webhookOf(find: () => Following | undefined): WebhookOptions | u
 }
 
 /** Ready means that a write succeeds; asked more often, the last answer counts for a while. */
-function readiness(find: () => Owner, log: Log): () => Promise<void> {
+function readiness(find: () => App, log: Log): () => Promise<void> {
   let last: { at: number; answer: Promise<void> } | undefined;
   return async () => {
     const now = Date.now();
-    const owner = find();
+    const app = find();
     if (!last || now - last.at >= READY_EVERY_MS) {
       const row = { value: new Date(now).toISOString() };
-      last = { at: now, answer: owner.warehouse.record([{ table: 'sync.meta', key: { key: 'ready_at' }, row }]) };
+      last = { at: now, answer: app.warehouse.record([{ table: 'sync.meta', key: { key: 'ready_at' }, row }]) };
       // Whoever asks may be anybody, and is not told of our files.
       last.answer.catch(error => log.warn({ reason: messageOf(error) }, 'nothing can be written: /ready says so'));
     }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventLine } from '../../../jobs/process-event.ts';
-import type { Owner } from '../../app/app.ts';
+import type { App } from '../../app/app.ts';
 import type { Following } from '../../app/follow-events.ts';
 import { listening } from '../../app/listen.ts';
 import type { WebhookSettings } from '../../base/config.ts';
@@ -56,7 +56,7 @@ export async function openDemoReceiver(
 
 /** A minute of life: rings sync, events arrive, a deleted nap leaves the table. Without waiting it ends when each was shown once. */
 export async function showLife(
-  owner: Owner,
+  app: App,
   { control, people }: Pick<Announced, 'control' | 'people'>,
   watch: { wait: boolean; signal: AbortSignal; lines: Lines },
 ): Promise<void> {
@@ -67,12 +67,12 @@ export async function showLife(
   await command('clock', { speed: SPEED, advance: 9 * HOUR });
   const nap = (await command('nap', { person: person.name, minutes: NAP_MINUTES })) as { day: string; id: string };
   await lines.until(line => line.object_id === nap.id && line.outcome === 'stored', signal);
-  printLine(`   ${person.name} has napped: ${await countNaps(owner, nap.id)}`);
+  printLine(`   ${person.name} has napped: ${await countNaps(app, nap.id)}`);
   await command('edit', { person: person.name, kind: 'delete-sleep', day: nap.day, id: nap.id });
   await lines.until(line => line.object_id === nap.id && line.outcome === 'removed', signal);
-  printLine(`   and deleted the nap: ${await countNaps(owner, nap.id)}`);
-  const operations = ['create', 'update', 'delete'];
-  for (const operation of operations) await lines.until(line => line.event_type === operation, signal);
+  printLine(`   and deleted the nap: ${await countNaps(app, nap.id)}`);
+  const commands = ['create', 'update', 'delete'];
+  for (const command of commands) await lines.until(line => line.event_type === command, signal);
   const rest = begun + WATCHED_MS - Date.now();
   if (watch.wait && rest > 0) await sleep(rest, undefined, { signal }).catch(() => Promise.reject(signal.reason));
   await command('clock', { speed: 0 });
@@ -82,7 +82,7 @@ export async function showLife(
   );
 }
 
-async function countNaps({ warehouse }: Owner, id: string): Promise<string> {
+async function countNaps({ warehouse }: App, id: string): Promise<string> {
   const [row] = await warehouse.read(
     `SELECT (SELECT count(*) FROM sleep WHERE id = '${id}'), (SELECT count(*) FROM sync.tombstones WHERE id = '${id}')`,
   );

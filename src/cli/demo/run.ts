@@ -42,22 +42,22 @@ export async function runDemo({ days, to, keep, wait }: DemoOptions, signal: Abo
     printLine('2. Backfill over HTTP into DuckDB');
     const port = await findFreePort();
     const settings = { ...demoSettings(folder, url), webhooks: demoWebhooks(port, client) };
-    const [{ Owner }, { operationsOf }, { serveControl }, { followEvents }] = await Promise.all([
+    const [{ App }, { commandsOf }, { serveControl }, { followEvents }] = await Promise.all([
       import('../../app/app.ts'),
       import('../../app/commands.ts'),
       import('../../app/control/serve-control.ts'),
       import('../../app/follow-events.ts'),
     ]);
     noteService(folder, url);
-    const owner = await Owner.open({ settings, log: createLog({ level: 'warn', pretty: process.stderr.isTTY === true }) });
-    closing.push(() => owner.close());
-    const operations = operationsOf(owner);
-    const control = await serveControl({ folder, operations, log: owner.log });
+    const app = await App.open({ settings, log: createLog({ level: 'warn', pretty: process.stderr.isTTY === true }) });
+    closing.push(() => app.close());
+    const commands = commandsOf(app);
+    const control = await serveControl({ folder, commands, log: app.log });
     closing.push(() => control.close());
-    for (const { name, token } of people) await operations.addAccount({ name, token });
+    for (const { name, token } of people) await commands.addAccount({ name, token });
     const progress = showRun();
     const started = performance.now();
-    const report = await operations
+    const report = await commands
       .backfill({ ...range, refresh: false, plan: false }, { emit: progress.update, signal })
       .finally(() => progress.end());
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
@@ -70,17 +70,17 @@ export async function runDemo({ days, to, keep, wait }: DemoOptions, signal: Abo
 
     printLine();
     printLine('3. Questions');
-    const { path } = await operations.snapshot({}, { signal });
+    const { path } = await commands.snapshot({}, { signal });
     await ask(path, wait && process.stdin.isTTY === true, signal);
 
     printLine('4. A minute of life: rings sync, the service announces what changed, and it is fetched at once');
     const lines = createLines();
     // Before us the service ends, or it would not be told that we have gone.
-    closing.push(await openDemoReceiver(await followEvents(owner), port, lines.show), () => endService(child));
-    const { active } = await operations.subscriptionsEnsure({});
+    closing.push(await openDemoReceiver(await followEvents(app), port, lines.show), () => endService(child));
+    const { active } = await commands.subscriptionsEnsure({});
     printLine(`   ${active} subscriptions, one for each kind of data and of change`);
-    await showLife(owner, announced, { wait, signal, lines });
-    await operations.snapshot({}, { signal });
+    await showLife(app, announced, { wait, signal, lines });
+    await commands.snapshot({}, { signal });
 
     const live = relative('.', join(folder, 'warehouse.duckdb'));
     printLine(`The warehouse is ${live}, a plain DuckDB file. Ask it more:`);

@@ -10,7 +10,7 @@ import { openSession } from '../../app/session.ts';
 import { UsageError } from '../../base/errors.ts';
 import { ensureFolder } from '../../base/files.ts';
 import { closeAll, interruptible } from '../../base/interrupt.ts';
-import { remark } from '../../base/remark.ts';
+import { note } from '../../base/note.ts';
 import { ensureSecretKey } from '../../base/secrets/secret-key.ts';
 import { openQueues } from '../../queue/open.ts';
 import { listRoutes } from '../../service/routes.ts';
@@ -134,7 +134,7 @@ export async function serveSandbox(options: ServiceOptions, first: { people: num
     isUnshown = false;
     await interruptible(signal => untilStopped(signal));
   } catch (error) {
-    if (isUnshown) remark('Tokens or secrets were made but not shown: start with --new-tokens, which makes and shows new ones.');
+    if (isUnshown) note('Tokens or secrets were made but not shown: start with --new-tokens, which makes and shows new ones.');
     throw error;
   } finally {
     await closeAll(closing);
@@ -172,7 +172,7 @@ function printSettings(url: string, id: string, secret: string, allowed: readonl
     printLine(`  export ${name}=${value}`);
   }
   if (refusesCallback(allowed))
-    remark('The service refuses this callback, which is on this machine, until it is started again with --allow-callback 127.0.0.0/8.');
+    note('The service refuses this callback, which is on this machine, until it is started again with --allow-callback 127.0.0.0/8.');
 }
 
 function refusesCallback(allowed: readonly AddressRange[]): boolean {
@@ -204,7 +204,7 @@ function printPeople(
   printLine(`serving at ${url}, described at ${url}/docs`);
   if (client.secret !== null) printSettings(url, client.id, client.secret, allowed);
   if (people.some(({ token }) => token === null))
-    remark('Tokens and the client’s secret are shown once, when they are made; --new-tokens replaces them.');
+    note('Tokens and the client’s secret are shown once, when they are made; --new-tokens replaces them.');
 }
 
 /** Until Ctrl-C, SIGTERM, or the end of the process that forked this one. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { environment } from '../../base/config.ts';
 import { RingneckError, TryLaterError } from '../../base/errors.ts';
-import { type Frame, type Question, readFrames } from './frames.ts';
+import { type Frame, type QueryRequest, readFrames } from './frames.ts';
 import { OVER_MEMORY } from './memory-watch.ts';
 
 export interface Limits {
@@ -21,7 +21,7 @@ export interface Reader {
    * Asks it, and ends it. What it answers is handed on frame by frame, as fast as `take` takes it.
    * @throws RingneckError with what DuckDB says, or how the process ended
    */
-  ask(question: Omit<Question, 'memoryLimit'>, take: (frame: Frame) => Promise<void>, signal: AbortSignal): Promise<void>;
+  ask(question: Omit<QueryRequest, 'memoryLimit'>, take: (frame: Frame) => Promise<void>, signal: AbortSignal): Promise<void>;
   isAlive(): boolean;
   end(): Promise<void>;
 }
@@ -59,7 +59,11 @@ export function startReader(limits: Limits): Reader {
     process.off('exit', endNow);
   };
 
-  async function ask(question: Omit<Question, 'memoryLimit'>, take: (frame: Frame) => Promise<void>, signal: AbortSignal): Promise<void> {
+  async function ask(
+    question: Omit<QueryRequest, 'memoryLimit'>,
+    take: (frame: Frame) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const stopped = new Promise<never>((_, reject) => {
       if (signal.aborted) reject(signal.reason);

@@ -8,7 +8,7 @@ import { Worker } from 'node:worker_threads';
 import { messageOf, RingneckError } from '../../base/errors.ts';
 import { openReader, type QueryResult } from '../../warehouse/query.ts';
 import { writeResult } from '../terminal/result.ts';
-import { type Frame, type Page, type Question, writeFrame } from './frames.ts';
+import { type Frame, type Page, type QueryRequest, writeFrame } from './frames.ts';
 import { formatPlan, isPlan } from './page.ts';
 
 /** How much more than DuckDB's limit the process may take: Node itself, and what DuckDB holds outside of its limit. */
@@ -38,7 +38,7 @@ process.on('disconnect', () => {
 });
 // Gone before we listened: then nothing keeps us.
 process.on('exit', removeFolder);
-process.once('message', ({ question, memoryBytes }: { question: Question; memoryBytes: number }) => {
+process.once('message', ({ question, memoryBytes }: { question: QueryRequest; memoryBytes: number }) => {
   stepBack();
   process.send!('begun');
   new Worker(new URL('./memory-watch.js', import.meta.url), { workerData: { mostBytes: memoryBytes + BESIDE_BYTES } });
@@ -49,7 +49,7 @@ process.once('message', ({ question, memoryBytes }: { question: Question; memory
 });
 
 /** Closes the file before it says that it is done. */
-async function answer({ path, sql, memoryLimit, as }: Question): Promise<void> {
+async function answer({ path, sql, memoryLimit, as }: QueryRequest): Promise<void> {
   const reader = await openReader(path, { memoryLimit });
   try {
     if ('pageOf' in as) {

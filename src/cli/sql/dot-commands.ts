@@ -1,10 +1,10 @@
-import { findNearest } from '../../base/did-you-mean.ts';
+import { didYouMean } from '../../base/did-you-mean.ts';
 import { UsageError } from '../../base/errors.ts';
 import { printable } from '../../base/printable.ts';
 import type { Catalogue } from '../../warehouse/catalogue.ts';
 
 /** What a prompt remembers; nothing else outlives a statement. */
-export interface Manner {
+export interface ReplSettings {
   rows: number;
   timing: boolean;
 }
@@ -26,7 +26,7 @@ Tab completes names. Ctrl-C stops a running query, or clears what is typed. Ques
 /** What a dot command says; undefined when it ends the prompt. */
 export async function runDotCommand(
   line: string,
-  manner: Manner,
+  replSettings: ReplSettings,
   readCatalogue: () => Promise<Catalogue>,
   width: number,
 ): Promise<string | undefined> {
@@ -34,7 +34,7 @@ export async function runDotCommand(
   if (more.length) throw new UsageError(`${command} takes one word: .help shows how`);
   switch (command) {
     case '.help':
-      return HELP.replace('MANNER_ROWS', String(manner.rows));
+      return HELP.replace('MANNER_ROWS', String(replSettings.rows));
     case '.tables': {
       const { formatCatalogue } = await import('../terminal/catalogue.ts');
       return formatCatalogue(await readCatalogue(), { ledger: true, width });
@@ -49,17 +49,17 @@ export async function runDotCommand(
       if (!/^\d+$/.test(argument) || Number(argument) < 1 || Number(argument) > MOST_ROWS) {
         throw new UsageError(`.rows ${argument}: expected a whole number from 1 to ${MOST_ROWS}`);
       }
-      manner.rows = Number(argument);
+      replSettings.rows = Number(argument);
       return '';
     case '.timing':
       if (argument !== 'on' && argument !== 'off') throw new UsageError(`.timing ${argument}: expected on or off`);
-      manner.timing = argument === 'on';
+      replSettings.timing = argument === 'on';
       return '';
     case '.exit':
     case '.quit':
       return undefined;
     default: {
-      const nearest = findNearest(command!, COMMANDS);
+      const nearest = didYouMean(command!, COMMANDS);
       throw new UsageError(`${printable(command!)} is no command${nearest ? `: did you mean ${nearest}?` : ''} (.help shows them)`);
     }
   }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 
 /** What the process of a query is asked. Of a `page`, each result's first rows are wanted; of a format, the last result whole. */
-export interface Question {
+export interface QueryRequest {
   path: string;
   sql: string;
   memoryLimit: string;

@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { messageOf } from '../../base/errors.ts';
 import { realPath, writeFileAtomically } from '../../base/files.ts';
-import { remark } from '../../base/remark.ts';
+import { note } from '../../base/note.ts';
 
 export const HISTORY_LINES = 1_000;
 
@@ -24,7 +24,7 @@ export function openHistory(path: string): History {
       work();
     } catch (error) {
       isKept = false;
-      remark(`what is typed is not kept for the next time: ${messageOf(error)}`);
+      note(`what is typed is not kept for the next time: ${messageOf(error)}`);
     }
   };
   let lines: string[] = [];

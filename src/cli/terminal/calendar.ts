@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { findDayNumber, formatDay } from '../../../schema/instant.ts';
-import { READ_MISSING } from '../../app/cures.ts';
+import { READ_MISSING } from '../../app/fixes.ts';
 import { printable } from '../../base/printable.ts';
 import {
   type CoverageReport,

@@ -2,12 +2,12 @@ import stringWidth from 'string-width';
 import { resources } from '../../../schema/index.ts';
 import { writeExample } from '../../app/catalogue/example.ts';
 import { findNamed, spellName } from '../../app/catalogue/find-named.ts';
-import { findSource, hasOwnerSince, remarkStale } from '../../app/find-source.ts';
+import { findSource, hasOwnerSince, noteStale } from '../../app/find-source.ts';
 import type { Session } from '../../app/session.ts';
-import { findNearest } from '../../base/did-you-mean.ts';
+import { didYouMean } from '../../base/did-you-mean.ts';
 import { UsageError } from '../../base/errors.ts';
+import { note } from '../../base/note.ts';
 import { printableLines } from '../../base/printable.ts';
-import { remark } from '../../base/remark.ts';
 import {
   type Catalogue,
   type CatalogueColumn,
@@ -33,10 +33,10 @@ export const TITLES: Readonly<Record<Group, string>> = {
 export async function openCatalogue(session: Session): Promise<Catalogue> {
   const source = await findSource(session.settings);
   if (!source) {
-    remark(`there is no warehouse in ${session.settings.data} yet: this is what it will hold`);
+    note(`there is no warehouse in ${session.settings.data} yet: this is what it will hold`);
     return declareCatalogue(resources);
   }
-  remarkStale(source);
+  noteStale(source);
   try {
     return await readCatalogue(source.path, resources);
   } catch (error) {
@@ -100,7 +100,7 @@ export function findEntry({ entries }: Catalogue, name: string): Described {
     const listed = holders.length > 6 ? `${holders.slice(0, 6).join(', ')} and ${holders.length - 6} more` : holders.join(', ');
     throw new UsageError(`${name} is a column of ${listed}: ringneck describe ${holders[0]}`);
   }
-  const nearest = findNearest(
+  const nearest = didYouMean(
     wanted,
     entries.map(entry => entry.name),
   );
@@ -111,7 +111,7 @@ export function findEntry({ entries }: Catalogue, name: string): Described {
 function findColumn({ name, columns }: CatalogueEntry, wanted: string): CatalogueColumn {
   const found = columns.find(column => column.name.toLowerCase() === wanted);
   if (found) return found;
-  const nearest = findNearest(
+  const nearest = didYouMean(
     wanted,
     columns.map(column => column.name),
   );

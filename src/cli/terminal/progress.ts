@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { remark } from '../../base/remark.ts';
+import { note } from '../../base/note.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -63,7 +63,7 @@ function showLines<Progress>(begin: (first: Progress) => ProgressWords<Progress>
       words ??= begin(progress);
       if (Date.now() < next) return;
       next = Date.now() + LINE_EVERY_MS;
-      remark(words.line(progress));
+      note(words.line(progress));
     },
     end() {},
   };

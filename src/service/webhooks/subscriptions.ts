@@ -21,7 +21,7 @@ export type StoredSubscription = z.infer<typeof storedSubscription>;
 const subscriptionsFile = z.strictObject({ format: z.literal(1), subscriptions: z.array(storedSubscription) });
 
 /** What a client asks for: 4.4 without the verification token, which is not kept. */
-export type WantedSubscription = Pick<WebhookSubscription, 'callback_url' | 'event_type' | 'data_type'>;
+export type DesiredSubscription = Pick<WebhookSubscription, 'callback_url' | 'event_type' | 'data_type'>;
 
 /** Whether a callback expects events (6.2); throws when it does not. */
 export type Verify = (callbackUrl: string) => Promise<void>;
@@ -32,9 +32,9 @@ export interface Subscriptions {
   /** Throws 404. */
   get(clientId: string, id: string): StoredSubscription;
   /** Throws 409 when there is one for the same (event_type, data_type), and what `verify` throws; then nothing is kept. */
-  create(clientId: string, wanted: WantedSubscription, verify: Verify): Promise<StoredSubscription>;
+  create(clientId: string, wanted: DesiredSubscription, verify: Verify): Promise<StoredSubscription>;
   /** Throws 404, 409, and what `verify` throws; then the old state stays. */
-  update(clientId: string, id: string, change: Partial<WantedSubscription>, verify: Verify): Promise<StoredSubscription>;
+  update(clientId: string, id: string, change: Partial<DesiredSubscription>, verify: Verify): Promise<StoredSubscription>;
   /** Its whole life again from now. Throws 404. */
   renew(clientId: string, id: string): StoredSubscription;
   /** Throws 404. */
@@ -55,7 +55,7 @@ export function openSubscriptions(folder: string, { lifetimeMs, now }: { lifetim
   // The verification ended with the process that waited for it, and so did the client's request.
   let all: readonly StoredSubscription[] = stored.filter(({ state }) => state !== 'awaiting_verification');
   /** What subscriptions are about to become, by id: taken while the verification runs. */
-  const changing = new Map<string, WantedSubscription>();
+  const changing = new Map<string, DesiredSubscription>();
 
   function save(next: readonly StoredSubscription[]): void {
     const ended = next.filter(({ state }) => state === 'cancelled' || state === 'expired');
@@ -88,7 +88,7 @@ export function openSubscriptions(folder: string, { lifetimeMs, now }: { lifetim
   }
 
   /** One for each (event_type, data_type) and client (4.4, rule 1); those that still await their verification count. */
-  function refuseTaken(clientId: string, wanted: WantedSubscription, exceptId?: string): void {
+  function refuseTaken(clientId: string, wanted: DesiredSubscription, exceptId?: string): void {
     expireDue();
     const living = all.filter(
       ({ state, client_id }) => client_id === clientId && (state === 'active' || state === 'awaiting_verification'),

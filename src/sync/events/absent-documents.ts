@@ -44,7 +44,7 @@ export async function findRange(
  * What becomes of an event whose document a complete read did not bring. An event that says so removes it after two such reads, any other
  * event only what was stored before and what the document's own route calls gone: under some other day it may still be there. An answer with nothing in it at all proves nothing: it may be the service that is ill.
  */
-export async function settleAbsent(warehouse: Warehouse, event: EventInWork, read: RangeRead, delays: AbsentDelays): Promise<Step> {
+export async function finishAbsent(warehouse: Warehouse, event: EventInWork, read: RangeRead, delays: AbsentDelays): Promise<Step> {
   const isDelete = event.event.event_type === 'delete';
   const { misses } = event.tries;
   const counts = read.documents > 0 || (isDelete && !(await hasNeighbours(warehouse, event, read.range)));
@@ -59,11 +59,11 @@ export async function settleAbsent(warehouse: Warehouse, event: EventInWork, rea
     if (absences && !event.isGone) return note(`not found ${placeOf(read)}, but it may have moved to other days: the next sweep decides`);
     if (absences === 1 && misses === delays.unreadable.length) return later(delays.confirm);
   }
-  if (absences >= 2) return { settled: await storeAnswer(warehouse, { requestedAt: read.requestedAt }, [event]) };
+  if (absences >= 2) return { finished: await storeAnswer(warehouse, { requestedAt: read.requestedAt }, [event]) };
   return note(`not found by its identifier, and nothing at all came ${placeOf(read)}, which proves nothing: the next sweep decides`);
 
   async function note(reason: string): Promise<Step> {
-    return { settled: await noteEvents(warehouse, [event], event.userId, parked(reason)) };
+    return { finished: await noteEvents(warehouse, [event], event.userId, parked(reason)) };
   }
 }
 

@@ -71,14 +71,14 @@ export function createAccept(
     warehouse,
     inbox,
     isForgotten,
-  }: { warehouse: { moments: { next(): number } }; inbox: Journal; isForgotten?: (serviceUserId: string) => Promise<boolean> },
+  }: { warehouse: { clock: { next(): number } }; inbox: Journal; isForgotten?: (serviceUserId: string) => Promise<boolean> },
   onAccepted: (key: string) => void = () => {},
 ): (event: WebhookEvent) => Promise<void> {
   // Younger than all that wait, also after the clock was set back.
   let last = inbox.keys().reduce((newest, key) => Math.max(newest, Number(key)), 0);
   return async event => {
     if (await isForgotten?.(event.user_id)) return;
-    last = Math.max(warehouse.moments.next(), last + 1);
+    last = Math.max(warehouse.clock.next(), last + 1);
     const key = String(last);
     await inbox.append(key, JSON.stringify(event));
     onAccepted(key);

@@ -2,10 +2,10 @@ import type { Resource } from '../../../schema/resource.ts';
 import type { Client } from '../../client/client.ts';
 import { ServiceError } from '../../client/error.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { type EventInWork, giveWay, noteEvents, parked, type Settled, storeAnswer } from './event-outcome.ts';
+import { type EventInWork, type EventResult, giveWay, noteEvents, parked, storeAnswer } from './event-outcome.ts';
 
 /** What a fetch came to: the event is settled, or its document is not there. */
-export type Fetched = { settled: Settled } | { missing: Missing };
+export type Fetched = { finished: EventResult } | { missing: Missing };
 
 export interface Missing {
   /** Whether the service says that the document does not exist: not every 404 does. */
@@ -31,19 +31,19 @@ export function createDocumentFetches({
 
   async function fetch(events: readonly EventInWork[], close: () => void): Promise<(event: EventInWork) => Fetched> {
     const { resource, event, token } = events[0]!;
-    const { moments } = warehouse;
+    const { clock } = warehouse;
     // The moment of the last attempt: a 404 has none of its own, and removes only what was stored before it was asked for.
     let sentAt: number | undefined;
     const onSend = () => {
       close();
-      if (sentAt !== undefined) moments.end(sentAt);
-      sentAt = moments.begin();
+      if (sentAt !== undefined) clock.release(sentAt);
+      sentAt = clock.lease();
     };
     try {
-      const answer = await client.document(resource, event.object_id, { token, lane: 'live', aside: giveWay, onSend });
+      const answer = await client.document(resource, event.object_id, { token, lane: 'live', releaseWhile: giveWay, onSend });
       try {
-        const settled = await storeFound(answer.document, answer.requestedAt, events);
-        return () => ({ settled });
+        const finished = await storeFound(answer.document, answer.requestedAt, events);
+        return () => ({ finished });
       } finally {
         answer.done();
       }
@@ -52,15 +52,15 @@ export function createDocumentFetches({
       if (!missing) throw error;
       const deletes = missing.isGone ? events.filter(isDelete) : [];
       if (!deletes.length || sentAt === undefined) return () => ({ missing });
-      const settled = await storeAnswer(warehouse, { requestedAt: sentAt }, deletes);
-      return event => (isDelete(event) ? { settled } : { missing });
+      const finished = await storeAnswer(warehouse, { requestedAt: sentAt }, deletes);
+      return event => (isDelete(event) ? { finished } : { missing });
     } finally {
       close();
-      if (sentAt !== undefined) moments.end(sentAt);
+      if (sentAt !== undefined) clock.release(sentAt);
     }
   }
 
-  function storeFound(document: unknown, requestedAt: number, events: readonly EventInWork[]): Promise<Settled> {
+  function storeFound(document: unknown, requestedAt: number, events: readonly EventInWork[]): Promise<EventResult> {
     const { userId, event } = events[0]!;
     if (isNamed(document, event.object_id)) return storeAnswer(warehouse, { requestedAt, document }, events);
     return noteEvents(warehouse, events, userId, parked('the service answered with a document of another identifier'));

@@ -25,8 +25,8 @@ export async function readEvents({ warehouse, queues }: Parts): Promise<HeldEven
 export async function keepEvents({ warehouse, inbox }: Pick<Pipeline, 'warehouse' | 'inbox'>, events: readonly HeldEvent[]): Promise<void> {
   if (!events.length) return;
   const rows = await warehouse.read('SELECT received_at FROM sync.events');
-  const settled = new Set(rows.map(([receivedAt]) => receivedAt as number));
-  const open = events.filter(({ receivedAt }) => !settled.has(receivedAt));
+  const finished = new Set(rows.map(([receivedAt]) => receivedAt as number));
+  const open = events.filter(({ receivedAt }) => !finished.has(receivedAt));
   await Promise.all(open.map(({ receivedAt, event }) => inbox.append(String(receivedAt), event)));
 }
 

@@ -1,16 +1,16 @@
 import { findInstant } from '../../../schema/instant.ts';
 import type { Resource } from '../../../schema/resource.ts';
 import type { WebhookEvent } from '../../../schema/webhook.ts';
-import type { Aside } from '../../client/client.ts';
-import type { LedgerEntry } from '../../warehouse/literals.ts';
-import type { Moments } from '../../warehouse/moments.ts';
-import type { Counts } from '../../warehouse/transaction.ts';
+import type { ReleaseWhile } from '../../client/client.ts';
+import type { RequestClock } from '../../warehouse/request-clock.ts';
+import type { LedgerEntry } from '../../warehouse/sql.ts';
+import type { WriteResult } from '../../warehouse/transaction.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 
 export type EventOutcome = 'stored' | 'unchanged' | 'removed' | 'parked' | 'unknown_user' | 'unknown_type';
 
 /** What became of an event. */
-export interface Settled {
+export interface EventResult {
   outcome: EventOutcome;
   reason: string | null;
   /** How many documents left the warehouse. */
@@ -30,7 +30,7 @@ export interface Tries {
 }
 
 /** Where the work on an event stands: done, or to be taken up again after so many milliseconds. */
-export type Step = { settled: Settled } | { again: number; tries: Tries };
+export type Step = { finished: EventResult } | { again: number; tries: Tries };
 
 /** An accepted event. */
 export interface AcceptedEvent {
@@ -63,8 +63,8 @@ export const ARRIVED_AT = 'least(received_at, coalesce(settled_at, received_at))
 export function eventEntry(
   { receivedAt, event, accountSince }: AcceptedEvent,
   userId: string | null,
-  settled: Settled,
-  moments: Pick<Moments, 'next' | 'wall'>,
+  finished: EventResult,
+  clock: Pick<RequestClock, 'next' | 'wall'>,
 ): LedgerEntry {
   return {
     table: 'sync.events',
@@ -76,39 +76,39 @@ export function eventEntry(
       object_id: event.object_id,
       service_user_id: event.user_id,
       user_id: userId,
-      outcome: settled.outcome,
-      reason: settled.reason,
-      committed_at: moments.next(),
-      settled_at: moments.wall(),
+      outcome: finished.outcome,
+      reason: finished.reason,
+      committed_at: clock.next(),
+      settled_at: clock.wall(),
       account_since: accountSince ?? null,
     },
   };
 }
 
 /** The ledger's rows of events; of one that is looked at once more only where that has changed something. */
-const entriesOf = (warehouse: Warehouse, events: readonly AcceptedEvent[], userId: string | null, settled: Settled): LedgerEntry[] =>
+const entriesOf = (warehouse: Warehouse, events: readonly AcceptedEvent[], userId: string | null, finished: EventResult): LedgerEntry[] =>
   events
-    .filter(({ again }) => !again || settled.outcome === 'stored' || settled.outcome === 'removed')
-    .map(event => eventEntry(event, userId, settled, warehouse.moments));
+    .filter(({ again }) => !again || finished.outcome === 'stored' || finished.outcome === 'removed')
+    .map(event => eventEntry(event, userId, finished, warehouse.clock));
 
 /** Notes events for which nothing is stored. */
 export async function noteEvents(
   warehouse: Warehouse,
   events: readonly AcceptedEvent[],
   userId: string | null,
-  settled: Settled,
-): Promise<Settled> {
-  await warehouse.record(entriesOf(warehouse, events, userId, settled));
-  return settled;
+  finished: EventResult,
+): Promise<EventResult> {
+  await warehouse.record(entriesOf(warehouse, events, userId, finished));
+  return finished;
 }
 
 /** An event that the service asks to wait leaves its place to those of other accounts, and comes back. */
-export const giveWay: Aside = () => undefined;
+export const giveWay: ReleaseWhile = () => undefined;
 
 /** Of an event about somebody who was erased: it is neither noted nor told of. */
-export const FORGOTTEN: Settled = { outcome: 'unknown_user', reason: null };
+export const FORGOTTEN: EventResult = { outcome: 'unknown_user', reason: null };
 
-export const parked = (reason: string): Settled => ({ outcome: 'parked', reason });
+export const parked = (reason: string): EventResult => ({ outcome: 'parked', reason });
 
 /** What the service answered about the document of events: itself, or that it is gone. */
 export interface Answered {
@@ -123,7 +123,7 @@ export async function storeAnswer(
   warehouse: Warehouse,
   { requestedAt, document }: Answered,
   events: readonly EventInWork[],
-): Promise<Settled> {
+): Promise<EventResult> {
   const { userId, resource, event } = events[0]!;
   const change = document === undefined ? { documents: [], removed: [event.object_id] } : { documents: [document] };
   const counts = await warehouse.storeDocuments(
@@ -136,7 +136,7 @@ export async function storeAnswer(
   return outcomeOf(counts);
 }
 
-function outcomeOf(counts: Counts): Settled {
+function outcomeOf(counts: WriteResult): EventResult {
   if (counts.rejected) return parked('the document cannot be stored: sync.rejected has it and says why');
   if (counts.removed) return { outcome: 'removed', reason: null, removedRows: counts.changes.length };
   // Also when something newer is stored than what was asked for now.
@@ -147,7 +147,7 @@ function outcomeOf(counts: Counts): Settled {
 const READABLE_AFTER_MS = 180_000;
 
 /** Whether an event found its document as if nothing had happened, so soon that it may be worth another look. */
-export function mayBeEarly({ event, receivedAt }: AcceptedEvent, { outcome }: Settled, nowMs: number): boolean {
+export function mayBeEarly({ event, receivedAt }: AcceptedEvent, { outcome }: EventResult, nowMs: number): boolean {
   const happenedAt = findInstant(event.event_time)?.micros ?? receivedAt;
   if (nowMs - happenedAt / 1000 > READABLE_AFTER_MS) return false;
   return event.event_type === 'delete'

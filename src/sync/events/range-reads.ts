@@ -1,4 +1,4 @@
-import type { Aside } from '../../client/client.ts';
+import type { ReleaseWhile } from '../../client/client.ts';
 import type { DayRange } from '../../ledger/windows.ts';
 import { ensureAnswers, momentsOfDays, momentsOfDocuments } from '../answered-range.ts';
 import type { Pipeline } from '../pipeline.ts';
@@ -22,11 +22,11 @@ interface Waiting {
 /**
  * Reads ranges for events whose document cannot be asked for. One read serves all that wait for that user and type when it begins; those
  * that come meanwhile wait for the next, for it may have passed what they announce.
- * @param settleAbsent says what becomes of an event whose document a complete read did not bring
+ * @param finishAbsent says what becomes of an event whose document a complete read did not bring
  */
 export function createRangeReads(
   { client, warehouse }: Pick<Pipeline, 'client' | 'warehouse'>,
-  settleAbsent: (event: EventInWork, read: RangeRead) => Promise<Step>,
+  finishAbsent: (event: EventInWork, read: RangeRead) => Promise<Step>,
 ): (event: EventInWork, range: Partial<DayRange>) => Promise<Step> {
   const lines = new Map<string, Waiting[]>();
 
@@ -50,13 +50,13 @@ export function createRangeReads(
     }
     const read: RangeRead = { range, requestedAt: 0, documents: 0 };
     // Once begun it goes on to its end: where few are answered at a time it would begin again for ever.
-    const aside: Aside = wait => (read.requestedAt ? wait() : giveWay(wait));
+    const releaseWhile: ReleaseWhile = wait => (read.requestedAt ? wait() : giveWay(wait));
     try {
       const dayStarts = new Set<number>();
-      for await (const page of client.documents(resource, { token, ...range, lane: 'live', aside })) {
+      for await (const page of client.documents(resource, { token, ...range, lane: 'live', releaseWhile })) {
         if (!read.requestedAt) {
           read.requestedAt = page.requestedAt;
-          warehouse.moments.holdRead(page.requestedAt);
+          warehouse.clock.leaseRead(page.requestedAt);
         }
         for (const day of momentsOfDocuments(page.documents)) dayStarts.add(day);
         if (page.nextToken === null) ensureAnswers(page.route, dayStarts, momentsOfDays(range));
@@ -74,17 +74,17 @@ export function createRangeReads(
         await Promise.all(found);
       }
       const left = [...absent.values()].flat();
-      await Promise.all(left.map(({ event, resolve, reject }) => settleAbsent(event, read).then(resolve, reject)));
+      await Promise.all(left.map(({ event, resolve, reject }) => finishAbsent(event, read).then(resolve, reject)));
     } finally {
-      if (read.requestedAt) warehouse.moments.endRead(read.requestedAt);
+      if (read.requestedAt) warehouse.clock.releaseRead(read.requestedAt);
     }
   }
 
   async function storeFor(waiting: readonly Waiting[], answer: { requestedAt: number; document: unknown }): Promise<void> {
     try {
       const events = waiting.map(({ event }) => event);
-      const settled = await storeAnswer(warehouse, answer, events);
-      for (const { resolve } of waiting) resolve({ settled });
+      const finished = await storeAnswer(warehouse, answer, events);
+      for (const { resolve } of waiting) resolve({ finished });
     } catch (error) {
       for (const { reject } of waiting) reject(error);
     }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { formatDay, MICROS_PER_DAY } from '../../../schema/instant.ts';
 import type { AccountJob, DayRange, Outcome, PlannedWindow } from '../../ledger/windows.ts';
-import type { Counts } from '../../warehouse/transaction.ts';
-import type { RemovalBrake } from '../deletions/removal-brake.ts';
+import type { WriteResult } from '../../warehouse/transaction.ts';
+import type { DeletionBrake } from '../deletions/deletion-brake.ts';
 import { NotFounds } from '../verdicts/not-founds.ts';
 import { AccountWindows, type OpenWindow } from './account-windows.ts';
 
@@ -78,7 +78,7 @@ export interface RunParts {
   later: readonly PlannedWindow[];
   alreadyDone: number;
   readBefore?: ReadBefore | undefined;
-  brake: RemovalBrake;
+  brake: DeletionBrake;
   answersBefore: number;
   skipped: number;
   windowsPerAccount: number;
@@ -95,7 +95,7 @@ export class Run {
   readonly id: string;
   readonly request: RunRequest;
   /** How much of what is stored the run takes away. */
-  readonly brake: RemovalBrake;
+  readonly brake: DeletionBrake;
   readonly notFounds = new NotFounds();
   /** When work on it began, by a clock that nobody sets. */
   readonly beganAt = performance.now();
@@ -245,7 +245,7 @@ export class Run {
     return { ...this.progress, waiting_until: { at, users: accounts.map(([userId]) => userId) } };
   }
 
-  count(counts: Counts, documents: number): void {
+  count(counts: WriteResult, documents: number): void {
     this.progress.documents += documents;
     this.progress.samples += counts.samples;
     this.progress.unchanged += counts.unchanged;

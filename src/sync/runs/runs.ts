@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MICROS_PER_DAY } from '../../../schema/instant.ts';
 import { isDiskFull } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
-import { withinTime } from '../../base/timeout.ts';
+import { withTimeout } from '../../base/timeout.ts';
 import { type AccountJob, cutWindow, type PlannedWindow, windowEntry } from '../../ledger/windows.ts';
-import { isPassing } from '../../queue/machine.ts';
-import type { LedgerEntry } from '../../warehouse/literals.ts';
+import { isPassing } from '../../queue/environment-errors.ts';
+import type { LedgerEntry } from '../../warehouse/sql.ts';
 import { quoteText } from '../../warehouse/tables.ts';
-import { RemovalBrake } from '../deletions/removal-brake.ts';
+import { DeletionBrake } from '../deletions/deletion-brake.ts';
 import { takeUpOwed } from '../events/take-up.ts';
 import type { Pipeline, RunKeeper } from '../pipeline.ts';
 import { findEarlierDays } from '../sweeps/reach.ts';
@@ -161,7 +161,7 @@ export class Runs implements RunKeeper {
   async #askAnother(run: Run): Promise<void> {
     const { client, tokens } = this.#pipeline;
     const token = run.request.users.map(user => tokens.find(user)).find(found => found !== undefined);
-    if (token !== undefined) await withinTime(client.probe(token, run.signal), PROBE_MS).catch(() => undefined);
+    if (token !== undefined) await withTimeout(client.probe(token, run.signal), PROBE_MS).catch(() => undefined);
   }
 
   #judge(run: Run, patient: boolean): RingneckError | undefined {
@@ -327,7 +327,7 @@ export class Runs implements RunKeeper {
       return { table: 'sync.windows', row: { run_id: id, user_id, collection, start_at, end_at } };
     });
     await this.#recordRun(id, request, 'running', this.#pipeline.now() * 1000, null);
-    return this.#begin(id, request, { windows, skipped, alreadyDone: 0, brake: new RemovalBrake(), takenUp: false });
+    return this.#begin(id, request, { windows, skipped, alreadyDone: 0, brake: new DeletionBrake(), takenUp: false });
   }
 
   /** Many rows in slices: live work goes between, and none of them takes the memory of all. */
@@ -376,7 +376,7 @@ export class Runs implements RunKeeper {
       windows.filter((_, i) => open[i]![4] !== null),
       window => windowEntry(window, { outcome: null }),
     );
-    const brake = new RemovalBrake(
+    const brake = new DeletionBrake(
       rows.map(([userId, collection, , , , removed]) => ({
         userId: userId as string,
         collection: collection as string,
@@ -465,7 +465,7 @@ export class Runs implements RunKeeper {
         // Of a run that came to its end only a window that could not be noted is left.
         run.state === 'stopped'
           ? { outcome: 'stopped' }
-          : { outcome: 'failed', reason: run.failedFor ?? 'its outcome could not be noted', committedAt: warehouse.moments.next() },
+          : { outcome: 'failed', reason: run.failedFor ?? 'its outcome could not be noted', committedAt: warehouse.clock.next() },
       ),
     );
     const [row] = await warehouse.read(`SELECT started_at FROM sync.runs WHERE run_id = '${run.id}'`);

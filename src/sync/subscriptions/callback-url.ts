@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /** Whether an address is that of our callback. */
-export const isOurs = ({ callbackUrl }: { callbackUrl: string }, theirs: string): boolean =>
-  URL.canParse(theirs) && new URL(theirs).href === callbackUrl;
+export const isOurs = ({ callbackUrl }: { callbackUrl: string }, remote: string): boolean =>
+  URL.canParse(remote) && new URL(remote).href === callbackUrl;
 
 /** An address without its query, where a secret may be. */
 export const withoutQuery = (url: string): string => url.replace(/[?#].*/s, '');

@@ -1,13 +1,13 @@
 import { dataTypeOf, namesOf } from '../../../schema/webhook.ts';
 import { detailOf, messageOf } from '../../base/errors.ts';
 import { ServiceError } from '../../client/error.ts';
-import type { SubscriptionClient, TheirSubscription } from '../../client/subscriptions.ts';
+import type { RemoteSubscription, SubscriptionClient } from '../../client/subscriptions.ts';
 import { type Kind, keyOf, type SubscriptionRow } from '../../ledger/subscriptions.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { concealQuery, isOurs } from './callback-url.ts';
 import { dueAt, expiredRow, isExpired } from './expiry.ts';
-import { activeRow, inactiveRow } from './next-row.ts';
 import { isAbout, isOfOne, orUndefined404, saysItExists } from './service-errors.ts';
+import { activeEntry, inactiveEntry } from './subscription-entry.ts';
 
 /** What is the same for all in one round, and what it has met so far, by `keyOf`. */
 export interface Round {
@@ -17,7 +17,7 @@ export interface Round {
   /** Kinds of data that the service turned out not to know: not asked for again. */
   notOffered: Set<string>;
   /** Undefined: the service offers no list. */
-  listed: readonly TheirSubscription[] | undefined;
+  listed: readonly RemoteSubscription[] | undefined;
   /** Said of our callback, which all share, by the first that was refused for it. */
   callbackRefused?: string;
   lost: string[];
@@ -45,7 +45,7 @@ export async function ensureOne(round: Round, kind: Kind, before: SubscriptionRo
     noteFailure(round, kind, error);
     if (before?.state === 'active' && !round.lost.includes(keyOf(kind))) return stand(round, kind, before, error);
     const state = before?.state === 'active' || before?.state === 'lost' ? 'lost' : 'refused';
-    return inactiveRow(round, kind, before, state, `not made yet: ${messageOf(error)}`);
+    return inactiveEntry(round, kind, before, state, `not made yet: ${messageOf(error)}`);
   }
 }
 
@@ -56,8 +56,8 @@ async function keepListed(round: Round, kind: Kind, before: SubscriptionRow | un
   const found = same.find(({ callbackUrl }) => isOurs(round, callbackUrl)) ?? same[0];
   if (!found) return undefined;
   if (!isOurs(round, found.callbackUrl)) return redirect(round, kind, before, found.id);
-  const row = activeRow(round, kind, before, found, false);
-  if (dueAt(row) > warehouse.moments.next()) return row;
+  const row = activeEntry(round, kind, before, found, false);
+  if (dueAt(row) > warehouse.clock.next()) return row;
   return renew(round, kind, before, row);
 }
 
@@ -76,7 +76,7 @@ async function renew(
   standing: SubscriptionRow,
 ): Promise<SubscriptionRow | undefined> {
   try {
-    return await orUndefined404(async () => activeRow(round, kind, before, await round.client.renew(standing.id!), true));
+    return await orUndefined404(async () => activeEntry(round, kind, before, await round.client.renew(standing.id!), true));
   } catch (error) {
     if (!isOfOne(error) || (standing.state !== 'active' && !isExpired(standing, round.warehouse))) throw error;
     return stand(round, kind, standing, error);
@@ -95,14 +95,14 @@ async function redirect(round: Round, kind: Kind, before: SubscriptionRow | unde
   const { client } = round;
   if (round.callbackRefused) return refuseCallback(round, kind, before, round.callbackRefused);
   try {
-    const theirs = await orUndefined404(() => client.update(id));
+    const remote = await orUndefined404(() => client.update(id));
     // Whatever came of it until now did not come to us.
     const elsewhere = before && { ...before, state: 'lost' as const };
-    if (theirs && isOurs(round, theirs.callbackUrl)) {
+    if (remote && isOurs(round, remote.callbackUrl)) {
       round.redirected.push(keyOf(kind));
-      return activeRow(round, kind, elsewhere, theirs, false);
+      return activeEntry(round, kind, elsewhere, remote, false);
     }
-    if (theirs) await client.remove(id);
+    if (remote) await client.remove(id);
     return undefined;
   } catch (error) {
     if (isAbout(error, 'callback_url')) return refuseCallback(round, kind, before, messageOf(error), detailOf(error));
@@ -116,7 +116,7 @@ async function create(round: Round, kind: Kind, before: SubscriptionRow | undefi
   for (const name of namesOf(dataType)) {
     if (round.notOffered.has(name)) continue;
     try {
-      return activeRow(round, kind, before, await round.client.create(eventType, name), true);
+      return activeEntry(round, kind, before, await round.client.create(eventType, name), true);
     } catch (error) {
       if (isAbout(error, 'callback_url')) return refuseCallback(round, kind, before, messageOf(error), detailOf(error));
       const exists = error instanceof ServiceError && saysItExists(error);
@@ -126,10 +126,10 @@ async function create(round: Round, kind: Kind, before: SubscriptionRow | undefi
       }
       if (!(error instanceof ServiceError) || error.kind !== 'invalid_request') throw error;
       noteFailure(round, kind, error);
-      return inactiveRow(round, kind, before, 'refused', exists ? existsUnknown(round) : messageOf(error));
+      return inactiveEntry(round, kind, before, 'refused', exists ? existsUnknown(round) : messageOf(error));
     }
   }
-  return inactiveRow(round, kind, before, 'not_offered', 'the service knows no such kind of data; asked again at the next start');
+  return inactiveEntry(round, kind, before, 'not_offered', 'the service knows no such kind of data; asked again at the next start');
 }
 
 function noteFailure(round: Round, kind: Kind, error: unknown): void {
@@ -143,7 +143,7 @@ function refuseCallback(round: Round, kind: Kind, before: SubscriptionRow | unde
   round.callbackRefused = said;
   round.failed.add(keyOf(kind));
   if (detail) round.details.set(keyOf(kind), detail);
-  return inactiveRow(
+  return inactiveEntry(
     round,
     kind,
     before,

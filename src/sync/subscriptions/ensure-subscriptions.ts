@@ -1,7 +1,7 @@
 import type { Log } from '../../base/log.ts';
 import { keyOf, kindsOf, readSubscriptions, type SubscriptionRow, subscriptionEntry } from '../../ledger/subscriptions.ts';
 import { ensureOne, type Round } from './ensure-one.ts';
-import { eachSideBySide } from './side-by-side.ts';
+import { forEachConcurrent } from './for-each-concurrent.ts';
 
 export interface EnsureParts extends Pick<Round, 'client' | 'warehouse' | 'callbackUrl' | 'notOffered'> {
   /** The kinds of data that we hold. */
@@ -27,7 +27,7 @@ export async function ensureSubscriptions({ dataTypes, log, ...parts }: EnsurePa
   const rows: SubscriptionRow[] = [];
   const news: SubscriptionRow[] = [];
   try {
-    await eachSideBySide(kindsOf(dataTypes), async kind => {
+    await forEachConcurrent(kindsOf(dataTypes), async kind => {
       const before = known.get(keyOf(kind));
       const row = await ensureOne(round, kind, before);
       rows.push(row);

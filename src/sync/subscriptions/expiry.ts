@@ -1,6 +1,6 @@
 import { readSubscriptions, type SubscriptionRow, subscriptionEntry } from '../../ledger/subscriptions.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-import { inactiveRow } from './next-row.ts';
+import { inactiveEntry } from './subscription-entry.ts';
 
 const DAY = 86_400_000_000;
 /** Taken where the service does not say how long one lasts: less than the 90 days that are known. */
@@ -12,12 +12,11 @@ export function dueAt({ since, renewedAt, expiresAt }: SubscriptionRow): number 
   return (expiresAt ?? (renewedAt ?? since) + SUPPOSED_LIFE) - life / 3;
 }
 
-export const isExpired = ({ expiresAt }: SubscriptionRow, { moments }: Warehouse): boolean =>
-  expiresAt !== null && expiresAt <= moments.next();
+export const isExpired = ({ expiresAt }: SubscriptionRow, { clock }: Warehouse): boolean => expiresAt !== null && expiresAt <= clock.next();
 
 /** The row of one that has expired. */
 export const expiredRow = (parts: { warehouse: Warehouse }, row: SubscriptionRow, reason: string): SubscriptionRow =>
-  inactiveRow(parts, row, row, 'lost', `it has expired and could not be renewed: ${reason}`);
+  inactiveEntry(parts, row, row, 'lost', `it has expired and could not be renewed: ${reason}`);
 
 /** For a round that came to nothing: what has expired meanwhile is lost. */
 export async function noteExpired(parts: { warehouse: Warehouse }, reason: string): Promise<void> {

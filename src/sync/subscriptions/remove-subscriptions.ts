@@ -2,11 +2,11 @@ import { dataTypeOf, type Operation } from '../../../schema/webhook.ts';
 import { shownMessageOf } from '../../base/errors.ts';
 import type { SubscriptionClient } from '../../client/subscriptions.ts';
 import { keyOf, readSubscriptions, type SubscriptionRow, subscriptionEntry } from '../../ledger/subscriptions.ts';
-import type { LedgerEntry } from '../../warehouse/literals.ts';
+import type { LedgerEntry } from '../../warehouse/sql.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { isOurs } from './callback-url.ts';
+import { forEachConcurrent } from './for-each-concurrent.ts';
 import { isOfOne } from './service-errors.ts';
-import { eachSideBySide } from './side-by-side.ts';
 
 export interface Removed {
   /** How many there were and are no more. */
@@ -31,7 +31,7 @@ export async function removeSubscriptions(parts: {
         .map(({ eventType, dataType, id }) => ({ eventType: eventType as Operation, dataType: dataTypeOf(dataType), id }))
     : [...known.values()].flatMap(({ eventType, dataType, id }) => (id ? [{ eventType, dataType, id }] : []));
   const result: Removed = { removed: 0, failed: [], listed: listed !== undefined };
-  await eachSideBySide(ours, async ({ id, ...kind }) => {
+  await forEachConcurrent(ours, async ({ id, ...kind }) => {
     try {
       if (await client.remove(id)) result.removed++;
     } catch (error) {
@@ -56,4 +56,4 @@ export async function removeSubscriptions(parts: {
 }
 
 export const removedEntry = (warehouse: Warehouse, row: SubscriptionRow, reason: string): LedgerEntry =>
-  subscriptionEntry({ ...row, id: null, state: 'removed', reason, since: warehouse.moments.next() });
+  subscriptionEntry({ ...row, id: null, state: 'removed', reason, since: warehouse.clock.next() });

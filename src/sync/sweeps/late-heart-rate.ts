@@ -1,6 +1,6 @@
 import { MICROS_PER_DAY } from '../../../schema/instant.ts';
 import { heartRate } from '../../../schema/resources/heart-rate.ts';
-import { textList } from '../../warehouse/literals.ts';
+import { textList } from '../../warehouse/sql.ts';
 import { qualified } from '../../warehouse/tables.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Span } from '../runs/run.ts';

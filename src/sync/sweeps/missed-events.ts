@@ -3,12 +3,12 @@ import type { Resource } from '../../../schema/resource.ts';
 import { dataTypeOf, type Operation } from '../../../schema/webhook.ts';
 import { messageOf } from '../../base/errors.ts';
 import { keyOf, readSubscriptions, type SubscriptionRow } from '../../ledger/subscriptions.ts';
-import type { LedgerEntry } from '../../warehouse/literals.ts';
-import { textList } from '../../warehouse/literals.ts';
+import type { LedgerEntry } from '../../warehouse/sql.ts';
+import { textList } from '../../warehouse/sql.ts';
 import { qualified, quoteText } from '../../warehouse/tables.ts';
 import type { DocumentChange } from '../../warehouse/transaction.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-import type { StoredDocument } from '../deletions/removals.ts';
+import type { StoredDocument } from '../deletions/deletions.ts';
 import { ARRIVED_AT } from '../events/event-outcome.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { bothNows } from '../runs/backfill.ts';
@@ -56,7 +56,7 @@ async function listUnannounced(
   for (const change of changes) if (!first.has(change.id)) first.set(change.id, change);
   const [declared] = await warehouse.read(`SELECT value FROM sync.meta WHERE key = 'declared_at'`);
   const declaredAt = Number(declared?.[0] ?? 0);
-  const announced = [...first.values()].filter(({ operation }) => sinceOf(operation) !== undefined);
+  const announced = [...first.values()].filter(({ command }) => sinceOf(command) !== undefined);
   if (!announced.length) return [];
 
   const where = `user_id = ${quoteText(userId)}`;
@@ -77,11 +77,11 @@ async function listUnannounced(
     const read = reads.find(([startAt, endAt]) => (startAt as number) <= start && (endAt as number) >= start + MICROS_PER_DAY);
     return read?.[2] as number | undefined;
   };
-  return announced.flatMap(({ id, operation }) => {
+  return announced.flatMap(({ id, command }) => {
     const day = days.get(id);
     const before = readBefore(day);
-    if (before === undefined || before < declaredAt || before < sinceOf(operation)! || isGrowing(resource, day, serviceNowMs)) return [];
-    const key = { user_id: userId, collection: resource.name, id, event_type: operation, found_at: foundAt };
+    if (before === undefined || before < declaredAt || before < sinceOf(command)! || isGrowing(resource, day, serviceNowMs)) return [];
+    const key = { user_id: userId, collection: resource.name, id, event_type: command, found_at: foundAt };
     return [{ table: 'sync.missed_events', key, row: { read_before_at: before, missed_at: null, noted_at: nowMs * 1000 } }];
   });
 }

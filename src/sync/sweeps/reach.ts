@@ -1,6 +1,6 @@
 import { dayOfMicros, findDayNumber, formatDay, MICROS_PER_DAY } from '../../../schema/instant.ts';
 import { isOneTime } from '../../client/service-clock.ts';
-import { textList } from '../../warehouse/literals.ts';
+import { textList } from '../../warehouse/sql.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { bothNows } from '../runs/backfill.ts';
 import type { RunRequest, Span } from '../runs/run.ts';

@@ -1,5 +1,5 @@
 import { messageOf, TryLaterError } from '../../base/errors.ts';
-import { TooLate, withinTime } from '../../base/timeout.ts';
+import { TimeoutError, withTimeout } from '../../base/timeout.ts';
 import { listAccounts, shownAccount } from '../../ledger/accounts.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { lastDays, prepareRequest, type Skipped } from '../runs/backfill.ts';
@@ -49,9 +49,9 @@ export async function sweepOnSchedule(pipeline: Pipeline, range: SweepRange, pat
   const { run } = await startSweep(pipeline, { ...range, users });
   const ended = tellEnd(pipeline, run);
   try {
-    await withinTime(ended, patienceMs);
+    await withTimeout(ended, patienceMs);
   } catch (error) {
-    if (!(error instanceof TooLate)) throw error;
+    if (!(error instanceof TimeoutError)) throw error;
     const { kind } = run.request;
     pipeline.log.info({ run: run.id, accounts: run.findOpenUsers().size }, `${kind} run takes long: the next one does not wait for it`);
     ended.catch(failure => tellBroken(pipeline, run, failure));

@@ -4,7 +4,7 @@ import { ServiceError } from '../../client/error.ts';
 import { listParkedCollections } from '../../ledger/accounts.ts';
 import { findSuspicion, noSuspicionEntry, noteSuspicion, type Suspicion } from '../../ledger/suspicions.ts';
 import { type Window, windowEntry } from '../../ledger/windows.ts';
-import type { LedgerEntry } from '../../warehouse/literals.ts';
+import type { LedgerEntry } from '../../warehouse/sql.ts';
 import { ask, firstPages } from '../first-pages.ts';
 import type { Pipeline } from '../pipeline.ts';
 
@@ -50,5 +50,5 @@ export async function askRefused(pipeline: Pipeline, signal?: AbortSignal): Prom
 function answersAgain({ warehouse, now }: Pick<Pipeline, 'warehouse' | 'now'>, place: Place): LedgerEntry {
   const startAt = findDayNumber(dayOfMicros(now() * 1000))! * MICROS_PER_DAY;
   const window = { ...place, runId: 'answers-again', startAt, endAt: startAt + MICROS_PER_DAY };
-  return windowEntry(window, { outcome: 'complete', committedAt: warehouse.moments.next() });
+  return windowEntry(window, { outcome: 'complete', committedAt: warehouse.clock.next() });
 }

@@ -1,25 +1,25 @@
-import type { Change } from '../change.ts';
-import type { LedgerEntry } from '../literals.ts';
+import { DirtySet } from '../dirty-set.ts';
 import type { Value } from '../parse-document.ts';
-import { Touched } from '../touched.ts';
-import type { Counts } from '../transaction.ts';
+import type { LedgerEntry } from '../sql.ts';
+import type { WriteResult } from '../transaction.ts';
+import type { WriteBatch } from '../write-batch.ts';
 
 type Key = Readonly<Record<string, Value>>;
 
 /** Where commits have changed something since some moment, the ledger included. */
 export class Committed {
-  readonly touched = new Touched();
+  readonly dirty = new DirtySet();
   /** By table of the ledger the keys of what was written or removed. */
   readonly ledger = new Map<string, Map<string, Key>>();
   /** Tables of the ledger of which any row may have changed. */
   readonly wholly = new Set<string>();
 
   get isEmpty(): boolean {
-    return this.touched.isEmpty && !this.ledger.size && !this.wholly.size;
+    return this.dirty.isEmpty && !this.ledger.size && !this.wholly.size;
   }
 
-  add(changes: readonly Change[], counts: readonly Counts[], entries: readonly LedgerEntry[]): void {
-    for (const [i, change] of changes.entries()) this.touched.add(change, counts[i]);
+  add(changes: readonly WriteBatch[], counts: readonly WriteResult[], entries: readonly LedgerEntry[]): void {
+    for (const [i, change] of changes.entries()) this.dirty.add(change, counts[i]);
     if (changes.some(({ withdrawal }) => withdrawal)) for (const table of ['sync.windows', 'sync.rejected']) this.wholly.add(table);
     for (const { table, key, row } of entries) {
       const keys = this.ledger.get(table) ?? new Map<string, Key>();

@@ -4,11 +4,11 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError, TryLaterError } from '../../base/errors.ts';
 import { copyTable, listPresent, namesOf, type Present } from '../copy-tables.ts';
 import { readRows, waitForHolder, withTransaction } from '../database.ts';
-import { literal, matchKeys } from '../literals.ts';
 import type { Column, Mapping } from '../mapping.ts';
 import { NotDurable, putInPlace } from '../put-in-place.ts';
 import { run } from '../snapshot/publish.ts';
 import { compareCounts, dropLists, refreshDocuments, refreshHeartRate } from '../snapshot/refresh.ts';
+import { literal, matchKeys } from '../sql.ts';
 import { qualified, quoteName, quoteText } from '../tables.ts';
 import type { Committed } from './committed.ts';
 
@@ -146,13 +146,13 @@ async function catchUp(parts: CompactParts, source: string): Promise<number> {
   const committed = parts.takeCommitted();
   if (committed.isEmpty) return 0;
   const start = performance.now();
-  const { touched, ledger, wholly } = committed;
+  const { dirty, ledger, wholly } = committed;
   await withTransaction(connection, async () => {
     for (const mapping of mappings) {
-      const users = touched.tables.get(mapping.table);
+      const users = dirty.tables.get(mapping.table);
       if (users) await refreshDocuments(parts, quoteName(source), mapping, users);
     }
-    await refreshHeartRate(parts, quoteName(source), touched.heartRate);
+    await refreshHeartRate(parts, quoteName(source), dirty.heartRate);
     for (const [table, keys] of ledger) {
       if (!wholly.has(table)) await replaceRows(parts, source, table, [...keys.values()]);
     }

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { realPath, writeFileAtomically } from '../../base/files.ts';
-import { type Publication, stampOf } from './copies.ts';
+import { type Publication, stampOf } from './publisher.ts';
 
 const fileOf = (warehouse: string) => `${warehouse}.published`;
 

@@ -9,7 +9,7 @@ import type { Mapping } from '../mapping.ts';
 import type { Table } from '../tables.ts';
 import { commentOn, createTable, listTables, qualified, quoteName, quoteText } from '../tables.ts';
 import { createViews } from '../views.ts';
-import { ABOUT, PUBLISHED, snapshotDeclarations, writeAbout } from './about.ts';
+import { ABOUT, PUBLISHED, snapshotDeclarations, writeAbout } from './metadata.ts';
 
 /** What a snapshot is made with. */
 export interface SnapshotParts {

@@ -3,12 +3,12 @@ import { copyFile } from 'node:fs/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError } from '../../base/errors.ts';
 import { firstLine, readRows, withTransaction } from '../database.ts';
-import { literal, textList } from '../literals.ts';
+import type { DirtySet } from '../dirty-set.ts';
 import type { Mapping } from '../mapping.ts';
+import { literal, textList } from '../sql.ts';
 import type { Table } from '../tables.ts';
 import { quoteName, quoteText } from '../tables.ts';
-import type { Touched } from '../touched.ts';
-import { findAbout, snapshotDeclarations, writeAbout } from './about.ts';
+import { findAbout, snapshotDeclarations, writeAbout } from './metadata.ts';
 import { publishedTables, publishing, run, type SnapshotParts, schemaName } from './publish.ts';
 
 /** With more of its rows changed since they were sorted, sorting them all anew is worth its time. */
@@ -29,7 +29,7 @@ export class NeedsRebuild extends Error {}
  * @returns rows added and removed
  * @throws NeedsRebuild when a full one is called for; then nothing has changed
  */
-export async function refreshSnapshot(parts: SnapshotParts, find: (() => Touched) | undefined): Promise<number> {
+export async function refreshSnapshot(parts: SnapshotParts, find: (() => DirtySet) | undefined): Promise<number> {
   try {
     return await refresh(parts, find);
   } catch (error) {
@@ -39,7 +39,7 @@ export async function refreshSnapshot(parts: SnapshotParts, find: (() => Touched
   }
 }
 
-async function refresh(parts: SnapshotParts, find: (() => Touched) | undefined): Promise<number> {
+async function refresh(parts: SnapshotParts, find: (() => DirtySet) | undefined): Promise<number> {
   const { connection, mappings, path, takenAt } = parts;
   if (!existsSync(path)) throw new NeedsRebuild('there is none yet');
   if (existsSync(`${path}.wal`)) throw new NeedsRebuild('somebody has opened it for writing');
@@ -57,12 +57,12 @@ async function refresh(parts: SnapshotParts, find: (() => Touched) | undefined):
         };
         ensureWorthwhile(growth);
         // A change that is seen was committed before that first reading.
-        const touched = find?.();
+        const dirty = find?.();
         for (const mapping of mappings) {
-          const users = touched?.tables.get(mapping.table);
-          if (!touched || users) changed += await refreshDocuments(parts, source, mapping, users);
+          const users = dirty?.tables.get(mapping.table);
+          if (!dirty || users) changed += await refreshDocuments(parts, source, mapping, users);
         }
-        changed += await refreshHeartRate(parts, source, touched?.heartRate);
+        changed += await refreshHeartRate(parts, source, dirty?.heartRate);
         for (const table of publishedTables(mappings)) {
           if (table.name.startsWith('sync.')) changed += await refreshLedger(parts, source, table);
         }
@@ -150,7 +150,7 @@ async function conditionOf(connection: DuckDBConnection, list: string): Promise<
 }
 
 /** The same for heart rate. */
-export async function refreshHeartRate(parts: RefreshParts, source: string, ranges: Touched['heartRate'] | undefined): Promise<number> {
+export async function refreshHeartRate(parts: RefreshParts, source: string, ranges: DirtySet['heartRate'] | undefined): Promise<number> {
   if (ranges?.size === 0) return 0;
   const { connection, mappings, signal } = parts;
   const where = ranges ? between([...ranges.keys()], [...ranges.values()]) : 'true';

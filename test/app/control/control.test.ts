@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { CommandContext, Commands } from '../../../src/app/control/command.ts';
 import { connectControl } from '../../../src/app/control/connect-control.ts';
 import { findWarehouseIdentity } from '../../../src/app/control/identity.ts';
-import type { OperationContext, Operations } from '../../../src/app/control/operations.ts';
 import { serveControl } from '../../../src/app/control/serve-control.ts';
 import { RingneckError, TryLaterError, UsageError } from '../../../src/base/errors.ts';
 import { createLog, silentLog } from '../../../src/base/log.ts';
@@ -25,8 +25,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function owner<Own extends Operations>(operations: Own, at = folder, log = silentLog) {
-  const server = await serveControl({ folder: at, operations, log });
+async function app<Own extends Commands>(commands: Own, at = folder, log = silentLog) {
+  const server = await serveControl({ folder: at, commands, log });
   opened.push(server);
   const control = await connectControl<Own>(at);
   if (control === undefined) throw new Error('nobody answers');
@@ -76,14 +76,14 @@ test('what owners left that were killed before their control socket could be see
   for (const name of ['.control-aB3dE6', '.control-xyz123', '.control-of-mine']) mkdirSync(join(folder, name), { mode: 0o700 });
   await leaveSocket(join(folder, '.control-aB3dE6', 's'));
   writeFileSync(join(folder, '.control-xyz123', 'theirs'), '');
-  const control = await serveControl({ folder, operations: {}, log: silentLog });
+  const control = await serveControl({ folder, commands: {}, log: silentLog });
   opened.push(control);
   expect(readdirSync(folder).sort()).toEqual(['.control-of-mine', '.control-xyz123', 'control.sock']);
 });
 
 test('events come in order, then the result; several calls at a time', async () => {
-  const { control } = await owner({
-    async count(input: { to: number }, context: OperationContext<{ at: number }>) {
+  const { control } = await app({
+    async count(input: { to: number }, context: CommandContext<{ at: number }>) {
       for (let at = 1; at <= input.to; at++) {
         context.emit({ at });
         await sleep(1);
@@ -107,7 +107,7 @@ test('events come in order, then the result; several calls at a time', async () 
 test('an error arrives with its message, kind and exit code; an unexpected one is logged with its stack', async () => {
   const lines: string[] = [];
   const log = createLog({ level: 'error', pretty: false, stream: { write: line => void lines.push(line) } });
-  const { control } = await owner(
+  const { control } = await app(
     {
       async usage() {
         throw new UsageError('no account is called bert');
@@ -138,8 +138,8 @@ test('an error arrives with its message, kind and exit code; an unexpected one i
 });
 
 test('an error of the caller’s own onEvent is not mistaken for the owner’s', async () => {
-  const { control } = await owner({
-    async speak(_input: undefined, context: OperationContext<string>) {
+  const { control } = await app({
+    async speak(_input: undefined, context: CommandContext<string>) {
       context.emit('hello');
       await untilAborted(context.signal);
     },
@@ -151,7 +151,7 @@ test('an error of the caller’s own onEvent is not mistaken for the owner’s',
 });
 
 test('a call of more than a million characters is refused, and the next one is answered', async () => {
-  const { control } = await owner({
+  const { control } = await app({
     async measure(input: { text: string }) {
       return input.text.length;
     },
@@ -165,12 +165,12 @@ test('a call of more than a million characters is refused, and the next one is a
   expect(await control.call('measure', { text: 'x'.repeat(999_000) })).toBe(999_000);
 });
 
-test('an operation that the owner does not know is refused', async () => {
-  await owner({});
+test('an command that the owner does not know is refused', async () => {
+  await app({});
   const control = await connectControl<{ other: () => Promise<void> }>(folder);
   expect(await exitOf(control!.call('other', undefined as never))).toMatchObject({
     exitCode: 1,
-    message: expect.stringContaining('no operation is called other'),
+    message: expect.stringContaining('no command is called other'),
   });
   for (const name of ['constructor', '__proto__', '../version']) {
     const any = (await connectControl<Record<string, () => Promise<void>>>(folder))!;
@@ -178,10 +178,10 @@ test('an operation that the owner does not know is refused', async () => {
   }
 });
 
-test('an abort stops the operation, and what it still says is waited for', async () => {
+test('an abort stops the command, and what it still says is waited for', async () => {
   const reasons: unknown[] = [];
-  const { control } = await owner({
-    async run(_input: undefined, { emit, signal }: OperationContext<string>) {
+  const { control } = await app({
+    async run(_input: undefined, { emit, signal }: CommandContext<string>) {
       emit('running');
       await untilAborted(signal);
       reasons.push(signal.reason);
@@ -202,8 +202,8 @@ test('an abort stops the operation, and what it still says is waited for', async
 });
 
 test('an abort that comes before the owner has answered is not lost', async () => {
-  const { control } = await owner({
-    async run(_input: undefined, { signal }: OperationContext<never>) {
+  const { control } = await app({
+    async run(_input: undefined, { signal }: CommandContext<never>) {
       await untilAborted(signal);
       return 'stopped';
     },
@@ -215,9 +215,9 @@ test('an abort that comes before the owner has answered is not lost', async () =
   expect(await exitOf(control.call('run', undefined, { signal: stop.signal }))).toMatchObject({ exitCode: 130 });
 });
 
-test('what an aborted operation throws is exit code 130', async () => {
-  const { control } = await owner({
-    async run(_input: undefined, { emit, signal }: OperationContext<string>) {
+test('what an aborted command throws is exit code 130', async () => {
+  const { control } = await app({
+    async run(_input: undefined, { emit, signal }: CommandContext<string>) {
       emit('running');
       await sleep(60_000, undefined, { signal });
     },
@@ -227,19 +227,19 @@ test('what an aborted operation throws is exit code 130', async () => {
   expect(await answer).toMatchObject({ exitCode: 130, message: 'Interrupted.' });
 });
 
-test('an operation that does not stop is left after some seconds', async () => {
+test('an command that does not stop is left after some seconds', async () => {
   let end = () => {};
   const ended = new Promise<void>(resolve => {
     end = resolve;
   });
-  const operations = {
-    async run(_input: undefined, { emit }: OperationContext<string>) {
+  const commands = {
+    async run(_input: undefined, { emit }: CommandContext<string>) {
       emit('running');
       await ended;
     },
   };
-  await owner(operations);
-  const control = await connectControl<typeof operations>(folder, { patience: { ...quick, firstWordMs: 5000, silenceMs: 5000 } });
+  await app(commands);
+  const control = await connectControl<typeof commands>(folder, { patience: { ...quick, firstWordMs: 5000, silenceMs: 5000 } });
   const stop = new AbortController();
   const answer = exitOf(control!.call('run', undefined, { onEvent: () => stop.abort(), signal: stop.signal }));
   expect(await answer).toMatchObject({ exitCode: 130, message: expect.stringContaining('has not stopped yet') });
@@ -251,8 +251,8 @@ test.each([
   [{ detach: true }, false],
 ])('a caller that goes away with %j: aborted %s', async (input, aborted) => {
   const seen = { started: false, aborted: false };
-  await owner({
-    async run(_input: { detach: boolean }, { signal, emit }: OperationContext<string>) {
+  await app({
+    async run(_input: { detach: boolean }, { signal, emit }: CommandContext<string>) {
       seen.started = true;
       signal.addEventListener('abort', () => {
         seen.aborted = true;
@@ -267,7 +267,7 @@ test.each([
   const raw = request({
     socketPath: join(folder, 'control.sock'),
     method: 'POST',
-    path: '/operations/run',
+    path: '/commands/run',
     headers: { 'content-type': 'application/json' },
   });
   raw.on('error', () => {});
@@ -281,9 +281,9 @@ test('a caller that does not read holds up nobody: the oldest events give way an
   const lines: string[] = [];
   const log = createLog({ level: 'warn', pretty: false, stream: { write: line => void lines.push(line) } });
   let finished = false;
-  await owner(
+  await app(
     {
-      async flood(_input: undefined, { emit }: OperationContext<string>) {
+      async flood(_input: undefined, { emit }: CommandContext<string>) {
         for (let i = 0; i < 20_000; i++) {
           emit(`${i} ${'x'.repeat(200)}`);
           if (i % 1000 === 0) await sleep(0);
@@ -298,7 +298,7 @@ test('a caller that does not read holds up nobody: the oldest events give way an
   const raw = request({
     socketPath: join(folder, 'control.sock'),
     method: 'POST',
-    path: '/operations/flood',
+    path: '/commands/flood',
     headers: { 'content-type': 'application/json' },
   });
   raw.end(JSON.stringify({ id: 'x' }));
@@ -315,21 +315,21 @@ test('a caller that does not read holds up nobody: the oldest events give way an
   expect(lines.join('')).toContain('events left out');
 });
 
-test('heartbeats keep a quiet operation alive for longer than the silence that is allowed', async () => {
-  const operations = {
+test('heartbeats keep a quiet command alive for longer than the silence that is allowed', async () => {
+  const commands = {
     async quiet() {
       await sleep(5000);
       return 'done';
     },
   };
-  await owner(operations);
-  const control = await connectControl<typeof operations>(folder, { patience: { firstWordMs: 3000, silenceMs: 3000, stopMs: 1000 } });
+  await app(commands);
+  const control = await connectControl<typeof commands>(folder, { patience: { firstWordMs: 3000, silenceMs: 3000, stopMs: 1000 } });
   expect(await control!.call('quiet', undefined as never)).toBe('done');
 });
 
 test('closing stops what runs, hands on its last word, and leaves no socket', async () => {
-  const { server, control } = await owner({
-    async run(_input: undefined, { emit, signal }: OperationContext<string>) {
+  const { server, control } = await app({
+    async run(_input: undefined, { emit, signal }: CommandContext<string>) {
       emit('running');
       await untilAborted(signal);
       await sleep(50);
@@ -359,13 +359,13 @@ test('nobody answers: no folder, no socket, a dead owner’s socket, a file of t
 
 test('a dead owner’s socket is replaced', async () => {
   await leaveSocket(join(folder, 'control.sock'));
-  const { control } = await owner({ echo: async (input: string) => input });
+  const { control } = await app({ echo: async (input: string) => input });
   expect(await control.call('echo', 'hello')).toBe('hello');
 });
 
 test('the socket, and a folder that the control socket makes, are their owner’s alone', async () => {
   const inner = join(folder, 'data');
-  await owner({}, inner);
+  await app({}, inner);
   expect(statSync(inner).mode & 0o777).toBe(0o700);
   expect(readdirSync(inner)).toEqual(['control.sock']);
   expect(lstatSync(join(inner, 'control.sock')).isSocket()).toBe(true);
@@ -377,7 +377,7 @@ test.each([74, 75])('a path of up to 100 bytes is the socket itself, a longer on
   mkdirSync(long);
   const path = join(long, 'control.sock');
   expect(path.length).toBe(letters + 27);
-  const { server, control } = await owner({ echo: async (input: string) => input }, long);
+  const { server, control } = await app({ echo: async (input: string) => input }, long);
   expect(await control.call('echo', 'hello')).toBe('hello');
   expect(lstatSync(path).isSocket()).toBe(path.length <= 100);
   if (path.length <= 100) return;
@@ -392,9 +392,9 @@ test.each([74, 75])('a path of up to 100 bytes is the socket itself, a longer on
 test('what a dead owner left behind a long path is cleared away', async () => {
   const long = join(folder, 'd'.repeat(100));
   const path = join(long, 'control.sock');
-  await owner({}, long);
+  await app({}, long);
   const former = readlinkSync(path);
-  const second = await owner({ echo: async (input: string) => input }, long);
+  const second = await app({ echo: async (input: string) => input }, long);
   expect(readlinkSync(path)).not.toBe(former);
   expect(existsSync(former)).toBe(false);
   expect(await second.control.call('echo', 'hello')).toBe('hello');
@@ -402,11 +402,11 @@ test('what a dead owner left behind a long path is cleared away', async () => {
 
 test('a folder in which nothing can be made is an error that names it', async () => {
   writeFileSync(join(folder, 'file'), '');
-  await expect(serveControl({ folder: join(folder, 'file'), operations: {}, log: silentLog })).rejects.toThrow(/file/);
+  await expect(serveControl({ folder: join(folder, 'file'), commands: {}, log: silentLog })).rejects.toThrow(/file/);
 });
 
 test('another version is told to restart `up`', async () => {
-  const server = await serveControl({ folder, operations: {}, log: silentLog, version: '9.9.9' });
+  const server = await serveControl({ folder, commands: {}, log: silentLog, version: '9.9.9' });
   opened.push(server);
   expect(await exitOf(connectControl(folder))).toEqual({
     kind: TryLaterError,

@@ -19,7 +19,7 @@ function dataFolder(length: 'short' | 'long'): string {
 }
 
 async function own(at: string) {
-  const control = await serveControl({ folder: at, operations: { where: async () => at }, log: silentLog });
+  const control = await serveControl({ folder: at, commands: { where: async () => at }, log: silentLog });
   onTestFinished(() => control.close());
   return control;
 }

@@ -6,7 +6,7 @@ import { searchAll } from '../../../src/app/erase/search-all.ts';
 import { searchRedis } from '../../../src/queue/search-redis.ts';
 import { EVENT_JOB_OPTIONS, eventQueue } from '../../../src/sync/events/accept-event.ts';
 import { warehouseId } from '../../../src/sync/runs/runs.ts';
-import type { Word } from '../../../src/warehouse/search.ts';
+import type { Needle } from '../../../src/warehouse/search.ts';
 import { hasRedis, startRedis } from '../../queue/redis-server.ts';
 import { openHarness } from '../../support/harness.ts';
 import { runHere } from '../../support/run-here.ts';
@@ -38,7 +38,7 @@ interface Settings {
 async function accept(data: string, settings: Settings = {}): Promise<string> {
   const harness = await openHarness(data, sandbox.url, { settings });
   await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
-  const { queues, warehouse } = await harness.owner.pipeline();
+  const { queues, warehouse } = await harness.app.pipeline();
   const [ada, adam] = sandbox.people;
   const events = [eventOf(ada!.userId, 'hers-1'), eventOf(adam!.userId, 'his'), eventOf(ada!.userId, 'hers-2'), eventOf('x', 'theirs')];
   const jobs = events.map((event, i) => ({
@@ -55,7 +55,7 @@ async function accept(data: string, settings: Settings = {}): Promise<string> {
 /** The accepted events that wait: when each was received, and of what. */
 async function held(data: string, settings: Settings = {}): Promise<unknown[]> {
   const harness = await openHarness(data, sandbox.url, { settings });
-  const inbox = await harness.owner.inbox();
+  const inbox = await harness.app.inbox();
   const kept = inbox.keys().map(key => [Number(key) - 1_736_000_000_000_000, JSON.parse(inbox.find(key)!).object_id]);
   await harness.close();
   return kept.toSorted();
@@ -71,11 +71,11 @@ async function acceptInInbox(data: string): Promise<void> {
   const harness = await openHarness(data, sandbox.url);
   await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
   const [ada, adam] = sandbox.people;
-  const inbox = await harness.owner.inbox();
+  const inbox = await harness.app.inbox();
   const events = [eventOf(ada!.userId, 'hers-1'), eventOf(adam!.userId, 'his'), eventOf(ada!.userId, 'hers-2'), eventOf('x', 'theirs')];
   for (const [i, event] of events.entries()) await inbox.append(String(1_736_000_000_000_000 + i), JSON.stringify(event));
   const key = { received_at: 1_736_000_000_000_002 };
-  await harness.owner.warehouse.record([{ table: 'sync.events', key, row: { user_id: 'ada', object_id: 'hers-2', outcome: 'stored' } }]);
+  await harness.app.warehouse.record([{ table: 'sync.events', key, row: { user_id: 'ada', object_id: 'hers-2', outcome: 'stored' } }]);
   await harness.close();
 }
 
@@ -99,7 +99,7 @@ test('no byte of the person’s events stays in the inbox, worked off or not; th
 test('what is left of the person in the inbox is found there', async () => {
   const data = join(folder, 'found');
   await acceptInInbox(data);
-  const word: Word = { what: 'service id', text: sandbox.people[0]!.userId };
+  const word: Needle = { what: 'service id', text: sandbox.people[0]!.userId };
   // An account may be called as a word of every event.
   const order = { data, snapshot: join(data, 'snapshot.duckdb'), dated: join(data, 'snapshots'), redis: null };
   const { found } = await searchAll({ ...order, words: [word, { what: 'name', text: 'event_type' }] });
@@ -149,10 +149,10 @@ test.runIf(hasRedis)('the queues of this warehouse in a Redis are searched and e
   const id = await accept(data, settings);
   const otherId = await accept(beside, settings);
   const [{ userId }] = sandbox.people as [Sandbox['people'][number]];
-  const words: Word[] = [{ what: 'service id', text: userId }];
+  const words: Needle[] = [{ what: 'service id', text: userId }];
   const find = (warehouseId: string, what = words) => searchRedis({ url: redis.url, address: '', prefix: 'ringneck', warehouseId }, what);
   // What every job has, and what one is of: names of accounts too.
-  const names: Word[] = ['event', 'data', 'ada'].map(text => ({ what: 'name', text }));
+  const names: Needle[] = ['event', 'data', 'ada'].map(text => ({ what: 'name', text }));
   expect(await find(id, names)).toEqual([]);
   const client = new Redis(redis.url);
   const job = `ringneck:collect-${id}:run-1-1`;

@@ -53,7 +53,7 @@ test('files on another disk are replaced there, halves of copies go, and what ca
   const harness = await openHarness(data, sandbox.url);
   await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
   await harness.backfill({ from: '2025-01-01', to: '2025-01-02' });
-  await harness.operations.snapshot({});
+  await harness.commands.snapshot({});
   await harness.close();
   const half = join(data, 'snapshots/ringneck-2025-01-04T0000Z.duckdb.new');
   mkdirSync(join(data, 'snapshots'), { recursive: true });
@@ -124,7 +124,7 @@ test('a snapshot in a folder that others can write is taken away, for none can b
   await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
   const shared = join(folder, 'of-all');
   const snapshot = join(shared, 'snapshot.duckdb');
-  await harness.owner.warehouse.snapshot(snapshot, 0o600);
+  await harness.app.warehouse.snapshot(snapshot, 0o600);
   await harness.close();
   chmodSync(shared, 0o1777);
   const settings = readSettings({ ...env, RINGNECK_SNAPSHOT: snapshot });
@@ -168,9 +168,9 @@ test('what comes of an erased person afterwards is not noted, until the account 
   /** Works off events, and gives what the ledger says of them. */
   const settle = async (...events: ReturnType<typeof event>[]) => {
     const harness = await openHarness(data, sandbox.url);
-    const { queues, warehouse } = await harness.owner.pipeline();
+    const { queues, warehouse } = await harness.app.pipeline();
     await queues.addAll(await eventQueue(warehouse), events);
-    const { stop } = await startFetching(await harness.owner.pipeline());
+    const { stop } = await startFetching(await harness.app.pipeline());
     await until('the events are worked off', async () => (await readEvents({ warehouse, queues })).length === 0);
     await stop();
     const noted = await harness.read('SELECT object_id, user_id, outcome FROM sync.events ORDER BY received_at');
@@ -226,10 +226,10 @@ test('an account that is called like a word of our own files is not found in the
   const names = ['format', '1', 'ringneck', 'backfill', 'snapshot', 'accounts', 'check'];
   await harness.add(names.map((name, i) => ({ name, token: sandbox.people[i % 2]!.token })));
   await harness.backfill({ users: ['check'], from: '2025-01-01', to: '2025-01-01' });
-  await harness.operations.snapshot({});
-  await harness.operations.mirrorToken({ name: '1' });
-  await harness.operations.mirrorToken({ name: 'check' });
-  await harness.operations.datedSnapshot({});
+  await harness.commands.snapshot({});
+  await harness.commands.mirrorToken({ name: '1' });
+  await harness.commands.mirrorToken({ name: 'check' });
+  await harness.commands.datedSnapshot({});
   await harness.close();
   await withDuckDB(join(data, 'warehouse.duckdb'), connection =>
     connection.run(

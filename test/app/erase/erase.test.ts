@@ -92,8 +92,8 @@ test('an account is erased, and the search that finds it in the old folder finds
   const [person] = sandbox.people;
   await fill(data);
   const harness = await openHarness(data, sandbox.url);
-  await harness.operations.mirrorToken({ name: 'ada' });
-  await harness.operations.snapshot({});
+  await harness.commands.mirrorToken({ name: 'ada' });
+  await harness.commands.snapshot({});
   await harness.close();
   mkdirSync(join(data, 'snapshots'));
   cpSync(join(data, 'snapshot.duckdb'), join(data, 'snapshots/ringneck-2025-01-04T0000Z.duckdb'));

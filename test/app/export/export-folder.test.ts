@@ -32,7 +32,7 @@ beforeAll(async () => {
 const countFinished = (out: string) =>
   readdirSync(out, { recursive: true, encoding: 'utf8' }).filter(path => path.endsWith('.parquet')).length;
 
-test('a second run leaves what is right, mends what is not, and follows what changed', async () => {
+test('a second run leaves what is right, fixes what is not, and follows what changed', async () => {
   const before = filesIn(parquet);
   const again = await exportHere(parquet);
   expect(again).toMatchObject({ files: Object.keys(before).length, skipped: Object.keys(before).length, removed: 0 });
@@ -45,8 +45,8 @@ test('a second run leaves what is right, mends what is not, and follows what cha
   rmSync(join(parquet, removed));
   truncateSync(join(parquet, cut), 10);
   writeFileSync(join(parquet, 'notes.txt'), 'mine');
-  const mended = await exportHere(parquet);
-  expect(mended).toMatchObject({ files: Object.keys(before).length, skipped: Object.keys(before).length - 3 });
+  const fixed = await exportHere(parquet);
+  expect(fixed).toMatchObject({ files: Object.keys(before).length, skipped: Object.keys(before).length - 3 });
   const { 'notes.txt': notes, ...files } = filesIn(parquet);
   expect(notes).toBeDefined();
   expect(files).toEqual(before);

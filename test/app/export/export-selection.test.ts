@@ -39,12 +39,12 @@ test('of weeks those that have a day in the range are exported, and what has no 
   expect(await read(':memory:', `SELECT count(*)::INTEGER FROM '${one}/ring_configuration/*.parquet'`)).toEqual([[50]]);
 
   const tables = ['ring_configuration', 'weeks'];
-  const remarks: string[] = [];
+  const notes: string[] = [];
   const three = join(folder, 'three-weeks');
-  await exportHere(three, { tables, from: '2025-03-09', to: '2025-03-17' }, remarks);
+  await exportHere(three, { tables, from: '2025-03-09', to: '2025-03-17' }, notes);
   expect(await weeksIn(three)).toEqual(['2025-03-03', '2025-03-10', '2025-03-17']);
-  await exportHere(join(folder, 'all-weeks'), { tables }, remarks);
-  expect(remarks).toEqual([WHOLE]);
+  await exportHere(join(folder, 'all-weeks'), { tables }, notes);
+  expect(notes).toEqual([WHOLE]);
   await withDuckDB(file, connection => connection.run('DROP VIEW weeks'));
 });
 

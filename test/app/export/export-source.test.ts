@@ -30,8 +30,8 @@ test('an empty warehouse gives the columns, says so, and is no failure', async (
 test('while somebody owns the folder the export is of a fresh snapshot', async () => {
   const owned = join(folder, 'owned');
   const harness = await openHarness(owned, 'http://127.0.0.1:9');
-  await store(harness.owner.warehouse, 'daily_stress', [STRESS]);
-  const control = await serveControl({ folder: owned, operations: harness.operations, log: silentLog });
+  await store(harness.app.warehouse, 'daily_stress', [STRESS]);
+  const control = await serveControl({ folder: owned, commands: harness.commands, log: silentLog });
   const out = join(folder, 'of-owned');
   const { code, stderr } = await ringneck(['export', '--out', out], { env: { RINGNECK_DATA: owned } });
   expect([code, stderr]).toEqual([0, '']);

@@ -84,11 +84,11 @@ test('of a CSV file with more lines than a spreadsheet shows there is a remark, 
       `CREATE TABLE fits AS SELECT true AS a FROM range(1048575); CREATE TABLE larger AS SELECT true AS a FROM range(1048576)`,
     ),
   );
-  const remarks: string[] = [];
-  await exportHere(join(folder, 'large'), { format: 'csv', tables: ['fits', 'larger'] }, remarks);
-  await exportHere(join(folder, 'large-parquet'), { tables: ['larger'] }, remarks);
+  const notes: string[] = [];
+  await exportHere(join(folder, 'large'), { format: 'csv', tables: ['fits', 'larger'] }, notes);
+  await exportHere(join(folder, 'large-parquet'), { tables: ['larger'] }, notes);
   await withDuckDB(file, connection => connection.run('DROP TABLE fits; DROP TABLE larger'));
-  expect(remarks).toEqual(['larger/larger.csv has 1048577 lines: a spreadsheet shows only the first 1048576']);
+  expect(notes).toEqual(['larger/larger.csv has 1048577 lines: a spreadsheet shows only the first 1048576']);
 });
 
 test('the NDJSON is that of `ringneck sql`', async () => {

@@ -54,13 +54,13 @@ async function fill(warehouse: Warehouse): Promise<void> {
         ...randomDocument(resource, random, `${resource.name}-${i}`),
         ...(resource.dated ? { day: pick(random, ['2024-12-31', '2025-03-30', '2025-03-31', '2025-04-01']) } : {}),
       }));
-      await warehouse.storeDocuments({ userId, resource, requestedAt: warehouse.moments.begin(), documents });
+      await warehouse.storeDocuments({ userId, resource, requestedAt: warehouse.clock.lease(), documents });
     }
     await warehouse.storeHeartRate({
       userId,
       from: T * 1_000_000,
       to: (T + 600) * 1_000_000,
-      requestedAt: warehouse.moments.begin(),
+      requestedAt: warehouse.clock.lease(),
       rows: heartRateRows,
     });
   }
@@ -79,7 +79,7 @@ export interface Exporting {
   /** An export by the command. */
   exported(...args: string[]): Promise<Ended>;
   /** An export in this process. */
-  exportHere(out: string, request?: Partial<ExportRequest>, remarks?: string[]): Promise<ExportReport>;
+  exportHere(out: string, request?: Partial<ExportRequest>, notes?: string[]): Promise<ExportReport>;
 }
 
 /** A data folder with something in every table, in a folder for what is exported. */
@@ -96,12 +96,12 @@ export async function openExporting(): Promise<Exporting> {
     file,
     env,
     exported: (...args) => ringneck(['export', ...args], { env }),
-    exportHere: (out, request = {}, remarks = []) =>
+    exportHere: (out, request = {}, notes = []) =>
       runExport({
         request: { out, format: 'parquet', tables: null, users: null, from: null, to: null, ...request },
         from: { path: file, kind: 'warehouse', at: '2025-06-01T00:00:00Z' },
         onProgress: () => {},
-        onRemark: text => remarks.push(text),
+        onNote: text => notes.push(text),
         signal: new AbortController().signal,
       }),
   };

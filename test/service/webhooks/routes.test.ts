@@ -349,11 +349,11 @@ test.each([false, true])('section 4.4 is described in valid OpenAPI 3.1, specifi
 });
 
 test('it describes every operation, and marks those that 4.4 does not list', () => {
-  const operations = (document: { paths: Record<string, Record<string, { 'x-extension'?: boolean }>> }) =>
+  const commands = (document: { paths: Record<string, Record<string, { 'x-extension'?: boolean }>> }) =>
     Object.entries(document.paths)
       .filter(([path]) => path.startsWith('/v2/webhook'))
       .flatMap(([path, methods]) => Object.entries(methods).map(([method, one]) => `${method} ${path}${one['x-extension'] ? ' +' : ''}`));
-  expect(operations(describe())).toEqual([
+  expect(commands(describe())).toEqual([
     'get /v2/webhook/subscription +',
     'post /v2/webhook/subscription',
     'get /v2/webhook/subscription/{id} +',
@@ -361,7 +361,7 @@ test('it describes every operation, and marks those that 4.4 does not list', () 
     'delete /v2/webhook/subscription/{id}',
     'put /v2/webhook/subscription/renew/{id}',
   ]);
-  expect(operations(describe(true))).toEqual(operations(describe()).filter(line => !line.endsWith('+')));
+  expect(commands(describe(true))).toEqual(commands(describe()).filter(line => !line.endsWith('+')));
   const { post } = describe().paths['/v2/webhook/subscription'];
   expect(Object.keys(post.responses)).toEqual(['201', '400', '401', '409', '413', '415', '422', '431', '500', '503']);
   expect(Object.keys(describe(true).paths['/v2/webhook/subscription'].post.responses)).toEqual([

@@ -9,7 +9,7 @@ import { openReceiver } from '../../../src/receiver/receiver.ts';
 import { createAccept, eventQueue, openInbox } from '../../../src/sync/events/accept-event.ts';
 import { createForgotten, rememberErased } from '../../../src/sync/events/erased-ids.ts';
 import { collectQueue } from '../../../src/sync/runs/runs.ts';
-import { Moments } from '../../../src/warehouse/moments.ts';
+import { RequestClock } from '../../../src/warehouse/request-clock.ts';
 import { signed } from '../../receiver/signed.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { NOW, newPath, openWarehouse } from '../../support/warehouse.ts';
@@ -26,7 +26,7 @@ const event = (id: string): WebhookEvent => ({
   user_id: 'c6b1c8a4',
 });
 
-const warehouseAt = (ms: number) => ({ moments: new Moments(0, () => ms) });
+const warehouseAt = (ms: number) => ({ clock: new RequestClock(0, () => ms) });
 
 test('two warehouses have queues of their own, each beside that of its windows', async () => {
   const [one, other] = [await openWarehouse(newPath(folder)), await openWarehouse(newPath(folder))];

@@ -152,7 +152,7 @@ describe.skipIf(!hasRedis)('events that were answered 2xx outlive a Redis', () =
     ['read-only', ['replicaof', '127.0.0.1', '1'], ['replicaof', 'NO', 'ONE']],
     ['full', ['config', 'set', 'maxmemory', '1'], ['config', 'set', 'maxmemory', '0']],
     ['without its replicas', ['config', 'set', 'min-replicas-to-write', '1'], ['config', 'set', 'min-replicas-to-write', '0']],
-  ])('that is %s: they are accepted at once, wait, and that is said once', async (_, breaks, mends) => {
+  ])('that is %s: they are accepted at once, wait, and that is said once', async (_, breaks, fixes) => {
     const redis = await startOwn();
     const { open, said } = setUp(redis.url);
     const { harness, ada } = await open();
@@ -161,7 +161,7 @@ describe.skipIf(!hasRedis)('events that were answered 2xx outlive a Redis', () =
     await until('it is told', () => said().some(line => line.includes('the queue takes no work')));
     await new Promise(resolve => setTimeout(resolve, 2_500));
     expect(harness.lines).toEqual([]);
-    await redis.client.call(mends[0]!, ...mends.slice(1));
+    await redis.client.call(fixes[0]!, ...fixes.slice(1));
     await harness.settled(3);
     expect(await outcomes(harness)).toEqual(STORED);
     expect(said().filter(line => line.includes('the queue takes'))).toEqual([

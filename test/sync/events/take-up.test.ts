@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { accountEntry, getAccount, listParkedCollections, setAccountState } from '../../../src/ledger/accounts.ts';
 import { type EventsJob, enqueueEvents, eventQueue } from '../../../src/sync/events/accept-event.ts';
-import { createSettle } from '../../../src/sync/events/settle-event.ts';
+import { createEventProcessor } from '../../../src/sync/events/process-event.ts';
 import { takeUpEvents } from '../../../src/sync/events/take-up.ts';
 import { hasRedis, startRedis } from '../../queue/redis-server.ts';
 import { spo2 } from '../../service/documents.ts';
@@ -32,11 +32,11 @@ test('events that were parked are handed to what fills the queue, which holds fe
   const path = join(folder, 'parked');
   const first = await openHarness(path, 'http://127.0.0.1:9');
   const since = at('2025-03-11T00:00:00Z');
-  await first.owner.warehouse.record([
+  await first.app.warehouse.record([
     ...['ada', 'ben'].map(name => accountEntry(account(name, { serviceUserId: `s-${name}`, since }))),
     ...parked(200),
   ]);
-  const pipeline = await first.owner.pipeline();
+  const pipeline = await first.app.pipeline();
   const queue = await eventQueue(pipeline.warehouse);
   await takeUpEvents(pipeline);
   await takeUpEvents(pipeline);
@@ -61,7 +61,7 @@ test('events that were parked are handed to what fills the queue, which holds fe
   await first.close();
 
   const second = await openHarness(path, 'http://127.0.0.1:9');
-  const again = await second.owner.pipeline();
+  const again = await second.app.pipeline();
   expect(again.inbox.size).toBe(0);
   await takeUpEvents(again);
   expect(again.inbox.size).toBe(200);
@@ -77,20 +77,20 @@ const EVENT = {
 
 async function openPaused(name: string) {
   const harness = await openHarness(join(folder, name), 'http://127.0.0.1:9');
-  const { warehouse } = harness.owner;
+  const { warehouse } = harness.app;
   await warehouse.record([accountEntry(account('ada', { serviceUserId: 's-ada' }))]);
   const paused = await setAccountState(warehouse, await getAccount(warehouse, 'ada'), 'paused', 'paused by command');
-  return { warehouse, paused, pipeline: await harness.owner.pipeline() };
+  return { warehouse, paused, pipeline: await harness.app.pipeline() };
 }
 
 test('an event that is parked while its account is being resumed is taken up, whichever comes first', async () => {
   const { warehouse, paused, pipeline } = await openPaused('raced');
   pipeline.tokens.find = () => undefined;
-  const settle = createSettle(pipeline, {});
+  const settle = createEventProcessor(pipeline, {});
   let before = paused;
   let raced = 0;
   for (let turns = 0; turns < 12; turns++) {
-    const receivedAt = warehouse.moments.next();
+    const receivedAt = warehouse.clock.next();
     const resumed = setAccountState(warehouse, before, 'active', null).then(() => takeUpEvents(pipeline));
     for (let turn = 0; turn < turns; turn++) await new Promise(resolve => setImmediate(resolve));
     const { step } = await settle({ receivedAt, event: EVENT, tries: { misses: 0, absences: 0, failures: 0 } });
@@ -114,11 +114,11 @@ test('an event that is parked while its account is being resumed is taken up, wh
 test('an event that is parked by what is wrong with itself is not taken up before its account changes', async () => {
   const { warehouse, paused, pipeline } = await openPaused('itself');
   await setAccountState(warehouse, paused, 'active', null);
-  const settle = createSettle(pipeline, {});
-  const receivedAt = warehouse.moments.next();
+  const settle = createEventProcessor(pipeline, {});
+  const receivedAt = warehouse.clock.next();
   const event = { ...EVENT, object_id: '..' };
   const { step } = await settle({ receivedAt, event, tries: { misses: 0, absences: 0, failures: 0 } });
-  expect(step).toMatchObject({ settled: { outcome: 'parked' } });
+  expect(step).toMatchObject({ finished: { outcome: 'parked' } });
   await takeUpEvents(pipeline);
   expect(pipeline.inbox.size).toBe(0);
   const account = await getAccount(warehouse, 'ada');
@@ -130,7 +130,7 @@ test('an event that is parked by what is wrong with itself is not taken up befor
 test('a window whose turn came while its account was being resumed is no refusal of its collection', async () => {
   const { warehouse, paused, pipeline } = await openPaused('window');
   // The moment of a resume is fixed before it is committed.
-  const since = warehouse.moments.next();
+  const since = warehouse.clock.next();
   const request = {
     kind: 'backfill' as const,
     from: '2025-03-01',
@@ -194,14 +194,14 @@ test('events that the inbox could not take when their account was resumed are ta
 
 test('who resumes an account whose events cannot be taken up now is told so', async () => {
   const harness = await openHarness(join(folder, 'told'), 'http://127.0.0.1:9');
-  const { warehouse } = harness.owner;
+  const { warehouse } = harness.app;
   await warehouse.record([accountEntry(account('ada', { serviceUserId: 's-ada' })), ...parked(11)]);
-  const { inbox } = await harness.owner.pipeline();
+  const { inbox } = await harness.app.pipeline();
   const append = vi.spyOn(inbox, 'append').mockRejectedValue(new Error('no room on the disk'));
-  expect(await harness.operations.resumeAccounts({ names: ['ada'] })).toMatchObject([
+  expect(await harness.commands.resumeAccounts({ names: ['ada'] })).toMatchObject([
     { state: 'active', warning: 'events that waited for their accounts could not be taken up now: it is tried again each minute' },
   ]);
   append.mockRestore();
-  expect(await harness.operations.resumeAccounts({ names: ['ada'] })).toMatchObject([{ state: 'active', warning: null }]);
+  expect(await harness.commands.resumeAccounts({ names: ['ada'] })).toMatchObject([{ state: 'active', warning: null }]);
   expect(inbox.size).toBe(1);
 });

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { examineUnknownPersons } from '../../../src/app/doctor/subscriptions.ts';
+import { checkUnknownPersons } from '../../../src/app/doctor/subscriptions.ts';
 import type { Log } from '../../../src/base/log.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { accountEntry } from '../../../src/ledger/accounts.ts';
@@ -93,7 +93,7 @@ test('status and doctor name the command for each of whom events wait, and accou
       webhooks: { callbackUrl: 'https://example.org/webhook', clientId: 'c', verificationToken: 'v', secrets: ['s'] } as never,
     },
   });
-  const { warehouse } = harness.owner;
+  const { warehouse } = harness.app;
   const waiting = (receivedAt: number, id: string) => ({
     table: 'sync.events',
     key: { received_at: receivedAt },
@@ -105,16 +105,16 @@ test('status and doctor name the command for each of whom events wait, and accou
     waiting(1_741_600_000_000_001, 'person-1'),
     waiting(1_741_600_000_000_002, '\u001b[2Jx'),
   ]);
-  expect((await harness.operations.status({})).webhooks!.unknown_users).toEqual([
+  expect((await harness.commands.status({})).webhooks!.unknown_users).toEqual([
     { service_user_id: '\u001b[2Jx', events: 1, last_event_at: '2025-03-10T09:46:40.000002Z' },
     { service_user_id: 'person-1', events: 2, last_event_at: '2025-03-10T09:46:40.000001Z' },
   ]);
-  const findings = await examineUnknownPersons(harness.owner);
-  expect(findings.map(({ state, message, mend }) => [state, message, mend])).toEqual([
+  const results = await checkUnknownPersons(harness.app);
+  expect(results.map(({ state, message, fix }) => [state, message, fix])).toEqual([
     ['warn', '1 of \\u001b[2Jx wait: no account is known to be that person', 'ringneck account map NAME <service_user_id>'],
     ['warn', '2 of person-1 wait: no account is known to be that person', 'ringneck account map NAME person-1'],
   ]);
-  const { inbox } = await harness.owner.pipeline();
-  await harness.operations.mapAccount({ name: 'ada', serviceUser: 'person-1' });
+  const { inbox } = await harness.app.pipeline();
+  await harness.commands.mapAccount({ name: 'ada', serviceUser: 'person-1' });
   expect(inbox.keys()).toEqual(['1741600000000000', '1741600000000001']);
 });

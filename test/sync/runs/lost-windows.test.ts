@@ -27,7 +27,7 @@ async function setUp(name: string, redis: RedisServer) {
   const settings = { queueUrl: redis.url, queuePrefix: 'test' };
   const harness = await openHarness(join(folder, name), service.url, { now: () => NOON, log, settings });
   await harness.add(PEOPLE.map(name => ({ name, token: `token-${name}` })));
-  const { queues, warehouse } = await harness.owner.pipeline();
+  const { queues, warehouse } = await harness.app.pipeline();
   const queue = queues.queue(await collectQueue(warehouse));
   return { harness, queue, said: () => lines.map(line => (JSON.parse(line) as { msg: string }).msg) };
 }
@@ -90,8 +90,8 @@ describe.skipIf(!hasRedis)('a run comes to its end though', () => {
     const { harness, said } = await setUp('failed-over', redis);
     await tell(redis, 'REPLICAOF', '127.0.0.1', '1');
     const ended = harness.backfill(SPRING);
-    await until('the run has begun', async () => (await harness.owner.pipeline()).runs.active().length > 0);
-    const [run] = (await harness.owner.pipeline()).runs.active();
+    await until('the run has begun', async () => (await harness.app.pipeline()).runs.active().length > 0);
+    const [run] = (await harness.app.pipeline()).runs.active();
     await until('the wait is told to whoever watches', () => run!.progress.waiting_for !== undefined);
     expect(run!.progress.waiting_for).toContain('READONLY');
     await new Promise(resolve => setTimeout(resolve, 3_000));

@@ -678,7 +678,7 @@ test('a wait for the queue is over once it has taken something, and a run that h
   onTestFinished(() => service.close());
   const harness = await openHarness(join(folder, 'queue-waits'), service.url);
   await harness.add([{ name: 'ada', token: 'token-ada' }]);
-  const { queues } = await harness.owner.pipeline();
+  const { queues } = await harness.app.pipeline();
   const addAll = queues.addAll.bind(queues);
   // It has them, and does not say so; what follows it takes.
   let additions = 0;
@@ -692,7 +692,7 @@ test('a wait for the queue is over once it has taken something, and a run that h
   expect(first).toMatchObject({ state: 'complete' });
   expect(first).not.toHaveProperty('waiting_for');
   failing = 0;
-  const { runs } = await harness.owner.pipeline();
+  const { runs } = await harness.app.pipeline();
   const next = await runs.start(request({ ...range, refresh: true }));
   await next.done;
   expect(next.progress).not.toHaveProperty('waiting_for');

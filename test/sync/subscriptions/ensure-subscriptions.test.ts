@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { WebhookSettings } from '../../../src/base/config.ts';
 import { createLog } from '../../../src/base/log.ts';
-import { readWanted } from '../../../src/ledger/subscriptions.ts';
+import { readDesired } from '../../../src/ledger/subscriptions.ts';
 import { dueAt } from '../../../src/sync/subscriptions/expiry.ts';
 import { reportSubscriptions, reportWebhooks } from '../../../src/sync/webhook-status.ts';
 import { CLIENT, invalid, type Said, startSubscriptionService } from '../../support/literal-subscriptions.ts';
@@ -135,7 +135,7 @@ test('a service that leaves the callback as it was gets a new subscription', asy
 test('without a list what we know is renewed, which shows that it exists, and what is gone is made again', async () => {
   const service = await startSubscriptionService();
   service.offersList = false;
-  const { start, nextRound, keeper } = await set({}, service);
+  const { start, nextRound, manager } = await set({}, service);
   await start();
   service.subscriptions = service.subscriptions.filter(one => one.event_type !== 'delete');
   const asked = service.asked.length;
@@ -145,9 +145,9 @@ test('without a list what we know is renewed, which shows that it exists, and wh
   expect(told(service)).toEqual(SIX.toSorted());
   expect(await rowOf('delete', 'sleep')).toMatchObject({ since: expect.stringMatching(/^2025-06-01 06:00/) });
   expect(await rowOf('create', 'sleep')).toMatchObject({ since: expect.stringMatching(/^2025-06-01 00:00/) });
-  const { theirs, rows: known } = await keeper.list();
-  expect(theirs).toBeUndefined();
-  expect(reportSubscriptions(known, theirs).map(({ at_service }) => at_service)).toEqual(Array(6).fill(null));
+  const { remote, rows: known } = await manager.list();
+  expect(remote).toBeUndefined();
+  expect(reportSubscriptions(known, remote).map(({ at_service }) => at_service)).toEqual(Array(6).fill(null));
 });
 
 test('one that exists where neither a list nor our table knows it is noted with what to do', async () => {
@@ -274,7 +274,7 @@ test('an error of one subscription leaves the others alone, and one of all is to
   });
   service.instead = () => ({ status: 401, json: { detail: 'Unknown client.' } });
   await nextRound();
-  expect(await readWanted(warehouse)).toEqual({
+  expect(await readDesired(warehouse)).toEqual({
     wanted: 'ensured',
     problem: 'GET /v2/webhook/subscription: answered 401: check RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET',
   });
@@ -298,7 +298,7 @@ test('an error of one subscription leaves the others alone, and one of all is to
   service.instead = () => undefined;
   await nextRound();
   expect(await states()).toEqual([{ state: 'active', n: 6 }]);
-  expect((await readWanted(warehouse)).problem).toBeNull();
+  expect((await readDesired(warehouse)).problem).toBeNull();
 });
 
 test('a renewal that fails takes nothing away, and a creation that fails leaves what was lost as lost', async () => {
@@ -373,7 +373,7 @@ test('renewals that fail for ever are told once for each reason, stand in status
   await nextRound();
   expect(await states()).toEqual([{ state: 'active', n: 3 }]);
   expect(await rowOf('create', 'sleep')).toMatchObject({ reason: null, since: expect.stringMatching(/^2025-09-10/) });
-  expect((await readWanted(warehouse)).problem).toBeNull();
+  expect((await readDesired(warehouse)).problem).toBeNull();
 });
 
 test('what the service lists stands although its renewal fails, also where our table had lost it', async () => {

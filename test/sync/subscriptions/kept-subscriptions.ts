@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, onTestFinished } from 'vitest';
 import { silentLog } from '../../../src/base/log.ts';
 import { createSubscriptionClient } from '../../../src/client/subscriptions.ts';
-import { type KeeperOptions, openSubscriptionKeeper } from '../../../src/sync/subscriptions/keep-subscriptions.ts';
+import { openSubscriptionManager, type SubscriptionManagerOptions } from '../../../src/sync/subscriptions/subscription-manager.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { CLIENT, type SubscriptionService, startSubscriptionService } from '../../support/literal-subscriptions.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -24,11 +24,11 @@ beforeEach(async () => {
   afterAll(() => opened.close());
 });
 
-/** A service, and a keeper of our subscriptions there whose timer is run by hand. */
-export async function set(options: Partial<KeeperOptions> = {}, service?: SubscriptionService) {
+/** A service, and a manager of our subscriptions there whose timer is run by hand. */
+export async function set(options: Partial<SubscriptionManagerOptions> = {}, service?: SubscriptionService) {
   const at = service ?? (await startSubscriptionService());
   const timers: { run: () => void; ms: number; cleared: boolean }[] = [];
-  const keeper = await openSubscriptionKeeper({
+  const manager = await openSubscriptionManager({
     client: createSubscriptionClient({ baseUrl: at.url, callbackUrl: CALLBACK, ...CLIENT }),
     warehouse,
     callbackUrl: CALLBACK,
@@ -45,7 +45,7 @@ export async function set(options: Partial<KeeperOptions> = {}, service?: Subscr
     ...options,
   });
   onTestFinished(async () => {
-    await keeper.close();
+    await manager.close();
     await at.close();
   });
   /** The next round, as its timer begins it; done when it has set the next timer. */
@@ -55,10 +55,10 @@ export async function set(options: Partial<KeeperOptions> = {}, service?: Subscr
     while (timers.length === before) await new Promise(resolve => setImmediate(resolve));
   };
   const start = async () => {
-    keeper.start();
+    manager.start();
     while (!timers.length) await new Promise(resolve => setImmediate(resolve));
   };
-  return { service: at, keeper, timers, nextRound, start };
+  return { service: at, manager, timers, nextRound, start };
 }
 
 /** What the service has. */

@@ -48,7 +48,7 @@ async function lateAfter(reads: readonly Read[], documents: readonly Come[]): Pr
   }
   for (const [i, { id, day, at: when, table = 'sleep', outcome = 'stored', user = 'ada' }] of documents.entries()) {
     const document = { ...(table === 'sleep' ? SLEEP : ACTIVITY), id, day };
-    const page = { userId: user, resource: resourceNamed(table), requestedAt: warehouse.moments.next() };
+    const page = { userId: user, resource: resourceNamed(table), requestedAt: warehouse.clock.next() };
     if (table !== 'daily_sleep') await warehouse.storeDocuments({ ...page, documents: [document] });
     const row = { object_id: id, user_id: user, data_type: table, outcome, committed_at: at(when), settled_at: at(when) };
     await warehouse.record([{ table: 'sync.events', key: { received_at: at(when) + i }, row }]);

@@ -78,7 +78,7 @@ const arrive = (warehouse: Warehouse, minutes: number, dataType: string, objectI
   ]);
 
 const noted = (warehouse: Warehouse) => rows(warehouse, 'SELECT * FROM sync.missed_events ORDER BY collection, id');
-const night: DocumentChange[] = [{ id: 'night', operation: 'update' }];
+const night: DocumentChange[] = [{ id: 'night', command: 'update' }];
 
 test('a change that no event announced is noted at once, counted after 70 minutes, and told once', async () => {
   const { warehouse, judge, find } = await setUp();
@@ -121,7 +121,7 @@ test.each([
 test('an event of another kind or of another document announces nothing; activity is another name of daily_activity', async () => {
   const { warehouse, judge, find } = await setUp([subscription('sleep_time'), subscription('activity', { eventType: 'delete' })]);
   await find('sleep_time', night);
-  await find('daily_activity', [{ id: 'walk', operation: 'delete' }], { removedDay: '2025-03-05' });
+  await find('daily_activity', [{ id: 'walk', command: 'delete' }], { removedDay: '2025-03-05' });
   await arrive(warehouse, 1, 'daily_stress', 'night');
   await arrive(warehouse, 2, 'sleep_time', 'other');
   await arrive(warehouse, 3, 'activity', 'walk');
@@ -183,19 +183,19 @@ test('an activity that may still grow somewhere is left out, whatever the zone; 
     subscription('daily_stress', { eventType: 'update' }),
   ]);
   const found = async (day: string) => {
-    await find('daily_activity', [{ id: `walk ${day}`, operation: 'delete' }], { removedDay: day });
+    await find('daily_activity', [{ id: `walk ${day}`, command: 'delete' }], { removedDay: day });
   };
   // At noon UTC of the 10th it is the 11th in the east; in the west the activity of the 9th ends at 4 p.m. UTC of the 10th.
   for (const day of ['2025-03-08', '2025-03-09', '2025-03-10', '2025-03-11']) await found(day);
-  await find('daily_stress', [{ id: 'calm', operation: 'update' }]);
+  await find('daily_stress', [{ id: 'calm', command: 'update' }]);
   expect(await warehouse.read('SELECT id FROM sync.missed_events ORDER BY collection')).toEqual([['walk 2025-03-08'], ['calm']]);
 });
 
 test('of a removed document the day is the one it had', async () => {
   const { warehouse, judge, find } = await setUp([subscription('sleep_time', { eventType: 'delete' })]);
-  await find('sleep_time', [{ id: 'gone', operation: 'delete' }], { removedDay: '2025-03-04' });
+  await find('sleep_time', [{ id: 'gone', command: 'delete' }], { removedDay: '2025-03-04' });
   // Of this day nothing had been read.
-  await find('sleep_time', [{ id: 'unknown', operation: 'delete' }], { removedDay: '2025-02-27' });
+  await find('sleep_time', [{ id: 'unknown', command: 'delete' }], { removedDay: '2025-02-27' });
   expect(await warehouse.read('SELECT id, event_type FROM sync.missed_events')).toEqual([['gone', 'delete']]);
   expect(await judge(90)).toEqual([{ user: 'ada', collection: 'sleep_time', count: 1 }]);
 });

@@ -29,7 +29,7 @@ async function silentHarness(name: string) {
   /** Stops a night as soon as it has asked for something. */
   const stopNight = async () => {
     const stopping = new AbortController();
-    const ended = harness.operations.nightly({ days: 1 }, { emit: () => {}, signal: stopping.signal }).catch((error: unknown) => error);
+    const ended = harness.commands.nightly({ days: 1 }, { emit: () => {}, signal: stopping.signal }).catch((error: unknown) => error);
     await until('the service was asked', () => service.asked.length > before);
     stopping.abort(new Interrupted());
     return ended;
@@ -39,7 +39,7 @@ async function silentHarness(name: string) {
 
 test('a night that is stopped while it asks for who was parked ends at once, and the next one asks again', async () => {
   const { harness, service, stopNight, asked } = await silentHarness('parked');
-  const { warehouse } = harness.owner;
+  const { warehouse } = harness.app;
   for (const name of ['ada', 'ben']) {
     await setAccountState(warehouse, await getAccount(warehouse, name), 'parked', 'forbidden: the membership has lapsed');
   }
@@ -59,9 +59,9 @@ test('a night that is stopped while it asks for what was refused ends at once, a
   const refused = (userId: string) =>
     windowEntry(
       { runId: 'r', userId, collection: 'daily_stress', startAt: at('2025-03-01T00:00:00Z'), endAt: at('2025-03-02T00:00:00Z') },
-      { outcome: 'not_authorised', reason: 'no scope', committedAt: harness.owner.warehouse.moments.next() },
+      { outcome: 'not_authorised', reason: 'no scope', committedAt: harness.app.warehouse.clock.next() },
     );
-  await harness.owner.warehouse.record([refused('ada'), refused('ben')]);
+  await harness.app.warehouse.record([refused('ada'), refused('ben')]);
   expect(await stopNight()).toBeInstanceOf(Interrupted);
   expect(asked()).toBe(1);
   expect(await harness.read('SELECT outcome FROM sync.windows')).toEqual([['not_authorised'], ['not_authorised']]);

@@ -84,7 +84,7 @@ const night = (warehouse: Warehouse, userId: string, id: string, day: string) =>
   warehouse.storeDocuments({
     userId,
     resource: resourceNamed('sleep'),
-    requestedAt: warehouse.moments.next(),
+    requestedAt: warehouse.clock.next(),
     documents: [{ ...SLEEP, id, day }],
   });
 

@@ -106,7 +106,7 @@ test('what was missed is told although heart rate is held up by the service', as
   const harness = await openHarness(join(folder, 'judge'), heldUp.url, { now: () => NOON });
   await harness.add([{ name: 'ada', token: 'token-ada' }]);
   const since = at('2025-03-01T00:00:00Z');
-  await harness.owner.warehouse.record([
+  await harness.app.warehouse.record([
     {
       table: 'sync.subscriptions',
       key: { event_type: 'update', data_type: 'sleep' },
@@ -119,7 +119,7 @@ test('what was missed is told although heart rate is held up by the service', as
     },
   ]);
   const told: unknown[] = [];
-  const schedules = await startSchedules(await harness.owner.pipeline(), {
+  const schedules = await startSchedules(await harness.app.pipeline(), {
     nightly: { pattern: '30 3 * * *', timeZone: 'UTC', days: 4 },
     sweep: { hours: 6, days: 3 },
     heartRateMinutes: 15,

@@ -36,7 +36,7 @@ async function setUp(settings: Partial<ServiceSettings> = {}) {
 }
 
 const sweep = async (harness: Harness, range: Partial<Parameters<typeof startSweep>[1]> = {}) =>
-  (await startSweep(await harness.owner.pipeline(), { kind: 'sweep', days: 3, ...range })).run.done;
+  (await startSweep(await harness.app.pipeline(), { kind: 'sweep', days: 3, ...range })).run.done;
 
 test('a service that answers 200 and nothing to everything for an hour: nothing is lost', async () => {
   const { faults, open } = await setUp();
@@ -71,7 +71,7 @@ test.each([
     let clock = NOON;
     const { edits, open, ada, url } = await setUp(settings);
     const harness = await open({ now: () => clock });
-    const { warehouse } = harness.owner;
+    const { warehouse } = harness.app;
     const idsOf = async (table: string) => (await harness.read(`SELECT id FROM "${table}" ORDER BY day, id`)).flat() as string[];
     const ids = new Map<string, string[]>();
     for (const table of ['sleep', 'daily_activity', 'daily_readiness', 'daily_stress']) {
@@ -101,7 +101,7 @@ test.each([
     edits.fasterFrom = Date.parse('2025-03-08T06:00:00Z');
 
     // Of eight changes three are announced, one of them three times, in another order than they happened.
-    const client = await harness.owner.client();
+    const client = await harness.app.client();
     const told: [string, string][] = [
       ['daily_readiness', toldReadiness!],
       ['daily_activity', walk!],
@@ -144,10 +144,10 @@ test('a change that a sweep finds is noted as without an event, one that a backf
   const harness = await open();
   await harness.backfill(days);
   const since = Date.parse('2025-03-01T00:00:00Z') * 1000;
-  await harness.owner.warehouse.record(
-    ['update', 'delete'].map(operation => ({
+  await harness.app.warehouse.record(
+    ['update', 'delete'].map(command => ({
       table: 'sync.subscriptions',
-      key: { event_type: operation, data_type: 'sleep' },
+      key: { event_type: command, data_type: 'sleep' },
       row: { id: 'x', state: 'active', since },
     })),
   );
@@ -169,7 +169,7 @@ test('what recurs is in the queue; at a start heart rate is read at once, and a 
   const { open } = await setUp();
   let clock = NOON;
   const harness = await open({ now: () => clock });
-  const pipeline = await harness.owner.pipeline();
+  const pipeline = await harness.app.pipeline();
   const settings = {
     nightly: { pattern: '30 3 * * *', timeZone: 'UTC', days: 4 },
     sweep: { hours: 6, days: 3 },
@@ -217,8 +217,8 @@ test('what was missed is told with the reading of heart rate, at a start only wh
   const { open } = await setUp();
   let clock = NOON;
   const harness = await open({ now: () => clock });
-  const pipeline = await harness.owner.pipeline();
-  const { warehouse } = harness.owner;
+  const pipeline = await harness.app.pipeline();
+  const { warehouse } = harness.app;
   const since = Date.parse('2025-03-01T00:00:00Z') * 1000;
   const candidate = (id: string) => ({
     table: 'sync.missed_events',

@@ -149,7 +149,7 @@ test.each<[string, number | undefined, { windows: object; state: string }, strin
   const harness = await openHarness(join(folder, name.slice(0, 7)), service.url, { now: () => clock.ms });
   await harness.add([{ name: 'ada', token: 't-ada' }]);
   const sweep = async () => {
-    const { run } = await startSweep(await harness.owner.pipeline(), { kind: 'sweep', days: 3, collections: ['heart_rate'] });
+    const { run } = await startSweep(await harness.app.pipeline(), { kind: 'sweep', days: 3, collections: ['heart_rate'] });
     return run.done;
   };
   expect(await sweep()).toMatchObject({ state: 'complete' });
@@ -172,7 +172,7 @@ test.each<[string, number | undefined, { windows: object; state: string }, strin
     expect(await sweep()).toMatchObject({ state: 'complete', windows: { planned: 1 } });
   }
   const told: string[] = [];
-  (await harness.owner.pipeline()).onFailure = Object.assign(({ message }: { message: string }) => told.push(message), {
+  (await harness.app.pipeline()).onFailure = Object.assign(({ message }: { message: string }) => told.push(message), {
     close: async () => {},
   });
   clock.ms += 6 * 3_600_000;

@@ -31,7 +31,7 @@ describe.skipIf(!hasRedis)('a Redis that keeps nothing', () => {
     const settings = { queueUrl: redis.url, queuePrefix: 'test' };
     const harness = await openHarness(join(folder, 'lost'), service.url, { now: () => NOON, retryDelayMs: 5_000, settings });
     await harness.add([{ name: 'ada', token: 'token-ada' }]);
-    const pipeline = await harness.owner.pipeline();
+    const pipeline = await harness.app.pipeline();
     let times = 0;
     const often = {
       name: 'often',
@@ -74,7 +74,7 @@ describe.skipIf(!hasRedis).each(['its data', 'its place', 'its place and the sch
       onTestFinished(() => service.close());
       const settings = { queueUrl: redis.url, queuePrefix: 'test' };
       const harness = await openHarness(join(folder, lost.replaceAll(' ', '-')), service.url, { now: () => NOON, settings });
-      const pipeline = await harness.owner.pipeline();
+      const pipeline = await harness.app.pipeline();
       const done: string[] = [];
       let missed = false;
       const schedules = [
@@ -166,7 +166,7 @@ test.each(hasRedis ? ['redis', 'embedded'] : ['embedded'])(
         await new Promise(resolve => setTimeout(resolve, takesMs));
       },
     }));
-    onTestFinished(await keepSchedules(await harness.owner.pipeline(), schedules, { checkMs: 10 }));
+    onTestFinished(await keepSchedules(await harness.app.pipeline(), schedules, { checkMs: 10 }));
     await until('they have run many times', () => times > 15, 20_000);
     expect(made).toEqual(['hourly', 'nightly', 'often', 'slow']);
   },

@@ -1,0 +1,59 @@
+import { TryLaterError } from '../base/errors.ts';
+import { closeAll } from '../base/interrupt.ts';
+import type { AppCommands } from './commands.ts';
+import { type EventOf, type InputOf, isDetached, type ResultOf } from './control/command.ts';
+import { type ControlClient, connectControl } from './control/connect-control.ts';
+import type { DataFolder } from './data-folder.ts';
+import type { Session } from './session.ts';
+
+/**
+ * Has an command done: by the process that owns the data folder, or, when nobody does, by this one, which opens the folder and
+ * listens at its control socket meanwhile. Both ways run the same function.
+ */
+export async function call<Name extends keyof AppCommands & string>(
+  session: Session,
+  name: Name,
+  input: InputOf<AppCommands[Name]>,
+  options: { onEvent?: (event: EventOf<AppCommands[Name]>) => void; signal?: AbortSignal } = {},
+): Promise<ResultOf<AppCommands[Name]>> {
+  const { settings, log } = session;
+  const through = (control: ControlClient<AppCommands>) => {
+    if (!isDetached(input) || !options.signal) return control.call(name, input, options);
+    // What is detached goes on in the owner: an interruption ends only the watching.
+    const { signal, ...rest } = options;
+    return Promise.race([control.call(name, input, rest), aborted(signal)]);
+  };
+  const control = await connectControl<AppCommands>(settings.data);
+  if (control) return through(control);
+  // Loaded only by whoever becomes the owner: the database and the queue take longer to load than most commands to run.
+  const [{ openDataFolder }, { serveControl }] = await Promise.all([import('./data-folder.ts'), import('./control/serve-control.ts')]);
+  let folder: DataFolder;
+  try {
+    folder = await openDataFolder({ settings, log, isAlone: true });
+  } catch (error) {
+    // Who was opening the folder in the same moment has a control socket by now.
+    const late = error instanceof TryLaterError ? await connectControl<AppCommands>(settings.data) : undefined;
+    if (late) return through(late);
+    throw error;
+  }
+  try {
+    const { commands } = folder;
+    const opened = await serveControl({ folder: settings.data, commands, log });
+    try {
+      const command = commands[name] as (input: unknown, context: unknown) => Promise<unknown>;
+      const context = { emit: options.onEvent ?? (() => undefined), signal: options.signal ?? new AbortController().signal };
+      return (await command(input, context)) as ResultOf<AppCommands[Name]>;
+    } finally {
+      // The control socket last: somebody who came by it may have the folder closed, and waits for the answer.
+      await closeAll([() => opened.close(), () => folder.end()]);
+    }
+  } finally {
+    await folder.close();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}

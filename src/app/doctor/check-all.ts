@@ -1,0 +1,89 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { environment, readSettings, type Settings } from '../../base/config.ts';
+import { messageOf, TryLaterError } from '../../base/errors.ts';
+import { createLog } from '../../base/log.ts';
+import { TimeoutError, withTimeout } from '../../base/timeout.ts';
+import { call } from '../call.ts';
+import type { AppCommands } from '../commands.ts';
+import { connectControl } from '../control/connect-control.ts';
+import { type CheckResult, fail, ok, runCheck, warn } from './check-result.ts';
+import { checkDisk, checkFolder } from './folder.ts';
+import { checkQueue } from './queue.ts';
+import { checkCallback, checkService } from './service.ts';
+import { checkSettings } from './settings.ts';
+import { checkSnapshotFolder } from './snapshot.ts';
+
+const OWNER_MS = 90_000;
+const REACH_MS = 25_000;
+
+/** Everything that `ringneck doctor` looks at, in the order in which it is shown. */
+export async function checkAll(): Promise<CheckResult[]> {
+  let settings: Settings;
+  try {
+    settings = readSettings(environment);
+  } catch (error) {
+    return [fail('settings', messageOf(error), 'correct it, then run this again: nothing else can be checked')];
+  }
+  const { serviceUrl, queueUrl, webhooks } = settings;
+  const folder = [...checkFolder(settings.data), ...checkSnapshotFolder(settings)];
+  const parts = await Promise.all([
+    folder[0]!.state === 'ok' && !folder.some(({ state }) => state === 'fail') ? checkOwned(settings) : [],
+    queueUrl ? runCheck('queue', REACH_MS, () => checkQueue(queueUrl)) : [],
+    serviceUrl ? runCheck('service', REACH_MS, () => checkService({ ...settings, serviceUrl })) : [],
+    webhooks ? runCheck('callback', REACH_MS, () => checkCallback(webhooks)) : [],
+    runCheck('disk', REACH_MS, async () => checkDisk(existingFolder(settings.data))),
+  ]);
+  const results = [...checkSettings(settings), ...folder, ...parts.flat()];
+  return results.toSorted((a, b) => ORDER.indexOf(a.check) - ORDER.indexOf(b.check));
+}
+
+const ORDER = [
+  'settings',
+  'folder',
+  'owner',
+  'disk',
+  'clock',
+  'queue',
+  'service',
+  'accounts',
+  'days',
+  'documents',
+  'callback',
+  'subscriptions',
+  'events',
+  'warehouse',
+  'snapshot',
+];
+
+/** Asks the owner, or becomes it for a moment. */
+async function checkOwned(settings: Settings): Promise<CheckResult[]> {
+  const fix = 'end that process, or wait for it';
+  // Warnings while the folder is opened are this command's own results.
+  const session = { settings, log: createLog({ level: 'silent', pretty: false }) };
+  try {
+    const control = await connectControl<AppCommands>(settings.data);
+    const app = ownerResult(settings, control?.pid);
+    if (!control && !existsSync(join(settings.data, 'warehouse.duckdb'))) {
+      return [app, warn('warehouse', 'there is none yet', 'ringneck account add NAME, then ringneck backfill')];
+    }
+    const found = await withTimeout(control ? control.call('check', {}) : call(session, 'check', {}), OWNER_MS);
+    return [app, ...found];
+  } catch (error) {
+    const again = error instanceof TryLaterError ? fix : 'see the message';
+    return [
+      fail('owner', error instanceof TimeoutError ? `the owner of ${settings.data} gives ${error.message}` : messageOf(error), again),
+    ];
+  }
+}
+
+function ownerResult({ data, webhooks }: Settings, pid: number | undefined): CheckResult {
+  if (pid !== undefined) return ok('owner', `${data} is owned by a running ringneck (PID ${pid})`);
+  if (!webhooks) return ok('owner', 'nobody has the folder now');
+  return warn('owner', 'no `ringneck up` is running: no event is taken', 'start ringneck up');
+}
+
+/** The folder itself, or the next one above it that there is. */
+function existingFolder(path: string): string {
+  return existsSync(path) || dirname(path) === path ? path : existingFolder(dirname(path));
+}

@@ -1,0 +1,57 @@
+import { messageOf } from '../../base/errors.ts';
+import type { App } from '../app.ts';
+import { checkAccounts, checkSamePersons } from './accounts.ts';
+import { type CheckResult, fail, ok, runCheck } from './check-result.ts';
+import { checkClock } from './clock.ts';
+import { checkDays } from './days.ts';
+import { checkDocuments } from './documents.ts';
+import { checkSnapshot } from './snapshot.ts';
+import { checkSubscriptions, checkUnknownPersons } from './subscriptions.ts';
+import { checkWarehouse } from './warehouse.ts';
+
+/** For all accounts together: each is given less. */
+const ACCOUNTS_MS = 60_000;
+const DAYS_MS = 20_000;
+const SUBSCRIPTIONS_MS = 30_000;
+const WAREHOUSE_MS = 20_000;
+/** The last statement may begin just before the time is over. */
+const LAST_STATEMENT_MS = 20_000;
+const QUEUE_MS = 5_000;
+const SNAPSHOT_MS = 20_000;
+
+/** What only the owner of a data folder can look at. Plain JSON, as all commands. */
+export function doctorCommands(app: App) {
+  return {
+    async check(_: Record<string, never>): Promise<CheckResult[]> {
+      const { serviceUrl } = app.settings;
+      const parts = await Promise.all([
+        runCheck('clock', QUEUE_MS, async () => checkClock(app.warehouse)),
+        runCheck('queue', QUEUE_MS, () => checkOwnQueue(app)),
+        serviceUrl ? runCheck('accounts', ACCOUNTS_MS, () => checkAccounts(app, serviceUrl)) : [],
+        runCheck('accounts', QUEUE_MS, () => checkSamePersons(app)),
+        runCheck('days', DAYS_MS, () => checkDays(app)),
+        runCheck('documents', DAYS_MS, () => checkDocuments(app)),
+        runCheck('subscriptions', SUBSCRIPTIONS_MS, () => checkSubscriptions(app)),
+        runCheck('events', QUEUE_MS, () => checkUnknownPersons(app)),
+        runCheck('warehouse', WAREHOUSE_MS + LAST_STATEMENT_MS, () => checkWarehouse(app.warehouse, WAREHOUSE_MS)),
+        runCheck('snapshot', SNAPSHOT_MS, () => checkSnapshot(app)),
+      ]);
+      return parts.flat();
+    },
+  };
+}
+
+async function checkOwnQueue(app: App): Promise<CheckResult[]> {
+  const pipeline = await app.opened;
+  if (!pipeline) return app.settings.queueUrl ? [] : [ok('queue', 'embedded; opened by whoever works with it')];
+  try {
+    await pipeline.queues.ping();
+    return [ok('queue', `${pipeline.queues.kind}, answers its owner`)];
+  } catch (error) {
+    const fix =
+      pipeline.queues.kind === 'redis'
+        ? 'see to Redis: ringneck up goes on by itself once it answers; what is planned is in the ledger'
+        : 'restart ringneck up; what is planned is in the ledger and taken up again';
+    return [fail('queue', messageOf(error), fix)];
+  }
+}

@@ -1,0 +1,229 @@
+import { addDays } from '../../../schema/instant.ts';
+import type { Resource } from '../../../schema/resource.ts';
+import { isAskable } from '../../client/base-url.ts';
+import type { ReleaseWhile } from '../../client/client.ts';
+import { ServiceError } from '../../client/error.ts';
+import { noSuspicionEntry, readSuspicions, suspicionEntry } from '../../ledger/suspicions.ts';
+import type { DayRange } from '../../ledger/windows.ts';
+import { qualified, quoteText } from '../../warehouse/tables.ts';
+import type { WriteResult } from '../../warehouse/transaction.ts';
+import { hasTrustedRoute } from '../events/document-fetches.ts';
+import type { Pipeline } from '../pipeline.ts';
+import { type CompleteRead, storePages } from '../read-collection.ts';
+import { ACCEPT, type DeletionShare, isTooMany, TOO_MANY_IN_RUN } from './deletion-brake.ts';
+
+/** How long after the first proof the second one counts, where no document route can be asked. */
+const CONFIRMS_AFTER_MICROS = 5 * 60 * 1_000_000;
+
+/** How far about its stored day a document is looked for that only its absence would remove. */
+const MOVED_DAYS = 45;
+
+const FIRST_PROOF =
+  'stored documents are missing from the answer; nothing was removed: a reading at least 5 minutes later removes them if it does not bring them either';
+
+const LEFT_OUT = 'left out documents that the service has: a reading at least 5 minutes later takes that for its way to list them';
+
+/** A range that was read completely, and what confirms that a document is gone from it. */
+export interface Absence {
+  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'now'>;
+  resource: Resource;
+  userId: string;
+  token: string;
+  signal: AbortSignal;
+  releaseWhile: ReleaseWhile;
+  /** The days whose documents the service would have sent, had it any; undefined where documents belong to no day. */
+  days: DayRange | undefined;
+  read: CompleteRead;
+  /** Before its first request was sent, in microseconds of this machine's clock. */
+  begunAt: number;
+  /** What was stored of it before the first request: while nothing of that is missing, nothing needs to be looked up. */
+  before: readonly string[];
+  /** Somebody says that what is missing is gone, however much it is. */
+  acceptDeletions: boolean;
+  /** What may be removed out of what the run may. */
+  share: DeletionShare;
+  onAnswer(): void;
+  onStored(counts: WriteResult, documents: number): void;
+}
+
+/** A stored document; without a day where its kind has none. */
+export interface StoredDocument {
+  id: string;
+  day: string | null;
+}
+
+/** The documents that are gone, or why none may be taken for gone. */
+export type Verdict =
+  | {
+      removed: StoredDocument[];
+      /** The days from which they are absent, where nothing else says that they are gone. */
+      absentFrom?: DayRange | undefined;
+      suspicious?: undefined;
+    }
+  | { suspicious: string };
+
+/**
+ * Which stored documents the service no longer has: absent from a complete read that began after they were fetched, and confirmed.
+ * Changes nothing but by what the confirmation brings, and by noting the first of two proofs.
+ * @throws ServiceError when the confirmation gets no clear answer: then nothing is known to be gone
+ */
+export async function findRemoved(absence: Absence): Promise<Verdict> {
+  const { days, read, before, acceptDeletions, share } = absence;
+  await forgetUnlisted(absence);
+  if (before.every(id => read.ids.has(id))) return { removed: [] };
+  const { absent, stored } = await readAbsent(absence);
+  if (!absent.length) return { removed: [] };
+  const { named, unnamed } = await splitByRoute(absence, absent);
+  const candidates = named.length + unnamed.length;
+  if (!candidates) return { removed: [] };
+  if (!acceptDeletions) {
+    if (isTooMany(candidates, stored)) {
+      return { suspicious: `${candidates} of ${stored} stored documents are missing from the answer; ${ACCEPT}` };
+    }
+    if (unnamed.length && !read.documents) return { suspicious: `an empty answer over ${unnamed.length} stored documents; ${ACCEPT}` };
+    if (unnamed.length && !(await isSecondProof(absence, unnamed))) return { suspicious: FIRST_PROOF };
+    if (!(await share.take(candidates, days && 'day'))) return { suspicious: TOO_MANY_IN_RUN };
+  }
+  try {
+    const removed = named.length ? await confirmByDocument(absence, named) : [];
+    if (unnamed.length) removed.push(...(await confirmByReading(absence, unnamed)));
+    share.keep(removed.length);
+    return { removed, absentFrom: unnamed.length ? days : undefined };
+  } catch (error) {
+    throw asUnclear(error);
+  }
+}
+
+/** What is listed again was left out by mistake, when it was. */
+async function forgetUnlisted({ pipeline: { warehouse }, resource, userId, read }: Absence): Promise<void> {
+  const place = { userId, collection: resource.name, kind: 'unlisted' as const };
+  const listed = [...(await readSuspicions(warehouse, place)).keys()].filter(id => read.ids.has(id));
+  await warehouse.record(listed.map(objectId => noSuspicionEntry({ ...place, objectId })));
+}
+
+interface Absent {
+  /** Those that a document route tells of one by one. */
+  named: StoredDocument[];
+  /** Those of which only their absence tells; none where documents belong to no day. */
+  unnamed: StoredDocument[];
+}
+
+async function splitByRoute(absence: Absence, absent: readonly StoredDocument[]): Promise<Absent> {
+  const { pipeline, resource, days } = absence;
+  const askable = absent.filter(({ id }) => isAskable(id));
+  const hasRoute = askable.length > 0 && (hasTrustedRoute(pipeline.client, resource) || (await tryRoute(absence)));
+  const named = hasRoute ? askable : [];
+  return { named, unnamed: days ? absent.filter(document => !named.includes(document)) : [] };
+}
+
+/** Whether the service has the document route, as a document that has just come shows: by it those that are missing can be asked for. */
+async function tryRoute({ pipeline: { client }, resource, token, signal, releaseWhile, read, onAnswer }: Absence): Promise<boolean> {
+  const present = [...read.ids].find(isAskable);
+  if (present === undefined) return false;
+  read.requests++;
+  try {
+    (await client.document(resource, present, { token, signal, releaseWhile })).done();
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.kind === 'stopped') throw error;
+  }
+  onAnswer();
+  return client.hasDocumentRoute(resource);
+}
+
+/** Whether each was so some minutes ago already; what was not is noted, for a later reading. */
+async function isSecondProof(
+  { pipeline: { warehouse, now }, resource, userId, begunAt }: Absence,
+  absent: readonly StoredDocument[],
+  kind: 'missing' | 'unlisted' = 'missing',
+): Promise<boolean> {
+  const place = { userId, collection: resource.name, kind };
+  const known = await readSuspicions(warehouse, place);
+  const nowMicros = now() * 1000;
+  const isKnown = ({ id }: StoredDocument) => (known.get(id) ?? Number.POSITIVE_INFINITY) <= nowMicros;
+  const unknown = absent.filter(document => !isKnown(document));
+  await warehouse.record(unknown.map(({ id }) => suspicionEntry({ ...place, objectId: id }, nowMicros)));
+  return !unknown.length && absent.every(({ id }) => known.get(id)! + CONFIRMS_AFTER_MICROS <= begunAt);
+}
+
+const whereRange = (userId: string, days: DayRange | undefined) =>
+  `user_id = ${quoteText(userId)}${days ? ` AND day BETWEEN DATE ${quoteText(days.from)} AND DATE ${quoteText(days.to)}` : ''}`;
+
+async function readAbsent({
+  pipeline: { warehouse },
+  resource,
+  userId,
+  days,
+  read,
+}: Absence): Promise<{ absent: StoredDocument[]; stored: number }> {
+  const rows = await warehouse.read(
+    `SELECT id, ${days ? 'day::VARCHAR' : 'NULL'}, fetched_at < make_timestamp(${read.requestedAt}::BIGINT) FROM ${qualified(resource.name)}
+     WHERE ${whereRange(userId, days)} ORDER BY 1`,
+  );
+  const absent = rows.filter(([id, , before]) => before && !read.ids.has(id as string));
+  return { absent: absent.map(([id, day]) => ({ id: id as string, day: day as string | null })), stored: rows.length };
+}
+
+async function confirmByDocument(absence: Absence, absent: readonly StoredDocument[]): Promise<StoredDocument[]> {
+  const { pipeline, resource, userId, token, signal, releaseWhile, days, read, acceptDeletions, onAnswer, onStored } = absence;
+  const { client, warehouse } = pipeline;
+  const removed: StoredDocument[] = [];
+  const leftOut: StoredDocument[] = [];
+  for (const document of absent) {
+    read.requests++;
+    try {
+      const answer = await client.document(resource, document.id, { token, signal, releaseWhile });
+      try {
+        onAnswer();
+        ensureIs(resource, document.id, answer.document);
+        const page = { userId, resource, requestedAt: answer.requestedAt, documents: [answer.document] };
+        onStored(await warehouse.storeDocuments(page), 1);
+        if (isWithin(answer.document, days)) leftOut.push(document);
+      } finally {
+        answer.done();
+      }
+    } catch (error) {
+      if (!(error instanceof ServiceError && error.kind === 'not_found')) throw error;
+      onAnswer();
+      removed.push(document);
+    }
+  }
+  // What else the answer left out nobody knows: a day of which it brought nothing need not be empty. But a service may never list them.
+  if (leftOut.length && !acceptDeletions && !(await isSecondProof(absence, leftOut, 'unlisted'))) {
+    throw new ServiceError('malformed', `/v2/usercollection/${resource.path}`, LEFT_OUT);
+  }
+  return removed;
+}
+
+function isWithin(document: unknown, days: DayRange | undefined): boolean {
+  const day = typeof document === 'object' && document !== null && 'day' in document ? document.day : undefined;
+  return days !== undefined && typeof day === 'string' && day >= days.from && day <= days.to;
+}
+
+function ensureIs({ path }: Resource, id: string, document: unknown): void {
+  if (typeof document === 'object' && document !== null && 'id' in document && document.id === id) return;
+  throw new ServiceError('malformed', `/v2/usercollection/${path}/{document_id}`, 'answered with something else than the document');
+}
+
+/** What another answer brings is not gone: it was left out before, or it is not far about its stored day now. */
+async function confirmByReading(absence: Absence, absent: readonly StoredDocument[]): Promise<StoredDocument[]> {
+  const { pipeline, resource, userId, token, signal, releaseWhile, read, onAnswer, onStored } = absence;
+  const days = absent.map(({ day }) => day!).sort();
+  const range = { from: addDays(days[0]!, -MOVED_DAYS), to: addDays(days.at(-1)!, MOVED_DAYS) };
+  const again = await storePages(resource, userId, range, {
+    pipeline,
+    token,
+    signal,
+    releaseWhile,
+    onAnswer,
+    // Most of them came before, and were counted.
+    onStored: counts => onStored(counts, counts.stored),
+  });
+  read.requests += again.requests;
+  return absent.filter(({ id }) => !again.ids.has(id));
+}
+
+/** A 404 that is no document's says nothing of the collection, which has just answered. */
+function asUnclear(error: unknown): unknown {
+  if (!(error instanceof ServiceError && error.kind === 'not_found')) return error;
+  return new ServiceError('malformed', error.route, 'answered 404 where that cannot be');
+}
