@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../', import.meta.url));
 
 for (const path of readdirSync(join(root, 'schema'), { recursive: true })) {
-  if (/\.(sql|json)$/.test(path)) cpSync(join(root, 'schema', path), join(root, 'dist/schema', path));
+  if (/\.sql$/.test(path)) cpSync(join(root, 'schema', path), join(root, 'dist/schema', path));
 }
 
 // One of an earlier build stays, when it was made with these versions.

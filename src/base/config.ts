@@ -220,7 +220,7 @@ function readWebhooks(values: Record<string, unknown>, wrong: string[]): Webhook
   return { callbackUrl: callbackUrl!, clientId: clientId!, clientSecret: clientSecret!, secrets, verificationToken: verificationToken! };
 }
 
-/** The settings as the rows of the README's table. */
+/** The settings as the table of docs/settings.md. */
 export function settingsTable(): string {
   const rows = Object.values<Setting<unknown>>(declared).map(
     ({ variable, fallback, shown, meaning }) => `| ${variable} | ${shown ?? `\`${fallback}\``} | ${meaning} |`,

@@ -1,18 +1,19 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { resources } from '../../schema/index.ts';
-import { heartRate } from '../../schema/resources/heart-rate.ts';
 import { writeDataDictionary } from '../app/catalogue/data-dictionary.ts';
+import { fillPage, PAGE_PARTS } from '../app/catalogue/page-parts.ts';
 import { note } from '../base/note.ts';
-import { describeService } from '../service/openapi.ts';
 import { mapResource } from '../warehouse/mapping.ts';
 import { warehouseScript } from '../warehouse/tables.ts';
 
 /** What derives from the declarations and is committed: run by `npm run generate`; with `--check` it only compares. */
 const generated: Record<string, () => string | Promise<string>> = {
   'schema/warehouse.sql': () => warehouseScript(resources.map(mapResource)),
-  'schema/openapi.json': () => `${JSON.stringify(describeService({ resources, heartRate, webhooks: true }), null, 2)}\n`,
   'docs/data-dictionary.md': writeDataDictionary,
+  ...Object.fromEntries(
+    Object.entries(PAGE_PARTS).map(([page, parts]) => [page, () => fillPage(readFileSync(resolve(page), 'utf8'), parts)]),
+  ),
 };
 
 const check = process.argv.includes('--check');

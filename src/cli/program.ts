@@ -20,7 +20,7 @@ import { withExample } from './options.ts';
 
 const EXIT_CODES = `
 Exit codes: 0 all well, 1 something failed, 2 wrong usage or settings, 75 try later, 130 interrupted.
-Settings are environment variables, RINGNECK_SERVICE_URL and RINGNECK_DATA first; the README lists them.`;
+Settings are environment variables, RINGNECK_SERVICE_URL and RINGNECK_DATA first; docs/settings.md lists them.`;
 
 /** The whole command line, in the order in which a newcomer meets it. */
 export function createProgram(): Command {
