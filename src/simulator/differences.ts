@@ -26,8 +26,7 @@ export function findDifferences(
     }
   }
   for (const { name, dataType, dated: ofDays } of resources) {
-    if (!ofDays && name === 'ring_configuration')
-      found.push(...compare(dataType, before.ringConfigurations(userId), after.ringConfigurations(userId)));
+    if (!ofDays) found.push(...compare(dataType, before.undated(userId, name), after.undated(userId, name)));
   }
   return found;
 }

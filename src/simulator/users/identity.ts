@@ -12,7 +12,8 @@ export interface Name {
   ordinal: number;
 }
 
-const KINDS = [
+/** Kinds by the number that their identifiers hold, for good. Those of any other hold the number after, and its name is in their proof. */
+const NUMBERED = [
   'daily_readiness',
   'daily_sleep',
   'daily_activity',
@@ -33,33 +34,38 @@ const SHAPE = /^([0-9a-f]{8})-([0-9a-f]{4})-4([0-9a-f]{3})-8([0-9a-f]{3})-([0-9a
 
 /** The identifier of something. Throws where it would not fit: more than 65,536 people, 256 of a kind on a day. */
 export function writeId(seed: number, { person, kind, day, ordinal }: Name): string {
-  const high = ((day + DAY_SHIFT) << 4) | KINDS.indexOf(kind);
+  const high = ((day + DAY_SHIFT) << 4) | numberOf(kind);
   const low = (person << 8) | ordinal;
-  if (!KINDS.includes(kind) || high < 0 || high > 0xffffff || person > 0xffff || ordinal > 0xff) {
+  if (high < 0 || high > 0xffffff || person > 0xffff || ordinal > 0xff) {
     throw new RangeError(`no identifier for ${kind} ${ordinal} of person ${person} on day ${day}`);
   }
-  const proof = proofOf(seed, high, low);
+  const proof = proofOf(seed, kind, high, low);
   const [maskHigh, maskLow] = hashPair([seed, 'mask', proof]);
   const body = hex((high ^ maskHigh) & 0xffffff, 6) + hex((low ^ maskLow) & 0xffffff, 6);
   return `${proof.slice(0, 8)}-${proof.slice(8, 12)}-4${proof.slice(12, 15)}-8${proof.slice(15)}-${body}`;
 }
 
-/** What an identifier names, or undefined when it is none of this seed. */
-export function findName(seed: number, id: string): Name | undefined {
+/** What an identifier names, or undefined when it is none of this seed and kind. */
+export function findName(seed: number, kind: string, id: string): Name | undefined {
   const match = SHAPE.exec(id);
   if (!match) return undefined;
   const proof = `${match[1]}${match[2]}${match[3]}${match[4]}`;
   const [maskHigh, maskLow] = hashPair([seed, 'mask', proof]);
   const high = (Number.parseInt(match[5]!, 16) ^ maskHigh) & 0xffffff;
   const low = (Number.parseInt(match[6]!, 16) ^ maskLow) & 0xffffff;
-  const kind = KINDS[high & 0xf];
-  if (kind === undefined || proofOf(seed, high, low) !== proof) return undefined;
+  if ((high & 0xf) !== numberOf(kind) || proofOf(seed, kind, high, low) !== proof) return undefined;
   return { person: low >>> 8, kind, day: (high >>> 4) - DAY_SHIFT, ordinal: low & 0xff };
 }
 
-function proofOf(seed: number, high: number, low: number): string {
-  const [a, b] = hashPair([seed, 'proof', high, low]);
-  const [c] = hashPair([seed, 'more proof', high, low]);
+function numberOf(kind: string): number {
+  const number = NUMBERED.indexOf(kind);
+  return number < 0 ? NUMBERED.length : number;
+}
+
+function proofOf(seed: number, kind: string, high: number, low: number): string {
+  const key = NUMBERED.includes(kind) ? [seed] : [seed, kind];
+  const [a, b] = hashPair([...key, 'proof', high, low]);
+  const [c] = hashPair([...key, 'more proof', high, low]);
   return hex(a, 8) + hex(b, 8) + hex(c & 0xff, 2);
 }
 

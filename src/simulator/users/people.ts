@@ -1,8 +1,10 @@
+import { resources } from '../../../schema/index.ts';
 import { findDayNumber, formatDay } from '../../../schema/instant.ts';
-import type { WireDocument } from '../../../schema/resource.ts';
+import type { Resource, WireDocument } from '../../../schema/resource.ts';
 import { createDiary, type Diary } from './diary.ts';
 import { dailyActivity } from './documents/activity.ts';
 import { dailySleep } from './documents/daily-sleep.ts';
+import { declared, declaredOfDay } from './documents/declared.ts';
 import { dailySpo2, vo2Max } from './documents/oxygen.ts';
 import { dailyReadiness } from './documents/readiness.ts';
 import { session } from './documents/session.ts';
@@ -15,7 +17,7 @@ import { findName } from './identity.ts';
 import { createLife } from './life.ts';
 import { createPerson, type Person } from './person.ts';
 import type { Life } from './recorded-life.ts';
-import { ringDocument, ringOn } from './rings.ts';
+import { ringConfigurations } from './rings.ts';
 import { wholeView } from './view.ts';
 
 /** A row of the heart-rate series as it travels (specification 2.14). */
@@ -36,26 +38,46 @@ export interface People {
   documents(userId: string, resourceName: string, day: string): WireDocument[];
   /** The day a document belongs to, read from its identifier; undefined when it cannot be one of this user and resource. */
   findDay(userId: string, resourceName: string, id: string): string | undefined;
-  /** The rings worn between the first day and the last, by identifier. */
-  ringConfigurations(userId: string): WireDocument[];
+  /** The documents of an undated resource, by identifier; none for an unknown user or another resource. */
+  undated(userId: string, resourceName: string): WireDocument[];
   /** Rows from a moment (microseconds since the Unix epoch) to before another, ascending; at most `limit`. */
   heartRate(userId: string, fromMicros: number, toMicros: number, limit?: number): HeartRateRow[];
   personalInfo(userId: string): WireDocument | undefined;
 }
 
-/** What writes the dated documents of each resource. */
-const DATED: Record<string, (diary: Diary, day: number) => WireDocument[]> = {
-  daily_readiness: dailyReadiness,
-  daily_sleep: dailySleep,
-  daily_activity: dailyActivity,
-  daily_spo2: dailySpo2,
-  vo2_max: vo2Max,
-  daily_resilience: dailyResilience,
-  sleep_time: sleepTime,
-  daily_stress: dailyStress,
-  sleep,
-  session,
-};
+type WriteDay = (diary: Diary, day: number) => WireDocument[];
+type WriteAll = (diary: Diary, firstDay: number) => WireDocument[];
+
+/** Documents that tell of a life. Those of any other type have values that its declaration allows. */
+const dated = writers<WriteDay>(
+  {
+    daily_readiness: dailyReadiness,
+    daily_sleep: dailySleep,
+    daily_activity: dailyActivity,
+    daily_spo2: dailySpo2,
+    vo2_max: vo2Max,
+    daily_resilience: dailyResilience,
+    sleep_time: sleepTime,
+    daily_stress: dailyStress,
+    sleep,
+    session,
+  },
+  resource => resource.dated && ((diary, day) => declaredOfDay(resource, diary, day)),
+);
+const undated = writers<WriteAll>(
+  { ring_configuration: ringConfigurations },
+  resource => !resource.dated && (diary => [declared(resource, diary)]),
+);
+
+/** What writes each resource that `byDeclaration` has something for. */
+function writers<Write>(own: Readonly<Record<string, Write>>, byDeclaration: (resource: Resource) => Write | false): Map<string, Write> {
+  return new Map(
+    resources.flatMap(resource => {
+      const write = byDeclaration(resource);
+      return write ? [[resource.name, own[resource.name] ?? write] as const] : [];
+    }),
+  );
+}
 
 export interface PeopleOptions {
   seed: number;
@@ -96,24 +118,19 @@ export function showPeople(seed: number, from: string, diaries: ReadonlyMap<stri
     documents(userId, resourceName, day) {
       const diary = diaries.get(userId);
       const number = findDayNumber(day);
-      const write = Object.hasOwn(DATED, resourceName) ? DATED[resourceName] : undefined;
+      const write = dated.get(resourceName);
       if (!diary || !write || number === undefined || number < first || number > diary.lastDay) return [];
       return write(diary, number).sort(byId);
     },
     findDay(userId, resourceName, id) {
-      const name = findName(seed, id);
+      const name = findName(seed, resourceName, id);
       const diary = diaries.get(userId);
-      if (!name || !diary || name.kind !== resourceName || name.person !== diary.person.index) return undefined;
+      if (!name || !diary || name.person !== diary.person.index) return undefined;
       return name.day < first || name.day > diary.lastDay ? undefined : formatDay(name.day);
     },
-    ringConfigurations(userId) {
+    undated(userId, resourceName) {
       const diary = diaries.get(userId);
-      if (!diary) return [];
-      const { person, zone, view } = diary;
-      // The first night began on the evening before. A new ring is known from the first sync on the day after it was set up.
-      const oldest = ringOn(person, first - 1);
-      const newest = Math.max(oldest, ringOn(person, Math.max(view.wholeTo, zone.local(view.synced).day - 1)));
-      return Array.from({ length: newest - oldest + 1 }, (_, i) => ringDocument(person, zone, oldest + i)).sort(byId);
+      return (diary && undated.get(resourceName)?.(diary, first).sort(byId)) ?? [];
     },
     heartRate(userId, fromMicros, toMicros, limit = Number.POSITIVE_INFINITY) {
       const diary = diaries.get(userId);

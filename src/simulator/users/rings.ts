@@ -1,4 +1,5 @@
 import type { WireDocument } from '../../../schema/resource.ts';
+import type { Diary } from './diary.ts';
 import { writeId } from './identity.ts';
 import type { Person } from './person.ts';
 import { Random } from './random.ts';
@@ -27,8 +28,16 @@ export function ringId(person: Person, ring: number): string {
   return writeId(person.seed, { person: person.index, kind: 'ring_configuration', day: ring, ordinal: 0 });
 }
 
+/** The rings worn from the night before a first day on. */
+export function ringConfigurations({ person, zone, view }: Diary, firstDay: number): WireDocument[] {
+  const oldest = ringOn(person, firstDay - 1);
+  // A new ring is known from the first sync on the day after it was set up.
+  const newest = Math.max(oldest, ringOn(person, Math.max(view.wholeTo, zone.local(view.synced).day - 1)));
+  return Array.from({ length: newest - oldest + 1 }, (_, i) => ringDocument(person, zone, oldest + i));
+}
+
 /** The ring_configuration of a ring. */
-export function ringDocument(person: Person, zone: Zone, ring: number): WireDocument {
+function ringDocument(person: Person, zone: Zone, ring: number): WireDocument {
   const { life, first } = habit(person);
   const setUpDay = first + ring * life;
   const random = new Random([person.seed, person.index, ring, 'ring']);

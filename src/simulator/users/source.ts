@@ -7,10 +7,7 @@ import type { HeartRateRow, People } from './people.ts';
 export function peopleSource(people: People): DocumentSource {
   return {
     async list(userId, resource, { from, to, after, limit }) {
-      if (!resource.dated) {
-        if (resource.name !== 'ring_configuration') return [];
-        return people.ringConfigurations(userId).filter(isAfterId(after?.id)).slice(0, limit);
-      }
+      if (!resource.dated) return people.undated(userId, resource.name).filter(isAfterId(after?.id)).slice(0, limit);
       const found: WireDocument[] = [];
       const last = [to ?? people.to, people.to].sort()[0]!;
       let day = [from ?? people.from, after?.day ?? people.from, people.from].sort()[2]!;
@@ -22,7 +19,7 @@ export function peopleSource(people: People): DocumentSource {
     },
     async find(userId, resource, id) {
       const isIt = (document: WireDocument) => document.id === id;
-      if (!resource.dated) return resource.name === 'ring_configuration' ? people.ringConfigurations(userId).find(isIt) : undefined;
+      if (!resource.dated) return people.undated(userId, resource.name).find(isIt);
       const day = people.findDay(userId, resource.name, id);
       return day === undefined ? undefined : people.documents(userId, resource.name, day).find(isIt);
     },

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { findFieldAbout, unwrap } from '../../../schema/fields.ts';
+import { resources } from '../../../schema/index.ts';
 import { addDays } from '../../../schema/instant.ts';
 import type { Resource, WireDocument } from '../../../schema/resource.ts';
 import type { People } from '../../../src/simulator/users/people.ts';
@@ -26,6 +27,6 @@ export function daysOf({ from, to }: { from: string; to: string }): string[] {
 /** All documents of a person and resource, in order. */
 export function allOf(people: People, userId: string, resource: Resource | string): WireDocument[] {
   const name = typeof resource === 'string' ? resource : resource.name;
-  if (name === 'ring_configuration') return people.ringConfigurations(userId);
+  if (!resources.find(each => each.name === name)!.dated) return people.undated(userId, name);
   return daysOf(people).flatMap(day => people.documents(userId, name, day));
 }

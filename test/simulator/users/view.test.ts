@@ -186,10 +186,10 @@ it('heart rate is there up to the last sync or upload, whichever came later', ()
 
 it('a new ring is known from the first sync on the day after it was set up', () => {
   // ben's second ring of the year was set up on 23 February.
-  const set = whole.ringConfigurations(ben).map(ring => String(ring.set_up_at).slice(0, 10));
+  const set = whole.undated(ben, 'ring_configuration').map(ring => String(ring.set_up_at).slice(0, 10));
   const newest = set.sort().at(-1)!;
   expect(newest > FROM).toBe(true);
-  const count = (moment: string) => seen(moment).ringConfigurations(ben).length;
+  const count = (moment: string) => seen(moment).undated(ben, 'ring_configuration').length;
   expect(count(`${newest}T23:00:00-05:00`)).toBe(set.length - 1);
   expect(count(`${formatDay(Math.floor(seconds(`${newest}T12:00:00Z`) / 86_400) + 1)}T08:00:00-05:00`)).toBe(set.length);
 });
@@ -211,7 +211,7 @@ it('nothing of the future is ever there', () => {
         if (met) expect(seconds(met.timestamp) + met.items.length * met.interval).toBeLessThanOrEqual(now);
       }
       expect(people.heartRate(userId, 0, 2e15).at(-1)!.timestamp_unix).toBeLessThan(now * 1000);
-      expect(people.ringConfigurations(userId).every(ring => seconds(ring.set_up_at as string) <= now)).toBe(true);
+      expect(people.undated(userId, 'ring_configuration').every(ring => seconds(ring.set_up_at as string) <= now)).toBe(true);
     }
   }
 });
