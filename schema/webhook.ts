@@ -28,12 +28,15 @@ export const namesOf = (dataType: string): string[] => [
 
 /** The body of an event (2.17). Keys beyond these five are ignored. */
 export const webhookEvent = z.object({
-  event_type: z.enum(OPERATIONS),
+  event_type: z.enum(OPERATIONS).meta({ description: 'What happened to the document' }),
   // The kinds of data that are known are words of this form; it is shown in terminals.
-  data_type: z.string().regex(/^[A-Za-z0-9_]{1,64}$/),
-  object_id: z.string().min(1).max(1024),
-  event_time: z.string().min(1).max(64),
-  user_id: z.string().min(1).max(1024),
+  data_type: z
+    .string()
+    .regex(/^[A-Za-z0-9_]{1,64}$/)
+    .meta({ description: 'The kind of data' }),
+  object_id: z.string().min(1).max(1024).meta({ description: 'Identifier of the document that changed' }),
+  event_time: z.string().min(1).max(64).meta({ description: 'When it happened: ISO 8601, with offset' }),
+  user_id: z.string().min(1).max(1024).meta({ description: 'The service’s own identifier of the user' }),
 });
 export type WebhookEvent = z.infer<typeof webhookEvent>;
 

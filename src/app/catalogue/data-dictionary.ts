@@ -25,7 +25,7 @@ const HOW_TO_READ = `\
 - **\`extra\`** holds, as JSON, the fields that came and have no column, or did not fit theirs.
 - **\`sk\`, \`fetched_at\`, \`content_hash\`** are bookkeeping: \`sk\` numbers the stored version of a document and joins it with its samples.
 - **\`sync\`** is the ledger: is a day missing because the ring was not worn, or because it was never read? \`sync.coverage\` says.
-- **The paragraph** is that of the interface specification in which the fields are listed.`;
+- **Specification** names the section of [the interface](interface.md) that lists the fields.`;
 
 /** The page that lists all that a warehouse of this version holds, from the catalogue of an empty one. */
 export async function writeDataDictionary(): Promise<string> {

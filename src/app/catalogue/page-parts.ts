@@ -1,9 +1,11 @@
 import { resources } from '../../../schema/index.ts';
 import { settingsTable } from '../../base/config.ts';
 import { declareCatalogue, type Group } from '../../warehouse/catalogue.ts';
+import { INTERFACE_PARTS } from './interface-parts.ts';
 
 /** Parts of hand-written pages that derive from declarations, by page and by the name in their markers. */
 export const PAGE_PARTS: Readonly<Record<string, Readonly<Record<string, () => string | Promise<string>>>>> = {
+  'docs/interface.md': INTERFACE_PARTS,
   'docs/settings.md': { settings: settingsTable },
   'docs/warehouse.md': { contents: listContents },
 };
