@@ -1,8 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { clearFolder } from '../../src/cli/demo/folder.ts';
 import { ringneck, startRingneck } from '../support/ringneck.ts';
 import { startSandbox } from '../support/sandbox.ts';
@@ -23,6 +23,15 @@ function processesOf(mark: string): string[] {
   });
 }
 
+/** The program as `npm install` lays it, with the packages that it needs beside it. */
+function install(): string {
+  const modules = join(tempFolder(), 'node_modules');
+  cpSync(inject('compiled'), join(modules, 'ringneck'), { recursive: true });
+  const ours = fileURLToPath(new URL('../../node_modules', import.meta.url));
+  for (const name of readdirSync(ours)) if (!name.startsWith('.')) symlinkSync(join(ours, name), join(modules, name));
+  return join(modules, 'ringneck/src/cli/main.js');
+}
+
 const SECTIONS =
   /^1\. The service, .*\n {3}http:\/\/127\.0\.0\.1:\d+ {2}ada, ben, .*\n\n2\. Backfill .*\n {3}[\d,]+ documents and [\d,]+ samples in [\d.]+ s, [\d,]+ requests\n\n3\. Questions\n/;
 
@@ -34,10 +43,12 @@ test('it runs in an empty folder whatever the settings, answers its questions, a
     RINGNECK_PORT: 'x',
     RINGNECK_QUEUE_URL: 'redis://127.0.0.1:9',
   };
-  const { code, stdout, stderr } = await ringneck(['demo', '--no-wait', '--days', '10'], { cwd, env });
+  const { code, stdout, stderr } = await ringneck(['demo', '--no-wait', '--days', '10'], { cwd, env, main: install() });
   expect([code, stderr.match(/rror/), stderr.match(/^\{.*/m)]).toEqual([0, null, null]);
   expect(stdout).toMatch(SECTIONS);
   expect(stdout).toContain('The warehouse is data-demo/warehouse.duckdb, a plain DuckDB file.');
+  // Installed it has a name of its own, which npx would look for in the registry.
+  expect(stdout).toContain('\n   RINGNECK_DATA=data-demo ringneck sql "SELECT');
   expect(stdout.match(/^-- /gm)!.length).toBeGreaterThanOrEqual(3);
   expect(processesOf(cwd)).toEqual([]);
 
@@ -53,6 +64,7 @@ test('it runs in an empty folder whatever the settings, answers its questions, a
   const second = startRingneck(['demo', '--no-wait', '--days', '10', '--keep'], { cwd });
   let line = '';
   while (!line.includes('Ctrl-C ends them')) line = await second.line();
+  expect(second.stdout).toContain('\n   RINGNECK_DATA=data-demo npx ringneck sql "SELECT');
   expect(readFileSync(join(cwd, 'data-demo', 'secret.key'), 'utf8')).not.toBe(former);
   const url = /\((http:\S+)\)/.exec(line)![1]!;
   expect((await fetch(`${url}/openapi.json`)).status).toBe(200);

@@ -17,6 +17,9 @@ import { questions } from './questions.ts';
 
 const FOLDER = 'data-demo';
 
+/** Where it is installed, npx would look for a package of this name in the registry, which may be anybody's. */
+const PROGRAM = /\/node_modules\/ringneck\//.test(import.meta.url) ? 'ringneck' : 'npx ringneck';
+
 export interface DemoOptions {
   days: number;
   to?: string;
@@ -84,9 +87,9 @@ export async function runDemo({ days, to, keep, wait }: DemoOptions, signal: Abo
 
     const live = relative('.', join(folder, 'warehouse.duckdb'));
     printLine(`The warehouse is ${live}, a plain DuckDB file. Ask it more:`);
-    printLine(`   RINGNECK_DATA=${FOLDER} npx ringneck sql "SELECT * FROM daily_activity LIMIT 5"`);
+    printLine(`   RINGNECK_DATA=${FOLDER} ${PROGRAM} sql "SELECT * FROM daily_activity LIMIT 5"`);
     if (keep) {
-      printLine(`   RINGNECK_DATA=${FOLDER} npx ringneck status`);
+      printLine(`   RINGNECK_DATA=${FOLDER} ${PROGRAM} status`);
       printLine();
       printLine(`Service and warehouse go on (${url}); Ctrl-C ends them.`);
       await new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }));
