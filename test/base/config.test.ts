@@ -148,8 +148,8 @@ test('the table has a row for each setting, the same on every machine', () => {
     '| name | default | meaning |',
     '|---|---|---|',
     '| RINGNECK_SERVICE_URL | – | base address of the service |',
-    '| RINGNECK_ALLOW_HTTP | – | `1`: RINGNECK_SERVICE_URL may be `http:` on another host, where everybody on the way can read the tokens |',
-    '| RINGNECK_DATA | `./data` | data folder: warehouse, snapshot, secret key, inbox, queue, the service’s state |',
+    '| RINGNECK_ALLOW_HTTP | – | `1`: RINGNECK_SERVICE_URL may be `http:` on another host, although tokens then travel unencrypted |',
+    '| RINGNECK_DATA | `./data` | data folder: warehouse, snapshot, secret key, inbox, queue, state of `ringneck service` |',
   ]);
   expect(rows).toHaveLength(30);
   expect(rows.find(row => row.includes('RINGNECK_TIME_ZONE'))).toBe(
