@@ -1,10 +1,12 @@
 // Runs after tsc: what the compiled program needs besides JavaScript.
-import { cpSync, readdirSync } from 'node:fs';
+import { cpSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 
+// Every script that lies there makes views: one of an earlier build must not.
+rmSync(join(root, 'dist/schema/views'), { recursive: true, force: true });
 for (const path of readdirSync(join(root, 'schema'), { recursive: true })) {
   if (/\.sql$/.test(path)) cpSync(join(root, 'schema', path), join(root, 'dist/schema', path));
 }

@@ -24,7 +24,6 @@ SELECT
   code
 FROM digits;
 COMMENT ON VIEW activity_classes IS 'class_5_min of each activity in timed rows, from 4 a.m. local time on. A whole day has 288 rows, today those so far; on days of flights and clock changes two activities may tell of the same time. Filter by user_id and day (2.5)';
-COMMENT ON COLUMN activity_classes.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN activity_classes.day IS 'Day on which the 24 hours start, of the document';
 COMMENT ON COLUMN activity_classes.activity_id IS 'Identifier of the document, id of daily_activity';
 COMMENT ON COLUMN activity_classes.position IS 'Place in the string, from 0 [count]';

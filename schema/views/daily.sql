@@ -1,3 +1,4 @@
+-- after: nights
 -- Each table is a branch of `facts`, so that a filter on user and day reaches all of them. What a document says is one value there: with
 -- a column for each of its fields, grouping takes twice the time and memory.
 CREATE OR REPLACE VIEW daily AS
@@ -169,7 +170,6 @@ SELECT
   activity.id IS NULL AS activity_missing
 FROM joined;
 COMMENT ON VIEW daily IS 'One row for each user and day, from the first day of the person’s documents, suggested bedtimes aside, to the last: days of which nothing is known have a row too, of more than 366 on end only the first 366. Where the service has two documents of one kind for a day, the one stored last. The night is the main sleep of nights';
-COMMENT ON COLUMN daily.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN daily.day IS 'The day, as the service says: a night counts to the day of waking (2.12), an activity to the day on which its 24 hours start at 4 a.m. (2.5)';
 COMMENT ON COLUMN daily.sleep_score IS 'Sleep score, of daily_sleep [score, 1 to 100]';
 COMMENT ON COLUMN daily.readiness_score IS 'Readiness score, of daily_readiness [score, 1 to 100]';

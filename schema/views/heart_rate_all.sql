@@ -1,3 +1,4 @@
+-- after: macros
 CREATE OR REPLACE VIEW heart_rate_sources AS
 SELECT
   user_id, CAST(local(ts, utc_offset) AS DATE) AS day, ts, utc_offset, CAST(bpm AS DOUBLE) AS bpm,
@@ -12,7 +13,6 @@ SELECT user_id, CAST(local(ts, utc_offset) AS DATE), ts, utc_offset, value, 'ses
 FROM session_heart_rate JOIN (SELECT user_id, day, sk, heart_rate_interval FROM session) AS session USING (user_id, day, sk)
 WHERE value IS NOT NULL;
 COMMENT ON VIEW heart_rate_sources IS 'All measurements of the heart rate on one axis of time, from all sources: the rows of heart_rate (2.14) and the samples of sleeps (2.12, of every type) and sessions (2.13), samples without a value left out. A minute of sleep is mostly there twice: for averages take heart_rate_all, or one origin. Filter by user_id and ts';
-COMMENT ON COLUMN heart_rate_sources.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN heart_rate_sources.day IS 'Calendar day of ts at utc_offset; not the day of the sleep. A filter on ts is faster';
 COMMENT ON COLUMN heart_rate_sources.ts IS 'When the heart rate was measured, UTC; of a sample the start of its interval';
 COMMENT ON COLUMN heart_rate_sources.utc_offset IS 'Local time less UTC: of samples when recording started; of heart_rate as the service wrote it, mostly 0, which says nothing of where the person was [s]';
@@ -54,7 +54,6 @@ FROM (
   HAVING count(measured.ts) = 0
 );
 COMMENT ON VIEW heart_rate_all IS 'The heart rate on one axis of time, each moment once: the rows of heart_rate (2.14), and the samples of sleeps (2.12, of every type) and sessions (2.13) in whose interval no row of heart_rate lies. Of rows of one moment the one whose source comes last by name; of samples of one moment the one whose document was stored last; of an interval longer than a day its first day counts. All of them has heart_rate_sources. Filter by user_id and ts';
-COMMENT ON COLUMN heart_rate_all.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN heart_rate_all.day IS 'Calendar day of ts at utc_offset; not the day of the sleep. A filter on ts is faster';
 COMMENT ON COLUMN heart_rate_all.ts IS 'When the heart rate was measured, UTC; of a sample the start of its interval';
 COMMENT ON COLUMN heart_rate_all.utc_offset IS 'Local time less UTC: of samples when recording started; of heart_rate as the service wrote it, mostly 0, which says nothing of where the person was [s]';

@@ -1,3 +1,4 @@
+-- after: nights
 -- One absurd sample must not end the query of everybody: the square of more than 1e150 is no number.
 
 CREATE OR REPLACE VIEW hrv_nights AS
@@ -19,7 +20,6 @@ FROM (SELECT *, bedtime_start + (bedtime_end - bedtime_start) / 2 AS middle FROM
 LEFT JOIN sleep_hrv AS hrv USING (user_id, day, sk)
 GROUP BY user_id, day, nights.sleep_id;
 COMMENT ON VIEW hrv_nights IS 'Heart rate variability of each night: the samples of the main sleep, summed up. A night without samples has a row with samples 0 (2.12)';
-COMMENT ON COLUMN hrv_nights.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN hrv_nights.day IS 'Day of waking, as the service says';
 COMMENT ON COLUMN hrv_nights.sleep_id IS 'Identifier of the main sleep, id of sleep';
 COMMENT ON COLUMN hrv_nights.average_hrv IS 'Average as the service says, average_hrv of sleep, rMSSD [ms]';

@@ -41,7 +41,6 @@ WHERE
   (met.ts >= first_start AND met.ts < first_end) IS NOT TRUE
   AND (met.ts >= second_start AND met.ts < second_end) IS NOT TRUE;
 COMMENT ON VIEW met_minutes IS 'The MET samples of each activity, a row for each minute, with the class of its 5 minutes. A minute that two activities tell, as on the days of flights and clock changes, is that of the one that starts later. Filter by user_id and day (2.5)';
-COMMENT ON COLUMN met_minutes.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN met_minutes.day IS 'Day on which the 24 hours start at 4 a.m., of the document: minutes after midnight belong to the day before';
 COMMENT ON COLUMN met_minutes.ts IS 'Start of the minute, UTC';
 COMMENT ON COLUMN met_minutes.utc_offset IS 'Local time less UTC when the samples began, for all of them [s]';

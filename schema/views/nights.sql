@@ -1,3 +1,4 @@
+-- after: macros
 CREATE OR REPLACE VIEW counted_sleeps AS
 WITH candidates AS (
   SELECT
@@ -49,36 +50,20 @@ SELECT
   low_battery_alert, ring_id, sk
 FROM ranked;
 COMMENT ON VIEW counted_sleeps IS 'The finished sleeps that count, and which of a day is the main one. Left out: types deleted and rest, and a sleep that goes on (no bedtime_end yet). Main is the longest long_sleep of the day; where there is none, the longest other sleep of more than 3 hours in bed; where there is none either, the longest whose middle lies from 21:00 to before 9:00 local time. A late_nap is never main, and a day with naps alone has no main sleep. Longest: by total_sleep_duration, then time_in_bed, then the earlier, then the one stored last. The others are naps, but not what overlaps the main sleep in time: it is the same night again, as when an edited one came under a new id (2.12)';
-COMMENT ON COLUMN counted_sleeps.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN counted_sleeps.day IS 'Day of waking, as the service says: what ends after 18:00 local time counts to the next day';
 COMMENT ON COLUMN counted_sleeps.sleep_id IS 'Identifier of the document, id of sleep';
 COMMENT ON COLUMN counted_sleeps.type IS 'Kind of sleep: long_sleep, sleep or late_nap; null where the service gave none';
 COMMENT ON COLUMN counted_sleeps.main IS 'Whether this is the main sleep of its day, by the rule of this view';
 COMMENT ON COLUMN counted_sleeps.nap IS 'Whether this is a nap: not the main sleep of its day, nor overlapping it in time, as far as both starts are known';
-COMMENT ON COLUMN counted_sleeps.bedtime_start IS 'Start of the time in bed, UTC';
-COMMENT ON COLUMN counted_sleeps.bedtime_start_offset IS 'Offset of bedtime_start [seconds east of UTC]';
 COMMENT ON COLUMN counted_sleeps.bedtime_end IS 'End of the time in bed, UTC';
 COMMENT ON COLUMN counted_sleeps.bedtime_end_offset IS 'Offset of bedtime_end [seconds east of UTC]; another than that of bedtime_start after a change of the clock or a flight';
 COMMENT ON COLUMN counted_sleeps.bedtime_start_local IS 'Start of the time in bed, local time where it started';
 COMMENT ON COLUMN counted_sleeps.bedtime_end_local IS 'End of the time in bed, local time where it ended';
 COMMENT ON COLUMN counted_sleeps.midpoint_local IS 'Middle between bedtime_start and bedtime_end, local time where it ended';
 COMMENT ON COLUMN counted_sleeps.offset_change IS 'bedtime_end_offset less bedtime_start_offset [s]: by how much clocks went forward during the sleep, by a change of the clock or a flight; 0 in an ordinary one';
-COMMENT ON COLUMN counted_sleeps.time_in_bed IS 'Time in bed [s]';
-COMMENT ON COLUMN counted_sleeps.total_sleep_duration IS 'Time asleep [s]';
 COMMENT ON COLUMN counted_sleeps.awake_time IS 'Time awake in bed [s]';
-COMMENT ON COLUMN counted_sleeps.deep_sleep_duration IS 'Time of deep sleep [s]';
-COMMENT ON COLUMN counted_sleeps.light_sleep_duration IS 'Time of light sleep [s]';
-COMMENT ON COLUMN counted_sleeps.rem_sleep_duration IS 'Time of REM sleep [s]';
-COMMENT ON COLUMN counted_sleeps.latency IS 'Time needed to fall asleep [s]';
-COMMENT ON COLUMN counted_sleeps.efficiency IS 'Share of time in bed spent asleep [%]';
-COMMENT ON COLUMN counted_sleeps.restless_periods IS 'Number of restless periods [count]';
-COMMENT ON COLUMN counted_sleeps.average_heart_rate IS 'Average heart rate [beats/min]';
-COMMENT ON COLUMN counted_sleeps.lowest_heart_rate IS 'Lowest heart rate [beats/min]';
 COMMENT ON COLUMN counted_sleeps.average_hrv IS 'Average heart rate variability, rMSSD, as the service says [ms]';
-COMMENT ON COLUMN counted_sleeps.average_breath IS 'Average breathing rate [breaths/min]';
 COMMENT ON COLUMN counted_sleeps.temperature_deviation IS 'Deviation of the skin temperature from the person’s usual, of the readiness of this sleep [°C]';
-COMMENT ON COLUMN counted_sleeps.low_battery_alert IS 'Whether a low-battery alert occurred';
-COMMENT ON COLUMN counted_sleeps.ring_id IS 'Ring that recorded the sleep, an id of ring_configuration';
 COMMENT ON COLUMN counted_sleeps.sk IS 'Number of the stored version; joins sleep and its series tables';
 
 CREATE OR REPLACE VIEW nights AS
@@ -93,35 +78,6 @@ SELECT
 FROM counted_sleeps
 WHERE main;
 COMMENT ON VIEW nights IS 'The main sleep of each user and day, at most one; which one it is says counted_sleeps. A day without a row has no night: see night_missing of daily (2.12)';
-COMMENT ON COLUMN nights.user_id IS 'The account, as named by `account add`';
-COMMENT ON COLUMN nights.day IS 'Day of waking, as the service says: what ends after 18:00 local time counts to the next day';
-COMMENT ON COLUMN nights.sleep_id IS 'Identifier of the document, id of sleep';
-COMMENT ON COLUMN nights.type IS 'Kind of sleep: long_sleep, sleep or late_nap; null where the service gave none';
-COMMENT ON COLUMN nights.bedtime_start IS 'Start of the time in bed, UTC';
-COMMENT ON COLUMN nights.bedtime_start_offset IS 'Offset of bedtime_start [seconds east of UTC]';
-COMMENT ON COLUMN nights.bedtime_end IS 'End of the time in bed, UTC';
-COMMENT ON COLUMN nights.bedtime_end_offset IS 'Offset of bedtime_end [seconds east of UTC]; another than that of bedtime_start after a change of the clock or a flight';
-COMMENT ON COLUMN nights.bedtime_start_local IS 'Start of the time in bed, local time where it started';
-COMMENT ON COLUMN nights.bedtime_end_local IS 'End of the time in bed, local time where it ended';
-COMMENT ON COLUMN nights.midpoint_local IS 'Middle between bedtime_start and bedtime_end, local time where it ended';
-COMMENT ON COLUMN nights.offset_change IS 'bedtime_end_offset less bedtime_start_offset [s]: by how much clocks went forward during the sleep, by a change of the clock or a flight; 0 in an ordinary one';
-COMMENT ON COLUMN nights.time_in_bed IS 'Time in bed [s]';
-COMMENT ON COLUMN nights.total_sleep_duration IS 'Time asleep [s]';
-COMMENT ON COLUMN nights.awake_time IS 'Time awake in bed [s]';
-COMMENT ON COLUMN nights.deep_sleep_duration IS 'Time of deep sleep [s]';
-COMMENT ON COLUMN nights.light_sleep_duration IS 'Time of light sleep [s]';
-COMMENT ON COLUMN nights.rem_sleep_duration IS 'Time of REM sleep [s]';
-COMMENT ON COLUMN nights.latency IS 'Time needed to fall asleep [s]';
-COMMENT ON COLUMN nights.efficiency IS 'Share of time in bed spent asleep [%]';
-COMMENT ON COLUMN nights.restless_periods IS 'Number of restless periods [count]';
-COMMENT ON COLUMN nights.average_heart_rate IS 'Average heart rate [beats/min]';
-COMMENT ON COLUMN nights.lowest_heart_rate IS 'Lowest heart rate [beats/min]';
-COMMENT ON COLUMN nights.average_hrv IS 'Average heart rate variability, rMSSD, as the service says [ms]';
-COMMENT ON COLUMN nights.average_breath IS 'Average breathing rate [breaths/min]';
-COMMENT ON COLUMN nights.temperature_deviation IS 'Deviation of the skin temperature from the person’s usual, of the readiness of this sleep [°C]';
-COMMENT ON COLUMN nights.low_battery_alert IS 'Whether a low-battery alert occurred';
-COMMENT ON COLUMN nights.ring_id IS 'Ring that recorded the sleep, an id of ring_configuration';
-COMMENT ON COLUMN nights.sk IS 'Number of the stored version; joins sleep and its series tables';
 
 CREATE OR REPLACE VIEW naps AS
 SELECT
@@ -135,32 +91,3 @@ SELECT
 FROM counted_sleeps
 WHERE nap;
 COMMENT ON VIEW naps IS 'The counted sleeps beside the main one, one row each. What overlaps the main sleep in time is no nap, but the same night again (2.12)';
-COMMENT ON COLUMN naps.user_id IS 'The account, as named by `account add`';
-COMMENT ON COLUMN naps.day IS 'Day of waking, as the service says: what ends after 18:00 local time counts to the next day';
-COMMENT ON COLUMN naps.sleep_id IS 'Identifier of the document, id of sleep';
-COMMENT ON COLUMN naps.type IS 'Kind of sleep: long_sleep, sleep or late_nap; null where the service gave none';
-COMMENT ON COLUMN naps.bedtime_start IS 'Start of the time in bed, UTC';
-COMMENT ON COLUMN naps.bedtime_start_offset IS 'Offset of bedtime_start [seconds east of UTC]';
-COMMENT ON COLUMN naps.bedtime_end IS 'End of the time in bed, UTC';
-COMMENT ON COLUMN naps.bedtime_end_offset IS 'Offset of bedtime_end [seconds east of UTC]; another than that of bedtime_start after a change of the clock or a flight';
-COMMENT ON COLUMN naps.bedtime_start_local IS 'Start of the time in bed, local time where it started';
-COMMENT ON COLUMN naps.bedtime_end_local IS 'End of the time in bed, local time where it ended';
-COMMENT ON COLUMN naps.midpoint_local IS 'Middle between bedtime_start and bedtime_end, local time where it ended';
-COMMENT ON COLUMN naps.offset_change IS 'bedtime_end_offset less bedtime_start_offset [s]: by how much clocks went forward during the sleep, by a change of the clock or a flight; 0 in an ordinary one';
-COMMENT ON COLUMN naps.time_in_bed IS 'Time in bed [s]';
-COMMENT ON COLUMN naps.total_sleep_duration IS 'Time asleep [s]';
-COMMENT ON COLUMN naps.awake_time IS 'Time awake in bed [s]';
-COMMENT ON COLUMN naps.deep_sleep_duration IS 'Time of deep sleep [s]';
-COMMENT ON COLUMN naps.light_sleep_duration IS 'Time of light sleep [s]';
-COMMENT ON COLUMN naps.rem_sleep_duration IS 'Time of REM sleep [s]';
-COMMENT ON COLUMN naps.latency IS 'Time needed to fall asleep [s]';
-COMMENT ON COLUMN naps.efficiency IS 'Share of time in bed spent asleep [%]';
-COMMENT ON COLUMN naps.restless_periods IS 'Number of restless periods [count]';
-COMMENT ON COLUMN naps.average_heart_rate IS 'Average heart rate [beats/min]';
-COMMENT ON COLUMN naps.lowest_heart_rate IS 'Lowest heart rate [beats/min]';
-COMMENT ON COLUMN naps.average_hrv IS 'Average heart rate variability, rMSSD, as the service says [ms]';
-COMMENT ON COLUMN naps.average_breath IS 'Average breathing rate [breaths/min]';
-COMMENT ON COLUMN naps.temperature_deviation IS 'Deviation of the skin temperature from the person’s usual, of the readiness of this sleep [°C]';
-COMMENT ON COLUMN naps.low_battery_alert IS 'Whether a low-battery alert occurred';
-COMMENT ON COLUMN naps.ring_id IS 'Ring that recorded the sleep, an id of ring_configuration';
-COMMENT ON COLUMN naps.sk IS 'Number of the stored version; joins sleep and its series tables';

@@ -30,7 +30,6 @@ SELECT
   CAST(step AS BIGINT) AS step
 FROM digits;
 COMMENT ON VIEW sleep_stages IS 'The stages of each sleep in timed rows: from sleep_phase_30_sec where the service gave it, else from sleep_phase_5_min, which is coarser: its sums differ from the durations of the sleep. Naps too, types deleted and rest left out; join nights by user_id, day and sleep_id for the main sleeps alone. Filter by user_id and day (2.12)';
-COMMENT ON COLUMN sleep_stages.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN sleep_stages.day IS 'Day of waking, of the document';
 COMMENT ON COLUMN sleep_stages.sleep_id IS 'Identifier of the document, id of sleep';
 COMMENT ON COLUMN sleep_stages.position IS 'Place in the string, from 0 [count]';
@@ -82,7 +81,6 @@ SELECT
   CAST(step AS BIGINT) AS step
 FROM placed;
 COMMENT ON VIEW sleep_stage_spans IS 'sleep_stages with neighbours of one stage merged: one row for each stretch of a stage, or of a digit that the specification does not name. Digits of 5 minutes hide most short stretches: count stretches only within one step. Filter by user_id and day (2.12)';
-COMMENT ON COLUMN sleep_stage_spans.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN sleep_stage_spans.day IS 'Day of waking, of the document';
 COMMENT ON COLUMN sleep_stage_spans.sleep_id IS 'Identifier of the document, id of sleep';
 COMMENT ON COLUMN sleep_stage_spans.span IS 'Number of the stretch within the sleep, from 1 [count]';
@@ -115,7 +113,6 @@ SELECT
   code
 FROM digits;
 COMMENT ON VIEW sleep_movement IS 'movement_30_sec of each sleep in timed rows. Naps too, types deleted and rest left out; join nights by user_id, day and sleep_id for the main sleeps alone. Filter by user_id and day (2.12)';
-COMMENT ON COLUMN sleep_movement.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN sleep_movement.day IS 'Day of waking, of the document';
 COMMENT ON COLUMN sleep_movement.sleep_id IS 'Identifier of the document, id of sleep';
 COMMENT ON COLUMN sleep_movement.position IS 'Place in the string, from 0 [count]';

@@ -1,3 +1,4 @@
+-- after: daily
 CREATE OR REPLACE VIEW weekly AS
 SELECT
   user_id,
@@ -45,7 +46,6 @@ SELECT
 FROM (SELECT *, NOT coalesce(activity_unfinished, false) AS is_whole FROM daily)
 GROUP BY user_id, CAST(date_trunc('week', day) AS DATE);
 COMMENT ON VIEW weekly IS 'One row for each user and ISO week, from daily: means over the days that have a value, how many says the n_ column beside each; sums over the days that are there. What goes on all day (activity, stress) is of whole days: not of one with activity_unfinished in daily, such as today. Filter by user_id and week';
-COMMENT ON COLUMN weekly.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN weekly.week IS 'Monday of the ISO week';
 COMMENT ON COLUMN weekly.iso_week IS 'ISO year and week, such as 2025-W03';
 COMMENT ON COLUMN weekly.days IS 'Days of the week that are rows of daily: 7, or fewer in a person’s first and last week and beside a gap of more than a year [count]';

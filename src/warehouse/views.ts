@@ -1,25 +1,11 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError } from '../base/errors.ts';
 import { collectionViews } from './collection-views.ts';
+import { type ColumnSource, openQuery } from './column-sources.ts';
 import { readRows, withTransaction } from './database.ts';
-import { qualified, quoteText } from './tables.ts';
-
-/** The scripts of `schema/views/`, each after those whose views and macros it uses. */
-const SCRIPTS = [
-  'macros',
-  'nights',
-  'sleep_stages',
-  'activity_classes',
-  'heart_rate_all',
-  'hrv_nights',
-  'met_minutes',
-  'daily',
-  'baselines',
-  'weekly',
-  'coverage',
-] as const;
+import { qualified, quoteName, quoteText, type Table } from './tables.ts';
 
 interface Script {
   name: string;
@@ -35,12 +21,34 @@ export interface Created {
   name: string;
 }
 
+const FOLDER = new URL('../../schema/views/', import.meta.url);
 let scripts: readonly Script[] | undefined;
 
-/** The hand-written views and macros for analysts, as the files have them. */
+/** The hand-written views and macros for analysts, as the files of `schema/views/` have them. */
 export function readScripts(): readonly Script[] {
-  scripts ??= SCRIPTS.map(name => ({ name, sql: readFileSync(new URL(`../../schema/views/${name}.sql`, import.meta.url), 'utf8') }));
+  scripts ??= inOrder(
+    readdirSync(FOLDER)
+      .filter(file => file.endsWith('.sql'))
+      .sort()
+      .map(file => ({ name: file.slice(0, -4), sql: readFileSync(new URL(file, FOLDER), 'utf8') })),
+  );
   return scripts;
+}
+
+/** Each script after those whose views and macros it uses, as its first line names them: `-- after: macros, nights`. */
+export function inOrder(scripts: readonly Script[]): Script[] {
+  const ordered: Script[] = [];
+  const isThere = (name: string) => ordered.some(script => script.name === name);
+  const isNext = ({ name, sql }: Script) => !isThere(name) && (/^-- after: (.+)$/m.exec(sql)?.[1]?.split(', ').every(isThere) ?? true);
+  while (ordered.length < scripts.length) {
+    const next = scripts.find(isNext);
+    if (!next) {
+      const left = scripts.filter(({ name }) => !isThere(name)).map(({ name }) => `${name}.sql`);
+      throw new Error(`${left.join(', ')}: after a script that is not there, or after each other`);
+    }
+    ordered.push(next);
+  }
+  return ordered;
 }
 
 /** The names that the hand-written scripts make, in their order. */
@@ -56,7 +64,45 @@ function createdBy(scripts: readonly Script[]): Created[] {
 
 /** Makes all views and macros, with their comments, in the database in use, whose tables are there. */
 export async function createViews(connection: DuckDBConnection): Promise<void> {
-  for (const { sql } of await allScripts(connection)) await connection.run(sql);
+  const scripts = await allScripts(connection);
+  for (const { sql } of scripts) await connection.run(sql);
+  await inheritComments(connection, scripts);
+}
+
+const VIEW = /^CREATE OR REPLACE VIEW (\w+(?:\.\w+)?) AS\n(.*?);$/gms;
+
+/** A view's column without a comment takes the one of the column that it is, where all columns that it may be have the same. */
+async function inheritComments(connection: DuckDBConnection, scripts: readonly Script[]): Promise<void> {
+  const comments = await readComments(connection);
+  const statements: string[] = [];
+  for (const [, view = '', query = ''] of scripts.flatMap(({ sql }) => [...sql.matchAll(VIEW)])) {
+    const mute = [...comments].filter(([, { relation, comment }]) => relation === view && comment === null);
+    if (!mute.length) continue;
+    const sourcesOf = await openQuery(connection, query);
+    for (const [key, { column }] of mute) {
+      const [comment, ...others] = new Set(sourcesOf(column).flatMap(source => comments.get(keyOfColumn(source))?.comment ?? []));
+      if (comment === undefined || others.length) continue;
+      comments.set(key, { relation: view, column, comment });
+      statements.push(`COMMENT ON COLUMN ${qualified(view)}.${quoteName(column)} IS ${quoteText(comment)}`);
+    }
+  }
+  if (statements.length) await connection.run(statements.join(';\n'));
+}
+
+const keyOfColumn = ({ relation, column }: ColumnSource) => `${relation}.${column}`;
+
+async function readComments(connection: DuckDBConnection): Promise<Map<string, ColumnSource & { comment: string | null }>> {
+  const rows = await readRows(
+    connection,
+    `SELECT CASE schema_name WHEN 'main' THEN table_name ELSE schema_name || '.' || table_name END, column_name, comment
+     FROM duckdb_columns() WHERE NOT internal AND database_name = current_database()`,
+  );
+  return new Map(
+    (rows as [string, string, string | null][]).map(([relation, column, comment]) => [
+      keyOfColumn({ relation, column }),
+      { relation, column, comment },
+    ]),
+  );
 }
 
 async function allScripts(connection: DuckDBConnection): Promise<Script[]> {
@@ -67,7 +113,7 @@ async function allScripts(connection: DuckDBConnection): Promise<Script[]> {
 interface Known {
   /** `view nights`, `macro local`: what is ours under those names. */
   ours: readonly string[];
-  /** Of the scripts and of what they made; empty while it is being made. */
+  /** Of the scripts, the tables whose comments they take, and what they made; empty while it is being made. */
   hash: string;
 }
 
@@ -84,14 +130,15 @@ interface Present {
  * them, nothing is written; one that somebody changed is made anew. What others made under other names is left alone.
  * @throws RingneckError when something of somebody else has one of their names
  */
-export async function ensureViews(connection: DuckDBConnection): Promise<void> {
+export async function ensureViews(connection: DuckDBConnection, tables: readonly Table[]): Promise<void> {
   const [row] = await readRows(connection, `SELECT value FROM sync.meta WHERE key = 'views'`);
   const known: Known = row ? JSON.parse(row[0] as string) : { ours: [], hash: '' };
   const scripts = await allScripts(connection);
+  const about = JSON.stringify([scripts, tables]);
   const created = createdBy(scripts).map(keyOf);
   const present = await readPresent(connection);
   const ours = new Set(known.ours);
-  if (known.hash === hashOf(scripts, present, ours)) return;
+  if (known.hash === hashOf(about, present, ours)) return;
   refuseStrangers(present, created, ours);
   // Noted before they are made: after a crash in between they are known for ours.
   await noteKnown(connection, { ours: [...new Set([...known.ours, ...created])], hash: '' });
@@ -99,14 +146,14 @@ export async function ensureViews(connection: DuckDBConnection): Promise<void> {
     for (const gone of present.filter(one => ours.has(keyOf(one)) && !created.includes(keyOf(one)))) await drop(connection, gone);
     await createViews(connection);
   });
-  await noteKnown(connection, { ours: created, hash: hashOf(scripts, await readPresent(connection), new Set(created)) });
+  await noteKnown(connection, { ours: created, hash: hashOf(about, await readPresent(connection), new Set(created)) });
 }
 
 const keyOf = ({ kind, name }: Created | Present) => `${kind} ${name}`;
 
-function hashOf(scripts: readonly Script[], present: readonly Present[], ours: ReadonlySet<string>): string {
+function hashOf(about: string, present: readonly Present[], ours: ReadonlySet<string>): string {
   return createHash('sha256')
-    .update(JSON.stringify([scripts, present.filter(one => ours.has(keyOf(one)))]))
+    .update(JSON.stringify([about, present.filter(one => ours.has(keyOf(one)))]))
     .digest('base64url');
 }
 

@@ -135,8 +135,9 @@ export class Warehouse {
         raiseMemory: need => database.memory.raise(connection, need),
         logSize: () => statSync(`${file}.wal`, { throwIfNoEntry: false })?.size ?? 0,
       };
-      const columns = await ensureTables(connection, listTables(mappings));
-      await ensureViews(connection);
+      const tables = listTables(mappings);
+      const columns = await ensureTables(connection, tables);
+      await ensureViews(connection, tables);
       const newest = await readHighWatermark(connection, mappings);
       const clock = new RequestClock(newest.moment, now);
       await dateReadings(connection, clock.wall());

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, inject, test } from 'vitest';
+import { beforeAll, expect, inject, test } from 'vitest';
 import { call } from '../../src/app/call.ts';
 import { readSettings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
@@ -83,8 +83,9 @@ function build(): void {
   ]);
 }
 
+beforeAll(build);
+
 test('a document type that exists nowhere else takes one file and one line', async () => {
-  build();
   for (const path of ['docs/data-dictionary.md', 'schema/warehouse.sql'])
     expect(readFileSync(join(copy, path), 'utf8')).toContain('Water drunk through the day');
 
@@ -167,4 +168,25 @@ test('a document type that exists nowhere else takes one file and one line', asy
     process.kill('SIGTERM');
     expect((await process.end()).code).toBe(0);
   }
+});
+
+test('a view is one file', async () => {
+  const view = `-- after: nights
+CREATE OR REPLACE VIEW drinks_before_nights AS
+SELECT day, balance_lost AS lost, nights.efficiency, volume_count * 2 AS glasses FROM hydration JOIN nights USING (user_id, day);
+COMMENT ON VIEW drinks_before_nights IS 'What was drunk before a night';
+COMMENT ON COLUMN drinks_before_nights.day IS 'The day';
+COMMENT ON COLUMN drinks_before_nights.glasses IS 'Glasses [count]';
+`;
+  writeFileSync(join(copy, 'schema/views/drinks_before_nights.sql'), view);
+  inCopy('scripts/prepare.mjs');
+  inCopy('dist/src/cli/generate.js');
+  const page = readFileSync(join(copy, 'docs/data-dictionary.md'), 'utf8');
+  const [, section] = /### `drinks_before_nights`\n(.*?)\n### /s.exec(page)!;
+  expect(section!.match(/^\| `.*/gm)).toEqual([
+    '| `day` | DATE |  | The day |',
+    '| `lost` | BIGINT | ml | Water lost by sweating |',
+    '| `efficiency` | BIGINT | % | Share of time in bed spent asleep |',
+    '| `glasses` | BIGINT | count | Glasses |',
+  ]);
 });

@@ -1,8 +1,12 @@
 import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { DuckDBConnection } from '@duckdb/node-api';
 import { afterEach, expect, test, vi } from 'vitest';
+import { z } from 'zod';
+import { integer } from '../../schema/fields.ts';
+import { resources } from '../../schema/index.ts';
+import { inOrder } from '../../src/warehouse/views.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { newPath, openWarehouse, rows, rowsOf, store, withDuckDB } from '../support/warehouse.ts';
+import { newPath, openWarehouse, resourceNamed, rows, rowsOf, store, withDuckDB } from '../support/warehouse.ts';
 import { SLEEP } from '../support/wire.ts';
 
 const folder = tempFolder();
@@ -73,6 +77,43 @@ test('every view, column of a view and macro has a comment', async () => {
     ),
   );
   expect(found.macros).toEqual(expect.arrayContaining(['local', 'hhmm', 'night_of', 'activity_day_of'].map(name => ({ name }))));
+});
+
+/** Comments of columns as the file has them. */
+const commentsOn = (path: string, ...columns: string[]) =>
+  withDuckDB(path, async connection => {
+    const places = `SELECT concat_ws('.', table_name, column_name) AS name, comment FROM duckdb_columns() WHERE schema_name = 'main'`;
+    const found = (await rowsOf(connection, places)) as { name: string; comment: string | null }[];
+    return columns.map(column => found.find(({ name }) => name === column)?.comment);
+  });
+
+test('a view’s column without a comment has the one of the column that it is, through other views and under another name', async () => {
+  expect(
+    await commentsOn(await newFile(), 'nights.efficiency', 'naps.user_id', 'naps.temperature_deviation', 'heart_rate_all.user_id'),
+  ).toEqual([
+    'Share of time in bed spent asleep [%]',
+    'The account, as named by `account add`',
+    'Deviation of the skin temperature from the person’s usual, of the readiness of this sleep [°C]',
+    'The account, as named by `account add`',
+  ]);
+});
+
+test('a comment of a table that a later version words otherwise is so in the views too', async () => {
+  const path = newPath(folder);
+  const shape = { ...resourceNamed('sleep').document.shape, efficiency: integer('Of an earlier version', '%').nullish() };
+  const earlier = { ...resourceNamed('sleep'), document: z.object(shape) };
+  await (await openWarehouse(path, { resources: resources.map(one => (one.name === 'sleep' ? earlier : one)) })).close();
+  expect(await commentsOn(path, 'nights.efficiency')).toEqual(['Of an earlier version [%]']);
+  await (await openWarehouse(path)).close();
+  expect(await commentsOn(path, 'nights.efficiency')).toEqual(['Share of time in bed spent asleep [%]']);
+});
+
+test('each script comes after those that its first line names', () => {
+  const script = (name: string, after?: string) => ({ name, sql: `${after ? `-- after: ${after}\n` : ''}SELECT 1` });
+  const names = (scripts: ReturnType<typeof inOrder>) => scripts.map(({ name }) => name);
+  expect(names(inOrder([script('a', 'c, d'), script('b'), script('c', 'd'), script('d')]))).toEqual(['b', 'd', 'c', 'a']);
+  expect(() => inOrder([script('a', 'b'), script('b', 'a'), script('c')])).toThrow('a.sql, b.sql: after a script that is not there');
+  expect(() => inOrder([script('a', 'z')])).toThrow('a.sql: after a script that is not there, or after each other');
 });
 
 test('a number in a view has a unit in its comment, or is a number of something', async () => {
