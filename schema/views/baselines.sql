@@ -79,6 +79,7 @@ SELECT
   ) AS robust_z_28
 FROM rolling
 WINDOW days AS (PARTITION BY user_id, place ORDER BY day);
+-- example of baselines: SELECT day, value, round(median_28, 1) AS usual, round(robust_z_28, 1) AS z FROM baselines WHERE user_id = 'ada' AND metric = 'average_hrv' ORDER BY day DESC LIMIT 7
 COMMENT ON VIEW baselines IS 'What is usual for a person: one row for each user, day of daily and metric, with rolling means, standard deviations and z-scores over 7, 28 and 90 calendar days, and a robust z-score against the 28 days before, which a few sick nights among them hardly move. Days without a value count as missing, not as 0; so do activity_score, stress_high, steps and active_calories of a day with activity_unfinished in daily, such as today. Filter by user_id and metric: the days before must be read whatever the day (a rolling view reads one user’s documents)';
 COMMENT ON COLUMN baselines.day IS 'The day, as in daily';
 COMMENT ON COLUMN baselines.metric IS 'What is measured, a column of daily: average_hrv, lowest_heart_rate, average_heart_rate, average_breath, temperature_deviation, spo2_average, total_sleep_duration, deep_sleep_duration, rem_sleep_duration, efficiency, sleep_score, readiness_score, activity_score, stress_high, steps or active_calories';

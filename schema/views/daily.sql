@@ -169,6 +169,7 @@ SELECT
   night.sleep_id IS NULL AS night_missing,
   activity.id IS NULL AS activity_missing
 FROM joined;
+-- example of daily: SELECT day, sleep_score, readiness_score, stress_summary, steps FROM daily WHERE user_id = 'ada' ORDER BY day DESC LIMIT 7
 COMMENT ON VIEW daily IS 'One row for each user and day, from the first day of the person’s documents, suggested bedtimes aside, to the last: days of which nothing is known have a row too, of more than 366 on end only the first 366. Where the service has two documents of one kind for a day, the one stored last. The night is the main sleep of nights';
 COMMENT ON COLUMN daily.day IS 'The day, as the service says: a night counts to the day of waking (2.12), an activity to the day on which its 24 hours start at 4 a.m. (2.5)';
 COMMENT ON COLUMN daily.sleep_score IS 'Sleep score, of daily_sleep [score, 1 to 100]';

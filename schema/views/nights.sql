@@ -77,6 +77,7 @@ SELECT
   temperature_deviation, low_battery_alert, ring_id, sk
 FROM counted_sleeps
 WHERE main;
+-- example of nights: SELECT day, hhmm(total_sleep_duration) AS asleep, efficiency, average_hrv FROM nights WHERE user_id = 'ada' ORDER BY day DESC LIMIT 7
 COMMENT ON VIEW nights IS 'The main sleep of each user and day, at most one; which one it is says counted_sleeps. A day without a row has no night: see night_missing of daily (2.12)';
 
 CREATE OR REPLACE VIEW naps AS

@@ -45,6 +45,7 @@ SELECT
     / nullif(sum(recorded_time) FILTER (WHERE is_whole), 0) AS non_wear_share
 FROM (SELECT *, NOT coalesce(activity_unfinished, false) AS is_whole FROM daily)
 GROUP BY user_id, CAST(date_trunc('week', day) AS DATE);
+-- example of weekly: SELECT week, round(mean_average_hrv, 1) AS hrv, stressful_days, active_minutes FROM weekly WHERE user_id = 'ada' ORDER BY week DESC LIMIT 8
 COMMENT ON VIEW weekly IS 'One row for each user and ISO week, from daily: means over the days that have a value, how many says the n_ column beside each; sums over the days that are there. What goes on all day (activity, stress) is of whole days: not of one with activity_unfinished in daily, such as today. Filter by user_id and week';
 COMMENT ON COLUMN weekly.week IS 'Monday of the ISO week';
 COMMENT ON COLUMN weekly.iso_week IS 'ISO year and week, such as 2025-W03';

@@ -51,6 +51,12 @@ export function inOrder(scripts: readonly Script[]): Script[] {
   return ordered;
 }
 
+/** The first query to run of a view, where its script has one: `-- example of nights: SELECT …`. It asks for ada. */
+export function findExample(view: string): string | undefined {
+  const examples = readScripts().flatMap(({ sql }) => [...sql.matchAll(/^-- example of (\S+): (.*)$/gm)]);
+  return examples.find(([, name]) => name === view)?.[2];
+}
+
 /** The names that the hand-written scripts make, in their order. */
 export function listCreated(): Created[] {
   return createdBy(readScripts());

@@ -77,8 +77,8 @@ function build(): void {
   inCopy('dist/src/cli/generate.js');
   inCopy('dist/src/cli/generate.js', '--check');
   const changed = [...hashes()].filter(([path, hash]) => before.get(path) !== hash).map(([path]) => path);
-  expect(changed.sort()).toEqual([
-    ...['docs/data-dictionary.md', 'docs/warehouse.md', 'schema/resources/hydration.ts', 'schema/resources/index.ts'],
+  expect(changed.filter(path => !path.startsWith('docs/')).sort()).toEqual([
+    ...['schema/resources/hydration.ts', 'schema/resources/index.ts'],
     'schema/warehouse.sql',
   ]);
 }
@@ -174,6 +174,7 @@ test('a view is one file', async () => {
   const view = `-- after: nights
 CREATE OR REPLACE VIEW drinks_before_nights AS
 SELECT day, balance_lost AS lost, nights.efficiency, volume_count * 2 AS glasses FROM hydration JOIN nights USING (user_id, day);
+-- example of drinks_before_nights: SELECT lost FROM drinks_before_nights WHERE user_id = 'ada'
 COMMENT ON VIEW drinks_before_nights IS 'What was drunk before a night';
 COMMENT ON COLUMN drinks_before_nights.day IS 'The day';
 COMMENT ON COLUMN drinks_before_nights.glasses IS 'Glasses [count]';
@@ -189,4 +190,5 @@ COMMENT ON COLUMN drinks_before_nights.glasses IS 'Glasses [count]';
     '| `efficiency` | BIGINT | % | Share of time in bed spent asleep |',
     '| `glasses` | BIGINT | count | Glasses |',
   ]);
+  expect(section).toContain("\nSELECT lost FROM drinks_before_nights WHERE user_id = 'ada';\n");
 });

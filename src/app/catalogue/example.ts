@@ -1,5 +1,6 @@
 import type { CatalogueColumn, CatalogueEntry } from '../../warehouse/catalogue.ts';
 import { quoteName, quoteText } from '../../warehouse/tables.ts';
+import { findExample } from '../../warehouse/views.ts';
 
 const MEASURES = 3;
 
@@ -7,18 +8,6 @@ const MEASURES = 3;
 const DULL =
   /^(user_id|id|day|ts|utc_offset|sk|position|span|code|offset_change|extra|fetched_at|content_hash|contributors_.*)$|_(id|min|sec|interval|count)$/;
 const WORTH = /INT|DOUBLE|DECIMAL|FLOAT|VARCHAR/;
-
-/** Of views whose first columns are not the ones to begin with. */
-const QUESTIONS: Readonly<Record<string, (person: string) => string>> = {
-  daily: person =>
-    `SELECT day, sleep_score, readiness_score, stress_summary, steps FROM daily WHERE user_id = ${person} ORDER BY day DESC LIMIT 7`,
-  nights: person =>
-    `SELECT day, hhmm(total_sleep_duration) AS asleep, efficiency, average_hrv FROM nights WHERE user_id = ${person} ORDER BY day DESC LIMIT 7`,
-  weekly: person =>
-    `SELECT week, round(mean_average_hrv, 1) AS hrv, stressful_days, active_minutes FROM weekly WHERE user_id = ${person} ORDER BY week DESC LIMIT 8`,
-  baselines: person =>
-    `SELECT day, value, round(median_28, 1) AS usual, round(robust_z_28, 1) AS z FROM baselines WHERE user_id = ${person} AND metric = 'average_hrv' ORDER BY day DESC LIMIT 7`,
-};
 
 /** What a macro is tried with, by the name of its parameter. */
 const ARGUMENTS: Readonly<Record<string, string>> = {
@@ -30,14 +19,14 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
 };
 
 /** A first query to run and to change; undefined for a macro that we cannot call by the names of its parameters. */
-export function writeExample({ name, kind, calls, columns }: CatalogueEntry, person = 'ada'): string | undefined {
+export function writeExample({ name, kind, calls, columns, script }: CatalogueEntry, person = 'ada'): string | undefined {
   if (calls.length) {
     const parameters = /\((.*)\)$/.exec(calls[0]!)![1]!.split(', ');
     const values = parameters.map(parameter => ARGUMENTS[parameter]);
     return values.every(value => value !== undefined) ? `${kind === 'macro' ? 'SELECT' : 'FROM'} ${name}(${values.join(', ')})` : undefined;
   }
-  const question = QUESTIONS[name];
-  if (question && kind === 'view') return question(quoteText(person));
+  const written = kind === 'view' && script ? findExample(name) : undefined;
+  if (written) return written.replaceAll("'ada'", quoteText(person));
   const time = findTime(columns);
   const shown = [...(time ? [time] : []), ...chooseMeasures(columns.filter(column => column.name !== time))];
   const where = columns.some(column => column.name === 'user_id') ? ` WHERE user_id = ${quoteText(person)}` : '';
