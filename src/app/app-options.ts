@@ -2,6 +2,7 @@ import type { Resource } from '../../schema/resource.ts';
 import type { Settings } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { ClientOptions } from '../client/client.ts';
+import type { Queues } from '../queue/queues.ts';
 
 export interface AppOptions {
   settings: Settings;
@@ -16,6 +17,8 @@ export interface AppOptions {
   /** How the client waits and gives up. */
   client?: Pick<ClientOptions, 'sleep' | 'retries' | 'maxWaitMs' | 'deadlineMs' | 'maxResponseBytes'>;
   now?: () => number;
+  /** Other queues than the settings say: where they do not matter, those in memory open a hundred times as fast. */
+  openQueues?: () => Queues;
   /** One command by itself, not `up`: without Redis its jobs are in its memory. */
   isAlone?: boolean;
   /** Is opened also while an account is being erased whose queues are in a Redis that is away: see `Owner.erasing`. */

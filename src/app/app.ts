@@ -269,6 +269,7 @@ export class App {
   async #openQueues(): Promise<Queues> {
     const { settings, warehouse, log } = this;
     const { queueUrl: url, queuePrefix: prefix, data } = settings;
+    if (this.#options.openQueues) return this.#options.openQueues();
     if (this.#options.isAlone && url === undefined) return (await import('../queue/memory.ts')).openMemoryQueues();
     const { openQueues } = await import('../queue/open.ts');
     return openQueues({

@@ -49,7 +49,7 @@ const run = async (env: Record<string, string>) => {
 };
 
 test('all is well where all is well, through the control socket of a running owner', async () => {
-  const { harness, manager, receiver, env } = await openListeningHarness(newFolder());
+  const { harness, manager, receiver, env } = await openListeningHarness(newFolder(), { queue: 'embedded' });
   chmodSync(env.RINGNECK_DATA!, 0o700);
   await harness.add([{ name: 'ada', token: TOKENS.person }]);
   await harness.backfill({ last: 3 });

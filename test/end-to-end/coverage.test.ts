@@ -182,7 +182,7 @@ test('a night reads the last days of everything again, in the zone and by the pa
   const faults = await proxied();
   let now = NOON;
   const data = join(folder, 'nightly');
-  const harness = await openHarness(data, faults.url, { now: () => now });
+  const harness = await openHarness(data, faults.url, { queue: 'embedded', now: () => now });
   await harness.add(sandbox.people);
   await harness.backfill({ ...days, collections: ['daily_stress'] });
   let before = faults.asked.length;
@@ -203,7 +203,7 @@ test('a night reads the last days of everything again, in the zone and by the pa
   expect(faults.asked.length).toBeGreaterThan(before + 20);
   await harness.close();
 
-  const later = await openHarness(data, faults.url, { now: () => now + 3_600_000 });
+  const later = await openHarness(data, faults.url, { queue: 'embedded', now: () => now + 3_600_000 });
   const again = await later.app.pipeline();
   before = faults.asked.length;
   await keepSchedules(again, [nightlySchedule(again, settings)]);

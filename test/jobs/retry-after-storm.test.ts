@@ -31,7 +31,11 @@ describe.each([['embedded'], ...(hasRedis ? [['redis']] : [])])('thirty accounts
     onTestFinished(() => service.close());
     const settings = redis ? { queueUrl: redis.url } : {};
     const waiting = (ms: number, signal: AbortSignal) => sleep(ms, undefined, { signal });
-    const harness = await openHarness(join(folder, `${name}-${kind}`), service.url, { settings, client: { sleep: waiting } });
+    const harness = await openHarness(join(folder, `${name}-${kind}`), service.url, {
+      queue: 'embedded',
+      settings,
+      client: { sleep: waiting },
+    });
     onTestFinished(() => harness.close());
     await harness.add([...LIMITED, ...QUICK].map(token => ({ name: token, token })));
     storm = true;

@@ -9,6 +9,12 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CACHE = join(ROOT, 'node_modules/.cache');
 const PREFIX = 'ringneck-compiled-';
 const KEPT_MS = 24 * 3_600_000;
+/** Beside the compiled program: a warehouse in which there is nothing yet. */
+export const EMPTY_WAREHOUSE = 'empty.duckdb';
+const MAKE_WAREHOUSE = `
+  import { resources } from './schema/index.js';
+  import { Warehouse } from './src/warehouse/warehouse.js';
+  await (await Warehouse.open({ path: '${EMPTY_WAREHOUSE}', resources, now: () => Date.UTC(2025, 5, 1) })).close();`;
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -36,6 +42,7 @@ export function compileProgram(): string {
   for (const path of sourceFiles('schema')) if (/\.(sql|json)$/.test(path)) cpSync(join(ROOT, path), join(unfinished, path));
   copyQueueSnapshot(unfinished);
   execFileSync(process.execPath, [join(ROOT, 'scripts/bundle.mjs'), unfinished]);
+  execFileSync(process.execPath, ['--input-type=module', '--eval', MAKE_WAREHOUSE], { cwd: unfinished });
   try {
     renameSync(unfinished, folder);
   } catch (error) {

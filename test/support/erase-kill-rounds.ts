@@ -28,7 +28,7 @@ export interface EraseSetting {
 export async function openEraseSetting(folder: string): Promise<EraseSetting> {
   const sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-31' });
   const original = join(folder, 'original');
-  const harness = await openHarness(original, sandbox.url);
+  const harness = await openHarness(original, sandbox.url, { queue: 'embedded' });
   await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
   await harness.backfill({ from: '2025-01-01', to: '2025-01-03' });
   await harness.commands.snapshot({});
@@ -75,7 +75,7 @@ export async function killErasing(setting: EraseSetting, moment: EraseMoment, qu
   const settings = queueUrl ? { queueUrl } : {};
   let searchQueues = async (): Promise<unknown[]> => [];
   if (queueUrl) {
-    const harness = await openHarness(data, serviceUrl, { settings });
+    const harness = await openHarness(data, serviceUrl, { settings, queue: 'embedded' });
     await addEvents(harness, userIds);
     const id = await warehouseId(harness.app.warehouse);
     await harness.close();
@@ -100,7 +100,7 @@ export async function killErasing(setting: EraseSetting, moment: EraseMoment, qu
   expect(readdirSync(data).filter(file => /eras|\.new|\.wal$|\.tmp$/.test(file))).toEqual([]);
   expect(await searchQueues()).toEqual([]);
 
-  const harness = await openHarness(data, serviceUrl, { settings });
+  const harness = await openHarness(data, serviceUrl, { settings, queue: 'embedded' });
   expect(await hashAccount(harness.read, 'adam')).toEqual(before);
   expect(isEmpty(await hashAccount(harness.read, 'ada'))).toBe(true);
   const inbox = await harness.app.inbox();

@@ -96,7 +96,7 @@ export async function openEventHarness(folder: string, options: FetchOptions & E
   });
   const upstream = await service.listen({ host: '127.0.0.1', port: 0 });
   const faults = await startFaultService({}, { upstream });
-  await placeWarehouse(join(data, 'warehouse.duckdb'));
+  placeWarehouse(join(data, 'warehouse.duckdb'));
   const warehouse = await Warehouse.open({ path: join(data, 'warehouse.duckdb'), resources, now, beforeGroup });
   const queues = await openQueues({ folder: join(data, 'queue'), log, ...(queueUrl ? { url: queueUrl } : {}) });
   const serviceClock = createServiceClock(now);

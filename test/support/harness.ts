@@ -6,6 +6,7 @@ import type { AppOptions } from '../../src/app/app-options.ts';
 import { type AppCommands, type BackfillInput, commandsOf, type RunReport } from '../../src/app/commands.ts';
 import { readSettings, type Settings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
+import { openMemoryQueues } from '../../src/queue/memory.ts';
 import type { Value } from '../../src/warehouse/parse-document.ts';
 import { hashTables } from './table-hash.ts';
 import { placeWarehouse } from './warehouse.ts';
@@ -23,16 +24,20 @@ export interface Harness {
   close(): Promise<void>;
 }
 
+export interface HarnessOptions extends Partial<Omit<AppOptions, 'settings' | 'openQueues'>> {
+  settings?: Partial<Settings>;
+  resources?: readonly Resource[];
+  /** Where events, schedules or what a queue keeps matter; else, and without Redis, it is in memory, which opens a second sooner. */
+  queue?: 'embedded';
+}
+
 /** A data folder with its owner open in this process, as `up` and every command open it; the client waits for nobody unless told. */
-export async function openHarness(
-  folder: string,
-  serviceUrl: string,
-  options: Partial<Omit<AppOptions, 'settings'>> & { settings?: Partial<Settings>; resources?: readonly Resource[] } = {},
-): Promise<Harness> {
+export async function openHarness(folder: string, serviceUrl: string, { queue, ...options }: HarnessOptions = {}): Promise<Harness> {
   const settings = { ...readSettings({ RINGNECK_DATA: join(folder), RINGNECK_SERVICE_URL: serviceUrl }), ...options.settings };
   const client = { sleep: async () => {}, ...options.client };
-  if (!options.resources) await placeWarehouse(join(settings.data, 'warehouse.duckdb'));
-  const app = await App.open({ log: silentLog, retryDelayMs: 1, secondLookMs: 1, ...options, client, settings });
+  if (!options.resources) placeWarehouse(join(settings.data, 'warehouse.duckdb'));
+  const queues = queue === 'embedded' || settings.queueUrl ? {} : { openQueues: openMemoryQueues };
+  const app = await App.open({ log: silentLog, retryDelayMs: 1, secondLookMs: 1, ...options, ...queues, client, settings });
   const commands = commandsOf(app);
   const read = (sql: string) => app.warehouse.read(sql);
   let closing: Promise<void> | undefined;

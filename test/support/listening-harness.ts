@@ -12,7 +12,7 @@ import { openWebhooks, type Webhooks } from '../../src/service/webhooks/webhooks
 import { createPeople } from '../../src/simulator/users/people.ts';
 import { peopleSource } from '../../src/simulator/users/source.ts';
 import type { SubscriptionManager } from '../../src/sync/subscriptions/subscription-manager.ts';
-import { type Harness, openHarness } from './harness.ts';
+import { type Harness, type HarnessOptions, openHarness } from './harness.ts';
 
 /** The first of these is the person’s. */
 export const TOKENS = { person: 'token-of-ada', verification: 'not-for-logs-word', key: 'not-for-logs-key' };
@@ -31,7 +31,7 @@ export interface ListeningHarness {
 }
 
 /** The real service with its webhooks, and a data folder whose owner listens at callback and control socket as `up` does, all in this process. */
-export async function openListeningHarness(folder: string): Promise<ListeningHarness> {
+export async function openListeningHarness(folder: string, options: Pick<HarnessOptions, 'queue'> = {}): Promise<ListeningHarness> {
   mkdirSync(join(folder, 'service'), { recursive: true, mode: 0o700 });
   const webhooks = openWebhooks({
     folder: join(folder, 'service'),
@@ -83,7 +83,7 @@ export async function openListeningHarness(folder: string): Promise<ListeningHar
   const callbackUrl = env.RINGNECK_CALLBACK_URL;
   const { id: clientId, secret: clientSecret } = webhooks.client;
   const settings = { webhooks: { callbackUrl, clientId, clientSecret, secrets: [clientSecret], verificationToken: TOKENS.verification } };
-  const harness = await openHarness(folder, serviceUrl, { settings });
+  const harness = await openHarness(folder, serviceUrl, { ...options, settings });
   manager = await harness.app.manager();
   const control = await serveControl({ folder, commands: harness.commands, log: silentLog });
   const leave = async () => {

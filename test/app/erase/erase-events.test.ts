@@ -36,7 +36,7 @@ interface Settings {
 
 /** Adds ada and adam, and accepts events of both and of somebody unknown, which nobody works off. */
 async function accept(data: string, settings: Settings = {}): Promise<string> {
-  const harness = await openHarness(data, sandbox.url, { settings });
+  const harness = await openHarness(data, sandbox.url, { settings, queue: 'embedded' });
   await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
   const { queues, warehouse } = await harness.app.pipeline();
   const [ada, adam] = sandbox.people;

@@ -50,7 +50,7 @@ test('files on another disk are replaced there, halves of copies go, and what ca
   const { data, erase } = surroundings('linked');
   const disk = join(folder, 'disk');
   mkdirSync(disk);
-  const harness = await openHarness(data, sandbox.url);
+  const harness = await openHarness(data, sandbox.url, { queue: 'embedded' });
   await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
   await harness.backfill({ from: '2025-01-01', to: '2025-01-02' });
   await harness.commands.snapshot({});
@@ -91,7 +91,7 @@ test('files on another disk are replaced there, halves of copies go, and what ca
 test('a link for the queue to a disk of others: what is theirs stays, and so does the warehouse that lies there too', async () => {
   const { data, erase } = surroundings('shared-disk');
   const disk = join(folder, 'shared');
-  const harness = await openHarness(data, sandbox.url);
+  const harness = await openHarness(data, sandbox.url, { queue: 'embedded' });
   await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
   await harness.backfill({ from: '2025-01-01', to: '2025-01-02' });
   await harness.close();
@@ -167,7 +167,7 @@ test('what comes of an erased person afterwards is not noted, until the account 
   });
   /** Works off events, and gives what the ledger says of them. */
   const settle = async (...events: ReturnType<typeof event>[]) => {
-    const harness = await openHarness(data, sandbox.url);
+    const harness = await openHarness(data, sandbox.url, { queue: 'embedded' });
     const { queues, warehouse } = await harness.app.pipeline();
     await queues.addAll(await eventQueue(warehouse), events);
     const { stop } = await startFetching(await harness.app.pipeline());

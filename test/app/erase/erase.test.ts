@@ -33,7 +33,7 @@ let filling: Promise<string> | undefined;
 async function fill(data: string): Promise<void> {
   filling ??= (async () => {
     const filled = join(folder, 'filled');
-    const harness = await openHarness(filled, sandbox.url);
+    const harness = await openHarness(filled, sandbox.url, { queue: 'embedded' });
     await harness.add(sandbox.people.map(({ token }, i) => ({ name: i ? 'adam' : 'ada', token })));
     await harness.backfill({ from: '2025-01-01', to: '2025-01-03' });
     await harness.close();

@@ -30,7 +30,7 @@ const parked = (count: number) =>
 
 test('events that were parked are handed to what fills the queue, which holds few of one person; those left are taken up at the next start', async () => {
   const path = join(folder, 'parked');
-  const first = await openHarness(path, 'http://127.0.0.1:9');
+  const first = await openHarness(path, 'http://127.0.0.1:9', { queue: 'embedded' });
   const since = at('2025-03-11T00:00:00Z');
   await first.app.warehouse.record([
     ...['ada', 'ben'].map(name => accountEntry(account(name, { serviceUserId: `s-${name}`, since }))),
@@ -60,7 +60,7 @@ test('events that were parked are handed to what fills the queue, which holds fe
   await filling.close();
   await first.close();
 
-  const second = await openHarness(path, 'http://127.0.0.1:9');
+  const second = await openHarness(path, 'http://127.0.0.1:9', { queue: 'embedded' });
   const again = await second.app.pipeline();
   expect(again.inbox.size).toBe(0);
   await takeUpEvents(again);
@@ -76,7 +76,7 @@ const EVENT = {
 } as const;
 
 async function openPaused(name: string) {
-  const harness = await openHarness(join(folder, name), 'http://127.0.0.1:9');
+  const harness = await openHarness(join(folder, name), 'http://127.0.0.1:9', { queue: 'embedded' });
   const { warehouse } = harness.app;
   await warehouse.record([accountEntry(account('ada', { serviceUserId: 's-ada' }))]);
   const paused = await setAccountState(warehouse, await getAccount(warehouse, 'ada'), 'paused', 'paused by command');
@@ -193,7 +193,7 @@ test('events that the inbox could not take when their account was resumed are ta
 });
 
 test('who resumes an account whose events cannot be taken up now is told so', async () => {
-  const harness = await openHarness(join(folder, 'told'), 'http://127.0.0.1:9');
+  const harness = await openHarness(join(folder, 'told'), 'http://127.0.0.1:9', { queue: 'embedded' });
   const { warehouse } = harness.app;
   await warehouse.record([accountEntry(account('ada', { serviceUserId: 's-ada' })), ...parked(11)]);
   const { inbox } = await harness.app.pipeline();

@@ -103,7 +103,7 @@ test('what was missed is told although heart rate is held up by the service', as
     '/v2/usercollection/heartrate': { status: 429, headers: { 'retry-after': '3600' }, json: { detail: 'slow' } },
   });
   onTestFinished(() => heldUp.close());
-  const harness = await openHarness(join(folder, 'judge'), heldUp.url, { now: () => NOON });
+  const harness = await openHarness(join(folder, 'judge'), heldUp.url, { queue: 'embedded', now: () => NOON });
   await harness.add([{ name: 'ada', token: 'token-ada' }]);
   const since = at('2025-03-01T00:00:00Z');
   await harness.app.warehouse.record([

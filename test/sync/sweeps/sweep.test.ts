@@ -6,7 +6,7 @@ import { scheduleQueue } from '../../../src/sync/runs/runs.ts';
 import { startSweep } from '../../../src/sync/sweeps/sweep.ts';
 import { editedSource } from '../../support/edited-source.ts';
 import { type Answer, startFaultService } from '../../support/fault-service.ts';
-import { type Harness, openHarness } from '../../support/harness.ts';
+import { type Harness, type HarnessOptions, openHarness } from '../../support/harness.ts';
 import { startSandbox } from '../../support/sandbox.ts';
 import { findBroken } from '../../support/table-hash.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -27,7 +27,7 @@ async function setUp(settings: Partial<ServiceSettings> = {}) {
   onTestFinished(() => sandbox.close());
   const faults = await startFaultService({}, { upstream: sandbox.url });
   onTestFinished(() => faults.close());
-  const open = async (options: { now?: () => number } = {}) => {
+  const open = async (options: HarnessOptions = {}) => {
     const harness = await openHarness(join(folder, `s${++folders}`), faults.url, { now, ...options });
     await harness.add(sandbox.people);
     return harness;
@@ -168,7 +168,7 @@ test('a change that a sweep finds is noted as without an event, one that a backf
 test('what recurs is in the queue; at a start heart rate is read at once, and a sweep when its time has gone by', async () => {
   const { open } = await setUp();
   let clock = NOON;
-  const harness = await open({ now: () => clock });
+  const harness = await open({ queue: 'embedded', now: () => clock });
   const pipeline = await harness.app.pipeline();
   const settings = {
     nightly: { pattern: '30 3 * * *', timeZone: 'UTC', days: 4 },
@@ -216,7 +216,7 @@ test('what recurs is in the queue; at a start heart rate is read at once, and a 
 test('what was missed is told with the reading of heart rate, at a start only when nothing that was accepted before waits', async () => {
   const { open } = await setUp();
   let clock = NOON;
-  const harness = await open({ now: () => clock });
+  const harness = await open({ queue: 'embedded', now: () => clock });
   const pipeline = await harness.app.pipeline();
   const { warehouse } = harness.app;
   const since = Date.parse('2025-03-01T00:00:00Z') * 1000;

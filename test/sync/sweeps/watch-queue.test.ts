@@ -73,7 +73,11 @@ describe.skipIf(!hasRedis).each(['its data', 'its place', 'its place and the sch
       const service = await startFaultService();
       onTestFinished(() => service.close());
       const settings = { queueUrl: redis.url, queuePrefix: 'test' };
-      const harness = await openHarness(join(folder, lost.replaceAll(' ', '-')), service.url, { now: () => NOON, settings });
+      const harness = await openHarness(join(folder, lost.replaceAll(' ', '-')), service.url, {
+        queue: 'embedded',
+        now: () => NOON,
+        settings,
+      });
       const pipeline = await harness.app.pipeline();
       const done: string[] = [];
       let missed = false;
@@ -146,7 +150,7 @@ test.each(hasRedis ? ['redis', 'embedded'] : ['embedded'])(
     const service = await startFaultService();
     onTestFinished(() => service.close());
     const settings = redis ? { queueUrl: redis.url, queuePrefix: 'test' } : {};
-    const harness = await openHarness(join(folder, `whole-${kind}`), service.url, { now: () => NOON, settings });
+    const harness = await openHarness(join(folder, `whole-${kind}`), service.url, { queue: 'embedded', now: () => NOON, settings });
     const made: string[] = [];
     let times = 0;
     const schedules = [
