@@ -55,8 +55,9 @@ export const summaryOf = ({ summary, paragraph }: Resource): string => (paragrap
 
 /** By paragraph, 2.9 before 2.10; those without one last, by name. */
 export function inOrder(resources: readonly Resource[]): Resource[] {
-  const placeOf = ({ paragraph, name }: Resource) => paragraph ?? `~${name}`;
-  return resources.toSorted((a, b) => ORDER.compare(placeOf(a), placeOf(b)));
+  const isBeyond = ({ paragraph }: Resource) => Number(paragraph === undefined);
+  const placeOf = ({ paragraph, name }: Resource) => paragraph ?? name;
+  return resources.toSorted((a, b) => isBeyond(a) - isBeyond(b) || ORDER.compare(placeOf(a), placeOf(b)));
 }
 
 const ORDER = new Intl.Collator('en', { numeric: true });
