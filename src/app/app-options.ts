@@ -1,4 +1,3 @@
-import type { Resource } from '../../schema/resource.ts';
 import type { Settings } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { ClientOptions } from '../client/client.ts';
@@ -7,7 +6,6 @@ import type { Queues } from '../queue/queues.ts';
 export interface AppOptions {
   settings: Settings;
   log: Log;
-  resources?: readonly Resource[];
   /** Before a window's second attempt. */
   retryDelayMs?: number;
   /** Between the two 404s by which a collection is not offered. */

@@ -98,7 +98,7 @@ export class App {
     }
     const warehouse = await Warehouse.open({
       path: join(settings.data, 'warehouse.duckdb'),
-      resources: options.resources ?? resources,
+      resources,
       ...(now ? { now } : {}),
       beforeGroup: () => ensureDiskReserve(settings.data),
       onFatal: error => {
@@ -239,7 +239,7 @@ export class App {
       queues,
       inbox,
       tokens: secrets,
-      collections: collectionsOf(this.#options.resources ?? resources),
+      collections: collectionsOf(resources),
       runs: new Runs(),
       settledDays: settings.settledDays,
       requestsPerToken: settings.requestsPerToken,

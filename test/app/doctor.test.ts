@@ -14,6 +14,7 @@ import { checkSnapshot } from '../../src/app/doctor/snapshot.ts';
 import { checkWarehouse } from '../../src/app/doctor/warehouse.ts';
 import { readSettings, type Settings } from '../../src/base/config.ts';
 import { freePort, hasRedis, startRedis } from '../queue/redis-server.ts';
+import { SUBSCRIPTIONS } from '../support/declared.ts';
 import { openHarness } from '../support/harness.ts';
 import { openListeningHarness, TOKENS } from '../support/listening-harness.ts';
 import { ringneck } from '../support/ringneck.ts';
@@ -66,7 +67,7 @@ test('all is well where all is well, through the control socket of a running own
     `ok service: ${env.RINGNECK_SERVICE_URL} answers`,
     'ok accounts: 1 of 1 accounts are well',
     `ok callback: ${env.RINGNECK_CALLBACK_URL!.replace(/\?.*/, '')} returns the challenge, and refuses a wrong token`,
-    'ok subscriptions: all 33 are at the service',
+    `ok subscriptions: all ${SUBSCRIPTIONS} are at the service`,
     'ok warehouse: no row is there twice, and every document has its samples',
     'ok snapshot: there is none yet: ringneck snapshot publishes one, ringneck up keeps one',
   ]);
@@ -95,7 +96,7 @@ test('what is wrong is said with how to fix it, and the exit code is 1', async (
       'warn settings: RINGNECK_SIGNATURE_WINDOWS is not a setting: did you mean RINGNECK_SIGNATURE_WINDOW?',
       expect.stringMatching(/^fail accounts: the service refuses ben \(GET .*answered 401/),
       expect.stringMatching(/^fail callback: .* gives no answer \(ECONNREFUSED\)$/),
-      `fail subscriptions: 1 of 33 are missing: ${first!.event_type} ${first!.data_type} (they were never made, or were lost)`,
+      `fail subscriptions: 1 of ${SUBSCRIPTIONS} are missing: ${first!.event_type} ${first!.data_type} (they were never made, or were lost)`,
     ]),
   );
 });

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { SUBSCRIPTIONS } from '../support/declared.ts';
 import { openListeningHarness } from '../support/listening-harness.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
@@ -23,11 +24,11 @@ test('ensure, list and remove work through the control socket, against the real 
   expect(subscribed()).toEqual([]);
 
   manager.start();
-  expect(await cli('ensure')).toEqual({ code: 0, stdout: '33 of 33 subscriptions are active\n', stderr: '' });
-  expect(subscribed()).toHaveLength(33);
+  expect(await cli('ensure')).toEqual({ code: 0, stdout: `${SUBSCRIPTIONS} of ${SUBSCRIPTIONS} subscriptions are active\n`, stderr: '' });
+  expect(subscribed()).toHaveLength(SUBSCRIPTIONS);
   expect(subscribed()).toEqual(expect.arrayContaining(['create vo2_max', 'delete sleep', 'update daily_activity']));
   const list = await harness.commands.subscriptionsList({});
-  expect(list).toHaveLength(33);
+  expect(list).toHaveLength(SUBSCRIPTIONS);
   const { id, expiration_time } = webhooks.subscriptions
     .list(webhooks.client.id)
     .find(one => one.event_type === 'delete' && one.data_type === 'sleep')!;
@@ -49,13 +50,13 @@ test('ensure, list and remove work through the control socket, against the real 
 
   expect(await cli('remove')).toEqual({
     code: 0,
-    stdout: '33 subscriptions removed; ringneck subscriptions ensure makes them again\n',
+    stdout: `${SUBSCRIPTIONS} subscriptions removed; ringneck subscriptions ensure makes them again\n`,
     stderr: '',
   });
   expect(subscribed()).toEqual([]);
-  expect((await harness.commands.subscriptionsList({})).map(({ state }) => state)).toEqual(Array(33).fill('removed'));
-  expect(await harness.commands.subscriptionsEnsure({})).toEqual({ active: 33, wanted: 33, problems: [] });
-  expect(subscribed()).toHaveLength(33);
+  expect((await harness.commands.subscriptionsList({})).map(({ state }) => state)).toEqual(Array(SUBSCRIPTIONS).fill('removed'));
+  expect(await harness.commands.subscriptionsEnsure({})).toEqual({ active: SUBSCRIPTIONS, wanted: SUBSCRIPTIONS, problems: [] });
+  expect(subscribed()).toHaveLength(SUBSCRIPTIONS);
 });
 
 test('remove --on-next-event: the event is answered 410, and so the service cancels its subscription', async () => {
@@ -64,7 +65,7 @@ test('remove --on-next-event: the event is answered 410, and so the service canc
   await manager.ensure();
   const removed = await runHere(['subscriptions', 'remove', '--on-next-event', '--json'], { env });
   expect([removed.code, JSON.parse(removed.stdout)]).toEqual([0, { removed: 0, failed: [], listed: false, on_next_event: true }]);
-  expect(subscribed()).toHaveLength(33);
+  expect(subscribed()).toHaveLength(SUBSCRIPTIONS);
 
   const event = {
     event_type: 'update',
@@ -89,7 +90,7 @@ test('a callback that the service cannot verify: exit code 1, and what to check'
   await manager.remove({ onNextEvent: false });
   await receiver.close();
   const { code, stdout, stderr } = await ringneck(['subscriptions', 'ensure'], { env });
-  expect([code, stdout]).toEqual([1, '0 of 33 subscriptions are active\n']);
+  expect([code, stdout]).toEqual([1, `0 of ${SUBSCRIPTIONS} subscriptions are active\n`]);
   expect(stderr).toContain('check RINGNECK_CALLBACK_URL, the reverse proxy and RINGNECK_VERIFICATION_TOKEN');
   expect(stderr).not.toContain('not-for-logs');
 });
@@ -101,11 +102,11 @@ test('list and remove work without up; ensure does not', async () => {
   await leave();
   const elsewhere = { ...env, RINGNECK_DATA: newFolder() };
   const list = await runHere(['subscriptions', 'list', '--json'], { env: elsewhere });
-  expect(JSON.parse(list.stdout).map(({ state }: { state: string }) => state)).toEqual(Array(33).fill('unknown'));
+  expect(JSON.parse(list.stdout).map(({ state }: { state: string }) => state)).toEqual(Array(SUBSCRIPTIONS).fill('unknown'));
   expect((await runHere(['subscriptions', 'ensure'], { env: elsewhere })).code).toBe(75);
-  expect(subscribed()).toHaveLength(33);
+  expect(subscribed()).toHaveLength(SUBSCRIPTIONS);
   expect((await runHere(['subscriptions', 'remove', '--json'], { env: elsewhere })).stdout).toBe(
-    '{"removed":33,"failed":[],"listed":true,"on_next_event":false}\n',
+    `{"removed":${SUBSCRIPTIONS},"failed":[],"listed":true,"on_next_event":false}\n`,
   );
   expect(subscribed()).toEqual([]);
 });

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { DATED_COLLECTIONS } from '../support/declared.ts';
 import { type Answer, type Asked, type FaultService, startFaultService } from '../support/fault-service.ts';
 import { openHarness } from '../support/harness.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
@@ -203,7 +204,7 @@ test('coverage equals, day by day, what the fault script and the access log of t
       for (const state of expected) seen[state] = (seen[state] ?? 0) + 1;
     }
   }
-  expect(told.size).toBe(3 * (11 * days.length + 1));
+  expect(told.size).toBe(3 * (DATED_COLLECTIONS * days.length + 1));
   // The script is one that has something of each.
   expect(Object.keys(seen).sort()).toEqual(['empty', 'failed', 'not_asked', 'not_authorised', 'not_offered', 'stored', 'suspicious']);
 

@@ -4,6 +4,7 @@ import type { WebhookEvent } from '../../schema/webhook.ts';
 import type { AppCommands } from '../../src/app/commands.ts';
 import { connectControl } from '../../src/app/control/connect-control.ts';
 import { freePort } from '../queue/redis-server.ts';
+import { SUBSCRIPTIONS } from '../support/declared.ts';
 import { openHarness } from '../support/harness.ts';
 import { type Running, ringneck, startRingneck } from '../support/ringneck.ts';
 import type { SandboxProcess } from '../support/sandbox-process.ts';
@@ -110,7 +111,7 @@ test('events are lost, repeated, late, shuffled, and come before their documents
   await up.said('"msg":"up"');
   const upControl = (await connectControl<AppCommands>(followed.data))!;
   const webhooks = async () => (await upControl.call('status', {})).webhooks!;
-  await until('every subscription is active', async () => (await webhooks()).active === 33);
+  await until('every subscription is active', async () => (await webhooks()).active === SUBSCRIPTIONS);
 
   const raised = await live(sandbox);
   // Those that are taken up again later, or looked at once more, must change nothing.

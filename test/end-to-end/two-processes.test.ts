@@ -6,6 +6,7 @@ import { getSource } from '../../src/app/find-source.ts';
 import { readSettings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { freePort, hasRedis, startRedis } from '../queue/redis-server.ts';
+import { SUBSCRIPTIONS } from '../support/declared.ts';
 import { type Running, ringneck, startRingneck } from '../support/ringneck.ts';
 import type { SandboxProcess } from '../support/sandbox-process.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -113,9 +114,9 @@ test.each(['embedded', ...(hasRedis ? ['redis'] : [])])(
     let up = await harness.up();
     await addPeople(harness);
     await cli('backfill', ...RANGE, '--json');
-    await until(async () => (await status()).webhooks?.active, 33);
+    await until(async () => (await status()).webhooks?.active, SUBSCRIPTIONS);
     const rings = await cli('subscriptions', 'list', '--json');
-    expect(rings).toHaveLength(33);
+    expect(rings).toHaveLength(SUBSCRIPTIONS);
     expect(rings[0]).toMatchObject({ state: 'active', at_service: true, callback_url: harness.env.RINGNECK_CALLBACK_URL });
 
     const [ada, ben] = harness.sandbox.people;
@@ -147,7 +148,7 @@ test.each(['embedded', ...(hasRedis ? ['redis'] : [])])(
     );
     expect(lags).toEqual([{ n: 0 }]);
 
-    expect(await cli('subscriptions', 'remove', '--json')).toMatchObject({ removed: 33, failed: [] });
+    expect(await cli('subscriptions', 'remove', '--json')).toMatchObject({ removed: SUBSCRIPTIONS, failed: [] });
     expect((await status()).webhooks).toMatchObject({ subscriptions: 'removed', active: 0 });
     for (const secret of [harness.sandbox.client.secret, ada!.token, 'a-word-of-ours']) expect(up.stderr).not.toContain(secret);
     expect((await stop(up)).code).toBe(0);

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Resource } from '../../schema/resource.ts';
 import { App } from '../../src/app/app.ts';
 import type { AppOptions } from '../../src/app/app-options.ts';
 import { type AppCommands, type BackfillInput, commandsOf, type RunReport } from '../../src/app/commands.ts';
@@ -26,7 +25,6 @@ export interface Harness {
 
 export interface HarnessOptions extends Partial<Omit<AppOptions, 'settings' | 'openQueues'>> {
   settings?: Partial<Settings>;
-  resources?: readonly Resource[];
   /** Where events, schedules or what a queue keeps matter; else, and without Redis, it is in memory, which opens a second sooner. */
   queue?: 'embedded';
 }
@@ -35,7 +33,7 @@ export interface HarnessOptions extends Partial<Omit<AppOptions, 'settings' | 'o
 export async function openHarness(folder: string, serviceUrl: string, { queue, ...options }: HarnessOptions = {}): Promise<Harness> {
   const settings = { ...readSettings({ RINGNECK_DATA: join(folder), RINGNECK_SERVICE_URL: serviceUrl }), ...options.settings };
   const client = { sleep: async () => {}, ...options.client };
-  if (!options.resources) placeWarehouse(join(settings.data, 'warehouse.duckdb'));
+  placeWarehouse(join(settings.data, 'warehouse.duckdb'));
   const queues = queue === 'embedded' || settings.queueUrl ? {} : { openQueues: openMemoryQueues };
   const app = await App.open({ log: silentLog, retryDelayMs: 1, secondLookMs: 1, ...options, ...queues, client, settings });
   const commands = commandsOf(app);

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { resources as allResources } from '../../schema/index.ts';
-import type { Resource } from '../../schema/resource.ts';
+import { resources } from '../../schema/index.ts';
 import { createService } from '../../src/service/service.ts';
 import type { ServiceSettings } from '../../src/service/settings.ts';
 import type { DocumentSource } from '../../src/service/source.ts';
@@ -23,12 +22,11 @@ export async function startSandbox(
   options: Pick<PeopleOptions, 'count' | 'from' | 'to'> &
     Partial<PeopleOptions> & {
       settings?: Partial<ServiceSettings>;
-      resources?: readonly Resource[];
       wrap?: (source: DocumentSource) => DocumentSource;
       now?: () => number;
     },
 ): Promise<Sandbox> {
-  const { settings, resources = allResources, wrap = source => source, now = Date.now, seed = 7, ...rest } = options;
+  const { settings, wrap = source => source, now = Date.now, seed = 7, ...rest } = options;
   const people = createPeople({ seed, ...rest });
   const holders = new Map<string, { userId: string; state: TokenState }>();
   const renew = (userId: string) => {

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { accountEntry } from '../../src/ledger/accounts.ts';
 import { type CoverageSelection, readCoverage } from '../../src/sync/coverage.ts';
+import { DATED_COLLECTIONS } from '../support/declared.ts';
 import { account, collections, knownClock, warehouseWith } from '../support/literal-pipeline.ts';
 import { NOON, note, store, stress } from '../support/literal-readings.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -77,8 +78,7 @@ test('what was read in ten years of five accounts is told by the memory that sto
   expect(known('ada', 'ring_configuration')).toEqual([
     { user_id: 'ada', collection: 'ring_configuration', from: null, to: null, state: 'empty', reason: null },
   ]);
-  // Three of each of the 11 collections that have days.
-  expect(runs).toHaveLength(5 * (11 * 3 + 1));
+  expect(runs).toHaveLength(5 * (DATED_COLLECTIONS * 3 + 1));
 });
 
 test('of a hundred accounts beside many that were removed each stretch of days is read once', async () => {

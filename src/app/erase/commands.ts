@@ -4,7 +4,7 @@ import type { EraseReport } from './report-lines.ts';
 
 export function eraseCommands(app: App) {
   const { settings, log, now, warehouse } = app;
-  const options = { settings, log, now, resources: warehouse.mappings.map(({ resource }) => resource) };
+  const options = { settings, log, now };
   return {
     /** Whether an account can be erased now, before anybody is asked to confirm it. */
     async ensureErasable(input: { name: string }): Promise<{ user_id: string }> {

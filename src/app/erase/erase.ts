@@ -24,7 +24,7 @@ import { emptyQueue, removeEvents } from './queue.ts';
 import { type EraseReport, isClean, linesOf } from './report-lines.ts';
 import { searchFolder } from './search.ts';
 
-type EraseOptions = Pick<AppOptions, 'settings' | 'log' | 'resources' | 'now'>;
+type EraseOptions = Pick<AppOptions, 'settings' | 'log' | 'now'>;
 
 const queueKind = ({ settings }: EraseOptions) => (settings.queueUrl ? 'redis' : 'embedded');
 
@@ -180,10 +180,10 @@ function ensureRoom(path: string): void {
   ensureDiskReserve(dirname(real), diskReserveBytes + statSync(real).size);
 }
 
-async function withWarehouse<T>({ settings, resources: given, now }: EraseOptions, work: (warehouse: Warehouse) => Promise<T>): Promise<T> {
+async function withWarehouse<T>({ settings, now }: EraseOptions, work: (warehouse: Warehouse) => Promise<T>): Promise<T> {
   const warehouse = await Warehouse.open({
     path: join(settings.data, 'warehouse.duckdb'),
-    resources: given ?? resources,
+    resources,
     ...(now ? { now } : {}),
     beforeGroup: () => ensureDiskReserve(settings.data),
   });

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Searched, SearchOrder } from '../../../src/app/erase/search.ts';
 import { hashAccount, isEmpty } from '../../support/account-rows.ts';
+import { COLLECTIONS } from '../../support/declared.ts';
 import { openHarness } from '../../support/harness.ts';
 import { MAIN, ringneck, startRingneck } from '../../support/ringneck.ts';
 import { runHere } from '../../support/run-here.ts';
@@ -111,7 +112,7 @@ test('an account is erased, and the search that finds it in the old folder finds
   const report = JSON.parse(stdout);
   expect(report).toMatchObject({
     user_id: 'ada',
-    removed: { daily_activity: 4, daily_activity_met: 5760, 'sync.accounts': 1, 'sync.windows': 12 },
+    removed: { daily_activity: 4, daily_activity_met: 5760, 'sync.accounts': 1, 'sync.windows': COLLECTIONS.length },
     events: 0,
     snapshot: join(data, 'snapshot.duckdb'),
     searched_for: ['name', 'service id', 'token'],
@@ -151,7 +152,7 @@ test('an account is erased, and the search that finds it in the old folder finds
   const later = await openHarness(data, sandbox.url);
   await later.add([{ name: 'ada', token: person!.token }]);
   const again = await later.backfill({ users: ['ada'], from: '2025-01-01', to: '2025-01-03' });
-  expect(again).toMatchObject({ state: 'complete', windows: { planned: 12, done: 12, skipped: 0 } });
+  expect(again).toMatchObject({ state: 'complete', windows: { planned: COLLECTIONS.length, done: COLLECTIONS.length, skipped: 0 } });
   expect(again.documents).toBeGreaterThan(10);
 });
 

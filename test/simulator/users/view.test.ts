@@ -5,6 +5,7 @@ import { findInstant, formatDay } from '../../../schema/instant.ts';
 import type { WireDocument } from '../../../schema/resource.ts';
 import { createDiary } from '../../../src/simulator/users/diary.ts';
 import { createLives, createPeople, showPeople } from '../../../src/simulator/users/people.ts';
+import { SPECIFIED } from '../../support/declared.ts';
 import { daysOf } from './conformity.ts';
 
 const FROM = '2025-02-01';
@@ -21,7 +22,7 @@ function seen(synced: string, uploaded = synced) {
 
 /** What there is of a day, as `resource: count`. */
 function counts(people: ReturnType<typeof seen>, userId: string, day: string): Record<string, number> {
-  const names = resources.filter(({ dated }) => dated).map(({ name }) => name);
+  const names = SPECIFIED.filter(({ dated }) => dated).map(({ name }) => name);
   return Object.fromEntries(
     names.map(name => [name, people.documents(userId, name, day).length] as const).filter(([, count]) => count > 0),
   );

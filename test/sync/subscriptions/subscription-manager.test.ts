@@ -4,6 +4,7 @@ import { createLog } from '../../../src/base/log.ts';
 import { readDesired } from '../../../src/ledger/subscriptions.ts';
 import { concealQuery } from '../../../src/sync/subscriptions/callback-url.ts';
 import { reportSubscriptions, reportWebhooks } from '../../../src/sync/webhook-status.ts';
+import { SUBSCRIPTIONS } from '../../support/declared.ts';
 import { CLIENT, invalid, startSubscriptionService } from '../../support/literal-subscriptions.ts';
 import { until } from '../../support/until.ts';
 import { CALLBACK, CONCEALED, rowOf, START, set, states, told, warehouse } from './kept-subscriptions.ts';
@@ -119,7 +120,7 @@ test('status counts the events of a day by outcome, and hides the callback’s q
     callback_url: 'https://example.org/webhook',
     subscriptions: 'ensured',
     active: 0,
-    wanted: 33,
+    wanted: SUBSCRIPTIONS,
     problem: null,
     problems: [],
     waiting: 1,
