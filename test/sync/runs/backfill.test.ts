@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { UsageError } from '../../../src/base/errors.ts';
 import { windowEntry } from '../../../src/ledger/windows.ts';
 import { lastDays, prepareRequest } from '../../../src/sync/runs/backfill.ts';
+import { COLLECTIONS } from '../../support/declared.ts';
 import { account, at, collections, warehouseWith } from '../../support/literal-pipeline.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -45,20 +46,7 @@ test('all active accounts and all collections are asked for; who is parked or pa
       to: '2025-01-31',
       refresh: false,
       users: ['ada'],
-      collections: [
-        'daily_readiness',
-        'daily_sleep',
-        'daily_activity',
-        'daily_spo2',
-        'vo2_max',
-        'ring_configuration',
-        'daily_resilience',
-        'sleep_time',
-        'daily_stress',
-        'sleep',
-        'session',
-        'heart_rate',
-      ],
+      collections: COLLECTIONS,
     },
     skipped: [
       { user_id: 'ben', collection: null, state: 'parked', reason: 'forbidden: lapsed' },
