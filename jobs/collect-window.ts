@@ -207,6 +207,8 @@ async function resolve(
         // What the refusal means is unknown while the probe has no answer: that is decided as the probe's own error.
         return resolve(pipeline, run, windows, window, account, unclear, shared);
       }
+      // It says nothing of the new one, which is asked at the next attempt.
+      if (refused === 'replaced_token') throw error;
       if (refused === 'account' || (await confirmsRefusal(pipeline, window))) {
         return finish(pipeline, run, window, 'not_authorised', messageOf(error), kindOf(error), detailOf(error));
       }

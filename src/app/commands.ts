@@ -1,22 +1,18 @@
 import { statSync } from 'node:fs';
-import { messageOf, shownMessageOf, TryLaterError, UsageError } from '../base/errors.ts';
-import { TimeoutError, withTimeout } from '../base/timeout.ts';
+import { messageOf, TryLaterError, UsageError } from '../base/errors.ts';
 import type { ServiceClock } from '../client/client.ts';
 import {
   type Account,
   accountEntry,
-  findAccount,
-  findServiceUserId,
+  changeAccounts,
   getAccount,
-  isAsRead,
   listAccounts,
-  noRefusalsEntry,
   parseAccountName,
   setAccountState,
   setAccountStates,
   shownAccount,
 } from '../ledger/accounts.ts';
-import { ANOTHER_PERSON, isOfUnknownPerson, refusedUnchecked, UNCHECKED } from '../ledger/unproven.ts';
+import { isOfUnknownPerson } from '../ledger/unproven.ts';
 import type { DayRange } from '../ledger/windows.ts';
 import { collectionsOf } from '../sync/collections.ts';
 import { takeUpEvents } from '../sync/events/take-up.ts';
@@ -28,15 +24,14 @@ import { askServiceClock } from '../sync/service-clock.ts';
 import { readSilence, type Silence } from '../sync/silence.ts';
 import { type AccountStatus, type DriftStatus, isoOf, reportAccounts, reportDrift } from '../sync/status.ts';
 import { startNightly } from '../sync/sweeps/nightly.ts';
-import { isNotOffered, isRefusal, probeAccount } from '../sync/verdicts/probe.ts';
-import { findPerson, isAnother, listSamePersons } from '../sync/verdicts/same-person.ts';
+import { listSamePersons } from '../sync/verdicts/same-person.ts';
 import { reportWebhooks, type WebhookStatus } from '../sync/webhook-status.ts';
 import { quoteText } from '../warehouse/tables.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
+import { BLIND, beginAccount, ensureIdFree, greet } from './add-account.ts';
 import type { App } from './app.ts';
 import type { CommandContext } from './control/command.ts';
 import { coverageCommands } from './coverage-commands.ts';
-import { TRIED_MS } from './doctor/accounts.ts';
 import { doctorCommands } from './doctor/commands.ts';
 import { eraseCommands } from './erase/commands.ts';
 import { sentenceOf, tellAlike } from './fixes.ts';
@@ -132,13 +127,6 @@ export function commandsOf(app: App) {
     return { from, to: days.to };
   }
 
-  /** @throws UsageError when somebody says of two accounts that they are one person */
-  async function ensureIdFree(name: string, serviceUser: string): Promise<void> {
-    const other = (await listAccounts(warehouse)).find(({ serviceUserId, userId }) => serviceUserId === serviceUser && userId !== name);
-    if (!other) return;
-    throw new UsageError(`${serviceUser} is already the service’s id of ${other.userId}: ringneck account remove ${other.userId} frees it`);
-  }
-
   const askClock = async (signal?: AbortSignal) =>
     askServiceClock({ serviceClock, warehouse, client: await app.client(), tokens: app.secrets }, signal);
 
@@ -199,30 +187,14 @@ export function commandsOf(app: App) {
       if (input.from && input.from > to) throw new UsageError(`--from ${input.from} is in the future`);
       const token = input.token ?? app.secrets.findOfAny(name);
       if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);
-      if (input.serviceUser) await ensureIdFree(name, input.serviceUser);
-      const known = await findServiceUserId(warehouse, name);
-      const account = { userId: name, serviceUserId: input.serviceUser ?? known, since: warehouse.clock.next() };
-      const before = await findAccount(warehouse, name);
-      const wasProven = before?.state === 'active' || (before?.state === 'parked' && !isOfUnknownPerson(before.reason));
-      const isNew = token !== app.secrets.findOfAny(name);
-      const isBlind = known === null && before !== undefined && isNew && (await hasRead(warehouse, name));
-      const isUnproven = known !== null && !(wasProven && !isNew);
-      const added: Account = isUnproven
-        ? { ...account, state: 'parked', reason: UNCHECKED }
-        : { ...account, state: 'active', reason: null };
-      const keep = () => app.secrets.put(name, token);
-      if (!isUnproven) {
-        keep();
-        await warehouse.record([accountEntry(added), noRefusalsEntry(name)]);
-      }
-      const report = await greet(app, added, token, isUnproven ? before : added);
-      if (isUnproven && report.warning !== CHANGED_MEANWHILE) {
-        // Nothing is read with it before it is known to be of the same person: until here the earlier token was used.
-        await warehouse.record([...(report.reason === UNCHECKED ? [accountEntry(added)] : []), noRefusalsEntry(name)]);
-        keep();
-      }
+      const added = await changeAccounts(warehouse, () => beginAccount(app, name, token, input.serviceUser));
+      const { account, warning } = await greet(app, added);
       const waiting = await takeUpWaiting(app);
-      return { ...report, warning: report.warning ?? (isBlind ? BLIND : waiting), same_person: await findSamePerson(warehouse, name) };
+      return {
+        ...reportOf(account),
+        warning: warning ?? (added.isBlind ? BLIND : waiting),
+        same_person: await findSamePerson(warehouse, name),
+      };
     },
 
     /** Gives the warehouse an id, and with it queues, of its own: for a copied data folder. */
@@ -233,10 +205,13 @@ export function commandsOf(app: App) {
     },
 
     async mapAccount({ name, serviceUser }: { name: string; serviceUser: string }): Promise<AccountReport & { warning: string | null }> {
-      const { serviceUserId: before, ...known } = await getAccount(warehouse, name);
-      await ensureIdFree(name, serviceUser);
-      const account = { ...known, serviceUserId: serviceUser };
-      await warehouse.record([accountEntry(account)]);
+      const { before, account } = await changeAccounts(warehouse, async () => {
+        const known = await getAccount(warehouse, name);
+        await ensureIdFree(warehouse, name, serviceUser);
+        const mapped = { ...known, serviceUserId: serviceUser };
+        await warehouse.record([accountEntry(mapped)]);
+        return { before: known.serviceUserId, account: mapped };
+      });
       const waiting = await takeUpWaiting(app);
       const warning =
         before === null || before === serviceUser
@@ -251,29 +226,30 @@ export function commandsOf(app: App) {
 
     /** Forgets the token; the rows stay. */
     async removeAccount({ name }: { name: string }): Promise<AccountReport> {
-      const account = await getAccount(warehouse, name);
-      const removed = await setAccountState(warehouse, account, 'removed', null);
-      app.secrets.remove(name);
-      app.mirrorTokens.remove(name);
-      return reportOf(removed);
+      return changeAccounts(warehouse, async () => {
+        const removed = await setAccountState(warehouse, await getAccount(warehouse, name), 'removed', null);
+        app.secrets.remove(name);
+        app.mirrorTokens.remove(name);
+        return reportOf(removed);
+      });
     },
 
     async pauseAccount({ name }: { name: string }): Promise<AccountReport> {
-      return reportOf(await setAccountState(warehouse, await getAccount(warehouse, name), 'paused', 'paused by command'));
+      return changeAccounts(warehouse, async () =>
+        reportOf(await setAccountState(warehouse, await getAccount(warehouse, name), 'paused', 'paused by command')),
+      );
     },
 
     /** Those named, all or none; without names all that are parked, but those whose token may be of somebody else, which stay so. */
     async resumeAccounts({ names, parked }: { names?: string[]; parked?: true }): Promise<(AccountReport & { warning: string | null })[]> {
-      const chosen = parked
-        ? (await listAccounts(warehouse)).filter(({ state }) => state === 'parked')
-        : await Promise.all([...new Set(names)].map(name => getAccount(warehouse, name)));
       const stays = ({ reason }: Account) => parked === true && isOfUnknownPerson(reason);
-      const resumed = await setAccountStates(
-        warehouse,
-        chosen.filter(account => !stays(account)),
-        'active',
-        null,
-      );
+      const { chosen, resumed } = await changeAccounts(warehouse, async () => {
+        const chosen = parked
+          ? (await listAccounts(warehouse)).filter(({ state }) => state === 'parked')
+          : await Promise.all([...new Set(names)].map(name => getAccount(warehouse, name)));
+        const asked = chosen.filter(account => !stays(account));
+        return { chosen, resumed: await setAccountStates(warehouse, asked, 'active', null) };
+      });
       const warning = resumed.length ? await takeUpWaiting(app) : null;
       return chosen.map(account => {
         const changed = resumed.find(({ userId }) => userId === account.userId);
@@ -350,72 +326,6 @@ async function planOnly(parts: Parameters<typeof planWindows>[0], request: RunRe
   const nothing = { documents: 0, samples: 0, unchanged: 0, rejected: 0, removed: 0, requests: 0, waits: 0, failures: [] };
   const counts = { planned: windows.length, done: 0, skipped, failed: 0 };
   return { run: '', state: 'complete', from: request.from, to: request.to, windows: counts, ...nothing };
-}
-
-const CHANGED_MEANWHILE = 'another command has changed the account meanwhile: it stays as that one left it';
-
-const BLIND =
-  'the service never said whose the data of this account are, so nobody can tell whether the new token is of the same person: if it is not, remove the account and add it by another name';
-
-/** Whether anything of an account was ever read. */
-async function hasRead(warehouse: App['warehouse'], name: string): Promise<boolean> {
-  const rows = await warehouse.read(`SELECT 1 FROM sync.windows WHERE user_id = ${quoteText(name)} AND documents > 0 LIMIT 1`);
-  return rows.length > 0;
-}
-
-/**
- * Learns the service's own id of the person, and shows a token that the service refuses as parked.
- * @param recorded the account as the ledger has it, where it has one: where another command changes that meanwhile, it stays
- */
-async function greet(
-  app: App,
-  account: Account,
-  token: string,
-  recorded: Account | undefined,
-): Promise<AccountReport & { warning: string | null }> {
-  const { warehouse } = app;
-  const changed = async () => {
-    if (await isAsRead(warehouse, account.userId, recorded)) return undefined;
-    const current = await findAccount(warehouse, account.userId);
-    return { ...reportOf(current ?? { ...account, state: 'removed', reason: null }), warning: CHANGED_MEANWHILE };
-  };
-  if (!app.settings.serviceUrl) {
-    return { ...reportOf(account), warning: 'RINGNECK_SERVICE_URL is not set: the token was not tried' };
-  }
-  const client = await app.client();
-  try {
-    const findPersonOnceTaken = async () => {
-      await probeAccount({ client, warehouse, serviceClock: app.serviceClock }, token);
-      return findPerson(client, token);
-    };
-    // Nobody who adds an account is to wait for all attempts at a service that is ill.
-    const person = await withTimeout(findPersonOnceTaken(), TRIED_MS);
-    const other = await changed();
-    if (other) return other;
-    if (isAnother(account, person)) {
-      return { ...reportOf(await setAccountState(warehouse, account, 'parked', ANOTHER_PERSON)), warning: ANOTHER_PERSON };
-    }
-    if (account.reason === UNCHECKED && person === undefined) {
-      return { ...reportOf(account), warning: 'the service takes the token and does not say whose it is' };
-    }
-    const checked = { ...account, serviceUserId: account.serviceUserId ?? person ?? null };
-    if (account.state !== 'active') return { ...reportOf(await setAccountState(warehouse, checked, 'active', null)), warning: null };
-    if (checked.serviceUserId !== account.serviceUserId) await warehouse.record([accountEntry(checked)]);
-    return { ...reportOf(checked), warning: null };
-  } catch (error) {
-    const other = await changed();
-    if (other) return other;
-    if (isRefusal(error)) {
-      const refusal = `${error.kind}: ${error.message}`;
-      const reason = account.reason === UNCHECKED ? refusedUnchecked(refusal) : refusal;
-      const parked = await setAccountState(warehouse, account, 'parked', reason);
-      return { ...reportOf(parked), warning: `the service refuses the token: ${shownMessageOf(error)}` };
-    }
-    const said = error instanceof TimeoutError ? `the service has not answered yet (${error.message})` : shownMessageOf(error);
-    const hint = isNotOffered(error) ? ': is RINGNECK_SERVICE_URL right? Ringneck adds /v2 itself' : '';
-    const why = client.findSilence()?.why ?? `${said}${hint}`;
-    return { ...reportOf(account), warning: `the token could not be tried: ${why}` };
-  }
 }
 
 /** What is planned waits, in the queue or not yet: the ledger knows of it, also while the queue is away. */

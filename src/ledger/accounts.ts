@@ -100,6 +100,21 @@ export function accountEntry({ userId, serviceUserId, state, reason, since }: Ac
 /** What takes away all that an account was refused before it was given what it has now: a new token, or another try. */
 export const noRefusalsEntry = (userId: string): LedgerEntry => ({ table: 'sync.suspicions', key: { user_id: userId, kind: 'refused' } });
 
+const changing = new WeakMap<Warehouse, Promise<unknown>>();
+
+/**
+ * Changes accounts, one change after the other: what `work` reads of accounts and tokens stays so until what it records is committed.
+ * Never nested, and never held while the service is asked.
+ */
+export function changeAccounts<T>(warehouse: Warehouse, work: () => Promise<T>): Promise<T> {
+  const change = (changing.get(warehouse) ?? Promise.resolve()).then(work);
+  changing.set(
+    warehouse,
+    change.catch(() => undefined),
+  );
+  return change;
+}
+
 /**
  * Whether nobody has changed an account since it was read: what the service says meanwhile may be of another token.
  * @param known undefined where there was none
@@ -109,7 +124,7 @@ export async function isAsRead(warehouse: Warehouse, userId: string, known: Acco
   return current?.since === known?.since && current?.state === known?.state && current?.serviceUserId === known?.serviceUserId;
 }
 
-/** Commits another state of an account; its windows and rows stay as they are. */
+/** Commits another state of an account, within `changeAccounts`; its windows and rows stay as they are. */
 export async function setAccountState(
   warehouse: Warehouse,
   account: Account,

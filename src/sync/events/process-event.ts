@@ -4,7 +4,7 @@ import { messageOf } from '../../base/errors.ts';
 import { printable } from '../../base/printable.ts';
 import { isAskable } from '../../client/base-url.ts';
 import { ServiceError } from '../../client/error.ts';
-import { type Account, accountEntry, createAccountFinder } from '../../ledger/accounts.ts';
+import { type Account, accountEntry, changeAccounts, createAccountFinder } from '../../ledger/accounts.ts';
 import { createKeyedSemaphore } from '../../queue/keyed-semaphore.ts';
 import { storable } from '../../warehouse/parse-document.ts';
 import type { Pipeline } from '../pipeline.ts';
@@ -135,12 +135,17 @@ export function createEventProcessor(
     try {
       const answer = await client.document(resource, event.object_id, { token, lane: 'live', releaseWhile: giveWay });
       try {
-        // What was done to the account meanwhile counts.
-        const now = await findOnlyAccount(warehouse);
-        if (now?.userId !== only.userId || tokens.find(only.userId) !== token) return { userId: null, step: { again: 0, tries } };
-        if (!isNamed(answer.document, event.object_id)) return { userId: null, step: await noteUnknown(accepted) };
+        const isOfOnly = isNamed(answer.document, event.object_id);
+        const isAsAsked = await changeAccounts(warehouse, async () => {
+          // What was done to the account meanwhile counts.
+          const now = await findOnlyAccount(warehouse);
+          if (now?.userId !== only.userId || tokens.find(only.userId) !== token) return false;
+          if (isOfOnly) await warehouse.record([accountEntry({ ...now, serviceUserId: event.user_id })]);
+          return true;
+        });
+        if (!isAsAsked) return { userId: null, step: { again: 0, tries } };
+        if (!isOfOnly) return { userId: null, step: await noteUnknown(accepted) };
         const inWork: EventInWork = { ...accepted, userId: only.userId, resource, token };
-        await warehouse.record([accountEntry({ ...now, serviceUserId: event.user_id })]);
         const finished = await storeAnswer(warehouse, answer, [inWork]);
         log.info(
           { account: only.userId, service_user_id: event.user_id },
@@ -228,6 +233,7 @@ export function createEventProcessor(
         if (tokens.find(userId) !== token) return { again: 0, tries };
         try {
           const refused = await park(pipeline, account, error, probing);
+          if (refused === 'replaced_token') return { again: 0, tries };
           const { refusals = 0 } = tries;
           if (refused === 'collection' && refusals === 0) return { again: delays.refused, tries: { ...tries, refusals: 1 } };
         } catch (unclear) {

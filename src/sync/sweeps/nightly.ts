@@ -2,7 +2,7 @@ import { MICROS_PER_DAY } from '../../../schema/instant.ts';
 import { heartRate } from '../../../schema/resources/heart-rate.ts';
 import { messageOf } from '../../base/errors.ts';
 import { ServiceError } from '../../client/error.ts';
-import { isAsRead, listAccounts, setAccountState } from '../../ledger/accounts.ts';
+import { type Account, changeAccounts, isAsRead, listAccounts, setAccountState } from '../../ledger/accounts.ts';
 import { ANOTHER_PERSON, isUnchecked, UNCHECKED } from '../../ledger/unproven.ts';
 import { WIDENED_DAYS } from '../../ledger/windows.ts';
 import { takeUpEvents } from '../events/take-up.ts';
@@ -41,7 +41,8 @@ async function tidyUp(pipeline: Pipeline, signal?: AbortSignal): Promise<void> {
   await forgetSweeps(pipeline);
 }
 
-async function askForbidden({ warehouse, client, tokens, log }: Pipeline, signal?: AbortSignal): Promise<void> {
+async function askForbidden(pipeline: Pipeline, signal?: AbortSignal): Promise<void> {
+  const { warehouse, client, tokens, log } = pipeline;
   for (const account of await listAccounts(warehouse)) {
     const token = tokens.find(account.userId);
     const isAsked = account.reason?.startsWith('forbidden') || isUnchecked(account.reason);
@@ -49,24 +50,29 @@ async function askForbidden({ warehouse, client, tokens, log }: Pipeline, signal
     try {
       await client.probe(token, signal);
       const person = await findPerson(client, token, signal);
-      if (!(await isAsRead(warehouse, account.userId, account))) continue;
-      if (isAnother(account, person)) {
-        await setAccountState(warehouse, account, 'parked', ANOTHER_PERSON);
-        log.warn({ account: account.userId }, 'the token of the account is that of another person');
-        continue;
-      }
-      if (person === undefined && isUnchecked(account.reason)) {
-        if (account.reason !== UNCHECKED) await setAccountState(warehouse, account, 'parked', UNCHECKED);
-        log.info({ account: account.userId }, 'the account stays parked: the service does not say whose its new token is');
-        continue;
-      }
-      await setAccountState(warehouse, account, 'active', null);
-      log.info({ account: account.userId }, 'the service answers for the account again: no longer parked');
+      await changeAccounts(warehouse, async () => {
+        if (tokens.find(account.userId) !== token || !(await isAsRead(warehouse, account.userId, account))) return;
+        await decideParked(pipeline, account, person);
+      });
     } catch (error) {
       signal?.throwIfAborted();
       const kind = error instanceof ServiceError ? error.kind : messageOf(error);
       log.info({ account: account.userId, kind }, 'the account stays parked');
     }
+  }
+}
+
+/** Says how a parked account goes on whose token the service takes. */
+async function decideParked({ warehouse, log }: Pipeline, account: Account, person: string | undefined): Promise<void> {
+  if (isAnother(account, person)) {
+    await setAccountState(warehouse, account, 'parked', ANOTHER_PERSON);
+    log.warn({ account: account.userId }, 'the token of the account is that of another person');
+  } else if (person === undefined && isUnchecked(account.reason)) {
+    if (account.reason !== UNCHECKED) await setAccountState(warehouse, account, 'parked', UNCHECKED);
+    log.info({ account: account.userId }, 'the account stays parked: the service does not say whose its new token is');
+  } else {
+    await setAccountState(warehouse, account, 'active', null);
+    log.info({ account: account.userId }, 'the service answers for the account again: no longer parked');
   }
 }
 

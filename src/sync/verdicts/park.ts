@@ -1,13 +1,13 @@
 import { ServiceError } from '../../client/error.ts';
 import type { Account } from '../../ledger/accounts.ts';
-import { findAccount, setAccountState } from '../../ledger/accounts.ts';
+import { changeAccounts, findAccount, setAccountState } from '../../ledger/accounts.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { isNotOffered, isRefusal, probeAccount } from './probe.ts';
 
 export const kindOf = (error: unknown) => (error instanceof ServiceError ? error.kind : 'not_stored');
 
-/** What a refusal concerns: all of the account, which is parked then, or one collection. */
-export type Refused = 'account' | 'collection';
+/** What a refusal concerns: all of the account, which is parked then, one collection, or a token that has been replaced meanwhile. */
+export type Refused = 'account' | 'collection' | 'replaced_token';
 
 /**
  * A refusal may mean a dead token, a lapsed membership, or one missing permission: one probe of a base collection tells, for all
@@ -21,18 +21,26 @@ export async function park(
   probing: Map<string, Promise<Refused>>,
 ): Promise<Refused> {
   const probe = async (): Promise<Refused> => {
+    const token = pipeline.tokens.find(account.userId);
+    const isReplaced = () => pipeline.tokens.find(account.userId) !== token;
     try {
-      await probeAccount(pipeline, pipeline.tokens.find(account.userId) ?? '').catch(error => {
+      await probeAccount(pipeline, token ?? '').catch(error => {
         if (!isNotOffered(error)) throw error;
       });
+      if (isReplaced()) return 'replaced_token';
       pipeline.log.warn({ account: account.userId, kind: kindOf(refusal) }, 'the service refuses one collection of the account');
       return 'collection';
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      // Its user may have paused or removed it meanwhile.
-      const current = await findAccount(pipeline.warehouse, account.userId);
-      if (current?.state !== 'active') return 'account';
-      await setAccountState(pipeline.warehouse, current, 'parked', `${error.kind}: ${error.message}`);
+      const parked = await changeAccounts(pipeline.warehouse, async () => {
+        if (isReplaced()) return undefined;
+        // Its user may have paused or removed it meanwhile.
+        const current = await findAccount(pipeline.warehouse, account.userId);
+        if (current?.state !== 'active') return current ?? account;
+        return setAccountState(pipeline.warehouse, current, 'parked', `${error.kind}: ${error.message}`);
+      });
+      if (!parked) return 'replaced_token';
+      if (parked.state !== 'parked') return 'account';
       pipeline.log.warn({ account: account.userId, kind: error.kind }, 'the service refuses the account: parked');
       pipeline.onFailure({ reason: 'account_parked', user: account.userId, message: error.message });
       return 'account';

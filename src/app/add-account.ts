@@ -1,0 +1,145 @@
+import { shownMessageOf, TryLaterError, UsageError } from '../base/errors.ts';
+import { TimeoutError, withTimeout } from '../base/timeout.ts';
+import {
+  type Account,
+  accountEntry,
+  changeAccounts,
+  findAccount,
+  findServiceUserId,
+  isAsRead,
+  listAccounts,
+  noRefusalsEntry,
+} from '../ledger/accounts.ts';
+import { ANOTHER_PERSON, isOfUnknownPerson, refusedUnchecked, UNCHECKED } from '../ledger/unproven.ts';
+import { isNotOffered, isRefusal, probeAccount } from '../sync/verdicts/probe.ts';
+import { findPerson, isAnother } from '../sync/verdicts/same-person.ts';
+import { holdsDataOf } from '../warehouse/holds-data.ts';
+import type { App } from './app.ts';
+import { TRIED_MS } from './doctor/accounts.ts';
+
+export const BLIND =
+  'the service never said whose the data of this account are, so nobody can tell whether the new token is of the same person: if it is not, remove the account and add it by another name';
+
+/** An account that is being added or given a token, before the service was asked. */
+export interface AddedAccount {
+  account: Account;
+  token: string;
+  /** The account as the ledger has it. */
+  recorded: Account | undefined;
+  /** The token that it has. */
+  keptToken: string | undefined;
+  /** Nothing is read with the token before it is known to be of the same person: until then the earlier one is used. */
+  isUnproven: boolean;
+  /** Nobody can tell whether the token is of the person whose data are stored. */
+  isBlind: boolean;
+}
+
+/** @throws UsageError when somebody says of two accounts that they are one person */
+export async function ensureIdFree(warehouse: App['warehouse'], name: string, serviceUser: string): Promise<void> {
+  const other = (await listAccounts(warehouse)).find(({ serviceUserId, userId }) => serviceUserId === serviceUser && userId !== name);
+  if (!other) return;
+  throw new UsageError(`${serviceUser} is already the service’s id of ${other.userId}: ringneck account remove ${other.userId} frees it`);
+}
+
+/** Keeps a token at once where it need not be proven. Within `changeAccounts`. */
+export async function beginAccount(
+  { warehouse, secrets }: App,
+  name: string,
+  token: string,
+  serviceUser: string | undefined,
+): Promise<AddedAccount> {
+  const known = await findServiceUserId(warehouse, name);
+  if (serviceUser !== undefined) {
+    await ensureIdFree(warehouse, name, serviceUser);
+    if (known !== null && known !== serviceUser) {
+      throw new UsageError(
+        `${name} is ${known} at the service, and its data are of that person: add ${serviceUser} by another name, or say that both are one with ringneck account map ${name} ${serviceUser}`,
+      );
+    }
+  }
+  const before = await findAccount(warehouse, name);
+  const keptToken = secrets.findOfAny(name);
+  const isNew = token !== keptToken;
+  const wasProven = before?.state === 'active' || (before?.state === 'parked' && !isOfUnknownPerson(before.reason));
+  const isUnproven = known !== null && !(wasProven && !isNew);
+  const isBlind = known === null && isNew && (await holdsDataOf(warehouse, name));
+  const account: Account = {
+    userId: name,
+    serviceUserId: serviceUser ?? known,
+    since: warehouse.clock.next(),
+    ...(isUnproven ? { state: 'parked', reason: UNCHECKED } : { state: 'active', reason: null }),
+  };
+  if (!isUnproven) {
+    secrets.put(name, token);
+    await warehouse.record([accountEntry(account), noRefusalsEntry(name)]);
+  }
+  return { account, token, recorded: isUnproven ? before : account, keptToken, isUnproven, isBlind };
+}
+
+/** Asks the service whether it takes the token, and whose it is: the account is active, or parked with the reason. */
+export async function greet(app: App, added: AddedAccount): Promise<{ account: Account; warning: string | null }> {
+  const { warehouse, secrets } = app;
+  const { account, token, isUnproven } = added;
+  const end = (state: 'active' | 'parked', reason: string | null, warning: string | null, person = account.serviceUserId) =>
+    changeAccounts(warehouse, async () => {
+      const overtaking = await findOvertaking(app, added);
+      if (overtaking) return overtaking;
+      const isChanged = state !== account.state || reason !== account.reason;
+      const ended = { ...account, serviceUserId: person, state, reason, since: isChanged ? warehouse.clock.next() : account.since };
+      // A process that ends between the two must not leave an active account with the token of somebody else.
+      if (state === 'active') secrets.put(account.userId, token);
+      await warehouse.record([accountEntry(ended), noRefusalsEntry(account.userId)]);
+      if (state === 'parked') secrets.put(account.userId, token);
+      return { account: ended, warning };
+    });
+  const stay = (warning: string) => (isUnproven ? end('parked', UNCHECKED, warning) : end('active', null, warning));
+
+  if (!app.settings.serviceUrl) return stay('RINGNECK_SERVICE_URL is not set: the token was not tried');
+  const client = await app.client();
+  const findPersonOnceTaken = async () => {
+    await probeAccount({ client, warehouse, serviceClock: app.serviceClock }, token);
+    return findPerson(client, token);
+  };
+  let person: string | undefined;
+  try {
+    // Nobody who adds an account is to wait for all attempts at a service that is ill.
+    person = await withTimeout(findPersonOnceTaken(), TRIED_MS);
+  } catch (error) {
+    if (isRefusal(error)) {
+      const refusal = `${error.kind}: ${error.message}`;
+      const reason = isUnproven ? refusedUnchecked(refusal) : refusal;
+      return end('parked', reason, `the service refuses the token: ${shownMessageOf(error)}`);
+    }
+    const said = error instanceof TimeoutError ? `the service has not answered yet (${error.message})` : shownMessageOf(error);
+    const hint = isNotOffered(error) ? ': is RINGNECK_SERVICE_URL right? Ringneck adds /v2 itself' : '';
+    return stay(`the token could not be tried: ${client.findSilence()?.why ?? `${said}${hint}`}`);
+  }
+  if (isAnother(account, person)) return end('parked', ANOTHER_PERSON, ANOTHER_PERSON);
+  if (isUnproven && person === undefined) return stay('the service takes the token and does not say whose it is');
+  return end('active', null, null, account.serviceUserId ?? person ?? null);
+}
+
+/**
+ * What another command has made of the account while the service was asked. The parking of the earlier token is none: it says nothing of
+ * the new one.
+ * @throws TryLaterError where the new token is not kept
+ */
+async function findOvertaking(
+  { warehouse, secrets }: App,
+  { account, recorded, keptToken, isUnproven }: AddedAccount,
+): Promise<{ account: Account; warning: string } | undefined> {
+  const { userId } = account;
+  if (await isAsRead(warehouse, userId, recorded)) return undefined;
+  const current = await findAccount(warehouse, userId);
+  const isParkedSince =
+    recorded?.state === 'active' &&
+    current?.state === 'parked' &&
+    current.serviceUserId === recorded.serviceUserId &&
+    !isOfUnknownPerson(current.reason);
+  if (isUnproven && isParkedSince && secrets.findOfAny(userId) === keptToken) return undefined;
+  const how = current ? `${current.state}${current.reason ? `: ${current.reason}` : ''}` : 'removed';
+  if (isUnproven) {
+    throw new TryLaterError(`${userId} was changed meanwhile and is ${how}: the new token is not kept. Give it again.`);
+  }
+  return { account: current ?? { ...account, state: 'removed', reason: null }, warning: `the account was changed meanwhile and is ${how}` };
+}

@@ -1,0 +1,213 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { findAccount, setAccountState } from '../../src/ledger/accounts.ts';
+import { type Asked, startFaultService } from '../support/fault-service.ts';
+import { type Harness, openHarness } from '../support/harness.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
+
+const folder = tempFolder();
+const refusal = { status: 401, json: { detail: 'The token has expired.' } };
+const nothing = { json: { data: [], next_token: null } };
+const nightOf = ({ token }: Asked) => ({ json: { data: [{ id: `night-of-${token}`, day: '2025-01-01' }], next_token: null } });
+const account = (harness: Harness) =>
+  harness.read("SELECT state, reason, service_user_id FROM sync.accounts WHERE user_id = 'ada'").then(([row]) => row);
+
+/** Holds what waits for it until it is opened. */
+function barrier() {
+  let open = () => {};
+  const opened = new Promise<void>(resolve => {
+    open = resolve;
+  });
+  return { open, opened, held: 0 };
+}
+
+async function set(name: string, routes: Parameters<typeof startFaultService>[0]) {
+  const service = await startFaultService({
+    '/v2/usercollection/*': nothing,
+    '/v2/usercollection/sleep_time': nightOf,
+    '/v2/usercollection/personal_info': ({ token }: Asked) => ({ json: { id: `${token}-1` } }),
+    ...routes,
+  });
+  onTestFinished(() => service.close());
+  return openHarness(join(folder, name), service.url);
+}
+
+const DAYS = { from: '2025-01-01', to: '2025-01-02', collections: ['sleep_time'] };
+
+test('an account is active with the token of its own person only, also where that cannot be kept', async () => {
+  const harness = await set('not-kept', {});
+  const { secrets } = harness.app;
+  await harness.add([{ name: 'ada', token: 'ada' }]);
+  await harness.backfill(DAYS);
+  expect(await harness.commands.addAccount({ name: 'ada', token: 'ben' })).toMatchObject({ state: 'parked' });
+  const put = vi.spyOn(secrets, 'put').mockImplementation(() => {
+    throw new Error('no space left on device');
+  });
+  await expect(harness.commands.addAccount({ name: 'ada', token: 'ada' })).rejects.toThrow('no space left on device');
+  put.mockRestore();
+  expect((await account(harness))?.[0]).toBe('parked');
+  expect(await harness.commands.addAccount({ name: 'ada', token: 'ada' })).toMatchObject({ state: 'active' });
+  expect(secrets.find('ada')).toBe('ada');
+});
+
+test('of two changes in one moment none is undone by the other', async () => {
+  const harness = await set('two-changes', {});
+  const { commands } = harness;
+  await harness.add([{ name: 'ada', token: 'ada' }]);
+  await Promise.all([commands.pauseAccount({ name: 'ada' }), commands.mapAccount({ name: 'ada', serviceUser: 'x' })]);
+  expect(await account(harness)).toEqual(['paused', 'paused by command', 'x']);
+  await commands.resumeAccounts({ names: ['ada'] });
+  const [removed, mapped] = await Promise.allSettled([
+    commands.removeAccount({ name: 'ada' }),
+    commands.mapAccount({ name: 'ada', serviceUser: 'y' }),
+  ]);
+  expect([removed.status, mapped.status]).toEqual(['fulfilled', 'rejected']);
+  expect(await account(harness)).toEqual(['removed', null, 'x']);
+});
+
+test('a change that waits to be committed is seen by a night that asks for the same account', async () => {
+  const waits: Record<string, ReturnType<typeof barrier>> = {};
+  const harness = await set('waits', {
+    '/v2/usercollection/personal_info': async ({ token }: Asked) => {
+      const wait = waits[token!];
+      if (wait) {
+        wait.held++;
+        await wait.opened;
+      }
+      return { json: { id: `${token}-1` } };
+    },
+  });
+  const { warehouse, secrets } = harness.app;
+  await harness.add([{ name: 'ada', token: 'ada' }]);
+  await harness.backfill(DAYS);
+  await setAccountState(warehouse, (await findAccount(warehouse, 'ada'))!, 'parked', 'forbidden: lapsed');
+  waits.ada = barrier();
+  waits.ben = barrier();
+  const night = harness.nightly(3).catch(() => undefined);
+  await until('the night asks', () => waits.ada!.held > 0);
+  const adding = harness.commands.addAccount({ name: 'ada', token: 'ben' });
+  await until('the command asks', () => waits.ben!.held > 0);
+  // What is recorded waits as it does behind a large commit.
+  const record = warehouse.record.bind(warehouse);
+  const commit = barrier();
+  vi.spyOn(warehouse, 'record').mockImplementation(async entries => {
+    commit.held++;
+    await commit.opened;
+    return record(entries);
+  });
+  waits.ben.open();
+  await until('the parking waits', () => commit.held > 0);
+  waits.ada.open();
+  // The night has its answer now.
+  await new Promise(resolve => setTimeout(resolve, 50));
+  commit.open();
+  expect(await adding).toMatchObject({ state: 'parked' });
+  await night;
+  expect((await account(harness))?.slice(0, 2)).toEqual(['parked', expect.stringMatching(/^the token is that of another person/)]);
+  expect(secrets.find('ada')).toBe('ben');
+});
+
+test('the refusal of a token that is replaced meanwhile neither parks the account nor costs the window', async () => {
+  const wait = barrier();
+  let isDead = false;
+  const answer = ({ token }: Asked) => (token === 'old' && isDead ? refusal : nothing);
+  const harness = await set('replaced', {
+    '/v2/usercollection/*': answer,
+    '/v2/usercollection/sleep_time': (asked: Asked) => (asked.token === 'old' && isDead ? refusal : nightOf(asked)),
+    '/v2/usercollection/daily_readiness': async (asked: Asked) => {
+      if (asked.token === 'old' && isDead) {
+        wait.held++;
+        await wait.opened;
+      }
+      return answer(asked);
+    },
+    '/v2/usercollection/personal_info': { json: { id: 'ada-1' } },
+  });
+  await harness.add([{ name: 'ada', token: 'old' }]);
+  isDead = true;
+  const run = harness.backfill(DAYS);
+  await until('the probe waits', () => wait.held > 0);
+  expect(await harness.commands.addAccount({ name: 'ada', token: 'new' })).toMatchObject({ state: 'active' });
+  wait.open();
+  expect(await run).toMatchObject({ state: 'complete', failures: [] });
+  expect(await account(harness)).toEqual(['active', null, 'ada-1']);
+  expect(await harness.read('SELECT id FROM sleep_time')).toEqual([['night-of-new']]);
+});
+
+test('a new token is kept although a night parks the account for the earlier one meanwhile', async () => {
+  const wait = barrier();
+  let isDead = false;
+  const harness = await set('parked-meanwhile', {
+    '/v2/usercollection/*': ({ token }: Asked) => (token === 'old' && isDead ? refusal : nothing),
+    '/v2/usercollection/sleep_time': ({ token }: Asked) => (token === 'old' && isDead ? refusal : nothing),
+    '/v2/usercollection/personal_info': async ({ token }: Asked) => {
+      if (token === 'new') {
+        wait.held++;
+        await wait.opened;
+      }
+      return token === 'old' && isDead ? refusal : { json: { id: 'ada-1' } };
+    },
+  });
+  await harness.add([{ name: 'ada', token: 'old' }]);
+  isDead = true;
+  const adding = harness.commands.addAccount({ name: 'ada', token: 'new' });
+  await until('the command asks', () => wait.held > 0);
+  await harness.nightly(3).catch(() => undefined);
+  expect((await account(harness))?.[0]).toBe('parked');
+  wait.open();
+  expect(await adding).toMatchObject({ state: 'active', warning: null });
+  expect(harness.app.secrets.find('ada')).toBe('new');
+});
+
+test('a new token that was not kept, because somebody paused the account meanwhile, is said to be given again', async () => {
+  const wait = barrier();
+  const harness = await set('not-kept-paused', {
+    '/v2/usercollection/personal_info': async ({ token }: Asked) => {
+      if (token === 'new') {
+        wait.held++;
+        await wait.opened;
+      }
+      return { json: { id: 'ada-1' } };
+    },
+  });
+  await harness.add([{ name: 'ada', token: 'old' }]);
+  const adding = harness.commands.addAccount({ name: 'ada', token: 'new' });
+  await until('the command asks', () => wait.held > 0);
+  await harness.commands.pauseAccount({ name: 'ada' });
+  wait.open();
+  await expect(adding).rejects.toThrow(
+    'ada was changed meanwhile and is paused: paused by command: the new token is not kept. Give it again.',
+  );
+  expect(await account(harness)).toEqual(['paused', 'paused by command', 'ada-1']);
+  expect(harness.app.secrets.find('ada')).toBe('old');
+});
+
+const WHOSE = 'the service never said whose the data of this account are';
+
+test('a new token of rows whose person nobody knows is warned of, also after a remove and after a reading that failed', async () => {
+  const harness = await set('unknown-person', {
+    '/v2/usercollection/personal_info': { status: 403, json: { detail: 'The scope personal is missing.' } },
+    '/v2/usercollection/sleep_time': (asked: Asked) =>
+      asked.query.get('next_token')
+        ? { status: 422 }
+        : { json: { data: [{ id: `night-of-${asked.token}`, day: '2025-01-01' }], next_token: 'p2' } },
+  });
+  const warningOf = async (token: string) => (await harness.commands.addAccount({ name: 'ada', token })).warning;
+  await harness.add([{ name: 'ada', token: 'ada' }]);
+  expect(await harness.backfill(DAYS)).toMatchObject({ state: 'failed' });
+  expect(await harness.read('SELECT id FROM sleep_time')).toEqual([['night-of-ada']]);
+  expect(await warningOf('ben')).toMatch(WHOSE);
+  await harness.commands.removeAccount({ name: 'ada' });
+  expect(await warningOf('ben')).toMatch(WHOSE);
+});
+
+test('a known person is not renamed by the way: --service-user names the same, or the command is refused', async () => {
+  const harness = await set('renamed', {});
+  await harness.add([{ name: 'ada', token: 'ada' }]);
+  await expect(harness.commands.addAccount({ name: 'ada', token: 'ben', serviceUser: 'ben-1' })).rejects.toThrow(
+    'ada is ada-1 at the service, and its data are of that person: add ben-1 by another name, or say that both are one with ringneck account map ada ben-1',
+  );
+  expect(await account(harness)).toEqual(['active', null, 'ada-1']);
+  expect(await harness.commands.addAccount({ name: 'ada', token: 'ada', serviceUser: 'ada-1' })).toMatchObject({ state: 'active' });
+});
