@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { clearFolder } from '../../src/cli/demo/folder.ts';
 import { ringneck, startRingneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { withDuckDB } from '../support/warehouse.ts';
@@ -93,7 +94,7 @@ test('a folder of that name which no demo made is left alone', async () => {
 test('an account of one’s own in the demo’s folder is left alone, also when only its rows are left', async () => {
   const cwd = tempFolder();
   const sandbox = await startSandbox({ seed: 11, count: 1, from: '2025-01-01', to: '2025-01-02' });
-  const env = { RINGNECK_DATA: 'data-demo', RINGNECK_SERVICE_URL: sandbox.url };
+  const env = { RINGNECK_DATA: join(cwd, 'data-demo'), RINGNECK_SERVICE_URL: sandbox.url };
   const refused = {
     code: 2,
     stdout: '',
@@ -101,16 +102,15 @@ test('an account of one’s own in the demo’s folder is left alone, also when 
   };
   try {
     expect((await ringneck(['demo', '--no-wait', '--days', '1'], { cwd })).code).toBe(0);
-    const add = await ringneck(['account', 'add', 'myself', '--from', '2025-01-01'], { cwd, env, input: sandbox.people[0]!.token });
+    const add = await runHere(['account', 'add', 'myself', '--from', '2025-01-01'], { env, input: sandbox.people[0]!.token });
     expect(add.code, add.stderr).toBe(0);
   } finally {
     await sandbox.close();
   }
   expect(await ringneck(['demo', '--no-wait', '--days', '1'], { cwd })).toEqual(refused);
-  expect((await ringneck(['account', 'remove', 'myself'], { cwd, env })).code).toBe(0);
+  expect((await runHere(['account', 'remove', 'myself'], { env })).code).toBe(0);
   expect(await ringneck(['demo', '--no-wait', '--days', '1'], { cwd })).toEqual(refused);
-  const { stdout } = await ringneck(['sql', `SELECT count(*) AS nights FROM sleep WHERE user_id = 'myself'`, '--format', 'csv'], {
-    cwd,
+  const { stdout } = await runHere(['sql', `SELECT count(*) AS nights FROM sleep WHERE user_id = 'myself'`, '--format', 'csv'], {
     env,
   });
   expect(Number(stdout.split('\n')[1])).toBeGreaterThan(0);
@@ -119,14 +119,13 @@ test('an account of one’s own in the demo’s folder is left alone, also when 
 test('whatever else a demo did not make is left alone too, and named', async () => {
   const cwd = tempFolder();
   const folder = join(cwd, 'data-demo');
-  const demo = () => ringneck(['demo', '--no-wait', '--days', '1'], { cwd });
-  expect((await demo()).code).toBe(0);
+  expect((await ringneck(['demo', '--no-wait', '--days', '1'], { cwd })).code).toBe(0);
   const made = join(cwd, 'made');
   cpSync(folder, made, { recursive: true });
   const sandbox = await startSandbox({ seed: 11, count: 1, from: '2025-01-01', to: '2025-01-02' });
   onTestFinished(() => sandbox.close());
-  const env = { RINGNECK_DATA: 'data-demo', RINGNECK_SERVICE_URL: sandbox.url };
-  const run = (args: string[], input = '') => ringneck(args, { cwd, env, input });
+  const env = { RINGNECK_DATA: folder, RINGNECK_SERVICE_URL: sandbox.url };
+  const run = (args: string[], input = '') => runHere(args, { env, input });
   const inWarehouse = (sql: string) => withDuckDB(join(folder, 'warehouse.duckdb'), connection => connection.run(sql));
   const own: [what: string, make: () => unknown][] = [
     // A name that the demo has too.
@@ -152,10 +151,9 @@ test('whatever else a demo did not make is left alone too, and named', async () 
     cpSync(made, folder, { recursive: true });
     await make();
     const before = readdirSync(folder);
-    expect(await demo()).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `ringneck: ${folder} holds ${what}, which no demo made: move it away first\n`,
+    await expect(clearFolder(folder), what).rejects.toMatchObject({
+      exitCode: 2,
+      message: `${folder} holds ${what}, which no demo made: move it away first`,
     });
     expect(readdirSync(folder)).toEqual(before);
   }

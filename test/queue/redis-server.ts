@@ -33,7 +33,18 @@ export async function startRedis(...settings: string[]): Promise<RedisServer> {
     url: `redis://127.0.0.1:${port}`,
     port,
     start: async () => {
-      const safe = ['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction', '--save', ''];
+      const safe = [
+        '--appendonly',
+        'yes',
+        '--appendfsync',
+        'always',
+        '--maxmemory-policy',
+        'noeviction',
+        '--save',
+        '',
+        '--repl-diskless-sync-delay',
+        '0',
+      ];
       child = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, ...safe, ...settings], {
         stdio: 'ignore',
       });

@@ -24,9 +24,20 @@ export function daysOf({ from, to }: { from: string; to: string }): string[] {
   return days;
 }
 
-/** All documents of a person and resource, in order. */
+const known = new WeakMap<People, Map<string, WireDocument[]>>();
+
+/** All documents of a person and resource, in order; for people whose lives are written: what was made once is not made again. */
 export function allOf(people: People, userId: string, resource: Resource | string): WireDocument[] {
   const name = typeof resource === 'string' ? resource : resource.name;
+  const ofPeople = known.get(people) ?? new Map<string, WireDocument[]>();
+  known.set(people, ofPeople);
+  const key = `${userId} ${name}`;
+  const documents = ofPeople.get(key) ?? makeAll(people, userId, name);
+  ofPeople.set(key, documents);
+  return documents;
+}
+
+function makeAll(people: People, userId: string, name: string): WireDocument[] {
   if (!resources.find(each => each.name === name)!.dated) return people.undated(userId, name);
   return daysOf(people).flatMap(day => people.documents(userId, name, day));
 }
