@@ -45,7 +45,7 @@ test('ensure, list and remove work through the control socket, against the real 
     expiration_time: new Date(expiration_time).toISOString(),
   });
   const text = await ringneck(['subscriptions', 'list'], { env });
-  expect(text.stdout.split('\n')).toHaveLength(35);
+  expect(text.stdout.split('\n')).toHaveLength(SUBSCRIPTIONS + 2);
   expect(text.stdout).not.toContain('not-for-logs');
 
   expect(await cli('remove')).toEqual({
