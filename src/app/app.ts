@@ -137,9 +137,9 @@ export class App {
 
   async #openClient(): Promise<Client> {
     const { settings, warehouse, log, now, serviceClock } = this;
-    const { createClient } = await import('../client/client.ts');
+    const { Client } = await import('../client/client.ts');
     const onError = (error: unknown) => log.warn({ reason: messageOf(error) }, 'a route’s answer could not be noted');
-    return createClient({
+    return new Client({
       ...this.#options.client,
       baseUrl: this.#serviceUrl,
       clock: warehouse.clock,
@@ -184,12 +184,12 @@ export class App {
     const { settings, warehouse, log, now } = this;
     const { webhooks } = settings;
     if (!webhooks) throw new UsageError(NO_WEBHOOKS);
-    const [{ createSubscriptionClient }, { openSubscriptionManager }] = await Promise.all([
+    const [{ SubscriptionClient }, { openSubscriptionManager }] = await Promise.all([
       import('../client/subscriptions.ts'),
       import('../sync/subscriptions/subscription-manager.ts'),
     ]);
     return openSubscriptionManager({
-      client: createSubscriptionClient({ baseUrl: this.#serviceUrl, ...webhooks, now }),
+      client: new SubscriptionClient({ baseUrl: this.#serviceUrl, ...webhooks, now }),
       warehouse,
       callbackUrl: webhooks.callbackUrl,
       dataTypes: warehouse.mappings.map(({ resource }) => resource.dataType),

@@ -1,10 +1,10 @@
 import { heartRate } from '../../schema/resources/heart-rate.ts';
 import { ServiceError } from './error.ts';
-import type { Page, ReadPages } from './pages.ts';
+import type { Page, PageReader, Reading } from './pages.ts';
 import type { ReleaseWhile } from './response.ts';
 import type { RouteMemory } from './routes.ts';
 
-interface HeartRateQuery {
+export interface HeartRateQuery {
   token: string;
   from: string;
   to: string;
@@ -13,12 +13,7 @@ interface HeartRateQuery {
   known?: readonly string[] | undefined;
 }
 
-export interface HeartRateReader {
-  read(query: HeartRateQuery, signal: AbortSignal): AsyncGenerator<Page, void, undefined>;
-  /** The path in use; undefined until it is known. */
-  path(): string | undefined;
-}
-
+const { plainPath, sandboxPath } = heartRate;
 /** The plain path's 404 counts when it says so again after this. */
 const REPEATED_AFTER_MS = 5_000;
 /** Then it is believed for so long, until a read asks it again. */
@@ -29,69 +24,95 @@ const BELIEVED_MS = 3_600_000;
  * that of 4.3. The latter's rows may be generated, so a service that has once answered at the plain path is never asked there. What is
  * empty at the plain path shows that it is the right one only when it is so minutes later too: until then a service that has answered at the
  * other is read there.
+ * @param setting a path, or `auto`
  * @param sleep waits between the two
  */
-export function createHeartRateReader(
-  setting: string,
-  readPages: ReadPages,
-  routes: RouteMemory,
-  now: () => number,
-  sleep: (ms: number, signal: AbortSignal) => Promise<void>,
-): HeartRateReader {
-  const { plainPath, sandboxPath } = heartRate;
-  const hasPlain = () => routes.hasAnswered(`GET ${plainPath}`);
+export class HeartRateReader {
+  readonly #setting: string;
+  readonly #pages: PageReader;
+  readonly #routes: RouteMemory;
+  readonly #now: () => number;
+  readonly #sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   /** By token: what one person's 404 shows says nothing of the others. */
-  const missingUntil = new Map<string, number>();
-  let sandboxAnswered = false;
-  const hasSandbox = () => sandboxAnswered || routes.hasAnswered(`GET ${sandboxPath}`);
+  readonly #missingUntil = new Map<string, number>();
+  #sandboxAnswered = false;
 
-  function isMissing(token: string): boolean {
-    for (const [known, until] of missingUntil) if (until <= now()) missingUntil.delete(known);
-    return missingUntil.has(token);
+  constructor(
+    setting: string,
+    pages: PageReader,
+    routes: RouteMemory,
+    now: () => number,
+    sleep: (ms: number, signal: AbortSignal) => Promise<void>,
+  ) {
+    this.#setting = setting;
+    this.#pages = pages;
+    this.#routes = routes;
+    this.#now = now;
+    this.#sleep = sleep;
   }
 
-  async function pause(signal: AbortSignal): Promise<void> {
+  /** The path in use; undefined until it is known. */
+  path(): string | undefined {
+    if (this.#setting !== 'auto') return this.#setting;
+    if (this.#hasPlain()) return plainPath;
+    return this.#sandboxAnswered ? sandboxPath : undefined;
+  }
+
+  async *read({ from, to, known = [], ...rest }: HeartRateQuery, signal: AbortSignal): AsyncGenerator<Page, void, undefined> {
+    const query = { parameters: { start_datetime: from, end_datetime: to }, known, ...rest };
+    if (this.#setting !== 'auto') yield* this.#pages.read({ ...query, route: this.#setting }, signal);
+    else if (!(yield* this.#readPlain(query, signal))) yield* this.#readSandbox(query, signal);
+  }
+
+  /** Whether the plain path is the one, and has been read. */
+  async *#readPlain(query: Omit<Reading, 'route'>, signal: AbortSignal): AsyncGenerator<Page, boolean, undefined> {
+    const { token, releaseWhile } = query;
+    for (let isRepeated = false; this.#hasPlain() || !this.#isMissing(token); isRepeated = true) {
+      if (isRepeated) await (releaseWhile?.(() => this.#pause(signal)) ?? this.#pause(signal));
+      try {
+        let isLeft = false;
+        for await (const page of this.#pages.read({ ...query, route: plainPath, emptyIsDoubtful: true }, signal)) {
+          isLeft = !this.#hasPlain() && this.#hasSandbox();
+          if (!isLeft) yield page;
+        }
+        return !isLeft;
+      } catch (error) {
+        if (!(error instanceof ServiceError && error.kind === 'not_found') || this.#hasPlain()) throw error;
+        if (isRepeated) this.#missingUntil.set(token, this.#now() + BELIEVED_MS);
+      }
+    }
+    return false;
+  }
+
+  async *#readSandbox(query: Omit<Reading, 'route'>, signal: AbortSignal): AsyncGenerator<Page, void, undefined> {
+    for await (const page of this.#pages.read({ ...query, route: sandboxPath }, signal)) {
+      if (this.#hasPlain()) {
+        throw new ServiceError('unavailable', sandboxPath, `left, because ${plainPath} has answered meanwhile; to be read from there`);
+      }
+      this.#sandboxAnswered = true;
+      yield page;
+    }
+  }
+
+  #hasPlain(): boolean {
+    return this.#routes.hasAnswered(`GET ${plainPath}`);
+  }
+
+  #hasSandbox(): boolean {
+    return this.#sandboxAnswered || this.#routes.hasAnswered(`GET ${sandboxPath}`);
+  }
+
+  #isMissing(token: string): boolean {
+    for (const [known, until] of this.#missingUntil) if (until <= this.#now()) this.#missingUntil.delete(known);
+    return this.#missingUntil.has(token);
+  }
+
+  async #pause(signal: AbortSignal): Promise<void> {
     try {
-      await sleep(REPEATED_AFTER_MS, signal);
+      await this.#sleep(REPEATED_AFTER_MS, signal);
     } catch (error) {
       if (!signal.aborted) throw error;
     }
     if (signal.aborted) throw new ServiceError('stopped', plainPath, 'stopped');
   }
-
-  async function* readAuto(query: HeartRateQuery, signal: AbortSignal) {
-    const parameters = { start_datetime: query.from, end_datetime: query.to };
-    const { token, releaseWhile, known = [] } = query;
-    for (let isRepeated = false; hasPlain() || !isMissing(token); isRepeated = true) {
-      if (isRepeated) await (releaseWhile?.(() => pause(signal)) ?? pause(signal));
-      try {
-        let isLeft = false;
-        for await (const page of readPages({ route: plainPath, parameters, token, releaseWhile, known, emptyIsDoubtful: true }, signal)) {
-          isLeft = !hasPlain() && hasSandbox();
-          if (!isLeft) yield page;
-        }
-        if (!isLeft) return;
-        break;
-      } catch (error) {
-        if (!(error instanceof ServiceError && error.kind === 'not_found') || hasPlain()) throw error;
-        if (isRepeated) missingUntil.set(token, now() + BELIEVED_MS);
-      }
-    }
-    for await (const page of readPages({ route: sandboxPath, parameters, token, releaseWhile, known }, signal)) {
-      if (hasPlain()) {
-        throw new ServiceError('unavailable', sandboxPath, `left, because ${plainPath} has answered meanwhile; to be read from there`);
-      }
-      sandboxAnswered = true;
-      yield page;
-    }
-  }
-
-  if (setting === 'auto') {
-    return { read: readAuto, path: () => (hasPlain() ? plainPath : sandboxAnswered ? sandboxPath : undefined) };
-  }
-  return {
-    read: ({ token, from, to, releaseWhile, known = [] }, signal) =>
-      readPages({ route: setting, parameters: { start_datetime: from, end_datetime: to }, token, releaseWhile, known }, signal),
-    path: () => setting,
-  };
 }

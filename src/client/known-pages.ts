@@ -21,7 +21,7 @@ export function findLastToken(bytes: Buffer): string | null | undefined {
   const at = tail.lastIndexOf('"next_token"');
   if (at < 0) return undefined;
   try {
-    const { next_token: token, ...others } = JSON.parse(`{${tail.slice(at)}`) as { next_token: unknown };
+    const { next_token: token, ...others }: Record<string, unknown> = JSON.parse(`{${tail.slice(at)}`);
     return Object.keys(others).length === 0 && (token === null || typeof token === 'string') ? token : undefined;
   } catch {
     return undefined;

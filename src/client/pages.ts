@@ -2,7 +2,7 @@ import { parseJson } from '../base/json.ts';
 import { ServiceError } from './error.ts';
 import { type Digest, findLastToken } from './known-pages.ts';
 import type { RequestLane } from './rate-limiter.ts';
-import type { OkResponse, RequestClock, RequestTimes, Send } from './request.ts';
+import type { OkResponse, RequestClock, RequestSender, RequestTimes } from './request.ts';
 import type { ReleaseWhile } from './response.ts';
 import type { RouteMemory } from './routes.ts';
 
@@ -46,48 +46,63 @@ interface Place {
   number: number;
 }
 
-export type ReadPages = (reading: Reading, signal: AbortSignal) => AsyncGenerator<Page, void, undefined>;
-
 type Envelope = Pick<Page, 'documents' | 'nextToken' | 'digest' | 'bytes' | 'parse'>;
 
 /** Follows pages. A page's moment ends when the consumer asks for the next page or leaves. */
-export function createReadPages(
-  ask: Send,
-  clock: RequestClock,
-  routes: Pick<RouteMemory, 'hasAnswered'>,
-  digestOf: Digest,
-  limits: PageLimits,
-): ReadPages {
+export class PageReader {
+  readonly #sender: RequestSender;
+  readonly #clock: RequestClock;
+  readonly #routes: Pick<RouteMemory, 'hasAnswered'>;
+  readonly #digestOf: Digest;
+  readonly #limits: PageLimits;
   // The interface does not show whether a token goes alone or with the parameters it came from. What the service took last is tried first.
-  let tokenAlone = false;
+  #tokenAlone = false;
 
-  const askWith = (reading: Reading, parameters: Record<string, string>, { nextToken, number }: Place, signal: AbortSignal) =>
-    ask<Envelope>(
-      {
-        route: reading.route,
-        path: withQuery(reading.route, nextToken === null ? parameters : { ...parameters, next_token: nextToken }),
-        token: reading.token,
-        lane: reading.lane,
-        releaseWhile: reading.releaseWhile,
-        secrets: nextToken === null ? [] : [nextToken],
-        accept: reading.known ? (value, bytes) => acceptDigested(value, bytes, digestOf) : acceptEnvelope,
-        ...(reading.known?.[number] && { recognize: (bytes: Buffer) => recognize(bytes, reading.known![number]!, digestOf) }),
-        ...(reading.emptyIsDoubtful && { isDoubtful: ({ documents, parse }: Envelope) => !documents.length && !parse }),
-      },
-      signal,
-    );
+  constructor(sender: RequestSender, clock: RequestClock, routes: Pick<RouteMemory, 'hasAnswered'>, digestOf: Digest, limits: PageLimits) {
+    this.#sender = sender;
+    this.#clock = clock;
+    this.#routes = routes;
+    this.#digestOf = digestOf;
+    this.#limits = limits;
+  }
 
-  async function askPage(reading: Reading, place: Place, signal: AbortSignal): Promise<OkResponse<Envelope>> {
+  async *read(reading: Reading, signal: AbortSignal): AsyncGenerator<Page, void, undefined> {
+    const seen = new Set<string>();
+    let nextToken: string | null = null;
+    let emptyPages = 0;
+    for (let pages = 1; ; pages++) {
+      const { value, ...moments }: OkResponse<Envelope> = await this.#askPage(reading, { nextToken, number: pages - 1 }, signal).catch(
+        error => {
+          throw asUnclear(error, nextToken !== null, this.#routes);
+        },
+      );
+      nextToken = value.nextToken;
+      emptyPages = value.documents.length > 0 || value.parse ? 0 : emptyPages + 1;
+      try {
+        yield { route: reading.route, ...value, ...moments };
+      } finally {
+        this.#clock.release(moments.requestedAt);
+      }
+      if (nextToken === null) return;
+      const endless = (message: string) => new ServiceError('endless', reading.route, message);
+      if (seen.has(nextToken)) throw endless(`page ${pages} repeats a next_token, so its pages would never end`);
+      if (pages >= this.#limits.maxPages) throw endless(`still not at an end after ${pages} pages`);
+      if (emptyPages >= this.#limits.maxEmptyPages) throw endless(`${emptyPages} pages without a document followed each other`);
+      seen.add(nextToken);
+    }
+  }
+
+  async #askPage(reading: Reading, place: Place, signal: AbortSignal): Promise<OkResponse<Envelope>> {
     const { parameters } = reading;
-    if (place.nextToken === null || Object.keys(parameters).length === 0) return askWith(reading, parameters, place, signal);
-    const alone = tokenAlone;
+    if (place.nextToken === null || Object.keys(parameters).length === 0) return this.#ask(reading, parameters, place, signal);
+    const alone = this.#tokenAlone;
     try {
-      return await askWith(reading, alone ? {} : parameters, place, signal);
+      return await this.#ask(reading, alone ? {} : parameters, place, signal);
     } catch (refusal) {
       if (!isInvalid(refusal)) throw refusal;
       try {
-        const answer = await askWith(reading, alone ? parameters : {}, place, signal);
-        tokenAlone = !alone;
+        const answer = await this.#ask(reading, alone ? parameters : {}, place, signal);
+        this.#tokenAlone = !alone;
         return answer;
       } catch (error) {
         throw isInvalid(error) ? refusal : error;
@@ -95,29 +110,25 @@ export function createReadPages(
     }
   }
 
-  return async function* (reading, signal) {
-    const seen = new Set<string>();
-    let nextToken: string | null = null;
-    let emptyPages = 0;
-    for (let pages = 1; ; pages++) {
-      const { value, ...moments }: OkResponse<Envelope> = await askPage(reading, { nextToken, number: pages - 1 }, signal).catch(error => {
-        throw asUnclear(error, nextToken !== null, routes);
-      });
-      nextToken = value.nextToken;
-      emptyPages = value.documents.length > 0 || value.parse ? 0 : emptyPages + 1;
-      try {
-        yield { route: reading.route, ...value, ...moments };
-      } finally {
-        clock.release(moments.requestedAt);
-      }
-      if (nextToken === null) return;
-      const endless = (message: string) => new ServiceError('endless', reading.route, message);
-      if (seen.has(nextToken)) throw endless(`page ${pages} repeats a next_token, so its pages would never end`);
-      if (pages >= limits.maxPages) throw endless(`still not at an end after ${pages} pages`);
-      if (emptyPages >= limits.maxEmptyPages) throw endless(`${emptyPages} pages without a document followed each other`);
-      seen.add(nextToken);
-    }
-  };
+  #ask(reading: Reading, parameters: Record<string, string>, { nextToken, number }: Place, signal: AbortSignal) {
+    const { route, token, lane, releaseWhile, known } = reading;
+    const digestOf = this.#digestOf;
+    const digest = known?.[number];
+    return this.#sender.send<Envelope>(
+      {
+        route,
+        path: withQuery(route, nextToken === null ? parameters : { ...parameters, next_token: nextToken }),
+        token,
+        lane,
+        releaseWhile,
+        secrets: nextToken === null ? [] : [nextToken],
+        accept: known ? (value, bytes) => acceptDigested(value, bytes, digestOf) : acceptEnvelope,
+        ...(digest && { recognize: (bytes: Buffer) => recognize(bytes, digest, digestOf) }),
+        ...(reading.emptyIsDoubtful && { isDoubtful: ({ documents, parse }: Envelope) => !documents.length && !parse }),
+      },
+      signal,
+    );
+  }
 }
 
 /** A path with its query; `+` becomes `%2B`, as 4.3 demands. */
@@ -128,11 +139,11 @@ export function withQuery(path: string, parameters: Record<string, string>): str
 
 /** The envelope of 2.16. A missing, null or empty `next_token` means the last page. */
 function acceptEnvelope(value: unknown): Envelope | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  const { data, next_token: nextToken } = value as { data?: unknown; next_token?: unknown };
-  if (!Array.isArray(data)) return undefined;
-  if (nextToken === undefined || nextToken === null || nextToken === '') return { documents: data, nextToken: null };
-  return typeof nextToken === 'string' ? { documents: data, nextToken } : undefined;
+  if (typeof value !== 'object' || value === null || !('data' in value) || !Array.isArray(value.data)) return undefined;
+  const documents: unknown[] = value.data;
+  const nextToken = 'next_token' in value ? value.next_token : null;
+  if (nextToken === undefined || nextToken === null || nextToken === '') return { documents, nextToken: null };
+  return typeof nextToken === 'string' ? { documents, nextToken } : undefined;
 }
 
 /** The same, with what tells it from other answers. */
@@ -144,9 +155,10 @@ function acceptDigested(value: unknown, bytes: Buffer, digestOf: Digest): Envelo
 
 /** An answer that was accepted before: these bytes then had documents, and the end that tells the next page. */
 function recognize(bytes: Buffer, digest: string, digestOf: Digest): Envelope | undefined {
-  if (digestOf(bytes) !== digest) return undefined;
-  const parse = () => (parseJson(bytes.toString()) as { data: unknown[] }).data;
-  return { documents: [], nextToken: findLastToken(bytes)!, digest, bytes: bytes.length, parse };
+  const nextToken = digestOf(bytes) === digest ? findLastToken(bytes) : undefined;
+  if (nextToken === undefined) return undefined;
+  const parse = () => acceptEnvelope(parseJson(bytes.toString()))?.documents ?? [];
+  return { documents: [], nextToken, digest, bytes: bytes.length, parse };
 }
 
 function isInvalid(error: unknown): boolean {

@@ -14,12 +14,6 @@ export interface Permit {
 /** Live requests (an event's, while somebody waits to see it) go before bulk ones. */
 export type RequestLane = 'live' | 'bulk';
 
-/** A limit for each token and one for the application. */
-export interface RateLimiter {
-  /** Waits for one of the token's places, in each lane first come, first served. Rejects when the signal aborts. */
-  acquire(token: string, signal: AbortSignal, lane?: RequestLane): Promise<Permit>;
-}
-
 interface TokenLimit {
   closedUntil: number;
   inside: Record<RequestLane, number>;
@@ -27,37 +21,66 @@ interface TokenLimit {
 }
 
 /**
- * A request that waits for a closed limit to open releases its permit and acquires another: at most so many ask again when it opens.
- * @param options.reservedForLive places of each token that bulk requests leave free, but for one: a long page must not hold up an event
+ * A limit for each token and one for the application. A request that waits for a closed limit to open releases its permit and acquires
+ * another: at most so many ask again when it opens.
  */
-export function createRateLimiter(options: { requestsPerToken?: number; reservedForLive?: number; now: () => number }): RateLimiter {
-  const { requestsPerToken = 4, reservedForLive = 0, now } = options;
-  const bulkPlaces = Math.max(1, requestsPerToken - reservedForLive);
-  const limiter = new Map<string, TokenLimit>();
-  let applicationClosedUntil = Number.NEGATIVE_INFINITY;
+export class RateLimiter {
+  readonly #places: number;
+  readonly #bulkPlaces: number;
+  readonly #now: () => number;
+  readonly #limits = new Map<string, TokenLimit>();
+  #applicationClosedUntil = Number.NEGATIVE_INFINITY;
 
-  const countInside = ({ inside }: TokenLimit) => inside.live + inside.bulk;
-  const hasPlace = (limit: TokenLimit, lane: RequestLane) =>
-    countInside(limit) < requestsPerToken && (lane === 'live' || limit.inside.bulk < bulkPlaces);
+  /** @param options.reservedForLive places of each token that bulk requests leave free, but for one: a long page must not hold up an event */
+  constructor(options: { requestsPerToken?: number | undefined; reservedForLive?: number | undefined; now: () => number }) {
+    this.#places = options.requestsPerToken || 4;
+    this.#bulkPlaces = Math.max(1, this.#places - (options.reservedForLive ?? 0));
+    this.#now = options.now;
+  }
 
-  function ensureLimit(token: string): TokenLimit {
-    const known = limiter.get(token);
+  /** Waits for one of the token's places, in each lane first come, first served. Rejects when the signal aborts. */
+  async acquire(token: string, signal: AbortSignal, lane: RequestLane = 'bulk'): Promise<Permit> {
+    signal.throwIfAborted();
+    const limit = this.#ensureLimit(token);
+    await this.#acquirePlace(limit, signal, lane);
+    let inside = true;
+    return {
+      closedUntil: () => Math.max(limit.closedUntil, this.#applicationClosedUntil),
+      close: (tier, until) => {
+        if (tier === 'application') this.#applicationClosedUntil = Math.max(this.#applicationClosedUntil, until);
+        else limit.closedUntil = Math.max(limit.closedUntil, until);
+      },
+      release: () => {
+        if (!inside) return;
+        inside = false;
+        limit.inside[lane]--;
+        this.#callNext(limit);
+      },
+    };
+  }
+
+  #hasPlace(limit: TokenLimit, lane: RequestLane): boolean {
+    return countInside(limit) < this.#places && (lane === 'live' || limit.inside.bulk < this.#bulkPlaces);
+  }
+
+  #ensureLimit(token: string): TokenLimit {
+    const known = this.#limits.get(token);
     if (known) return known;
-    forgetIdle();
+    this.#forgetIdle();
     const limit: TokenLimit = { closedUntil: Number.NEGATIVE_INFINITY, inside: { live: 0, bulk: 0 }, rows: { live: [], bulk: [] } };
-    limiter.set(token, limit);
+    this.#limits.set(token, limit);
     return limit;
   }
 
   /** Tokens are replaced every day: one that nobody uses is not kept in memory. */
-  function forgetIdle(): void {
-    for (const [token, limit] of limiter) {
-      if (countInside(limit) === 0 && limit.closedUntil <= now()) limiter.delete(token);
+  #forgetIdle(): void {
+    for (const [token, limit] of this.#limits) {
+      if (countInside(limit) === 0 && limit.closedUntil <= this.#now()) this.#limits.delete(token);
     }
   }
 
-  function acquirePlace(limit: TokenLimit, signal: AbortSignal, lane: RequestLane): Promise<void> | undefined {
-    if (hasPlace(limit, lane)) {
+  #acquirePlace(limit: TokenLimit, signal: AbortSignal, lane: RequestLane): Promise<void> | undefined {
+    if (this.#hasPlace(limit, lane)) {
       limit.inside[lane]++;
       return undefined;
     }
@@ -77,31 +100,11 @@ export function createRateLimiter(options: { requestsPerToken?: number; reserved
     });
   }
 
-  function callNext(limit: TokenLimit): void {
+  #callNext(limit: TokenLimit): void {
     for (const lane of ['live', 'bulk'] as const) {
-      while (limit.rows[lane].length && hasPlace(limit, lane)) limit.rows[lane].shift()!();
+      while (limit.rows[lane].length && this.#hasPlace(limit, lane)) limit.rows[lane].shift()?.();
     }
   }
-
-  return {
-    async acquire(token, signal, lane = 'bulk') {
-      signal.throwIfAborted();
-      const limit = ensureLimit(token);
-      await acquirePlace(limit, signal, lane);
-      let inside = true;
-      return {
-        closedUntil: () => Math.max(limit.closedUntil, applicationClosedUntil),
-        close(tier, until) {
-          if (tier === 'application') applicationClosedUntil = Math.max(applicationClosedUntil, until);
-          else limit.closedUntil = Math.max(limit.closedUntil, until);
-        },
-        release() {
-          if (!inside) return;
-          inside = false;
-          limit.inside[lane]--;
-          callNext(limit);
-        },
-      };
-    },
-  };
 }
+
+const countInside = ({ inside }: TokenLimit) => inside.live + inside.bulk;

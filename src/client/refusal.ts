@@ -30,13 +30,15 @@ interface Entry {
 export function findRefusal({ status, headers, body }: Pick<ServiceResponse, 'status' | 'headers' | 'body'>): Refusal | undefined {
   const said = JSON_TYPE.test(findHeader(headers, 'content-type')?.trim() ?? '') ? parseObject(body) : undefined;
   if (said) {
-    if (Array.isArray(said.detail) && said.detail.length > 0 && said.detail.every(isEntry)) {
-      const [{ loc, msg }] = said.detail as [Entry];
+    const entries: unknown[] = Array.isArray(said.detail) ? said.detail : [];
+    const [first] = entries;
+    if (isEntry(first) && entries.every(isEntry)) {
+      const { loc, msg } = first;
       const field = loc.at(-1);
       return {
         sentence: `${loc.join('.')}: ${msg}`,
         field: typeof field === 'string' ? field.slice(0, 64) : undefined,
-        exists: said.detail.every(({ type }: Entry) => EXISTS.test(type)),
+        exists: entries.every(({ type }) => EXISTS.test(type)),
       };
     }
     const word = status === 422 ? undefined : WORDS.map(name => said[name]).find(saysSomething);
@@ -50,14 +52,14 @@ export function findRefusal({ status, headers, body }: Pick<ServiceResponse, 'st
 function parseObject(body: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(body);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+    return typeof value === 'object' && value !== null ? { ...value } : undefined;
   } catch {
     return undefined;
   }
 }
 
 function isEntry(value: unknown): value is Entry {
-  const { loc, msg, type } = (value ?? {}) as { [key in keyof Entry]?: unknown };
+  const { loc, msg, type }: Partial<Record<string, unknown>> = { ...(typeof value === 'object' ? value : undefined) };
   return Array.isArray(loc) && typeof msg === 'string' && typeof type === 'string';
 }
 

@@ -1,10 +1,10 @@
 import { isVerdict, ServiceError } from './error.ts';
-import type { Permit, RateLimiter } from './rate-limiter.ts';
+import type { Permit, RateLimiter, Tier } from './rate-limiter.ts';
 import { type Failure, readResponse, type ServiceRequest } from './response.ts';
 import { findDateMs } from './retry-after.ts';
 import type { RouteMemory } from './routes.ts';
 import type { ServiceClock } from './service-clock.ts';
-import { type Transport, TransportError } from './transport.ts';
+import { type ServiceResponse, type Transport, TransportError } from './transport.ts';
 import { codeOfRedirect, speaksTlsAlone } from './unreachable.ts';
 
 /** The order guard of the warehouse: every moment that began must end. Moments are microseconds. */
@@ -47,140 +47,182 @@ export interface RequestTimes {
   serviceAt: number | null;
 }
 
-/** A good answer. Whoever has it calls `clock.end(requestedAt)` when it has taken effect. */
+/** A good answer. Whoever has it calls `clock.release(requestedAt)` when it has taken effect. */
 export interface OkResponse<T> extends RequestTimes {
   value: T;
 }
-
-export type Send = <T>(request: ServiceRequest<T>, signal: AbortSignal) => Promise<OkResponse<T>>;
 
 const FIRST_BACKOFF_MS = 500;
 /** A clock may be so far ahead of ours without being doubted: less than settles a day. */
 const AHEAD_MS = 60_000;
 
 /** Asks until there is an answer, or a reason to stop asking. */
-export function createSend(settings: RequestSettings): Send {
-  const { transport, limiter, clock, routes, now, sleep } = settings;
+export class RequestSender {
+  readonly #settings: RequestSettings;
 
-  async function attempt<T>(request: ServiceRequest<T>, signal: AbortSignal): Promise<OkResponse<T> | Failure> {
-    const { route } = request;
+  constructor(settings: RequestSettings) {
+    this.#settings = settings;
+  }
+
+  async send<T>(request: ServiceRequest<T>, signal: AbortSignal): Promise<OkResponse<T>> {
+    const { route, token } = request;
+    if (!/^[\x21-\x7e]+$/.test(token)) {
+      throw new ServiceError('unauthorized', route, 'not asked: the token is empty or holds characters that no header can carry');
+    }
+    const turn = new Turn(this.#settings, request, signal);
+    await turn.enter();
+    try {
+      for (let retries = 0; ; ) {
+        if (await turn.waitForLimits()) continue;
+        if (signal.aborted) throw stopped(route);
+        const outcome = await this.#attempt(request, signal);
+        if ('value' in outcome) return outcome;
+        const { error, again, tier } = outcome;
+        if (tier) {
+          turn.close(tier, error.retryAfterMs ?? 0);
+          continue;
+        }
+        if (!again) throw error;
+        if (retries === this.#settings.retries) {
+          if (retries > 0) error.message += `, after ${retries + 1} attempts`;
+          throw error;
+        }
+        const backoffMs = FIRST_BACKOFF_MS * 2 ** retries * (0.5 + this.#settings.random() / 2);
+        retries += 1;
+        await turn.wait(Math.max(backoffMs, error.retryAfterMs ?? 0), error);
+      }
+    } finally {
+      turn.leave();
+    }
+  }
+
+  async #attempt<T>(request: ServiceRequest<T>, signal: AbortSignal): Promise<OkResponse<T> | Failure> {
+    const { transport, clock, now, wallNow, onRequest, onAwaited, onUnreached } = this.#settings;
     request.onSend?.();
     const requestedAt = clock.lease();
-    const sentMs = settings.wallNow();
+    const sentMs = wallNow();
     const startMs = now();
     let awaited = false;
     let good = false;
     try {
-      settings.onRequest();
+      onRequest();
       const response = await transport.get(request.path, request.token, signal, () => {
         awaited = true;
-        settings.onAwaited(1);
+        onAwaited(1);
       });
       const outcome = readResponse(request, response, now());
-      if ('error' in outcome && outcome.error.kind === 'redirected') settings.onUnreached(codeOfRedirect(response.headers), startMs);
-      else if (speaksTlsAlone(response)) settings.onUnreached('TLS', startMs);
-      else settings.onReached();
-      // What a proxy answers says nothing of the route, and shows the proxy's clock.
-      const isOfService = 'value' in outcome || isVerdict(outcome.error);
-      if (isOfService) routes.note(`GET ${route}`, response.status, 'value' in outcome && request.isDoubtful?.(outcome.value));
-      const dateMs = findDateMs(response.headers);
-      // A single answer that is ahead of all others settles no day that they do not know yet.
-      const knownMs = settings.wallNow() + Math.max(0, settings.serviceClock.aheadMs ?? 0) + AHEAD_MS;
-      if (isOfService) settings.serviceClock.note(dateMs, { sentMs, receivedMs: settings.wallNow() });
+      const serviceAt = this.#learn(request, response, outcome, { sentMs, startMs });
       if (!('value' in outcome)) return outcome;
       good = true;
-      return {
-        value: outcome.value,
-        requestedAt,
-        readAt: Math.floor(sentMs * 1000),
-        serviceAt: dateMs === undefined ? null : Math.min(dateMs, knownMs) * 1000,
-      };
+      return { value: outcome.value, requestedAt, readAt: Math.floor(sentMs * 1000), serviceAt };
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
-      if (error.code !== undefined) settings.onUnreached(error.code, startMs);
-      return { error: new ServiceError(error.kind, route, error.message), again: error.again };
+      if (error.code !== undefined) onUnreached(error.code, startMs);
+      return { error: new ServiceError(error.kind, request.route, error.message), again: error.again };
     } finally {
-      if (awaited) settings.onAwaited(-1);
+      if (awaited) onAwaited(-1);
       if (!good) clock.release(requestedAt);
     }
   }
 
-  async function enter({ route, token, lane }: ServiceRequest<unknown>, signal: AbortSignal): Promise<Permit> {
+  /** Takes from an answer what it shows of the service: that it is reached, its routes and its clock. Gives when the answer was made. */
+  #learn<T>(
+    { route, isDoubtful }: ServiceRequest<T>,
+    response: ServiceResponse,
+    outcome: { value: T } | Failure,
+    { sentMs, startMs }: { sentMs: number; startMs: number },
+  ): number | null {
+    const { routes, serviceClock, wallNow, onReached, onUnreached } = this.#settings;
+    if ('error' in outcome && outcome.error.kind === 'redirected') onUnreached(codeOfRedirect(response.headers), startMs);
+    else if (speaksTlsAlone(response)) onUnreached('TLS', startMs);
+    else onReached();
+    // What a proxy answers says nothing of the route, and shows the proxy's clock.
+    const isOfService = 'value' in outcome || isVerdict(outcome.error);
+    if (isOfService) routes.note(`GET ${route}`, response.status, 'value' in outcome && isDoubtful?.(outcome.value));
+    const dateMs = findDateMs(response.headers);
+    // A single answer that is ahead of all others settles no day that they do not know yet.
+    const knownMs = wallNow() + Math.max(0, serviceClock.aheadMs ?? 0) + AHEAD_MS;
+    if (isOfService) serviceClock.note(dateMs, { sentMs, receivedMs: wallNow() });
+    return dateMs === undefined ? null : Math.min(dateMs, knownMs) * 1000;
+  }
+}
+
+/** One request's place among those of its token, and what it has waited. */
+class Turn {
+  readonly #settings: Pick<RequestSettings, 'limiter' | 'maxWaitMs' | 'now' | 'sleep' | 'onWait'>;
+  readonly #request: Pick<ServiceRequest<unknown>, 'route' | 'token' | 'lane' | 'releaseWhile'>;
+  readonly #signal: AbortSignal;
+  #permit: Permit | undefined;
+  #waited = 0;
+  #sleptUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(settings: RequestSettings, request: Omit<ServiceRequest<never>, 'accept' | 'recognize' | 'isDoubtful'>, signal: AbortSignal) {
+    this.#settings = settings;
+    this.#request = request;
+    this.#signal = signal;
+  }
+
+  async enter(): Promise<void> {
+    const { route, token, lane } = this.#request;
     try {
-      return await limiter.acquire(token, signal, lane);
+      this.#permit = await this.#settings.limiter.acquire(token, this.#signal, lane);
     } catch (error) {
-      throw signal.aborted ? stopped(route) : error;
+      throw this.#signal.aborted ? stopped(route) : error;
     }
   }
 
-  async function sleepThrough(ms: number, route: string, signal: AbortSignal): Promise<void> {
-    try {
-      await sleep(ms, signal);
-    } catch (error) {
-      if (!signal.aborted) throw error;
-    }
-    if (signal.aborted) throw stopped(route);
+  leave(): void {
+    this.#permit?.release();
   }
 
-  return async <T>(request: ServiceRequest<T>, signal: AbortSignal): Promise<OkResponse<T>> => {
-    const { route, releaseWhile = wait => wait() } = request;
-    if (!/^[\x21-\x7e]+$/.test(request.token)) {
-      throw new ServiceError('unauthorized', route, 'not asked: the token is empty or holds characters that no header can carry');
-    }
-    let permit = await enter(request, signal);
-    let waited = 0;
-    let sleptUntil = Number.NEGATIVE_INFINITY;
-    // A timer may fire a moment early; what was slept through is over all the same.
-    const moment = () => Math.max(now(), sleptUntil);
-    const wait = async (ms: number, reason: ServiceError) => {
-      if (waited + ms > settings.maxWaitMs) throw reason;
-      const release = moment() + ms;
-      const sleepNow = () => sleepThrough(ms, route, signal);
-      if (reason.retryAfterMs === undefined) {
-        settings.onWait(ms);
-        await sleepNow();
-      } else {
-        // The places are for asking: whoever stood in the row behind one that waits could not stand aside.
-        permit.release();
-        const slept = releaseWhile(sleepNow);
-        if (!slept) throw reason;
-        settings.onWait(ms);
-        await slept;
-        permit = await enter(request, signal);
-      }
-      waited += ms;
-      sleptUntil = release;
-    };
+  close(tier: Tier, ms: number): void {
+    this.#permit?.close(tier, this.#moment() + ms);
+  }
 
-    try {
-      for (let retries = 0; ; ) {
-        const closedMs = permit.closedUntil() - moment();
-        if (closedMs > 0) {
-          const details = { status: 429, retryAfterMs: closedMs };
-          await wait(closedMs, new ServiceError('rate_limited', route, `asked to wait ${Math.ceil(closedMs / 1000)} s`, details));
-          continue;
-        }
-        if (signal.aborted) throw stopped(route);
-        const outcome = await attempt(request, signal);
-        if ('value' in outcome) return outcome;
-        const { error, tier } = outcome;
-        if (tier) {
-          permit.close(tier, moment() + error.retryAfterMs!);
-          continue;
-        }
-        if (!outcome.again) throw error;
-        if (retries === settings.retries) {
-          if (retries > 0) error.message += `, after ${retries + 1} attempts`;
-          throw error;
-        }
-        const backoffMs = FIRST_BACKOFF_MS * 2 ** retries * (0.5 + settings.random() / 2);
-        retries += 1;
-        await wait(Math.max(backoffMs, error.retryAfterMs ?? 0), error);
-      }
-    } finally {
-      permit.release();
+  /** Whether a limit was closed, and was waited for. */
+  async waitForLimits(): Promise<boolean> {
+    const closedMs = this.#permit ? this.#permit.closedUntil() - this.#moment() : 0;
+    if (closedMs <= 0) return false;
+    const message = `asked to wait ${Math.ceil(closedMs / 1000)} s`;
+    await this.wait(closedMs, new ServiceError('rate_limited', this.#request.route, message, { status: 429, retryAfterMs: closedMs }));
+    return true;
+  }
+
+  /** @param reason is thrown where the request must give way instead */
+  async wait(ms: number, reason: ServiceError): Promise<void> {
+    const { maxWaitMs, onWait } = this.#settings;
+    if (this.#waited + ms > maxWaitMs) throw reason;
+    const end = this.#moment() + ms;
+    if (reason.retryAfterMs === undefined) {
+      onWait(ms);
+      await this.#sleep(ms);
+    } else {
+      const { releaseWhile = wait => wait() } = this.#request;
+      // The places are for asking: whoever stood in the row behind one that waits could not stand aside.
+      this.leave();
+      const slept = releaseWhile(() => this.#sleep(ms));
+      if (!slept) throw reason;
+      onWait(ms);
+      await slept;
+      await this.enter();
     }
-  };
+    this.#waited += ms;
+    this.#sleptUntil = end;
+  }
+
+  /** A timer may fire a moment early; what was slept through is over all the same. */
+  #moment(): number {
+    return Math.max(this.#settings.now(), this.#sleptUntil);
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    try {
+      await this.#settings.sleep(ms, this.#signal);
+    } catch (error) {
+      if (!this.#signal.aborted) throw error;
+    }
+    if (this.#signal.aborted) throw stopped(this.#request.route);
+  }
 }
 
 function stopped(route: string): ServiceError {

@@ -50,9 +50,9 @@ export function createServiceClock(now: () => number, known?: number, onLearned:
   let lastReceivedMs = Number.NEGATIVE_INFINITY;
 
   function isSecond(nextMs: number, sentMs: number, receivedMs: number): boolean {
-    const agrees = doubted !== undefined && isOneTime(nextMs - doubted.aheadMs);
-    if (!agrees) doubted = { aheadMs: nextMs, receivedMs };
-    return agrees && (aheadMs === undefined || sentMs - doubted!.receivedMs >= BELIEVED_MS);
+    if (doubted && isOneTime(nextMs - doubted.aheadMs)) return aheadMs === undefined || sentMs - doubted.receivedMs >= BELIEVED_MS;
+    doubted = { aheadMs: nextMs, receivedMs };
+    return false;
   }
 
   return {

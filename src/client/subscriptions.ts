@@ -4,7 +4,7 @@ import { createAbortRegistry } from './abort-registry.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { isVerdict, ServiceError } from './error.ts';
 import { readResponse, type ServiceRequest } from './response.ts';
-import { createTransport, TransportError } from './transport.ts';
+import { Transport, TransportError } from './transport.ts';
 
 export interface SubscriptionClientOptions {
   /** RINGNECK_SERVICE_URL; may have a path. */
@@ -28,23 +28,6 @@ export interface RemoteSubscription {
   dataType: string;
   /** Microseconds since the epoch; null where the service does not say, or not readably. */
   expiresAt: number | null;
-}
-
-/**
- * The subscription endpoints (4.4) of one service, for one client. Each is asked once: when to ask again is the caller's affair. All throw
- * ServiceError, whose `field` says what a 422 is about.
- */
-export interface SubscriptionClient {
-  /** Undefined where the service does not offer the list, which the specification does not show. */
-  list(): Promise<RemoteSubscription[] | undefined>;
-  create(eventType: string, dataType: string): Promise<RemoteSubscription>;
-  /** Sends its events to our callback from now on. */
-  update(id: string): Promise<RemoteSubscription>;
-  renew(id: string): Promise<RemoteSubscription>;
-  /** Whether it was there. */
-  remove(id: string): Promise<boolean>;
-  /** Stops what is under way and closes the connections. */
-  close(): Promise<void>;
 }
 
 const ROUTE = '/v2/webhook/subscription';
@@ -78,42 +61,92 @@ interface Request<T> {
   accept: (value: unknown) => T | undefined;
 }
 
-/** Makes the client of the subscription endpoints. */
-export function createSubscriptionClient(options: SubscriptionClientOptions): SubscriptionClient {
-  const { clientId, clientSecret, callbackUrl, verificationToken, now = Date.now } = options;
-  const transport = createTransport(parseBaseUrl(options.baseUrl), {
-    deadlineMs: options.deadlineMs ?? 30_000,
-    maxResponseBytes: 1024 * 1024,
-    connections: CONNECTIONS,
-  });
-  const aborts = createAbortRegistry();
-  const query = new URL(callbackUrl).search.slice(1);
-  // The service's sentences may repeat what it was sent.
-  const secrets = [verificationToken, clientId, query, ...new URLSearchParams(query).values()].filter(({ length }) => length > 3);
-  const headers = ['x-client-id', clientId, 'x-client-secret', clientSecret];
+/**
+ * The subscription endpoints (4.4) of one service, for one client. Each is asked once: when to ask again is the caller's affair. All throw
+ * ServiceError, whose `field` says what a 422 is about.
+ */
+export class SubscriptionClient {
+  readonly #clientSecret: string;
+  readonly #callback: { callback_url: string; verification_token: string };
+  readonly #headers: string[];
+  readonly #secrets: string[];
+  readonly #now: () => number;
+  readonly #transport: Transport;
+  readonly #aborts = createAbortRegistry();
 
-  async function send<T>({ method, route, path, body, accept }: Request<T>): Promise<T> {
+  constructor(options: SubscriptionClientOptions) {
+    const { clientId, clientSecret, callbackUrl, verificationToken, now = Date.now } = options;
+    this.#clientSecret = clientSecret;
+    this.#callback = { callback_url: callbackUrl, verification_token: verificationToken };
+    this.#headers = ['x-client-id', clientId, 'x-client-secret', clientSecret];
+    const query = new URL(callbackUrl).search.slice(1);
+    // The service's sentences may repeat what it was sent.
+    this.#secrets = [verificationToken, clientId, query, ...new URLSearchParams(query).values()].filter(({ length }) => length > 3);
+    this.#now = now;
+    this.#transport = new Transport(parseBaseUrl(options.baseUrl), {
+      deadlineMs: options.deadlineMs ?? 30_000,
+      maxResponseBytes: 1024 * 1024,
+      connections: CONNECTIONS,
+    });
+  }
+
+  /** Undefined where the service does not offer the list, which the specification does not show. */
+  async list(): Promise<RemoteSubscription[] | undefined> {
+    try {
+      return await this.#send({ method: 'GET', route: ROUTE, path: ROUTE, accept: value => z.array(subscription).safeParse(value).data });
+    } catch (error) {
+      if (error instanceof ServiceError && isVerdict(error) && (error.status === 404 || error.status === 405)) return undefined;
+      throw error;
+    }
+  }
+
+  create(eventType: string, dataType: string): Promise<RemoteSubscription> {
+    const body = { ...this.#callback, event_type: eventType, data_type: dataType };
+    return this.#send({ method: 'POST', route: ROUTE, path: ROUTE, body, accept: acceptOne });
+  }
+
+  /** Sends its events to our callback from now on. */
+  update(id: string): Promise<RemoteSubscription> {
+    return this.#send({ method: 'PUT', route: `${ROUTE}/{id}`, path: `${ROUTE}/${id}`, body: this.#callback, accept: acceptOne });
+  }
+
+  renew(id: string): Promise<RemoteSubscription> {
+    return this.#send({ method: 'PUT', route: `${ROUTE}/renew/{id}`, path: `${ROUTE}/renew/${id}`, accept: acceptOne });
+  }
+
+  /** Whether it was there. */
+  async remove(id: string): Promise<boolean> {
+    try {
+      return await this.#send({ method: 'DELETE', route: `${ROUTE}/{id}`, path: `${ROUTE}/${id}`, accept: () => true });
+    } catch (error) {
+      if (error instanceof ServiceError && error.kind === 'not_found') return false;
+      throw error;
+    }
+  }
+
+  /** Stops what is under way and closes the connections. */
+  async close(): Promise<void> {
+    this.#aborts.stopAll();
+    await this.#transport.close();
+  }
+
+  async #send<T>({ method, route, path, body, accept }: Request<T>): Promise<T> {
     const request: ServiceRequest<T> = {
       route: method === 'GET' ? route : `${method} ${route}`,
       path,
-      token: clientSecret,
-      secrets,
+      token: this.#clientSecret,
+      secrets: this.#secrets,
       accept,
       takesAnySuccess: method !== 'GET',
     };
-    const read = aborts.open();
+    const read = this.#aborts.open();
     try {
-      const message = {
-        method,
-        path,
-        // Renew and DELETE have no body, and say the type all the same (4.4).
-        headers: method === 'GET' ? headers : [...headers, 'content-type', 'application/json'],
-        ...(body ? { body: JSON.stringify(body) } : {}),
-      };
-      const answer = await transport.send(message, read.signal);
+      // Renew and DELETE have no body, and say the type all the same (4.4).
+      const headers = method === 'GET' ? this.#headers : [...this.#headers, 'content-type', 'application/json'];
+      const answer = await this.#transport.send({ method, path, headers, ...(body && { body: JSON.stringify(body) }) }, read.signal);
       // The shape of a DELETE's answer is not shown (4.4): empty, or JSON of any kind.
       const isEmpty = method === 'DELETE' && answer.body.trim() === '';
-      const outcome = readResponse(request, isEmpty ? { ...answer, body: 'null' } : answer, now());
+      const outcome = readResponse(request, isEmpty ? { ...answer, body: 'null' } : answer, this.#now());
       if ('error' in outcome) throw outcome.error;
       return outcome.value;
     } catch (error) {
@@ -122,46 +155,6 @@ export function createSubscriptionClient(options: SubscriptionClientOptions): Su
       read.leave();
     }
   }
-
-  return {
-    async list() {
-      try {
-        return await send({ method: 'GET', route: ROUTE, path: ROUTE, accept: value => z.array(subscription).safeParse(value).data });
-      } catch (error) {
-        if (error instanceof ServiceError && isVerdict(error) && (error.status === 404 || error.status === 405)) return undefined;
-        throw error;
-      }
-    },
-    create: (eventType, dataType) =>
-      send({
-        method: 'POST',
-        route: ROUTE,
-        path: ROUTE,
-        body: { callback_url: callbackUrl, verification_token: verificationToken, event_type: eventType, data_type: dataType },
-        accept: acceptOne,
-      }),
-    update: id =>
-      send({
-        method: 'PUT',
-        route: `${ROUTE}/{id}`,
-        path: `${ROUTE}/${id}`,
-        body: { verification_token: verificationToken, callback_url: callbackUrl },
-        accept: acceptOne,
-      }),
-    renew: id => send({ method: 'PUT', route: `${ROUTE}/renew/{id}`, path: `${ROUTE}/renew/${id}`, accept: acceptOne }),
-    async remove(id) {
-      try {
-        return await send({ method: 'DELETE', route: `${ROUTE}/{id}`, path: `${ROUTE}/${id}`, accept: () => true });
-      } catch (error) {
-        if (error instanceof ServiceError && error.kind === 'not_found') return false;
-        throw error;
-      }
-    },
-    async close() {
-      aborts.stopAll();
-      await transport.close();
-    },
-  };
 }
 
 const acceptOne = (value: unknown): RemoteSubscription | undefined => subscription.safeParse(value).data;

@@ -47,19 +47,12 @@ export interface TransportLimits {
   connections: number;
 }
 
-export interface Transport {
-  /**
-   * Asks once. Redirects are not followed; an answer other than 2xx comes back as it is, its body where that could be read.
-   * @param onConnected there is a connection, and the request goes out on it
-   */
-  get(path: string, token: string, signal: AbortSignal, onConnected?: () => void): Promise<ServiceResponse>;
-  /** Like `get`, with any method, headers (names and values in turn) and body. */
-  send(
-    request: { method: Dispatcher.HttpMethod; path: string; headers: string[]; body?: string },
-    signal: AbortSignal,
-    onConnected?: () => void,
-  ): Promise<ServiceResponse>;
-  close(): Promise<void>;
+/** What goes out, with header names and values in turn. */
+interface Message {
+  method: Dispatcher.HttpMethod;
+  path: string;
+  headers: string[];
+  body?: string;
 }
 
 /** The code of an attempt whose whole time went by without an answer. */
@@ -69,85 +62,137 @@ export const LATE = 'ETIMEDOUT';
 const MAX_ERROR_BYTES = 65_536;
 
 /** Keep-alive connections to one service. */
-export function createTransport(address: ServiceAddress, limits: TransportLimits): Transport {
-  const pool = new Pool(address.origin, {
-    connections: limits.connections,
-    pipelining: 1,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: { timeout: Math.min(limits.deadlineMs, 10_000) },
-  });
+export class Transport {
+  readonly #path: string;
+  readonly #limits: TransportLimits;
+  readonly #pool: Pool;
 
-  return {
-    get(path, token, signal, onConnected) {
-      return this.send({ method: 'GET', path, headers: ['authorization', `Bearer ${token}`] }, signal, onConnected);
-    },
-    send: ({ method, path, headers: own, body }, signal, onConnected) =>
-      new Promise((resolve, reject) => {
-        let finished = false;
-        let controller: Dispatcher.DispatchController | undefined;
-        let status = 0;
-        let headers: Headers = {};
-        let size = 0;
-        const chunks: Buffer[] = [];
+  constructor({ origin, path }: ServiceAddress, limits: TransportLimits) {
+    this.#path = path;
+    this.#limits = limits;
+    this.#pool = new Pool(origin, {
+      connections: limits.connections,
+      pipelining: 1,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: { timeout: Math.min(limits.deadlineMs, 10_000) },
+    });
+  }
 
-        const finish = (outcome: () => void) => {
-          if (finished) return;
-          finished = true;
-          clearTimeout(deadline);
-          signal.removeEventListener('abort', stop);
-          outcome();
-        };
-        /** Fails, unless a status other than 2xx is known: that says more than what became of its body. */
-        const fail = (error: TransportError) => {
-          finish(() => (status >= 300 && error.kind !== 'stopped' ? resolve(answerOf(status, headers, Buffer.alloc(0))) : reject(error)));
-          controller?.abort(error);
-        };
-        const stop = () => fail(new TransportError('stopped', 'stopped', false));
-        const late = () =>
-          fail(new TransportError('unavailable', `no whole answer within ${limits.deadlineMs / 1000} s`, true, status ? undefined : LATE));
-        const deadline = setTimeout(late, limits.deadlineMs);
-        signal.addEventListener('abort', stop, { once: true });
+  /**
+   * Asks once. Redirects are not followed; an answer other than 2xx comes back as it is, its body where that could be read.
+   * @param onConnected there is a connection, and the request goes out on it
+   */
+  get(path: string, token: string, signal: AbortSignal, onConnected?: () => void): Promise<ServiceResponse> {
+    return this.send({ method: 'GET', path, headers: ['authorization', `Bearer ${token}`] }, signal, onConnected);
+  }
 
-        pool.dispatch(
-          {
-            method,
-            path: address.path + path,
-            headers: [...own, 'accept', 'application/json', 'accept-encoding', 'identity', 'cache-control', 'no-cache'],
-            ...(body === undefined ? {} : { body }),
-          },
-          {
-            onRequestStart(started) {
-              controller = started;
-              if (finished) started.abort(new TransportError('stopped', 'nobody waits for it any more', false));
-              else onConnected?.();
-            },
-            onResponseStart(_, code, received) {
-              if (code < 200) return;
-              status = code;
-              headers = received;
-              if (code < 300 && Number(received['content-length']) > limits.maxResponseBytes) fail(tooLarge(limits));
-            },
-            onResponseData(_, chunk) {
-              size += chunk.length;
-              if (size > (status < 300 ? limits.maxResponseBytes : MAX_ERROR_BYTES)) fail(tooLarge(limits));
-              else chunks.push(chunk);
-            },
-            onResponseEnd() {
-              const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size);
-              // Decoded as it is, every byte that is none would become the same sign, in identifiers too.
-              if (isUtf8(body)) finish(() => resolve(answerOf(status, headers, body)));
-              else fail(new TransportError('malformed', `answered ${status} with bytes that are not UTF-8`));
-            },
-            onResponseError(_, error) {
-              if (isRefusedByUndici(error)) finish(() => reject(error));
-              else fail(brokenOff(error, status > 0));
-            },
-          },
-        );
-      }),
-    close: () => pool.destroy(),
-  };
+  /** Like `get`, with any method, headers and body. */
+  send({ method, path, headers, body }: Message, signal: AbortSignal, onConnected?: () => void): Promise<ServiceResponse> {
+    return new Promise((resolve, reject) => {
+      this.#pool.dispatch(
+        {
+          method,
+          path: this.#path + path,
+          headers: [...headers, 'accept', 'application/json', 'accept-encoding', 'identity', 'cache-control', 'no-cache'],
+          ...(body === undefined ? {} : { body }),
+        },
+        new Attempt(this.#limits, signal, onConnected, resolve, reject),
+      );
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#pool.destroy();
+  }
+}
+
+/** What undici tells of one request, until its whole answer is there or none can come. */
+class Attempt implements Dispatcher.DispatchHandler {
+  readonly #limits: TransportLimits;
+  readonly #signal: AbortSignal;
+  readonly #onConnected: (() => void) | undefined;
+  readonly #resolve: (response: ServiceResponse) => void;
+  readonly #reject: (error: Error) => void;
+  readonly #deadline: NodeJS.Timeout;
+  readonly #stop = () => this.#fail(new TransportError('stopped', 'stopped', false));
+  #finished = false;
+  #controller: Dispatcher.DispatchController | undefined;
+  #status = 0;
+  #headers: Headers = {};
+  #size = 0;
+  readonly #chunks: Buffer[] = [];
+
+  constructor(
+    limits: TransportLimits,
+    signal: AbortSignal,
+    onConnected: (() => void) | undefined,
+    resolve: (response: ServiceResponse) => void,
+    reject: (error: Error) => void,
+  ) {
+    this.#limits = limits;
+    this.#signal = signal;
+    this.#onConnected = onConnected;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#deadline = setTimeout(() => this.#failLate(), limits.deadlineMs);
+    signal.addEventListener('abort', this.#stop, { once: true });
+  }
+
+  onRequestStart(started: Dispatcher.DispatchController): void {
+    this.#controller = started;
+    if (this.#finished) started.abort(new TransportError('stopped', 'nobody waits for it any more', false));
+    else this.#onConnected?.();
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, code: number, received: Headers): void {
+    if (code < 200) return;
+    this.#status = code;
+    this.#headers = received;
+    if (code < 300 && Number(received['content-length']) > this.#limits.maxResponseBytes) this.#fail(tooLarge(this.#limits));
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#size += chunk.length;
+    if (this.#size > (this.#status < 300 ? this.#limits.maxResponseBytes : MAX_ERROR_BYTES)) this.#fail(tooLarge(this.#limits));
+    else this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    const [first, second] = this.#chunks;
+    const body = first && !second ? first : Buffer.concat(this.#chunks, this.#size);
+    // Decoded as it is, every byte that is none would become the same sign, in identifiers too.
+    if (!isUtf8(body)) this.#fail(new TransportError('malformed', `answered ${this.#status} with bytes that are not UTF-8`));
+    else if (this.#finish()) this.#resolve(answerOf(this.#status, this.#headers, body));
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    if (!isRefusedByUndici(error)) this.#fail(brokenOff(error, this.#status > 0));
+    else if (this.#finish()) this.#reject(error);
+  }
+
+  #failLate(): void {
+    const message = `no whole answer within ${this.#limits.deadlineMs / 1000} s`;
+    this.#fail(new TransportError('unavailable', message, true, this.#status ? undefined : LATE));
+  }
+
+  /** Fails, unless a status other than 2xx is known: that says more than what became of its body. */
+  #fail(error: TransportError): void {
+    if (this.#finish()) {
+      if (this.#status >= 300 && error.kind !== 'stopped') this.#resolve(answerOf(this.#status, this.#headers, Buffer.alloc(0)));
+      else this.#reject(error);
+    }
+    this.#controller?.abort(error);
+  }
+
+  /** Whether this is the first outcome: the only one that counts. */
+  #finish(): boolean {
+    if (this.#finished) return false;
+    this.#finished = true;
+    clearTimeout(this.#deadline);
+    this.#signal.removeEventListener('abort', this.#stop);
+    return true;
+  }
 }
 
 function tooLarge(limits: TransportLimits): TransportError {

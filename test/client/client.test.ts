@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { UsageError } from '../../src/base/errors.ts';
-import { createClient } from '../../src/client/client.ts';
+import { Client } from '../../src/client/client.ts';
 import { errorOf, page, RANGE, READINESS, readAll, readiness, set, TOKEN } from './setting.ts';
 
 test('one document: its moment lasts until done', async () => {
@@ -88,7 +88,7 @@ test.each([
   ['https://example.com/?token=password', 'query'],
   ['https://example.com/#x', 'fragment'],
 ])('a base URL %j is wrong usage', (baseUrl, reason) => {
-  const make = () => createClient({ baseUrl, clock: { lease: () => 0, release() {} } });
+  const make = () => new Client({ baseUrl, clock: { lease: () => 0, release() {} } });
   expect(make).toThrow(UsageError);
   expect(make).toThrow(reason);
   expect(make).not.toThrow('password@');

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { createRateLimiter, type Permit } from '../../src/client/rate-limiter.ts';
+import { type Permit, RateLimiter } from '../../src/client/rate-limiter.ts';
 
 const never = new AbortController().signal;
 
 test('places are given in the order of asking, and one that is left twice is given once', async () => {
-  const limiter = createRateLimiter({ requestsPerToken: 1, now: () => 0 });
+  const limiter = new RateLimiter({ requestsPerToken: 1, now: () => 0 });
   const first = await limiter.acquire('anna', never);
   const order: number[] = [];
   const later = [1, 2, 3].map(n => limiter.acquire('anna', never).then(pass => ({ pass, n: order.push(n) })));
@@ -20,7 +20,7 @@ test('places are given in the order of asking, and one that is left twice is giv
 });
 
 test('who gives up in the row leaves no gap', async () => {
-  const limiter = createRateLimiter({ requestsPerToken: 1, now: () => 0 });
+  const limiter = new RateLimiter({ requestsPerToken: 1, now: () => 0 });
   const first = await limiter.acquire('anna', never);
   const stop = new AbortController();
   const given = limiter.acquire('anna', stop.signal);
@@ -34,7 +34,7 @@ test('who gives up in the row leaves no gap', async () => {
 
 test('a gate never opens sooner than it was said to, outlives its users, and is forgotten when it is open again', async () => {
   let now = 0;
-  const limiter = createRateLimiter({ now: () => now });
+  const limiter = new RateLimiter({ now: () => now });
   const anna = await limiter.acquire('anna', never);
   anna.close('token', 100);
   anna.close('token', 50);
@@ -49,7 +49,7 @@ test('a gate never opens sooner than it was said to, outlives its users, and is 
 });
 
 test('bulk requests leave a place free for live ones, which go first', async () => {
-  const limiter = createRateLimiter({ requestsPerToken: 3, reservedForLive: 1, now: () => 0 });
+  const limiter = new RateLimiter({ requestsPerToken: 3, reservedForLive: 1, now: () => 0 });
   const bulk = [await limiter.acquire('anna', never, 'bulk'), await limiter.acquire('anna', never, 'bulk')];
   const order: string[] = [];
   const note = (name: string) => (pass: Permit) => {
@@ -68,7 +68,7 @@ test('bulk requests leave a place free for live ones, which go first', async () 
 });
 
 test('with one place only, bulk requests have it too', async () => {
-  const limiter = createRateLimiter({ requestsPerToken: 1, reservedForLive: 1, now: () => 0 });
+  const limiter = new RateLimiter({ requestsPerToken: 1, reservedForLive: 1, now: () => 0 });
   (await limiter.acquire('anna', never, 'bulk')).release();
   (await limiter.acquire('anna', never, 'live')).release();
 });

@@ -1,5 +1,5 @@
 import { afterEach, expect } from 'vitest';
-import { type Client, type ClientOptions, createClient, type Page } from '../../src/client/client.ts';
+import { Client, type ClientOptions, type Page } from '../../src/client/client.ts';
 import { ServiceError } from '../../src/client/error.ts';
 import { type FaultService, type Script, startFaultService } from '../support/fault-service.ts';
 
@@ -30,7 +30,7 @@ export async function set(scripts: Record<string, Script> = {}, options: Partial
   const answered = new Set<string>();
   let time = Date.now();
   let moment = 0;
-  const client = createClient({
+  const client = new Client({
     baseUrl: service.url,
     clock: {
       lease() {

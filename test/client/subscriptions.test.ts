@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { ServiceError } from '../../src/client/error.ts';
-import { createSubscriptionClient, type SubscriptionClientOptions } from '../../src/client/subscriptions.ts';
+import { SubscriptionClient, type SubscriptionClientOptions } from '../../src/client/subscriptions.ts';
 import { CLIENT, invalid, type SubscriptionService, startSubscriptionService } from '../support/literal-subscriptions.ts';
 
 const CALLBACK = 'https://example.org/webhook?key=not-for-logs-key';
@@ -16,7 +16,7 @@ const KNOWN = { id: ID, callbackUrl: CALLBACK, eventType: 'create', dataType: 's
 
 async function start(options: Partial<SubscriptionClientOptions> = {}) {
   const service = await startSubscriptionService();
-  const client = createSubscriptionClient({ baseUrl: service.url, callbackUrl: CALLBACK, ...CLIENT, ...options });
+  const client = new SubscriptionClient({ baseUrl: service.url, callbackUrl: CALLBACK, ...CLIENT, ...options });
   onTestFinished(async () => {
     await client.close();
     await service.close();

@@ -5,7 +5,7 @@ import { resources } from '../../schema/index.ts';
 import type { WireDocument } from '../../schema/resource.ts';
 import type { WebhookEvent } from '../../schema/webhook.ts';
 import { type Log, silentLog } from '../../src/base/log.ts';
-import { createClient } from '../../src/client/client.ts';
+import { Client } from '../../src/client/client.ts';
 import { createServiceClock } from '../../src/client/service-clock.ts';
 import { type Account, accountEntry } from '../../src/ledger/accounts.ts';
 import { openRouteMemory } from '../../src/ledger/routes.ts';
@@ -100,7 +100,7 @@ export async function openEventHarness(folder: string, options: FetchOptions & E
   const warehouse = await Warehouse.open({ path: join(data, 'warehouse.duckdb'), resources, now, beforeGroup });
   const queues = await openQueues({ folder: join(data, 'queue'), log, ...(queueUrl ? { url: queueUrl } : {}) });
   const serviceClock = createServiceClock(now);
-  const client = createClient({
+  const client = new Client({
     baseUrl: faults.url,
     serviceClock,
     wallNow: now,

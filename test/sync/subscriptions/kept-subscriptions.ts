@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, onTestFinished } from 'vitest';
 import { silentLog } from '../../../src/base/log.ts';
-import { createSubscriptionClient } from '../../../src/client/subscriptions.ts';
+import { SubscriptionClient } from '../../../src/client/subscriptions.ts';
 import { openSubscriptionManager, type SubscriptionManagerOptions } from '../../../src/sync/subscriptions/subscription-manager.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { CLIENT, type SubscriptionService, startSubscriptionService } from '../../support/literal-subscriptions.ts';
@@ -29,7 +29,7 @@ export async function set(options: Partial<SubscriptionManagerOptions> = {}, ser
   const at = service ?? (await startSubscriptionService());
   const timers: { run: () => void; ms: number; cleared: boolean }[] = [];
   const manager = await openSubscriptionManager({
-    client: createSubscriptionClient({ baseUrl: at.url, callbackUrl: CALLBACK, ...CLIENT }),
+    client: new SubscriptionClient({ baseUrl: at.url, callbackUrl: CALLBACK, ...CLIENT }),
     warehouse,
     callbackUrl: CALLBACK,
     dataTypes: ['sleep', 'session'],
