@@ -30,6 +30,9 @@ const packagesOf: Record<string, string[]> = { schema: ['zod'] };
 /** The one file that reads process.env, and who may import what it exports of it. */
 const environmentIn = { file: 'src/base/config.ts', exportedAs: 'environment', onlyFor: ['src/app', 'src/cli'] };
 
+/** Who writes to the terminal: the command line, and a process of its own that answers the one that started it. */
+const writesIn = ['src/cli/', 'src/app/erase/search-child.ts'];
+
 interface Node {
   type: string;
   [key: string]: unknown;
@@ -80,6 +83,14 @@ function readsEnvironment(node: Node): boolean {
   return node.type === 'VariableDeclarator' && isProcess(node.init) && isNode(node.id) && node.id.type === 'ObjectPattern';
 }
 
+/** `process.stdout.write`, `process.stderr.write`, or anything of `console`. */
+function writesToTerminal({ type, callee }: Node): boolean {
+  if (type !== 'CallExpression' || !isNode(callee) || callee.type !== 'MemberExpression') return false;
+  const { object, property } = callee;
+  if (nameOf(object) === 'console') return true;
+  return nameOf(property) === 'write' && isNode(object) && ['stdout', 'stderr'].includes(String(nameOf(object.property)));
+}
+
 /** The row of the table that a file belongs to. */
 function zoneOf(path: string): string | undefined {
   const [top, second, ...rest] = path.split('/');
@@ -95,6 +106,7 @@ function violations(path: string, source: string): string[] {
   const wrong: string[] = [];
   for (const node of nodesIn(parseAst(source, { lang: 'ts' }))) {
     if (readsEnvironment(node) && path !== environmentIn.file) wrong.push(`${path} reads process.env: only ${environmentIn.file} may`);
+    if (writesToTerminal(node) && !writesIn.some(place => path.startsWith(place))) wrong.push(`${path} prints: only src/cli may`);
     const imported = importedBy(node);
     if (imported === undefined) continue;
     if (imported === null) wrong.push(`${path} imports a computed name: this test cannot follow that`);
@@ -227,6 +239,8 @@ test.each([
     `import { x } from '../../test/support/x.ts';`,
     'src/client/a.ts imports test/support/x.ts: src/client may import only schema, src/base, src/client',
   ],
+  ['src/app/app.ts', `process.stdout.write('a');`, 'src/app/app.ts prints: only src/cli may'],
+  ['src/app/app.ts', `console.error('a');`, 'src/app/app.ts prints: only src/cli may'],
   ['src/client/a.ts', 'await import(name);', 'src/client/a.ts imports a computed name: this test cannot follow that'],
   [
     'src/service/a.ts',

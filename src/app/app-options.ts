@@ -2,6 +2,7 @@ import type { Settings } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { ClientOptions } from '../client/client.ts';
 import type { Queues } from '../queue/queues.ts';
+import type { EraseReport } from './erase/report.ts';
 
 export interface AppOptions {
   settings: Settings;
@@ -17,9 +18,11 @@ export interface AppOptions {
   now?: () => number;
   /** Other queues than the settings say: where they do not matter, those in memory open a hundred times as fast. */
   openQueues?: () => Queues;
+  /** Told of an erasing that was interrupted and is finished as the folder is opened. */
+  onErased?: (report: EraseReport) => void;
   /** One command by itself, not `up`: without Redis its jobs are in its memory. */
   isAlone?: boolean;
-  /** Is opened also while an account is being erased whose queues are in a Redis that is away: see `Owner.erasing`. */
+  /** Is opened also while an account is being erased whose queues are in a Redis that is away: see `App.erasing`. */
   acceptsWhileErasing?: boolean;
 }
 

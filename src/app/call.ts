@@ -1,17 +1,17 @@
 import { TryLaterError } from '../base/errors.ts';
 import { closeAll } from '../base/interrupt.ts';
+import type { AppOptions } from './app-options.ts';
 import type { AppCommands } from './commands.ts';
 import { type EventOf, type InputOf, isDetached, type ResultOf } from './control/command.ts';
 import { type ControlClient, connectControl } from './control/connect-control.ts';
 import type { DataFolder } from './data-folder.ts';
-import type { Session } from './session.ts';
 
 /**
  * Has an command done: by the process that owns the data folder, or, when nobody does, by this one, which opens the folder and
  * listens at its control socket meanwhile. Both ways run the same function.
  */
 export async function call<Name extends keyof AppCommands & string>(
-  session: Session,
+  session: Pick<AppOptions, 'settings' | 'log' | 'onErased'>,
   name: Name,
   input: InputOf<AppCommands[Name]>,
   options: { onEvent?: (event: EventOf<AppCommands[Name]>) => void; signal?: AbortSignal } = {},
@@ -29,7 +29,7 @@ export async function call<Name extends keyof AppCommands & string>(
   const [{ openDataFolder }, { serveControl }] = await Promise.all([import('./data-folder.ts'), import('./control/serve-control.ts')]);
   let folder: DataFolder;
   try {
-    folder = await openDataFolder({ settings, log, isAlone: true });
+    folder = await openDataFolder({ ...session, isAlone: true });
   } catch (error) {
     // Who was opening the folder in the same moment has a control socket by now.
     const late = error instanceof TryLaterError ? await connectControl<AppCommands>(settings.data) : undefined;

@@ -2,7 +2,6 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Settings } from '../base/config.ts';
 import { RingneckError, TryLaterError } from '../base/errors.ts';
-import { note } from '../base/note.ts';
 import type { AppCommands } from './commands.ts';
 import { connectControl } from './control/connect-control.ts';
 import { isErasing } from './erase/is-erasing.ts';
@@ -41,11 +40,6 @@ export async function getSource(settings: Settings, signal?: AbortSignal): Promi
   const source = await findSource(settings, signal);
   if (source) return source;
   throw new RingneckError(`there is no file ${join(settings.data, 'warehouse.duckdb')} yet: run a backfill first`);
-}
-
-/** Says so when the warehouse has changed since. */
-export function noteStale({ stale, at }: Source): void {
-  if (stale) note(`this is the snapshot of ${at}: the warehouse has changed since, and copying it takes a while (ringneck snapshot)`);
 }
 
 /** Whether the warehouse could not be opened because somebody became its owner meanwhile: then there is a snapshot to be read. */

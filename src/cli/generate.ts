@@ -3,9 +3,9 @@ import { resolve } from 'node:path';
 import { resources } from '../../schema/index.ts';
 import { writeDataDictionary } from '../app/catalogue/data-dictionary.ts';
 import { fillPage, PAGE_PARTS } from '../app/catalogue/page-parts.ts';
-import { note } from '../base/note.ts';
 import { mapResource } from '../warehouse/mapping.ts';
 import { warehouseScript } from '../warehouse/tables.ts';
+import { note } from './terminal/note.ts';
 
 /** What derives from the declarations and is committed: run by `npm run generate`; with `--check` it only compares. */
 const generated: Record<string, () => string | Promise<string>> = {

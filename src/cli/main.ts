@@ -2,8 +2,8 @@
 import { CommanderError } from 'commander';
 import { messageOf, RingneckError, shownMessageOf } from '../base/errors.ts';
 import { Interrupted } from '../base/interrupt.ts';
-import { note, noteLines } from '../base/note.ts';
 import { createProgram } from './program.ts';
+import { note, noteLines } from './terminal/note.ts';
 
 /** What is open so long after the command came to its end is not ours to wait for. */
 const LEFT_OPEN_MS = 3_000;

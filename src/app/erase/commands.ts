@@ -1,6 +1,6 @@
 import { parseAccountName } from '../../ledger/accounts.ts';
 import type { App } from '../app.ts';
-import type { EraseReport } from './report-lines.ts';
+import type { EraseReport } from './report.ts';
 
 export function eraseCommands(app: App) {
   const { settings, log, now, warehouse } = app;

@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path';
 import { resources } from '../../../schema/index.ts';
 import { diskReserveBytes, ensureDiskReserve, isDiskFull } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
-import { note } from '../../base/note.ts';
 import { openMirrorTokens } from '../../base/secrets/mirror-tokens.ts';
 import { openSecrets, type Secrets } from '../../base/secrets/secrets.ts';
 import { accountExists, findSamePerson, findServiceUserIds } from '../../ledger/erased-accounts.ts';
@@ -21,10 +20,10 @@ import { isErasing } from './is-erasing.ts';
 import { removeLeftovers } from './leftovers.ts';
 import { type Marker, readMarker, removeMarker, writeMarker } from './marker.ts';
 import { emptyQueue, removeEvents } from './queue.ts';
-import { type EraseReport, isClean, linesOf } from './report-lines.ts';
+import { type EraseReport, isClean } from './report.ts';
 import { searchFolder } from './search.ts';
 
-type EraseOptions = Pick<AppOptions, 'settings' | 'log' | 'now'>;
+type EraseOptions = Pick<AppOptions, 'settings' | 'log' | 'now' | 'onErased'>;
 
 const queueKind = ({ settings }: EraseOptions) => (settings.queueUrl ? 'redis' : 'embedded');
 
@@ -65,14 +64,13 @@ export async function finishErase(options: EraseOptions): Promise<void> {
     );
   });
   // Whoever began it has no report: this command has it, before the note of it goes.
-  for (const line of linesOf(report)) note(line);
+  options.onErased?.(report);
   if (isClean(report)) options.log.warn('the erasing of an account, which was interrupted, is finished');
   else {
     options.log.error(
       { found: report.found.length, unsearched: report.unsearched.length },
       'an account was erased, but it may still be found',
     );
-    process.exitCode = 1;
   }
   removeMarker(data);
 }

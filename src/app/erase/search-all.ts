@@ -3,7 +3,8 @@ import { join, sep } from 'node:path';
 import { messageOf } from '../../base/errors.ts';
 import { databasesIn } from '../../queue/remove-database.ts';
 import { searchDatabase } from '../../warehouse/search.ts';
-import type { Found, Searched, SearchOrder } from './search.ts';
+import type { Found, Searched } from './report.ts';
+import type { SearchOrder } from './search.ts';
 import { searchFile } from './search-bytes.ts';
 import { searchEntries } from './search-entries.ts';
 

@@ -6,26 +6,7 @@ import { messageOf, RingneckError } from '../../base/errors.ts';
 import { addressOf } from '../../queue/redis-address.ts';
 import type { Needle } from '../../warehouse/search.ts';
 import type { AppOptions } from '../app-options.ts';
-
-export interface Searched {
-  /** How many files were searched. */
-  files: number;
-  found: Found[];
-  /** What could not be searched. */
-  unsearched: { file: string; reason: string }[];
-  /** Dated snapshots that hold the person; they are never altered. */
-  dated_snapshots: string[];
-  /** Exports in the data folder, which are not searched. */
-  exports: string[];
-}
-
-export interface Found {
-  /** A path, or the address of a Redis. */
-  file: string;
-  /** The column of a table, a view, a queue; null: among the file's bytes. */
-  where: string | null;
-  what: Needle['what'];
-}
+import type { Searched } from './report.ts';
 
 /** What the child is told, on its standard input: arguments and environment are for everybody to see. */
 export interface SearchOrder {

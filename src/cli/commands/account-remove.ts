@@ -1,15 +1,16 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
-import type { EraseReport } from '../../app/erase/report-lines.ts';
-import { isClean, linesOf } from '../../app/erase/report-lines.ts';
-import { openSession } from '../../app/session.ts';
+import type { EraseReport } from '../../app/erase/report.ts';
+import { isClean } from '../../app/erase/report.ts';
 import { RingneckError, UsageError } from '../../base/errors.ts';
 import { Interrupted, interruptible } from '../../base/interrupt.ts';
-import { note } from '../../base/note.ts';
 import { parseAccountName } from '../../ledger/accounts.ts';
 import { withExample } from '../options.ts';
+import { openSession } from '../session.ts';
 import { printAccount } from '../terminal/account-line.ts';
+import { linesOf } from '../terminal/erase-report.ts';
+import { note } from '../terminal/note.ts';
 import { formatCount, formatTable, printJson, printLine, printLines } from '../terminal/print.ts';
 
 const ABOUT_ERASING = `

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
-import { openSession } from '../../app/session.ts';
 import { UsageError } from '../../base/errors.ts';
 import { withExample } from '../options.ts';
+import { openSession } from '../session.ts';
 import { printJson, printLine } from '../terminal/print.ts';
 
 export function addAdopt(program: Command): void {

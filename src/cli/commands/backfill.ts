@@ -3,12 +3,12 @@ import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
 import type { BackfillInput, NightlyInput, RunReport, ShownRun } from '../../app/commands.ts';
 import { sentenceOf, tellAlike } from '../../app/fixes.ts';
-import { openSession, type Session } from '../../app/session.ts';
 import { UsageError, withDetail } from '../../base/errors.ts';
 import { interruptible } from '../../base/interrupt.ts';
-import { note, noteLines } from '../../base/note.ts';
 import { nameRun, type RunName } from '../../sync/runs/run-name.ts';
 import { collect, parseDay, wholeNumber, withExample } from '../options.ts';
+import { openSession, type Session } from '../session.ts';
+import { note, noteLines } from '../terminal/note.ts';
 import { formatCount, formatTable, printJson, printLine } from '../terminal/print.ts';
 
 interface Options {

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
-import { openSession, type Session } from '../../app/session.ts';
 import { interruptible } from '../../base/interrupt.ts';
-import { note } from '../../base/note.ts';
 import type { CoverageSelection } from '../../sync/coverage.ts';
 import { collect, parseDay, withExample } from '../options.ts';
+import { openSession, type Session } from '../session.ts';
+import { note } from '../terminal/note.ts';
 import { formatCount, printJson, printLines } from '../terminal/print.ts';
 
 interface Options {

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { getSource, noteStale } from '../../app/find-source.ts';
-import { openSession } from '../../app/session.ts';
+import { getSource } from '../../app/find-source.ts';
 import { UsageError } from '../../base/errors.ts';
 import { interruptible } from '../../base/interrupt.ts';
-import { note } from '../../base/note.ts';
 import { EXPORT_FORMATS, type ExportFormat } from '../../warehouse/export/formats.ts';
 import { collect, parseDay, withExample } from '../options.ts';
+import { openSession } from '../session.ts';
+import { note, noteStale } from '../terminal/note.ts';
 import { formatCount, printJson, printLine } from '../terminal/print.ts';
 
 interface Options {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { openSession } from '../../app/session.ts';
 import { wholeNumber, withExample } from '../options.ts';
+import { openSession } from '../session.ts';
 import { reportRun } from './backfill.ts';
 
 export function addNightly(program: Command): void {

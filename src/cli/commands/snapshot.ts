@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
-import { openSession } from '../../app/session.ts';
 import { interruptible } from '../../base/interrupt.ts';
 import { withExample } from '../options.ts';
+import { openSession } from '../session.ts';
 import { printJson, printLine } from '../terminal/print.ts';
 
 export function addSnapshot(program: Command): void {

@@ -1,16 +1,16 @@
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { getSource, hasOwnerSince, noteStale, type Source } from '../../app/find-source.ts';
-import { openSession, type Session } from '../../app/session.ts';
+import { getSource, hasOwnerSince, type Source } from '../../app/find-source.ts';
 import { RingneckError, UsageError } from '../../base/errors.ts';
 import { interruptible } from '../../base/interrupt.ts';
-import { note } from '../../base/note.ts';
 import { printable, printableLines } from '../../base/printable.ts';
 import { wholeNumber, withExample } from '../options.ts';
+import { openSession, type Session } from '../session.ts';
 import type { Limits } from '../sql/ask.ts';
 import type { Page } from '../sql/frames.ts';
 import { FORMATS, type Format } from '../terminal/formats.ts';
+import { note, noteStale } from '../terminal/note.ts';
 import { printLines } from '../terminal/print.ts';
 
 interface Options {

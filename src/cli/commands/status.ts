@@ -3,13 +3,13 @@ import { call } from '../../app/call.ts';
 import type { StatusReport } from '../../app/commands.ts';
 import { formatSpan } from '../../app/doctor/clock.ts';
 import { fixParked, READ_MISSING } from '../../app/fixes.ts';
-import { openSession } from '../../app/session.ts';
-import { note } from '../../base/note.ts';
 import { isOneTime } from '../../client/service-clock.ts';
 import { mapCommand } from '../../sync/events/unknown-person.ts';
 import type { CollectionStatus, DriftStatus } from '../../sync/status.ts';
 import type { WebhookStatus } from '../../sync/webhook-status.ts';
 import { withExample } from '../options.ts';
+import { openSession } from '../session.ts';
+import { note } from '../terminal/note.ts';
 import { formatTable, printJson, printLine, printLines } from '../terminal/print.ts';
 
 export function addStatus(program: Command): void {

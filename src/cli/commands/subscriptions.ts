@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
 import type { AppCommands } from '../../app/commands.ts';
 import { connectControl } from '../../app/control/connect-control.ts';
-import { openSession } from '../../app/session.ts';
 import { withDetail } from '../../base/errors.ts';
-import { note, noteLines } from '../../base/note.ts';
 import type { SubscriptionReport } from '../../sync/webhook-status.ts';
 import { withExample } from '../options.ts';
+import { openSession } from '../session.ts';
+import { note, noteLines } from '../terminal/note.ts';
 import { formatTable, printJson, printLine, printLines } from '../terminal/print.ts';
 
 export function addSubscriptions(program: Command): void {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { openSession } from '../../app/session.ts';
 import { withExample } from '../options.ts';
+import { openSession } from '../session.ts';
 import { printJson, printLines } from '../terminal/print.ts';
 
 export function addTables(program: Command): void {

@@ -4,12 +4,12 @@ import { connectControl } from '../../app/control/connect-control.ts';
 import type { ErasingWait } from '../../app/erase/when-erased.ts';
 import type { Following } from '../../app/follow-events.ts';
 import { listening } from '../../app/listen.ts';
-import { openSession } from '../../app/session.ts';
 import { messageOf, TryLaterError } from '../../base/errors.ts';
 import { closeAll, interruptible } from '../../base/interrupt.ts';
 import type { Log } from '../../base/log.ts';
 import type { WebhookOptions } from '../../receiver/webhook.ts';
 import { wholeNumber, withExample } from '../options.ts';
+import { openSession } from '../session.ts';
 import { formatEvent } from '../terminal/event-line.ts';
 import { printLine } from '../terminal/print.ts';
 
@@ -28,7 +28,8 @@ export function addUp(program: Command): void {
     'ringneck up --events',
     'ringneck up --mirror 4001',
   ).action(async (options: { mirror?: number; events?: true }) => {
-    const { settings, log } = await openSession();
+    const session = await openSession();
+    const { settings, log } = session;
     const [
       { openDataFolder },
       { NO_WEBHOOKS },
@@ -57,7 +58,7 @@ export function addUp(program: Command): void {
         // Another `up` is told at once; a command that is about to end is waited for.
         const other = await connectControl(settings.data);
         if (other) throw new TryLaterError(`${settings.data} is owned by a running ringneck (PID ${other.pid}): end it first`);
-        const folder = await openDataFolder({ settings, log, acceptsWhileErasing: true });
+        const folder = await openDataFolder({ ...session, acceptsWhileErasing: true });
         closing.push(() => folder.close());
         const control = await serveControl({ folder: settings.data, commands: folder.commands, log });
         closing.push(() => control.close());

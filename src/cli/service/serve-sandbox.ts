@@ -6,11 +6,9 @@ import { heartRate } from '../../../schema/resources/heart-rate.ts';
 import { checkFree } from '../../app/free-port.ts';
 import { listening } from '../../app/listen.ts';
 import { openControl, openLife } from '../../app/sandbox.ts';
-import { openSession } from '../../app/session.ts';
 import { UsageError } from '../../base/errors.ts';
 import { ensureFolder } from '../../base/files.ts';
 import { closeAll, interruptible } from '../../base/interrupt.ts';
-import { note } from '../../base/note.ts';
 import { ensureSecretKey } from '../../base/secrets/secret-key.ts';
 import { openQueues } from '../../queue/open.ts';
 import { listRoutes } from '../../service/routes.ts';
@@ -23,6 +21,8 @@ import { addAnswerFaults } from '../../simulator/answer-faults.ts';
 import { createFaultSwitches, type FaultSwitches } from '../../simulator/faults.ts';
 import { createPeople } from '../../simulator/users/people.ts';
 import { refuseImpossible } from '../../sync/runs/backfill.ts';
+import { openSession } from '../session.ts';
+import { note } from '../terminal/note.ts';
 import { formatTable, printJson, printLine, printLines } from '../terminal/print.ts';
 
 export interface ServiceOptions {

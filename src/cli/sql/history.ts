@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { messageOf } from '../../base/errors.ts';
 import { realPath, writeFileAtomically } from '../../base/files.ts';
-import { note } from '../../base/note.ts';
+import { note } from '../terminal/note.ts';
 
 export const HISTORY_LINES = 1_000;
 

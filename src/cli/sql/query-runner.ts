@@ -1,8 +1,9 @@
 import { statSync } from 'node:fs';
 import { resources } from '../../../schema/index.ts';
-import { getSource, hasOwnerSince, noteStale } from '../../app/find-source.ts';
+import { getSource, hasOwnerSince } from '../../app/find-source.ts';
 import type { Settings } from '../../base/config.ts';
 import type { Catalogue } from '../../warehouse/catalogue.ts';
+import { noteStale } from '../terminal/note.ts';
 import { type Limits, type Reader, startReader } from './ask.ts';
 import type { Page } from './frames.ts';
 

@@ -1,6 +1,6 @@
 import type { AccountReport } from '../../app/commands.ts';
 import { fixParked } from '../../app/fixes.ts';
-import { note } from '../../base/note.ts';
+import { note } from './note.ts';
 import { printJson, printLine } from './print.ts';
 
 export function printAccount(report: AccountReport, { json }: { json?: true }): void {

@@ -2,11 +2,9 @@ import stringWidth from 'string-width';
 import { resources } from '../../../schema/index.ts';
 import { writeExample } from '../../app/catalogue/example.ts';
 import { findNamed, spellName } from '../../app/catalogue/find-named.ts';
-import { findSource, hasOwnerSince, noteStale } from '../../app/find-source.ts';
-import type { Session } from '../../app/session.ts';
+import { findSource, hasOwnerSince } from '../../app/find-source.ts';
 import { didYouMean } from '../../base/did-you-mean.ts';
 import { UsageError } from '../../base/errors.ts';
-import { note } from '../../base/note.ts';
 import { printableLines } from '../../base/printable.ts';
 import {
   type Catalogue,
@@ -18,6 +16,8 @@ import {
   readCatalogue,
 } from '../../warehouse/catalogue.ts';
 import { type Join, listJoins } from '../../warehouse/joins.ts';
+import type { Session } from '../session.ts';
+import { note, noteStale } from './note.ts';
 import { formatCount, formatTable } from './print.ts';
 
 export const TITLES: Readonly<Record<Group, string>> = {

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { note } from '../../base/note.ts';
+import { note } from './note.ts';
 
 const require = createRequire(import.meta.url);
 

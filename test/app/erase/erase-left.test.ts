@@ -15,7 +15,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startFetching } from '../../../jobs/process-event.ts';
 import { eraseAccount } from '../../../src/app/erase/erase.ts';
-import type { EraseReport } from '../../../src/app/erase/report-lines.ts';
+import type { EraseReport } from '../../../src/app/erase/report.ts';
 import { readSettings } from '../../../src/base/config.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { EVENT_JOB_OPTIONS, eventQueue } from '../../../src/sync/events/accept-event.ts';

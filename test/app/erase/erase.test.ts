@@ -3,7 +3,8 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, wri
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Searched, SearchOrder } from '../../../src/app/erase/search.ts';
+import type { Searched } from '../../../src/app/erase/report.ts';
+import type { SearchOrder } from '../../../src/app/erase/search.ts';
 import { hashAccount, isEmpty } from '../../support/account-rows.ts';
 import { COLLECTIONS } from '../../support/declared.ts';
 import { openHarness } from '../../support/harness.ts';

@@ -1,11 +1,10 @@
-import type { Settings } from '../base/config.ts';
-import type { Log } from '../base/log.ts';
+import type { AppOptions } from '../app/app-options.ts';
+import { isClean } from '../app/erase/report.ts';
+import { linesOf } from './terminal/erase-report.ts';
+import { note } from './terminal/note.ts';
 
 /** What a command starts with: the settings, read once and validated together, and the log. */
-export interface Session {
-  settings: Settings;
-  log: Log;
-}
+export type Session = Pick<AppOptions, 'settings' | 'log' | 'onErased'>;
 
 /**
  * `follows`: as `readSettings` takes it.
@@ -21,5 +20,12 @@ export async function openSession(options: { follows?: boolean } = {}): Promise<
   const log = createLog({ level: settings.logLevel, pretty: process.stderr.isTTY === true });
   for (const unknown of settings.unknown) log.warn(unknown);
   for (const { message, fix } of [...settings.readable, ...ensureUnwritable(settings.data)]) log.warn({ fix }, message);
-  return { settings, log };
+  return {
+    settings,
+    log,
+    onErased: report => {
+      for (const line of linesOf(report)) note(line);
+      if (!isClean(report)) process.exitCode = 1;
+    },
+  };
 }
