@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { RunReport } from '../src/app/commands.ts';
+import type { RunReport } from '../src/app/follow-run.ts';
 import { runTask, startTask } from './child.ts';
 import { runCommand } from './command.ts';
 import type { Folder } from './folder.ts';

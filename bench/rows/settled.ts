@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { resources } from '../../schema/index.ts';
 import { addDays } from '../../schema/instant.ts';
-import type { RunReport } from '../../src/app/commands.ts';
+import type { RunReport } from '../../src/app/follow-run.ts';
 import { runTask } from '../child.ts';
 import { runCommand } from '../command.ts';
 import type { Folder } from '../folder.ts';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from 'vitest';
 import { resources } from '../../schema/index.ts';
-import type { RunReport } from '../../src/app/commands.ts';
+import type { RunReport } from '../../src/app/follow-run.ts';
 import { collectionsOf } from '../../src/sync/collections.ts';
 import { type FaultService, startFaultService } from './fault-service.ts';
 import { type Harness, openHarness } from './harness.ts';

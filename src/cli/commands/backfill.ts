@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
-import type { BackfillInput, NightlyInput, RunReport, ShownRun } from '../../app/commands.ts';
 import { sentenceOf, tellAlike } from '../../app/fixes.ts';
+import type { RunReport, ShownRun } from '../../app/follow-run.ts';
+import type { BackfillInput, NightlyInput } from '../../app/run-commands.ts';
 import { UsageError, withDetail } from '../../base/errors.ts';
 import { interruptible } from '../../base/interrupt.ts';
 import { nameRun, type RunName } from '../../sync/runs/run-name.ts';

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
-import type { StatusReport } from '../../app/commands.ts';
 import { formatSpan } from '../../app/doctor/clock.ts';
 import { fixParked, READ_MISSING } from '../../app/fixes.ts';
+import type { StatusReport } from '../../app/status-commands.ts';
 import { isOneTime } from '../../client/service-clock.ts';
 import { mapCommand } from '../../sync/events/unknown-person.ts';
 import type { CollectionStatus, DriftStatus } from '../../sync/status.ts';

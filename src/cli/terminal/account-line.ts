@@ -1,4 +1,4 @@
-import type { AccountReport } from '../../app/commands.ts';
+import type { AccountReport } from '../../app/account-commands.ts';
 import { fixParked } from '../../app/fixes.ts';
 import { note } from './note.ts';
 import { printJson, printLine } from './print.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { WireDocument } from '../../../schema/resource.ts';
-import type { BackfillInput } from '../../../src/app/commands.ts';
+import type { BackfillInput } from '../../../src/app/run-commands.ts';
 import type { Answer } from '../../support/fault-service.ts';
 import { type Harness, openHarness } from '../../support/harness.ts';
 import { type LiteralService, NOT_FOUND, startLiteralService } from '../../support/literal-service.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import type { BackfillInput } from '../../../src/app/commands.ts';
+import type { BackfillInput } from '../../../src/app/run-commands.ts';
 import type { Asked, FaultService } from '../../support/fault-service.ts';
 import { startFaultService } from '../../support/fault-service.ts';
 import { type Harness, openHarness } from '../../support/harness.ts';

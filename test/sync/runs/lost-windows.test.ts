@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { RunReport } from '../../../src/app/commands.ts';
+import type { RunReport } from '../../../src/app/follow-run.ts';
 import { createLog } from '../../../src/base/log.ts';
 import { collectQueue } from '../../../src/sync/runs/runs.ts';
 import { hasRedis, type RedisServer, startRedis } from '../../queue/redis-server.ts';

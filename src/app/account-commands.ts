@@ -1,0 +1,146 @@
+import { UsageError } from '../base/errors.ts';
+import {
+  type Account,
+  accountEntry,
+  changeAccounts,
+  getAccount,
+  listAccounts,
+  parseAccountName,
+  setAccountState,
+  setAccountStates,
+  shownAccount,
+} from '../ledger/accounts.ts';
+import { isOfUnknownPerson } from '../ledger/unproven.ts';
+import { takeUpEvents } from '../sync/events/take-up.ts';
+import { lastDays } from '../sync/runs/backfill.ts';
+import { isoOf } from '../sync/status.ts';
+import { listSamePersons } from '../sync/verdicts/same-person.ts';
+import type { Warehouse } from '../warehouse/warehouse.ts';
+import { BLIND, beginAccount, ensureIdFree, greet } from './add-account.ts';
+import type { App } from './app.ts';
+
+export interface AccountReport {
+  user_id: string;
+  service_user_id: string | null;
+  state: string;
+  reason: string | null;
+  since: string;
+}
+
+export interface AddedReport extends AccountReport {
+  /** The other accounts of the same person, and which one of all has the events. Null: there is no other. */
+  same_person: { accounts: string[]; events_go_to: string } | null;
+}
+
+const reportOf = ({ userId, serviceUserId, state, reason, since }: ReturnType<typeof shownAccount>): AccountReport => ({
+  user_id: userId,
+  service_user_id: serviceUserId,
+  state,
+  reason,
+  since: isoOf(since),
+});
+
+/** What the owner of a data folder does with accounts and their tokens. Plain JSON, as all commands. */
+export function accountCommands(app: App) {
+  const { warehouse, serviceClock } = app;
+
+  return {
+    /**
+     * Adds an account or gives a known one its new token, or (without `token`) the one that it has for this address too; asks the service
+     * whether it takes the token.
+     */
+    async addAccount(input: {
+      name: string;
+      token?: string;
+      serviceUser?: string;
+      from?: string;
+    }): Promise<AddedReport & { warning: string | null }> {
+      const name = parseAccountName(input.name);
+      const { to } = lastDays(1, serviceClock);
+      if (input.from && input.from > to) throw new UsageError(`--from ${input.from} is in the future`);
+      const token = input.token ?? app.secrets.findOfAny(name);
+      if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);
+      const added = await changeAccounts(warehouse, () => beginAccount(app, name, token, input.serviceUser));
+      const { account, warning } = await greet(app, added);
+      const waiting = await takeUpWaiting(app);
+      return {
+        ...reportOf(account),
+        warning: warning ?? (added.isBlind ? BLIND : waiting),
+        same_person: await findSamePerson(warehouse, name),
+      };
+    },
+
+    async mapAccount({ name, serviceUser }: { name: string; serviceUser: string }): Promise<AccountReport & { warning: string | null }> {
+      const { before, account } = await changeAccounts(warehouse, async () => {
+        const known = await getAccount(warehouse, name);
+        await ensureIdFree(warehouse, name, serviceUser);
+        const mapped = { ...known, serviceUserId: serviceUser };
+        await warehouse.record([accountEntry(mapped)]);
+        return { before: known.serviceUserId, account: mapped };
+      });
+      const waiting = await takeUpWaiting(app);
+      const warning =
+        before === null || before === serviceUser
+          ? waiting
+          : `${name} was ${before} at the service until now: events of that id find no account any more`;
+      return { ...reportOf(account), warning };
+    },
+
+    async listAccounts(_: Record<string, never>): Promise<AccountReport[]> {
+      return (await listAccounts(warehouse)).map(account => reportOf(shownAccount(account, app.secrets)));
+    },
+
+    /** Forgets the token; the rows stay. */
+    async removeAccount({ name }: { name: string }): Promise<AccountReport> {
+      return changeAccounts(warehouse, async () => {
+        const removed = await setAccountState(warehouse, await getAccount(warehouse, name), 'removed', null);
+        app.secrets.remove(name);
+        app.mirrorTokens.remove(name);
+        return reportOf(removed);
+      });
+    },
+
+    async pauseAccount({ name }: { name: string }): Promise<AccountReport> {
+      return changeAccounts(warehouse, async () =>
+        reportOf(await setAccountState(warehouse, await getAccount(warehouse, name), 'paused', 'paused by command')),
+      );
+    },
+
+    /** Those named, all or none; without names all that are parked, but those whose token may be of somebody else, which stay so. */
+    async resumeAccounts({ names, parked }: { names?: string[]; parked?: true }): Promise<(AccountReport & { warning: string | null })[]> {
+      const stays = ({ reason }: Account) => parked === true && isOfUnknownPerson(reason);
+      const { chosen, resumed } = await changeAccounts(warehouse, async () => {
+        const chosen = parked
+          ? (await listAccounts(warehouse)).filter(({ state }) => state === 'parked')
+          : await Promise.all([...new Set(names)].map(name => getAccount(warehouse, name)));
+        const asked = chosen.filter(account => !stays(account));
+        return { chosen, resumed: await setAccountStates(warehouse, asked, 'active', null) };
+      });
+      const warning = resumed.length ? await takeUpWaiting(app) : null;
+      return chosen.map(account => {
+        const changed = resumed.find(({ userId }) => userId === account.userId);
+        return changed ? { ...reportOf(changed), warning } : { ...reportOf(account), warning: null };
+      });
+    },
+
+    async mirrorToken({ name }: { name: string }): Promise<{ user_id: string; token: string }> {
+      await getAccount(warehouse, name);
+      return { user_id: name, token: app.mirrorTokens.create(name) };
+    },
+  };
+}
+
+async function findSamePerson(warehouse: Warehouse, name: string): Promise<AddedReport['same_person']> {
+  const same = (await listSamePersons(warehouse)).find(({ accounts }) => accounts.includes(name));
+  return same ? { accounts: same.accounts.filter(other => other !== name), events_go_to: same.eventsGoTo } : null;
+}
+
+/**
+ * Where events are worked off, those that waited for their account are taken up now; elsewhere at the next start of `up`.
+ * @returns what to warn of
+ */
+async function takeUpWaiting({ opened }: App): Promise<string | null> {
+  const pipeline = await opened;
+  if (!pipeline || (await takeUpEvents(pipeline))) return null;
+  return 'events that waited for their accounts could not be taken up now: it is tried again each minute';
+}

@@ -1,0 +1,105 @@
+import { statSync } from 'node:fs';
+import { messageOf } from '../base/errors.ts';
+import type { ServiceClock } from '../client/client.ts';
+import { collectionsOf } from '../sync/collections.ts';
+import { collectQueue } from '../sync/runs/runs.ts';
+import { readSilence, type Silence } from '../sync/silence.ts';
+import { type AccountStatus, type DriftStatus, isoOf, reportAccounts, reportDrift } from '../sync/status.ts';
+import { reportWebhooks, type WebhookStatus } from '../sync/webhook-status.ts';
+import { quoteText } from '../warehouse/tables.ts';
+import type { Warehouse } from '../warehouse/warehouse.ts';
+import type { App } from './app.ts';
+
+export interface StatusReport {
+  accounts: AccountStatus[];
+  /** Windows that are planned, and events that are accepted and not settled, in the queue or not; `problem`: why the queue cannot be asked. */
+  queue: { waiting: number; active: number; delayed: number; failed: number; events: number; problem: string | null };
+  /** Null: not configured. */
+  webhooks: WebhookStatus | null;
+  snapshot: { at: string | null };
+  /** The file, and when it was compacted last. */
+  warehouse: { bytes: number; compacted_at: string | null };
+  heart_rate_path: string | null;
+  /** Of the last 30 days. */
+  drift: DriftStatus[];
+  /** What time it is at the service, and how many seconds that is ahead of our clock. Null: no answer has told. */
+  service_clock: { at: string; ahead: number } | null;
+  /** From what this process has asked, else an earlier one. Null: somebody answered last. */
+  service_unreachable: Silence | null;
+}
+
+/** How a data folder stands. Plain JSON, as all commands. */
+export function statusCommands(app: App) {
+  const { warehouse, now, serviceClock } = app;
+
+  return {
+    async status(_: Record<string, never>): Promise<StatusReport> {
+      const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
+      return {
+        accounts: await reportAccounts({ warehouse, now, serviceClock, tokens: app.secrets }, collections, await app.workedOn()),
+        queue: { ...(await countQueue(app)), events: (await app.inbox()).size },
+        webhooks: await reportWebhooks(warehouse, app.settings, now, {
+          refused: app.refusals(),
+          waiting: (await app.inbox()).size,
+        }),
+        snapshot: { at: modifiedAt(app.settings.snapshot) },
+        warehouse: await tellSize(warehouse),
+        heart_rate_path: await readHeartRatePath(warehouse, app.settings.serviceUrl),
+        drift: await reportDrift({ warehouse, now }),
+        service_clock: tellClock(serviceClock),
+        service_unreachable: await readSilence({ warehouse, client: await app.openedClient, service: app.settings.serviceUrl, now }),
+      };
+    },
+  };
+}
+
+async function tellSize(warehouse: Warehouse): Promise<StatusReport['warehouse']> {
+  const { bytes, compacted } = await warehouse.size();
+  return { bytes, compacted_at: compacted ? isoOf(compacted.at) : null };
+}
+
+function tellClock({ now, aheadMs }: ServiceClock): StatusReport['service_clock'] {
+  return aheadMs === undefined ? null : { at: isoOf(Math.floor(now()) * 1000), ahead: Math.round(aheadMs / 1000) };
+}
+
+/** What is planned waits, in the queue or not yet: the ledger knows of it, also while the queue is away. */
+async function countQueue({ warehouse, log, queueProblem, opened }: App): Promise<Omit<StatusReport['queue'], 'events'>> {
+  const planned = await countPlanned(warehouse);
+  // An attempt to open it may take its time.
+  if (queueProblem !== undefined) return { ...NO_JOBS, waiting: planned, problem: queueProblem };
+  const pipeline = await opened;
+  try {
+    const { failed } = (await pipeline?.queues.counts(await collectQueue(warehouse))) ?? NO_JOBS;
+    const { active, delayed } = pipeline?.runs.countWindows() ?? NO_JOBS;
+    return { waiting: Math.max(0, planned - active - delayed), active, delayed, failed, problem: null };
+  } catch (error) {
+    log.warn({ reason: messageOf(error) }, 'the queue does not answer');
+    return { ...NO_JOBS, waiting: planned, problem: messageOf(error) };
+  }
+}
+
+const NO_JOBS = { waiting: 0, active: 0, delayed: 0, failed: 0 };
+
+async function countPlanned(warehouse: App['warehouse']): Promise<number> {
+  const [row] = await warehouse.read(
+    `SELECT count(*) FROM sync.windows JOIN sync.runs USING (run_id) WHERE outcome IS NULL AND state = 'running'`,
+  );
+  return row![0] as number;
+}
+
+/** Which heart-rate path last answered: the sandbox one only where the plain one never did. */
+async function readHeartRatePath(warehouse: App['warehouse'], service: string | undefined): Promise<string | null> {
+  const rows = await warehouse.read(
+    `SELECT route FROM sync.routes WHERE route LIKE '%/heartrate' AND last_200_at IS NOT NULL
+     AND coalesce(service = ${quoteText(service ?? '')}, true) ORDER BY last_200_at DESC LIMIT 1`,
+  );
+  return rows[0] ? (rows[0][0] as string).replace(/^GET /, '') : null;
+}
+
+function modifiedAt(path: string): string | null {
+  try {
+    return isoOf(Math.floor(statSync(path).mtimeMs * 1000));
+  } catch {
+    return null;
+  }
+}
