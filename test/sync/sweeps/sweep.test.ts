@@ -4,6 +4,7 @@ import { startSchedules } from '../../../jobs/schedules.ts';
 import type { ServiceSettings } from '../../../src/service/settings.ts';
 import { scheduleQueue } from '../../../src/sync/runs/runs.ts';
 import { startSweep } from '../../../src/sync/sweeps/sweep.ts';
+import { COLLECTIONS as DECLARED } from '../../support/declared.ts';
 import { editedSource } from '../../support/edited-source.ts';
 import { type Answer, startFaultService } from '../../support/fault-service.ts';
 import { type Harness, type HarnessOptions, openHarness } from '../../support/harness.ts';
@@ -210,7 +211,7 @@ test('what recurs is in the queue; at a start heart rate is read at once, and a 
   const [swept] = await harness.read(
     `SELECT count(DISTINCT collection) FROM sync.windows WHERE committed_at > make_timestamp(${clock}000)`,
   );
-  expect(swept).toEqual([12]);
+  expect(swept).toEqual([DECLARED.length]);
 });
 
 test('what was missed is told with the reading of heart rate, at a start only when nothing that was accepted before waits', async () => {
