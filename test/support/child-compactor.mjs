@@ -53,7 +53,7 @@ async function storeAndCompact(first) {
         heart_rate: { interval: 5, items: Array(n % 5).fill(n), timestamp },
       };
       await warehouse.storeDocuments(
-        { userId: 'kim', resource, requestedAt: warehouse.moments.next(), documents: [document] },
+        { userId: 'kim', resource, requestedAt: warehouse.clock.next(), documents: [document] },
         { lane: 'live', ledger: [{ table: 'sync.runs', row: { run_id: `n-${n}` } }] },
       );
       console.log(n);

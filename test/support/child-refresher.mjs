@@ -22,7 +22,7 @@ for (let n = Number(first); ; n++) {
     time_in_bed: 1,
     heart_rate: { interval: 5, items: Array(n % 5).fill(n), timestamp },
   };
-  await warehouse.storeDocuments({ userId: 'kim', resource, requestedAt: warehouse.moments.next(), documents: [document] });
+  await warehouse.storeDocuments({ userId: 'kim', resource, requestedAt: warehouse.clock.next(), documents: [document] });
   await warehouse.refreshSnapshot(published, 0o600).catch(error => {
     if (error.message !== 'much has changed since it was sorted') throw error;
     return warehouse.snapshot(published, 0o600);

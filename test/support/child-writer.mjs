@@ -22,11 +22,11 @@ for (let n = Number(first); ; n++) {
     heart_rate: { interval: 5, items: Array(500 + ((n * 37 + i * 101) % 3000)).fill(n), timestamp },
     hrv: i % 2 ? { interval: 300, items: Array(n % 7).fill(null), timestamp } : null,
   }));
-  const requestedAt = warehouse.moments.begin();
+  const requestedAt = warehouse.clock.lease();
   await warehouse.storeDocuments(
     { userId: 'ann', resource, requestedAt, documents, removed: [] },
     { ledger: [{ table: 'sync.meta', key: { key: 'n' }, row: { value: String(n) } }] },
   );
-  warehouse.moments.end(requestedAt);
+  warehouse.clock.release(requestedAt);
   console.log(n);
 }
