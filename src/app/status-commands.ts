@@ -9,6 +9,7 @@ import { reportWebhooks, type WebhookStatus } from '../sync/webhook-status.ts';
 import { quoteText } from '../warehouse/tables.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import type { App } from './app.ts';
+import type { SnapshotFailure } from './snapshot/snapshots.ts';
 
 export interface StatusReport {
   accounts: AccountStatus[];
@@ -16,7 +17,8 @@ export interface StatusReport {
   queue: { waiting: number; active: number; delayed: number; failed: number; events: number; problem: string | null };
   /** Null: not configured. */
   webhooks: WebhookStatus | null;
-  snapshot: { at: string | null };
+  /** Since when it could not be made, and why. Null: it was, or nobody who keeps the folder has tried. */
+  snapshot: { at: string | null; failure: SnapshotFailure | null };
   /** The file, and when it was compacted last. */
   warehouse: { bytes: number; compacted_at: string | null };
   heart_rate_path: string | null;
@@ -42,7 +44,7 @@ export function statusCommands(app: App) {
           refused: app.refusals(),
           waiting: (await app.inbox()).size,
         }),
-        snapshot: { at: modifiedAt(app.settings.snapshot) },
+        snapshot: { at: modifiedAt(app.settings.snapshot), failure: app.snapshots.failure ?? null },
         warehouse: await tellSize(warehouse),
         heart_rate_path: await readHeartRatePath(warehouse, app.settings.serviceUrl),
         drift: await reportDrift({ warehouse, now }),

@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { type MemoryNeed, NEVER_BYTES } from './database.ts';
+import { NEVER_BYTES } from './database.ts';
+import type { Memory } from './memory.ts';
 
 /**
  * DuckDB decides by the tables that a commit touches, more than by what it wrote, and would checkpoint after nearly every small commit
@@ -9,21 +10,14 @@ const CHECKPOINT_BYTES = { bulk: 16 * 1024 * 1024, live: 64 * 1024 * 1024 };
 
 export interface CheckpointOptions {
   connection: DuckDBConnection;
-  /** Lets DuckDB have more memory until what it resolves to is called. */
-  raiseMemory(need?: MemoryNeed): Promise<() => Promise<void>>;
+  memory: Memory;
   /** Bytes of the write-ahead log. */
   logSize(): number;
 }
 
-/** Does a statement that makes a checkpoint, or may make one; a commit alone reads the other rows of 2,048 again too. */
-async function withMemory({ connection, raiseMemory }: CheckpointOptions, statement: string): Promise<void> {
-  const lower = await raiseMemory('checkpoint');
-  await connection.run(statement).finally(lower);
-}
-
 /** Brings all that is in the log into the file. */
-export async function emptyLog(options: CheckpointOptions): Promise<void> {
-  if (options.logSize() > 0) await withMemory(options, 'CHECKPOINT');
+export async function emptyLog({ connection, memory, logSize }: CheckpointOptions): Promise<void> {
+  if (logSize() > 0) await memory.runWithMost(connection, 'CHECKPOINT');
 }
 
 /** Who decides on checkpoints: DuckDB, or, while live work comes, we; then they are rare, and DuckDB needs more memory from one to the next. */
@@ -40,23 +34,23 @@ export class Checkpoints {
 
   /** Ends the transaction of the connection. */
   async commit(): Promise<void> {
-    await withMemory(this.#options, 'COMMIT');
+    await this.#options.memory.runWithMost(this.#options.connection, 'COMMIT');
   }
 
   /** Between two groups: settles who decides, and makes a checkpoint when it is ours and due. */
   async afterGroup(isLive: boolean): Promise<void> {
-    const { connection, logSize, raiseMemory } = this.#options;
+    const { connection, logSize, memory } = this.#options;
     try {
       if (this.#areOurs !== isLive) {
         await connection.run(`SET wal_autocheckpoint = '${isLive ? NEVER_BYTES : CHECKPOINT_BYTES.bulk}B'`);
         this.#areOurs = isLive;
       }
-      if (isLive) this.#lowerMemory ??= await raiseMemory();
+      if (isLive) this.#lowerMemory ??= await memory.raise(connection);
       else {
         await this.#lowerMemory?.();
         this.#lowerMemory = undefined;
       }
-      if (isLive && logSize() > CHECKPOINT_BYTES.live) await withMemory(this.#options, 'CHECKPOINT');
+      if (isLive && logSize() > CHECKPOINT_BYTES.live) await memory.runWithMost(connection, 'CHECKPOINT');
     } catch {
       // A checkpoint gives way to another transaction and comes after the next group; what else is wrong, that one meets and tells.
     }

@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { messageOf, RingneckError } from '../base/errors.ts';
 import { kindOf, readRows } from './database.ts';
+import { isOutOfMemory } from './memory.ts';
 import { quoteName, quoteText } from './tables.ts';
 
 /** A table as the file has it, of ours or not. */
@@ -74,7 +75,7 @@ export const ROWS_AT_ONCE = 500;
 /**
  * Copies a table from one attached file to another, in the transaction under way, sorted by user and time: rows of one series compress well.
  * @param signal ends the work between two statements
- * @throws RingneckError naming the table
+ * @throws RingneckError naming the table, or what DuckDB says when it lacks memory
  */
 export async function copyTable(connection: DuckDBConnection, table: Present, copying: Copying, signal?: AbortSignal): Promise<void> {
   const run = async (sql: string) => {
@@ -94,6 +95,7 @@ export async function copyTable(connection: DuckDBConnection, table: Present, co
     }
     await run('DROP TABLE temp.numbered; DROP TABLE temp.pairs');
   } catch (error) {
+    if (isOutOfMemory(error)) throw error;
     // Of a table of others: DuckDB's sentence quotes what is in it, and this one is logged.
     throw new RingneckError(`the table ${shownName(table)} cannot be copied (${kindOf(error)})`, 1, { cause: error });
   }

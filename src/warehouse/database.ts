@@ -1,11 +1,11 @@
 import { chmodSync } from 'node:fs';
-import { totalmem } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import { isMainThread } from 'node:worker_threads';
 import type { DuckDBConnection, DuckDBInstance, DuckDBValue } from '@duckdb/node-api';
 import { messageOf, RingneckError, TryLaterError } from '../base/errors.ts';
 import { realPath } from '../base/files.ts';
 import { duckdb } from './duckdb.ts';
+import { Memory, STORING_BYTES } from './memory.ts';
 import type { Value } from './parse-document.ts';
 
 /**
@@ -16,15 +16,6 @@ const open = new Set<string>();
 
 /** How long a reader's short hold of the file is waited out. */
 const LOCK_PATIENCE_MS = 10_000;
-
-/** DuckDB fills what it may have with blocks that it wrote and nobody will read soon. Storing needs little. */
-const STORING_MEMORY = '80MB';
-
-/**
- * Sorting whole tables needs more: 96 MB were too little for 50 million rows. So does live work: until a checkpoint each column of each table
- * that was written to holds a block, 150 MB in all, and with less DuckDB compresses them into a file and back at each commit.
- */
-export const LARGE_MEMORY = '256MB';
 
 /** Of a log after which DuckDB makes a checkpoint by itself. */
 export const NEVER_BYTES = 1024 ** 4;
@@ -37,36 +28,29 @@ export interface Database {
 }
 
 /**
- * A checkpoint holds all long texts of 2,048 rows of a table at once, however large. One that lacks memory leaves a database that serves
- * nothing more, and after the next start it comes again: it may have most of the machine's.
- */
-export type MemoryNeed = 'large' | 'checkpoint';
-
-/** What DuckDB may have. */
-export interface Memory {
-  /** Until what this resolves to is called DuckDB may have the memory that is needed. */
-  raise(connection: DuckDBConnection, need?: MemoryNeed): Promise<() => Promise<void>>;
-}
-
-/**
  * Opens a warehouse file as its only owner.
  * @throws TryLaterError naming the process that holds the file, after waiting for it
  */
 export async function openDatabase(
   path: string,
-  options: { memoryLimit?: string; threads?: number; patienceMs?: number } = {},
+  options: { memoryBytes?: number; threads?: number; patienceMs?: number } = {},
 ): Promise<Database> {
   const real = realPath(path);
   refuseOpen(path);
   open.add(real);
   try {
-    const { memoryLimit = STORING_MEMORY, threads = 2, patienceMs } = options;
+    const { memoryBytes = STORING_BYTES, threads = 2, patienceMs } = options;
     // DuckDB makes its files, its log and what it spills as the umask lets it; these hold health data.
     if (isMainThread) process.umask(process.umask() | 0o077);
     // No checkpoint of what a killed process has left in the log before it can have its memory.
     const instance = await openWaiting(
       real,
-      { memory_limit: memoryLimit, threads: String(threads), wal_autocheckpoint: `${NEVER_BYTES}B`, preserve_insertion_order: 'true' },
+      {
+        memory_limit: `${memoryBytes}B`,
+        threads: String(threads),
+        wal_autocheckpoint: `${NEVER_BYTES}B`,
+        preserve_insertion_order: 'true',
+      },
       patienceMs,
     );
     // One that was made by other means.
@@ -75,7 +59,7 @@ export async function openDatabase(
     let closed = false;
     return {
       instance,
-      memory: createMemory(memoryLimit),
+      memory: new Memory({ bytes: memoryBytes, threads }),
       async connect() {
         const connection = await instance.connect();
         connections.push(connection);
@@ -93,38 +77,6 @@ export async function openDatabase(
     open.delete(real);
     throw error;
   }
-}
-
-/** Of the machine's, or of what a container of it may have; never less than the larger memory. */
-function mostMemory(): string {
-  const available = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
-  return `${Math.max(Math.floor(0.8 * available), Number.parseInt(LARGE_MEMORY, 10) * 1_000_000)}B`;
-}
-
-/** Those who need more memory are counted: the last one gives it back. */
-function createMemory(usual: string): Memory {
-  const wanted: Record<MemoryNeed, number> = { large: 0, checkpoint: 0 };
-  let turn: Promise<unknown> = Promise.resolve();
-  const apply = (connection: DuckDBConnection) => {
-    const limit = () => (wanted.checkpoint ? mostMemory() : wanted.large ? LARGE_MEMORY : usual);
-    const done = turn.then(() => connection.run(`SET memory_limit = '${limit()}'`));
-    turn = done.catch(() => undefined);
-    return done;
-  };
-  return {
-    async raise(connection, need = 'large') {
-      wanted[need] += 1;
-      await apply(connection).catch(error => {
-        wanted[need] -= 1;
-        throw error;
-      });
-      return async () => {
-        wanted[need] -= 1;
-        // Refused while that much is in use: then the higher limit stays until the next commit.
-        await apply(connection).catch(() => undefined);
-      };
-    },
-  };
 }
 
 /** @throws TryLaterError when the file is open in this process already */
@@ -180,8 +132,6 @@ export function kindOf(error: unknown): string {
 export function isFatal(error: unknown): boolean {
   return /^(FATAL|INTERNAL) Error|database has been invalidated/i.test(messageOf(error));
 }
-
-export const isOutOfMemory = (error: unknown): boolean => /^Out of Memory Error/i.test(messageOf(error));
 
 /**
  * Runs `work` in one transaction. `work` may be repeated and does all its reads inside. Rollback is in `finally`: a COMMIT after a

@@ -1,19 +1,24 @@
 import { chmodSync, realpathSync, rmSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
+import { resources } from '../../schema/index.ts';
 import { messageOf, RingneckError } from '../base/errors.ts';
 import { copyTable, has, listPresent, type Present, ROWS_AT_ONCE, shownName } from './copy-tables.ts';
-import { LARGE_MEMORY, readRows, refuseOpen, waitForHolder, withTransaction } from './database.ts';
+import { readRows, refuseOpen, waitForHolder, withTransaction } from './database.ts';
 import { duckdb } from './duckdb.ts';
 import { requestWithout } from './erase-request.ts';
+import { mapResource } from './mapping.ts';
+import { isOutOfMemory, LARGE_BYTES, LacksMemory, Memory } from './memory.ts';
 import { putInPlace } from './put-in-place.ts';
 import { textList } from './sql.ts';
-import { quoteName, quoteText } from './tables.ts';
+import { listTables, quoteName, quoteText } from './tables.ts';
 
 /** Whose rows go: the account, and the ids by which the service's events name the person and nobody else. */
 export interface Person {
   userId: string;
   serviceUserIds: readonly string[];
 }
+
+const LIMITS = { bytes: LARGE_BYTES, threads: 2 };
 
 /**
  * Replaces a warehouse that nobody has open by a new file of all that is not a person's: deleted rows would stay in the blocks and the log
@@ -33,8 +38,8 @@ export async function rewriteWithout(given: string, person: Person, beforeTable:
     for (const leftover of leftovers) rmSync(leftover, { force: true, recursive: true });
   };
   const instance = await duckdb.DuckDBInstance.create(':memory:', {
-    memory_limit: LARGE_MEMORY,
-    threads: '2',
+    memory_limit: `${LIMITS.bytes}B`,
+    threads: String(LIMITS.threads),
     temp_directory: spill,
     autoinstall_known_extensions: 'false',
   });
@@ -43,13 +48,18 @@ export async function rewriteWithout(given: string, person: Person, beforeTable:
     await waitForHolder(path, () => connection.run(`ATTACH ${quoteText(path)} AS old`));
     // From here on they are nobody's: what a process that was killed has left, its spilled rows too.
     remove(temporary, `${temporary}.wal`, spill, `${path}.tmp`);
-    try {
-      return await replace(connection, { path, temporary, person, beforeTable });
-    } catch (error) {
-      await connection.run('DETACH new').catch(() => undefined);
-      remove(temporary, `${temporary}.wal`);
-      throw error;
-    }
+    const memory = new Memory(LIMITS);
+    return await memory.enough(connection, 'erasing', async () => {
+      try {
+        return await replace({ connection, memory }, { path, temporary, person, beforeTable });
+      } catch (error) {
+        await connection.run('DETACH new').catch(() => undefined);
+        remove(temporary, `${temporary}.wal`);
+        throw error;
+      }
+    });
+  } catch (error) {
+    throw error instanceof LacksMemory ? new LacksMemory(`nothing was erased: ${error.message}`, 1, { cause: error }) : error;
   } finally {
     connection.closeSync();
     instance.closeSync();
@@ -58,7 +68,7 @@ export async function rewriteWithout(given: string, person: Person, beforeTable:
 }
 
 async function replace(
-  connection: DuckDBConnection,
+  { connection, memory }: { connection: DuckDBConnection; memory: Memory },
   { path, temporary, person, beforeTable }: { path: string; temporary: string; person: Person; beforeTable: () => void },
 ): Promise<Record<string, number>> {
   await connection.run(`ATTACH ${quoteText(temporary)} AS new`);
@@ -67,14 +77,20 @@ async function replace(
   await connection.run('COPY FROM DATABASE old TO new (SCHEMA)');
   await replaceRequests(connection, person.userId);
   const present = await listPresent(connection, 'old', 'new');
-  const removed = await withTransaction(connection, () => copyRows(connection, present, person, beforeTable));
-  for (const name of ['new', 'old']) await connection.run(`CHECKPOINT ${name}`);
+  const removed = await withTransaction(
+    connection,
+    () => copyRows(connection, present, person, beforeTable),
+    () => memory.runWithMost(connection, 'COMMIT'),
+  );
+  for (const name of ['new', 'old']) await memory.runWithMost(connection, `CHECKPOINT ${name}`);
   putInPlace(temporary, path);
   // The old one first: what it does with a log of its name is done while nobody can have one for the new file.
   await connection.run('DETACH old');
   await connection.run('DETACH new');
   return removed;
 }
+
+const OURS: ReadonlySet<string> = new Set(listTables(resources.map(mapResource)).map(({ name }) => name));
 
 /** One transaction: the copy is of one state, and counted against it. */
 async function copyRows(
@@ -89,9 +105,9 @@ async function copyRows(
     const { name, place } = table;
     const keep = conditionOf(table, person);
     await copyTable(connection, table, { from: 'old', to: 'new', selected: columnsOf(table), where: keep }).catch((error: unknown) => {
-      throw new RingneckError(`${messageOf(error)}: nothing was erased; drop that table, or what it refers to, and try again`, 1, {
-        cause: error,
-      });
+      if (isOutOfMemory(error)) throw error;
+      const fix = OURS.has(shownName(table)) ? 'try again' : 'drop that table, or what it refers to, and try again';
+      throw new RingneckError(`${messageOf(error)}: nothing was erased; ${fix}`, 1, { cause: error });
     });
     const [counts] = await readRows(
       connection,
@@ -125,7 +141,7 @@ function columnsOf({ name, columns }: Present): string {
 
 /** Lays the requests that name the person aside as they are without; NULL: the run was theirs alone. */
 async function replaceRequests(connection: DuckDBConnection, userId: string): Promise<void> {
-  await connection.run('CREATE TEMP TABLE requests (run_id VARCHAR, request VARCHAR)');
+  await connection.run('CREATE OR REPLACE TEMP TABLE requests (run_id VARCHAR, request VARCHAR)');
   const rows = (await readRows(
     connection,
     `SELECT run_id, request::VARCHAR FROM old.sync.runs WHERE contains(request::VARCHAR, ${quoteText(JSON.stringify(userId))})`,

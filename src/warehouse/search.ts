@@ -2,6 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { resources } from '../../schema/index.ts';
 import { openWaiting, readRows } from './database.ts';
 import { mapResource } from './mapping.ts';
+import { LARGE_BYTES, Memory } from './memory.ts';
 import { ABOUT } from './snapshot/metadata.ts';
 import { listTables, quoteName, quoteText } from './tables.ts';
 import { listCreated } from './views.ts';
@@ -36,15 +37,21 @@ const whole = (text: string) => `(^|[^${OF_WORD}])${escapeNeedle(text)}($|[^${OF
  * @throws TryLaterError naming the process that holds the file
  */
 export async function searchDatabase(path: string, words: readonly Needle[]): Promise<Place[]> {
-  const config = { access_mode: 'READ_ONLY', memory_limit: '256MB', threads: '2', temp_directory: `${path}.${process.pid}.tmp` };
+  const limits = { bytes: LARGE_BYTES, threads: 2 };
+  const config = {
+    memory_limit: `${limits.bytes}B`,
+    threads: String(limits.threads),
+    access_mode: 'READ_ONLY',
+    temp_directory: `${path}.${process.pid}.tmp`,
+  };
   const instance = await openWaiting(path, config);
   try {
     const connection = await instance.connect();
-    const found = [
+    const found = await new Memory(limits).enough(connection, 'the search for what is left of somebody', async () => [
       ...(await searchTables(connection, words)),
       ...(await searchViews(connection, words)),
       ...(await searchCatalogue(connection, words)),
-    ];
+    ]);
     connection.closeSync();
     return found;
   } finally {

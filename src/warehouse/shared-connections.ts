@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError, TryLaterError } from '../base/errors.ts';
-import { isOutOfMemory } from './database.ts';
+import type { Memory } from './memory.ts';
 
 /**
  * A connection does one statement after the other, so that a quick one would wait for a long one. Each that works holds one of Node's four
@@ -12,7 +12,7 @@ const CONNECTIONS = 3;
 /** Connections that several work with at once. */
 export class SharedConnections {
   readonly #connect: () => Promise<DuckDBConnection>;
-  readonly #raiseMemory: (connection: DuckDBConnection) => Promise<() => Promise<void>>;
+  readonly #memory: Memory;
   readonly #idle: DuckDBConnection[] = [];
   /** Who waits for a connection, in turn. */
   readonly #waiting: (() => void)[] = [];
@@ -22,14 +22,13 @@ export class SharedConnections {
   #held: Promise<unknown> | undefined;
   #isClosed = false;
 
-  /** @param raiseMemory lets DuckDB have more memory until what it resolves to is called */
-  constructor(connect: () => Promise<DuckDBConnection>, raiseMemory: (connection: DuckDBConnection) => Promise<() => Promise<void>>) {
+  constructor(connect: () => Promise<DuckDBConnection>, memory: Memory) {
     this.#connect = connect;
-    this.#raiseMemory = raiseMemory;
+    this.#memory = memory;
   }
 
   /**
-   * Work that lacks memory, which the writer may have at that moment, is done once more with more of it.
+   * Work that lacks memory, which the writer may have at that moment, is done again with more of it.
    * @throws RingneckError after `close`
    */
   async use<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
@@ -51,26 +50,13 @@ export class SharedConnections {
     let connection: DuckDBConnection | undefined;
     try {
       connection = this.#idle.pop() ?? (await this.#connect());
-      return await this.#withMemory(connection, work);
+      const using = connection;
+      return await this.#memory.enough(using, 'a question to the warehouse', () => work(using));
     } finally {
       if (connection) this.#idle.push(connection);
       const next = this.#waiting.shift();
       if (next) next();
       else this.#working--;
-    }
-  }
-
-  async #withMemory<T>(connection: DuckDBConnection, work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
-    try {
-      return await work(connection);
-    } catch (error) {
-      if (!isOutOfMemory(error)) throw error;
-      const lower = await this.#raiseMemory(connection);
-      try {
-        return await work(connection);
-      } finally {
-        await lower();
-      }
     }
   }
 

@@ -14,6 +14,7 @@ import { HeartRateChanges } from './heart-rate-changes.ts';
 import { readHighWatermark } from './high-watermark.ts';
 import { KeptReadings } from './kept-readings.ts';
 import { type Column, type Mapping, mapResource } from './mapping.ts';
+import type { Memory } from './memory.ts';
 import { nameRoutes } from './name-routes.ts';
 import { storable, type Value } from './parse-document.ts';
 import { type ParsedDocuments, parseDocuments } from './parse-documents.ts';
@@ -39,7 +40,7 @@ export interface WarehouseOptions {
   /** The file; it and its folder are made when missing. */
   path: string;
   resources: readonly Resource[];
-  memoryLimit?: string;
+  memoryBytes?: number;
   threads?: number;
   /** How long another holder of the file is waited for. */
   patienceMs?: number;
@@ -80,6 +81,7 @@ export class Warehouse {
   readonly #kept: KeptReadings;
   readonly #heartRateChanges: HeartRateChanges;
   readonly #ensureRoom: () => void;
+  readonly #memory: Memory;
   readonly #close: () => Promise<void>;
   readonly #columnsOf: (table: string) => readonly Column[];
   readonly #committed: { since: Committed | undefined };
@@ -97,6 +99,7 @@ export class Warehouse {
     columnsOf: (table: string) => readonly Column[];
     committed: { since: Committed | undefined };
     ensureRoom: () => void;
+    memory: Memory;
     close: () => Promise<void>;
   }) {
     this.path = parts.path;
@@ -110,6 +113,7 @@ export class Warehouse {
     this.#columnsOf = parts.columnsOf;
     this.#committed = parts.committed;
     this.#ensureRoom = parts.ensureRoom;
+    this.#memory = parts.memory;
     this.#close = parts.close;
   }
 
@@ -132,7 +136,7 @@ export class Warehouse {
       const connection = await database.connect();
       const checkpoints: CheckpointOptions = {
         connection,
-        raiseMemory: need => database.memory.raise(connection, need),
+        memory: database.memory,
         logSize: () => statSync(`${file}.wal`, { throwIfNoEntry: false })?.size ?? 0,
       };
       const tables = listTables(mappings);
@@ -161,10 +165,7 @@ export class Warehouse {
         clock,
         mappings,
         writer,
-        reader: new SharedConnections(
-          () => database.connect(),
-          reading => database.memory.raise(reading),
-        ),
+        reader: new SharedConnections(() => database.connect(), database.memory),
         copies: new SnapshotCopies({
           connect: () => database.connect(),
           memory: database.memory,
@@ -178,6 +179,7 @@ export class Warehouse {
         columnsOf,
         committed,
         ensureRoom: beforeGroup ?? (() => undefined),
+        memory: database.memory,
         close: async () => {
           // What cannot be brought into the file stays in its log.
           await emptyLog(checkpoints).catch(() => undefined);
@@ -401,9 +403,10 @@ export class Warehouse {
       return taken;
     };
     try {
-      await this.#copies.use(connection =>
+      await this.#copies.use('compacting the warehouse', connection =>
         compact({
           connection,
+          memory: this.#memory,
           mappings: this.mappings,
           columnsOf: this.#columnsOf,
           path,

@@ -3,7 +3,7 @@ import { RingneckError } from '../base/errors.ts';
 import { batchSize, isTwoGroups } from './batch-size.ts';
 import { BulkThrottle } from './bulk-throttle.ts';
 import { type CheckpointOptions, Checkpoints } from './checkpoints.ts';
-import { firstLine, isFatal, isOutOfMemory } from './database.ts';
+import { firstLine, isFatal } from './database.ts';
 import { LowWatermark } from './low-watermark.ts';
 import type { LedgerEntry } from './sql.ts';
 import { type Storage, storeChanges } from './store-changes.ts';
@@ -105,7 +105,11 @@ export class Writer {
     this.#fatal = new RingneckError(`DuckDB cannot go on: ${firstLine(error)}; start again`, 1, { cause: error });
     this.#closed = this.#fatal;
     this.#giveRoom();
-    this.#options.onFatal?.(this.#fatal);
+    try {
+      this.#options.onFatal?.(this.#fatal);
+    } catch {
+      // Whoever waits for the writer hears of it all the same.
+    }
     return this.#fatal;
   }
 
@@ -175,7 +179,7 @@ export class Writer {
    * Commits a group; what fails is tried again in halves, so that a lack of memory, or one bad change, takes no neighbour with it. A change
    * that alone lacks memory, for a document of many megabytes, gets more of it.
    */
-  async #commit(group: readonly Waiting[], isRaised = false): Promise<void> {
+  async #commit(group: readonly Waiting[]): Promise<void> {
     if (this.#fatal) {
       for (const { reject } of group) reject(this.#fatal);
       return;
@@ -183,17 +187,15 @@ export class Writer {
     try {
       this.#options.beforeGroup?.();
       const changes = group.map(({ change }) => change);
-      const { counts, ledger } = await storeChanges(this.#storage, changes);
+      const { connection, memory } = this.#options;
+      const store = () => storeChanges(this.#storage, changes);
+      const { counts, ledger } = await (group.length === 1 ? memory.enough(connection, 'what is to be stored', store) : store());
       this.#options.onCommitted?.(changes, counts, ledger);
       for (let i = 0; i < group.length; i++) group[i]!.resolve(counts[i]!);
     } catch (error) {
       if (isFatal(error)) {
         const fatal = this.breakDown(error);
         for (const { reject } of group) reject(fatal);
-      } else if (group.length === 1 && isOutOfMemory(error) && !isRaised) {
-        const lower = await this.#options.raiseMemory().catch(() => undefined);
-        await this.#commit(group, true);
-        await lower?.();
       } else if (group.length === 1 || error instanceof RingneckError) {
         const failure = error instanceof RingneckError ? error : new RingneckError(`not stored: ${firstLine(error)}`, 1, { cause: error });
         for (const { reject } of group) reject(failure);

@@ -2,11 +2,13 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { App } from '../../src/app/app.ts';
+import { checkSnapshot } from '../../src/app/doctor/snapshot.ts';
 import { snapshotCommands } from '../../src/app/snapshot/commands.ts';
 import { keepUpToDate } from '../../src/app/snapshot/schedule.ts';
 import { Snapshots } from '../../src/app/snapshot/snapshots.ts';
+import type { Settings } from '../../src/base/config.ts';
 import { Interrupted } from '../../src/base/interrupt.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { childScript, startChild } from '../support/child.ts';
@@ -33,6 +35,33 @@ async function openSnapshots(snapshotMode = 0o640) {
   };
   return { warehouse, snapshots, snapshot, pass };
 }
+
+test('since when none could be published, and why, is known until one is', async () => {
+  const { warehouse, snapshots, snapshot, pass } = await openSnapshots();
+  const copy = vi.spyOn(warehouse, 'snapshot').mockRejectedValue(new Error('no memory'));
+  expect(snapshots.failure).toBeUndefined();
+  await expect(snapshots.refresh()).rejects.toThrow('no memory');
+  pass(30_000);
+  copy.mockRejectedValue(new Error('no room'));
+  await expect(snapshots.publish()).rejects.toThrow('no room');
+  const failure = { since: '2026-11-21T22:30:59.999Z', reason: 'no room' };
+  expect(snapshots.failure).toEqual(failure);
+  const settings = { snapshot, snapshotMode: 0o640 } as Settings;
+  expect(await checkSnapshot({ settings, warehouse, snapshots })).toEqual([
+    {
+      check: 'snapshot',
+      state: 'fail',
+      message: 'it could not be made since 2026-11-21T22:30:59.999Z: no room',
+      fix: 'see to what it says; ringneck up tries again each half minute, ringneck snapshot at once',
+    },
+  ]);
+  copy.mockRestore();
+  // What is stopped has not failed.
+  await expect(snapshots.publish(AbortSignal.abort(new Interrupted()))).rejects.toThrow();
+  expect(snapshots.failure).toEqual(failure);
+  await snapshots.refresh();
+  expect(snapshots.failure).toBeUndefined();
+});
 
 test('a dated one is kept under its minute with a manifest, is written by nobody any more, and is never replaced', async () => {
   const { warehouse, snapshots, snapshot, pass } = await openSnapshots();

@@ -135,7 +135,7 @@ test('from a token to SQL: the shapes of every report', async () => {
   expect(status).toMatchObject({
     queue: { waiting: 0, active: 0, delayed: 0, failed: 0, events: 0, problem: null },
     webhooks: null,
-    snapshot: { at: null },
+    snapshot: { at: null, failure: null },
     warehouse: { bytes: expect.any(Number), compacted_at: null },
     heart_rate_path: '/v2/usercollection/heartrate',
   });

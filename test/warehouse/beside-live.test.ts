@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { HeartRateChanges } from '../../src/warehouse/heart-rate-changes.ts';
 import { KeptReadings } from '../../src/warehouse/kept-readings.ts';
 import { mapResource } from '../../src/warehouse/mapping.ts';
+import { Memory } from '../../src/warehouse/memory.ts';
 import { RequestClock } from '../../src/warehouse/request-clock.ts';
 import { type Lane, Writer } from '../../src/warehouse/writer.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -40,7 +41,7 @@ function openWriter(commitMs: number) {
     columnsOf: () => [],
     kept: new KeptReadings(),
     heartRateChanges: new HeartRateChanges(),
-    raiseMemory: async () => async () => {},
+    memory: new Memory({ bytes: 80_000_000, threads: 2 }),
     logSize: () => 0,
   });
   const mapping = mapResource(resourceNamed('daily_stress'));

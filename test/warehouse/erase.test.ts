@@ -1,6 +1,8 @@
 import { existsSync, lstatSync, mkdirSync, readdirSync, statSync, symlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { expect, test } from 'vitest';
+import { DuckDBConnection } from '@duckdb/node-api';
+import { afterEach, expect, test, vi } from 'vitest';
+import { RingneckError } from '../../src/base/errors.ts';
 import { rewriteWithout } from '../../src/warehouse/erase.ts';
 import { requestWithout } from '../../src/warehouse/erase-request.ts';
 import { type Needle, searchDatabase } from '../../src/warehouse/search.ts';
@@ -10,6 +12,10 @@ import { newPath, openWarehouse, resourceNamed, rowsOf, withDuckDB } from '../su
 import { ACTIVITY, SLEEP, STRESS } from '../support/wire.ts';
 
 const folder = tempFolder();
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 const MICROS = 1_736_899_200_000_000;
 const ADA = { userId: 'ada', serviceUserIds: ['service-id-of-ada'] };
 const WORDS: Needle[] = [
@@ -358,6 +364,18 @@ test('why a table cannot be copied is told without what is in it', async () => {
       'the table diagnoses cannot be copied (Constraint Error): nothing was erased; drop that table, or what it refers to, and try again',
   });
   expect(await content(path)).toEqual(before);
+});
+
+test('nobody is told to drop a table of ours', async () => {
+  const path = await filled();
+  const run = DuckDBConnection.prototype.run;
+  vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(function (this: DuckDBConnection, ...parameters) {
+    if (String(parameters[0]).startsWith('INSERT INTO "new"."main"."daily_stress"')) throw new Error('IO Error: simulated');
+    return run.apply(this, parameters);
+  });
+  await expect(rewriteWithout(path, ADA, () => {})).rejects.toThrow(
+    new RingneckError('the table daily_stress cannot be copied (IO Error): nothing was erased; try again'),
+  );
 });
 
 test('when it cannot be done the old file is left as it was', async () => {

@@ -48,8 +48,8 @@ test('what needs more memory than usual is tried again with more', async () => {
   const table = source.tables.get('sleep')!;
   const large = () => source.connection.runAndReadAll(`SELECT length(string_agg(repeat('x', 1000), ''))::INTEGER FROM range(100000)`);
   await expect(large()).rejects.toThrow(/Out of Memory/i);
-  expect((await runOver(source.connection, table, large)).getRows()).toEqual([[100_000_000]]);
-  await expect(runOver(source.connection, table, () => source.connection.run('SELECT nothing'))).rejects.toThrow(/nothing/);
+  expect((await runOver(source, table, large)).getRows()).toEqual([[100_000_000]]);
+  await expect(runOver(source, table, () => source.connection.run('SELECT nothing'))).rejects.toThrow(/nothing/);
   source.close();
 });
 

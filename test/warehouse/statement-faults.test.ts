@@ -31,7 +31,7 @@ afterEach(() => {
 type Faults = { when: 'before' | 'after'; nth: number };
 
 /** What may fail without harm to what it follows: a rollback, and giving back memory. */
-const HARMLESS = ['ROLLBACK', `SET memory_limit = '80MB'`];
+const HARMLESS = ['ROLLBACK', `SET memory_limit = '80000000B'`];
 
 /** Makes the nth call of DuckDB fail, before it does anything or after it has; those that are harmless are not counted. */
 function inject({ when, nth }: Faults): { reached: () => boolean } {

@@ -5,6 +5,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { RingneckError } from '../../src/base/errors.ts';
 import { HeartRateChanges } from '../../src/warehouse/heart-rate-changes.ts';
 import { KeptReadings } from '../../src/warehouse/kept-readings.ts';
+import { Memory } from '../../src/warehouse/memory.ts';
 import { RequestClock } from '../../src/warehouse/request-clock.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { Writer } from '../../src/warehouse/writer.ts';
@@ -130,7 +131,7 @@ test('a change that is given in the very moment the writer runs dry is written',
       columnsOf: () => [],
       kept: new KeptReadings(),
       heartRateChanges: new HeartRateChanges(),
-      raiseMemory: async () => async () => {},
+      memory: new Memory({ bytes: 80_000_000, threads: 2 }),
       logSize: () => 0,
     });
     await writer.write({ samples: 0 }, 'live');
@@ -188,7 +189,7 @@ test('a group for which there is no memory is written in smaller groups', async 
 });
 
 test('in a process of little memory a group that is too large arrives all the same', async () => {
-  const warehouse = await openWarehouse(newPath(folder), { memoryLimit: '48MB', threads: 1 });
+  const warehouse = await openWarehouse(newPath(folder), { memoryBytes: 48_000_000, threads: 1 });
   const items = Array.from({ length: 60_000 }, (_, i) => Math.sin(i));
   const results = await Promise.all(
     Array.from({ length: 12 }, (_, i) =>
@@ -206,9 +207,12 @@ test('in a process of little memory a group that is too large arrives all the sa
 });
 
 test('a reading that lacks memory while the writer has it is done again with more', async () => {
-  const warehouse = await openWarehouse(newPath(folder), { memoryLimit: '24MB', threads: 1 });
+  const warehouse = await openWarehouse(newPath(folder), { memoryBytes: 24_000_000, threads: 1 });
   expect(await warehouse.read('SELECT len(list(i)) FROM range(5_000_000) t(i)')).toEqual([[5_000_000]]);
-  await expect(warehouse.read('SELECT len(list(i)) FROM range(500_000_000) t(i)')).rejects.toThrow(/^Out of Memory Error/);
+  vi.spyOn(process, 'constrainedMemory').mockReturnValue(100_000_000);
+  await expect(warehouse.read('SELECT len(list(i)) FROM range(500_000_000) t(i)')).rejects.toThrow(
+    'a question to the warehouse needs more memory than the 0.3 GB it may take here: this machine, or its container, has 0.1 GB; give it more',
+  );
   expect(await warehouse.read(`SELECT current_setting('memory_limit')`)).toEqual([['22.8 MiB']]);
   await warehouse.close();
 });
@@ -260,6 +264,23 @@ test('after a fatal error of DuckDB everything waiting is refused, once told', a
   await expect(write(warehouse, 'd')).rejects.toThrow(message);
   await expect(warehouse.record([{ table: 'sync.meta', key: { key: 'x' }, row: { value: 'y' } }])).rejects.toThrow(message);
   expect(told.map(error => error.message)).toEqual([message]);
+  await warehouse.close();
+});
+
+test('everything waiting is refused after a fatal error, also where whoever is told of it throws', async () => {
+  const warehouse = await openWarehouse(newPath(folder), {
+    onFatal: () => {
+      throw new Error('the log cannot be written');
+    },
+  });
+  const run = DuckDBConnection.prototype.run;
+  vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(function (this: DuckDBConnection, ...parameters) {
+    if (parameters[0] === 'COMMIT') throw new Error('FATAL Error: Failed');
+    return run.apply(this, parameters);
+  });
+  const results = await Promise.allSettled([write(warehouse, 'a'), write(warehouse, 'b', 'live')]);
+  const message = 'DuckDB cannot go on: FATAL Error: Failed; start again';
+  expect(results.map(result => (result as PromiseRejectedResult).reason.message)).toEqual([message, message]);
   await warehouse.close();
 });
 

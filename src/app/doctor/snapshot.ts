@@ -11,8 +11,17 @@ import { LONGEST_STALE_MS } from '../snapshot/schedule.ts';
 import { type CheckResult, fail, ok, warn } from './check-result.ts';
 
 /** Whether readers can open the snapshot, and how far it is behind the warehouse. */
-export async function checkSnapshot({ settings, warehouse }: Pick<App, 'settings' | 'warehouse'>): Promise<CheckResult[]> {
+export async function checkSnapshot({
+  settings,
+  warehouse,
+  snapshots: { failure },
+}: Pick<App, 'settings' | 'warehouse'> & { snapshots: Pick<App['snapshots'], 'failure'> }): Promise<CheckResult[]> {
   const path = settings.snapshot;
+  if (failure) {
+    const fix = 'see to what it says; ringneck up tries again each half minute, ringneck snapshot at once';
+    const mode = existsSync(path) ? checkMode(settings) : [];
+    return [...mode, fail('snapshot', `it could not be made since ${failure.since}: ${failure.reason}`, fix)];
+  }
   if (!existsSync(path)) return [ok('snapshot', 'there is none yet: ringneck snapshot publishes one, ringneck up keeps one')];
   return [...checkMode(settings), ...(await checkContent(path, warehouse))];
 }

@@ -28,6 +28,12 @@ export interface Dated extends Published {
   sha256: string;
 }
 
+/** Since when none could be published, and why. */
+export interface SnapshotFailure {
+  since: string;
+  reason: string;
+}
+
 /** What somebody who asks waits for a fresh one; where it takes longer they get the last. */
 const QUICK_MS = 5_000;
 
@@ -40,6 +46,7 @@ export class Snapshots {
   readonly #parts: SnapshotsParts;
   readonly #closing = new AbortController();
   #last: { at: number; commits: number } | undefined;
+  #failure: SnapshotFailure | undefined;
   /** How long the last of each took. */
   #took: { refresh?: number; publish?: number } = {};
   /** How many are being made anew: that may take minutes. */
@@ -59,8 +66,17 @@ export class Snapshots {
     return this.#last?.commits === this.#parts.warehouse.commits;
   }
 
+  /** Undefined once one was published, and before this process has tried. */
+  get failure(): SnapshotFailure | undefined {
+    return this.#failure;
+  }
+
   /** Publishes one whose rows are all in the order of user and time. */
-  async publish(signal?: AbortSignal): Promise<Published> {
+  publish(signal?: AbortSignal): Promise<Published> {
+    return this.#telling(signal, () => this.#publish(signal));
+  }
+
+  async #publish(signal: AbortSignal | undefined): Promise<Published> {
     const { settings, warehouse } = this.#parts;
     this.#ensureRoom(settings.snapshot);
     this.#sorting++;
@@ -84,7 +100,11 @@ export class Snapshots {
    * Publishes one in which the last one is brought up to date, or a new one where that is called for.
    * @param mayRebuild false: then nothing is published, for that may take minutes
    */
-  async refresh(mayRebuild = true, signal?: AbortSignal): Promise<Published | undefined> {
+  refresh(mayRebuild = true, signal?: AbortSignal): Promise<Published | undefined> {
+    return this.#telling(signal, () => this.#refresh(mayRebuild, signal));
+  }
+
+  async #refresh(mayRebuild: boolean, signal: AbortSignal | undefined): Promise<Published | undefined> {
     const { settings, warehouse, log } = this.#parts;
     const { snapshot: path, snapshotMode } = settings;
     ensureFolder(dirname(path));
@@ -97,7 +117,7 @@ export class Snapshots {
       if (!(error instanceof NeedsRebuild)) throw error;
       if (!mayRebuild) return undefined;
       log.debug({ reason: error.message }, 'the snapshot is made anew');
-      return this.publish(signal);
+      return this.#publish(signal);
     }
   }
 
@@ -161,6 +181,19 @@ export class Snapshots {
     return signal ? AbortSignal.any([this.#closing.signal, signal]) : this.#closing.signal;
   }
 
+  /** Remembers since when nothing could be published; what was stopped is no failure. */
+  async #telling<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!this.#until(signal).aborted) {
+        const since = this.#failure?.since ?? isoOf(this.#parts.warehouse.clock.wall());
+        this.#failure = { since, reason: messageOf(error) };
+      }
+      throw error;
+    }
+  }
+
   async #noting(what: 'refresh' | 'publish', work: () => Promise<{ takenAt: number }>): Promise<Published> {
     const { settings, warehouse } = this.#parts;
     // What this process published is ours.
@@ -170,6 +203,7 @@ export class Snapshots {
     const { takenAt } = await work();
     const at = Math.floor(takenAt / 1000);
     this.#last = { at, commits };
+    this.#failure = undefined;
     this.#took[what] = performance.now() - start;
     return { path: settings.snapshot, at };
   }

@@ -58,6 +58,7 @@ function printStatus({
   printLine(`queue: ${events} events waiting; windows: ${waiting} waiting, ${active} active, ${delayed} delayed, ${failed} failed`);
   if (queue.problem) printLine(`  unreachable: ${queue.problem}`);
   printLine(`snapshot: ${snapshot.at ?? 'none yet'}`);
+  if (snapshot.failure) printLine(`  could not be made since ${snapshot.failure.since}: ${snapshot.failure.reason}`);
   printLine(`warehouse: ${Math.ceil(warehouse.bytes / 1e6)} MB${warehouse.compacted_at ? `, compacted ${warehouse.compacted_at}` : ''}`);
   if (webhooks) printWebhooks(webhooks);
   else printLine('webhooks: not configured (RINGNECK_CALLBACK_URL)');

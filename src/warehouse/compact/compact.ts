@@ -5,6 +5,7 @@ import { RingneckError, TryLaterError } from '../../base/errors.ts';
 import { copyTable, listPresent, namesOf, type Present } from '../copy-tables.ts';
 import { readRows, waitForHolder, withTransaction } from '../database.ts';
 import type { Column, Mapping } from '../mapping.ts';
+import type { Memory } from '../memory.ts';
 import { NotDurable, putInPlace } from '../put-in-place.ts';
 import { run } from '../snapshot/publish.ts';
 import { compareCounts, dropLists, refreshDocuments, refreshHeartRate } from '../snapshot/refresh.ts';
@@ -15,6 +16,7 @@ import type { Committed } from './committed.ts';
 export interface CompactParts {
   /** Its own, beside the writer's; the warehouse is the database in use. */
   connection: DuckDBConnection;
+  memory: Memory;
   mappings: readonly Mapping[];
   columnsOf(table: string): readonly Column[];
   /** The file of the warehouse itself: no link. */
@@ -71,7 +73,7 @@ export async function compact(parts: CompactParts): Promise<void> {
         if (step === STEPS) throw new TryLaterError('too much is being stored');
       }
     };
-    const checkpoint = () => run(connection, signal, `CHECKPOINT ${quoteName(source)}`);
+    const checkpoint = () => checkpointOf(parts, source);
     const changePlaces = async () => {
       await catchUp(parts, source);
       await ensureWhole(connection, source, tables);
@@ -122,19 +124,26 @@ export function removeTemporary(path: string): void {
   for (const leftover of [temporaryOf(path), `${temporaryOf(path)}.wal`]) rmSync(leftover, { force: true });
 }
 
-async function copyAll({ connection, signal, beforeTable }: CompactParts, source: string): Promise<Present[]> {
+async function copyAll(parts: CompactParts, source: string): Promise<Present[]> {
+  const { connection, memory, signal, beforeTable } = parts;
   // Tables, views, macros, indexes and comments, those of others too.
   await run(connection, signal, `COPY FROM DATABASE ${quoteName(source)} TO ${COPY} (SCHEMA)`);
   const tables = await listPresent(connection, source, COPY);
   // One transaction reads one state, however long the copy takes.
-  await withTransaction(connection, async () => {
+  const copy = async () => {
     for (const table of tables) {
       beforeTable();
       await copyTable(connection, table, { from: source, to: COPY }, signal);
     }
-  });
-  await run(connection, signal, `CHECKPOINT ${COPY}`);
+  };
+  await withTransaction(connection, copy, () => memory.runWithMost(connection, 'COMMIT'));
+  await checkpointOf(parts, COPY);
   return tables;
+}
+
+async function checkpointOf({ connection, memory, signal }: CompactParts, database: string): Promise<void> {
+  signal.throwIfAborted();
+  await memory.runWithMost(connection, `CHECKPOINT ${quoteName(database)}`);
 }
 
 /**
@@ -142,12 +151,12 @@ async function copyAll({ connection, signal, beforeTable }: CompactParts, source
  * @returns how long it took: milliseconds
  */
 async function catchUp(parts: CompactParts, source: string): Promise<number> {
-  const { connection, mappings, signal } = parts;
+  const { connection, memory, mappings } = parts;
   const committed = parts.takeCommitted();
   if (committed.isEmpty) return 0;
   const start = performance.now();
   const { dirty, ledger, wholly } = committed;
-  await withTransaction(connection, async () => {
+  const bringOver = async () => {
     for (const mapping of mappings) {
       const users = dirty.tables.get(mapping.table);
       if (users) await refreshDocuments(parts, quoteName(source), mapping, users);
@@ -158,8 +167,9 @@ async function catchUp(parts: CompactParts, source: string): Promise<number> {
     }
     for (const table of wholly) await replaceRows(parts, source, table, [{}]);
     await dropLists(connection);
-  });
-  await run(connection, signal, `CHECKPOINT ${COPY}`);
+  };
+  await withTransaction(connection, bringOver, () => memory.runWithMost(connection, 'COMMIT'));
+  await checkpointOf(parts, COPY);
   return performance.now() - start;
 }
 

@@ -30,7 +30,7 @@ const UNDATED = 'undated';
  * @throws RingneckError when a view of the file fails, or reads another file
  */
 export async function planParts(
-  { connection }: ExportSource,
+  source: ExportSource,
   table: ExportTable,
   format: ExportFormat,
   selection: ExportSelection,
@@ -41,7 +41,7 @@ export async function planParts(
   const hash = `coalesce(sum(hash(${table.columns.map(({ name }) => quoteName(name)).join(', ')})::HUGEINT), 0)::VARCHAR`;
   const sql = `SELECT ${month}, count(*), ${hash} FROM ${qualified(table.name)} WHERE ${conditionOf(table, selection)}
      ${monthly ? 'GROUP BY 1 ORDER BY 1' : ''}`;
-  const rows = (await runOver(connection, table, () => readRows(connection, sql)).catch((error: unknown) => {
+  const rows = (await runOver(source, table, () => readRows(source.connection, sql)).catch((error: unknown) => {
     throw new RingneckError(`${table.name} cannot be read: ${firstLine(error)}`, 1, { cause: error });
   })) as [string | null, number, string][];
   if (!rows.length) return [{ table, month: null, rows: 0, content: '0' }];

@@ -1,10 +1,11 @@
 import { existsSync, rmSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Resource } from '../../../schema/resource.ts';
-import { messageOf, RingneckError } from '../../base/errors.ts';
+import { RingneckError } from '../../base/errors.ts';
 import { openWaiting, readRows, refuseOpen } from '../database.ts';
 import { duckdb } from '../duckdb.ts';
 import { mapResource } from '../mapping.ts';
+import { Memory } from '../memory.ts';
 import { listTables, qualified, quoteText } from '../tables.ts';
 
 /** A table or view of the file, as its own catalogue tells. */
@@ -25,6 +26,7 @@ export interface ExportColumn {
 /** One state of a warehouse or a snapshot: what is published meanwhile is not seen. */
 export interface ExportSource {
   readonly connection: DuckDBConnection;
+  readonly memory: Memory;
   readonly duckdbVersion: string;
   /** All that can be asked for, by name. */
   readonly tables: ReadonlyMap<string, ExportTable>;
@@ -35,26 +37,20 @@ export interface ExportSource {
   close(): void;
 }
 
-const THREADS = 2;
-
-/** What DuckDB may have, the first for almost all. It sorts wide rows in memory, twice their size: those are tried again with more. */
-const MEMORY = ['128MB', '512MB', '2GB'] as const;
+/** Enough for almost all. DuckDB sorts wide rows in memory, twice their size: those are tried again with more. */
+const LIMITS = { bytes: 128_000_000, threads: 2 };
 
 /**
  * Runs one statement over a table or view, again with more memory where it had too little. A view is computed by one thread: with several
  * the order in which a mean adds its numbers, and so its last digit, differs from time to time.
  */
-export async function runOver<T>(connection: DuckDBConnection, { kind }: ExportTable, work: () => Promise<T>): Promise<T> {
-  await connection.run(`SET threads = ${kind === 'view' ? 1 : THREADS}`);
-  for (const limit of MEMORY.slice(1)) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!/^out of memory/i.test(messageOf(error))) throw error;
-      await connection.run(`SET memory_limit = '${limit}'`);
-    }
-  }
-  return work();
+export async function runOver<T>(
+  { connection, memory }: Pick<ExportSource, 'connection' | 'memory'>,
+  { name, kind }: ExportTable,
+  work: () => Promise<T>,
+): Promise<T> {
+  await connection.run(`SET threads = ${kind === 'view' ? 1 : LIMITS.threads}`);
+  return memory.enough(connection, `exporting ${name}`, work);
 }
 
 /** The only folders whose files are written or read. */
@@ -76,8 +72,8 @@ export async function openExportSource(path: string, resources: readonly Resourc
     access_mode: 'READ_ONLY',
     temp_directory: spill,
     autoload_known_extensions: 'false',
-    memory_limit: MEMORY[0],
-    threads: String(THREADS),
+    memory_limit: `${LIMITS.bytes}B`,
+    threads: String(LIMITS.threads),
     // Files of the same rows are the same, byte for byte.
     preserve_insertion_order: 'true',
   });
@@ -94,6 +90,7 @@ export async function openExportSource(path: string, resources: readonly Resourc
     const usual = listTables(resources.map(mapResource)).flatMap(({ name }) => (name.includes('.') ? [] : (tables.get(name) ?? [])));
     return {
       connection,
+      memory: new Memory(LIMITS),
       duckdbVersion: duckdb.version(),
       tables,
       usual,

@@ -11,7 +11,7 @@ import { type ExportColumn, type ExportSource, runOver } from './source.ts';
  * @throws RingneckError when the disk is full, or the file has other rows than the part
  */
 export async function writePart(
-  { connection }: ExportSource,
+  source: ExportSource,
   part: ExportPart,
   format: ExportFormat,
   selection: ExportSelection,
@@ -23,7 +23,7 @@ export async function writePart(
   const sql = `COPY (${selectPart(part, selection, columns)}) TO ${quoteText(path)} (${optionsOf(part, format, selection)}, USE_TMP_FILE false)`;
   let written: number;
   try {
-    written = Number((await runOver(connection, part.table, () => connection.runAndReadAll(sql))).getRows()[0]![0]);
+    written = Number((await runOver(source, part.table, () => source.connection.runAndReadAll(sql))).getRows()[0]![0]);
   } catch (error) {
     if (/no space left|disk full/i.test(messageOf(error))) {
       throw new RingneckError(`the disk is full: ${path} cannot be written. Make room, and the same command continues`, 1, {

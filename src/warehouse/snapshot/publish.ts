@@ -6,6 +6,7 @@ import { RingneckError } from '../../base/errors.ts';
 import { ensureFolder, syncFolder } from '../../base/files.ts';
 import { readRows, withTransaction } from '../database.ts';
 import type { Mapping } from '../mapping.ts';
+import type { Memory } from '../memory.ts';
 import type { Table } from '../tables.ts';
 import { commentOn, createTable, listTables, qualified, quoteName, quoteText } from '../tables.ts';
 import { createViews } from '../views.ts';
@@ -15,6 +16,7 @@ import { ABOUT, PUBLISHED, snapshotDeclarations, writeAbout } from './metadata.t
 export interface SnapshotParts {
   /** Its own, beside the writer's; the warehouse is the database in use. */
   connection: DuckDBConnection;
+  memory: Memory;
   mappings: readonly Mapping[];
   path: string;
   mode: number;
@@ -32,10 +34,10 @@ export interface SnapshotParts {
  * @param inspect looks at the finished copy, attached as `snapshot`, before it is published
  */
 export async function writeSnapshot(parts: SnapshotParts, inspect?: () => Promise<void>): Promise<void> {
-  const { connection, mappings, takenAt, beforeTable } = parts;
+  const { connection, memory, mappings, takenAt, beforeTable } = parts;
   await publishing(parts, async source => {
     // One transaction reads one state of the whole warehouse, however long the copy takes.
-    await withTransaction(connection, async () => {
+    const copy = async () => {
       await connection.run('CREATE SCHEMA snapshot.sync');
       for (const table of publishedTables(mappings)) {
         beforeTable();
@@ -50,7 +52,8 @@ export async function writeSnapshot(parts: SnapshotParts, inspect?: () => Promis
       });
       await connection.run('USE snapshot');
       await createViews(connection).finally(() => connection.run(`USE ${source}`));
-    });
+    };
+    await withTransaction(connection, copy, () => memory.runWithMost(connection, 'COMMIT'));
     await inspect?.();
   });
 }
@@ -68,7 +71,7 @@ export const publishedTables = (mappings: readonly Mapping[]): Table[] =>
  * After an error or an interruption nothing is left of it, and the last one stays.
  */
 export async function publishing(
-  { connection, path, mode, signal }: SnapshotParts,
+  { connection, memory, path, mode, signal }: SnapshotParts,
   work: (source: string) => Promise<void>,
   begin: (temporary: string) => Promise<void> = async () => undefined,
 ): Promise<void> {
@@ -86,7 +89,8 @@ export async function publishing(
     await run(connection, signal, `ATTACH ${quoteText(temporary)} AS snapshot`);
     chmodSync(temporary, 0o600);
     await work(quoteName(String(source)));
-    await run(connection, signal, 'CHECKPOINT snapshot');
+    signal.throwIfAborted();
+    await memory.runWithMost(connection, 'CHECKPOINT snapshot');
     await connection.run('DETACH snapshot');
     await flush(temporary);
     if (existsSync(`${temporary}.wal`)) throw new RingneckError(`${temporary} was not written completely: somebody else made its log`);

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError } from '../../base/errors.ts';
-import type { Memory } from '../database.ts';
 import { DirtySet } from '../dirty-set.ts';
 import type { Mapping } from '../mapping.ts';
+import { LARGE_BYTES, LacksMemory, type Memory } from '../memory.ts';
 import type { RequestClock } from '../request-clock.ts';
 import type { WriteResult } from '../transaction.ts';
 import type { WriteBatch } from '../write-batch.ts';
@@ -77,23 +77,26 @@ export class SnapshotCopies {
   }
 
   publish(path: string, mode: number, signal: AbortSignal): Promise<SnapshotFacts> {
-    return this.#inTurn(path, mode, signal, async parts => {
+    return this.#inTurn('the snapshot', path, mode, signal, async parts => {
       await this.#tracking(path, () => writeSnapshot(parts));
       return { takenAt: parts.takenAt };
     });
   }
 
   refresh(path: string, mode: number, signal: AbortSignal): Promise<SnapshotFacts> {
-    return this.#inTurn(path, mode, signal, async parts => {
+    const refreshed = this.#inTurn('the snapshot', path, mode, signal, async parts => {
       const known = this.#published?.file === hashOf(path) ? this.#published : undefined;
       if (known && known.stamp !== stampOf(path)) throw new NeedsRebuild('somebody else has changed it');
       await this.#tracking(path, dirty => refreshSnapshot(parts, known && dirty));
       return { takenAt: parts.takenAt };
     });
+    return refreshed.catch((error: unknown) => {
+      throw error instanceof LacksMemory ? new NeedsRebuild(error.message, { cause: error }) : error;
+    });
   }
 
   keep(path: string, mode: number, signal: AbortSignal): Promise<SnapshotFacts & { contents: Contents }> {
-    return this.#inTurn(path, mode, signal, async parts => {
+    return this.#inTurn('the dated snapshot', path, mode, signal, async parts => {
       let contents: Contents | undefined;
       await writeSnapshot(parts, async () => {
         contents = await describeContents(parts.connection, parts.mappings);
@@ -102,9 +105,12 @@ export class SnapshotCopies {
     });
   }
 
-  /** Does something else with the connection of the copies while none is made. */
-  use<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
-    return this.#next(work);
+  /**
+   * Does something else with the connection of the copies while none is made.
+   * @param what it is for
+   */
+  use<T>(what: string, work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+    return this.#next(what, work);
   }
 
   /** Waits for the one under way, and makes no more. */
@@ -113,19 +119,20 @@ export class SnapshotCopies {
     await this.#last;
   }
 
-  #inTurn<T>(path: string, mode: number, signal: AbortSignal, work: (parts: SnapshotParts) => Promise<T>): Promise<T> {
-    const { mappings, clock, beforeTable } = this.#parts;
-    return this.#next(connection => work({ connection, mappings, path, mode, takenAt: this.#takeMoment(clock), beforeTable, signal }));
+  #inTurn<T>(what: string, path: string, mode: number, signal: AbortSignal, work: (parts: SnapshotParts) => Promise<T>): Promise<T> {
+    const { memory, mappings, clock, beforeTable } = this.#parts;
+    return this.#next(what, connection =>
+      work({ connection, memory, mappings, path, mode, takenAt: this.#takeMoment(clock), beforeTable, signal }),
+    );
   }
 
-  #next<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+  #next<T>(what: string, work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
     const { connect, memory } = this.#parts;
     const done = this.#last.then(async () => {
       if (this.#isClosed) throw new RingneckError('the warehouse is closed');
       this.#connection ??= connect();
       const connection = await this.#connection;
-      const lower = await memory.raise(connection);
-      return work(connection).finally(lower);
+      return memory.enough(connection, what, () => work(connection), LARGE_BYTES);
     });
     this.#last = done.catch(() => undefined);
     return done;

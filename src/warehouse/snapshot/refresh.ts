@@ -5,6 +5,7 @@ import { RingneckError } from '../../base/errors.ts';
 import { firstLine, readRows, withTransaction } from '../database.ts';
 import type { DirtySet } from '../dirty-set.ts';
 import type { Mapping } from '../mapping.ts';
+import { isOutOfMemory } from '../memory.ts';
 import { literal, textList } from '../sql.ts';
 import type { Table } from '../tables.ts';
 import { quoteName, quoteText } from '../tables.ts';
@@ -33,14 +34,14 @@ export async function refreshSnapshot(parts: SnapshotParts, find: (() => DirtySe
   try {
     return await refresh(parts, find);
   } catch (error) {
-    if (error instanceof NeedsRebuild || error instanceof RingneckError) throw error;
-    // As where the file cannot be read, or what has changed does not fit into memory.
+    if (error instanceof NeedsRebuild || error instanceof RingneckError || isOutOfMemory(error)) throw error;
+    // As where the file cannot be read.
     throw new NeedsRebuild(firstLine(error), { cause: error });
   }
 }
 
 async function refresh(parts: SnapshotParts, find: (() => DirtySet) | undefined): Promise<number> {
-  const { connection, mappings, path, takenAt } = parts;
+  const { connection, memory, mappings, path, takenAt } = parts;
   if (!existsSync(path)) throw new NeedsRebuild('there is none yet');
   if (existsSync(`${path}.wal`)) throw new NeedsRebuild('somebody has opened it for writing');
   let changed = 0;
@@ -50,7 +51,7 @@ async function refresh(parts: SnapshotParts, find: (() => DirtySet) | undefined)
       const about = await findAbout(connection);
       const declarations = snapshotDeclarations(mappings);
       if (about?.declarations !== declarations) throw new NeedsRebuild('it was made by another version');
-      await withTransaction(connection, async () => {
+      const work = async () => {
         const { total, growth } = await compareCounts(connection, source, publishedTables(mappings));
         const ensureWorthwhile = (rows: number) => {
           if (about.changedRows + rows > MOST_CHANGED * total) throw new NeedsRebuild('much has changed since it was sorted');
@@ -76,7 +77,8 @@ async function refresh(parts: SnapshotParts, find: (() => DirtySet) | undefined)
           declarations,
         });
         await dropLists(connection);
-      });
+      };
+      await withTransaction(connection, work, () => memory.runWithMost(connection, 'COMMIT'));
     },
     temporary => copyFile(path, temporary, constants.COPYFILE_FICLONE),
   );
