@@ -16,7 +16,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        // What they import is loaded once for all of them, a third of their time.
+        // What they import is loaded once for all of them, a third of their time: a helper among it calls `onTestFinished`, not `afterEach`.
         test: { name: 'unit', include: rooms.map(room => `test/${room}/**/*.test.ts`), exclude: startProcesses, isolate: false },
       },
       {

@@ -1,4 +1,4 @@
-import { afterEach, expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { Client, type ClientOptions, type Page } from '../../src/client/client.ts';
 import { ServiceError } from '../../src/client/error.ts';
 import { type FaultService, type Script, startFaultService } from '../support/fault-service.ts';
@@ -18,8 +18,6 @@ export interface Setting {
   /** Answers noted for the memory of routes. */
   noted: string[];
 }
-
-const running: { service: FaultService; clients: Client[]; open: Set<number> }[] = [];
 
 /** A service, and a client of it whose time is moved by its sleeping only. */
 export async function set(scripts: Record<string, Script> = {}, options: Partial<ClientOptions> = {}): Promise<Setting> {
@@ -58,17 +56,13 @@ export async function set(scripts: Record<string, Script> = {}, options: Partial
     },
     ...options,
   });
-  running.push({ service, clients: [client], open });
-  return { service, client, slept, open, begun: () => moment, noted };
-}
-
-afterEach(async () => {
-  for (const { service, clients, open } of running.splice(0)) {
-    for (const client of clients) await client.close();
+  onTestFinished(async () => {
+    await client.close();
     await service.close();
     expect([...open], 'moments that never ended').toEqual([]);
-  }
-});
+  });
+  return { service, client, slept, open, begun: () => moment, noted };
+}
 
 /** Every document of a read. */
 export async function readAll(pages: AsyncGenerator<Page>): Promise<unknown[]> {

@@ -1,17 +1,15 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, expect, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { TryLaterError } from '../../src/base/errors.ts';
 import { openReader } from '../../src/warehouse/query.ts';
-import { childScript, compileWarehouse, startChild } from '../support/child.ts';
+import { childScript, startChild } from '../support/child.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, store } from '../support/warehouse.ts';
 import { STRESS } from '../support/wire.ts';
 
 const folder = tempFolder();
-let compiled: string | undefined;
-afterAll(() => compiled && rmSync(compiled, { recursive: true, force: true }));
 
 async function newFile(): Promise<string> {
   const path = newPath(folder);
@@ -89,11 +87,15 @@ test('a folder that was there keeps its mode', async () => {
 });
 
 test('a process that is killed while it writes leaves whole documents, and all that it said was committed', async () => {
-  compiled ??= compileWarehouse();
   const path = newPath(folder);
   let next = 1;
   for (const commits of [1, 3, 7, 2, 12, 5]) {
-    const child = startChild(fileURLToPath(new URL('../support/child-writer.mjs', import.meta.url)), compiled, path, String(next));
+    const child = startChild(
+      fileURLToPath(new URL('../support/child-writer.mjs', import.meta.url)),
+      inject('compiled'),
+      path,
+      String(next),
+    );
     let said = 0;
     for (let i = 0; i < commits; i++) said = Number(await child.line());
     child.process.kill('SIGKILL');
@@ -121,11 +123,10 @@ test('a process that is killed while it writes leaves whole documents, and all t
 });
 
 test('where the path is a link to a file that is yet to be made, a process that is killed leaves all that it said was committed', async () => {
-  compiled ??= compileWarehouse();
   const path = newPath(folder);
   mkdirSync(dirname(path));
   symlinkSync(join(folder, 'another-disk.duckdb'), path);
-  const child = startChild(fileURLToPath(new URL('../support/child-writer.mjs', import.meta.url)), compiled, path, '1');
+  const child = startChild(fileURLToPath(new URL('../support/child-writer.mjs', import.meta.url)), inject('compiled'), path, '1');
   const said = [await child.line(), await child.line(), await child.line()];
   child.process.kill('SIGKILL');
   await child.ended;

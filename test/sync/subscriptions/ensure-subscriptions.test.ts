@@ -275,7 +275,7 @@ test('an error of one subscription leaves the others alone, and one of all is to
   service.instead = () => ({ status: 401, json: { detail: 'Unknown client.' } });
   await nextRound();
   expect(await readDesired(warehouse)).toEqual({
-    wanted: 'ensured',
+    desired: 'ensured',
     problem: 'GET /v2/webhook/subscription: answered 401: check RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET',
   });
   expect(timers.map(({ ms }) => ms)).toEqual([60_000, 120_000]);
@@ -356,7 +356,7 @@ test('renewals that fail for ever are told once for each reason, stand in status
   expect(await states()).toEqual([{ state: 'lost', n: 3 }]);
   expect(said.slice(2).map(line => JSON.parse(line))).toMatchObject([
     { level: 40, state: 'lost', reason },
-    { level: 40, msg: 'subscriptions are missing; tried again', active: 0, wanted: 3 },
+    { level: 40, msg: 'subscriptions are missing; tried again', active: 0, desired: 3 },
   ]);
   expect(await reportWebhooks(warehouse, settings, () => clock.ms)).toMatchObject({
     active: 0,

@@ -120,7 +120,7 @@ test('status counts the events of a day by outcome, and hides the callback’s q
     callback_url: 'https://example.org/webhook',
     subscriptions: 'ensured',
     active: 0,
-    wanted: SUBSCRIPTIONS,
+    desired: SUBSCRIPTIONS,
     problem: null,
     problems: [],
     waiting: 1,
@@ -166,7 +166,7 @@ test('an address without a query is kept as it is', () => {
 test('that the subscriptions are kept is said where they are, and not of those that the service refused', async () => {
   const lines: Record<string, unknown>[] = [];
   const log = createLog({ level: 'info', pretty: false, stream: { write: line => void lines.push(JSON.parse(line)) } });
-  const said = () => lines.splice(0).flatMap(({ msg, active, wanted }) => (wanted === undefined ? [] : [[msg, active, wanted]]));
+  const said = () => lines.splice(0).flatMap(({ msg, active, desired }) => (desired === undefined ? [] : [[msg, active, desired]]));
   const service = await startSubscriptionService();
   service.instead = ({ method }) => (method === 'POST' ? invalid('callback_url', 'no answer') : undefined);
   const { start, nextRound } = await set({ log }, service);
