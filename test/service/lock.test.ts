@@ -3,21 +3,9 @@ import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { TryLaterError } from '../../src/base/errors.ts';
 import { lockFolder } from '../../src/service/lock.ts';
-
-/** Node 20 runs no TypeScript: other processes get lock.ts as plain JavaScript. */
-const compiled = mkdtempSync(join(tmpdir(), 'lock-js-'));
-beforeAll(async () => {
-  const tsc = spawn('npx', ['tsc', '--noEmit', 'false', '--outDir', compiled, '--ignoreConfig', ...FLAGS, 'src/service/lock.ts']);
-  let said = '';
-  tsc.stdout.on('data', chunk => (said += chunk));
-  expect([(await once(tsc, 'exit'))[0], said]).toEqual([0, '']);
-  writeFileSync(join(compiled, 'package.json'), '{"type":"module"}');
-  return () => rmSync(compiled, { recursive: true });
-});
-const FLAGS = '--module nodenext --target es2023 --types node --rewriteRelativeImportExtensions --rootDir src --skipLibCheck'.split(' ');
 
 function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'lock-'));
@@ -28,7 +16,8 @@ function makeFolder(): string {
 /** A process that tries the lock at the moment `at`, says "held" or why not, and waits to be killed. */
 async function startContender(folder: string, at = 0): Promise<{ child: ChildProcess; said: string }> {
   const program = `
-    const { lockFolder } = await import(${JSON.stringify(join(compiled, 'service/lock.js'))});
+    const { lockFolder } = await import(${JSON.stringify(join(inject('compiled'), 'src/service/lock.js'))});
+    await new Promise(resolve => setTimeout(resolve, ${at} - 50 - Date.now()));
     while (Date.now() < ${at});
     try { lockFolder(${JSON.stringify(folder)}); console.log('held'); } catch (error) { console.log(error.message); }
     setInterval(() => {}, 1000);`;
