@@ -1,10 +1,10 @@
 import type { Job } from 'bullmq';
 import type { WebhookEvent } from '../schema/webhook.ts';
-import { openJournal } from '../src/base/journal.ts';
+import { Journal } from '../src/base/journal.ts';
 import type { Log } from '../src/base/log.ts';
 import { withTimeout } from '../src/base/timeout.ts';
-import { fillQueue } from '../src/queue/fill-queue.ts';
-import { createKeyedSemaphore, type KeyedSemaphore } from '../src/queue/keyed-semaphore.ts';
+import { QueueFilling } from '../src/queue/fill-queue.ts';
+import { KeyedSemaphore } from '../src/queue/keyed-semaphore.ts';
 import type { NewJob, Queues } from '../src/queue/queues.ts';
 import { ReplayCache } from '../src/receiver/replay-cache.ts';
 import type { Posted } from '../src/service/webhooks/post-event.ts';
@@ -77,10 +77,10 @@ export function openDeliveries(options: DeliveryOptions): Deliveries {
   const { queues, webhooks, delayMs, log } = options;
   // Services that share a Redis have queues of their own.
   const queue = `deliver-${webhooks.client.id}`;
-  const outbox = openJournal(options.folder, { notesSettled: true });
-  const filling = fillQueue({ journal: outbox, queues, queue, idOf: key => key, jobOf: deliveryJob, log });
+  const outbox = new Journal(options.folder, { notesSettled: true });
+  const filling = new QueueFilling({ journal: outbox, queues, queue, idOf: key => key, jobOf: deliveryJob, log });
   const finished = new ReplayCache({ windowMs: REMEMBERED_MS / 2, now: Date.now });
-  const destinations = createKeyedSemaphore(PLACES, () => performance.now());
+  const destinations = new KeyedSemaphore(PLACES, () => performance.now());
   const ending = new AbortController();
   let inFlight = 0;
   const countInFlight = (change: 1 | -1) => {

@@ -8,7 +8,7 @@ import type { Journal } from '../base/journal.ts';
 import type { Log } from '../base/log.ts';
 import { createOnFailure, type OnFailure } from '../base/on-failure.ts';
 import { type MirrorTokens, openMirrorTokens } from '../base/secrets/mirror-tokens.ts';
-import { openSecrets, type Secrets } from '../base/secrets/secrets.ts';
+import { Secrets } from '../base/secrets/secrets.ts';
 import type { Client } from '../client/client.ts';
 import { openRouteMemory } from '../ledger/routes.ts';
 import type { Queues } from '../queue/queues.ts';
@@ -74,7 +74,7 @@ export class App {
     this.warehouse = warehouse;
     this.serviceClock = serviceClock;
     const { data: folder, secretKey: key, serviceUrl: address } = options.settings;
-    this.secrets = openSecrets({
+    this.secrets = new Secrets({
       folder,
       key,
       address,

@@ -230,9 +230,15 @@ function readWebhooks(values: Record<string, unknown>, wrong: string[]): Webhook
     );
   }
   if (missing.length) return null;
-  const { callbackUrl, clientId, clientSecret, clientSecretOld, verificationToken } = values as Record<string, string>;
-  const secrets = [clientSecret!, ...(clientSecretOld === undefined ? [] : [clientSecretOld])];
-  return { callbackUrl: callbackUrl!, clientId: clientId!, clientSecret: clientSecret!, secrets, verificationToken: verificationToken! };
+  const textOf = (key: (typeof keys)[number] | 'clientSecretOld') => String(values[key]);
+  const clientSecret = textOf('clientSecret');
+  return {
+    callbackUrl: textOf('callbackUrl'),
+    clientId: textOf('clientId'),
+    clientSecret,
+    secrets: [clientSecret, ...(values.clientSecretOld === undefined ? [] : [textOf('clientSecretOld')])],
+    verificationToken: textOf('verificationToken'),
+  };
 }
 
 /** The settings as the table of docs/settings.md. */

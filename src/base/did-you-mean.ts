@@ -7,12 +7,16 @@ export function didYouMean(word: string, known: readonly string[]): string | und
 /** How many characters must be added, dropped or replaced to get from one word to the other. */
 function editsBetween(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= from.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= to.length; j++) {
-      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (from[i - 1] === to[j - 1] ? 0 : 1));
+  for (const [i, character] of [...from].entries()) {
+    let left = i + 1;
+    let diagonal = i;
+    const next = [left];
+    for (const [j, above] of row.slice(1).entries()) {
+      left = Math.min(above + 1, left + 1, diagonal + (character === to[j] ? 0 : 1));
+      diagonal = above;
+      next.push(left);
     }
     row = next;
   }
-  return row[to.length]!;
+  return row.at(-1) ?? 0;
 }

@@ -39,31 +39,81 @@ const LONGEST_MESSAGE = 2_000;
  * Makes what runs the command: one at a time, the same reason of the same user and collection at most once an hour.
  * @throws UsageError when the command cannot be read
  */
-export function createOnFailure({ command, env, log, now, limitMs = 60_000, closeMs = 5_000 }: OnFailureOptions): OnFailure {
-  if (command === undefined) return Object.assign(() => undefined, { close: async () => undefined });
-  const [file, ...parameters] = splitWords(command);
+export function createOnFailure(options: OnFailureOptions): OnFailure {
+  if (options.command === undefined) return Object.assign(() => undefined, { close: async () => undefined });
+  const [file, ...parameters] = splitWords(options.command);
   if (!file) throw new UsageError('RINGNECK_ON_FAILURE is empty: it is to be a command');
-  const base = Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('RINGNECK_') || name === 'RINGNECK_DATA'));
-  // Its parameters may hold an address with a secret.
-  const shown = basename(file);
-  const waiting: Failure[] = [];
-  const last = new Map<string, number>();
-  let dropped = 0;
-  let closed = false;
-  let working: Promise<void> = Promise.resolve();
-  let busy = false;
+  const runner = new FailureRunner(file, parameters, options);
+  return Object.assign((failure: Failure) => runner.add(failure), { close: () => runner.close() });
+}
 
-  /** Resolves when it ended, whichever way. */
-  const run = (failure: Failure) =>
-    new Promise<void>(resolve => {
-      const ended = (about: object | undefined) => {
-        clearTimeout(limit);
-        if (about) log.warn({ command: shown, reason: failure.reason, ...about }, 'the command of RINGNECK_ON_FAILURE failed');
-        resolve();
-      };
+class FailureRunner {
+  readonly #file: string;
+  readonly #parameters: string[];
+  readonly #options: OnFailureOptions;
+  readonly #base: NodeJS.ProcessEnv;
+  readonly #waiting: Failure[] = [];
+  readonly #last = new Map<string, number>();
+  #dropped = 0;
+  #closed = false;
+  #working: Promise<void> = Promise.resolve();
+  #busy = false;
+
+  constructor(file: string, parameters: string[], options: OnFailureOptions) {
+    this.#file = file;
+    this.#parameters = parameters;
+    this.#options = options;
+    const inherited = Object.entries(options.env).filter(([name]) => !name.startsWith('RINGNECK_') || name === 'RINGNECK_DATA');
+    this.#base = Object.fromEntries(inherited);
+  }
+
+  add(failure: Failure): void {
+    if (this.#closed) return;
+    if (this.#waiting.length >= MOST_WAITING) this.#dropped++;
+    else if (!this.#isRepeated(failure)) {
+      this.#waiting.push(failure);
+      if (!this.#busy) this.#working = this.#work();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    let timer: NodeJS.Timeout | undefined;
+    const patience = new Promise<'late'>(resolve => {
+      timer = setTimeout(resolve, this.#options.closeMs ?? 5_000, 'late');
+    });
+    const left = (await Promise.race([this.#working, patience])) === 'late';
+    clearTimeout(timer);
+    if (!left) return;
+    const notRun = this.#waiting.splice(0).length;
+    this.#warn({ not_run: notRun }, 'the command of RINGNECK_ON_FAILURE still runs: it is left alone');
+  }
+
+  async #work(): Promise<void> {
+    this.#busy = true;
+    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
+      const { reason } = next;
+      try {
+        const trouble = await this.#run(next);
+        if (trouble) this.#warn({ reason, ...trouble }, 'the command of RINGNECK_ON_FAILURE failed');
+      } catch (error) {
+        this.#warn({ error: messageOf(error) }, 'the command of RINGNECK_ON_FAILURE failed');
+      }
+    }
+    this.#busy = false;
+    const dropped = this.#dropped;
+    if (dropped)
+      this.#options.log.warn({ dropped }, 'failures came faster than the command of RINGNECK_ON_FAILURE ends: these were left out');
+    this.#dropped = 0;
+  }
+
+  /** Resolves when it ended, with what went wrong. */
+  #run(failure: Failure): Promise<object | undefined> {
+    const { limitMs = 60_000 } = this.#options;
+    return new Promise(resolve => {
       let late = false;
-      const child = spawn(file, parameters, {
-        env: { ...base, ...variablesOf(failure) },
+      const child = spawn(this.#file, this.#parameters, {
+        env: { ...this.#base, ...variablesOf(failure) },
         stdio: 'ignore',
         // A group of its own: Ctrl-C in our terminal is not for it, and with it ends what it started.
         detached: process.platform !== 'win32',
@@ -75,60 +125,32 @@ export function createOnFailure({ command, env, log, now, limitMs = 60_000, clos
       }, limitMs);
       limit.unref();
       child.unref();
+      const ended = (trouble: object | undefined) => {
+        clearTimeout(limit);
+        resolve(trouble);
+      };
       child.once('error', error => ended({ error: messageOf(error) }));
       child.once('exit', (code, signal) => {
         if (late) ended({ error: `it did not end in ${limitMs / 1000} s and was killed` });
         else ended(code === 0 ? undefined : { code: code ?? signal });
       });
     });
+  }
 
-  async function work(): Promise<void> {
-    busy = true;
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
-      try {
-        await run(next);
-      } catch (error) {
-        log.warn({ command: shown, error: messageOf(error) }, 'the command of RINGNECK_ON_FAILURE failed');
-      }
-    }
-    busy = false;
-    if (dropped) log.warn({ dropped }, 'failures came faster than the command of RINGNECK_ON_FAILURE ends: these were left out');
-    dropped = 0;
+  /** The command's parameters are not logged: they may hold an address with a secret. */
+  #warn(facts: object, message: string): void {
+    this.#options.log.warn({ command: basename(this.#file), ...facts }, message);
   }
 
   /** Whether it was said within the hour; if not, it is now. */
-  function repeated({ reason, user, collection }: Failure): boolean {
+  #isRepeated({ reason, user, collection }: Failure): boolean {
+    const { now } = this.#options;
     const key = JSON.stringify([reason, user, collection]);
-    if (now() - (last.get(key) ?? Number.NEGATIVE_INFINITY) < HOUR_MS) return true;
-    if (last.size > 1_000) for (const [old, at] of last) if (now() - at >= HOUR_MS) last.delete(old);
-    last.set(key, now());
+    if (now() - (this.#last.get(key) ?? Number.NEGATIVE_INFINITY) < HOUR_MS) return true;
+    if (this.#last.size > 1_000) for (const [old, at] of this.#last) if (now() - at >= HOUR_MS) this.#last.delete(old);
+    this.#last.set(key, now());
     return false;
   }
-
-  return Object.assign(
-    (failure: Failure) => {
-      if (closed) return;
-      if (waiting.length >= MOST_WAITING) dropped++;
-      else if (!repeated(failure)) {
-        waiting.push(failure);
-        if (!busy) working = work();
-      }
-    },
-    {
-      async close() {
-        closed = true;
-        let timer: NodeJS.Timeout | undefined;
-        const patience = new Promise<'late'>(resolve => {
-          timer = setTimeout(resolve, closeMs, 'late');
-        });
-        const left = (await Promise.race([working, patience])) === 'late';
-        clearTimeout(timer);
-        if (!left) return;
-        const notRun = waiting.splice(0).length;
-        log.warn({ command: shown, not_run: notRun }, 'the command of RINGNECK_ON_FAILURE still runs: it is left alone');
-      },
-    },
-  );
 }
 
 /** An empty value is no account, or no collection. */

@@ -5,20 +5,6 @@ import type { Log } from '../base/log.ts';
 import { isPassing } from './environment-errors.ts';
 import type { NewJob, Queues } from './queues.ts';
 
-/** Keeps a queue holding jobs for what is in a journal. The queue may be lost at any time. */
-export interface QueueFilling {
-  /** Something was appended: it goes into the queue when it is its turn. */
-  add(key: string): void;
-  /** What shared a job has one of its own from now on. */
-  isAlone(key: string): void;
-  /** It waits in the queue for long: meanwhile it takes its owner's next no turn. */
-  putOff(key: string): void;
-  /** It is done: it leaves the journal, and its place in the queue to the next. */
-  settle(key: string): void;
-  /** Resolves when nothing more is added. */
-  close(): Promise<void>;
-}
-
 export interface FillOptions {
   journal: Pick<Journal, 'find' | 'has' | 'keys' | 'settle' | 'size'>;
   queues: Pick<Queues, 'addAll' | 'forget' | 'ids'>;
@@ -69,86 +55,158 @@ const AGAIN_MS = 1_000;
 const NO_BOUND: Bound = { most: Number.POSITIVE_INFINITY, mostOfOne: Number.POSITIVE_INFINITY, ownerOf: () => '' };
 
 /**
- * Begins with what the journal holds and the queue does not: of each owner the first first, and who has least in the queue before others.
- * What arrives while an addition is under way goes into the next one together. While the queue takes nothing (away, full, read-only)
- * everything waits in the journal, and that is said once.
+ * Keeps a queue holding jobs for what is in a journal. The queue may be lost at any time. Begins with what the journal holds and the queue
+ * does not: of each owner the first first, and who has least in the queue before others. What arrives while an addition is under way goes
+ * into the next one together. While the queue takes nothing (away, full, read-only) everything waits in the journal, and that is said once.
  */
-export function fillQueue(options: FillOptions): QueueFilling {
-  const { journal, queues, queue, idOf, jobOf, togetherOf, bound = NO_BOUND, log, checkMs = CHECK_MS, againMs = AGAIN_MS } = options;
+export class QueueFilling {
+  readonly #options: FillOptions;
+  readonly #bound: Bound;
   /** By which job the queue holds what has none of its own. */
-  const shared = new Map(options.held);
-  const jobIdOf = (key: string) => shared.get(key) ?? idOf(key);
+  readonly #shared: Map<string, string>;
   /** What is perhaps not in the queue, and of which it is not known whose it is. */
-  const unsorted = new Set(journal.keys().filter(key => !shared.has(key)));
-  const rows = new Map<string, Row>();
+  readonly #unsorted: Set<string>;
+  readonly #rows = new Map<string, Row>();
   /** What the queue should hold, each with the row of its owner. */
-  const held = new Map<string, Row>();
-  const closing = new AbortController();
-  const { signal } = closing;
-  let isFilling = false;
-  let filling: Promise<void> | undefined;
-  let isChecking = false;
-  let refused = false;
+  readonly #held = new Map<string, Row>();
+  readonly #closing = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+  #isFilling = false;
+  #filling: Promise<void> | undefined;
+  #isChecking = false;
+  #refused = false;
 
-  async function fill(): Promise<void> {
+  constructor(options: FillOptions) {
+    const { journal, held, bound = NO_BOUND, checkMs = CHECK_MS } = options;
+    this.#options = options;
+    this.#bound = bound;
+    this.#shared = new Map(held);
+    this.#unsorted = new Set(journal.keys().filter(key => !this.#shared.has(key)));
+    // Of these it is not known which are put off.
+    for (const key of this.#shared.keys()) {
+      const row = this.#findRow(key);
+      if (row) this.#hold(key, row);
+      else this.#shared.delete(key);
+    }
+    this.#timer = setInterval(() => this.#startCheck(), checkMs);
+    // It must not keep the process of who never closes it.
+    this.#timer.unref();
+    this.#startCheck();
+    this.#start();
+  }
+
+  /** Something was appended: it goes into the queue when it is its turn. */
+  add(key: string): void {
+    this.#unsorted.add(key);
+    this.#start();
+  }
+
+  /** What shared a job has one of its own from now on. */
+  isAlone(key: string): void {
+    this.#shared.delete(key);
+  }
+
+  /** It waits in the queue for long: meanwhile it takes its owner's next no turn. */
+  putOff(key: string): void {
+    this.#held.get(key)?.inTurn.delete(key);
+    this.#start();
+  }
+
+  /** It is done: it leaves the journal, and its place in the queue to the next. */
+  settle(key: string): void {
+    this.#options.journal.settle(key);
+    this.#leave(key);
+    this.#start();
+  }
+
+  /** Resolves when nothing more is added. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    clearInterval(this.#timer);
+    // A check that is under way changes nothing any more, and may wait for an answer for long.
+    await this.#filling;
+  }
+
+  #start(): void {
+    if (this.#isFilling || this.#options.journal.size <= this.#held.size || this.#closing.signal.aborted) return;
+    this.#isFilling = true;
+    this.#filling = this.#fill();
+  }
+
+  async #fill(): Promise<void> {
+    const { signal } = this.#closing;
     while (!signal.aborted) {
       try {
-        sort();
-        const entries = next();
-        if (!entries.length && !unsorted.size) break;
-        if (entries.length) await queues.addAll(queue, toJobs(entries.map(({ key }) => key)));
-        else await sleep(0);
-        for (const { key, row } of entries) {
-          row.waiting.delete(key);
-          if (hold(key, row)) row.inTurn.add(key);
-        }
-        if (refused && entries.length) log.info({ waiting: journal.size - held.size }, 'the queue takes work again');
-        refused &&= !entries.length;
+        this.#sort();
+        const entries = this.#next();
+        if (!entries.length && !this.#unsorted.size) break;
+        await this.#enqueue(entries);
       } catch (error) {
         if (signal.aborted) break;
-        const reason = messageOf(error);
-        if (!refused) log.warn({ reason, waiting: journal.size }, 'the queue takes no work: what was accepted is kept and waits for it');
-        if (!isPassing(error)) log.error({ reason }, 'accepted work could not be enqueued: tried again');
-        refused = true;
-        await sleep(againMs, undefined, { signal }).catch(() => undefined);
+        await this.#noteRefusal(error);
       }
     }
     // In the same turn in which nothing was found: what comes later must begin anew.
-    isFilling = false;
+    this.#isFilling = false;
   }
 
-  function sort(): void {
-    for (const key of firstOf(unsorted, SORTED_AT_ONCE)) {
-      if (journal.has(key) && !held.has(key)) rowOf(key).waiting.add(key);
-      unsorted.delete(key);
+  async #enqueue(entries: readonly { key: string; row: Row }[]): Promise<void> {
+    const { queues, queue, journal, log } = this.#options;
+    if (!entries.length) return void (await sleep(0));
+    await queues.addAll(queue, this.#toJobs(entries.map(({ key }) => key)));
+    for (const { key, row } of entries) {
+      row.waiting.delete(key);
+      if (this.#hold(key, row)) row.inTurn.add(key);
+    }
+    if (this.#refused) log.info({ waiting: journal.size - this.#held.size }, 'the queue takes work again');
+    this.#refused = false;
+  }
+
+  async #noteRefusal(error: unknown): Promise<void> {
+    const { log, journal, againMs = AGAIN_MS } = this.#options;
+    const reason = messageOf(error);
+    if (!this.#refused) log.warn({ reason, waiting: journal.size }, 'the queue takes no work: what was accepted is kept and waits for it');
+    if (!isPassing(error)) log.error({ reason }, 'accepted work could not be enqueued: tried again');
+    this.#refused = true;
+    await sleep(againMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+  }
+
+  #sort(): void {
+    for (const key of firstOf(this.#unsorted, SORTED_AT_ONCE)) {
+      if (!this.#held.has(key)) this.#findRow(key)?.waiting.add(key);
+      this.#unsorted.delete(key);
     }
   }
 
-  function rowOf(key: string): Row {
-    const owner = bound === NO_BOUND ? '' : bound.ownerOf(journal.find(key)!);
-    const row = rows.get(owner) ?? { waiting: new Set(), held: 0, inTurn: new Set() };
-    rows.set(owner, row);
+  /** The row of its owner; undefined of what has left the journal. */
+  #findRow(key: string): Row | undefined {
+    const { journal } = this.#options;
+    if (!journal.has(key)) return undefined;
+    const owner = this.#bound === NO_BOUND ? '' : this.#bound.ownerOf(journal.find(key) ?? '');
+    const row = this.#rows.get(owner) ?? { waiting: new Set(), held: 0, inTurn: new Set() };
+    this.#rows.set(owner, row);
     return row;
   }
 
   /** What goes into the queue now: as much as there is room for, and the first of each owner. */
-  function next(): { key: string; row: Row }[] {
+  #next(): { key: string; row: Row }[] {
+    const { most, mostOfOne } = this.#bound;
     const entries: { key: string; row: Row }[] = [];
-    const room = roomOf(held.size, bound.most);
-    for (const [owner, row] of rows) if (!row.waiting.size && !row.held) rows.delete(owner);
-    let turns = [...rows.values()]
+    const room = roomOf(this.#held.size, most);
+    for (const [owner, row] of this.#rows) if (!row.waiting.size && !row.held) this.#rows.delete(owner);
+    let turns = [...this.#rows.values()]
       .filter(({ waiting }) => waiting.size > 0)
       .sort((a, b) => a.held - b.held)
-      .map(row => ({ row, left: row.waiting.values(), taken: 0, most: roomOf(row.inTurn.size, bound.mostOfOne) }));
+      .map(row => ({ row, left: row.waiting.values(), taken: 0, most: roomOf(row.inTurn.size, mostOfOne) }));
     while (turns.length) {
       turns = turns.filter(turn => {
-        const { row, taken, most } = turn;
-        const isOne = row.inTurn.size + taken < OF_EACH && row.held + taken < bound.mostOfOne;
-        const isIn = isOne || (entries.length < room && taken < most);
+        const { row, taken } = turn;
+        const isOne = row.inTurn.size + taken < OF_EACH && row.held + taken < mostOfOne;
+        const isIn = isOne || (entries.length < room && taken < turn.most);
         if (entries.length >= AT_ONCE || !isIn) return false;
         const { value: key } = turn.left.next();
         if (key === undefined) return false;
-        if (journal.has(key)) {
+        if (this.#options.journal.has(key)) {
           entries.push({ key, row });
           turn.taken++;
         } else row.waiting.delete(key);
@@ -158,10 +216,11 @@ export function fillQueue(options: FillOptions): QueueFilling {
     return entries;
   }
 
-  function toJobs(keys: readonly string[]): NewJob[] {
+  #toJobs(keys: readonly string[]): NewJob[] {
+    const { journal, jobOf, togetherOf } = this.#options;
     if (!togetherOf || keys.length < 2) {
-      for (const key of keys) shared.delete(key);
-      return keys.map(key => jobOf(key, journal.find(key)!));
+      for (const key of keys) this.#shared.delete(key);
+      return keys.map(key => jobOf(key, journal.find(key) ?? ''));
     }
     const jobs: NewJob[] = [];
     for (let i = 0; i < keys.length; i += TOGETHER) {
@@ -169,121 +228,86 @@ export function fillQueue(options: FillOptions): QueueFilling {
       const job = togetherOf(some);
       jobs.push(job);
       // Before the queue has it: a worker may be through with it before we hear so.
-      for (const key of some) shared.set(key, job.opts.jobId);
+      for (const key of some) this.#shared.set(key, job.opts.jobId);
     }
     return jobs;
   }
 
-  function hold(key: string, row: Row): boolean {
-    if (!journal.has(key)) {
-      shared.delete(key);
+  #hold(key: string, row: Row): boolean {
+    if (!this.#options.journal.has(key)) {
+      this.#shared.delete(key);
       return false;
     }
-    held.set(key, row);
+    this.#held.set(key, row);
     row.held++;
     return true;
   }
 
-  function leave(key: string): void {
-    shared.delete(key);
-    const row = held.get(key);
+  #leave(key: string): void {
+    this.#shared.delete(key);
+    const row = this.#held.get(key);
     if (!row) return;
-    held.delete(key);
+    this.#held.delete(key);
     row.held--;
     row.inTurn.delete(key);
   }
 
+  #startCheck(): void {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    void this.#check().finally(() => {
+      this.#isChecking = false;
+    });
+  }
+
+  async #check(): Promise<void> {
+    // A queue that is away answers when it is back.
+    const lost = (await this.#findLost().catch(() => [])).filter(key => this.#held.has(key));
+    if (this.#closing.signal.aborted) return;
+    if (lost.length)
+      this.#options.log.warn({ waiting: lost.length }, 'the queue has lost what it held: what is not settled is enqueued again');
+    const lostOf = new Map<Row, string[]>();
+    for (const key of lost) {
+      const row = this.#held.get(key);
+      if (row) lostOf.set(row, [...(lostOf.get(row) ?? []), key]);
+      this.#leave(key);
+    }
+    // They came before all that waits.
+    for (const [row, keys] of lostOf) row.waiting = new Set([...keys, ...row.waiting]);
+    this.#takeUpUntold();
+    this.#start();
+  }
+
   /** What the queue should hold and does not: it was emptied, restored from an older dump, failed over, or has dropped a part. */
-  async function findLost(): Promise<string[]> {
-    for (const key of held.keys()) if (!journal.has(key)) leave(key);
-    const expected = [...held.keys()].map(key => ({ key, jobId: jobIdOf(key) }));
+  async #findLost(): Promise<string[]> {
+    const { journal, queues, queue } = this.#options;
+    for (const key of this.#held.keys()) if (!journal.has(key)) this.#leave(key);
+    const expected = [...this.#held.keys()].map(key => ({ key, jobId: this.#jobIdOf(key) }));
     if (!expected.length) return [];
     // What was settled meanwhile has left both; what got a job of its own meanwhile may have done so after the answer.
     const findAbsent = async (among: typeof expected) => {
       const ids = await queues.ids(queue);
-      return among.filter(({ key, jobId }) => journal.has(key) && !ids.has(jobId) && jobIdOf(key) === jobId);
+      return among.filter(({ key, jobId }) => journal.has(key) && !ids.has(jobId) && this.#jobIdOf(key) === jobId);
     };
     const absent = await findAbsent(expected);
     // The embedded queue is read state by state, and what goes from one to another meanwhile is in neither.
-    const lost = absent.length && !signal.aborted ? await findAbsent(absent) : [];
-    if (!lost.length || signal.aborted) return [];
+    const lost = absent.length && !this.#closing.signal.aborted ? await findAbsent(absent) : [];
+    if (!lost.length || this.#closing.signal.aborted) return [];
     await queues.forget(queue, [...new Set(lost.map(({ jobId }) => jobId))]);
     return lost.map(({ key }) => key);
   }
 
-  async function check(): Promise<void> {
-    // A queue that is away answers when it is back.
-    const lost = (await findLost().catch(() => [])).filter(key => held.has(key));
-    if (signal.aborted) return;
-    if (lost.length) log.warn({ waiting: lost.length }, 'the queue has lost what it held: what is not settled is enqueued again');
-    const lostOf = new Map<Row, string[]>();
-    for (const key of lost) {
-      const row = held.get(key)!;
-      lostOf.set(row, [...(lostOf.get(row) ?? []), key]);
-      leave(key);
-    }
-    // They came before all that waits.
-    for (const [row, keys] of lostOf) row.waiting = new Set([...keys, ...row.waiting]);
-    takeUpUntold();
-    start();
+  #jobIdOf(key: string): string {
+    return this.#shared.get(key) ?? this.#options.idOf(key);
   }
 
   /** What was appended while nobody could be told of it. */
-  function takeUpUntold(): void {
-    let known = held.size + unsorted.size;
-    for (const { waiting } of rows.values()) known += waiting.size;
-    if (known < journal.size) for (const key of journal.keys()) unsorted.add(key);
+  #takeUpUntold(): void {
+    const { journal } = this.#options;
+    let known = this.#held.size + this.#unsorted.size;
+    for (const { waiting } of this.#rows.values()) known += waiting.size;
+    if (known < journal.size) for (const key of journal.keys()) this.#unsorted.add(key);
   }
-
-  function startCheck(): void {
-    if (isChecking) return;
-    isChecking = true;
-    void check().finally(() => {
-      isChecking = false;
-    });
-  }
-
-  function start(): void {
-    if (isFilling || journal.size <= held.size || signal.aborted) return;
-    isFilling = true;
-    filling = fill();
-  }
-
-  // Of these it is not known which are put off.
-  for (const key of shared.keys()) {
-    if (journal.has(key)) hold(key, rowOf(key));
-    else shared.delete(key);
-  }
-  const timer = setInterval(startCheck, checkMs);
-  // It must not keep the process of who never closes it.
-  timer.unref();
-  startCheck();
-  start();
-
-  return {
-    add(key) {
-      unsorted.add(key);
-      start();
-    },
-    isAlone(key) {
-      shared.delete(key);
-    },
-    putOff(key) {
-      held.get(key)?.inTurn.delete(key);
-      start();
-    },
-    settle(key) {
-      journal.settle(key);
-      leave(key);
-      start();
-    },
-    async close() {
-      closing.abort();
-      clearInterval(timer);
-      // A check that is under way changes nothing any more, and may wait for an answer for long.
-      await filling;
-    },
-  };
 }
 
 const roomOf = (count: number, most: number): number => (count <= most * REFILLED_AT ? most - count : 0);

@@ -31,10 +31,10 @@ export function openMemoryQueues(): Queues {
   async function addAll(name: string, added: readonly NewJob[]): Promise<void> {
     for (const job of added) {
       const jobs = jobsOf(name);
-      const id = job.opts!.jobId!;
-      if (jobs.has(id)) continue;
+      const id = job.opts?.jobId;
+      if (id === undefined || jobs.has(id)) continue;
       const waiting = { id, job, at: 0 };
-      if (!job.opts!.lifo) jobs.set(id, waiting);
+      if (!job.opts?.lifo) jobs.set(id, waiting);
       else held.set(name, new Map([[id, waiting], ...jobs]));
     }
     wake.get(name)?.();

@@ -1,6 +1,6 @@
 import Fastify from 'fastify';
 import { limitConnections, MOST_CONNECTIONS } from '../base/connections.ts';
-import { serveWebhook, type WebhookOptions } from './webhook.ts';
+import { Webhook, type WebhookOptions } from './webhook.ts';
 
 export interface ReceiverOptions {
   /** Resolves when a write succeeds. */
@@ -57,7 +57,7 @@ export async function openReceiver(options: ReceiverOptions, address: { host: st
     http: { headersTimeout: limits.requestMs, requestTimeout: limits.requestMs, connectionsCheckingInterval: limits.requestMs / 5 },
   });
   limitConnections(receiver.server, limits.connections);
-  const webhook = options.webhook && serveWebhook(receiver, options.webhook);
+  const webhook = options.webhook && new Webhook(receiver, options.webhook);
   receiver.addHook('onRequest', (request, reply, done) => {
     if (!request.is404) return done();
     // Nobody reads its body: the connection would stay busy until it has arrived.

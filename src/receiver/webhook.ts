@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify';
 import type { WebhookEvent } from '../../schema/webhook.ts';
 import { messageOf, TryLaterError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
@@ -29,66 +29,61 @@ export interface WebhookOptions {
   log: Log;
 }
 
-export interface Webhook {
-  refuseMethod(reply: FastifyReply): void;
-  /** Refused so far, by reason. */
-  refusals(): Readonly<Record<string, number>>;
-  accepted(): number;
-  /** Exact repetitions, answered like the first. */
-  repeated(): number;
-  /** Keys beyond those of 2.17, in accepted events. */
-  unknownKeys(): number;
-  close(): void;
-}
-
 /** Within 2 s the sender has an answer, whatever becomes of its event. */
 const ANSWER_MS = 1_700;
 const RETRY_AFTER_SECONDS = 5;
 const MAX_BODY_BYTES = 65_536;
 const MAX_CHALLENGE = 512;
 
-/** Adds /webhook: verification by GET (6.2), events by POST (6.1). An event is answered 2xx after it was accepted, and only then. */
-export function serveWebhook(receiver: FastifyInstance, options: WebhookOptions): Webhook {
-  const { secrets, windowMs, now, log } = options;
-  const proof = { headers: signatureHeaders(options.headerPrefix), secrets, windowMs };
-  const refusals = new Refusals(log, now);
-  const known = new ReplayCache({ windowMs, now });
-  const underWay = new Map<string, Promise<void>>();
-  let accepted = 0;
-  let repeated = 0;
-  let unknownKeys = 0;
+/** /webhook: verification by GET (6.2), events by POST (6.1). An event is answered 2xx after it was accepted, and only then. */
+export class Webhook {
+  readonly #options: WebhookOptions;
+  readonly #proof: { headers: ReturnType<typeof signatureHeaders>; secrets: readonly string[]; windowMs: number };
+  readonly #refusals: Refusals;
+  readonly #known: ReplayCache;
+  readonly #underWay = new Map<string, Promise<void>>();
+  #accepted = 0;
+  #repeated = 0;
+  #unknownKeys = 0;
 
-  const refuse = (reply: FastifyReply, reason: Reason, because?: string) => {
-    refusals.add(reason, because);
-    return answerRefusal(reply, reason);
-  };
+  /** Adds the route to a receiver. */
+  constructor(receiver: FastifyInstance, options: WebhookOptions) {
+    const { headerPrefix, secrets, windowMs, now, log } = options;
+    this.#options = options;
+    this.#proof = { headers: signatureHeaders(headerPrefix), secrets, windowMs };
+    this.#refusals = new Refusals(log, now);
+    this.#known = new ReplayCache({ windowMs, now });
+    void receiver.register(async scope => this.#serve(scope));
+  }
 
-  const answerRefusal = (reply: FastifyReply, reason: Reason) => {
-    if (reason === 'unavailable') reply.header('Retry-After', RETRY_AFTER_SECONDS);
-    if (reason === 'wrong_method') reply.header('Allow', 'GET, POST');
-    return reply.code(STATUS[reason]).headers(GUARDED).send({ detail: reason });
-  };
+  refuseMethod(reply: FastifyReply): void {
+    this.#refuse(reply, 'wrong_method');
+  }
 
-  const acceptNew = async ({ event, signature, unknownKeys: count }: ReadEvent) => {
-    await options.accept(event);
-    known.add(signature);
-    accepted += 1;
-    unknownKeys += count;
-  };
+  /** Refused so far, by reason. */
+  refusals(): Readonly<Record<string, number>> {
+    return this.#refusals.counts();
+  }
 
-  /** Accepts an event once, however often it comes and at whatever moment. */
-  const acceptOnce = (read: ReadEvent): Promise<void> | undefined => {
-    const first = underWay.get(read.signature);
-    if (first || known.has(read.signature)) {
-      repeated += 1;
-      return first;
-    }
-    const accepting = acceptNew(read).finally(() => underWay.delete(read.signature));
-    underWay.set(read.signature, accepting);
-    return accepting;
-  };
+  accepted(): number {
+    return this.#accepted;
+  }
 
-  void receiver.register(async scope => {
+  /** Exact repetitions, answered like the first. */
+  repeated(): number {
+    return this.#repeated;
+  }
+
+  /** Keys beyond those of 2.17, in accepted events. */
+  unknownKeys(): number {
+    return this.#unknownKeys;
+  }
+
+  close(): void {
+    this.#refusals.tellRest();
+  }
+
+  #serve(scope: FastifyInstance): void {
     scope.removeAllContentTypeParsers();
     // The signature is over the bytes as they came.
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_, body, done) => done(null, body));
@@ -97,49 +92,80 @@ export function serveWebhook(receiver: FastifyInstance, options: WebhookOptions)
       delete request.raw.headers['content-type'];
       done();
     });
-    scope.setErrorHandler((error, _, reply) => {
-      const { code, statusCode = 500 } = error as { code?: string; statusCode?: number };
-      if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return refuse(reply, 'too_large');
-      if (statusCode < 500) return refuse(reply, 'bad_request');
-      log.error({ error: error instanceof Error ? error.name : typeof error }, 'a request for the webhook failed');
-      return reply.code(500).headers(GUARDED).send({ detail: 'failed' });
-    });
+    scope.setErrorHandler<FastifyError>((error, _, reply) => this.#answerError(error, reply));
+    scope.get<{ Querystring: Record<string, unknown> }>('/webhook', { exposeHeadRoute: false }, async ({ query }, reply) =>
+      this.#verify(query, reply),
+    );
+    scope.post<{ Body: Buffer | undefined }>('/webhook', { bodyLimit: MAX_BODY_BYTES }, ({ raw, body }, reply) =>
+      this.#receive(raw.rawHeaders, body ?? NOTHING, reply),
+    );
+  }
 
-    scope.get<{ Querystring: Record<string, unknown> }>('/webhook', { exposeHeadRoute: false }, async (request, reply) => {
-      const { verification_token: token, challenge } = request.query;
-      // Our own try of a wrong one is no stranger's.
-      if (typeof token === 'string' && isSame(token, wrongTokenOf(options.verificationToken))) return answerRefusal(reply, 'bad_token');
-      if (typeof token !== 'string' || !isSame(token, options.verificationToken)) return refuse(reply, 'bad_token');
-      if (typeof challenge !== 'string' || challenge === '' || challenge.length > MAX_CHALLENGE) return refuse(reply, 'bad_challenge');
-      log.debug('the service has verified our address');
-      return reply.headers(GUARDED).send({ challenge });
-    });
+  #verify({ verification_token: token, challenge }: Record<string, unknown>, reply: FastifyReply): FastifyReply {
+    const { verificationToken, log } = this.#options;
+    // Our own try of a wrong one is no stranger's.
+    if (typeof token === 'string' && isSame(token, wrongTokenOf(verificationToken))) return answerRefusal(reply, 'bad_token');
+    if (typeof token !== 'string' || !isSame(token, verificationToken)) return this.#refuse(reply, 'bad_token');
+    if (typeof challenge !== 'string' || challenge === '' || challenge.length > MAX_CHALLENGE) return this.#refuse(reply, 'bad_challenge');
+    log.debug('the service has verified our address');
+    return reply.headers(GUARDED).send({ challenge });
+  }
 
-    scope.post<{ Body: Buffer | undefined }>('/webhook', { bodyLimit: MAX_BODY_BYTES }, async (request, reply) => {
-      const read = readEvent(request.raw.rawHeaders, request.body ?? NOTHING, proof, now());
-      if ('refused' in read) return refuse(reply, read.refused);
-      if (options.isGone?.(read.event)) {
-        options.noteGone?.(read.event);
-        return refuse(reply, 'gone');
-      }
-      try {
-        const accepting = acceptOnce(read);
-        if (accepting) await withTimeout(accepting, ANSWER_MS);
-      } catch (error) {
-        return refuse(reply, 'unavailable', causeOf(error));
-      }
-      return reply.code(204).send();
-    });
-  });
+  async #receive(rawHeaders: readonly string[], body: Buffer, reply: FastifyReply): Promise<FastifyReply> {
+    const { isGone, noteGone, now } = this.#options;
+    const read = readEvent(rawHeaders, body, this.#proof, now());
+    if ('refused' in read) return this.#refuse(reply, read.refused);
+    if (isGone?.(read.event)) {
+      noteGone?.(read.event);
+      return this.#refuse(reply, 'gone');
+    }
+    try {
+      const accepting = this.#acceptOnce(read);
+      if (accepting) await withTimeout(accepting, ANSWER_MS);
+    } catch (error) {
+      return this.#refuse(reply, 'unavailable', causeOf(error));
+    }
+    return reply.code(204).send();
+  }
 
-  return {
-    refuseMethod: reply => void refuse(reply, 'wrong_method'),
-    refusals: () => refusals.counts(),
-    accepted: () => accepted,
-    repeated: () => repeated,
-    unknownKeys: () => unknownKeys,
-    close: () => refusals.tellRest(),
-  };
+  /** Accepts an event once, however often it comes and at whatever moment. */
+  #acceptOnce(read: ReadEvent): Promise<void> | undefined {
+    const { signature } = read;
+    const first = this.#underWay.get(signature);
+    if (first || this.#known.has(signature)) {
+      this.#repeated += 1;
+      return first;
+    }
+    const accepting = this.#acceptNew(read).finally(() => this.#underWay.delete(signature));
+    this.#underWay.set(signature, accepting);
+    return accepting;
+  }
+
+  async #acceptNew({ event, signature, unknownKeys }: ReadEvent): Promise<void> {
+    await this.#options.accept(event);
+    this.#known.add(signature);
+    this.#accepted += 1;
+    this.#unknownKeys += unknownKeys;
+  }
+
+  #refuse(reply: FastifyReply, reason: Reason, because?: string): FastifyReply {
+    this.#refusals.add(reason, because);
+    return answerRefusal(reply, reason);
+  }
+
+  #answerError(error: FastifyError, reply: FastifyReply): FastifyReply {
+    const { code, statusCode = 500 } = error;
+    if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return this.#refuse(reply, 'too_large');
+    if (statusCode < 500) return this.#refuse(reply, 'bad_request');
+    this.#options.log.error({ error: error instanceof Error ? error.name : typeof error }, 'a request for the webhook failed');
+    return reply.code(500).headers(GUARDED).send({ detail: 'failed' });
+  }
+}
+
+function answerRefusal(reply: FastifyReply, reason: Reason): FastifyReply {
+  if (reason === 'unavailable') reply.header('Retry-After', RETRY_AFTER_SECONDS);
+  if (reason === 'wrong_method') reply.header('Allow', 'GET, POST');
+  return reply.code(STATUS[reason]).headers(GUARDED).send({ detail: reason });
 }
 
 const NOTHING = Buffer.alloc(0);

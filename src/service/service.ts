@@ -39,18 +39,31 @@ const MAX_HEADER_BYTES = 16_384;
 
 /** The service of section 4 and its extensions, over any source of documents. It does not listen yet. */
 export function createService(options: ServiceOptions): FastifyInstance {
-  const { resources, source, clock, tokenKey, log, webhooks, answersAsSpecified } = options;
+  const { resources, clock, log, webhooks, answersAsSpecified } = options;
   const settings = { ...defaultSettings, ...options.settings };
-  const { specificationOnly, requestTimeoutMs, answerTimeoutMs } = settings;
+  const { specificationOnly } = settings;
   const described = { resources, heartRate, specificationOnly, webhooks: webhooks !== undefined };
   const routes = listRoutes(described);
-  const asSpecified = new Map(listRoutes({ ...described, specificationOnly: true }).map(route => [route.path, route]));
   const subscriptionRoutes = webhooks ? listSubscriptionRoutes(specificationOnly) : [];
-  const admit = createAdmit(options.authenticate, settings, options.realClock ?? clock);
-  const maker: PageMaker = { source, settings, clock, tokenKey };
+  const service = createServer(settings, clock, log);
+  service.addHook(
+    'onRequest',
+    createRefuseUnroutable([...routes.map(({ path }) => ({ method: 'get', path })), ...subscriptionRoutes], settings.bodyLimit),
+  );
+  serveSpecification(service, describeService(described));
+  if (webhooks) serveSubscriptions(service, webhooks, subscriptionRoutes, () => specificationOnly || (answersAsSpecified?.() ?? false));
+  serveDocuments(service, routes, new Map(listRoutes({ ...described, specificationOnly: true }).map(route => [route.path, route])), {
+    ...options,
+    settings,
+  });
+  return service;
+}
+
+/** The server itself: its limits, its clock in every answer, and what it logs. */
+function createServer(settings: ServiceSettings, clock: () => Date, log: ServiceLog | undefined): FastifyInstance {
+  const { requestTimeoutMs, answerTimeoutMs } = settings;
   const answerError = createAnswerError(log);
   const showClock = (reply: FastifyReply) => void reply.raw.setHeader('Date', clock().toUTCString());
-
   const service = Fastify({
     logger: false,
     bodyLimit: settings.bodyLimit,
@@ -74,10 +87,6 @@ export function createService(options: ServiceOptions): FastifyInstance {
   service.setErrorHandler(answerError);
   // Before anything is read: what an answer holds is as of its date, or later.
   service.addHook('onRequest', async (_, reply) => showClock(reply));
-  service.addHook(
-    'onRequest',
-    createRefuseUnroutable([...routes.map(({ path }) => ({ method: 'get', path })), ...subscriptionRoutes], settings.bodyLimit),
-  );
   service.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions, is404 } = request;
     const route = is404 ? undefined : routeOptions.url;
@@ -86,28 +95,44 @@ export function createService(options: ServiceOptions): FastifyInstance {
   service.addHook('preClose', async () => {
     setTimeout(() => service.server.closeAllConnections(), settings.closeTimeoutMs).unref();
   });
-  serveSpecification(service, describeService(described));
+  return service;
+}
 
-  if (webhooks) serveSubscriptions(service, webhooks, subscriptionRoutes, () => specificationOnly || (answersAsSpecified?.() ?? false));
+/** @param asSpecified the routes as they are with `specificationOnly`, by path */
+function serveDocuments(
+  service: FastifyInstance,
+  routes: readonly Route[],
+  asSpecified: ReadonlyMap<string, Route>,
+  {
+    source,
+    authenticate,
+    settings,
+    clock,
+    realClock = clock,
+    tokenKey,
+    answersAsSpecified,
+  }: ServiceOptions & { settings: ServiceSettings },
+): void {
+  const admit = createAdmit(authenticate, settings, realClock);
+  const maker: PageMaker = { source, settings, clock, tokenKey };
   for (const route of routes) {
     service.get<{ Querystring: Query; Params: { document_id?: string } }>(fastifyPath(route.path), async (request, reply) => {
       const userId = admit(request.headers.authorization);
       const served = answersAsSpecified?.() ? (asSpecified.get(route.path) ?? route) : route;
-      const body = await read(served, userId, request.query, request.params.document_id ?? '');
+      const body = await read(maker, served, userId, request.query, request.params.document_id ?? '');
       reply.header('Cache-Control', 'no-store').type('application/json; charset=utf-8');
       return reply.send(JSON.stringify(body));
     });
   }
+}
 
-  async function read(route: Route, userId: string, query: Query, id: string): Promise<object> {
-    if (route.kind === 'collection') return readCollection(maker, route, userId, query);
-    if (route.kind === 'heart_rate') return readHeartRate(maker, userId, query);
-    const found = await (route.kind === 'document' ? source.find(userId, route.resource, id) : source.personalInfo(userId));
-    if (!found) throw new Problem(404, 'Document not found.');
-    return found;
-  }
-
-  return service;
+async function read(maker: PageMaker, route: Route, userId: string, query: Query, id: string): Promise<object> {
+  if (route.kind === 'collection') return readCollection(maker, route, userId, query);
+  if (route.kind === 'heart_rate') return readHeartRate(maker, userId, query);
+  const { source } = maker;
+  const found = await (route.kind === 'document' ? source.find(userId, route.resource, id) : source.personalInfo(userId));
+  if (!found) throw new Problem(404, 'Document not found.');
+  return found;
 }
 
 function fastifyPath(path: string): string {

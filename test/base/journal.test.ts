@@ -14,15 +14,15 @@ import {
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { TryLaterError } from '../../src/base/errors.ts';
-import { type Journal, openJournal as openOne } from '../../src/base/journal.ts';
+import { Journal, type JournalOptions } from '../../src/base/journal.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const root = tempFolder();
 let folders = 0;
 const newFolder = () => join(root, `j${++folders}`);
 const opened: Journal[] = [];
-const openJournal: typeof openOne = (...options) => {
-  const journal = openOne(...options);
+const openJournal = (folder: string, options?: JournalOptions) => {
+  const journal = new Journal(folder, options);
   opened.push(journal);
   return journal;
 };

@@ -16,7 +16,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { UsageError } from '../../src/base/errors.ts';
 import { openMirrorTokens } from '../../src/base/secrets/mirror-tokens.ts';
 import { ensureSecretKey } from '../../src/base/secrets/secret-key.ts';
-import { openSecrets } from '../../src/base/secrets/secrets.ts';
+import { Secrets } from '../../src/base/secrets/secrets.ts';
 
 const KEY = 'a key of more than sixteen letters';
 let above: string;
@@ -32,7 +32,7 @@ afterEach(() => rmSync(above, { recursive: true }));
 
 describe('account tokens', () => {
   test('reading makes nothing', () => {
-    const secrets = openSecrets({ folder });
+    const secrets = new Secrets({ folder });
     expect(secrets.find('anna')).toBeUndefined();
     expect(secrets.names()).toEqual([]);
     secrets.remove('anna');
@@ -40,12 +40,12 @@ describe('account tokens', () => {
   });
 
   test('what is put is found again, by another instance too, and nowhere in clear', () => {
-    const secrets = openSecrets({ folder });
+    const secrets = new Secrets({ folder });
     secrets.put('bert', 'token-of-bert');
     secrets.put('anna', 'token-of-anna');
     secrets.put('anna', 'newer token of anna – ünïcode');
     secrets.put('__proto__', 'token-of-proto');
-    for (const opened of [secrets, openSecrets({ folder })]) {
+    for (const opened of [secrets, new Secrets({ folder })]) {
       expect(opened.names()).toEqual(['__proto__', 'anna', 'bert']);
       expect(opened.find('anna')).toBe('newer token of anna – ünïcode');
       expect(opened.find('bert')).toBe('token-of-bert');
@@ -57,11 +57,11 @@ describe('account tokens', () => {
     expect(Buffer.from(stored, 'base64').toString('latin1')).not.toMatch(/token-of|newer/);
 
     secrets.remove('bert');
-    expect(openSecrets({ folder }).names()).toEqual(['__proto__', 'anna']);
+    expect(new Secrets({ folder }).names()).toEqual(['__proto__', 'anna']);
   });
 
   test('every file is its owner’s alone', () => {
-    openSecrets({ folder }).put('anna', 'token');
+    new Secrets({ folder }).put('anna', 'token');
     openMirrorTokens(folder).create('anna');
     expect(modeOf(folder)).toBe(0o700);
     expect(readdirSync(folder).sort()).toEqual(['accounts.secret', 'mirror-tokens.json', 'secret.key']);
@@ -69,8 +69,8 @@ describe('account tokens', () => {
   });
 
   test('a token is for the address that it was given for, whatever is done to the file', () => {
-    const here = openSecrets({ folder, key: KEY, address: 'https://one.example' });
-    const there = openSecrets({ folder, key: KEY, address: 'https://two.example' });
+    const here = new Secrets({ folder, key: KEY, address: 'https://one.example' });
+    const there = new Secrets({ folder, key: KEY, address: 'https://two.example' });
     here.put('anna', 'token-of-anna');
     expect([here.find('anna'), there.find('anna'), there.findOfAny('anna')]).toEqual(['token-of-anna', undefined, 'token-of-anna']);
     expect([here.whyMissing('anna'), there.whyMissing('anna'), here.whyMissing('bert')]).toEqual([
@@ -89,7 +89,7 @@ describe('account tokens', () => {
 
   test('a token that was sealed without an address belongs to the first at which it is used', () => {
     const bound: string[] = [];
-    const open = (address?: string) => openSecrets({ folder, key: KEY, address, onBound: name => bound.push(name) });
+    const open = (address?: string) => new Secrets({ folder, key: KEY, address, onBound: name => bound.push(name) });
     open().put('anna', 'token-of-anna');
     open().put('bert', 'token-of-bert');
     const text = readFileSync(inFolder('accounts.secret'), 'utf8');
@@ -102,45 +102,45 @@ describe('account tokens', () => {
   });
 
   test('with a key that is made here the file is of format 3, and the key may be given as a text later; a key of one’s own is stretched', () => {
-    openSecrets({ folder }).put('anna', 'token-of-anna');
-    openSecrets({ folder }).put('bert', 'token-of-bert');
+    new Secrets({ folder }).put('anna', 'token-of-anna');
+    new Secrets({ folder }).put('bert', 'token-of-bert');
     const text = readFileSync(inFolder('accounts.secret'), 'utf8');
     expect(text).toContain('"format": 3');
     const key = readFileSync(inFolder('secret.key'), 'utf8').trim();
     rmSync(inFolder('secret.key'));
-    expect(openSecrets({ folder, key }).find('anna')).toBe('token-of-anna');
+    expect(new Secrets({ folder, key }).find('anna')).toBe('token-of-anna');
     writeFileSync(inFolder('accounts.secret'), text.replace('"format": 3', '"format": 2'));
-    expect(() => openSecrets({ folder, key }).find('anna')).toThrow(/RINGNECK_SECRET_KEY is not the key that/);
+    expect(() => new Secrets({ folder, key }).find('anna')).toThrow(/RINGNECK_SECRET_KEY is not the key that/);
 
     rmSync(inFolder('accounts.secret'));
     writeFileSync(inFolder('secret.key'), 'what a person chose\n');
-    openSecrets({ folder }).put('anna', 'token-of-anna');
+    new Secrets({ folder }).put('anna', 'token-of-anna');
     expect(readFileSync(inFolder('accounts.secret'), 'utf8')).toContain('"format": 2');
-    expect(openSecrets({ folder }).find('anna')).toBe('token-of-anna');
+    expect(new Secrets({ folder }).find('anna')).toBe('token-of-anna');
   });
 
   test('a given key makes no file of its own', () => {
-    openSecrets({ folder, key: KEY }).put('anna', 'token');
+    new Secrets({ folder, key: KEY }).put('anna', 'token');
     expect(readdirSync(folder)).toEqual(['accounts.secret']);
-    expect(openSecrets({ folder, key: KEY }).find('anna')).toBe('token');
+    expect(new Secrets({ folder, key: KEY }).find('anna')).toBe('token');
   });
 
   test('where the file is a link, to an encrypted disk perhaps, what is written goes to where it leads', () => {
     const disk = mkdtempSync(join(above, 'disk-'));
     mkdirSync(folder, { mode: 0o700 });
     symlinkSync(join(disk, 'accounts.secret'), inFolder('accounts.secret'));
-    const secrets = openSecrets({ folder, key: KEY });
+    const secrets = new Secrets({ folder, key: KEY });
     secrets.put('anna', 'token');
     secrets.put('bert', 'token-2');
     secrets.remove('anna');
     expect(lstatSync(inFolder('accounts.secret')).isSymbolicLink()).toBe(true);
     expect(readdirSync(disk)).toEqual(['accounts.secret']);
-    expect(openSecrets({ folder, key: KEY }).names()).toEqual(['bert']);
+    expect(new Secrets({ folder, key: KEY }).names()).toEqual(['bert']);
   });
 
   test('a change by another process is seen', () => {
-    const reader = openSecrets({ folder, key: KEY });
-    const writer = openSecrets({ folder, key: KEY });
+    const reader = new Secrets({ folder, key: KEY });
+    const writer = new Secrets({ folder, key: KEY });
     writer.put('anna', 'token-1');
     expect(reader.find('anna')).toBe('token-1');
     writer.put('anna', 'token-2');
@@ -150,9 +150,9 @@ describe('account tokens', () => {
   });
 
   test('a wrong key is refused by name, for reading and for writing, and the file stays', () => {
-    openSecrets({ folder, key: KEY }).put('anna', 'token');
+    new Secrets({ folder, key: KEY }).put('anna', 'token');
     const before = readFileSync(inFolder('accounts.secret'));
-    const other = openSecrets({ folder, key: 'another key of sixteen' });
+    const other = new Secrets({ folder, key: 'another key of sixteen' });
     expect(() => other.find('anna')).toThrow(UsageError);
     expect(() => other.find('anna')).toThrow(/^RINGNECK_SECRET_KEY is not the key that .*accounts\.secret was sealed with/);
     expect(() => other.put('bert', 'token')).toThrow(/^RINGNECK_SECRET_KEY is not the key/);
@@ -160,25 +160,25 @@ describe('account tokens', () => {
   });
 
   test('another secret.key is refused by name, a missing one is not made anew', () => {
-    const secrets = openSecrets({ folder });
+    const secrets = new Secrets({ folder });
     secrets.put('anna', 'token');
     writeFileSync(inFolder('secret.key'), 'some other key entirely\n');
-    expect(() => openSecrets({ folder }).find('anna')).toThrow(/secret\.key is not the key that .*accounts\.secret was sealed with/);
+    expect(() => new Secrets({ folder }).find('anna')).toThrow(/secret\.key is not the key that .*accounts\.secret was sealed with/);
     rmSync(inFolder('secret.key'));
-    for (const act of [() => openSecrets({ folder }).find('anna'), () => openSecrets({ folder }).put('bert', 'token')]) {
+    for (const act of [() => new Secrets({ folder }).find('anna'), () => new Secrets({ folder }).put('bert', 'token')]) {
       expect(act).toThrow(/sealed with a key that is missing: set RINGNECK_SECRET_KEY to it, or put .*secret\.key back/);
     }
     expect(readdirSync(folder)).toEqual(['accounts.secret']);
     writeFileSync(inFolder('secret.key'), 'short\n');
-    expect(() => openSecrets({ folder }).find('anna')).toThrow(/secret\.key is damaged/);
+    expect(() => new Secrets({ folder }).find('anna')).toThrow(/secret\.key is damaged/);
   });
 
   test.each(['', '{"format":1', '{"format":2,"accounts":[]}', 'null'])(
     'a damaged file (%j) is an error that names it, and is not overwritten',
     content => {
-      openSecrets({ folder, key: KEY }).put('anna', 'token');
+      new Secrets({ folder, key: KEY }).put('anna', 'token');
       writeFileSync(inFolder('accounts.secret'), content);
-      const secrets = openSecrets({ folder, key: KEY });
+      const secrets = new Secrets({ folder, key: KEY });
       for (const act of [() => secrets.find('anna'), () => secrets.names(), () => secrets.put('anna', 'x'), () => secrets.remove('anna')]) {
         expect(act).toThrow(/accounts\.secret cannot be read/);
       }
@@ -187,7 +187,7 @@ describe('account tokens', () => {
   );
 
   test('a value that was altered, or moved to another name, is not accepted', () => {
-    const secrets = openSecrets({ folder, key: KEY });
+    const secrets = new Secrets({ folder, key: KEY });
     secrets.put('anna', 'token-of-anna');
     secrets.put('bert', 'token-of-bert');
     const stored = JSON.parse(readFileSync(inFolder('accounts.secret'), 'utf8')) as { accounts: [string, string][] };
@@ -208,10 +208,10 @@ describe('account tokens', () => {
   });
 
   test('a copy of the folder without the key is of no use', () => {
-    openSecrets({ folder }).put('anna', 'token');
+    new Secrets({ folder }).put('anna', 'token');
     const elsewhere = mkdtempSync(join(above, 'copy-'));
     copyFileSync(inFolder('accounts.secret'), join(elsewhere, 'accounts.secret'));
-    expect(() => openSecrets({ folder: elsewhere }).find('anna')).toThrow(/a key that is missing/);
+    expect(() => new Secrets({ folder: elsewhere }).find('anna')).toThrow(/a key that is missing/);
   });
 });
 

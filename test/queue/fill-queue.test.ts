@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
-import { type FillOptions, fillQueue } from '../../src/queue/fill-queue.ts';
+import { type FillOptions, QueueFilling } from '../../src/queue/fill-queue.ts';
 import { type NewJob, QueueUnavailable } from '../../src/queue/queues.ts';
 import { until } from '../support/until.ts';
 
@@ -14,7 +14,7 @@ function setUp(keys: readonly string[] = [], checkMs = 1_000_000, more: Partial<
   const additions: { jobs: readonly NewJob[]; resolve(): void; reject(error: Error): void }[] = [];
   const forgotten: string[] = [];
   const lines: string[] = [];
-  const filling = fillQueue({
+  const filling = new QueueFilling({
     journal: {
       find: key => held.get(key),
       has: key => held.has(key),
@@ -211,7 +211,7 @@ function setUpBounded(keys: readonly string[], most: number, more: Partial<FillO
   const settled: string[] = [];
   const inQueue = () => [...jobs.values()].flat().filter(key => open.has(key));
   let largest = 0;
-  const filling = fillQueue({
+  const filling = new QueueFilling({
     journal: {
       find: key => open.get(key),
       has: key => open.has(key),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createKeyedSemaphore, type KeyedSemaphore } from '../../src/queue/keyed-semaphore.ts';
+import { KeyedSemaphore } from '../../src/queue/keyed-semaphore.ts';
 
 const SLOW = 'https://slow.example';
 const OTHER = 'https://other.example';
@@ -7,7 +7,7 @@ const OTHER = 'https://other.example';
 let destinations: KeyedSemaphore;
 beforeEach(() => {
   vi.useFakeTimers({ now: 0 });
-  destinations = createKeyedSemaphore(8, Date.now);
+  destinations = new KeyedSemaphore(8, Date.now);
 });
 afterEach(() => {
   vi.useRealTimers();

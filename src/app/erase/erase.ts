@@ -4,7 +4,7 @@ import { resources } from '../../../schema/index.ts';
 import { diskReserveBytes, ensureDiskReserve, isDiskFull } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
 import { openMirrorTokens } from '../../base/secrets/mirror-tokens.ts';
-import { openSecrets, type Secrets } from '../../base/secrets/secrets.ts';
+import { Secrets } from '../../base/secrets/secrets.ts';
 import { accountExists, findSamePerson, findServiceUserIds } from '../../ledger/erased-accounts.ts';
 import { isRedisError } from '../../queue/environment-errors.ts';
 import { rememberErased } from '../../sync/events/erased-ids.ts';
@@ -81,7 +81,7 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
   const { data } = settings;
   const marker = readOurs(options);
   const { name } = marker;
-  const secrets = openSecrets({ folder: data, key: settings.secretKey });
+  const secrets = new Secrets({ folder: data, key: settings.secretKey });
   const token = unlessKeyMissing(() => secrets.findOfAny(name));
   const { serviceUserIds, samePerson, id, removed } = await eraseRows(options, marker).catch(async (error: unknown) => {
     if (goesOn && (error instanceof TryLaterError || isDiskFull(error) || isRedisError(error))) throw error;

@@ -7,25 +7,6 @@ import { openJsonFile } from '../json-file.ts';
 import { keyFrom, keyFromRandom, seal, unseal } from './sealed.ts';
 import { ensureSecretKey, findSecretKey, isRandom, secretKeyPath } from './secret-key.ts';
 
-/**
- * The accounts' tokens, each for the address of the service that it was given for: no other gets it. Whoever writes them owns the data
- * folder; anybody may read, and sees what was written since.
- */
-export interface Secrets {
-  /** The token for our address. One that was sealed before tokens had addresses becomes ours. */
-  find(name: string): string | undefined;
-  /** The token, whatever address it was given for: not to be sent anywhere. */
-  findOfAny(name: string): string | undefined;
-  /** Why `find` finds none, in a sentence that names the command; undefined when it finds one. */
-  whyMissing(name: string): string | undefined;
-  /** Keeps a token for our address; without one, for the first at which it is used. */
-  put(name: string, token: string): void;
-  remove(name: string): void;
-  names(): string[];
-  /** HMAC-SHA256 of a text under the same key. */
-  digest(text: string): string;
-}
-
 /** Where what asks the service finds its tokens. */
 export type Tokens = Pick<Secrets, 'find' | 'whyMissing' | 'digest'>;
 
@@ -45,123 +26,138 @@ const boundTo = (name: string, address: string | undefined) => (address === unde
 const CHECK = 'ringneck';
 
 /**
- * Opens `<data>/accounts.secret`. The key comes from `key` (RINGNECK_SECRET_KEY) by scrypt, or from `<data>/secret.key`, which the first `put`
- * makes, by HKDF: it is random.
- * Nothing is read or made before it is needed.
- * @param address the service's, normalised: the one that gets tokens
- * @param onBound a token without an address was bound to ours
+ * The accounts' tokens in `<data>/accounts.secret`, each for the address of the service that it was given for: no other gets it. Whoever
+ * writes them owns the data folder; anybody may read, and sees what was written since. The key comes from RINGNECK_SECRET_KEY by scrypt, or
+ * from `<data>/secret.key`, which the first `put` makes, by HKDF: it is random. Nothing is read or made before it is needed.
  */
-export function openSecrets({
-  folder,
-  key: given,
-  address: ours,
-  onBound = () => undefined,
-}: {
-  folder: string;
-  key?: string | undefined;
-  address?: string | undefined;
-  onBound?: (name: string) => void;
-}): Secrets {
-  const path = join(folder, 'accounts.secret');
-  const file = openJsonFile(path, sealedFile);
-  let derived: { format: number; salt: string; text: string; key: Buffer } | undefined;
+export class Secrets {
+  readonly #folder: string;
+  readonly #path: string;
+  readonly #given: string | undefined;
+  readonly #ours: string | undefined;
+  readonly #onBound: (name: string) => void;
+  readonly #file: { read(): SealedFile | undefined };
+  #derived: { format: number; salt: string; text: string; key: Buffer } | undefined;
 
-  // scrypt is slow on purpose: once for each salt and text.
-  function derive({ format, salt }: Pick<SealedFile, 'format' | 'salt'>, text: string): Buffer {
-    if (derived?.format !== format || derived.salt !== salt || derived.text !== text) {
-      derived = { format, salt, text, key: format === 3 ? keyFromRandom(text, salt) : keyFrom(text, salt) };
-    }
-    return derived.key;
+  /**
+   * @param options.key RINGNECK_SECRET_KEY
+   * @param options.address the service's, normalised: the one that gets tokens
+   * @param options.onBound a token without an address was bound to ours
+   */
+  constructor(options: { folder: string; key?: string | undefined; address?: string | undefined; onBound?: (name: string) => void }) {
+    this.#folder = options.folder;
+    this.#path = join(options.folder, 'accounts.secret');
+    this.#given = options.key;
+    this.#ours = options.address;
+    this.#onBound = options.onBound ?? (() => undefined);
+    this.#file = openJsonFile(this.#path, sealedFile);
   }
 
-  function keyOf(content: SealedFile): Buffer {
-    const text = findSecretKey(folder, given);
-    if (text === undefined) {
-      throw new UsageError(
-        `${path} was sealed with a key that is missing: set RINGNECK_SECRET_KEY to it, or put ${secretKeyPath(folder)} back from a copy.`,
-      );
-    }
-    const key = derive(content, text);
-    if (unseal(content.check, CHECK, key) === CHECK) return key;
-    const source = given === undefined ? secretKeyPath(folder) : 'RINGNECK_SECRET_KEY';
-    throw new UsageError(
-      `${source} is not the key that ${path} was sealed with: set RINGNECK_SECRET_KEY to the former one` +
-        `${given === undefined ? ', or put the former secret.key back' : ', or unset it to use secret.key'}.`,
-    );
-  }
-
-  function begin(): SealedFile {
-    const salt = randomBytes(16).toString('base64');
-    const text = ensureSecretKey(folder, given);
-    const format = given === undefined && isRandom(text) ? 3 : 2;
-    return { format, salt, check: seal(CHECK, CHECK, derive({ format, salt }, text)), accounts: [] };
-  }
-
-  function write(content: SealedFile): void {
-    ensureFolder(folder);
-    writeFileAtomically(realPath(path), `${JSON.stringify(content, undefined, 2)}\n`);
-  }
-
-  const findEntry = (name: string) => file.read()?.accounts.find(([account]) => account === name);
-
-  function findOfAny(name: string): string | undefined {
-    const [, sealed, address] = findEntry(name) ?? [];
-    if (sealed === undefined) return undefined;
-    const token = unseal(sealed, boundTo(name, address), keyOf(file.read()!));
-    if (token === undefined) {
-      throw new RingneckError(`${path} is damaged: the token of ${name} cannot be read. Give it again: ringneck account add ${name}`);
+  /** The token for our address. One that was sealed before tokens had addresses becomes ours. */
+  find(name: string): string | undefined {
+    const entry = this.#findEntry(name);
+    if (entry === undefined || this.whyMissing(name) !== undefined) return undefined;
+    const token = this.findOfAny(name);
+    if (token !== undefined && entry[2] === undefined && this.#ours !== undefined) {
+      this.put(name, token);
+      this.#onBound(name);
     }
     return token;
   }
 
-  function put(name: string, token: string): void {
-    const content = file.read() ?? begin();
-    const others = content.accounts.filter(([account]) => account !== name);
-    const sealed = seal(token, boundTo(name, ours), keyOf(content));
-    write({
-      ...content,
-      format: content.format === 3 ? 3 : 2,
-      accounts: [...others, ours === undefined ? [name, sealed] : [name, sealed, ours]],
-    });
+  /** The token, whatever address it was given for: not to be sent anywhere. */
+  findOfAny(name: string): string | undefined {
+    const content = this.#file.read();
+    const [, sealed, address] = entryOf(content, name) ?? [];
+    if (content === undefined || sealed === undefined) return undefined;
+    const token = unseal(sealed, boundTo(name, address), this.#keyOf(content));
+    if (token !== undefined) return token;
+    throw new RingneckError(`${this.#path} is damaged: the token of ${name} cannot be read. Give it again: ringneck account add ${name}`);
   }
 
-  function whyMissing(name: string): string | undefined {
-    const entry = findEntry(name);
+  /** Why `find` finds none, in a sentence that names the command; undefined when it finds one. */
+  whyMissing(name: string): string | undefined {
+    const entry = this.#findEntry(name);
     if (entry === undefined) return `no token: ringneck account add ${name}`;
     const [, , address] = entry;
-    if (address === undefined || address === ours || ours === undefined) return undefined;
+    if (address === undefined || address === this.#ours || this.#ours === undefined) return undefined;
     return (
-      `the token was given for ${address}, and this service is ${ours}: ringneck account add ${name} ` +
+      `the token was given for ${address}, and this service is ${this.#ours}: ringneck account add ${name} ` +
       '(with --keep-token: the same token for this address)'
     );
   }
 
-  return {
-    find(name) {
-      const entry = findEntry(name);
-      if (entry === undefined || whyMissing(name) !== undefined) return undefined;
-      const token = findOfAny(name);
-      if (token !== undefined && entry[2] === undefined && ours !== undefined) {
-        put(name, token);
-        onBound(name);
-      }
-      return token;
-    },
-    findOfAny,
-    whyMissing,
-    put,
-    remove(name) {
-      const content = file.read();
-      if (!content?.accounts.some(([account]) => account === name)) return;
-      write({ ...content, accounts: content.accounts.filter(([account]) => account !== name) });
-    },
-    names() {
-      return (file.read()?.accounts ?? []).map(([account]) => account).sort();
-    },
-    digest(text) {
-      // Its salt is kept: the same text shall have the same digest in another process.
-      if (file.read() === undefined) write(begin());
-      return createHmac('sha256', keyOf(file.read()!)).update(text).digest('base64url');
-    },
-  };
+  /** Keeps a token for our address; without one, for the first at which it is used. */
+  put(name: string, token: string): void {
+    const content = this.#file.read() ?? this.#begin();
+    const others = content.accounts.filter(([account]) => account !== name);
+    const sealed = seal(token, boundTo(name, this.#ours), this.#keyOf(content));
+    this.#write({
+      ...content,
+      format: content.format === 3 ? 3 : 2,
+      accounts: [...others, this.#ours === undefined ? [name, sealed] : [name, sealed, this.#ours]],
+    });
+  }
+
+  remove(name: string): void {
+    const content = this.#file.read();
+    if (!content || !entryOf(content, name)) return;
+    this.#write({ ...content, accounts: content.accounts.filter(([account]) => account !== name) });
+  }
+
+  names(): string[] {
+    return (this.#file.read()?.accounts ?? []).map(([account]) => account).sort();
+  }
+
+  /** HMAC-SHA256 of a text under the same key. */
+  digest(text: string): string {
+    // Its salt is kept: the same text shall have the same digest in another process.
+    const content = this.#file.read() ?? this.#write(this.#begin());
+    return createHmac('sha256', this.#keyOf(content)).update(text).digest('base64url');
+  }
+
+  #findEntry(name: string) {
+    return entryOf(this.#file.read(), name);
+  }
+
+  // scrypt is slow on purpose: once for each salt and text.
+  #derive({ format, salt }: Pick<SealedFile, 'format' | 'salt'>, text: string): Buffer {
+    const known = this.#derived;
+    if (known?.format === format && known.salt === salt && known.text === text) return known.key;
+    const key = format === 3 ? keyFromRandom(text, salt) : keyFrom(text, salt);
+    this.#derived = { format, salt, text, key };
+    return key;
+  }
+
+  #keyOf(content: SealedFile): Buffer {
+    const keyPath = secretKeyPath(this.#folder);
+    const text = findSecretKey(this.#folder, this.#given);
+    if (text === undefined) {
+      throw new UsageError(
+        `${this.#path} was sealed with a key that is missing: set RINGNECK_SECRET_KEY to it, or put ${keyPath} back from a copy.`,
+      );
+    }
+    const key = this.#derive(content, text);
+    if (unseal(content.check, CHECK, key) === CHECK) return key;
+    const source = this.#given === undefined ? keyPath : 'RINGNECK_SECRET_KEY';
+    throw new UsageError(
+      `${source} is not the key that ${this.#path} was sealed with: set RINGNECK_SECRET_KEY to the former one` +
+        `${this.#given === undefined ? ', or put the former secret.key back' : ', or unset it to use secret.key'}.`,
+    );
+  }
+
+  #begin(): SealedFile {
+    const salt = randomBytes(16).toString('base64');
+    const text = ensureSecretKey(this.#folder, this.#given);
+    const format = this.#given === undefined && isRandom(text) ? 3 : 2;
+    return { format, salt, check: seal(CHECK, CHECK, this.#derive({ format, salt }, text)), accounts: [] };
+  }
+
+  #write(content: SealedFile): SealedFile {
+    ensureFolder(this.#folder);
+    writeFileAtomically(realPath(this.#path), `${JSON.stringify(content, undefined, 2)}\n`);
+    return content;
+  }
 }
+
+const entryOf = (content: SealedFile | undefined, name: string) => content?.accounts.find(([account]) => account === name);

@@ -4,7 +4,7 @@ import { resources } from '../../../schema/index.ts';
 import { connectControl } from '../../app/control/connect-control.ts';
 import { messageOf, TryLaterError, UsageError } from '../../base/errors.ts';
 import { ensureFolder } from '../../base/files.ts';
-import { openSecrets } from '../../base/secrets/secrets.ts';
+import { Secrets } from '../../base/secrets/secrets.ts';
 import { createPerson } from '../../simulator/users/person.ts';
 import { quoteText } from '../../warehouse/tables.ts';
 
@@ -75,7 +75,7 @@ async function findAccount(warehouse: string): Promise<string | undefined> {
 }
 
 function findToken(folder: string): string | undefined {
-  const secrets = openSecrets({ folder, address: readFileSync(join(folder, MARK), 'utf8') });
+  const secrets = new Secrets({ folder, address: readFileSync(join(folder, MARK), 'utf8') });
   const name = secrets.names().find(account => secrets.whyMissing(account) !== undefined);
   return name === undefined ? undefined : `a token of ${name} for another service`;
 }

@@ -33,72 +33,29 @@ export function listSubscriptionRoutes(specificationOnly: boolean): readonly Sub
 
 interface SubscriptionRequest {
   headers: Record<string, unknown> & { 'content-type'?: string | undefined };
-  params: unknown;
+  params: { id?: string };
   body: unknown;
 }
 
 /** Serves section 4.4: the subscriptions of the client that x-client-id and x-client-secret name. */
 export function serveSubscriptions(
   service: FastifyInstance,
-  { client, subscriptions, verify }: Webhooks,
+  webhooks: Webhooks,
   routes: readonly SubscriptionRoute[],
   answersAsSpecified: () => boolean,
 ): void {
-  const verifying =
-    (token: string): Verify =>
-    async callbackUrl => {
-      try {
-        await verify(callbackUrl, token);
-      } catch (error) {
-        if (!(error instanceof CallbackRefused || error instanceof CallbackUnanswered)) throw error;
-        throw new Problem(422, [{ loc: ['body', 'callback_url'], msg: `The callback was not taken: ${error.message}`, type: 'callback' }]);
-      }
-    };
-
-  async function answer(
-    kind: SubscriptionRoute['kind'],
-    { headers, params, body }: SubscriptionRequest,
-    reply: FastifyReply,
-  ): Promise<unknown> {
-    const { id = '' } = params as { id?: string };
-    switch (kind) {
-      case 'list':
-        return subscriptions.list(client.id).map(onTheWire);
-      case 'read':
-        return onTheWire(subscriptions.get(client.id, id));
-      case 'create': {
-        const { verification_token, ...wanted } = parseBody(newSubscription, headers['content-type'], body);
-        reply.code(201);
-        return onTheWire(await subscriptions.create(client.id, wanted, verifying(verification_token)));
-      }
-      case 'update': {
-        // An unknown subscription is unknown whatever is asked of it.
-        subscriptions.get(client.id, id);
-        const { verification_token, ...given } = parseBody(subscriptionUpdate, headers['content-type'], body);
-        const change = Object.fromEntries(Object.entries(given).filter(([, value]) => value != null));
-        return onTheWire(await subscriptions.update(client.id, id, change, verifying(verification_token)));
-      }
-      case 'renew':
-        return onTheWire(subscriptions.renew(client.id, id));
-      case 'cancel':
-        subscriptions.cancel(client.id, id);
-        reply.code(204);
-        return undefined;
-    }
-  }
-
   service.register(async scope => {
     // As text, whatever type it says to be: DELETE and renew come with a Content-Type and without a body (4.4).
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body));
     // Before a byte of the body is read.
     scope.addHook('onRequest', async ({ headers }) => {
-      if (!client.isAuthentic(headers['x-client-id'], headers['x-client-secret']))
+      if (!webhooks.client.isAuthentic(headers['x-client-id'], headers['x-client-secret']))
         throw new Problem(401, 'Client is unknown: send the headers x-client-id and x-client-secret.');
     });
     for (const { method, path, kind } of routes) {
-      scope[method](path.replace(/\{(\w+)\}/g, ':$1'), async (request, reply) => {
-        const body = await answer(kind, request, reply).catch((error: unknown) => {
+      scope[method]<{ Params: { id?: string } }>(path.replace(/\{(\w+)\}/g, ':$1'), async (request, reply) => {
+        const body = await answer(webhooks, kind, request, reply).catch((error: unknown) => {
           throw answersAsSpecified() ? asSpecified(error) : error;
         });
         reply.header('Cache-Control', 'no-store');
@@ -106,6 +63,50 @@ export function serveSubscriptions(
       });
     }
   });
+}
+
+async function answer(
+  { client, subscriptions, verify }: Webhooks,
+  kind: SubscriptionRoute['kind'],
+  { headers, params: { id = '' }, body }: SubscriptionRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
+  switch (kind) {
+    case 'list':
+      return subscriptions.list(client.id).map(onTheWire);
+    case 'read':
+      return onTheWire(subscriptions.get(client.id, id));
+    case 'create': {
+      const { verification_token, ...wanted } = parseBody(newSubscription, headers['content-type'], body);
+      reply.code(201);
+      return onTheWire(await subscriptions.create(client.id, wanted, verifying(verify, verification_token)));
+    }
+    case 'update': {
+      // An unknown subscription is unknown whatever is asked of it.
+      subscriptions.get(client.id, id);
+      const { verification_token, ...given } = parseBody(subscriptionUpdate, headers['content-type'], body);
+      const change = Object.fromEntries(Object.entries(given).filter(([, value]) => value != null));
+      return onTheWire(await subscriptions.update(client.id, id, change, verifying(verify, verification_token)));
+    }
+    case 'renew':
+      return onTheWire(subscriptions.renew(client.id, id));
+    case 'cancel':
+      subscriptions.cancel(client.id, id);
+      reply.code(204);
+      return undefined;
+  }
+}
+
+/** What a callback does not take is a validation error. */
+function verifying(verify: Webhooks['verify'], token: string): Verify {
+  return async callbackUrl => {
+    try {
+      await verify(callbackUrl, token);
+    } catch (error) {
+      if (!(error instanceof CallbackRefused || error instanceof CallbackUnanswered)) throw error;
+      throw new Problem(422, [{ loc: ['body', 'callback_url'], msg: `The callback was not taken: ${error.message}`, type: 'callback' }]);
+    }
+  };
 }
 
 function onTheWire({ id, callback_url, event_type, data_type, expiration_time }: StoredSubscription): WebhookSubscription {

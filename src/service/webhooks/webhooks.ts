@@ -3,7 +3,7 @@ import { createCallCallback } from './call-callback.ts';
 import { type AddressRange, createCallbackGuard, type Resolve } from './callback-guard.ts';
 import { openWebhookClient, type WebhookClient } from './client.ts';
 import { type Posted, postEvent } from './post-event.ts';
-import { openSubscriptions, type StoredSubscription, type Subscriptions } from './subscriptions.ts';
+import { type StoredSubscription, Subscriptions } from './subscriptions.ts';
 import { verifyCallback } from './verify-callback.ts';
 
 export interface WebhookOptions {
@@ -40,7 +40,7 @@ const LIFETIME_MS = 90 * 86_400_000;
 export function openWebhooks(options: WebhookOptions): Webhooks {
   const { folder, headerPrefix, now } = options;
   const client = openWebhookClient(folder, options.secretKey, options.newSecret);
-  const subscriptions = openSubscriptions(folder, { lifetimeMs: LIFETIME_MS / options.timeScale, now });
+  const subscriptions = new Subscriptions(folder, { lifetimeMs: LIFETIME_MS / options.timeScale, now });
   const guard = createCallbackGuard(options.allowedRanges, options.resolve);
   const call = createCallCallback(guard, options.timeoutMs);
   return {

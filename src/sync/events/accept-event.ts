@@ -1,7 +1,7 @@
 import type { WebhookEvent } from '../../../schema/webhook.ts';
-import { type Journal, openJournal } from '../../base/journal.ts';
+import { Journal } from '../../base/journal.ts';
 import type { Log } from '../../base/log.ts';
-import { fillQueue, type QueueFilling } from '../../queue/fill-queue.ts';
+import { QueueFilling } from '../../queue/fill-queue.ts';
 import type { NewJob, Queue, Queues } from '../../queue/queues.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { warehouseId } from '../runs/runs.ts';
@@ -52,7 +52,7 @@ export const isOfInbox = (jobId: string | undefined): boolean => jobId?.startsWi
  * has already is left out.
  */
 export async function openInbox(folder: string, warehouse: Pick<Warehouse, 'read'>): Promise<Journal> {
-  const inbox = openJournal(folder);
+  const inbox = new Journal(folder);
   const [first] = inbox.keys();
   if (first === undefined) return inbox;
   const oldest = inbox.keys().reduce((least, key) => Math.min(least, Number(key)), Number(first));
@@ -96,7 +96,7 @@ export function enqueueEvents(
 ): QueueFilling {
   const ownerOf = (event: string) => (JSON.parse(event) as WebhookEvent).user_id;
   const bound = { most: MOST_IN_QUEUE, mostOfOne: MOST_OF_ONE, ownerOf };
-  return fillQueue({ journal: inbox, queues, queue, idOf: jobIdOf, jobOf, togetherOf, held, bound, log });
+  return new QueueFilling({ journal: inbox, queues, queue, idOf: jobIdOf, jobOf, togetherOf, held, bound, log });
 }
 
 /** By which job the queue holds each event that it knows from the inbox. */

@@ -5,7 +5,7 @@ import { printable } from '../../base/printable.ts';
 import { isAskable } from '../../client/base-url.ts';
 import { ServiceError } from '../../client/error.ts';
 import { type Account, accountEntry, changeAccounts, createAccountFinder } from '../../ledger/accounts.ts';
-import { createKeyedSemaphore } from '../../queue/keyed-semaphore.ts';
+import { KeyedSemaphore } from '../../queue/keyed-semaphore.ts';
 import { storable } from '../../warehouse/parse-document.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { decide } from '../verdicts/outcome.ts';
@@ -63,7 +63,7 @@ export function createEventProcessor(
   const delays = { ...DELAYS, ...options.delays };
   const resources = new Map(warehouse.mappings.map(({ resource }) => [resource.dataType, resource]));
   const find = createAccountFinder(warehouse);
-  const semaphore = createKeyedSemaphore(PLACES, () => performance.now(), delays.crowded);
+  const semaphore = new KeyedSemaphore(PLACES, () => performance.now(), delays.crowded);
   const fetchDocument = createDocumentFetches(pipeline);
   const readRange = createRangeReads(pipeline, (event, read) => finishAbsent(warehouse, event, read, delays));
   /** Routes that answered 404 and that the service may not have: where one of them is meant the range is read at once. */

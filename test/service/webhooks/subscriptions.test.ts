@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openSubscriptions, type Subscriptions } from '../../../src/service/webhooks/subscriptions.ts';
+import { Subscriptions } from '../../../src/service/webhooks/subscriptions.ts';
 import { makeFolder } from './webhook-service.ts';
 
 const DAY = 86_400_000;
@@ -15,7 +15,7 @@ const refused = async () => {
 /** Subscriptions with a clock that the test moves. */
 function open(folder = makeFolder(), start = '2025-03-10T12:00:00.000Z') {
   let ms = Date.parse(start);
-  const subscriptions = openSubscriptions(folder, { lifetimeMs: 90 * DAY, now: () => ms });
+  const subscriptions = new Subscriptions(folder, { lifetimeMs: 90 * DAY, now: () => ms });
   return {
     folder,
     subscriptions,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { WebhookEvent } from '../../../schema/webhook.ts';
-import { openJournal } from '../../../src/base/journal.ts';
+import { Journal } from '../../../src/base/journal.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { accountEntry } from '../../../src/ledger/accounts.ts';
 import { openReceiver } from '../../../src/receiver/receiver.ts';
@@ -39,7 +39,7 @@ test('two warehouses have queues of their own, each beside that of its windows',
 
 test('an accepted event is in the inbox, with its moment, before its sender hears of it', async () => {
   const path = newInbox();
-  const inbox = openJournal(path);
+  const inbox = new Journal(path);
   onTestFinished(() => inbox.close());
   const told: string[] = [];
   const accept = createAccept({ warehouse: warehouseAt(NOW), inbox }, key => told.push(key));
@@ -47,7 +47,7 @@ test('an accepted event is in the inbox, with its moment, before its sender hear
   await accept(event('first'));
   await Promise.all([accept(strange), accept(event('third'))]);
   // Another process reads what lies there.
-  const kept = openJournal(path);
+  const kept = new Journal(path);
   expect(kept.keys().map(key => [key, kept.find(key)])).toEqual([
     [
       '1748736000000000',
@@ -66,7 +66,7 @@ test('of somebody who was erased no byte is kept, and once there is such an acco
   const tokens = { digest: (text: string) => `digest of ${text}` };
   await rememberErased(warehouse, tokens, ['c6b1c8a4']);
   const path = newInbox();
-  const inbox = openJournal(path);
+  const inbox = new Journal(path);
   onTestFinished(() => inbox.close());
   const accept = createAccept({ warehouse: warehouseAt(NOW), inbox, isForgotten: createForgotten({ warehouse, tokens }) });
   await accept(event('first'));
@@ -79,7 +79,7 @@ test('of somebody who was erased no byte is kept, and once there is such an acco
 });
 
 test('a thousand events at once are each there once', async () => {
-  const inbox = openJournal(newInbox());
+  const inbox = new Journal(newInbox());
   onTestFinished(() => inbox.close());
   const accept = createAccept({ warehouse: warehouseAt(NOW), inbox });
   const ids = Array.from({ length: 1_000 }, (_, i) => `n-${i}`);
@@ -91,7 +91,7 @@ test('what the ledger has is not in the inbox any more', async () => {
   const warehouse = await openWarehouse(newPath(folder));
   onTestFinished(() => warehouse.close());
   const path = newInbox();
-  const before = openJournal(path);
+  const before = new Journal(path);
   onTestFinished(() => before.close());
   for (const key of [NOW * 1000, NOW * 1000 + 1, NOW * 1000 + 2]) await before.append(String(key), '{}');
   await warehouse.record([{ table: 'sync.events', key: { received_at: NOW * 1000 + 1 }, row: { outcome: 'stored' } }]);
@@ -102,7 +102,7 @@ test('what the ledger has is not in the inbox any more', async () => {
 
 test('503 when the inbox cannot be written, and only then', async () => {
   const path = newInbox();
-  const inbox = openJournal(path, { fileBytes: 1 });
+  const inbox = new Journal(path, { fileBytes: 1 });
   const receiver = await openReceiver(
     {
       ready: async () => {},

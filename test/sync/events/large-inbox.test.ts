@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { openJournal } from '../../../src/base/journal.ts';
+import { Journal } from '../../../src/base/journal.ts';
 import { spo2 } from '../../service/documents.ts';
 import { EVENTS_NOW, openEventHarness } from '../../support/event-harness.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -13,7 +13,7 @@ const IDS = Array.from({ length: 28 }, (_, i) => `spo2-${i + 1}`);
 
 /** What an earlier process has accepted: events of ada's documents, the oldest first. */
 async function fillInbox(data: string): Promise<void> {
-  const inbox = openJournal(join(data, 'inbox'));
+  const inbox = new Journal(join(data, 'inbox'));
   const first = (EVENTS_NOW - 3_600_000) * 1000;
   const event = { event_type: 'update', data_type: 'daily_spo2', event_time: '2025-03-10T14:00:00+00:00', user_id: 'service-ada' };
   await Promise.all(
