@@ -22,6 +22,13 @@ export function findDayNumber(text: string): number | undefined {
   return dayNumber(Number(match[1]), Number(match[2]), Number(match[3]));
 }
 
+/** The number of a day that is known to be one. */
+export function dayNumberOf(day: string): number {
+  const number = findDayNumber(day);
+  if (number === undefined) throw new RangeError(`${day} is no day`);
+  return number;
+}
+
 function dayNumber(year: number, month: number, day: number): number | undefined {
   if (month < 1 || month > 12 || day < 1 || day > 31 || year < 1) return undefined;
   const date = new Date(0);

@@ -6,7 +6,7 @@ import { createControl } from '../simulator/control-route.ts';
 import { openControlSecret } from '../simulator/control-secret.ts';
 import { withEventFaults } from '../simulator/event-faults.ts';
 import type { FaultSwitches } from '../simulator/faults.ts';
-import { openSandboxLife, type SandboxLife } from '../simulator/sandbox-life.ts';
+import { Timeline } from '../simulator/timeline.ts';
 import type { Edit } from '../simulator/users/edits.ts';
 import { listening } from './listen.ts';
 
@@ -23,9 +23,9 @@ export function openLife(options: {
   deliveryDelay: number;
   announce: Announce;
   log: Log;
-}): SandboxLife {
+}): Timeline {
   const { folder, seed, from, to, faults, log } = options;
-  return openSandboxLife({
+  return new Timeline({
     folder,
     seed,
     count: options.people,
@@ -49,14 +49,14 @@ export async function openControl(options: {
   folder: string;
   port: number;
   newSecret: boolean;
-  life: SandboxLife;
+  life: Timeline;
   faults: FaultSwitches;
   state: ServiceState;
   subscriptions: () => number;
 }): Promise<{ url: string; secret: string | null; close(): Promise<void> }> {
   const { secret, isIt } = openControlSecret(options.folder, options.newSecret);
-  const { life, faults, state, subscriptions } = options;
-  const control = createControl({ life, faults, isSecret: isIt, setTokenState: state.setTokenState, subscriptions });
+  const { life: timeline, faults, state, subscriptions } = options;
+  const control = createControl({ timeline, faults, isSecret: isIt, setTokenState: state.setTokenState, subscriptions });
   const address = { host: '127.0.0.1', port: options.port };
   const url = await listening(address, '--control-port', control.listen(address));
   return { url: `${url}/control`, secret, close: () => control.close() };

@@ -1,4 +1,4 @@
-import { findDayNumber, formatDay } from '../../schema/instant.ts';
+import { dayNumberOf, formatDay } from '../../schema/instant.ts';
 import { Problem } from '../service/problem.ts';
 import type { Diary } from './users/diary.ts';
 import { type Edit, shifts } from './users/edits.ts';
@@ -27,7 +27,7 @@ export function napUntil({ person: { userId }, zone }: Diary, moment: number, mi
 
 /** Throws 404 when there is no such sleep, 422 when it goes on, would end in the future, or is not what it would be called (2.12). */
 export function checkEdit(diary: Diary, edit: SleepEdit, now: number): void {
-  const sleeps = diary.sleepsOf(findDayNumber(edit.day)!);
+  const sleeps = diary.sleepsOf(dayNumberOf(edit.day));
   const sleep = edit.kind === 'reanalyse-day' ? sleeps[0] : sleeps.find(({ id }) => id === edit.id);
   if (!sleep) throw new Problem(404, `No such sleep of ${edit.day} has reached the service.`);
   if (edit.kind === 'reanalyse-day') return;

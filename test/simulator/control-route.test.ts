@@ -12,7 +12,7 @@ async function start() {
   const faults = createFaultSwitches();
   const states = new Map<string, TokenState>();
   const control = createControl({
-    life,
+    timeline: life,
     faults,
     isSecret: given => given === 's3cret',
     setTokenState(userId, state) {

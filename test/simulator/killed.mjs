@@ -5,9 +5,9 @@ import { pathToFileURL } from 'node:url';
 
 const [compiled, folder, told] = process.argv.slice(2);
 const load = path => import(pathToFileURL(`${compiled}/${path}`).href);
-const { openSandboxLife } = await load('src/simulator/sandbox-life.js');
+const { Timeline } = await load('src/simulator/timeline.js');
 const { resources } = await load('schema/index.js');
-openSandboxLife({
+new Timeline({
   folder,
   seed: 7,
   count: 3,

@@ -6,7 +6,7 @@ import { resources } from '../../schema/index.ts';
 import { formatInstant } from '../../schema/instant.ts';
 import type { WebhookEvent } from '../../schema/webhook.ts';
 import type { Change } from '../../src/simulator/change.ts';
-import { openSandboxLife, type SandboxLife, type SandboxLifeOptions } from '../../src/simulator/sandbox-life.ts';
+import { Timeline, type TimelineOptions } from '../../src/simulator/timeline.ts';
 
 export function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'life-'));
@@ -15,7 +15,7 @@ export function makeFolder(): string {
 }
 
 export interface OpenedLife {
-  life: SandboxLife;
+  life: Timeline;
   folder: string;
   /** All that was told of, in order. */
   told: Change[];
@@ -29,12 +29,12 @@ export interface OpenedLife {
 export const REAL = Date.UTC(2025, 2, 1, 12);
 
 /** The life of ada, ben and cleo up to the end of January 2025, its clock standing still; with a real clock and a timer of the test's own. */
-export function openLife(changed: Partial<SandboxLifeOptions> = {}): OpenedLife {
+export function openLife(changed: Partial<TimelineOptions> = {}): OpenedLife {
   const told: Change[] = [];
   const real = { now: REAL };
   const timer: OpenedLife['timer'] = { ms: undefined, fire: () => undefined };
   const folder = changed.folder ?? makeFolder();
-  const life = openSandboxLife({
+  const life = new Timeline({
     folder,
     seed: 7,
     count: 3,
@@ -61,14 +61,14 @@ export function openLife(changed: Partial<SandboxLifeOptions> = {}): OpenedLife 
 }
 
 /** Moves the clock to a moment, in one go. */
-export async function advanceTo(life: SandboxLife, moment: string): Promise<void> {
+export async function advanceTo(life: Timeline, moment: string): Promise<void> {
   const seconds = Math.round((Date.parse(moment) - life.clock.now()) / 1000);
   await life.advance(seconds);
 }
 
-export const userIds = (life: SandboxLife) => life.people().map(({ person }) => person.userId) as [string, string, string];
+export const userIds = (life: Timeline) => life.people().map(({ person }) => person.userId) as [string, string, string];
 
 /** Events as `operation data_type`, sorted. */
 export const short = (events: readonly WebhookEvent[]) => events.map(({ event_type, data_type }) => `${event_type} ${data_type}`).sort();
 
-export const clockOf = (life: SandboxLife) => formatInstant({ micros: life.clock.now() * 1000, offset: 0 });
+export const clockOf = (life: Timeline) => formatInstant({ micros: life.clock.now() * 1000, offset: 0 });

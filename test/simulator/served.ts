@@ -1,11 +1,11 @@
 import { resources } from '../../schema/index.ts';
 import type { WireDocument } from '../../schema/resource.ts';
-import type { SandboxLife } from '../../src/simulator/sandbox-life.ts';
+import type { Timeline } from '../../src/simulator/timeline.ts';
 
 /** What a life serves of a day, by resource. */
 const served =
   (name: string) =>
-  (life: SandboxLife, userId: string, day: string): Promise<WireDocument[]> =>
+  (life: Timeline, userId: string, day: string): Promise<WireDocument[]> =>
     life.source.list(userId, resources.find(resource => resource.name === name)!, { from: day, to: day, limit: 1000 });
 
 export const sleeps = served('sleep');

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
 import { findInstant } from '../../schema/instant.ts';
-import { createHabits } from '../../src/simulator/habits.ts';
+import { Behaviour } from '../../src/simulator/behaviour.ts';
 import { createLives } from '../../src/simulator/users/people.ts';
 
 const lives = createLives(7, 3);
-const [ada, , cleo] = lives.map(({ person, zone, bedTimesOf }) => createHabits(person, zone, bedTimesOf));
+const [ada, , cleo] = lives.map(({ person, zone, bedTimesOf }) => new Behaviour(person, zone, bedTimesOf));
 const seconds = (text: string) => findInstant(text)!.micros / 1e6;
 
 test('a ring syncs a few times on most days, never before its wearer is awake', () => {
   for (const { person, zone, bedTimesOf } of lives) {
-    const habits = createHabits(person, zone, bedTimesOf);
+    const habits = new Behaviour(person, zone, bedTimesOf);
     let total = 0;
     for (let day = 20_100; day < 20_200; day++) {
       const syncs = habits.syncs(zone.at(day, 0), zone.at(day + 1, 0));
@@ -43,5 +43,5 @@ test('next leaves out nothing: going from one to the next meets every sync, uplo
   const uploads: number[] = [];
   for (let upload = ada!.lastUpload(from, to); upload !== undefined; upload = ada!.lastUpload(from, upload - 1)) uploads.push(upload);
   expect(uploads.length).toBeGreaterThan(400);
-  expect([...met].sort()).toEqual([...new Set([...ada!.syncs(from, to), ...ada!.whims(from, to), ...uploads])].sort());
+  expect([...met].sort()).toEqual([...new Set([...ada!.syncs(from, to), ...ada!.editMoments(from, to), ...uploads])].sort());
 });

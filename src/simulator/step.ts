@@ -1,0 +1,98 @@
+import { findDayNumber, formatDay } from '../../schema/instant.ts';
+import type { Resource } from '../../schema/resource.ts';
+import type { Behaviour } from './behaviour.ts';
+import { createDiary, type Diary } from './users/diary.ts';
+import type { Edit } from './users/edits.ts';
+import { Random } from './users/random.ts';
+import type { Life } from './users/recorded-life.ts';
+import { mainSleep, type SleepReport } from './users/reports.ts';
+import type { View } from './users/view.ts';
+
+/** What came of a time: what is visible at its end, and the edits that were made in it. */
+export interface Step {
+  view: View;
+  edits: Edit[];
+}
+
+/** What a sync at a moment brings. What has reached the service once is known for good. */
+export function withSync(view: View, moment: number): View {
+  return { ...view, synced: Math.max(view.synced, moment), uploaded: Math.max(view.uploaded, moment) };
+}
+
+/** What happens to a user from after one moment to another: the ring syncs, data come in the background, things are edited. */
+export function stepUntil(life: Life, behaviour: Behaviour, { view, edits }: Step, from: number, to: number): Step {
+  const syncs = behaviour.syncs(from, to).map(moment => ({ moment, isSync: true }));
+  const looks = behaviour.editMoments(from, to).map(moment => ({ moment, isSync: false }));
+  const made: Edit[] = [];
+  let seen = view;
+  for (const { moment, isSync } of [...syncs, ...looks].sort((a, b) => a.moment - b.moment)) {
+    if (isSync) {
+      // With the ring's sync comes all that it has.
+      seen = withSync(seen, moment);
+    } else {
+      const edit = findOwnEdit(createDiary(life, [...edits, ...made], seen), moment);
+      if (edit) made.push(edit);
+    }
+  }
+  const upload = behaviour.lastUpload(from, to);
+  if (upload !== undefined && upload > seen.uploaded) seen = { ...seen, uploaded: upload };
+  return { view: seen, edits: made };
+}
+
+/** Where documents may differ between a diary and what came after it: the days, and the resources. */
+export function findReach(
+  { zone, view }: Diary,
+  after: Step,
+  resources: readonly Resource[],
+): { days: Iterable<number>; resources: readonly Resource[] } {
+  const days = new Set<number>();
+  const add = (first: number, last: number) => {
+    for (let day = first; day <= last; day++) days.add(day);
+  };
+  const dayOf = (moment: number) => Math.max(view.wholeTo + 1, moment > 0 ? zone.local(moment).day : Number.NEGATIVE_INFINITY);
+  const hasSynced = after.view.synced !== view.synced;
+  // An evening nap counts for the day after; an activity day ends at 4 a.m. of the day after.
+  if (hasSynced) add(dayOf(view.synced), zone.local(after.view.synced).day + 1);
+  if (after.view.uploaded !== view.uploaded) add(dayOf(view.uploaded) - 1, zone.local(after.view.uploaded).day);
+  for (const edit of after.edits) {
+    const number = findDayNumber(edit.day);
+    if (number !== undefined) days.add(number);
+    // The activity of the day before may still last.
+    if (edit.kind === 'record-nap') add(zone.local(edit.start).day - 1, zone.local(edit.end).day);
+  }
+  const all = hasSynced || after.edits.length > 0;
+  return {
+    days: [...days].sort((a, b) => a - b),
+    resources: all ? resources : resources.filter(({ comesInBackground }) => comesInBackground),
+  };
+}
+
+/** What a user changes who looks at the app at a moment: last night's sleep, or a nap of today. Undefined: nothing. */
+function findOwnEdit(diary: Diary, moment: number): Edit | undefined {
+  const { person, zone } = diary;
+  const random = new Random([person.seed, person.index, moment, 'edit']);
+  const today = zone.local(moment).day;
+  const night = mainSleep(diary.sleepsOf(today));
+  // An evening nap counts for tomorrow.
+  const naps = [today, today + 1].flatMap(day => diary.sleepsOf(day)).filter(({ type }) => ['sleep', 'late_nap', 'rest'].includes(type));
+  const nap = naps.at(-1);
+  if (nap && random.chance(0.7)) return editNap(diary, random, nap);
+  return night && editNight(diary, random, night);
+}
+
+const aboutSleep = ({ person }: Diary, { day, id }: SleepReport) => ({ userId: person.userId, day: formatDay(day), id });
+
+function editNap(diary: Diary, random: Random, nap: SleepReport): Edit {
+  if (random.chance(0.4)) return { kind: 'delete-sleep', ...aboutSleep(diary, nap) };
+  const confirmed = nap.type !== 'rest';
+  return { kind: 'retype-sleep', ...aboutSleep(diary, nap), type: confirmed ? random.pick(['rest', 'deleted']) : 'sleep' };
+}
+
+function editNight(diary: Diary, random: Random, night: SleepReport): Edit {
+  if (random.chance(0.08)) return { kind: 'delete-sleep', ...aboutSleep(diary, night) };
+  if (random.chance(0.08)) return { kind: 'retype-sleep', ...aboutSleep(diary, night), type: 'deleted' };
+  if (random.chance(0.25)) return { kind: 'reanalyse-day', userId: diary.person.userId, day: formatDay(night.day) };
+  // Waking is moved back only: nobody sleeps in the future.
+  const [startShift, endShift] = [300 * random.integer(-6, 6), -30 * random.integer(1, 40)];
+  return { kind: 'edit-bedtime', ...aboutSleep(diary, night), startShift, endShift };
+}
