@@ -91,6 +91,19 @@ test('a folder of that name which no demo made is left alone', async () => {
   expect(readdirSync(join(cwd, 'data-demo'))).toEqual(['precious']);
 });
 
+const demoFolder = tempFolder();
+let making: Promise<string> | undefined;
+
+/** What a demo of one day has made. Made once: each test has a copy. */
+async function placeDemo(folder: string): Promise<void> {
+  making ??= (async () => {
+    const cwd = demoFolder;
+    expect((await ringneck(['demo', '--no-wait', '--days', '1'], { cwd })).code).toBe(0);
+    return join(cwd, 'data-demo');
+  })();
+  cpSync(await making, folder, { recursive: true });
+}
+
 test('an account of one’s own in the demo’s folder is left alone, also when only its rows are left', async () => {
   const cwd = tempFolder();
   const sandbox = await startSandbox({ seed: 11, count: 1, from: '2025-01-01', to: '2025-01-02' });
@@ -101,7 +114,7 @@ test('an account of one’s own in the demo’s folder is left alone, also when 
     stderr: `ringneck: ${join(cwd, 'data-demo')} holds the account myself, which no demo made: move it away first\n`,
   };
   try {
-    expect((await ringneck(['demo', '--no-wait', '--days', '1'], { cwd })).code).toBe(0);
+    await placeDemo(join(cwd, 'data-demo'));
     const add = await runHere(['account', 'add', 'myself', '--from', '2025-01-01'], { env, input: sandbox.people[0]!.token });
     expect(add.code, add.stderr).toBe(0);
   } finally {
@@ -119,9 +132,6 @@ test('an account of one’s own in the demo’s folder is left alone, also when 
 test('whatever else a demo did not make is left alone too, and named', async () => {
   const cwd = tempFolder();
   const folder = join(cwd, 'data-demo');
-  expect((await ringneck(['demo', '--no-wait', '--days', '1'], { cwd })).code).toBe(0);
-  const made = join(cwd, 'made');
-  cpSync(folder, made, { recursive: true });
   const sandbox = await startSandbox({ seed: 11, count: 1, from: '2025-01-01', to: '2025-01-02' });
   onTestFinished(() => sandbox.close());
   const env = { RINGNECK_DATA: folder, RINGNECK_SERVICE_URL: sandbox.url };
@@ -147,8 +157,8 @@ test('whatever else a demo did not make is left alone too, and named', async () 
     ['the view tired', () => inWarehouse('CREATE VIEW tired AS SELECT 1 AS one')],
   ];
   for (const [what, make] of own) {
-    rmSync(folder, { recursive: true });
-    cpSync(made, folder, { recursive: true });
+    rmSync(folder, { recursive: true, force: true });
+    await placeDemo(folder);
     await make();
     const before = readdirSync(folder);
     await expect(clearFolder(folder), what).rejects.toMatchObject({
