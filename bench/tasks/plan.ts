@@ -6,7 +6,7 @@ import { resources } from '../../schema/index.ts';
 import { addDays } from '../../schema/instant.ts';
 import { App } from '../../src/app/app.ts';
 import { accountEntry } from '../../src/ledger/accounts.ts';
-import type { RunRequest } from '../../src/sync/runs/run.ts';
+import type { RunRequest } from '../../src/ledger/runs.ts';
 import { openSettings } from '../folder.ts';
 import { performTask, withCost } from '../task.ts';
 

@@ -1,10 +1,11 @@
 import { UsageError } from '../base/errors.ts';
 import { listAccounts } from '../ledger/accounts.ts';
+import type { RunRequest } from '../ledger/runs.ts';
 import type { DayRange } from '../ledger/windows.ts';
 import { collectionsOf } from '../sync/collections.ts';
 import { lastDays, prepareRequest, type Skipped } from '../sync/runs/backfill.ts';
 import { planWindows } from '../sync/runs/plan-windows.ts';
-import type { RunRequest, RunSummary } from '../sync/runs/run.ts';
+import type { RunSummary } from '../sync/runs/run.ts';
 import { askServiceClock } from '../sync/service-clock.ts';
 import { startNightly } from '../sync/sweeps/nightly.ts';
 import type { App } from './app.ts';

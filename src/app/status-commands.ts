@@ -1,12 +1,13 @@
 import { statSync } from 'node:fs';
 import { messageOf } from '../base/errors.ts';
 import type { ServiceClock } from '../client/client.ts';
+import { readHeartRatePath } from '../ledger/routes.ts';
+import { countPlanned } from '../ledger/window-rows.ts';
 import { collectionsOf } from '../sync/collections.ts';
 import { collectQueue } from '../sync/runs/runs.ts';
 import { readSilence, type Silence } from '../sync/silence.ts';
 import { type AccountStatus, type DriftStatus, isoOf, reportAccounts, reportDrift } from '../sync/status.ts';
 import { reportWebhooks, type WebhookStatus } from '../sync/webhook-status.ts';
-import { quoteText } from '../warehouse/tables.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import type { App } from './app.ts';
 import type { SnapshotFailure } from './snapshot/snapshots.ts';
@@ -81,22 +82,6 @@ async function countQueue({ warehouse, log, queueProblem, opened }: App): Promis
 }
 
 const NO_JOBS = { waiting: 0, active: 0, delayed: 0, failed: 0 };
-
-async function countPlanned(warehouse: App['warehouse']): Promise<number> {
-  const [row] = await warehouse.read(
-    `SELECT count(*) FROM sync.windows JOIN sync.runs USING (run_id) WHERE outcome IS NULL AND state = 'running'`,
-  );
-  return row![0] as number;
-}
-
-/** Which heart-rate path last answered: the sandbox one only where the plain one never did. */
-async function readHeartRatePath(warehouse: App['warehouse'], service: string | undefined): Promise<string | null> {
-  const rows = await warehouse.read(
-    `SELECT route FROM sync.routes WHERE route LIKE '%/heartrate' AND last_200_at IS NOT NULL
-     AND coalesce(service = ${quoteText(service ?? '')}, true) ORDER BY last_200_at DESC LIMIT 1`,
-  );
-  return rows[0] ? (rows[0][0] as string).replace(/^GET /, '') : null;
-}
 
 function modifiedAt(path: string): string | null {
   try {

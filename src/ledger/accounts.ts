@@ -1,18 +1,23 @@
 import { UsageError } from '../base/errors.ts';
 import type { Tokens } from '../base/secrets/secrets.ts';
+import { createKeptRows, number, oneOf, orNull, type Readable, type Row, readRows, text } from '../warehouse/rows.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 
-export type AccountState = 'active' | 'paused' | 'parked' | 'removed';
+const ACCOUNT_STATES = ['active', 'paused', 'parked', 'removed'] as const;
 
-export interface Account {
-  userId: string;
-  serviceUserId: string | null;
-  state: AccountState;
-  reason: string | null;
-  /** Microseconds since the epoch. */
-  since: number;
-}
+export type AccountState = (typeof ACCOUNT_STATES)[number];
+
+const ACCOUNT = {
+  userId: text,
+  serviceUserId: orNull(text),
+  state: oneOf(ACCOUNT_STATES),
+  reason: orNull(text),
+  since: number,
+};
+
+/** `since` in microseconds since the epoch. */
+export type Account = Readonly<Row<typeof ACCOUNT>>;
 
 /** `user_id` in every table: also a file's name, a metric's label, a word in a shell. */
 export const ACCOUNT_NAME = /^[A-Za-z0-9._-]{1,64}$/;
@@ -26,24 +31,16 @@ export function parseAccountName(name: string): string {
 }
 
 /** The accounts by name; those removed are left out. */
-export const listAccounts = (warehouse: Warehouse): Promise<Account[]> => readAccounts(warehouse, LISTED);
+export const listAccounts = async (warehouse: Warehouse): Promise<Account[]> => [...(await readAccounts(warehouse, LISTED))];
 
 const LISTED = `WHERE state <> 'removed' ORDER BY user_id`;
 
-async function readAccounts(warehouse: Warehouse, which: string): Promise<Account[]> {
-  return (await readRows(warehouse, which)).map(toAccount);
+async function readAccounts(warehouse: Warehouse, which: string): Promise<readonly Account[]> {
+  const sql = `SELECT user_id, service_user_id, state, reason, since FROM sync.accounts ${which}`;
+  return toAccounts(await warehouse.readKept('sync.accounts', sql));
 }
 
-const readRows = (warehouse: Warehouse, which: string) =>
-  warehouse.readKept('sync.accounts', `SELECT user_id, service_user_id, state, reason, since FROM sync.accounts ${which}`);
-
-const toAccount = ([userId, serviceUserId, state, reason, since]: readonly unknown[]): Account => ({
-  userId: userId as string,
-  serviceUserId: serviceUserId as string | null,
-  state: state as AccountState,
-  reason: reason as string | null,
-  since: since as number,
-});
+const toAccounts = createKeptRows(ACCOUNT);
 
 /**
  * Finds accounts, those removed too, by the service's own id of the person. Of several accounts of one person it finds one that is active,
@@ -52,17 +49,16 @@ const toAccount = ([userId, serviceUserId, state, reason, since]: readonly unkno
 export function createAccountFinder(warehouse: Warehouse): (serviceUserId: string) => Promise<Account | undefined> {
   // The last of those with one id is the one that stays.
   const order = `WHERE service_user_id IS NOT NULL ORDER BY state = 'active', state <> 'removed', user_id DESC`;
-  let known: { rows: readonly unknown[]; accounts: Map<string | null, Account> } | undefined;
+  let known: { rows: readonly Account[]; accounts: Map<string | null, Account> } | undefined;
   return async serviceUserId => {
-    const rows = await readRows(warehouse, order);
-    if (known?.rows !== rows) known = { rows, accounts: new Map(rows.map(toAccount).map(account => [account.serviceUserId, account])) };
+    const rows = await readAccounts(warehouse, order);
+    if (known?.rows !== rows) known = { rows, accounts: new Map(rows.map(account => [account.serviceUserId, account])) };
     return known.accounts.get(serviceUserId);
   };
 }
 
 export async function findAccount(warehouse: Warehouse, userId: string): Promise<Account | undefined> {
-  const row = (await readRows(warehouse, LISTED)).find(([name]) => name === userId);
-  return row && toAccount(row);
+  return (await readAccounts(warehouse, LISTED)).find(account => account.userId === userId);
 }
 
 /** The service's own id of the person of this account, also of one that was removed: its rows are still there. Null where nobody knows. */
@@ -131,8 +127,9 @@ export async function setAccountState(
   state: AccountState,
   reason: string | null,
 ): Promise<Account> {
-  const [changed] = await setAccountStates(warehouse, [account], state, reason);
-  return changed!;
+  const changed = changedTo(warehouse, account, state, reason);
+  await recordStates(warehouse, [changed]);
+  return changed;
 }
 
 /** The same of several, all or none of them. */
@@ -142,30 +139,48 @@ export async function setAccountStates(
   state: AccountState,
   reason: string | null,
 ): Promise<Account[]> {
-  const changed = accounts.map(account => ({ ...account, state, reason, since: warehouse.clock.next() }));
-  const noRefusals = state === 'active' ? changed.map(({ userId }) => noRefusalsEntry(userId)) : [];
-  if (changed.length) await warehouse.record([...changed.map(accountEntry), ...noRefusals]);
+  const changed = accounts.map(account => changedTo(warehouse, account, state, reason));
+  await recordStates(warehouse, changed);
   return changed;
 }
 
-export interface ParkedCollection {
-  userId: string;
-  collection: string;
-  reason: string | null;
+const changedTo = (warehouse: Warehouse, account: Account, state: AccountState, reason: string | null): Account => ({
+  ...account,
+  state,
+  reason,
+  since: warehouse.clock.next(),
+});
+
+async function recordStates(warehouse: Warehouse, changed: readonly Account[]): Promise<void> {
+  const resumed = changed.filter(({ state }) => state === 'active');
+  await warehouse.record([...changed.map(accountEntry), ...resumed.map(({ userId }) => noRefusalsEntry(userId))]);
 }
 
+const PARKED = { userId: text, collection: text, reason: orNull(text) };
+
+export type ParkedCollection = Row<typeof PARKED>;
+
 /** Collections that the service refused last, of accounts that have not been given a new token or resumed since. */
-export async function listParkedCollections(warehouse: Warehouse): Promise<ParkedCollection[]> {
-  const rows = await warehouse.read(
+export function listParkedCollections(warehouse: Readable): Promise<ParkedCollection[]> {
+  return readRows(
+    warehouse,
+    PARKED,
     `SELECT w.user_id, w.collection, arg_max(w.reason, w.committed_at)
      FROM sync.windows w JOIN sync.accounts a USING (user_id)
      WHERE a.state = 'active' AND w.outcome IS NOT NULL AND w.outcome <> 'stopped'
      GROUP BY ALL HAVING arg_max(w.outcome, w.committed_at) = 'not_authorised' AND max(w.committed_at) > any_value(a.since)
      ORDER BY ALL`,
   );
-  return rows.map(([userId, collection, reason]) => ({
-    userId: userId as string,
-    collection: collection as string,
-    reason: reason as string | null,
-  }));
+}
+
+/** The names of the accounts in their order: of those named, removed or not, or else of all that are not removed. */
+export async function listNames(warehouse: Warehouse, named: readonly string[] = []): Promise<string[]> {
+  const accounts = await readAccounts(warehouse, '');
+  const wanted = accounts.filter(({ userId, state }) => (named.length ? named.includes(userId) : state !== 'removed'));
+  return wanted.map(({ userId }) => userId).sort();
+}
+
+/** The names of all accounts, those removed too. */
+export async function listAllNames(warehouse: Warehouse): Promise<string[]> {
+  return (await readAccounts(warehouse, '')).map(({ userId }) => userId).sort();
 }

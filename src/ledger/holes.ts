@@ -1,4 +1,4 @@
-import type { Warehouse } from '../warehouse/warehouse.ts';
+import { number, type Readable, readRows, text } from '../warehouse/rows.ts';
 import { WIDENED_DAYS } from './windows.ts';
 
 /** Its declaration would have every command load what checks documents. */
@@ -20,20 +20,22 @@ export interface Hole {
  * the ledger are joined by their ends, not day by day, and documents are looked at only where there are gaps: of half a million windows that
  * takes less than a second.
  */
-export async function findHoles(warehouse: Pick<Warehouse, 'read'>, collections: readonly string[], yesterday: string): Promise<Hole[]> {
+export async function findHoles(warehouse: Readable, collections: readonly string[], yesterday: string): Promise<Hole[]> {
   const holes: Hole[] = [];
-  const found = await warehouse.read(
+  const found = await readRows(
+    warehouse,
+    { collection: text, first: number, last: number },
     `SELECT collection, min(from_n), max(until_n) FROM (${gaps(yesterday)} UNION ALL ${inVain(yesterday)}) GROUP BY collection`,
   );
-  for (const [name, first, last] of found as [string, number, number][]) {
+  for (const { collection, first, last } of found) {
     // One at a time: the days of all together do not fit into the memory that storing has.
-    if (collections.includes(name)) holes.push(...(await findHolesOf(warehouse, name, yesterday, [first, last])));
+    if (collections.includes(collection)) holes.push(...(await findHolesOf(warehouse, collection, yesterday, [first, last])));
   }
   return holes;
 }
 
 async function findHolesOf(
-  warehouse: Pick<Warehouse, 'read'>,
+  warehouse: Readable,
   name: string,
   yesterday: string,
   [first, last]: readonly [number, number],
@@ -49,16 +51,15 @@ async function findHolesOf(
        SELECT user_id, unnest(range(greatest(${numberOf('start_at')}, ${numberOf('sync.over_at(service_at, read_at)')}, ${first}), least(${numberOf('end_at')}, ${last}))) FROM sync.windows
        WHERE collection = '${name}' AND outcome = 'complete' AND requested_at IS NOT NULL
      ) USING (user_id, n)`;
-  const rows = await warehouse.read(
+  const rows = await readRows(
+    warehouse,
+    { userId: text, days: number, from: text, to: text },
     `SELECT user_id, count(*), ${dayOf('min(n)')}::VARCHAR, ${dayOf('max(n)')}::VARCHAR
      FROM (SELECT user_id, n FROM (SELECT user_id, unnest(range(from_n, until_n)) AS n FROM (${gaps(yesterday, name)})) ${name === HEART_RATE ? '' : beside}
            UNION SELECT user_id, unnest(range(from_n, until_n)) FROM (${inVain(yesterday, name)}))
      GROUP BY user_id`,
   );
-  return rows.map(row => {
-    const [userId, days, from, to] = row as [string, number, string, string];
-    return { userId, collection: name, days, from, to };
-  });
+  return rows.map(row => ({ ...row, collection: name }));
 }
 
 /** The stretches of days that no reading went to the end of, as numbers: from the first to the one after the last. */

@@ -1,6 +1,8 @@
 import type { RouteMemory } from '../client/client.ts';
 import { doubtfulSince } from '../client/routes.ts';
+import { number, orNull, type Readable, type Row, readRows, readValue, text } from '../warehouse/rows.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
+import { quoteText } from '../warehouse/tables.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 
 const HOUR_MS = 3_600_000;
@@ -17,22 +19,22 @@ export async function openRouteMemory(
   now: () => number,
   onError: (error: unknown) => void,
 ): Promise<RouteMemory> {
-  const rows = await warehouse.read('SELECT service, route, last_status, last_200_at, doubtful_since FROM sync.routes');
-  const nobodys = rows.filter(([owner]) => owner === null);
-  const ours = rows.filter(([owner]) => owner === service);
-  const known = new Map(
-    [...nobodys, ...ours].map(([, route, status, at, since]) => [
-      route as string,
-      { status: status as number, at: at as number | null, since: since as number | null },
-    ]),
-  );
-  const entryOf = (route: string): LedgerEntry => {
-    const { status, at, since } = known.get(route)!;
-    return { table: 'sync.routes', key: { service, route }, row: { last_status: status, last_200_at: at, doubtful_since: since } };
+  const rows = await readRows(warehouse, ROUTE, 'SELECT service, route, last_status, last_200_at, doubtful_since FROM sync.routes');
+  const nobodys = rows.filter(row => row.service === null);
+  const ours = rows.filter(row => row.service === service);
+  const known = new Map([...nobodys, ...ours].map(({ route, status, at, since }) => [route, { status, at, since }]));
+  const entryOf = (route: string, { status, at, since }: Omit<Noted, 'service' | 'route'>): LedgerEntry => ({
+    table: 'sync.routes',
+    key: { service, route },
+    row: { last_status: status, last_200_at: at, doubtful_since: since },
+  });
+  const note = (route: string, noted: Omit<Noted, 'service' | 'route'>) => {
+    known.set(route, noted);
+    warehouse.record([entryOf(route, noted)]).catch(onError);
   };
   if (nobodys.length) {
-    const leaving = nobodys.map(([, route]) => ({ table: 'sync.routes', key: { service: null, route: route as string } }));
-    await warehouse.record([...leaving, ...[...known.keys()].map(entryOf)]);
+    const leaving = nobodys.map(({ route }) => ({ table: 'sync.routes', key: { service: null, route } }));
+    await warehouse.record([...leaving, ...[...known].map(([route, noted]) => entryOf(route, noted))]);
   }
   return {
     hasAnswered: route => known.get(route)?.at != null,
@@ -44,8 +46,7 @@ export async function openRouteMemory(
         if (sinceMs !== undefined) {
           const since = sinceMs * 1000;
           if (since === before?.since) return;
-          known.set(route, { status, at: null, since });
-          warehouse.record([entryOf(route)]).catch(onError);
+          note(route, { status, at: null, since });
           return;
         }
       }
@@ -54,8 +55,22 @@ export async function openRouteMemory(
       const fresh = before?.status === status && (before.at ?? 0) > (now() - HOUR_MS) * 1000;
       if (fresh || (before?.status === status && status !== 200)) return;
       const since = status === 200 || status === 404 ? null : (before?.since ?? null);
-      known.set(route, { status, at, since });
-      warehouse.record([entryOf(route)]).catch(onError);
+      note(route, { status, at, since });
     },
   };
+}
+
+const ROUTE = { service: orNull(text), route: text, status: number, at: orNull(number), since: orNull(number) };
+
+type Noted = Row<typeof ROUTE>;
+
+/** Which heart-rate path last answered: the sandbox one only where the plain one never did. */
+export async function readHeartRatePath(warehouse: Readable, service: string | undefined): Promise<string | null> {
+  const route = await readValue(
+    warehouse,
+    text,
+    `SELECT route FROM sync.routes WHERE route LIKE '%/heartrate' AND last_200_at IS NOT NULL
+     AND coalesce(service = ${quoteText(service ?? '')}, true) ORDER BY last_200_at DESC LIMIT 1`,
+  );
+  return route?.replace(/^GET /, '') ?? null;
 }

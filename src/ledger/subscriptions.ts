@@ -1,24 +1,29 @@
-import { OPERATIONS, type Operation } from '../../schema/webhook.ts';
+import { OPERATIONS } from '../../schema/webhook.ts';
+import { number, oneOf, orNull, type Readable, type Row, readRows, text } from '../warehouse/rows.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
-import type { Warehouse } from '../warehouse/warehouse.ts';
+import { factEntry, readFacts } from './meta.ts';
 
-export type SubscriptionState = 'active' | 'not_offered' | 'refused' | 'lost' | 'removed';
+const SUBSCRIPTION = {
+  eventType: oneOf(OPERATIONS),
+  dataType: text,
+  id: orNull(text),
+  callbackUrl: orNull(text),
+  state: oneOf(['active', 'not_offered', 'refused', 'lost', 'removed']),
+  reason: orNull(text),
+  since: number,
+  renewedAt: orNull(number),
+  expiresAt: orNull(number),
+};
 
 /** A row of `sync.subscriptions`; moments are microseconds since the epoch. */
-export interface SubscriptionRow {
-  eventType: Operation;
-  dataType: string;
-  id: string | null;
-  callbackUrl: string | null;
-  state: SubscriptionState;
-  reason: string | null;
-  since: number;
-  renewedAt: number | null;
-  expiresAt: number | null;
-}
+export type SubscriptionRow = Row<typeof SUBSCRIPTION>;
+
+export type SubscriptionState = SubscriptionRow['state'];
+
+const DESIRED = ['ensured', 'removed', 'gone'] as const;
 
 /** What is to be with our subscriptions: kept; cancelled by a command; or cancelled one by one, by answering 410 to the next event of each (6.1). */
-export type Desired = 'ensured' | 'removed' | 'gone';
+export type Desired = (typeof DESIRED)[number];
 
 export type Kind = Pick<SubscriptionRow, 'eventType' | 'dataType'>;
 
@@ -29,27 +34,14 @@ export const kindsOf = (dataTypes: readonly string[]): Kind[] =>
   dataTypes.flatMap(dataType => OPERATIONS.map(eventType => ({ eventType, dataType })));
 
 /** Our subscriptions as last seen, by `keyOf`. */
-export async function readSubscriptions(warehouse: Warehouse): Promise<Map<string, SubscriptionRow>> {
-  const rows = await warehouse.read(
+export async function readSubscriptions(warehouse: Readable): Promise<Map<string, SubscriptionRow>> {
+  const rows = await readRows(
+    warehouse,
+    SUBSCRIPTION,
     `SELECT event_type, data_type, id, callback_url, state, reason, since, renewed_at, expiration_time
      FROM sync.subscriptions ORDER BY data_type, event_type`,
   );
-  return new Map(
-    rows.map(([eventType, dataType, id, callbackUrl, state, reason, since, renewedAt, expiresAt]) => {
-      const row: SubscriptionRow = {
-        eventType: eventType as Operation,
-        dataType: dataType as string,
-        id: id as string | null,
-        callbackUrl: callbackUrl as string | null,
-        state: state as SubscriptionState,
-        reason: reason as string | null,
-        since: since as number,
-        renewedAt: renewedAt as number | null,
-        expiresAt: expiresAt as number | null,
-      };
-      return [keyOf(row), row];
-    }),
-  );
+  return new Map(rows.map(row => [keyOf(row), row]));
 }
 
 export function subscriptionEntry(row: SubscriptionRow): LedgerEntry {
@@ -68,20 +60,13 @@ export function subscriptionEntry(row: SubscriptionRow): LedgerEntry {
   };
 }
 
-const WANTED_KEY = 'subscriptions';
-const PROBLEM_KEY = 'subscriptions_problem';
-
 /** What is wanted, and what was in the way of it last, as a sentence. */
-export async function readDesired(warehouse: Warehouse): Promise<{ desired: Desired; problem: string | null }> {
-  const rows = await warehouse.read(`SELECT key, value FROM sync.meta WHERE key IN ('${WANTED_KEY}', '${PROBLEM_KEY}')`);
-  const facts = new Map(rows.map(([key, value]) => [key, value as string]));
-  return { desired: (facts.get(WANTED_KEY) as Desired | undefined) ?? 'ensured', problem: facts.get(PROBLEM_KEY) ?? null };
+export async function readDesired(warehouse: Readable): Promise<{ desired: Desired; problem: string | null }> {
+  const facts = await readFacts(warehouse);
+  const desired = DESIRED.find(word => word === facts.get('subscriptions')) ?? 'ensured';
+  return { desired, problem: facts.get('subscriptions_problem') ?? null };
 }
 
-export const desiredEntry = (desired: Desired): LedgerEntry => ({ table: 'sync.meta', key: { key: WANTED_KEY }, row: { value: desired } });
+export const desiredEntry = (desired: Desired): LedgerEntry => factEntry('subscriptions', desired);
 
-export const problemEntry = (problem: string | null): LedgerEntry => ({
-  table: 'sync.meta',
-  key: { key: PROBLEM_KEY },
-  ...(problem === null ? {} : { row: { value: problem } }),
-});
+export const problemEntry = (problem: string | null): LedgerEntry => factEntry('subscriptions_problem', problem);

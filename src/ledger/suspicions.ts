@@ -1,3 +1,4 @@
+import { createKeptRows, number, readRows, text } from '../warehouse/rows.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
 import { quoteText } from '../warehouse/tables.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
@@ -36,13 +37,19 @@ export async function readSuspicions(
 ): Promise<Map<string, number>> {
   // Each window asks, and hardly ever is there one.
   const places = await warehouse.readKept('sync.suspicions', 'SELECT DISTINCT user_id, collection, kind FROM sync.suspicions');
-  if (!places.some(place => place[0] === userId && place[1] === collection && place[2] === kind)) return new Map();
-  const rows = await warehouse.read(
+  const isHere = (place: { userId: string; collection: string; kind: string }) =>
+    place.userId === userId && place.collection === collection && place.kind === kind;
+  if (!toPlaces(places).some(isHere)) return new Map();
+  const rows = await readRows(
+    warehouse,
+    { objectId: text, firstSeenAt: number },
     `SELECT object_id, first_seen_at FROM sync.suspicions
      WHERE user_id = ${quoteText(userId)} AND collection = ${quoteText(collection)} AND kind = ${quoteText(kind)}`,
   );
-  return new Map(rows.map(([objectId, firstSeenAt]) => [objectId as string, firstSeenAt as number]));
+  return new Map(rows.map(({ objectId, firstSeenAt }) => [objectId, firstSeenAt]));
 }
+
+const toPlaces = createKeptRows({ userId: text, collection: text, kind: text });
 
 /**
  * Notes what was seen, unless it was noted before.

@@ -129,8 +129,10 @@ const windowKey = ({ runId, userId, collection, startAt }: PlannedWindow): Reado
   start_at: startAt,
 });
 
+export const OUTCOMES = ['complete', 'failed', 'not_offered', 'not_authorised', 'suspicious', 'stopped'] as const;
+
 /** What became of a window. */
-export type Outcome = 'complete' | 'failed' | 'not_offered' | 'not_authorised' | 'suspicious' | 'stopped';
+export type Outcome = (typeof OUTCOMES)[number];
 
 /** The ledger's row of a window. */
 export function windowEntry(

@@ -7,7 +7,7 @@ import { ServiceError } from '../client/error.ts';
 import type { Rejects, Window } from '../ledger/windows.ts';
 import { daysOf, type EarlierReading, TooLarge } from '../ledger/windows.ts';
 import { type Comparison, HeartRateAnswer, type Missing } from '../warehouse/store-heart-rate.ts';
-import { quoteText } from '../warehouse/tables.ts';
+import { readNames } from '../warehouse/stored-documents.ts';
 import { type DocumentChange, nothingWritten, type WriteResult } from '../warehouse/transaction.ts';
 import type { RawHeartRate, Warehouse } from '../warehouse/warehouse.ts';
 import { ensureAnswers } from './answered-range.ts';
@@ -180,10 +180,7 @@ async function readNamed(
   { resource, field }: { resource: string; field: string },
   userId: string,
 ): Promise<string[]> {
-  const rows = await warehouse.read(
-    `SELECT DISTINCT "${field}" FROM "${resource}" WHERE user_id = ${quoteText(userId)} AND "${field}" IS NOT NULL ORDER BY 1`,
-  );
-  return rows.map(([id]) => id as string).filter(isAskable);
+  return (await readNames(warehouse, resource, field, userId)).filter(isAskable);
 }
 
 /** Exact windows, not widened; their rows are replaced once, after the last page. */

@@ -1,30 +1,17 @@
 import { addDays, dayOfMicros, findDayNumber } from '../../schema/instant.ts';
 import { UsageError } from '../base/errors.ts';
+import { listAllNames, listNames } from '../ledger/accounts.ts';
+import { type CoverageRun, type CoverageState, findFirstPlanned, readCoverageRuns } from '../ledger/coverage.ts';
+import type { RunRequest, Span } from '../ledger/runs.ts';
+import { listOpen, type WindowSelection } from '../ledger/window-rows.ts';
 import type { DayRange } from '../ledger/windows.ts';
-import { textList } from '../warehouse/sql.ts';
-import { quoteText } from '../warehouse/tables.ts';
 import type { Pipeline } from './pipeline.ts';
 import { bothNows, prepareRequest, type Skipped } from './runs/backfill.ts';
-import type { Run, RunRequest, Span } from './runs/run.ts';
+import type { Run } from './runs/run.ts';
 import { askServiceClock } from './service-clock.ts';
-
-/** What is known of a day, in the order in which it is told: what is well, what somebody else decides, what is to be fixed. */
-export const STATES = ['stored', 'empty', 'not_offered', 'not_authorised', 'failed', 'suspicious', 'pending', 'not_asked'] as const;
-
-export type CoverageState = (typeof STATES)[number];
 
 /** States that another reading may change; of what is stored see findMissing. */
 export const MISSING: readonly CoverageState[] = ['failed', 'suspicious', 'pending', 'not_asked'];
-
-/** Days in a row of which the same is known; both null where a collection has no dates. */
-export interface CoverageRun {
-  user_id: string;
-  collection: string;
-  from: string | null;
-  to: string | null;
-  state: CoverageState;
-  reason: string | null;
-}
 
 export interface CoverageReport {
   from: string;
@@ -57,12 +44,7 @@ function overOf(run: CoverageRun, over: string, reasons: readonly string[]): Cov
 }
 
 /** Without names everything; without days those from the first planned one to yesterday (UTC), which is over by the service's clock and by ours. */
-export interface CoverageSelection {
-  users?: readonly string[];
-  collections?: readonly string[];
-  from?: string;
-  to?: string;
-}
+export type CoverageSelection = WindowSelection;
 
 /**
  * Of each day there is a row for each account and collection. More of them at once do not fit into the memory that storing has. Accounts
@@ -87,7 +69,7 @@ export async function readCoverage(
   const { collections: chosen } = selection;
   await ensureKnown(parts, selection);
   const { from, to } = await findRange(parts, selection, nowMs);
-  const accounts = await findAccounts(parts, selection);
+  const accounts = await listNames(parts.warehouse, selection.users);
   const days = Math.min(findDayNumber(to)! - findDayNumber(from)! + 1, Math.max(1, Math.floor(MOST_ROWS / collections.length)));
   const together = Math.max(1, Math.floor(MOST_ROWS / (collections.length * days)));
   const place = new Map(collections.map(({ name }, index) => [name, index]));
@@ -96,42 +78,15 @@ export async function readCoverage(
     const part: CoverageRun[] = [];
     for (let first = from; first <= to; first = addDays(first, days)) {
       const [last = to] = [addDays(first, days - 1), to].sort();
-      part.push(...(await readRuns(parts, accounts.slice(index, index + together), { from: first, to: last }, chosen, first === from)));
+      const some = accounts.slice(index, index + together);
+      const which = { collections: chosen, withUndated: first === from };
+      part.push(...(await readCoverageRuns(parts.warehouse, some, { from: first, to: last }, which)));
     }
     // The sort is stable: within one account and collection the days stay in their order.
     part.sort((a, b) => compare(a.user_id, b.user_id) || place.get(a.collection)! - place.get(b.collection)!);
     for (const run of joinRuns(part)) runs.push(run);
   }
   return { from, to, over: addDays(dayOfMicros(bothNows(parts.serviceClock)[0] * 1000), -1), runs };
-}
-
-async function readRuns(
-  { warehouse }: Parts,
-  accounts: readonly string[],
-  { from, to }: { from: string; to: string },
-  collections: readonly string[] | undefined,
-  withUndated: boolean,
-): Promise<CoverageRun[]> {
-  const rows = await warehouse.read(
-    `SELECT user_id, collection, min(day)::VARCHAR, max(day)::VARCHAR, state, reason
-     FROM (SELECT user_id, collection, day, state, reason,
-                  date_diff('day', DATE '1970-01-01', day)
-                    - row_number() OVER (PARTITION BY user_id, collection, state, reason ORDER BY day) AS run
-           FROM sync.coverage_between(DATE ${quoteText(from)}, DATE ${quoteText(to)}, accounts := [${textList(accounts)}])
-           WHERE ${withUndated ? 'true' : 'day IS NOT NULL'} ${collections?.length ? `AND collection IN (${textList(collections)})` : ''})
-     GROUP BY user_id, collection, state, reason, run ORDER BY user_id, min(day)`,
-  );
-  return rows.map(row => {
-    const [user_id, collection, begin, end, state, reason] = row as (string | null)[];
-    return { user_id, collection, from: begin, to: end, state, reason } as CoverageRun;
-  });
-}
-
-/** The accounts of the selection, in their order. */
-async function findAccounts({ warehouse }: Parts, { users }: CoverageSelection): Promise<string[]> {
-  const which = users?.length ? `user_id IN (${textList(users)})` : `state <> 'removed'`;
-  const rows = await warehouse.read(`SELECT user_id FROM sync.accounts WHERE ${which}`);
-  return rows.map(([user]) => user as string).sort(compare);
 }
 
 /** Neighbours of which the same is known, as one. */
@@ -149,7 +104,7 @@ function joinRuns(runs: readonly CoverageRun[]): CoverageRun[] {
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
 async function ensureKnown({ warehouse, collections }: Parts, { users = [], collections: chosen = [] }: CoverageSelection): Promise<void> {
-  const known = (await warehouse.read('SELECT user_id FROM sync.accounts ORDER BY user_id')).map(([user]) => user as string);
+  const known = await listAllNames(warehouse);
   for (const user of users) {
     if (known.includes(user)) continue;
     const names = known.length ? `there are ${known.join(', ')}` : 'add one with ringneck account add';
@@ -178,12 +133,7 @@ async function findDays({ warehouse }: Parts, selection: CoverageSelection, nowM
       throw new UsageError(`--from ${selection.from} is after ${selection.to ? `--to ${to}` : `yesterday (UTC), ${to}`}`);
     return { from: selection.from, to };
   }
-  const named = selection.users?.length ? ` OR a.user_id IN (${textList(selection.users)})` : '';
-  const [row] = await warehouse.read(
-    `SELECT min(w.start_at)::DATE::VARCHAR FROM sync.windows w SEMI JOIN sync.accounts a
-     ON a.user_id = w.user_id AND (a.state <> 'removed'${named})`,
-  );
-  const [from = to] = [to, (row![0] as string | null) ?? to].sort();
+  const [from = to] = [to, (await findFirstPlanned(warehouse, selection.users)) ?? to].sort();
   return { from, to };
 }
 
@@ -192,25 +142,10 @@ export async function findOpenRuns(
   { warehouse, runs }: Pick<Pipeline, 'warehouse' | 'runs'>,
   selection: CoverageSelection,
 ): Promise<Run[]> {
-  return (await readOpenWindows(warehouse, selection)).flatMap(([runId]) => runs.find(runId) ?? []).filter(unique);
+  return (await listOpen(warehouse, selection)).flatMap(({ runId }) => runs.find(runId) ?? []).filter(unique);
 }
 
 const unique = <T>(item: T, index: number, all: readonly T[]) => all.indexOf(item) === index;
-
-async function readOpenWindows(
-  warehouse: Pipeline['warehouse'],
-  { users, collections, from, to }: CoverageSelection,
-): Promise<[runId: string, userId: string, collection: string][]> {
-  const conditions = [
-    'outcome IS NULL',
-    ...(users?.length ? [`user_id IN (${textList(users)})`] : []),
-    ...(collections?.length ? [`collection IN (${textList(collections)})`] : []),
-    ...(from ? [`(end_at IS NULL OR end_at > DATE ${quoteText(from)})`] : []),
-    ...(to ? [`(start_at IS NULL OR start_at <= DATE ${quoteText(to)})`] : []),
-  ];
-  const rows = await warehouse.read(`SELECT DISTINCT run_id, user_id, collection FROM sync.windows WHERE ${conditions.join(' AND ')}`);
-  return rows as [string, string, string][];
-}
 
 /**
  * The request that reads exactly what is missing up to today (UTC), and what it leaves out because nobody may ask for it; no request where
@@ -233,8 +168,8 @@ export async function planRepair(
   const rest = { kind: 'backfill' as const, from, to, refresh: true };
   const { request, skipped } = await prepareRequest(pipeline, await withoutRemoved(pipeline, selection), rest);
   const closed = new Set(skipped.map(({ user_id, collection }) => `${user_id}\n${collection ?? ''}`));
-  const open = (await readOpenWindows(pipeline.warehouse, selection)).filter(([runId]) => pipeline.runs.find(runId));
-  const read = new Set(open.map(([, userId, collection]) => `${userId}\n${collection}`));
+  const open = (await listOpen(pipeline.warehouse, selection)).filter(({ runId }) => pipeline.runs.find(runId));
+  const read = new Set(open.map(({ userId, collection }) => `${userId}\n${collection}`));
   const asked = missing.filter(
     ({ user_id, collection, state }) =>
       request.users.includes(user_id) &&
@@ -256,8 +191,8 @@ export async function planRepair(
 
 /** A removed account may be looked at, and is not asked. */
 async function withoutRemoved({ warehouse }: Parts, { users, collections }: CoverageSelection) {
-  const removed = users?.length ? await warehouse.read(`SELECT user_id FROM sync.accounts WHERE state = 'removed'`) : [];
-  const left = users?.filter(user => !removed.some(([name]) => name === user));
+  const asked = users?.length ? await listNames(warehouse) : [];
+  const left = users?.filter(user => asked.includes(user));
   return { ...(left?.length ? { users: left } : {}), ...(collections ? { collections } : {}) };
 }
 

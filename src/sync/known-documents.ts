@@ -3,7 +3,7 @@ import type { Resource } from '../../schema/resource.ts';
 import type { Client } from '../client/client.ts';
 import { type DayRange, WIDENED_DAYS } from '../ledger/windows.ts';
 import { MAPPING_VERSION } from '../warehouse/mapping.ts';
-import { qualified, quoteText } from '../warehouse/tables.ts';
+import { readHashes } from '../warehouse/stored-documents.ts';
 import type { KnownDocument } from '../warehouse/transaction.ts';
 import type { Pipeline } from './pipeline.ts';
 
@@ -51,14 +51,9 @@ export async function readStored(
 ): Promise<{ ids: string[]; known?: KnownAnswer }> {
   const [version, content, ...pages] = name?.split(' ') ?? [];
   const isNamed = version === STORED_AS && days !== undefined;
-  const isWithin = days ? `day BETWEEN DATE '${days.from}' AND DATE '${days.to}'` : 'true';
-  const { from, to } = days && isNamed ? widened(days) : (days ?? {});
-  const rows = await warehouse.read(
-    `SELECT id, content_hash, ${isWithin} FROM ${qualified(resource.name)}
-     WHERE user_id = ${quoteText(userId)} ${days ? `AND day BETWEEN DATE '${from}' AND DATE '${to}'` : ''}`,
-  );
-  const ids = rows.flatMap(([id, , isWithin]) => (isWithin ? [id as string] : []));
-  const documents = rows.map(([id, hash]) => ({ id: id as string, hash: hash as string }));
+  const rows = await readHashes(warehouse, resource.name, userId, { days: days && isNamed ? widened(days) : days, within: days });
+  const ids = rows.flatMap(({ id, isWithin }) => (isWithin ? [id] : []));
+  const documents = rows.map(({ id, hash }) => ({ id, hash }));
   return isNamed && contentOf(client, documents) === content ? { ids, known: { pages, documents } } : { ids };
 }
 

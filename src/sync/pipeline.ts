@@ -4,6 +4,7 @@ import type { Log } from '../base/log.ts';
 import type { OnFailure } from '../base/on-failure.ts';
 import type { Tokens } from '../base/secrets/secrets.ts';
 import type { Client, ReleaseWhile, RequestTimes, ServiceClock } from '../client/client.ts';
+import type { RunRequest } from '../ledger/runs.ts';
 import type { Rejects, Window } from '../ledger/windows.ts';
 import type { Queues } from '../queue/queues.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
@@ -11,7 +12,7 @@ import type { WriteResult } from '../warehouse/transaction.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import type { DeletionShare } from './deletions/deletion-brake.ts';
 import type { OpenWindow } from './runs/account-windows.ts';
-import type { Run, RunRequest } from './runs/run.ts';
+import type { Run } from './runs/run.ts';
 
 export interface CollectContext {
   pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'runs' | 'now' | 'serviceClock' | 'log'>;

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BELIEVED_MS, createServiceClock, isOneTime, type ServiceClock } from '../client/service-clock.ts';
 import { listAccounts } from '../ledger/accounts.ts';
+import { factEntry, readFact } from '../ledger/meta.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import type { Pipeline } from './pipeline.ts';
 import { isRefusal } from './verdicts/probe.ts';
 
-const KEY = 'service_clock';
 /** Each answer would be a commit where a clock runs otherwise than ours: what is learned is written this often at most, and this near. */
 const WRITE_EVERY_MS = 10_000;
 const NEAR_MS = 60_000;
@@ -14,7 +14,7 @@ const UNREACHED_MS = 8_000;
 const LOOK_MS = 500;
 const MARGIN_MS = 100;
 
-/** As `sync.meta` has it; of another service it says nothing. */
+/** As the ledger has it; of another service it says nothing. */
 interface Written {
   service: string;
   aheadMs: number;
@@ -33,8 +33,8 @@ export async function openServiceClock(
   now: () => number,
   onError: (error: unknown) => void,
 ): Promise<KeptServiceClock> {
-  const [row] = await warehouse.read(`SELECT value FROM sync.meta WHERE key = '${KEY}'`);
-  const last = row && (JSON.parse(row[0] as string) as Written);
+  const fact = await readFact(warehouse, 'service_clock');
+  const last: Written | undefined = fact && JSON.parse(fact);
   let written = last?.service === service ? last.aheadMs : undefined;
   let writtenMs = Number.NEGATIVE_INFINITY;
   const clock = createServiceClock(now, written, aheadMs => {
@@ -47,7 +47,7 @@ export async function openServiceClock(
     written = aheadMs;
     writtenMs = now();
     const value = JSON.stringify({ service, aheadMs } satisfies Written);
-    await warehouse.record([{ table: 'sync.meta', key: { key: KEY }, row: { value } }]).catch(onError);
+    await warehouse.record([factEntry('service_clock', value)]).catch(onError);
   }
   return Object.assign(clock, { save });
 }

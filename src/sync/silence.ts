@@ -1,4 +1,5 @@
 import type { Client } from '../client/client.ts';
+import { factEntry, readFact } from '../ledger/meta.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import { isoOf } from './status.ts';
 
@@ -8,8 +9,10 @@ export interface Silence {
   reason: string;
 }
 
-/** As `sync.meta` has it; of another service it says nothing. */
-const KEY = 'service_silence';
+/** As the ledger has it; of another service it says nothing. */
+interface Left extends Silence {
+  service: string | undefined;
+}
 
 interface Parts {
   warehouse: Warehouse;
@@ -33,13 +36,13 @@ export async function leaveSilence(parts: Parts): Promise<void> {
   if (!parts.client) return;
   const [found, left] = [await readSilence(parts), await readLeft(parts.warehouse, parts.service)];
   if (found?.since === left?.since && found?.reason === left?.reason) return;
-  const row = found && { value: JSON.stringify({ service: parts.service, ...found }) };
-  await parts.warehouse.record([{ table: 'sync.meta', key: { key: KEY }, ...(row ? { row } : {}) }]);
+  const value = found && JSON.stringify({ service: parts.service, ...found } satisfies Left);
+  await parts.warehouse.record([factEntry('service_silence', value)]);
 }
 
 async function readLeft(warehouse: Warehouse, ours: string | undefined): Promise<Silence | null> {
-  const [row] = await warehouse.read(`SELECT value FROM sync.meta WHERE key = '${KEY}'`);
-  if (!row) return null;
-  const { service, ...silence } = JSON.parse(row[0] as string) as Silence & { service: string };
+  const fact = await readFact(warehouse, 'service_silence');
+  if (fact === undefined) return null;
+  const { service, ...silence }: Left = JSON.parse(fact);
   return ours === undefined || service === ours ? silence : null;
 }

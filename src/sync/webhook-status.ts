@@ -1,9 +1,9 @@
 import { dataTypeOf } from '../../schema/webhook.ts';
 import type { WebhookSettings } from '../base/config.ts';
 import type { RemoteSubscription } from '../client/subscriptions.ts';
+import { countOutcomes, readLastEvent } from '../ledger/events.ts';
 import { type Desired, keyOf, kindsOf, readDesired, readSubscriptions, type SubscriptionRow } from '../ledger/subscriptions.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
-import { ARRIVED_AT } from './events/event-outcome.ts';
 import { listUnknownPersons, type UnknownPerson } from './events/unknown-person.ts';
 import { isoOf } from './status.ts';
 import { withoutQuery } from './subscriptions/callback-url.ts';
@@ -44,15 +44,9 @@ export async function reportWebhooks(
   const known = await readSubscriptions(warehouse);
   const kinds = desired === 'ensured' ? kindsOf(warehouse.mappings.map(({ resource }) => resource.dataType)) : [];
   const rows = kinds.flatMap(kind => known.get(keyOf(kind)) ?? []);
-  const dayAgo = `make_timestamp(${Math.floor((now() - DAY_MS) * 1000)}::BIGINT)`;
-  // What is ahead of it was told by a clock that was wrong.
-  const atNow = `make_timestamp(${Math.ceil(now() * 1000)}::BIGINT)`;
-  const lastDay = `BETWEEN ${dayAgo} AND ${atNow}`;
-  const outcomes = await warehouse.read(`SELECT outcome, count(*) FROM sync.events WHERE ${ARRIVED_AT} ${lastDay} GROUP BY 1 ORDER BY 1`);
-  const [counts] = await warehouse.read(
-    `SELECT (SELECT max(${ARRIVED_AT}) FROM sync.events WHERE ${ARRIVED_AT} <= ${atNow}), (SELECT count(*) FROM sync.missed_events WHERE missed_at ${lastDay})`,
-  );
-  const [last, missed] = counts as [number | null, number];
+  const [dayAgo, atNow] = [Math.floor((now() - DAY_MS) * 1000), Math.ceil(now() * 1000)];
+  const outcomes = await countOutcomes(warehouse, dayAgo, atNow);
+  const { lastAt, missed } = await readLastEvent(warehouse, dayAgo, atNow);
   return {
     callback_url: withoutQuery(webhooks.callbackUrl),
     subscriptions: desired,
@@ -63,8 +57,8 @@ export async function reportWebhooks(
       .filter(({ state }) => state !== 'active')
       .map(({ eventType, dataType, state, reason }) => ({ event_type: eventType, data_type: dataType, state, reason })),
     waiting,
-    last_event_at: last === null ? null : isoOf(last),
-    events_24h: Object.fromEntries(outcomes) as Record<string, number>,
+    last_event_at: isoOrNull(lastAt),
+    events_24h: outcomes,
     missed_24h: missed,
     unknown_users: await listUnknownPersons(warehouse),
     refused: { ...refused },

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { formatDay } from '../../schema/instant.ts';
+import type { RunRequest } from '../../src/ledger/runs.ts';
 import { planRepair } from '../../src/sync/coverage.ts';
 import { planWindows } from '../../src/sync/runs/plan-windows.ts';
-import type { RunRequest } from '../../src/sync/runs/run.ts';
 import { account, collections, pipelineOf, warehouseWith } from '../support/literal-pipeline.ts';
 import { note, store, stress, told } from '../support/literal-readings.ts';
 import { tempFolder } from '../support/temp-folder.ts';

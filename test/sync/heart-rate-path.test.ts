@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
-import { forgetSweeps } from '../../src/sync/sweeps/nightly.ts';
+import { forgetSweeps } from '../../src/ledger/forget-sweeps.ts';
 import type { Asked, FaultService } from '../support/fault-service.ts';
 import { startFaultService } from '../support/fault-service.ts';
 

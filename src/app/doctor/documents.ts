@@ -1,4 +1,5 @@
-import { quoteName } from '../../warehouse/tables.ts';
+import { listSharedDocuments } from '../../ledger/shared-documents.ts';
+import { countRejectedByCollection } from '../../ledger/status.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { type CheckResult, warn } from './check-result.ts';
 
@@ -10,11 +11,11 @@ export async function checkDocuments({ warehouse }: { warehouse: Pick<Warehouse,
 }
 
 async function checkRejected(warehouse: Pick<Warehouse, 'read'>): Promise<CheckResult[]> {
-  const rows = await warehouse.read(
-    `SELECT collection, count(*), count(DISTINCT user_id) FROM sync.rejected GROUP BY collection ORDER BY 2 DESC, 1`,
-  );
+  const rows = await countRejectedByCollection(warehouse);
   if (!rows.length) return [];
-  const shown = rows.slice(0, SHOWN).map(([name, count, users]) => `${count} of ${name}${users === 1 ? '' : ` (${users} accounts)`}`);
+  const shown = rows
+    .slice(0, SHOWN)
+    .map(({ collection, documents, accounts }) => `${documents} of ${collection}${accounts === 1 ? '' : ` (${accounts} accounts)`}`);
   if (rows.length > SHOWN) shown.push(`those of ${rows.length - SHOWN} other collections`);
   return [
     warn(
@@ -29,21 +30,14 @@ async function checkRejected(warehouse: Pick<Warehouse, 'read'>): Promise<CheckR
 async function checkShared(warehouse: Pick<Warehouse, 'read' | 'mappings'>): Promise<CheckResult[]> {
   // A ring may be handed on.
   const dated = warehouse.mappings.filter(({ resource }) => resource.dated);
-  const counted = dated.map(
-    ({ table }) =>
-      `SELECT a.user_id AS one, b.user_id AS other, '${table}' AS collection, count(*) AS documents
-       FROM ${quoteName(table)} a JOIN ${quoteName(table)} b ON a.id = b.id AND a.user_id < b.user_id GROUP BY ALL`,
+  const shared = await listSharedDocuments(
+    warehouse,
+    dated.map(({ table }) => table),
   );
-  const rows = await warehouse.read(
-    `SELECT one, other, sum(documents)::BIGINT, string_agg(collection, ', ' ORDER BY collection) FROM (${counted.join(' UNION ALL ')}) s
-     JOIN sync.accounts x ON x.user_id = one AND x.state <> 'removed' JOIN sync.accounts y ON y.user_id = other AND y.state <> 'removed'
-     WHERE x.service_user_id IS DISTINCT FROM y.service_user_id OR x.service_user_id IS NULL
-     GROUP BY ALL ORDER BY ALL`,
-  );
-  return rows.map(([one, other, documents, names]) =>
+  return shared.map(({ one, other, documents, collections }) =>
     warn(
       'documents',
-      `${one} and ${other} have ${documents} documents in common (${names})`,
+      `${one} and ${other} have ${documents} documents in common (${collections})`,
       `where they are one person, remove one of them; where they are two, something on the way answers one with what is the other’s: end that, then ringneck account remove NAME --erase for the one it is not of, and add them again`,
     ),
   );

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { findSnapshotAccess } from '../../base/access.ts';
 import type { Settings } from '../../base/config.ts';
 import { messageOf } from '../../base/errors.ts';
+import { findNewestCommit } from '../../ledger/runs.ts';
 import { isoOf } from '../../sync/status.ts';
 import { snapshotDeclarations } from '../../warehouse/snapshot/metadata.ts';
 import { readSnapshotFile, type SnapshotFile } from '../../warehouse/snapshot/read-file.ts';
@@ -55,14 +56,8 @@ async function checkContent(path: string, warehouse: App['warehouse']): Promise<
   if (takenAt === null || declarations !== snapshotDeclarations(warehouse.mappings)) {
     return [warn('snapshot', `${path} was made by another version (${program ?? 'unknown'})`, 'ringneck snapshot makes it anew')];
   }
-  const [row] = await warehouse.read(
-    // A moment ahead of the clock is of a time when it was wrong.
-    `SELECT max(moment) FROM (
-       SELECT committed_at AS moment FROM sync.windows UNION ALL SELECT committed_at FROM sync.events
-       UNION ALL SELECT greatest(started_at, ended_at) FROM sync.runs UNION ALL SELECT since FROM sync.accounts)
-     WHERE moment <= make_timestamp(${warehouse.clock.wall()}::BIGINT)`,
-  );
-  const behind = Math.floor(((row![0] as number | null) ?? 0) / 60_000_000 - takenAt / 60_000);
+  const newest = (await findNewestCommit(warehouse, warehouse.clock.wall())) ?? 0;
+  const behind = Math.floor(newest / 60_000_000 - takenAt / 60_000);
   const of = `${path} is of ${isoOf(takenAt * 1000)}`;
   if (behind * 60_000 < LONGEST_STALE_MS) return [ok('snapshot', of)];
   const fix = 'ringneck snapshot; where ringneck up runs, its log says why it could not publish one';

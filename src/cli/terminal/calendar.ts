@@ -2,15 +2,8 @@ import { styleText } from 'node:util';
 import { findDayNumber, formatDay } from '../../../schema/instant.ts';
 import { READ_MISSING } from '../../app/fixes.ts';
 import { printable } from '../../base/printable.ts';
-import {
-  type CoverageReport,
-  type CoverageRun,
-  type CoverageState,
-  findMissing,
-  findReadEarly,
-  MISSING,
-  STATES,
-} from '../../sync/coverage.ts';
+import { type CoverageRun, type CoverageState, STATES } from '../../ledger/coverage.ts';
+import { type CoverageReport, findMissing, findReadEarly, MISSING } from '../../sync/coverage.ts';
 import { formatCount } from './print.ts';
 
 /** How a state is shown: its character, its name, its colour. */

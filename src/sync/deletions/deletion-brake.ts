@@ -1,5 +1,6 @@
+import { readRunSpans } from '../../ledger/window-rows.ts';
 import type { PlannedWindow } from '../../ledger/windows.ts';
-import { qualified, quoteText } from '../../warehouse/tables.ts';
+import { countStored } from '../../warehouse/stored-documents.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 
 /** More than these many rows, and more than this share of what is stored, are not removed unless somebody says so. */
@@ -82,22 +83,8 @@ export class DeletionShare {
 
   /** What is stored in all windows of the run, with what it has removed of them. */
   async #countStored(column: 'day' | 'ts' | undefined): Promise<number> {
-    const { runId, userId, collection } = this.#window;
-    const ours = `run_id = ${quoteText(runId)} AND user_id = ${quoteText(userId)} AND collection = ${quoteText(collection)}`;
-    const windows = await this.#warehouse.read(`SELECT start_at, end_at FROM sync.windows WHERE ${ours} ORDER BY start_at`);
-    const spans: [from: number, to: number][] = [];
-    for (const [from, to] of windows as [number, number][]) {
-      const last = spans.at(-1);
-      if (last && from <= last[1]) last[1] = Math.max(last[1], to);
-      else spans.push([from, to]);
-    }
-    const within = column
-      ? spans.map(([from, to]) => `AND ${column} >= make_timestamp(${from}::BIGINT) AND ${column} < make_timestamp(${to}::BIGINT)`)
-      : [''];
-    const counts = within.map(span => `SELECT count(*) AS n FROM ${qualified(collection)} WHERE user_id = ${quoteText(userId)} ${span}`);
-    const [row] = await this.#warehouse.read(
-      `SELECT sum(n)::BIGINT FROM (${[...counts, `SELECT coalesce(sum(removed), 0)::BIGINT FROM sync.windows WHERE ${ours}`].join(' UNION ALL ')})`,
-    );
-    return row![0] as number;
+    const { userId, collection } = this.#window;
+    const { spans, removed } = await readRunSpans(this.#warehouse, this.#window);
+    return (await countStored(this.#warehouse, collection, userId, { column, spans })) + removed;
   }
 }

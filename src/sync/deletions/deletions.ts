@@ -5,7 +5,7 @@ import type { ReleaseWhile } from '../../client/client.ts';
 import { ServiceError } from '../../client/error.ts';
 import { noSuspicionEntry, readSuspicions, suspicionEntry } from '../../ledger/suspicions.ts';
 import type { DayRange } from '../../ledger/windows.ts';
-import { qualified, quoteText } from '../../warehouse/tables.ts';
+import { readFetched } from '../../warehouse/stored-documents.ts';
 import type { WriteResult } from '../../warehouse/transaction.ts';
 import { hasTrustedRoute } from '../events/document-fetches.ts';
 import type { Pipeline } from '../pipeline.ts';
@@ -145,9 +145,6 @@ async function isSecondProof(
   return !unknown.length && absent.every(({ id }) => known.get(id)! + CONFIRMS_AFTER_MICROS <= begunAt);
 }
 
-const whereRange = (userId: string, days: DayRange | undefined) =>
-  `user_id = ${quoteText(userId)}${days ? ` AND day BETWEEN DATE ${quoteText(days.from)} AND DATE ${quoteText(days.to)}` : ''}`;
-
 async function readAbsent({
   pipeline: { warehouse },
   resource,
@@ -155,12 +152,9 @@ async function readAbsent({
   days,
   read,
 }: Absence): Promise<{ absent: StoredDocument[]; stored: number }> {
-  const rows = await warehouse.read(
-    `SELECT id, ${days ? 'day::VARCHAR' : 'NULL'}, fetched_at < make_timestamp(${read.requestedAt}::BIGINT) FROM ${qualified(resource.name)}
-     WHERE ${whereRange(userId, days)} ORDER BY 1`,
-  );
-  const absent = rows.filter(([id, , before]) => before && !read.ids.has(id as string));
-  return { absent: absent.map(([id, day]) => ({ id: id as string, day: day as string | null })), stored: rows.length };
+  const rows = await readFetched(warehouse, resource.name, userId, { days, before: read.requestedAt });
+  const absent = rows.filter(({ id, isBefore }) => isBefore && !read.ids.has(id));
+  return { absent: absent.map(({ id, day }) => ({ id, day })), stored: rows.length };
 }
 
 async function confirmByDocument(absence: Absence, absent: readonly StoredDocument[]): Promise<StoredDocument[]> {

@@ -1,7 +1,8 @@
 import { addDays } from '../../../schema/instant.ts';
 import type { ServiceClock } from '../../client/service-clock.ts';
+import { wasEverStored } from '../../ledger/tombstones.ts';
 import type { DayRange } from '../../ledger/windows.ts';
-import { quoteText } from '../../warehouse/tables.ts';
+import { findDay, hasOthers } from '../../warehouse/stored-documents.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { lastDays } from '../runs/backfill.ts';
 import { type EventInWork, noteEvents, parked, type Step, storeAnswer } from './event-outcome.ts';
@@ -32,11 +33,9 @@ export async function findRange(
   clock: Pick<ServiceClock, 'now' | 'aheadMs'>,
 ): Promise<Partial<DayRange>> {
   if (!resource.dated) return {};
-  const [row] = await warehouse.read(
-    `SELECT day::VARCHAR FROM "${resource.name}" WHERE user_id = ${quoteText(userId)} AND id = ${quoteText(event.object_id)}`,
-  );
-  const { from, to } = row ? { from: row[0] as string, to: row[0] as string } : lastDays(RECENT_DAYS, clock);
-  const days = row && tries.misses && event.event_type !== 'delete' ? RECENT_DAYS : WIDENED_DAYS;
+  const day = await findDay(warehouse, resource.name, userId, event.object_id);
+  const { from, to } = day === undefined ? lastDays(RECENT_DAYS, clock) : { from: day, to: day };
+  const days = day !== undefined && tries.misses && event.event_type !== 'delete' ? RECENT_DAYS : WIDENED_DAYS;
   return { from: addDays(from, -days), to: addDays(to, days) };
 }
 
@@ -70,24 +69,11 @@ export async function finishAbsent(warehouse: Warehouse, event: EventInWork, rea
 const placeOf = ({ range: { from, to } }: RangeRead) => (from && to ? `from ${from} to ${to}` : 'in the whole collection');
 
 /** Whether other documents of the user and resource are stored in these days. */
-async function hasNeighbours(
-  warehouse: Warehouse,
-  { userId, resource, event }: EventInWork,
-  { from, to }: Partial<DayRange>,
-): Promise<boolean> {
-  const days = from && to ? `AND day BETWEEN DATE '${from}' AND DATE '${to}'` : '';
-  const rows = await warehouse.read(
-    `SELECT 1 FROM "${resource.name}" WHERE user_id = ${quoteText(userId)} AND id <> ${quoteText(event.object_id)} ${days} LIMIT 1`,
-  );
-  return rows.length > 0;
+function hasNeighbours(warehouse: Warehouse, { userId, resource, event }: EventInWork, { from, to }: Partial<DayRange>): Promise<boolean> {
+  return hasOthers(warehouse, resource.name, userId, event.object_id, from && to ? { from, to } : undefined);
 }
 
 /** Whether the document is stored, or was and is known to be gone. */
-async function wasKnown(warehouse: Warehouse, { userId, resource, event }: EventInWork): Promise<boolean> {
-  const where = `user_id = ${quoteText(userId)} AND id = ${quoteText(event.object_id)}`;
-  const rows = await warehouse.read(
-    `SELECT 1 FROM "${resource.name}" WHERE ${where}
-     UNION ALL SELECT 1 FROM sync.tombstones WHERE collection = '${resource.name}' AND ${where}`,
-  );
-  return rows.length > 0;
+function wasKnown(warehouse: Warehouse, { userId, resource, event }: EventInWork): Promise<boolean> {
+  return wasEverStored(warehouse, resource.name, userId, event.object_id);
 }

@@ -1,6 +1,7 @@
 import type { WebhookEvent } from '../../../schema/webhook.ts';
 import { Journal } from '../../base/journal.ts';
 import type { Log } from '../../base/log.ts';
+import { listFinished } from '../../ledger/events.ts';
 import { QueueFilling } from '../../queue/fill-queue.ts';
 import type { NewJob, Queue, Queues } from '../../queue/queues.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
@@ -56,8 +57,7 @@ export async function openInbox(folder: string, warehouse: Pick<Warehouse, 'read
   const [first] = inbox.keys();
   if (first === undefined) return inbox;
   const oldest = inbox.keys().reduce((least, key) => Math.min(least, Number(key)), Number(first));
-  const rows = await warehouse.read(`SELECT received_at FROM sync.events WHERE received_at >= make_timestamp(${oldest}::BIGINT)`);
-  for (const [receivedAt] of rows) inbox.settle(String(receivedAt));
+  for (const receivedAt of await listFinished(warehouse, oldest)) inbox.settle(String(receivedAt));
   return inbox;
 }
 

@@ -1,4 +1,5 @@
 import type { WebhookEvent } from '../../../schema/webhook.ts';
+import { listFinished } from '../../ledger/events.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { collectQueue, scheduleQueue } from '../runs/runs.ts';
 import { type EventJob, eventQueue, isOfInbox } from './accept-event.ts';
@@ -24,8 +25,7 @@ export async function readEvents({ warehouse, queues }: Parts): Promise<HeldEven
 /** Puts events into the inbox, but those that have their outcome. */
 export async function keepEvents({ warehouse, inbox }: Pick<Pipeline, 'warehouse' | 'inbox'>, events: readonly HeldEvent[]): Promise<void> {
   if (!events.length) return;
-  const rows = await warehouse.read('SELECT received_at FROM sync.events');
-  const finished = new Set(rows.map(([receivedAt]) => receivedAt as number));
+  const finished = new Set(await listFinished(warehouse));
   const open = events.filter(({ receivedAt }) => !finished.has(receivedAt));
   await Promise.all(open.map(({ receivedAt, event }) => inbox.append(String(receivedAt), event)));
 }

@@ -1,8 +1,7 @@
 import type { Tokens } from '../../base/secrets/secrets.ts';
 import { createAccountFinder } from '../../ledger/accounts.ts';
+import { factEntry, readFact } from '../../ledger/meta.ts';
 import type { Pipeline } from '../pipeline.ts';
-
-const KEY = 'erased';
 
 /** What stands for the service's id of somebody who was erased: only who has the secret key can tell whether an id is meant. */
 const digestOf = (tokens: Pick<Tokens, 'digest'>, serviceUserId: string) => tokens.digest(`erased ${serviceUserId}`);
@@ -19,7 +18,7 @@ export async function rememberErased(
   if (!serviceUserIds.length) return;
   const known = await readErased(warehouse);
   const all = [...new Set([...known, ...serviceUserIds.map(id => digestOf(tokens, id))])];
-  if (all.length > known.length) await warehouse.record([{ table: 'sync.meta', key: { key: KEY }, row: { value: JSON.stringify(all) } }]);
+  if (all.length > known.length) await warehouse.record([factEntry('erased', JSON.stringify(all))]);
 }
 
 /** Whether an id is one of somebody who was erased. */
@@ -54,6 +53,5 @@ export function createForgotten({
 }
 
 async function readErased(warehouse: Pipeline['warehouse']): Promise<string[]> {
-  const [row] = await warehouse.read(`SELECT value FROM sync.meta WHERE key = '${KEY}'`);
-  return row ? (JSON.parse(row[0] as string) as string[]) : [];
+  return JSON.parse((await readFact(warehouse, 'erased')) ?? '[]');
 }

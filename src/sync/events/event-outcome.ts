@@ -2,12 +2,11 @@ import { findInstant } from '../../../schema/instant.ts';
 import type { Resource } from '../../../schema/resource.ts';
 import type { WebhookEvent } from '../../../schema/webhook.ts';
 import type { ReleaseWhile } from '../../client/client.ts';
+import type { EventOutcome } from '../../ledger/events.ts';
 import type { RequestClock } from '../../warehouse/request-clock.ts';
 import type { LedgerEntry } from '../../warehouse/sql.ts';
 import type { WriteResult } from '../../warehouse/transaction.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-
-export type EventOutcome = 'stored' | 'unchanged' | 'removed' | 'parked' | 'unknown_user' | 'unknown_type';
 
 /** What became of an event. */
 export interface EventResult {
@@ -52,12 +51,6 @@ export interface EventInWork extends AcceptedEvent {
   /** The service says by the document's own route that it does not exist. */
   isGone?: boolean;
 }
-
-/**
- * When an event came, by our clock. Its place in the order may be ahead of that where the clock once was, but nothing comes after it was
- * settled.
- */
-export const ARRIVED_AT = 'least(received_at, coalesce(settled_at, received_at))';
 
 /** The ledger's row of an event. A job that runs twice replaces it. */
 export function eventEntry(

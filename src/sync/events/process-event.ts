@@ -5,6 +5,7 @@ import { printable } from '../../base/printable.ts';
 import { isAskable } from '../../client/base-url.ts';
 import { ServiceError } from '../../client/error.ts';
 import { type Account, accountEntry, changeAccounts, createAccountFinder } from '../../ledger/accounts.ts';
+import type { EventOutcome } from '../../ledger/events.ts';
 import { KeyedSemaphore } from '../../queue/keyed-semaphore.ts';
 import { storable } from '../../warehouse/parse-document.ts';
 import type { Pipeline } from '../pipeline.ts';
@@ -16,7 +17,6 @@ import { wasErased } from './erased-ids.ts';
 import {
   type AcceptedEvent,
   type EventInWork,
-  type EventOutcome,
   type EventResult,
   FORGOTTEN,
   giveWay,

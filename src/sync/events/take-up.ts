@@ -1,4 +1,5 @@
 import { messageOf } from '../../base/errors.ts';
+import { listTakenUp } from '../../ledger/events.ts';
 import type { Pipeline } from '../pipeline.ts';
 
 /**
@@ -32,17 +33,16 @@ export async function takeUpOwed(pipeline: Pick<Pipeline, 'warehouse' | 'inbox' 
 }
 
 async function acceptAgain({ warehouse, inbox, log }: Pick<Pipeline, 'warehouse' | 'inbox' | 'log'>): Promise<void> {
-  const rows = await warehouse.read(
-    `SELECT received_at, coalesce(event_time, received_at), event_type, data_type, object_id, service_user_id FROM sync.events e
-     -- What an earlier version noted does not tell by which since.
-     WHERE (outcome = 'parked' AND coalesce(account_since, committed_at) < (SELECT max(since) FROM sync.accounts a WHERE state = 'active' AND a.user_id = e.user_id))
-        OR (outcome = 'unknown_user' AND service_user_id IN (SELECT service_user_id FROM sync.accounts WHERE state = 'active'))
-     ORDER BY received_at`,
-  );
-  const events = rows
-    .map(([receivedAt, eventTime, event_type, data_type, object_id, user_id]) => ({
+  const events = (await listTakenUp(warehouse))
+    .map(({ receivedAt, eventTime, eventType, dataType, objectId, serviceUserId }) => ({
       key: String(receivedAt),
-      event: { event_type, data_type, object_id, event_time: new Date((eventTime as number) / 1000).toISOString(), user_id },
+      event: {
+        event_type: eventType,
+        data_type: dataType,
+        object_id: objectId,
+        event_time: new Date(eventTime / 1000).toISOString(),
+        user_id: serviceUserId,
+      },
     }))
     .filter(({ key }) => !inbox.has(key));
   if (!events.length) return;

@@ -1,7 +1,7 @@
 import { type Account, listAccounts } from '../../ledger/accounts.ts';
+import { listUnknownPersons as listUnknown } from '../../ledger/events.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { isoOf } from '../status.ts';
-import { ARRIVED_AT } from './event-outcome.ts';
 
 /** Somebody of whom events tell, and whom no account is known to be. */
 export interface UnknownPerson {
@@ -13,15 +13,10 @@ export interface UnknownPerson {
 
 /** Those of whom events wait, the latest first. */
 export async function listUnknownPersons(warehouse: Pick<Warehouse, 'read'>): Promise<UnknownPerson[]> {
-  const rows = await warehouse.read(
-    `SELECT service_user_id, count(*), max(${ARRIVED_AT}) FROM sync.events e
-     WHERE outcome = 'unknown_user' AND NOT EXISTS (FROM sync.accounts a WHERE a.service_user_id = e.service_user_id)
-     GROUP BY 1 ORDER BY 3 DESC, 1`,
-  );
-  return rows.map(([id, events, last]) => ({
-    service_user_id: id as string,
-    events: events as number,
-    last_event_at: isoOf(last as number),
+  return (await listUnknown(warehouse)).map(({ serviceUserId, events, lastAt }) => ({
+    service_user_id: serviceUserId,
+    events,
+    last_event_at: isoOf(lastAt),
   }));
 }
 

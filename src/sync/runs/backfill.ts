@@ -3,9 +3,10 @@ import { UsageError } from '../../base/errors.ts';
 import type { Tokens } from '../../base/secrets/secrets.ts';
 import { isOneTime, type ServiceClock } from '../../client/service-clock.ts';
 import { getAccount, listAccounts, listParkedCollections, shownAccount } from '../../ledger/accounts.ts';
+import type { RunRequest, Span } from '../../ledger/runs.ts';
 import type { DayRange } from '../../ledger/windows.ts';
 import type { Pipeline } from '../pipeline.ts';
-import type { Run, RunRequest, Span } from './run.ts';
+import type { Run } from './run.ts';
 
 /** Something that is not asked, and why: it was parked or paused before, or we have no token for this service (`without_token`). */
 export interface Skipped {

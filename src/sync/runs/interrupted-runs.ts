@@ -1,5 +1,5 @@
+import { listRunning } from '../../ledger/runs.ts';
 import type { Pipeline } from '../pipeline.ts';
-import type { RunRequest } from './run.ts';
 import { nameRun, type RunName } from './run-name.ts';
 
 /** Runs that the ledger calls running and nobody works on, by their id. */
@@ -7,9 +7,8 @@ export async function findInterrupted(
   { warehouse }: Pick<Pipeline, 'warehouse'>,
   workedOn: ReadonlySet<string>,
 ): Promise<ReadonlyMap<string, RunName>> {
-  const rows = await warehouse.read(`SELECT run_id, request::VARCHAR FROM sync.runs WHERE state = 'running' ORDER BY started_at DESC`);
-  const interrupted = (rows as [string, string][]).filter(([id]) => !workedOn.has(id));
-  return new Map(interrupted.map(([id, request]) => [id, JSON.parse(request) as RunRequest]));
+  const interrupted = (await listRunning(warehouse)).filter(({ id }) => !workedOn.has(id));
+  return new Map(interrupted.map(({ id, request }) => [id, request]));
 }
 
 /** What goes on with such a run. */

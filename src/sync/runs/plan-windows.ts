@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { addDays } from '../../../schema/instant.ts';
 import { listParkedCollections } from '../../ledger/accounts.ts';
-import { type Coverage, type DayRange, type EarlierReading, type PlannedWindow, planDays } from '../../ledger/windows.ts';
-import { quoteText } from '../../warehouse/tables.ts';
+import type { EarlierDays } from '../../ledger/reach.ts';
+import type { RunRequest, Span } from '../../ledger/runs.ts';
+import { earlierKey, readCompletions, readEarlier } from '../../ledger/window-rows.ts';
+import { type Coverage, type DayRange, type PlannedWindow, planDays } from '../../ledger/windows.ts';
 import type { Pipeline } from '../pipeline.ts';
-import type { EarlierDays } from '../sweeps/reach.ts';
-import type { RunRequest, Span } from './run.ts';
 
 /**
  * The windows that a request needs, one user after the other. Changes nothing.
@@ -25,10 +25,10 @@ export async function planWindows(
     // Years of many people are much to plan: events go between.
     await setImmediate();
     const known = request.refresh ? await readEarlier(warehouse, userId, request) : undefined;
-    const coverage = request.refresh ? new Map<string, Coverage[]>() : await readCoverage(warehouse, userId, request);
+    const coverage = request.refresh ? new Map<string, Coverage[]>() : await readCompletions(warehouse, userId, request);
     const list: PlannedWindow[] = [];
     const add = (collection: string, startAt: number | null, endAt: number | null) => {
-      const reading = known?.get(`${collection} ${startAt} ${endAt}`);
+      const reading = known?.get(earlierKey(collection, startAt, endAt));
       list.push({ userId, collection, startAt, endAt, runId, ...(reading && { earlier: reading }) });
     };
     for (const { name, windowDays } of collections) {
@@ -75,40 +75,3 @@ function joinNeighbours(ranges: readonly DayRange[]): DayRange[] {
 
 const rangesOf = (request: RunRequest, userId: string, collection: string): readonly DayRange[] =>
   request.spans?.filter(span => span.userId === userId && span.collection === collection) ?? [request];
-
-/** The last reading of each range of an account by which the same answer is known again. */
-async function readEarlier(warehouse: Pipeline['warehouse'], userId: string, { from, to }: DayRange): Promise<Map<string, EarlierReading>> {
-  const rows = await warehouse.read(
-    `SELECT collection, start_at, end_at, requested_at, route, pages, documents, rows_by_day::VARCHAR FROM sync.windows
-     WHERE user_id = ${quoteText(userId)} AND outcome = 'complete' AND pages IS NOT NULL AND start_at <= DATE '${to}' AND end_at > DATE '${from}'
-     ORDER BY committed_at`,
-  );
-  return new Map(
-    rows.map(([collection, startAt, endAt, requestedAt, route, pages, documents, rowsByDay]) => [
-      `${collection} ${startAt} ${endAt}`,
-      {
-        requestedAt: requestedAt as number,
-        route: route as string | null,
-        pages: pages as string,
-        documents: documents as number,
-        rowsByDay: rowsByDay === null ? [] : (JSON.parse(rowsByDay as string) as number[]),
-      },
-    ]),
-  );
-}
-
-/** What was read of an account, by collection. */
-async function readCoverage(warehouse: Pipeline['warehouse'], userId: string, { from, to }: DayRange): Promise<Map<string, Coverage[]>> {
-  const rows = await warehouse.read(
-    `SELECT collection, start_at, end_at, sync.over_at(service_at, read_at) FROM sync.windows
-     WHERE user_id = ${quoteText(userId)} AND outcome = 'complete' AND sync.over_at(service_at, read_at) IS NOT NULL
-       AND start_at <= DATE '${to}' AND end_at > DATE '${from}'`,
-  );
-  const coverage = new Map<string, Coverage[]>();
-  for (const [collection, startAt, endAt, readAt] of rows) {
-    const list = coverage.get(collection as string) ?? [];
-    list.push({ startAt: startAt as number, endAt: endAt as number, readAt: readAt as number });
-    coverage.set(collection as string, list);
-  }
-  return coverage;
-}

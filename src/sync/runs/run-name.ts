@@ -1,4 +1,4 @@
-import type { RunRequest } from './run.ts';
+import type { RunRequest } from '../../ledger/runs.ts';
 
 /** A run as it is named to people. */
 export type RunName = Pick<RunRequest, 'kind' | 'from' | 'to'>;

@@ -1,28 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { formatDay, MICROS_PER_DAY } from '../../../schema/instant.ts';
-import type { AccountJob, DayRange, Outcome, PlannedWindow } from '../../ledger/windows.ts';
+import type { RunRequest } from '../../ledger/runs.ts';
+import type { AccountJob, Outcome, PlannedWindow } from '../../ledger/windows.ts';
 import type { WriteResult } from '../../warehouse/transaction.ts';
 import type { DeletionBrake } from '../deletions/deletion-brake.ts';
 import { NotFounds } from '../verdicts/not-founds.ts';
 import { AccountWindows, type OpenWindow } from './account-windows.ts';
-
-export interface RunRequest extends DayRange {
-  kind: 'backfill' | 'nightly' | 'sweep';
-  users: readonly string[];
-  collections: readonly string[];
-  /** Reads again what is covered and settled. */
-  refresh: boolean;
-  /** Removes what the service no longer has, however much it is. */
-  acceptDeletions?: true;
-  /** Exactly these, and not the range of all. */
-  spans?: readonly Span[];
-}
-
-/** Days of one collection of one account; where a collection has no dates, the days say nothing. */
-export interface Span extends DayRange {
-  userId: string;
-  collection: string;
-}
 
 export interface Failure {
   user_id: string;

@@ -4,17 +4,28 @@ import { MICROS_PER_DAY } from '../../../schema/instant.ts';
 import { isDiskFull } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
 import { withTimeout } from '../../base/timeout.ts';
+import { factEntry, readFact } from '../../ledger/meta.ts';
+import {
+  findRunStart,
+  isRunOver,
+  listBrokenPlans,
+  listResumable,
+  listRunning,
+  noPlanEntry,
+  type RunRequest,
+  runEntry,
+} from '../../ledger/runs.ts';
+import { plannedEntry, readPlanned, readRunWindows } from '../../ledger/window-rows.ts';
 import { type AccountJob, cutWindow, type PlannedWindow, windowEntry } from '../../ledger/windows.ts';
 import { isPassing } from '../../queue/environment-errors.ts';
 import type { LedgerEntry } from '../../warehouse/sql.ts';
-import { quoteText } from '../../warehouse/tables.ts';
 import { DeletionBrake } from '../deletions/deletion-brake.ts';
 import { takeUpOwed } from '../events/take-up.ts';
 import type { Pipeline, RunKeeper } from '../pipeline.ts';
 import { findEarlierDays } from '../sweeps/reach.ts';
 import type { OpenWindow } from './account-windows.ts';
 import { planWindows } from './plan-windows.ts';
-import { Run, type RunParts, type RunRequest } from './run.ts';
+import { Run, type RunParts } from './run.ts';
 import { Waits } from './waits.ts';
 
 /** The queue of windows to collect belongs to one warehouse: two of them may share a Redis. */
@@ -24,15 +35,13 @@ export const scheduleQueue = async (warehouse: Pipeline['warehouse']): Promise<s
 
 /** What tells the queues of two warehouses in one Redis apart. */
 export async function warehouseId(warehouse: Pipeline['warehouse']): Promise<string> {
-  const [row] = await warehouse.read(`SELECT value FROM sync.meta WHERE key = 'id'`);
-  if (row) return row[0] as string;
-  return renewWarehouseId(warehouse);
+  return (await readFact(warehouse, 'id')) ?? renewWarehouseId(warehouse);
 }
 
 /** From now on the warehouse has queues of its own, whoever had its id too. */
 export async function renewWarehouseId(warehouse: Pipeline['warehouse']): Promise<string> {
   const id = randomUUID().slice(0, 8);
-  await warehouse.record([{ table: 'sync.meta', key: { key: 'id' }, row: { value: id } }]);
+  await warehouse.record([factEntry('id', id)]);
   return id;
 }
 
@@ -130,7 +139,7 @@ export class Runs implements RunKeeper {
   }
 
   async #takeUp(): Promise<void> {
-    for (const { id, request } of await this.#unfinished(`state = 'running'`)) {
+    for (const { id, request } of await listRunning(this.#pipeline.warehouse)) {
       if (!this.#active.has(id)) await this.#resume(id, request, true);
     }
   }
@@ -260,9 +269,8 @@ export class Runs implements RunKeeper {
   }
 
   /** Whether the ledger says that a run has come to its end. */
-  async isOver(id: string): Promise<boolean> {
-    const [row] = await this.#pipeline.warehouse.read(`SELECT state FROM sync.runs WHERE run_id = ${quoteText(id)}`);
-    return row !== undefined && row[0] !== 'running';
+  isOver(id: string): Promise<boolean> {
+    return isRunOver(this.#pipeline.warehouse, id);
   }
 
   active(): Run[] {
@@ -306,9 +314,7 @@ export class Runs implements RunKeeper {
     }
     const since = this.#pipeline.now() * 1000 - MICROS_PER_DAY;
     // One that is running in the ledger and not here could not note its end.
-    const unfinished = await this.#unfinished(
-      `state = 'running' OR (state = 'stopped' AND kind = 'backfill' AND started_at >= make_timestamp(${since}::BIGINT))`,
-    );
+    const unfinished = await listResumable(this.#pipeline.warehouse, since);
     const stopped = unfinished.find(({ id, request }) => !this.#active.has(id) && JSON.stringify(request) === same);
     if (!stopped) return undefined;
     await this.#recordRun(stopped.id, request, 'running', stopped.startedAt, null);
@@ -322,10 +328,7 @@ export class Runs implements RunKeeper {
     const earlier = request.kind === 'backfill' ? undefined : await findEarlierDays(this.#pipeline, request);
     const { windows, skipped } = await planWindows(this.#pipeline, request, id, earlier);
     // A new run has no earlier rows to replace. The run comes last: one whose plan is not whole is none.
-    await this.#recordWindows(windows, window => {
-      const { userId: user_id, collection, startAt: start_at, endAt: end_at } = window;
-      return { table: 'sync.windows', row: { run_id: id, user_id, collection, start_at, end_at } };
-    });
+    await this.#recordWindows(windows, plannedEntry);
     await this.#recordRun(id, request, 'running', this.#pipeline.now() * 1000, null);
     return this.#begin(id, request, { windows, skipped, alreadyDone: 0, brake: new DeletionBrake(), takenUp: false });
   }
@@ -339,52 +342,25 @@ export class Runs implements RunKeeper {
 
   /** Removes what is left of a plan that a process did not bring to its end. */
   async #forgetPlans(): Promise<void> {
-    const rows = await this.#pipeline.warehouse.read(
-      'SELECT DISTINCT run_id FROM sync.windows WHERE outcome IS NULL AND run_id NOT IN (SELECT run_id FROM sync.runs)',
-    );
-    if (rows.length === 0) return;
-    await this.#pipeline.warehouse.record(rows.map(([id]) => ({ table: 'sync.windows', key: { run_id: id as string, outcome: null } })));
-  }
-
-  async #unfinished(where: string): Promise<{ id: string; request: RunRequest; startedAt: number }[]> {
-    const rows = await this.#pipeline.warehouse.read(
-      `SELECT run_id, request::VARCHAR, started_at FROM sync.runs WHERE ${where} ORDER BY started_at DESC`,
-    );
-    return rows.map(([id, request, startedAt]) => ({
-      id: id as string,
-      request: JSON.parse(request as string) as RunRequest,
-      startedAt: startedAt as number,
-    }));
+    const plans = await listBrokenPlans(this.#pipeline.warehouse);
+    await this.#pipeline.warehouse.record(plans.map(noPlanEntry));
   }
 
   async #resume(id: string, request: RunRequest, takenUp: boolean): Promise<Run> {
-    const rows = await this.#pipeline.warehouse.read(
-      `SELECT user_id, collection, start_at, end_at, outcome, removed, read_at FROM sync.windows
-       WHERE run_id = '${id}' ORDER BY start_at, user_id`,
-    );
+    const rows = await readRunWindows(this.#pipeline.warehouse, id);
     // What failed before the interruption is tried again: a run that ends as complete has read everything.
-    const open = rows.filter(([, , , , outcome]) => outcome !== 'complete' && outcome !== 'not_offered');
-    const windows = open.map(([userId, collection, startAt, endAt]) => ({
-      runId: id,
-      userId: userId as string,
-      collection: collection as string,
-      startAt: startAt as number | null,
-      endAt: endAt as number | null,
-    }));
+    const open = rows
+      .filter(({ outcome }) => outcome !== 'complete' && outcome !== 'not_offered')
+      .map(({ userId, collection, startAt, endAt, outcome }) => ({ window: { runId: id, userId, collection, startAt, endAt }, outcome }));
+    const windows = open.map(({ window }) => window);
     // In the ledger they are planned again, whatever became of them before.
     await this.#recordWindows(
-      windows.filter((_, i) => open[i]![4] !== null),
-      window => windowEntry(window, { outcome: null }),
+      open.filter(({ outcome }) => outcome !== null),
+      ({ window }) => windowEntry(window, { outcome: null }),
     );
-    const brake = new DeletionBrake(
-      rows.map(([userId, collection, , , , removed]) => ({
-        userId: userId as string,
-        collection: collection as string,
-        count: (removed as number | null) ?? 0,
-      })),
-    );
+    const brake = new DeletionBrake(rows.map(({ userId, collection, removed }) => ({ userId, collection, count: removed ?? 0 })));
     const alreadyDone = rows.length - open.length;
-    const readAts = rows.flatMap(([, , , , outcome, , readAt]) => (outcome === 'complete' && readAt !== null ? [readAt as number] : []));
+    const readAts = rows.flatMap(({ outcome, readAt }) => (outcome === 'complete' && readAt !== null ? [readAt] : []));
     const since = readAts.reduce((least, readAt) => Math.min(least, readAt), Number.POSITIVE_INFINITY);
     const readBefore = readAts.length ? { windows: alreadyDone, since: new Date(since / 1000).toISOString() } : undefined;
     return this.#begin(id, request, { windows, skipped: 0, alreadyDone, readBefore, brake, takenUp });
@@ -450,26 +426,17 @@ export class Runs implements RunKeeper {
 
   async #finish(run: Run): Promise<void> {
     const { warehouse } = this.#pipeline;
-    const rows = await warehouse.read(
-      `SELECT user_id, collection, start_at, end_at FROM sync.windows WHERE run_id = '${run.id}' AND outcome IS NULL`,
-    );
-    await this.#recordWindows(rows, ([userId, collection, startAt, endAt]) =>
+    await this.#recordWindows(await readPlanned(warehouse, run.id), window =>
       windowEntry(
-        {
-          runId: run.id,
-          userId: userId as string,
-          collection: collection as string,
-          startAt: startAt as number | null,
-          endAt: endAt as number | null,
-        },
+        window,
         // Of a run that came to its end only a window that could not be noted is left.
         run.state === 'stopped'
           ? { outcome: 'stopped' }
           : { outcome: 'failed', reason: run.failedFor ?? 'its outcome could not be noted', committedAt: warehouse.clock.next() },
       ),
     );
-    const [row] = await warehouse.read(`SELECT started_at FROM sync.runs WHERE run_id = '${run.id}'`);
-    await this.#recordRun(run.id, run.request, run.state, row![0] as number, this.#pipeline.now() * 1000);
+    const startedAt = await findRunStart(warehouse, run.id);
+    await this.#recordRun(run.id, run.request, run.state, startedAt, this.#pipeline.now() * 1000);
     if (run.state === 'failed') this.#tell(run);
   }
 
@@ -481,12 +448,7 @@ export class Runs implements RunKeeper {
     this.#pipeline.onFailure({ reason: 'run_failed', user: first.user_id, collection: first.collection, message });
   }
 
-  #runEntry(id: string, request: RunRequest, state: string, startedAt: number, endedAt: number | null): LedgerEntry {
-    const row = { kind: request.kind, started_at: startedAt, ended_at: endedAt, state, request: JSON.stringify(request) };
-    return { table: 'sync.runs', key: { run_id: id }, row };
-  }
-
   #recordRun(id: string, request: RunRequest, state: string, startedAt: number, endedAt: number | null): Promise<void> {
-    return this.#pipeline.warehouse.record([this.#runEntry(id, request, state, startedAt, endedAt)]);
+    return this.#pipeline.warehouse.record([runEntry(id, request, state, startedAt, endedAt)]);
   }
 }

@@ -3,9 +3,9 @@ import { setTimeout as sleepFor } from 'node:timers/promises';
 import { heartRate } from '../../../schema/resources/heart-rate.ts';
 import { messageOf } from '../../base/errors.ts';
 import { listParkedCollections } from '../../ledger/accounts.ts';
+import { findLate } from '../../ledger/late-heart-rate.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { lastDays, startSpans } from '../runs/backfill.ts';
-import { findLate } from './late-heart-rate.ts';
 import { listUsers, sweepOnSchedule } from './sweep.ts';
 
 /** Yesterday, today and tomorrow (UTC). */

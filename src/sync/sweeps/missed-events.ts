@@ -2,14 +2,16 @@ import { addDays, dayOfMicros, findDayNumber, MICROS_PER_DAY } from '../../../sc
 import type { Resource } from '../../../schema/resource.ts';
 import { dataTypeOf, type Operation } from '../../../schema/webhook.ts';
 import { messageOf } from '../../base/errors.ts';
+import { listArrivals } from '../../ledger/events.ts';
+import { readFact } from '../../ledger/meta.ts';
+import { announcedEntry, listUnjudged, missedEntry } from '../../ledger/missed-changes.ts';
 import { keyOf, readSubscriptions, type SubscriptionRow } from '../../ledger/subscriptions.ts';
+import { listReadingsBefore } from '../../ledger/window-rows.ts';
 import type { LedgerEntry } from '../../warehouse/sql.ts';
-import { textList } from '../../warehouse/sql.ts';
-import { qualified, quoteText } from '../../warehouse/tables.ts';
+import { readDays } from '../../warehouse/stored-documents.ts';
 import type { DocumentChange } from '../../warehouse/transaction.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import type { StoredDocument } from '../deletions/deletions.ts';
-import { ARRIVED_AT } from '../events/event-outcome.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { bothNows } from '../runs/backfill.ts';
 
@@ -54,35 +56,29 @@ async function listUnannounced(
   // Of several changes of one document within one reading the first is the one that no event announced.
   const first = new Map<string, DocumentChange>();
   for (const change of changes) if (!first.has(change.id)) first.set(change.id, change);
-  const [declared] = await warehouse.read(`SELECT value FROM sync.meta WHERE key = 'declared_at'`);
-  const declaredAt = Number(declared?.[0] ?? 0);
+  const declaredAt = Number((await readFact(warehouse, 'declared_at')) ?? 0);
   const announced = [...first.values()].filter(({ command }) => sinceOf(command) !== undefined);
   if (!announced.length) return [];
 
-  const where = `user_id = ${quoteText(userId)}`;
   const days = new Map(removed.map(({ id, day }) => [id, day]));
   if (resource.dated) {
-    const ids = textList(announced.map(({ id }) => id));
-    const rows = await warehouse.read(`SELECT id, day::VARCHAR FROM ${qualified(resource.name)} WHERE ${where} AND id IN (${ids})`);
-    for (const [id, day] of rows) days.set(id as string, day as string);
+    const ids = announced.map(({ id }) => id);
+    for (const [id, day] of await readDays(warehouse, resource.name, userId, ids)) days.set(id, day);
   }
-  const reads = await warehouse.read(
-    `SELECT start_at, end_at, requested_at FROM sync.windows
-     WHERE ${where} AND collection = ${quoteText(resource.name)} AND outcome = 'complete' AND requested_at < make_timestamp(${foundAt}::BIGINT)
-     ORDER BY requested_at DESC`,
-  );
+  const reads = await listReadingsBefore(warehouse, { userId, collection: resource.name, before: foundAt });
   const readBefore = (day: string | null | undefined) => {
-    if (!resource.dated) return reads.find(([startAt]) => startAt === null)?.[2] as number | undefined;
+    if (!resource.dated) return reads.find(({ startAt }) => startAt === null)?.requestedAt;
     const start = (findDayNumber(day ?? '') ?? Number.NaN) * MICROS_PER_DAY;
-    const read = reads.find(([startAt, endAt]) => (startAt as number) <= start && (endAt as number) >= start + MICROS_PER_DAY);
-    return read?.[2] as number | undefined;
+    const isOf = ({ startAt, endAt }: (typeof reads)[number]) => Number(startAt) <= start && Number(endAt) >= start + MICROS_PER_DAY;
+    return reads.find(isOf)?.requestedAt;
   };
   return announced.flatMap(({ id, command }) => {
     const day = days.get(id);
     const before = readBefore(day);
-    if (before === undefined || before < declaredAt || before < sinceOf(command)! || isGrowing(resource, day, serviceNowMs)) return [];
-    const key = { user_id: userId, collection: resource.name, id, event_type: command, found_at: foundAt };
-    return [{ table: 'sync.missed_events', key, row: { read_before_at: before, missed_at: null, noted_at: nowMs * 1000 } }];
+    if (before === undefined || before < declaredAt || before < (sinceOf(command) ?? 0) || isGrowing(resource, day, serviceNowMs))
+      return [];
+    const change = { userId, collection: resource.name, id, eventType: command, foundAt, readBefore: before, notedAt: nowMs * 1000 };
+    return [missedEntry(change, null)];
   });
 }
 
@@ -118,44 +114,28 @@ export async function judgeMissedEvents(
   { webhooks, onMissed }: { webhooks: boolean; onMissed?: ((missed: MissedEvents) => void) | undefined },
 ): Promise<void> {
   const nowMicros = now() * 1000;
-  const rows = await warehouse.read(
-    `SELECT user_id, collection, id, event_type, found_at, read_before_at, coalesce(noted_at, found_at) FROM sync.missed_events
-     WHERE missed_at IS NULL`,
-  );
-  const noted = rows.map(([userId, collection, id, eventType, foundAt, readBefore, notedAt]) => ({
-    key: { user_id: userId as string, collection: collection as string, id: id as string, event_type: eventType as Operation },
-    foundAt: foundAt as number,
-    readBefore: readBefore as number,
-    notedAt: notedAt as number,
-  }));
+  const noted = await listUnjudged(warehouse);
   const changes = noted.filter(({ notedAt }) => !webhooks || notedAt <= nowMicros - PATIENCE_MICROS);
   const ahead = webhooks ? noted.filter(({ notedAt }) => notedAt > nowMicros + TOLERATED_MICROS) : [];
-  const anew = ahead.map(
-    ({ key, foundAt, readBefore }): LedgerEntry => ({
-      table: 'sync.missed_events',
-      key: { ...key, found_at: foundAt },
-      row: { read_before_at: readBefore, missed_at: null, noted_at: nowMicros },
-    }),
-  );
-  await warehouse.record(anew);
+  await warehouse.record(ahead.map(change => missedEntry({ ...change, notedAt: nowMicros }, null)));
   if (!changes.length) return;
   const active = activeSince(await readSubscriptions(warehouse));
   const arrivals = await readArrivals(
     warehouse,
-    changes.map(({ key }) => key.id),
+    changes.map(({ id }) => id),
   );
   const counts = new Map<string, MissedEvents>();
-  const entries = changes.map(({ key, foundAt, readBefore, notedAt }): LedgerEntry => {
-    const dataType = collections.find(({ name }) => name === key.collection)?.dataType;
-    const since = dataType === undefined ? undefined : active.get(keyOf({ eventType: key.event_type, dataType }));
+  const entries = changes.map(change => {
+    const { userId, collection, id, eventType, readBefore, notedAt } = change;
+    const dataType = collections.find(({ name }) => name === collection)?.dataType;
+    const since = dataType === undefined ? undefined : active.get(keyOf({ eventType, dataType }));
     const subscribed = since !== undefined && since <= readBefore;
     const came =
-      arrivals.get(`${dataType}\n${key.id}`)?.some(({ at, byClock }) => at > readBefore && byClock <= notedAt + PATIENCE_MICROS) ?? false;
-    const place = { table: 'sync.missed_events', key: { ...key, found_at: foundAt } };
-    if (!webhooks || !subscribed || came) return place;
-    const name = `${key.user_id}\n${key.collection}`;
-    counts.set(name, { user: key.user_id, collection: key.collection, count: (counts.get(name)?.count ?? 0) + 1 });
-    return { ...place, row: { read_before_at: readBefore, missed_at: nowMicros, noted_at: notedAt } };
+      arrivals.get(`${dataType}\n${id}`)?.some(({ at, byClock }) => at > readBefore && byClock <= notedAt + PATIENCE_MICROS) ?? false;
+    if (!webhooks || !subscribed || came) return announcedEntry(change);
+    const name = `${userId}\n${collection}`;
+    counts.set(name, { user: userId, collection, count: (counts.get(name)?.count ?? 0) + 1 });
+    return missedEntry(change, nowMicros);
   });
   await warehouse.record(entries);
   if (!counts.size) return;
@@ -173,13 +153,9 @@ interface Arrival {
 
 /** When events came for these documents, by kind of data and identifier. */
 async function readArrivals(warehouse: Warehouse, ids: readonly string[]): Promise<Map<string, Arrival[]>> {
-  const rows = await warehouse.read(
-    `SELECT data_type, object_id, received_at, ${ARRIVED_AT} FROM sync.events WHERE object_id IN (${textList(new Set(ids))})`,
-  );
   const arrivals = new Map<string, Arrival[]>();
-  for (const [dataType, id, receivedAt, byClock] of rows) {
-    const arrival = { at: receivedAt as number, byClock: byClock as number };
-    const key = `${dataTypeOf(dataType as string)}\n${id}`;
+  for (const { dataType, id, ...arrival } of await listArrivals(warehouse, ids)) {
+    const key = `${dataTypeOf(dataType)}\n${id}`;
     const list = arrivals.get(key);
     if (list) list.push(arrival);
     else arrivals.set(key, [arrival]);

@@ -1,100 +1,21 @@
-import { dayOfMicros, findDayNumber, formatDay, MICROS_PER_DAY } from '../../../schema/instant.ts';
+import { MICROS_PER_DAY } from '../../../schema/instant.ts';
 import { isOneTime } from '../../client/service-clock.ts';
-import { textList } from '../../warehouse/sql.ts';
+import { type EarlierDays, findReach } from '../../ledger/reach.ts';
+import type { RunRequest } from '../../ledger/runs.ts';
+import { findUnread } from '../../ledger/unread.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { bothNows } from '../runs/backfill.ts';
-import type { RunRequest, Span } from '../runs/run.ts';
-import { findUnread, TRIED_DAYS } from './unread.ts';
-
-/** A night reads a day for so long, however many days another asks for. */
-const USUAL_DEPTH = 12;
-
-/** Where more days than these were last read too early, shorter readings have been the rule. */
-const RULE_DAYS = 30;
-
-/** Days before those of a sweep that it reads too. */
-export interface EarlierDays {
-  /** Read with those of the sweep where they are next to them. */
-  reach: Span[];
-  /** Read in windows of their own: what is wrong with them is not to be in the way of other days. */
-  apart: Span[];
-}
 
 /** All days before those of a sweep or a night that it reads too. */
 export async function findEarlierDays(
   pipeline: Pick<Pipeline, 'warehouse' | 'serviceClock' | 'now'>,
   request: Pick<RunRequest, 'users' | 'collections' | 'from'>,
 ): Promise<EarlierDays> {
-  const { reach, apart } = await findReach(pipeline, request);
-  return { reach, apart: [...(await findUnread(pipeline, request)), ...apart] };
-}
-
-/**
- * The days before those of a sweep or a night that were last read earlier than a later one would have read them, had there been one each
- * day, and all days between that nobody has read: nobody was here, an account was paused, a collection refused, or the service's clock runs
- * fast. A ring may have brought meanwhile what it measured in all these days. What was never read waits for a backfill. Of a collection whose last
- * days cannot be read there are none, and what has failed in every reading since it was over is left to `findUnread`.
- */
-async function findReach(
-  { warehouse, serviceClock, now }: Pick<Pipeline, 'warehouse' | 'serviceClock' | 'now'>,
-  { users, collections, from }: Pick<RunRequest, 'users' | 'collections' | 'from'>,
-): Promise<EarlierDays> {
-  if (!users.length || !collections.length) return { reach: [], apart: [] };
-  const [today, latest] = bothNows(serviceClock).map(ms => findDayNumber(dayOfMicros(ms * 1000))!) as [number, number];
-  const first = findDayNumber(from)!;
-  const depth = Math.max(1, today - first);
+  const { warehouse, serviceClock, now } = pipeline;
+  const [earlier, later] = bothNows(serviceClock);
+  const dayNumber = (ms: number) => Math.floor((ms * 1000) / MICROS_PER_DAY);
   const isFar = !isOneTime(serviceClock.aheadMs ?? 0);
-  const number = (moment: string) => `date_diff('day', TIMESTAMP '1970-01-01', ${moment})`;
-  const selected = (row: string) => `${row}.user_id IN (${textList(users)}) AND ${row}.collection IN (${textList(collections)})`;
-  const rows = await warehouse.read(
-    `WITH
-       depths AS (SELECT DISTINCT unnest([${Math.min(depth, USUAL_DEPTH)}, ${depth}]) AS depth),
-       -- Days to come were asked for in vain.
-       readings AS (SELECT user_id, collection, ${number('start_at')} AS start_n, least(${number('end_at')}, read_n + 2) AS end_n, max(read_n) AS read_n
-                    FROM (SELECT *, least(${number('sync.over_at(service_at, read_at)')}, ${latest}) AS read_n FROM sync.windows) w
-                    WHERE outcome = 'complete' AND start_at IS NOT NULL AND requested_at IS NOT NULL AND ${selected('w')}
-                      -- By a calendar that was far from ours then, and is not now, nothing is told of these days.
-                      AND (${isFar} OR service_at IS NULL OR abs(epoch_us(service_at) - epoch_us(read_at)) <= 31 * ${MICROS_PER_DAY})
-                    GROUP BY ALL),
-       vain AS (SELECT w.user_id, w.collection, unnest(range(${number('start_at')}, least(${number('end_at')}, ${first}))) AS n, r.started_at,
-                       ${number("TRY_CAST(r.request ->> '$.from' AS TIMESTAMP)")} AS from_n
-                FROM sync.windows w JOIN sync.runs r ON r.run_id = w.run_id
-                WHERE w.outcome IN ('failed', 'suspicious') AND w.start_at < DATE '${from}' AND r.kind <> 'backfill' AND ${selected('w')}),
-       tried AS (SELECT user_id, collection, n, bool_or(n < from_n) AS again,
-                        coalesce(min(started_at) FILTER (n < from_n) < make_timestamp(${now() * 1000 - TRIED_DAYS * MICROS_PER_DAY}::BIGINT), false) AS left_alone
-                 FROM vain GROUP BY ALL),
-       over AS (SELECT DISTINCT user_id, collection, unnest(range(start_n, least(end_n, read_n))) AS n FROM readings
-                WHERE end_n > (SELECT min(n) FROM tried)),
-       barred AS (FROM tried t ANTI JOIN over o ON o.user_id = t.user_id AND o.collection = t.collection AND o.n = t.n
-                  UNION ALL FROM tried WHERE left_alone),
-       silent AS (SELECT user_id, collection FROM sync.windows w WHERE outcome <> 'stopped' AND end_at > DATE '${from}' AND ${selected('w')}
-                  GROUP BY user_id, collection HAVING arg_max(outcome, committed_at) IN ('failed', 'not_offered')),
-       done AS (SELECT DISTINCT user_id, collection, depth, unnest(range(start_n, least(end_n, read_n - depth + 1, ${first}))) AS n
-                FROM readings CROSS JOIN depths),
-       open AS (SELECT d.* FROM (SELECT user_id, collection, depth, unnest(range(min(start_n), ${first})) AS n
-                                 FROM readings CROSS JOIN depths GROUP BY ALL) d
-                ANTI JOIN done USING (user_id, collection, depth, n)),
-       early AS (SELECT o.* FROM open o
-                 SEMI JOIN readings r ON r.user_id = o.user_id AND r.collection = o.collection AND o.n >= r.start_n AND o.n < r.end_n
-                 ANTI JOIN barred b ON b.user_id = o.user_id AND b.collection = o.collection AND b.n = o.n
-                 ANTI JOIN silent s ON s.user_id = o.user_id AND s.collection = o.collection),
-       -- The last reading may have been early in its day: one more day is read than it had left.
-       since AS (SELECT user_id, collection, depth,
-                        if(count(*) > ${RULE_DAYS}, min(n) FILTER (n >= ${first - RULE_DAYS}), min(n)) - 1 AS n
-                 FROM early GROUP BY ALL HAVING n IS NOT NULL),
-       wanted AS (SELECT o.user_id, o.collection, o.n FROM open o
-                  JOIN since s ON s.user_id = o.user_id AND s.collection = o.collection AND s.depth = o.depth AND o.n > s.n
-                  UNION SELECT user_id, collection, n FROM since),
-       reached AS (FROM wanted ANTI JOIN barred USING (user_id, collection, n)),
-       stretches AS (SELECT user_id, collection, n, coalesce(again, false) AS again,
-                            if(coalesce(again, false), n, n - row_number() OVER (PARTITION BY user_id, collection, coalesce(again, false) ORDER BY n)) AS stretch
-                     FROM reached LEFT JOIN tried USING (user_id, collection, n))
-     SELECT user_id, collection, min(n), max(n), again FROM stretches GROUP BY user_id, collection, again, stretch ORDER BY ALL`,
-  );
-  const days: EarlierDays = { reach: [], apart: [] };
-  for (const row of rows) {
-    const [userId, collection, begin, end, again] = row as [string, string, number, number, boolean];
-    days[again ? 'apart' : 'reach'].push({ userId, collection, from: formatDay(begin), to: formatDay(end) });
-  }
-  return days;
+  const clocks = { today: dayNumber(earlier), latest: dayNumber(later), isFar, nowMicros: now() * 1000 };
+  const { reach, apart } = await findReach(warehouse, request, clocks);
+  return { reach, apart: [...(await findUnread(pipeline, request)), ...apart] };
 }

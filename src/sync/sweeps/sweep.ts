@@ -1,9 +1,10 @@
 import { messageOf, TryLaterError } from '../../base/errors.ts';
 import { TimeoutError, withTimeout } from '../../base/timeout.ts';
 import { listAccounts, shownAccount } from '../../ledger/accounts.ts';
+import { findBeginning, listSweeps } from '../../ledger/runs.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { lastDays, prepareRequest, type Skipped } from '../runs/backfill.ts';
-import type { Run, RunRequest } from '../runs/run.ts';
+import type { Run } from '../runs/run.ts';
 import { askServiceClock } from '../service-clock.ts';
 import type { Schedule } from './schedule.ts';
 
@@ -112,14 +113,7 @@ export function sweepSchedule(
 
 /** When the last days of everything were read last, in milliseconds; before the first time, since when there is something to read. */
 async function readLastSweep({ warehouse, collections }: Pick<Pipeline, 'warehouse' | 'collections'>): Promise<number | undefined> {
-  const rows = await warehouse.read(
-    `SELECT kind, started_at, request::VARCHAR FROM sync.runs
-     WHERE kind IN ('sweep', 'nightly') AND state <> 'stopped' ORDER BY started_at DESC`,
-  );
-  const whole = rows.find(([, , request]) => (JSON.parse(request as string) as RunRequest).collections?.length === collections.length);
-  if (whole) return (whole[1] as number) / 1000;
-  const [row] = await warehouse.read(
-    `SELECT least((SELECT min(since) FROM sync.accounts WHERE state <> 'removed'), (SELECT min(started_at) FROM sync.runs))`,
-  );
-  return row![0] === null ? undefined : (row![0] as number) / 1000;
+  const whole = (await listSweeps(warehouse)).find(({ request }) => request.collections?.length === collections.length);
+  const micros = whole?.startedAt ?? (await findBeginning(warehouse));
+  return micros === undefined ? undefined : micros / 1000;
 }

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import type { RunRequest } from '../../../src/ledger/runs.ts';
 import { type AccountJob, type PlannedWindow, windowEntry } from '../../../src/ledger/windows.ts';
 import { QueueUnavailable } from '../../../src/queue/queues.ts';
 import type { OpenWindow } from '../../../src/sync/runs/account-windows.ts';
 import { planWindows } from '../../../src/sync/runs/plan-windows.ts';
-import type { Run, RunRequest } from '../../../src/sync/runs/run.ts';
+import type { Run } from '../../../src/sync/runs/run.ts';
 import { startFaultService } from '../../support/fault-service.ts';
 import { openHarness } from '../../support/harness.ts';
 import { account, at, type LiteralPipeline, pipelineOf, warehouseWith } from '../../support/literal-pipeline.ts';

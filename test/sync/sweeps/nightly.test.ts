@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { forgetSweeps } from '../../../src/ledger/forget-sweeps.ts';
 import { windowEntry } from '../../../src/ledger/windows.ts';
-import { forgetSweeps, missed } from '../../../src/sync/sweeps/nightly.ts';
+import { missed } from '../../../src/sync/sweeps/nightly.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { account, at, warehouseWith } from '../../support/literal-pipeline.ts';
 import { store, stress, told } from '../../support/literal-readings.ts';

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { windowEntry } from '../../../src/ledger/windows.ts';
-import { findLate } from '../../../src/sync/sweeps/late-heart-rate.ts';
-import { account, at, warehouseWith } from '../../support/literal-pipeline.ts';
-import { tempFolder } from '../../support/temp-folder.ts';
-import { resourceNamed } from '../../support/warehouse.ts';
-import { ACTIVITY, SLEEP } from '../../support/wire.ts';
+import { findLate } from '../../src/ledger/late-heart-rate.ts';
+import { windowEntry } from '../../src/ledger/windows.ts';
+import { account, at, warehouseWith } from '../support/literal-pipeline.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { resourceNamed } from '../support/warehouse.ts';
+import { ACTIVITY, SLEEP } from '../support/wire.ts';
 
 const folder = tempFolder();
 const NOW = Date.parse('2025-03-30T12:00:00Z');

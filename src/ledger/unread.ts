@@ -1,6 +1,6 @@
-import { MICROS_PER_DAY } from '../../../schema/instant.ts';
-import type { Pipeline } from '../pipeline.ts';
-import type { RunRequest, Span } from '../runs/run.ts';
+import { MICROS_PER_DAY } from '../../schema/instant.ts';
+import { type Readable, readRows, text } from '../warehouse/rows.ts';
+import type { Span } from './runs.ts';
 
 /** How long sweeps and nights try what they failed to read; then it is left to a repair, which coverage calls for. */
 export const TRIED_DAYS = 30;
@@ -13,14 +13,13 @@ const LEFT_ALONE_MS = 6 * 3_600_000;
  * that was ill for longer than a night goes back leaves no hole. Of an account's collection that is still failing there are none: what is
  * wrong with its last days is wrong with these. What was tried again and failed is read day by day: one that never comes takes none along.
  */
-export async function findUnread(
-  { warehouse, now }: Pick<Pipeline, 'warehouse' | 'now'>,
-  { from }: Pick<RunRequest, 'from'>,
-): Promise<Span[]> {
+export function findUnread({ warehouse, now }: { warehouse: Readable; now: () => number }, { from }: { from: string }): Promise<Span[]> {
   const number = (moment: string) => `date_diff('day', TIMESTAMP '1970-01-01', ${moment})`;
   const first = `date_diff('day', DATE '1970-01-01', DATE '${from}')`;
   const day = (n: string) => `(DATE '1970-01-01' + ${n}::INTEGER)::VARCHAR`;
-  const rows = await warehouse.read(
+  return readRows(
+    warehouse,
+    { userId: text, collection: text, from: text, to: text },
     `WITH
        failed AS (SELECT w.user_id, w.collection, r.started_at,
                          coalesce(w.end_at <= TRY_CAST(r.request ->> '$.from' AS DATE), false) AS again,
@@ -43,8 +42,4 @@ export async function findUnread(
                   ANTI JOIN readings r ON r.user_id = t.user_id AND r.collection = t.collection AND r.n = t.n)
      SELECT user_id, collection, ${day('min(n)')}, ${day('max(n)')} FROM unread GROUP BY user_id, collection, again, stretch ORDER BY ALL`,
   );
-  return rows.map(row => {
-    const [userId, collection, begin, end] = row as [string, string, string, string];
-    return { userId, collection, from: begin, to: end };
-  });
 }

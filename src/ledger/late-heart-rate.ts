@@ -1,9 +1,10 @@
-import { MICROS_PER_DAY } from '../../../schema/instant.ts';
-import { heartRate } from '../../../schema/resources/heart-rate.ts';
-import { textList } from '../../warehouse/sql.ts';
-import { qualified } from '../../warehouse/tables.ts';
-import type { Pipeline } from '../pipeline.ts';
-import type { Span } from '../runs/run.ts';
+import { MICROS_PER_DAY } from '../../schema/instant.ts';
+import { heartRate } from '../../schema/resources/heart-rate.ts';
+import { readRows, text } from '../warehouse/rows.ts';
+import { textList } from '../warehouse/sql.ts';
+import { qualified } from '../warehouse/tables.ts';
+import type { Warehouse } from '../warehouse/warehouse.ts';
+import type { Span } from './runs.ts';
 
 /** How long it is tried to read what an event has told of; then nights and repairs are left to it. */
 const TRIED_DAYS = 30;
@@ -18,7 +19,7 @@ const LEFT_ALONE_MS = 6 * 3_600_000;
  * @param before the first of the days that are read anyway
  */
 export async function findLate(
-  { warehouse, now }: Pick<Pipeline, 'warehouse' | 'now'>,
+  { warehouse, now }: { warehouse: Pick<Warehouse, 'read' | 'mappings'>; now: () => number },
   { users, before }: { users: readonly string[]; before: string },
 ): Promise<Span[]> {
   const tables = warehouse.mappings.filter(({ resource }) => resource.bringsHeartRate);
@@ -26,7 +27,9 @@ export async function findLate(
   const number = (moment: string) => `date_diff('day', TIMESTAMP '1970-01-01', ${moment})`;
   const ago = (micros: number) => `make_timestamp(${now() * 1000 - micros}::BIGINT)`;
   const day = (n: string) => `(DATE '1970-01-01' + ${n}::INTEGER)::VARCHAR`;
-  const rows = await warehouse.read(
+  const rows = await readRows(
+    warehouse,
+    { userId: text, from: text, to: text },
     `WITH
        told AS (SELECT user_id, object_id AS id, max(committed_at) AS told_at FROM sync.events
                 WHERE outcome IN ('stored', 'unchanged') AND user_id IN (${textList(users)}) AND settled_at > ${ago(TRIED_DAYS * MICROS_PER_DAY)}
@@ -51,8 +54,5 @@ export async function findLate(
                   ON r.user_id = l.user_id AND r.n = l.n AND coalesce(r.answered_at > l.told_at, true))
      SELECT user_id, ${day('min(n)')}, ${day('max(n)')} FROM open GROUP BY user_id, stretch ORDER BY ALL`,
   );
-  return rows.map(row => {
-    const [userId, from, to] = row as [string, string, string];
-    return { userId, collection: heartRate.name, from, to };
-  });
+  return rows.map(row => ({ ...row, collection: heartRate.name }));
 }

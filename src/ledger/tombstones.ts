@@ -1,0 +1,12 @@
+import { hasRows, type Readable } from '../warehouse/rows.ts';
+import { qualified, quoteText } from '../warehouse/tables.ts';
+
+/** Whether a document is stored, or was and is known to be gone. */
+export function wasEverStored(warehouse: Readable, collection: string, userId: string, id: string): Promise<boolean> {
+  const where = `user_id = ${quoteText(userId)} AND id = ${quoteText(id)}`;
+  return hasRows(
+    warehouse,
+    `SELECT 1 FROM ${qualified(collection)} WHERE ${where}
+     UNION ALL SELECT 1 FROM sync.tombstones WHERE collection = ${quoteText(collection)} AND ${where}`,
+  );
+}

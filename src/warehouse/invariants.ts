@@ -1,0 +1,71 @@
+import { number, type Readable, readRow, readRows, readValues, text } from './rows.ts';
+import { quoteText } from './tables.ts';
+import type { Warehouse } from './warehouse.ts';
+
+export interface Invariant {
+  /** What would be wrong. */
+  what: string;
+  /** How often it is: 0 when all is well. */
+  count(): Promise<number>;
+}
+
+const counting = (warehouse: Readable, sql: string) => async () => (await readRow(warehouse, { count: number }, sql)).count;
+
+/** Tables with a key, a unique constraint or an index: only somebody else's can have one, ours are refused at the start. */
+export const findIndexed = (warehouse: Readable): Promise<string[]> =>
+  readValues(
+    warehouse,
+    text,
+    `SELECT DISTINCT schema_name || '.' || table_name AS name FROM (
+       SELECT schema_name, table_name FROM duckdb_indexes() WHERE database_name = current_database()
+       UNION ALL SELECT schema_name, table_name FROM duckdb_constraints()
+         WHERE database_name = current_database() AND constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'FOREIGN KEY'))
+     ORDER BY name`,
+  );
+
+/** The statement that makes such a table anew without them. */
+export const rebuilt = (table: string): string => `CREATE TABLE … AS FROM ${table}`;
+
+/** Counts what the writer must never let happen: there are no keys in the warehouse. */
+export async function listInvariants(warehouse: Pick<Warehouse, 'read' | 'mappings'>): Promise<Invariant[]> {
+  return [...documentInvariants(warehouse), ...(await heartRateInvariants(warehouse))];
+}
+
+function documentInvariants(warehouse: Pick<Warehouse, 'read' | 'mappings'>): Invariant[] {
+  return warehouse.mappings.flatMap(({ table, columns, series }) => [
+    {
+      what: `documents of ${table} are there more than once`,
+      count: counting(warehouse, `SELECT count(*) FROM (SELECT 1 FROM "${table}" GROUP BY user_id, id HAVING count(*) > 1)`),
+    },
+    ...series.map(({ table: samples, column }) => {
+      const count = columns[column + 3]?.name;
+      return {
+        what: `documents of ${table} and ${samples} disagree on how many samples there are`,
+        count: counting(
+          warehouse,
+          `SELECT count(*) FROM (SELECT sk, "${count}" AS n FROM "${table}" WHERE "${count}" > 0) d
+              FULL JOIN (SELECT sk, count(*) AS n FROM "${samples}" GROUP BY sk) s USING (sk) WHERE d.n IS DISTINCT FROM s.n`,
+        ),
+      };
+    }),
+  ]);
+}
+
+/** By account and year: all at once could take the memory that a commit needs. */
+async function heartRateInvariants(warehouse: Readable): Promise<Invariant[]> {
+  const rows = await readRows(
+    warehouse,
+    { userId: text, first: number, last: number },
+    'SELECT user_id, year(min(ts)), year(max(ts)) FROM heart_rate GROUP BY user_id ORDER BY user_id',
+  );
+  return rows.flatMap(({ userId, first, last }) =>
+    Array.from({ length: last - first + 1 }, (_, n) => ({
+      what: `measurements of heart_rate of ${userId} in ${first + n} are there more than once`,
+      count: counting(
+        warehouse,
+        `SELECT count(*) FROM (SELECT 1 FROM heart_rate WHERE user_id = ${quoteText(userId)}
+            AND ts >= TIMESTAMP '${first + n}-01-01' AND ts < TIMESTAMP '${first + n + 1}-01-01' GROUP BY ts, source HAVING count(*) > 1)`,
+      ),
+    })),
+  );
+}

@@ -1,0 +1,90 @@
+import { flag, hasRows, number, orNull, type Readable, type Row, readRow, readRows, readValue, readValues, text } from './rows.ts';
+import { textList } from './sql.ts';
+import { qualified, quoteName, quoteText } from './tables.ts';
+
+/** Days, both included; without them all that is stored is meant. */
+interface Days {
+  from: string;
+  to: string;
+}
+
+const of = (userId: string, days?: Days) =>
+  `user_id = ${quoteText(userId)}${days ? ` AND day BETWEEN DATE ${quoteText(days.from)} AND DATE ${quoteText(days.to)}` : ''}`;
+
+/** @param newestDay the expression that gives it, as a text */
+export const readNewestDays = (warehouse: Readable, table: string, newestDay: string) =>
+  readRows(warehouse, { userId: text, day: text }, `SELECT user_id, ${newestDay} FROM ${qualified(table)} GROUP BY user_id`);
+
+/** The day of a document; undefined where it is not stored. */
+export const findDay = (warehouse: Readable, table: string, userId: string, id: string): Promise<string | undefined> =>
+  readValue(warehouse, text, `SELECT day::VARCHAR FROM ${qualified(table)} WHERE ${of(userId)} AND id = ${quoteText(id)}`);
+
+/** The days of documents by their identifiers. */
+export async function readDays(warehouse: Readable, table: string, userId: string, ids: readonly string[]): Promise<Map<string, string>> {
+  const sql = `SELECT id, day::VARCHAR FROM ${qualified(table)} WHERE ${of(userId)} AND id IN (${textList(ids)})`;
+  return new Map((await readRows(warehouse, { id: text, day: text }, sql)).map(({ id, day }) => [id, day]));
+}
+
+/** Whether other documents than this one are stored. */
+export const hasOthers = (warehouse: Readable, table: string, userId: string, id: string, days: Days | undefined): Promise<boolean> =>
+  hasRows(warehouse, `SELECT 1 FROM ${qualified(table)} WHERE ${of(userId, days)} AND id <> ${quoteText(id)} LIMIT 1`);
+
+/** What documents name, once each. */
+export const readNames = (warehouse: Readable, table: string, field: string, userId: string): Promise<string[]> =>
+  readValues(
+    warehouse,
+    text,
+    `SELECT DISTINCT ${quoteName(field)} FROM ${qualified(table)} WHERE ${of(userId)} AND ${quoteName(field)} IS NOT NULL ORDER BY 1`,
+  );
+
+const HASHED = { id: text, hash: text, isWithin: flag };
+
+/** What is stored, with whether it is of the inner days. */
+export const readHashes = (
+  warehouse: Readable,
+  table: string,
+  userId: string,
+  { days, within }: { days: Days | undefined; within: Days | undefined },
+): Promise<Row<typeof HASHED>[]> =>
+  readRows(
+    warehouse,
+    HASHED,
+    `SELECT id, content_hash, ${within ? `day BETWEEN DATE ${quoteText(within.from)} AND DATE ${quoteText(within.to)}` : 'true'}
+     FROM ${qualified(table)} WHERE ${of(userId, days)}`,
+  );
+
+const DATED = { id: text, day: orNull(text), isBefore: flag };
+
+/** What is stored in the order of the identifiers, with whether it was fetched before a moment; without days where the kind has none. */
+export const readFetched = (
+  warehouse: Readable,
+  table: string,
+  userId: string,
+  { days, before }: { days: Days | undefined; before: number },
+): Promise<Row<typeof DATED>[]> =>
+  readRows(
+    warehouse,
+    DATED,
+    `SELECT id, ${days ? 'day::VARCHAR' : 'NULL'}, fetched_at < make_timestamp(${before}::BIGINT) FROM ${qualified(table)}
+     WHERE ${of(userId, days)} ORDER BY 1`,
+  );
+
+/**
+ * How many rows are stored.
+ * @param column the one whose value lies in the spans, in microseconds; undefined counts all
+ */
+export async function countStored(
+  warehouse: Readable,
+  table: string,
+  userId: string,
+  { column, spans }: { column: 'day' | 'ts' | undefined; spans: readonly { startAt: number | null; endAt: number | null }[] },
+): Promise<number> {
+  const within = column
+    ? spans.map(
+        ({ startAt, endAt }) => `AND ${column} >= make_timestamp(${startAt}::BIGINT) AND ${column} < make_timestamp(${endAt}::BIGINT)`,
+      )
+    : [''];
+  if (!within.length) return 0;
+  const counts = within.map(span => `SELECT count(*) AS n FROM ${qualified(table)} WHERE ${of(userId)} ${span}`);
+  return (await readRow(warehouse, { count: number }, `SELECT sum(n)::BIGINT FROM (${counts.join(' UNION ALL ')})`)).count;
+}
