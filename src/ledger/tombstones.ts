@@ -1,4 +1,4 @@
-import { hasRows, type Readable } from '../warehouse/rows.ts';
+import { hasRows, number, type Readable, readRow } from '../warehouse/rows.ts';
 import { qualified, quoteText } from '../warehouse/tables.ts';
 
 /** Whether a document is stored, or was and is known to be gone. */
@@ -10,3 +10,12 @@ export function wasEverStored(warehouse: Readable, collection: string, userId: s
      UNION ALL SELECT 1 FROM sync.tombstones WHERE collection = ${quoteText(collection)} AND ${where}`,
   );
 }
+
+/** How many rows documents of an identifier have in their table, whoever they are of, and how many tombstones. */
+export const countRows = (warehouse: Readable, collection: string, id: string) =>
+  readRow(
+    warehouse,
+    { rows: number, tombstones: number },
+    `SELECT (SELECT count(*) FROM ${qualified(collection)} WHERE id = ${quoteText(id)}),
+            (SELECT count(*) FROM sync.tombstones WHERE id = ${quoteText(id)})`,
+  );

@@ -38,7 +38,7 @@ export async function note(
     {
       table: 'sync.runs',
       key: { run_id: runId },
-      row: { kind: 'backfill', started_at: at(when ?? '2025-03-01T00:00:00Z'), state: 'running' },
+      row: { kind: 'backfill', started_at: at(when ?? '2025-03-01T00:00:00Z'), state: 'running', request: '{}' },
     },
     windowEntry({ runId, userId: user, collection, startAt, endAt }, { ...rest, ...settled, ...asked }),
   ]);

@@ -6,7 +6,6 @@ import { messageOf, TryLaterError, UsageError } from '../../base/errors.ts';
 import { ensureFolder } from '../../base/files.ts';
 import { Secrets } from '../../base/secrets/secrets.ts';
 import { createPerson } from '../../simulator/users/person.ts';
-import { quoteText } from '../../warehouse/tables.ts';
 
 /** Holds the address of the demo's service, once it has one: tokens for any other are somebody's own. */
 const MARK = '.ringneck-demo';
@@ -59,19 +58,9 @@ async function findOther(folder: string): Promise<string | undefined> {
 
 /** Somebody whom the demo's service does not have, or who was removed: the rows that are left may be of another service's person of that name. */
 async function findAccount(warehouse: string): Promise<string | undefined> {
-  const people = Array.from({ length: PEOPLE.count }, (_, index) => quoteText(createPerson(PEOPLE.seed, index).name));
-  const { openReader } = await import('../../warehouse/query.ts');
-  const reader = await openReader(warehouse);
-  try {
-    const { columns, chunks } = await reader.query(
-      `SELECT min(CASE WHEN user_id NOT IN (${people.join(', ')}) THEN 'the account ' || user_id
-         WHEN state = 'removed' THEN 'the removal of ' || user_id END) FROM sync.accounts`,
-    );
-    for await (const [row] of chunks) return columns[0]!.text(row![0]!) ?? undefined;
-    return undefined;
-  } finally {
-    reader.close();
-  }
+  const people = Array.from({ length: PEOPLE.count }, (_, index) => createPerson(PEOPLE.seed, index).name);
+  const { findOtherAccount } = await import('../../ledger/other-account.ts');
+  return findOtherAccount(warehouse, people);
 }
 
 function findToken(folder: string): string | undefined {

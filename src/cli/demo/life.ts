@@ -7,6 +7,7 @@ import type { Following } from '../../app/follow-events.ts';
 import { listening } from '../../app/listen.ts';
 import type { WebhookSettings } from '../../base/config.ts';
 import { RingneckError } from '../../base/errors.ts';
+import { countRows } from '../../ledger/tombstones.ts';
 import { formatEvent } from '../terminal/event-line.ts';
 import { formatCount, printLine } from '../terminal/print.ts';
 
@@ -83,10 +84,7 @@ export async function showLife(
 }
 
 async function countNaps({ warehouse }: App, id: string): Promise<string> {
-  const [row] = await warehouse.read(
-    `SELECT (SELECT count(*) FROM sleep WHERE id = '${id}'), (SELECT count(*) FROM sync.tombstones WHERE id = '${id}')`,
-  );
-  const [rows, tombstones] = row as [number, number];
+  const { rows, tombstones } = await countRows(warehouse, 'sleep', id);
   return `${rows} row${rows === 1 ? '' : 's'} in sleep${tombstones ? ', and a tombstone in sync.tombstones' : ''}`;
 }
 

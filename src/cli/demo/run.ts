@@ -13,7 +13,6 @@ import { writeResult } from '../terminal/result.ts';
 import { showRun } from '../terminal/run-progress.ts';
 import { clearFolder, noteService, PEOPLE } from './folder.ts';
 import { type Announced, createLines, demoWebhooks, openDemoReceiver, showLife } from './life.ts';
-import { questions } from './questions.ts';
 
 const FOLDER = 'data-demo';
 
@@ -144,11 +143,11 @@ async function endService(child: ChildProcess): Promise<void> {
 }
 
 async function ask(path: string, wait: boolean, signal: AbortSignal): Promise<void> {
-  const { openReader } = await import('../../warehouse/query.ts');
+  const [{ openReader }, { readQueries }] = await Promise.all([import('../../warehouse/query.ts'), import('../../warehouse/queries.ts')]);
   const reader = await openReader(path);
   const prompt = wait ? createInterface({ input: process.stdin, output: process.stderr }) : undefined;
   try {
-    for (const { question, sql } of questions) {
+    for (const { question, sql } of readQueries()) {
       printLine();
       printLine(`-- ${question}`);
       printLines(sql);

@@ -1,6 +1,5 @@
 import stringWidth from 'string-width';
 import { resources } from '../../../schema/index.ts';
-import { writeExample } from '../../app/catalogue/example.ts';
 import { findNamed, spellName } from '../../app/catalogue/find-named.ts';
 import { findSource, hasOwnerSince } from '../../app/find-source.ts';
 import { didYouMean } from '../../base/did-you-mean.ts';
@@ -15,6 +14,7 @@ import {
   type Group,
   readCatalogue,
 } from '../../warehouse/catalogue.ts';
+import { writeExample } from '../../warehouse/example.ts';
 import { type Join, listJoins } from '../../warehouse/joins.ts';
 import type { Session } from '../session.ts';
 import { note, noteStale } from './note.ts';

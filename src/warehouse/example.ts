@@ -1,6 +1,6 @@
-import type { CatalogueColumn, CatalogueEntry } from '../../warehouse/catalogue.ts';
-import { quoteName, quoteText } from '../../warehouse/tables.ts';
-import { findExample } from '../../warehouse/views.ts';
+import type { CatalogueColumn, CatalogueEntry } from './catalogue.ts';
+import { quoteName, quoteText } from './tables.ts';
+import { findExample } from './views.ts';
 
 const MEASURES = 3;
 
