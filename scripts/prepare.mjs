@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 
-// Every script that lies there makes views: one of an earlier build must not.
-rmSync(join(root, 'dist/schema/views'), { recursive: true, force: true });
+// Every script that lies there is run or asked: one of an earlier build must not be.
+for (const folder of ['views', 'queries']) rmSync(join(root, 'dist/schema', folder), { recursive: true, force: true });
 for (const path of readdirSync(join(root, 'schema'), { recursive: true })) {
   if (/\.sql$/.test(path)) cpSync(join(root, 'schema', path), join(root, 'dist/schema', path));
 }

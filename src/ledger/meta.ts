@@ -1,4 +1,4 @@
-import { type Readable, readRows, text } from '../warehouse/rows.ts';
+import { orNull, type Readable, readRows, text } from '../warehouse/rows.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
 
 /** A fact about the file, in `sync.meta`. */
@@ -6,8 +6,8 @@ export type Fact = 'id' | 'erased' | 'service_silence' | 'service_clock' | 'subs
 
 /** All facts as they are at one moment. */
 export async function readFacts(warehouse: Readable): Promise<ReadonlyMap<string, string>> {
-  const rows = await readRows(warehouse, { key: text, value: text }, 'SELECT key, value FROM sync.meta');
-  return new Map(rows.map(({ key, value }) => [key, value]));
+  const rows = await readRows(warehouse, { key: text, value: orNull(text) }, 'SELECT key, value FROM sync.meta');
+  return new Map(rows.flatMap(({ key, value }) => (value === null ? [] : [[key, value]])));
 }
 
 export const readFact = async (warehouse: Readable, key: Fact): Promise<string | undefined> => (await readFacts(warehouse)).get(key);
