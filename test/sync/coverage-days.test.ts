@@ -89,6 +89,7 @@ test('of a hundred accounts beside many that were removed each stretch of days i
   await note(warehouse, { user: 'gone7', days: ['2024-01-01', '2024-12-31'], outcome: 'complete', when: '2025-03-09T00:00:00Z' });
   let read = 0;
   const counted = {
+    readKept: (table: string, sql: string) => warehouse.readKept(table, sql),
     read: async (sql: string) => {
       const found = await warehouse.read(sql);
       if (sql.includes('coverage_between')) read += found.length;

@@ -343,7 +343,7 @@ export class Runs implements RunKeeper {
   /** Removes what is left of a plan that a process did not bring to its end. */
   async #forgetPlans(): Promise<void> {
     const plans = await listBrokenPlans(this.#pipeline.warehouse);
-    await this.#pipeline.warehouse.record(plans.map(noPlanEntry));
+    if (plans.length) await this.#pipeline.warehouse.record(plans.map(noPlanEntry));
   }
 
   async #resume(id: string, request: RunRequest, takenUp: boolean): Promise<Run> {
