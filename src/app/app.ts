@@ -270,7 +270,7 @@ export class App {
     const { settings, warehouse, log } = this;
     const { queueUrl: url, queuePrefix: prefix, data } = settings;
     if (this.#options.openQueues) return this.#options.openQueues();
-    if (this.#options.isAlone && url === undefined) return (await import('../queue/memory.ts')).openMemoryQueues();
+    if (this.#options.isAlone && url === undefined) return new (await import('../queue/memory.ts')).MemoryQueues();
     const { openQueues } = await import('../queue/open.ts');
     return openQueues({
       ...(url ? { url } : {}),

@@ -47,11 +47,11 @@ export function createLog({ level, pretty, stream }: { level: string; pretty: bo
 }
 
 /** The same with every text in it, names too, made printable. */
-function printableIn<Value>(value: Value): Value {
-  if (typeof value === 'string') return printableLines(value) as Value;
-  if (Array.isArray(value)) return value.map(printableIn) as Value;
+function printableIn(value: unknown): unknown {
+  if (typeof value === 'string') return printableLines(value);
+  if (Array.isArray(value)) return value.map(printableIn);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inside]) => [printable(name), printableIn(inside)])) as Value;
+  return Object.fromEntries(Object.entries(value).map(([name, inside]) => [printable(name), printableIn(inside)]));
 }
 
 /** A log that says nothing, for tests. */

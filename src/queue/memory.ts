@@ -1,6 +1,6 @@
 import type { Job, Processor } from 'bullmq';
 import { withTimeout } from '../base/timeout.ts';
-import type { NewJob, Queues, WorkerSettings } from './queues.ts';
+import type { NewJob, QueueCounts, Queues, WorkerSettings } from './queues.ts';
 
 interface Waiting {
   id: string;
@@ -16,109 +16,134 @@ const PUT_OFF = 'DelayedError';
  * The queues of a command that works by itself. Its jobs are of runs, which the ledger knows: nobody takes one up after the process, so that
  * none is kept anywhere. To open the embedded queue for them would cost more than most of these commands do.
  */
-export function openMemoryQueues(): Queues {
-  const held = new Map<string, Map<string, Waiting>>();
-  const workers: { close(graceMs: number): Promise<void> }[] = [];
-  const wake = new Map<string, () => void>();
-  let closing: Promise<void> | undefined;
+export class MemoryQueues implements Queues {
+  readonly kind = 'memory';
+  readonly queue = nobody;
+  readonly events = nobody;
+  readonly add = nobody;
+  readonly #held: Held = new Map();
+  readonly #workers = new Map<string, Pick<MemoryWorker, 'begin' | 'close'>>();
+  #closing: Promise<void> | undefined;
 
-  const jobsOf = (name: string) => {
-    const jobs = held.get(name) ?? new Map<string, Waiting>();
-    held.set(name, jobs);
-    return jobs;
-  };
-
-  async function addAll(name: string, added: readonly NewJob[]): Promise<void> {
-    for (const job of added) {
-      const jobs = jobsOf(name);
-      const id = job.opts?.jobId;
-      if (id === undefined || jobs.has(id)) continue;
-      const waiting = { id, job, at: 0 };
-      if (!job.opts?.lifo) jobs.set(id, waiting);
-      else held.set(name, new Map([[id, waiting], ...jobs]));
-    }
-    wake.get(name)?.();
-  }
-
-  function worker<Data, Result>(name: string, process: Processor<Data, Result>, { concurrency }: WorkerSettings) {
-    const working = new Set<Promise<void>>();
-    const ended = new AbortController();
-    let timer: NodeJS.Timeout | undefined;
-
-    async function work(waiting: Waiting): Promise<void> {
-      const { id, job } = waiting;
-      let putOffTo: number | undefined;
-      const moveToDelayed = async (ms: number) => {
-        putOffTo = performance.now() + ms - Date.now();
-      };
-      waiting.at = undefined;
-      try {
-        await process({ id, name: job.name, data: job.data, moveToDelayed } as unknown as Job<Data, Result>, undefined, ended.signal);
-      } catch (error) {
-        if (putOffTo !== undefined && (error as Error).name === PUT_OFF) {
-          waiting.at = putOffTo;
-          return;
-        }
-      }
-      jobsOf(name).delete(id);
-    }
-
-    function begin(): void {
-      clearTimeout(timer);
-      if (ended.signal.aborted) return;
-      let next = Number.POSITIVE_INFINITY;
-      for (const waiting of jobsOf(name).values()) {
-        if (working.size >= concurrency) return;
-        if (waiting.at === undefined) continue;
-        if (waiting.at > performance.now()) {
-          next = Math.min(next, waiting.at);
-          continue;
-        }
-        const done = work(waiting).finally(() => {
-          working.delete(done);
-          begin();
-        });
-        working.add(done);
-      }
-      if (next < Number.POSITIVE_INFINITY) timer = setTimeout(begin, Math.ceil(next - performance.now()));
-    }
-
-    wake.set(name, () => setImmediate(begin));
-    workers.push({
-      async close(graceMs) {
-        clearTimeout(timer);
-        ended.abort();
-        await withTimeout(Promise.all(working), graceMs).catch(() => undefined);
-      },
-    });
-    begin();
+  worker<Data = unknown, Result = unknown>(name: string, process: Processor<Data, Result>, { concurrency }: WorkerSettings) {
+    const worker = new MemoryWorker(() => jobsOf(this.#held, name), process, concurrency);
+    this.#workers.set(name, worker);
+    worker.begin();
     // Nobody looks at it.
     return undefined as never;
   }
 
-  return {
-    kind: 'memory',
-    queue: nobody,
-    events: nobody,
-    worker,
-    add: nobody,
-    addAll,
-    addBulk: addAll,
-    empty: async name => void held.delete(name),
-    forget: async () => undefined,
-    ids: async name => new Set(jobsOf(name).keys()),
-    counts: async name => {
-      const jobs = [...jobsOf(name).values()];
-      const active = jobs.filter(({ at }) => at === undefined).length;
-      const delayed = jobs.filter(({ at }) => at !== undefined && at > performance.now()).length;
-      return { waiting: jobs.length - active - delayed, active, delayed, failed: 0 };
-    },
-    ping: async () => undefined,
-    close: ({ graceMs = 10_000 } = {}) => {
-      closing ??= Promise.all(workers.map(one => one.close(graceMs))).then(() => undefined);
-      return closing;
-    },
-  };
+  async addAll(name: string, added: readonly NewJob[]): Promise<void> {
+    for (const job of added) {
+      const jobs = jobsOf(this.#held, name);
+      const id = job.opts?.jobId;
+      if (id === undefined || jobs.has(id)) continue;
+      const waiting = { id, job, at: 0 };
+      if (!job.opts?.lifo) jobs.set(id, waiting);
+      else this.#held.set(name, new Map([[id, waiting], ...jobs]));
+    }
+    const worker = this.#workers.get(name);
+    if (worker) setImmediate(() => worker.begin());
+  }
+
+  addBulk(name: string, added: readonly NewJob[]): Promise<void> {
+    return this.addAll(name, added);
+  }
+
+  async empty(name: string): Promise<void> {
+    this.#held.delete(name);
+  }
+
+  async forget(): Promise<void> {}
+
+  async ids(name: string): Promise<Set<string>> {
+    return new Set(jobsOf(this.#held, name).keys());
+  }
+
+  async counts(name: string): Promise<QueueCounts> {
+    const jobs = [...jobsOf(this.#held, name).values()];
+    const active = jobs.filter(({ at }) => at === undefined).length;
+    const delayed = jobs.filter(({ at }) => at !== undefined && at > performance.now()).length;
+    return { waiting: jobs.length - active - delayed, active, delayed, failed: 0 };
+  }
+
+  async ping(): Promise<void> {}
+
+  close({ graceMs = 10_000 }: { graceMs?: number } = {}): Promise<void> {
+    this.#closing ??= Promise.all([...this.#workers.values()].map(one => one.close(graceMs))).then(() => undefined);
+    return this.#closing;
+  }
+}
+
+type Held = Map<string, Map<string, Waiting>>;
+
+function jobsOf(held: Held, name: string): Map<string, Waiting> {
+  const jobs = held.get(name) ?? new Map<string, Waiting>();
+  held.set(name, jobs);
+  return jobs;
+}
+
+class MemoryWorker<Data = unknown, Result = unknown> {
+  readonly #jobs: () => Map<string, Waiting>;
+  readonly #process: Processor<Data, Result>;
+  readonly #concurrency: number;
+  readonly #working = new Set<Promise<void>>();
+  readonly #ended = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(jobs: () => Map<string, Waiting>, process: Processor<Data, Result>, concurrency: number) {
+    this.#jobs = jobs;
+    this.#process = process;
+    this.#concurrency = concurrency;
+  }
+
+  begin(): void {
+    clearTimeout(this.#timer);
+    if (this.#ended.signal.aborted) return;
+    let next = Number.POSITIVE_INFINITY;
+    for (const waiting of this.#jobs().values()) {
+      if (this.#working.size >= this.#concurrency) return;
+      if (waiting.at === undefined) continue;
+      if (waiting.at > performance.now()) {
+        next = Math.min(next, waiting.at);
+        continue;
+      }
+      const done = this.#work(waiting).finally(() => {
+        this.#working.delete(done);
+        this.begin();
+      });
+      this.#working.add(done);
+    }
+    if (next < Number.POSITIVE_INFINITY) this.#timer = setTimeout(() => this.begin(), Math.ceil(next - performance.now()));
+  }
+
+  async close(graceMs: number): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#ended.abort();
+    await withTimeout(Promise.all(this.#working), graceMs).catch(() => undefined);
+  }
+
+  async #work(waiting: Waiting): Promise<void> {
+    const { id, job } = waiting;
+    let putOffTo: number | undefined;
+    const moveToDelayed = async (ms: number) => {
+      putOffTo = performance.now() + ms - Date.now();
+    };
+    waiting.at = undefined;
+    try {
+      await this.#process(
+        { id, name: job.name, data: job.data, moveToDelayed } as unknown as Job<Data, Result>,
+        undefined,
+        this.#ended.signal,
+      );
+    } catch (error) {
+      if (putOffTo !== undefined && error instanceof Error && error.name === PUT_OFF) {
+        waiting.at = putOffTo;
+        return;
+      }
+    }
+    this.#jobs().delete(id);
+  }
 }
 
 /** What needs a queue that outlives the process is done by `up`. */

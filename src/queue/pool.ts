@@ -46,7 +46,7 @@ export class Pool extends EventEmitter implements PgPool {
     // A failure shows up at whoever comes next; here nobody waits for it.
     if (this.#queries % vacuumAfter === 0) for (const statement of vacuum) this.#inTurn(statement).catch(() => undefined);
     return answer.catch(async error => {
-      const { code } = error as { code?: string };
+      const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
       // What a job came to is told once: were it lost, the job would be nobody's until its lock ends. What is added is kept by who adds it.
       if (code === diskFull && !addition.test(text) && !this.#closing) {
         await sleep(this.#fullMs);

@@ -47,8 +47,8 @@ export function readEvent(rawHeaders: readonly string[], body: Uint8Array, proof
 function findHeader(rawHeaders: readonly string[], name: string): string[] {
   const values: string[] = [];
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const given = rawHeaders[i]!;
-    if (given.length === name.length && given.toLowerCase() === name) values.push(rawHeaders[i + 1]!);
+    const given = rawHeaders[i];
+    if (given?.length === name.length && given.toLowerCase() === name) values.push(rawHeaders[i + 1] ?? '');
   }
   return values;
 }

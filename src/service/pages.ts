@@ -86,8 +86,9 @@ function createList(
     for (let last = after; more && found.length < limit; ) {
       const read = await source.list(userId, resource, { ...days, after: last, limit });
       found.push(...read.filter(isWithin));
-      more = read.length === limit;
-      if (more) last = positionOf(read.at(-1)!);
+      const latest = read.at(-1);
+      more = read.length === limit && latest !== undefined;
+      if (more && latest) last = positionOf(latest);
     }
     return found.slice(0, limit);
   };

@@ -101,7 +101,8 @@ function readServiceState(path: string, options: ServiceStateOptions, unlock: ()
     setTokenState(userId, worth) {
       const person = people.findIndex(someone => someone.userId === userId);
       // The last of those that were made: the others are revoked.
-      const token = state.tokens.findLast(one => one.person === person)!;
+      const token = state.tokens.findLast(one => one.person === person);
+      if (!token) throw new RangeError(`${userId} has no token`);
       const before = token.state;
       if (before !== 'revoked') token.state = worth;
       save();

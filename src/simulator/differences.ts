@@ -32,10 +32,10 @@ export function findDifferences(
 }
 
 function compare(dataType: string, before: readonly WireDocument[], after: readonly WireDocument[]): Difference[] {
-  const texts = new Map(before.map(document => [document.id as string, JSON.stringify(document)]));
+  const texts = new Map(before.map(document => [String(document.id), JSON.stringify(document)]));
   const found: Difference[] = [];
   for (const document of after) {
-    const id = document.id as string;
+    const id = String(document.id);
     const text = texts.get(id);
     texts.delete(id);
     if (text === undefined) found.push({ operation: 'create', dataType, id });

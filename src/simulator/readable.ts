@@ -15,7 +15,7 @@ export function createReadable(first: People, lagMs: () => number, realNow: () =
     const lag = lagMs();
     const found = lag > 0 ? states.findLastIndex(({ at }) => at <= realNow() - lag) : states.length - 1;
     states = states.slice(Math.max(0, found));
-    return states[0]!.people;
+    return states[0]?.people ?? first;
   }
 
   return {

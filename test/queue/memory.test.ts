@@ -1,12 +1,12 @@
 import { expect, test, vi } from 'vitest';
 import { delay } from '../../jobs/retry.ts';
-import { openMemoryQueues } from '../../src/queue/memory.ts';
+import { MemoryQueues } from '../../src/queue/memory.ts';
 import { until } from '../support/until.ts';
 
 const job = (jobId: string, data: unknown = jobId, lifo = false) => ({ name: 'account', data, opts: { jobId, ...(lifo ? { lifo } : {}) } });
 
 test('each job is worked on once, so many side by side, the last first where that is asked for', async () => {
-  const queues = openMemoryQueues();
+  const queues = new MemoryQueues();
   const begun: unknown[] = [];
   let release = () => {};
   await queues.addAll('work', [job('a'), job('b'), job('c'), job('a', 'another')]);
@@ -32,7 +32,7 @@ test('each job is worked on once, so many side by side, the last first where tha
 test('what is put off comes again then, and what fails is gone: its run looks for what is missing', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance', 'Date'] });
   try {
-    const queues = openMemoryQueues();
+    const queues = new MemoryQueues();
     const begun: string[] = [];
     queues.worker<string>(
       'work',
@@ -60,7 +60,7 @@ test('what is put off comes again then, and what fails is gone: its run looks fo
 });
 
 test('closing waits for what is worked on, for a while, and begins nothing more', async () => {
-  const queues = openMemoryQueues();
+  const queues = new MemoryQueues();
   const done: string[] = [];
   let release = () => {};
   queues.worker<string>(

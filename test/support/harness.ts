@@ -7,7 +7,7 @@ import type { RunReport } from '../../src/app/follow-run.ts';
 import type { BackfillInput } from '../../src/app/run-commands.ts';
 import { readSettings, type Settings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
-import { openMemoryQueues } from '../../src/queue/memory.ts';
+import { MemoryQueues } from '../../src/queue/memory.ts';
 import type { Value } from '../../src/warehouse/parse-document.ts';
 import { hashTables } from './table-hash.ts';
 import { placeWarehouse } from './warehouse.ts';
@@ -36,7 +36,7 @@ export async function openHarness(folder: string, serviceUrl: string, { queue, .
   const settings = { ...readSettings({ RINGNECK_DATA: join(folder), RINGNECK_SERVICE_URL: serviceUrl }), ...options.settings };
   const client = { sleep: async () => {}, ...options.client };
   placeWarehouse(join(settings.data, 'warehouse.duckdb'));
-  const queues = queue === 'embedded' || settings.queueUrl ? {} : { openQueues: openMemoryQueues };
+  const queues = queue === 'embedded' || settings.queueUrl ? {} : { openQueues: () => new MemoryQueues() };
   const app = await App.open({ log: silentLog, retryDelayMs: 1, secondLookMs: 1, ...options, ...queues, client, settings });
   const commands = commandsOf(app);
   const read = (sql: string) => app.warehouse.read(sql);

@@ -30,7 +30,7 @@ export function ensureSecretKey(folder: string, given: string | undefined): stri
     // A link appears whole or not at all, and unlike a rename never replaces the key that another process has just put there.
     linkSync(temporary, path);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
     // exFAT and some network file systems have no links.
     if (code !== undefined && noLinks.includes(code)) writeDurably(path, readFileSync(temporary, 'utf8'));
     else if (code !== 'EEXIST') throw error;

@@ -40,13 +40,16 @@ export function measureBeats(person: Person, zone: Zone, day: number, life: DayO
   };
   const known = knownPulses(random, life);
   let next = 0;
+  const emitUntil = (moment: number) => {
+    for (let one = known[next]; one && one.end <= moment; one = known[++next]) emit(one);
+  };
   let live = random.chance(0.3) ? minutes.start * 1000 + random.between(6, 15) * 3_600_000 : Number.POSITIVE_INFINITY;
   let at = minutes.start * 1000 + random.integer(0, 40_000);
   while (at < end) {
     const minute = Math.floor((at / 1000 - minutes.start) / 60);
     const state = minutes.state[minute]!;
     // Sleeps and sessions carry samples of their own: their rows are those samples.
-    while (next < known.length && known[next]!.end <= at) emit(known[next++]!);
+    emitUntil(at);
     const inside = known[next];
     if (inside && inside.start <= at) {
       emit(inside);
@@ -68,7 +71,7 @@ export function measureBeats(person: Person, zone: Zone, day: number, life: DayO
     push(at, bpm, state === State.training ? 'workout' : state === State.lying ? 'rest' : 'awake');
     at += pause(random, state);
   }
-  while (next < known.length) emit(known[next++]!);
+  emitUntil(Number.POSITIVE_INFINITY);
   return pack(rows);
 
   function emit({ rows: samples }: Known): void {

@@ -49,10 +49,11 @@ export function writeId(seed: number, { person, kind, day, ordinal }: Name): str
 export function findName(seed: number, kind: string, id: string): Name | undefined {
   const match = SHAPE.exec(id);
   if (!match) return undefined;
-  const proof = `${match[1]}${match[2]}${match[3]}${match[4]}`;
+  const [, first, second, third, fourth, left = '', right = ''] = match;
+  const proof = `${first}${second}${third}${fourth}`;
   const [maskHigh, maskLow] = hashPair([seed, 'mask', proof]);
-  const high = (Number.parseInt(match[5]!, 16) ^ maskHigh) & 0xffffff;
-  const low = (Number.parseInt(match[6]!, 16) ^ maskLow) & 0xffffff;
+  const high = (Number.parseInt(left, 16) ^ maskHigh) & 0xffffff;
+  const low = (Number.parseInt(right, 16) ^ maskLow) & 0xffffff;
   if ((high & 0xf) !== numberOf(kind) || proofOf(seed, kind, high, low) !== proof) return undefined;
   return { person: low >>> 8, kind, day: (high >>> 4) - DAY_SHIFT, ordinal: low & 0xff };
 }

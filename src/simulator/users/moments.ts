@@ -29,15 +29,17 @@ export function measureMoments(person: Person, day: number, plan: Plan, conditio
     const depth = moment.kind === 'body_status' ? 0 : random.between(2, 8);
     const start = condition.restingHeartRate + 11 + 9 * plan.stress + random.normal(0, 2);
     const breath = (moment.kind === 'breathing' ? 10 : 4.5) / SESSION_INTERVAL;
-    const [heartRate, hrv, motion]: (number | null)[][] = [[], [], []];
+    const heartRate: (number | null)[] = [];
+    const hrv: (number | null)[] = [];
+    const motion: (number | null)[] = [];
     let wander = 0;
     for (let i = 0; i < count; i++) {
       const through = Math.min(1, i / Math.max(24, 0.6 * count));
       wander = 0.85 * wander + random.normal(0, 0.6);
       const swing = (moment.kind === 'breathing' ? 3 : 1) * Math.sin(i / breath);
-      heartRate!.push(random.chance(0.02) ? null : Math.round(clamp(start - depth * through + swing + wander, 38, 150)));
-      hrv!.push(random.chance(0.03) ? null : Math.round(clamp(condition.hrv * (0.75 + 0.3 * through) * random.normal(1, 0.1), 6, 180)));
-      motion!.push(random.chance(0.1) ? random.integer(1, 6) : 0);
+      heartRate.push(random.chance(0.02) ? null : Math.round(clamp(start - depth * through + swing + wander, 38, 150)));
+      hrv.push(random.chance(0.03) ? null : Math.round(clamp(condition.hrv * (0.75 + 0.3 * through) * random.normal(1, 0.1), 6, 180)));
+      motion.push(random.chance(0.1) ? random.integer(1, 6) : 0);
     }
     return { ...moment, ordinal, mood, heartRate, hrv, motion };
   });

@@ -145,7 +145,7 @@ export function showPeople(seed: number, from: string, diaries: ReadonlyMap<stri
   };
 }
 
-const byId = (a: WireDocument, b: WireDocument) => ((a.id as string) < (b.id as string) ? -1 : 1);
+const byId = (a: WireDocument, b: WireDocument) => (String(a.id) < String(b.id) ? -1 : 1);
 
 /** Rows by time in milliseconds, from the local day `first` to the last moment that is there. */
 function heartRateRows({ zone, beatsOf, view }: Diary, first: number, from: number, to: number, limit: number): HeartRateRow[] {

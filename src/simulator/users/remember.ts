@@ -10,7 +10,10 @@ export function remember<T>(limit: number, make: (key: number) => T): (key: numb
     }
     const made = make(key);
     kept.set(key, made);
-    if (kept.size > limit) kept.delete(kept.keys().next().value as number);
+    if (kept.size > limit) {
+      const [oldest = key] = kept.keys();
+      kept.delete(oldest);
+    }
     return made;
   };
 }

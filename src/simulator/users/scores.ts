@@ -8,11 +8,14 @@ export const USUAL_HRV = 0.87;
 
 /** The score at `x` on the line through `scores` at the ascending `points`; flat beyond its ends. */
 export function along(x: number, points: readonly number[], scores: readonly number[]): number {
-  const next = points.findIndex(point => x < point);
-  if (next === 0) return score(scores[0]!);
-  if (next < 0) return score(scores.at(-1)!);
-  const through = (x - points[next - 1]!) / (points[next]! - points[next - 1]!);
-  return score(scores[next - 1]! + (scores[next]! - scores[next - 1]!) * through);
+  let [left = 0] = points;
+  let [value = 0] = scores;
+  for (const [i, reached] of scores.entries()) {
+    const right = points[i] ?? left;
+    if (x < right) return score(i === 0 ? value : value + (reached - value) * ((x - left) / (right - left)));
+    [left, value] = [right, reached];
+  }
+  return score(value);
 }
 
 /** What each contributor weighs in the score of its document. */

@@ -9,8 +9,9 @@ export function peopleSource(people: People): DocumentSource {
     async list(userId, resource, { from, to, after, limit }) {
       if (!resource.dated) return people.undated(userId, resource.name).filter(isAfterId(after?.id)).slice(0, limit);
       const found: WireDocument[] = [];
-      const last = [to ?? people.to, people.to].sort()[0]!;
-      let day = [from ?? people.from, after?.day ?? people.from, people.from].sort()[2]!;
+      const last = to !== undefined && to < people.to ? to : people.to;
+      let day = people.from;
+      for (const begin of [from, after?.day]) if (begin !== undefined && begin > day) day = begin;
       for (; day <= last && found.length < limit; day = addDays(day, 1)) {
         const documents = people.documents(userId, resource.name, day);
         found.push(...(day === after?.day ? documents.filter(isAfterId(after.id)) : documents));
@@ -34,7 +35,7 @@ export function peopleSource(people: People): DocumentSource {
   };
 }
 
-const isAfterId = (id: string | undefined) => (document: WireDocument) => id === undefined || (document.id as string) > id;
+const isAfterId = (id: string | undefined) => (document: WireDocument) => id === undefined || String(document.id) > id;
 
 const isLater = (row: HeartRateRow, after: { micros: number; source: string }) => {
   const micros = row.timestamp_unix * 1000;

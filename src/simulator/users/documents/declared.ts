@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { type FieldAbout, findFieldAbout, unwrap } from '../../../../schema/fields.ts';
 import { formatDay } from '../../../../schema/instant.ts';
 import type { Resource, WireDocument } from '../../../../schema/resource.ts';
@@ -40,7 +40,7 @@ function write({ name, document, startsAt }: Resource, told: Told): WireDocument
   const { diary, day, start } = told;
   const known: WireDocument = { id: diary.idOf(name, day), day: formatDay(day) };
   if (startsAt) known[startsAt] = diary.zone.write(start);
-  const shape = Object.entries(document.shape as Record<string, z.ZodType>);
+  const shape = fieldsOf(document);
   return Object.fromEntries(shape.flatMap(([key, schema]) => (key in known ? [[key, known[key]]] : writeField(key, schema, told))));
 }
 
@@ -55,7 +55,7 @@ function writeValue(schema: z.ZodType, told: Told): unknown {
   const inner = unwrap(schema);
   const about = findFieldAbout(schema);
   if (about) return writeLeaf(about, inner, told);
-  const shape = Object.entries((inner as z.ZodObject).shape as Record<string, z.ZodType>);
+  const shape = fieldsOf(inner);
   return Object.fromEntries(shape.flatMap(([key, field]) => writeField(key, field, told)));
 }
 
@@ -81,9 +81,12 @@ function writeLeaf({ kind, values }: FieldAbout, schema: z.ZodType, { diary: { z
   }
 }
 
+const fieldsOf = (schema: z.ZodType): [string, z.ZodType][] =>
+  schema instanceof z.ZodObject ? Object.entries<z.ZodType>(schema.shape) : [];
+
 /** Bounds as declared; where there is one alone, the other is as far from it as usual. */
 function boundsOf(schema: z.ZodType): typeof USUAL {
-  const { minValue, maxValue } = schema as z.ZodNumber;
+  const { minValue, maxValue } = schema instanceof z.ZodNumber ? schema : { minValue: null, maxValue: null };
   const [low, high] = [minValue ?? Number.MIN_SAFE_INTEGER, maxValue ?? Number.MAX_SAFE_INTEGER];
   const min = low > Number.MIN_SAFE_INTEGER ? low : Math.min(USUAL.min, high - USUAL.max);
   return { min, max: high < Number.MAX_SAFE_INTEGER ? high : Math.max(USUAL.max, min + USUAL.max) };
