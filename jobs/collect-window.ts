@@ -11,6 +11,7 @@ import type { Pipeline, WindowResult } from '../src/sync/pipeline.ts';
 import type { AccountWindows, OpenWindow } from '../src/sync/runs/account-windows.ts';
 import type { Run } from '../src/sync/runs/run.ts';
 import { collectQueue } from '../src/sync/runs/runs.ts';
+import { TokenReplaced } from '../src/sync/token-guard.ts';
 import { askForAddress, offersAnything } from '../src/sync/verdicts/not-offered.ts';
 import { ATTEMPTS, decide } from '../src/sync/verdicts/outcome.ts';
 import { kindOf, park, type Refused } from '../src/sync/verdicts/park.ts';
@@ -131,8 +132,9 @@ async function attempt(pipeline: Pipeline, run: Run, windows: AccountWindows, wi
     const awayMs = pipeline.runs.findDiskWait() ?? (await collect(pipeline, run, windows, window, shared));
     if (awayMs !== undefined) windows.putOff(window, awayMs);
   } catch (error) {
-    window.attemptsMade++;
-    if (window.attemptsMade < ATTEMPTS) windows.putOff(window, pipeline.retryDelayMs * 2 ** (window.attemptsMade - 1));
+    // What was asked with the earlier token is no attempt at the window.
+    if (!(error instanceof TokenReplaced)) window.attemptsMade++;
+    if (window.attemptsMade < ATTEMPTS) windows.putOff(window, pipeline.retryDelayMs * 2 ** Math.max(0, window.attemptsMade - 1));
     else await run.settle(window, 'failed', messageOf(error), kindOf(error), detailOf(error));
   }
 }
@@ -166,8 +168,9 @@ async function collect(
       await pipeline.runs.cut(run, window);
       return undefined;
     }
-    // A token that was replaced meanwhile: its refusal says nothing of the new one.
-    if (isRefusal(error) && pipeline.tokens.find(window.userId) !== token) throw error;
+    // Its refusal says nothing of the new one.
+    if (isRefusal(error) && pipeline.tokens.find(window.userId) !== token) throw new TokenReplaced(messageOf(error));
+    if (error instanceof TokenReplaced) throw error;
     return resolve(pipeline, run, windows, window, account, error, shared);
   }
 }
@@ -207,8 +210,7 @@ async function resolve(
         // What the refusal means is unknown while the probe has no answer: that is decided as the probe's own error.
         return resolve(pipeline, run, windows, window, account, unclear, shared);
       }
-      // It says nothing of the new one, which is asked at the next attempt.
-      if (refused === 'replaced_token') throw error;
+      if (refused === 'replaced_token') throw new TokenReplaced(messageOf(error));
       if (refused === 'account' || (await confirmsRefusal(pipeline, window))) {
         return finish(pipeline, run, window, 'not_authorised', messageOf(error), kindOf(error), detailOf(error));
       }

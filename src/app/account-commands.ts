@@ -58,14 +58,16 @@ export function accountCommands(app: App) {
       const name = parseAccountName(input.name);
       const { to } = lastDays(1, serviceClock);
       if (input.from && input.from > to) throw new UsageError(`--from ${input.from} is in the future`);
-      const token = input.token ?? app.secrets.findOfAny(name);
-      if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);
-      const added = await changeAccounts(warehouse, () => beginAccount(app, name, token, input.serviceUser));
+      const added = await changeAccounts(warehouse, async () => {
+        const token = input.token ?? app.secrets.findOfAny(name);
+        if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);
+        return beginAccount(app, name, token, input.serviceUser);
+      });
       const { account, warning } = await greet(app, added);
       const waiting = await takeUpWaiting(app);
       return {
         ...reportOf(account),
-        warning: warning ?? (added.isBlind ? BLIND : waiting),
+        warning: [warning, added.isBlind ? BLIND : null].filter(Boolean).join('; ') || waiting,
         same_person: await findSamePerson(warehouse, name),
       };
     },
@@ -93,17 +95,21 @@ export function accountCommands(app: App) {
     /** Forgets the token; the rows stay. */
     async removeAccount({ name }: { name: string }): Promise<AccountReport> {
       return changeAccounts(warehouse, async () => {
-        const removed = await setAccountState(warehouse, await getAccount(warehouse, name), 'removed', null);
+        const account = await getAccount(warehouse, name);
+        // An account without tokens can be removed again; tokens without an account would stay.
         app.secrets.remove(name);
         app.mirrorTokens.remove(name);
-        return reportOf(removed);
+        return reportOf(await setAccountState(warehouse, account, 'removed', null));
       });
     },
 
     async pauseAccount({ name }: { name: string }): Promise<AccountReport> {
-      return changeAccounts(warehouse, async () =>
-        reportOf(await setAccountState(warehouse, await getAccount(warehouse, name), 'paused', 'paused by command')),
-      );
+      return changeAccounts(warehouse, async () => {
+        const account = await getAccount(warehouse, name);
+        // Whose its token is nobody knows after a pause either.
+        const reason = isOfUnknownPerson(account.reason) ? account.reason : 'paused by command';
+        return reportOf(await setAccountState(warehouse, account, 'paused', reason));
+      });
     },
 
     /** Those named, all or none; without names all that are parked, but those whose token may be of somebody else, which stay so. */

@@ -1,5 +1,6 @@
 import { shownMessageOf, TryLaterError, UsageError } from '../base/errors.ts';
 import { TimeoutError, withTimeout } from '../base/timeout.ts';
+import { ServiceError } from '../client/error.ts';
 import {
   type Account,
   accountEntry,
@@ -61,38 +62,40 @@ export async function beginAccount(
   const keptToken = secrets.findOfAny(name);
   const isNew = token !== keptToken;
   const wasProven = before?.state === 'active' || (before?.state === 'parked' && !isOfUnknownPerson(before.reason));
-  const isUnproven = known !== null && !(wasProven && !isNew);
-  const isBlind = known === null && isNew && (await holdsDataOf(warehouse, name));
+  const needsProof = isNew || !wasProven;
+  const findBlind = async () => known === null && (isNew || isOfUnknownPerson(before?.reason ?? null)) && holdsDataOf(warehouse, name);
+  const isBlind = await findBlind();
+  const isUnproven = (known !== null && needsProof) || (isBlind && serviceUser !== undefined);
   const account: Account = {
     userId: name,
     serviceUserId: serviceUser ?? known,
     since: warehouse.clock.next(),
     ...(isUnproven ? { state: 'parked', reason: UNCHECKED } : { state: 'active', reason: null }),
   };
-  if (!isUnproven) {
-    secrets.put(name, token);
-    await warehouse.record([accountEntry(account), noRefusalsEntry(name)]);
-  }
-  return { account, token, recorded: isUnproven ? before : account, keptToken, isUnproven, isBlind };
+  if (isUnproven) return { account, token, recorded: before, keptToken, isUnproven, isBlind: false };
+  // What ends between the token and the account leaves one that waits to be added again.
+  if (isBlind) await warehouse.record([accountEntry({ ...account, state: 'parked', reason: UNCHECKED })]);
+  secrets.put(name, token);
+  await warehouse.record([accountEntry(account), noRefusalsEntry(name)]);
+  // An answer to the earlier token may have been on its way into the file.
+  return { account, token, recorded: account, keptToken, isUnproven, isBlind: isBlind || (await findBlind()) };
+}
+
+/** What the service says of a token. */
+interface Verdict {
+  /** Why the account is parked; null: it is active. */
+  reason: string | null;
+  warning: string | null;
+  /** Whose it is, where the service tells. */
+  person?: string | undefined;
 }
 
 /** Asks the service whether it takes the token, and whose it is: the account is active, or parked with the reason. */
 export async function greet(app: App, added: AddedAccount): Promise<{ account: Account; warning: string | null }> {
-  const { warehouse, secrets } = app;
-  const { account, token, isUnproven } = added;
-  const end = (state: 'active' | 'parked', reason: string | null, warning: string | null, person = account.serviceUserId) =>
-    changeAccounts(warehouse, async () => {
-      const overtaking = await findOvertaking(app, added);
-      if (overtaking) return overtaking;
-      const isChanged = state !== account.state || reason !== account.reason;
-      const ended = { ...account, serviceUserId: person, state, reason, since: isChanged ? warehouse.clock.next() : account.since };
-      // A process that ends between the two must not leave an active account with the token of somebody else.
-      if (state === 'active') secrets.put(account.userId, token);
-      await warehouse.record([accountEntry(ended), noRefusalsEntry(account.userId)]);
-      if (state === 'parked') secrets.put(account.userId, token);
-      return { account: ended, warning };
-    });
-  const stay = (warning: string) => (isUnproven ? end('parked', UNCHECKED, warning) : end('active', null, warning));
+  const { warehouse } = app;
+  const { token, isUnproven, account } = added;
+  const end = (verdict: Verdict) => changeAccounts(warehouse, () => conclude(app, added, verdict));
+  const stay = (warning: string) => end({ reason: isUnproven ? UNCHECKED : null, warning });
 
   if (!app.settings.serviceUrl) return stay('RINGNECK_SERVICE_URL is not set: the token was not tried');
   const client = await app.client();
@@ -108,38 +111,68 @@ export async function greet(app: App, added: AddedAccount): Promise<{ account: A
     if (isRefusal(error)) {
       const refusal = `${error.kind}: ${error.message}`;
       const reason = isUnproven ? refusedUnchecked(refusal) : refusal;
-      return end('parked', reason, `the service refuses the token: ${shownMessageOf(error)}`);
+      return end({ reason, warning: `the service refuses the token: ${shownMessageOf(error)}` });
+    }
+    if (error instanceof ServiceError && error.kind === 'stopped') {
+      const left = isUnproven ? 'the new token is not kept. Give it again.' : 'its token is kept, and was not tried.';
+      throw new TryLaterError(`ringneck is being ended while ${account.userId} is added: ${left}`);
     }
     const said = error instanceof TimeoutError ? `the service has not answered yet (${error.message})` : shownMessageOf(error);
     const hint = isNotOffered(error) ? ': is RINGNECK_SERVICE_URL right? Ringneck adds /v2 itself' : '';
     return stay(`the token could not be tried: ${client.findSilence()?.why ?? `${said}${hint}`}`);
   }
-  if (isAnother(account, person)) return end('parked', ANOTHER_PERSON, ANOTHER_PERSON);
   if (isUnproven && person === undefined) return stay('the service takes the token and does not say whose it is');
-  return end('active', null, null, account.serviceUserId ?? person ?? null);
+  return end({ reason: null, warning: null, person });
 }
 
+/** Records what the service has said. Within `changeAccounts`. */
+async function conclude(
+  app: App,
+  added: AddedAccount,
+  { reason, warning, person }: Verdict,
+): Promise<{ account: Account; warning: string | null }> {
+  const { warehouse, secrets } = app;
+  const { token, isUnproven } = added;
+  const overtaking = await findOvertaking(app, added);
+  const account = overtaking ?? added.account;
+  const changed = `the account was changed meanwhile and is ${howIs(account)}`;
+  if (account.state === 'removed' || (overtaking && secrets.findOfAny(account.userId) !== token)) return { account, warning: changed };
+  const isOther = isAnother(account, person);
+  const verdict = isOther ? ANOTHER_PERSON : reason;
+  let next = { ...account, serviceUserId: account.serviceUserId ?? person ?? null };
+  if (!overtaking) next = { ...next, state: verdict === null ? 'active' : 'parked', reason: verdict };
+  // What another command has made of the account stays, but for what the service says of the token that it has.
+  else if (isOther || (verdict !== null && account.state === 'active')) {
+    next = { ...next, state: account.state === 'paused' ? 'paused' : 'parked', reason: verdict };
+  }
+  if (next.state !== account.state || next.reason !== account.reason) next.since = warehouse.clock.next();
+  // A process that ends between the two must not leave an active account with the token of somebody else.
+  if (isUnproven && next.state === 'active') secrets.put(account.userId, token);
+  await warehouse.record([accountEntry(next), noRefusalsEntry(account.userId)]);
+  if (isUnproven && next.state !== 'active') secrets.put(account.userId, token);
+  return { account: next, warning: isOther ? ANOTHER_PERSON : (warning ?? (overtaking ? changed : null)) };
+}
+
+const howIs = ({ state, reason }: Account) => `${state}${reason ? `: ${reason}` : ''}`;
+
 /**
- * What another command has made of the account while the service was asked. The parking of the earlier token is none: it says nothing of
- * the new one.
+ * The account as another command has left it while the service was asked. The parking of the earlier token is no such change: it says
+ * nothing of the new one.
  * @throws TryLaterError where the new token is not kept
  */
 async function findOvertaking(
   { warehouse, secrets }: App,
   { account, recorded, keptToken, isUnproven }: AddedAccount,
-): Promise<{ account: Account; warning: string } | undefined> {
+): Promise<Account | undefined> {
   const { userId } = account;
   if (await isAsRead(warehouse, userId, recorded)) return undefined;
-  const current = await findAccount(warehouse, userId);
+  const current = (await findAccount(warehouse, userId)) ?? { ...account, state: 'removed', reason: null };
+  if (!isUnproven) return current;
   const isParkedSince =
     recorded?.state === 'active' &&
-    current?.state === 'parked' &&
+    current.state === 'parked' &&
     current.serviceUserId === recorded.serviceUserId &&
     !isOfUnknownPerson(current.reason);
-  if (isUnproven && isParkedSince && secrets.findOfAny(userId) === keptToken) return undefined;
-  const how = current ? `${current.state}${current.reason ? `: ${current.reason}` : ''}` : 'removed';
-  if (isUnproven) {
-    throw new TryLaterError(`${userId} was changed meanwhile and is ${how}: the new token is not kept. Give it again.`);
-  }
-  return { account: current ?? { ...account, state: 'removed', reason: null }, warning: `the account was changed meanwhile and is ${how}` };
+  if (isParkedSince && secrets.findOfAny(userId) === keptToken) return undefined;
+  throw new TryLaterError(`${userId} was changed meanwhile and is ${howIs(current)}: the new token is not kept. Give it again.`);
 }

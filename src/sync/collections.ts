@@ -19,6 +19,7 @@ import { readStored, widened } from './known-documents.ts';
 import type { CollectContext, Collection, WindowResult } from './pipeline.ts';
 import { momentsOfRequest, storePages, UNASKED } from './read-collection.ts';
 import { noteUnannounced } from './sweeps/missed-events.ts';
+import { tokenGuard } from './token-guard.ts';
 
 export function documentCollection(resource: Resource): Collection {
   const { namedBy } = resource;
@@ -139,8 +140,9 @@ async function storeNamed(
   resource: Resource,
   namedBy: { resource: string; field: string },
   userId: string,
-  { pipeline: { client, warehouse }, token, signal, releaseWhile, hasFailed, onAnswer, onStored, ledger }: CollectContext,
+  { pipeline: { client, warehouse, tokens }, token, signal, releaseWhile, hasFailed, onAnswer, onStored, ledger }: CollectContext,
 ): Promise<WindowResult> {
+  const guard = tokenGuard(tokens, userId, token);
   const rejects: Rejects = { rejected: 0, undated: 0 };
   const result: WindowResult = { outcome: 'complete', ...UNASKED, requests: 1, documents: 0, rejects };
   for (const id of await readNamed(warehouse, namedBy, userId)) {
@@ -152,7 +154,7 @@ async function storeNamed(
         if (!result.requestedAt) Object.assign(result, momentsOfRequest(answer));
         result.documents++;
         const { requestedAt, document } = answer;
-        const counts = await warehouse.storeDocuments({ userId, resource, requestedAt, documents: [document] });
+        const counts = await warehouse.storeDocuments({ userId, resource, requestedAt, documents: [document] }, { guard });
         rejects.rejected += counts.rejected;
         rejects.undated += counts.undated;
         onStored(counts, 1);
@@ -171,6 +173,7 @@ async function storeNamed(
   if (hasFailed(namedBy.resource))
     return { ...result, outcome: 'failed', reason: `not all of ${namedBy.resource} could be read, which names them` };
   if (!result.documents) return { ...result, outcome: 'not_offered', reason: 'the collection answers 404' };
+  guard();
   await warehouse.record(ledger(result));
   return result;
 }
@@ -185,7 +188,8 @@ async function readNamed(
 
 /** Exact windows, not widened; their rows are replaced once, after the last page. */
 async function collectHeartRate({ userId, startAt, endAt, earlier: known }: Window, context: CollectContext): Promise<WindowResult> {
-  const { warehouse, serviceClock, now } = context.pipeline;
+  const { warehouse, serviceClock, now, tokens } = context.pipeline;
+  const guard = tokenGuard(tokens, userId, context.token);
   const from = startAt!;
   // What is measured after the request cannot be in its answer, and must not be taken for absent. The Date of an answer may be that of a cache.
   const to = Math.min(endAt!, Math.floor(Math.max(serviceClock.now(), now()) * 1000));
@@ -226,7 +230,7 @@ async function collectHeartRate({ userId, startAt, endAt, earlier: known }: Wind
     if (doubt !== undefined && !context.acceptDeletions) {
       // What is new in it may be all that there is of the last hours. Generated rows can be found again by a complete window only.
       if (answer.route !== heartRate.sandboxPath) {
-        context.onStored(await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows, isSuspicious: true }), 0);
+        context.onStored(await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows, isSuspicious: true }, { guard }), 0);
       }
       return { ...result, outcome: 'suspicious', reason: doubt };
     }
@@ -236,7 +240,7 @@ async function collectHeartRate({ userId, startAt, endAt, earlier: known }: Wind
       const pages = isAllStored ? answer.pages : undefined;
       return context.ledger({ ...result, removed: counts.removed, rowsByDay, pages, rejects: counts });
     };
-    const counts = await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows, compared }, { ledger });
+    const counts = await warehouse.storeHeartRate({ userId, from, to, requestedAt, rows, compared }, { ledger, guard });
     // Rows are samples: documents are what has an identifier.
     context.onStored(counts, 0);
     return result;

@@ -6,10 +6,11 @@ import type { DocumentChange, KnownDocument, WriteResult } from '../warehouse/tr
 import { ensureAnswers, momentsOfDays, momentsOfDocuments } from './answered-range.ts';
 import { type KnownAnswer, nameAnswer } from './known-documents.ts';
 import type { Pipeline } from './pipeline.ts';
+import { tokenGuard } from './token-guard.ts';
 
 /** What reads documents from the service into the warehouse. */
 export interface PageReading {
-  pipeline: Pick<Pipeline, 'client' | 'warehouse'>;
+  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'tokens'>;
   token: string;
   signal?: AbortSignal | undefined;
   lane?: RequestLane;
@@ -61,8 +62,9 @@ export async function storePages(
   resource: Resource,
   userId: string,
   range: { from?: string; to?: string },
-  { pipeline: { client, warehouse }, token, signal, lane = 'bulk', releaseWhile, known, onAnswer, onStored, finish }: PageReading,
+  { pipeline: { client, warehouse, tokens }, token, signal, lane = 'bulk', releaseWhile, known, onAnswer, onStored, finish }: PageReading,
 ): Promise<CompleteRead & { changes: DocumentChange[] }> {
+  const guard = tokenGuard(tokens, userId, token);
   const ids = new Set<string>();
   const dayStarts = new Set<number>();
   const moments = momentsOfDays(range);
@@ -90,6 +92,7 @@ export async function storePages(
       },
       {
         lane,
+        guard,
         ...(ledger && {
           ledger: counts => {
             if (counts.differing) return [];

@@ -14,7 +14,7 @@ export interface WebhookStatus {
   subscriptions: Desired;
   active: number;
   /** How many there are to be. */
-  desired: number;
+  wanted: number;
   /** What was in the way of all of them, or of renewals, last. */
   problem: string | null;
   problems: { event_type: string; data_type: string; state: string; reason: string | null }[];
@@ -51,7 +51,7 @@ export async function reportWebhooks(
     callback_url: withoutQuery(webhooks.callbackUrl),
     subscriptions: desired,
     active: [...known.values()].filter(({ state }) => state === 'active').length,
-    desired: kinds.length,
+    wanted: kinds.length,
     problem,
     problems: rows
       .filter(({ state }) => state !== 'active')

@@ -59,6 +59,8 @@ export interface WriteOptions {
   lane?: Lane;
   /** Committed in the same transaction. */
   ledger?: Ledger;
+  /** Throws where it must not be stored any more; asked when the commit begins. */
+  guard?: () => void;
 }
 
 /** All rows, read or as they came, of one account from `from` (included) to `to` (excluded), in microseconds. */
@@ -223,7 +225,7 @@ export class Warehouse {
       documents: readonly unknown[];
       removed?: readonly string[];
     },
-    { lane = 'bulk', ledger }: WriteOptions = {},
+    { lane = 'bulk', ledger, guard }: WriteOptions = {},
   ): Promise<WriteResult> {
     const { userId, requestedAt, known, absentFrom, range, completes } = page;
     const mapping = this.mapping(page.resource.name);
@@ -232,17 +234,21 @@ export class Warehouse {
     const removed = (page.removed ?? []).filter(storable);
     const parsing = this.#writer.room(lane).then(() => parseDocuments(mapping, page.documents));
     // What waits for its commit holds nothing of the documents as they came: they take several times the memory of what is made of them.
-    return this.#storeParsed({ userId, mapping, requestedAt, known, removed, absentFrom, range, completes }, parsing, { lane, ledger });
+    return this.#storeParsed({ userId, mapping, requestedAt, known, removed, absentFrom, range, completes }, parsing, {
+      lane,
+      ledger,
+      guard,
+    });
   }
 
   async #storeParsed(
     page: Omit<DocumentPage, 'documents' | 'rejected'>,
     parsing: Promise<ParsedDocuments>,
-    { lane, ledger }: { lane: Lane; ledger: Ledger | undefined },
+    { lane, ledger, guard }: { lane: Lane; ledger: Ledger | undefined; guard: (() => void) | undefined },
   ): Promise<WriteResult> {
     try {
       const { documents, rejected, samples } = await parsing;
-      return await this.#write({ page: { ...page, documents, rejected }, ledger, samples }, lane);
+      return await this.#write({ page: { ...page, documents, rejected }, ledger, guard, samples }, lane);
     } finally {
       this.clock.release(page.requestedAt);
     }
@@ -257,7 +263,11 @@ export class Warehouse {
    */
   async storeHeartRate(
     range: RawHeartRate & { isSuspicious?: boolean; compared?: Comparison },
-    { lane = 'bulk', ledger }: { lane?: Lane; ledger?: (rowsByDay: readonly number[], counts: WriteResult) => readonly LedgerEntry[] } = {},
+    {
+      lane = 'bulk',
+      ledger,
+      guard,
+    }: Omit<WriteOptions, 'ledger'> & { ledger?: (rowsByDay: readonly number[], counts: WriteResult) => readonly LedgerEntry[] } = {},
   ): Promise<WriteResult> {
     this.clock.leaseAgain(range.requestedAt);
     try {
@@ -276,7 +286,7 @@ export class Warehouse {
           return answer.rejected;
         },
       };
-      return await this.#write({ heartRate, ledger: entries, samples: same ? 0 : answer.rows.length }, lane);
+      return await this.#write({ heartRate, ledger: entries, guard, samples: same ? 0 : answer.rows.length }, lane);
     } finally {
       this.clock.release(range.requestedAt);
     }

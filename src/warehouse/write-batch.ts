@@ -11,6 +11,8 @@ export interface WriteBatch {
   /** Heart rate that was not the person's, of these ranges. */
   withdrawal?: HeartRateWithdrawal;
   ledger?: Ledger;
+  /** Throws where it must not be stored any more: asked as its group begins to be committed. */
+  guard?: (() => void) | undefined;
   samples: number;
 }
 

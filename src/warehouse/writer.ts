@@ -179,11 +179,13 @@ export class Writer {
    * Commits a group; what fails is tried again in halves, so that a lack of memory, or one bad change, takes no neighbour with it. A change
    * that alone lacks memory, for a document of many megabytes, gets more of it.
    */
-  async #commit(group: readonly Waiting[]): Promise<void> {
+  async #commit(waiting: readonly Waiting[]): Promise<void> {
     if (this.#fatal) {
-      for (const { reject } of group) reject(this.#fatal);
+      for (const { reject } of waiting) reject(this.#fatal);
       return;
     }
+    const group = waiting.filter(passesGuard);
+    if (!group.length) return;
     try {
       this.#options.beforeGroup?.();
       const changes = group.map(({ change }) => change);
@@ -205,6 +207,17 @@ export class Writer {
         await this.#commit(group.slice(half));
       }
     }
+  }
+}
+
+/** Rejects what must not be stored any more. */
+function passesGuard({ change, reject }: Waiting): boolean {
+  try {
+    change.guard?.();
+    return true;
+  } catch (error) {
+    reject(error);
+    return false;
   }
 }
 

@@ -211,3 +211,174 @@ test('a known person is not renamed by the way: --service-user names the same, o
   expect(await account(harness)).toEqual(['active', null, 'ada-1']);
   expect(await harness.commands.addAccount({ name: 'ada', token: 'ada', serviceUser: 'ada-1' })).toMatchObject({ state: 'active' });
 });
+
+const unknownPerson = { status: 403, json: { detail: 'The scope personal is missing.' } };
+
+/** The answer of a route that is held for one token. */
+const heldFor = (token: string, wait: ReturnType<typeof barrier>, answer: (asked: Asked) => object) => async (asked: Asked) => {
+  if (asked.token === token) {
+    wait.held++;
+    await wait.opened;
+  }
+  return answer(asked);
+};
+
+test('what a token brings after the account has another one is not stored, and is asked for again', async () => {
+  const wait = barrier();
+  const harness = await set('in-flight', {
+    '/v2/usercollection/personal_info': unknownPerson,
+    '/v2/usercollection/sleep_time': heldFor('ada', wait, nightOf),
+  });
+  await harness.add([{ name: 'ada', token: 'ada' }]);
+  const run = harness.backfill(DAYS);
+  await until('the run asks', () => wait.held > 0);
+  await harness.commands.removeAccount({ name: 'ada' });
+  expect(await harness.commands.addAccount({ name: 'ada', token: 'ben' })).toMatchObject({ state: 'active' });
+  wait.open();
+  expect(await run).toMatchObject({ state: 'complete' });
+  expect(await harness.read('SELECT user_id, id FROM sleep_time')).toEqual([['ada', 'night-of-ben']]);
+});
+
+test('an id that is given with a new token of stored rows is proven before the token is used', async () => {
+  const wait = barrier();
+  let isTold = false;
+  const harness = await set('given-id', {
+    '/v2/usercollection/personal_info': async (asked: Asked) => {
+      if (!isTold) return unknownPerson;
+      wait.held++;
+      await wait.opened;
+      return { json: { id: `${asked.token}-1` } };
+    },
+  });
+  await harness.add([{ name: 'ada', token: 'ada' }]);
+  await harness.backfill(DAYS);
+  isTold = true;
+  const adding = harness.commands.addAccount({ name: 'ada', token: 'ben', serviceUser: 'ada-1' });
+  await until('the command asks', () => wait.held > 0);
+  expect(harness.app.secrets.find('ada')).toBe('ada');
+  await harness.backfill({ ...DAYS, refresh: true });
+  wait.open();
+  expect(await adding).toMatchObject({ state: 'parked', warning: expect.stringMatching(/^the token is that of another person/) });
+  expect(await harness.read('SELECT id FROM sleep_time')).toEqual([['night-of-ada']]);
+});
+
+test('a token that could not be tried is warned of as one of an unknown person too', async () => {
+  let isIll = false;
+  const harness = await set('both-warnings', {
+    '/v2/usercollection/personal_info': unknownPerson,
+    '/v2/usercollection/daily_readiness': () => (isIll ? { status: 500 } : nothing),
+  });
+  await harness.add([{ name: 'ada', token: 'ada' }]);
+  await harness.backfill(DAYS);
+  isIll = true;
+  const { warning } = await harness.commands.addAccount({ name: 'ada', token: 'ben' });
+  expect(warning).toMatch(/^the token could not be tried: .*; the service never said whose the data of this account are/);
+});
+
+test('a blind token whose account cannot be recorded is warned of when it is given again', async () => {
+  const harness = await set('blind-full-disk', { '/v2/usercollection/personal_info': unknownPerson });
+  const { warehouse } = harness.app;
+  await harness.add([{ name: 'ada', token: 'ada' }]);
+  await harness.backfill(DAYS);
+  const record = warehouse.record.bind(warehouse);
+  const spy = vi.spyOn(warehouse, 'record').mockImplementation(async entries => {
+    if (entries.some(({ row }) => row?.state === 'active')) throw new Error('no space left on device');
+    await record(entries);
+  });
+  await expect(harness.commands.addAccount({ name: 'ada', token: 'ben' })).rejects.toThrow('no space left on device');
+  spy.mockRestore();
+  expect((await account(harness))?.[0]).toBe('parked');
+  expect((await harness.commands.addAccount({ name: 'ada', token: 'ben' })).warning).toMatch(WHOSE);
+});
+
+test('the token that is kept is the one that an earlier command has just stored', async () => {
+  const wait = barrier();
+  const harness = await set('keep-token', {
+    '/v2/usercollection/personal_info': heldFor('new', wait, () => ({ json: { id: 'ada-1' } })),
+    '/v2/usercollection/*': ({ token }: Asked) => (token === 'old' && wait.held ? refusal : nothing),
+  });
+  await harness.add([{ name: 'ada', token: 'old' }]);
+  const adding = harness.commands.addAccount({ name: 'ada', token: 'new' });
+  await until('the command asks', () => wait.held > 0);
+  const { warehouse } = harness.app;
+  const record = warehouse.record.bind(warehouse);
+  const commit = barrier();
+  vi.spyOn(warehouse, 'record').mockImplementation(async entries => {
+    commit.held++;
+    await commit.opened;
+    return record(entries);
+  });
+  wait.open();
+  await until('the new token is being kept', () => commit.held > 0);
+  const keeping = harness.commands.addAccount({ name: 'ada' });
+  commit.open();
+  expect(await adding).toMatchObject({ state: 'active' });
+  expect(await keeping).toMatchObject({ state: 'active' });
+  expect(harness.app.secrets.find('ada')).toBe('new');
+});
+
+test('a refusal that the service gave before the account was resumed does not park it again', async () => {
+  const wait = barrier();
+  let hasLapsed = false;
+  // Also to the second question of the probe that is under way.
+  let late = 0;
+  const lapsed = { status: 403, json: { detail: 'The membership has lapsed.' } };
+  const harness = await set('resumed', {
+    '/v2/usercollection/*': () => (hasLapsed || late-- > 0 ? lapsed : nothing),
+    '/v2/usercollection/sleep_time': (asked: Asked) => (hasLapsed ? lapsed : nightOf(asked)),
+    '/v2/usercollection/daily_readiness': async () => {
+      const answer = hasLapsed ? lapsed : nothing;
+      if (hasLapsed) {
+        wait.held++;
+        await wait.opened;
+      }
+      return answer;
+    },
+  });
+  await harness.add([{ name: 'ada', token: 'ada' }]);
+  hasLapsed = true;
+  const run = harness.backfill(DAYS);
+  await until('the probe waits', () => wait.held > 0);
+  hasLapsed = false;
+  late = 1;
+  await harness.commands.resumeAccounts({ names: ['ada'] });
+  wait.open();
+  expect(await run).toMatchObject({ state: 'complete' });
+  expect((await account(harness))?.[0]).toBe('active');
+});
+
+test('a pause keeps why nobody knows whose the token is', async () => {
+  const harness = await set('paused-stranger', {});
+  await harness.add([{ name: 'ada', token: 'ada' }]);
+  await harness.commands.addAccount({ name: 'ada', token: 'ben' });
+  await harness.commands.pauseAccount({ name: 'ada' });
+  expect((await account(harness))?.slice(0, 2)).toEqual(['paused', expect.stringMatching(/^the token is that of another person/)]);
+});
+
+test('what the service says of a token counts although the account is mapped meanwhile', async () => {
+  const wait = barrier();
+  const harness = await set('mapped-meanwhile', {
+    '/v2/usercollection/personal_info': heldFor('ben', wait, () => ({ json: { id: 'ben-1' } })),
+  });
+  const adding = harness.commands.addAccount({ name: 'ada', token: 'ben' });
+  await until('the command asks', () => wait.held > 0);
+  await harness.commands.mapAccount({ name: 'ada', serviceUser: 'ada-1' });
+  wait.open();
+  expect(await adding).toMatchObject({ state: 'parked', warning: expect.stringMatching(/^the token is that of another person/) });
+});
+
+test('a token that cannot be read keeps the night of nobody else', async () => {
+  const harness = await set('damaged', { '/v2/usercollection/sleep_time': nothing });
+  const { secrets, warehouse } = harness.app;
+  await harness.add([
+    { name: 'ada', token: 'ada' },
+    { name: 'ben', token: 'ben' },
+  ]);
+  await setAccountState(warehouse, (await findAccount(warehouse, 'ada'))!, 'parked', 'forbidden: lapsed');
+  const find = secrets.find.bind(secrets);
+  vi.spyOn(secrets, 'find').mockImplementation(name => {
+    if (name === 'ada') throw new Error('accounts.secret is damaged: the token of ada cannot be read');
+    return find(name);
+  });
+  expect(await harness.nightly(3)).toMatchObject({ state: 'complete', not_asked: [{ user_id: 'ada', state: 'parked' }] });
+});

@@ -105,9 +105,9 @@ const DRIFT_NAMES: Record<string, readonly [one: string, several: string]> = {
 };
 
 function printWebhooks(status: WebhookStatus): void {
-  const { callback_url: url, subscriptions, active, desired, problem, problems, last_event_at: last, missed_24h: missed } = status;
+  const { callback_url: url, subscriptions, active, wanted, problem, problems, last_event_at: last, missed_24h: missed } = status;
   const kept =
-    subscriptions === 'ensured' ? `${active} of ${desired} subscriptions active` : `removed by command (ringneck subscriptions ensure)`;
+    subscriptions === 'ensured' ? `${active} of ${wanted} subscriptions active` : `removed by command (ringneck subscriptions ensure)`;
   printLine(`webhooks: ${kept}, at ${url}`);
   if (problem) printLine(`  in the way: ${problem}`);
   if (problems.length) {

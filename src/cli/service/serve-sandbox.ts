@@ -75,7 +75,7 @@ export async function serveSandbox(options: ServiceOptions, first: { people: num
     await checkFree(controlAddress, '--control-port');
   }
   const state = openServiceState(folder, { people: persons, seed, from, ...(to === undefined ? {} : { to }), newTokens });
-  const closing: (() => unknown)[] = [state.close];
+  const closing: (() => unknown)[] = [() => state.close()];
   let isUnshown = state.people.some(({ token }) => token !== null);
   try {
     const { timeScale, allowCallback: allowedRanges } = options;
@@ -88,22 +88,22 @@ export async function serveSandbox(options: ServiceOptions, first: { people: num
       timeScale,
       now: Date.now,
     });
-    closing.push(webhooks.close);
+    closing.push(() => webhooks.close());
     isUnshown ||= webhooks.client.isNew;
     if (allowedRanges.length > 0)
       log.info({ ranges: allowedRanges.map(formatRange).join(', ') }, 'callbacks may lie in these blocks of addresses');
     const queues = await openQueues({ url: settings.queueUrl, folder: join(folder, 'queue'), prefix: 'service', log });
-    closing.push(queues.close);
+    closing.push(() => queues.close());
     const deliveries = openDeliveries({
       ...{ queues, webhooks, timeScale, log },
       folder: join(folder, 'deliveries'),
       delayMs: options.deliveryDelay * 1000,
     });
-    closing.push(deliveries.close);
+    closing.push(() => deliveries.close());
     const { announce } = deliveries;
     const { fault: faults = createFaultSwitches(), deliveryDelay, clockSpeed: speed } = options;
     const life = openLife({ folder, seed, people, from, to, state, speed, faults, deliveryDelay, announce, log });
-    closing.push(life.close);
+    closing.push(() => life.close());
     const served = settingsOf(options);
     const service = createService({
       resources,

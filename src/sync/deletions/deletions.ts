@@ -10,6 +10,7 @@ import type { WriteResult } from '../../warehouse/transaction.ts';
 import { hasTrustedRoute } from '../events/document-fetches.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { type CompleteRead, storePages } from '../read-collection.ts';
+import { tokenGuard } from '../token-guard.ts';
 import { ACCEPT, type DeletionShare, isTooMany, TOO_MANY_IN_RUN } from './deletion-brake.ts';
 
 /** How long after the first proof the second one counts, where no document route can be asked. */
@@ -25,7 +26,7 @@ const LEFT_OUT = 'left out documents that the service has: a reading at least 5 
 
 /** A range that was read completely, and what confirms that a document is gone from it. */
 export interface Absence {
-  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'now'>;
+  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'now' | 'tokens'>;
   resource: Resource;
   userId: string;
   token: string;
@@ -170,7 +171,7 @@ async function confirmByDocument(absence: Absence, absent: readonly StoredDocume
         onAnswer();
         ensureIs(resource, document.id, answer.document);
         const page = { userId, resource, requestedAt: answer.requestedAt, documents: [answer.document] };
-        onStored(await warehouse.storeDocuments(page), 1);
+        onStored(await warehouse.storeDocuments(page, { guard: tokenGuard(pipeline.tokens, userId, token) }), 1);
         if (isWithin(answer.document, days)) leftOut.push(document);
       } finally {
         answer.done();

@@ -4,6 +4,7 @@ import { wasEverStored } from '../../ledger/tombstones.ts';
 import type { DayRange } from '../../ledger/windows.ts';
 import { findDay, hasOthers } from '../../warehouse/stored-documents.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
+import type { Pipeline } from '../pipeline.ts';
 import { lastDays } from '../runs/backfill.ts';
 import { type EventInWork, noteEvents, parked, type Step, storeAnswer } from './event-outcome.ts';
 import type { RangeRead } from './range-reads.ts';
@@ -43,7 +44,13 @@ export async function findRange(
  * What becomes of an event whose document a complete read did not bring. An event that says so removes it after two such reads, any other
  * event only what was stored before and what the document's own route calls gone: under some other day it may still be there. An answer with nothing in it at all proves nothing: it may be the service that is ill.
  */
-export async function finishAbsent(warehouse: Warehouse, event: EventInWork, read: RangeRead, delays: AbsentDelays): Promise<Step> {
+export async function finishAbsent(
+  pipeline: Pick<Pipeline, 'warehouse' | 'tokens'>,
+  event: EventInWork,
+  read: RangeRead,
+  delays: AbsentDelays,
+): Promise<Step> {
+  const { warehouse } = pipeline;
   const isDelete = event.event.event_type === 'delete';
   const { misses } = event.tries;
   const counts = read.documents > 0 || (isDelete && !(await hasNeighbours(warehouse, event, read.range)));
@@ -58,7 +65,7 @@ export async function finishAbsent(warehouse: Warehouse, event: EventInWork, rea
     if (absences && !event.isGone) return note(`not found ${placeOf(read)}, but it may have moved to other days: the next sweep decides`);
     if (absences === 1 && misses === delays.unreadable.length) return later(delays.confirm);
   }
-  if (absences >= 2) return { finished: await storeAnswer(warehouse, { requestedAt: read.requestedAt }, [event]) };
+  if (absences >= 2) return { finished: await storeAnswer(pipeline, { requestedAt: read.requestedAt }, [event]) };
   return note(`not found by its identifier, and nothing at all came ${placeOf(read)}, which proves nothing: the next sweep decides`);
 
   async function note(reason: string): Promise<Step> {

@@ -22,10 +22,10 @@ export const hasTrustedRoute = (client: Pick<Client, 'hasDocumentRoute'>, resour
  * Fetches the documents of events. Events of one document share a fetch for as long as it has not been sent: what is announced later
  * may not be in its answer.
  */
-export function createDocumentFetches({
-  client,
-  warehouse,
-}: Pick<Pipeline, 'client' | 'warehouse'>): (event: EventInWork) => Promise<Fetched> {
+export function createDocumentFetches(
+  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'tokens'>,
+): (event: EventInWork) => Promise<Fetched> {
+  const { client, warehouse } = pipeline;
   type Fetch = { events: EventInWork[]; done: Promise<(event: EventInWork) => Fetched> };
   const unsent = new Map<string, Fetch>();
 
@@ -52,7 +52,7 @@ export function createDocumentFetches({
       if (!missing) throw error;
       const deletes = missing.isGone ? events.filter(isDelete) : [];
       if (!deletes.length || sentAt === undefined) return () => ({ missing });
-      const finished = await storeAnswer(warehouse, { requestedAt: sentAt }, deletes);
+      const finished = await storeAnswer(pipeline, { requestedAt: sentAt }, deletes);
       return event => (isDelete(event) ? { finished } : { missing });
     } finally {
       close();
@@ -62,7 +62,7 @@ export function createDocumentFetches({
 
   function storeFound(document: unknown, requestedAt: number, events: readonly EventInWork[]): Promise<EventResult> {
     const { userId, event } = events[0]!;
-    if (isNamed(document, event.object_id)) return storeAnswer(warehouse, { requestedAt, document }, events);
+    if (isNamed(document, event.object_id)) return storeAnswer(pipeline, { requestedAt, document }, events);
     return noteEvents(warehouse, events, userId, parked('the service answered with a document of another identifier'));
   }
 

@@ -7,6 +7,8 @@ import type { RequestClock } from '../../warehouse/request-clock.ts';
 import type { LedgerEntry } from '../../warehouse/sql.ts';
 import type { WriteResult } from '../../warehouse/transaction.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
+import type { Pipeline } from '../pipeline.ts';
+import { tokenGuard } from '../token-guard.ts';
 
 /** What became of an event. */
 export interface EventResult {
@@ -113,16 +115,17 @@ export interface Answered {
 
 /** Stores what the service answered about a document, and in the same transaction what became of the events that speak of it. */
 export async function storeAnswer(
-  warehouse: Warehouse,
+  { warehouse, tokens }: Pick<Pipeline, 'warehouse' | 'tokens'>,
   { requestedAt, document }: Answered,
   events: readonly EventInWork[],
 ): Promise<EventResult> {
-  const { userId, resource, event } = events[0]!;
+  const { userId, resource, event, token } = events[0]!;
   const change = document === undefined ? { documents: [], removed: [event.object_id] } : { documents: [document] };
   const counts = await warehouse.storeDocuments(
     { userId, resource, requestedAt, ...change },
     {
       lane: 'live',
+      guard: tokenGuard(tokens, userId, token),
       ledger: stored => entriesOf(warehouse, events, userId, outcomeOf(stored)),
     },
   );

@@ -9,6 +9,7 @@ import type { EventOutcome } from '../../ledger/events.ts';
 import { KeyedSemaphore } from '../../queue/keyed-semaphore.ts';
 import { storable } from '../../warehouse/parse-document.ts';
 import type { Pipeline } from '../pipeline.ts';
+import { TokenReplaced } from '../token-guard.ts';
 import { decide } from '../verdicts/outcome.ts';
 import { park, type Refused } from '../verdicts/park.ts';
 import { type AbsentDelays, findRange, finishAbsent } from './absent-documents.ts';
@@ -65,7 +66,7 @@ export function createEventProcessor(
   const find = createAccountFinder(warehouse);
   const semaphore = new KeyedSemaphore(PLACES, () => performance.now(), delays.crowded);
   const fetchDocument = createDocumentFetches(pipeline);
-  const readRange = createRangeReads(pipeline, (event, read) => finishAbsent(warehouse, event, read, delays));
+  const readRange = createRangeReads(pipeline, (event, read) => finishAbsent(pipeline, event, read, delays));
   /** Routes that answered 404 and that the service may not have: where one of them is meant the range is read at once. */
   const unknownRoutes = new Set<string>();
   const triedRoutes = new Set<string>();
@@ -146,7 +147,7 @@ export function createEventProcessor(
         if (!isAsAsked) return { userId: null, step: { again: 0, tries } };
         if (!isOfOnly) return { userId: null, step: await noteUnknown(accepted) };
         const inWork: EventInWork = { ...accepted, userId: only.userId, resource, token };
-        const finished = await storeAnswer(warehouse, answer, [inWork]);
+        const finished = await storeAnswer(pipeline, answer, [inWork]);
         log.info(
           { account: only.userId, service_user_id: event.user_id },
           'the account has this id at the service: its token brought the document',
@@ -219,6 +220,7 @@ export function createEventProcessor(
       if (tries.failures < delays.failed.length) return later(tries.failures);
       return note(isOfService(error) ? `the service did not answer: ${messageOf(error)}` : messageOf(error));
     };
+    if (error instanceof TokenReplaced) return { again: 0, tries };
     const decision = decide(error, 0);
     switch (decision.do) {
       case 'wait':

@@ -2,6 +2,7 @@ import type { ReleaseWhile } from '../../client/client.ts';
 import type { DayRange } from '../../ledger/windows.ts';
 import { ensureAnswers, momentsOfDays, momentsOfDocuments } from '../answered-range.ts';
 import type { Pipeline } from '../pipeline.ts';
+import { tokenGuard } from '../token-guard.ts';
 import { type EventInWork, giveWay, type Step, storeAnswer } from './event-outcome.ts';
 
 /** A range that was read to its end. Its moment is held until what is absent from it is dealt with. */
@@ -25,9 +26,10 @@ interface Waiting {
  * @param finishAbsent says what becomes of an event whose document a complete read did not bring
  */
 export function createRangeReads(
-  { client, warehouse }: Pick<Pipeline, 'client' | 'warehouse'>,
+  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'tokens'>,
   finishAbsent: (event: EventInWork, read: RangeRead) => Promise<Step>,
 ): (event: EventInWork, range: Partial<DayRange>) => Promise<Step> {
+  const { client, warehouse, tokens } = pipeline;
   const lines = new Map<string, Waiting[]>();
 
   async function work(key: string, line: Waiting[]): Promise<void> {
@@ -70,7 +72,11 @@ export function createRangeReads(
           if (waiting) found.push(storeFor(waiting, { requestedAt, document }));
           return !waiting;
         });
-        if (rest.length) await warehouse.storeDocuments({ userId, resource, requestedAt, documents: rest }, { lane: 'live' });
+        if (rest.length)
+          await warehouse.storeDocuments(
+            { userId, resource, requestedAt, documents: rest },
+            { lane: 'live', guard: tokenGuard(tokens, userId, token) },
+          );
         await Promise.all(found);
       }
       const left = [...absent.values()].flat();
@@ -83,7 +89,7 @@ export function createRangeReads(
   async function storeFor(waiting: readonly Waiting[], answer: { requestedAt: number; document: unknown }): Promise<void> {
     try {
       const events = waiting.map(({ event }) => event);
-      const finished = await storeAnswer(warehouse, answer, events);
+      const finished = await storeAnswer(pipeline, answer, events);
       for (const { resolve } of waiting) resolve({ finished });
     } catch (error) {
       for (const { reject } of waiting) reject(error);

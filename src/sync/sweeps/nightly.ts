@@ -42,10 +42,11 @@ async function tidyUp(pipeline: Pipeline, signal?: AbortSignal): Promise<void> {
 async function askForbidden(pipeline: Pipeline, signal?: AbortSignal): Promise<void> {
   const { warehouse, client, tokens, log } = pipeline;
   for (const account of await listAccounts(warehouse)) {
-    const token = tokens.find(account.userId);
     const isAsked = account.reason?.startsWith('forbidden') || isUnchecked(account.reason);
-    if (account.state !== 'parked' || !isAsked || !token) continue;
+    if (account.state !== 'parked' || !isAsked) continue;
     try {
+      const token = tokens.find(account.userId);
+      if (!token) continue;
       await client.probe(token, signal);
       const person = await findPerson(client, token, signal);
       await changeAccounts(warehouse, async () => {

@@ -1,6 +1,6 @@
 import { ServiceError } from '../../client/error.ts';
 import type { Account } from '../../ledger/accounts.ts';
-import { changeAccounts, findAccount, setAccountState } from '../../ledger/accounts.ts';
+import { changeAccounts, findAccount, isAsRead, setAccountState } from '../../ledger/accounts.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { isNotOffered, isRefusal, probeAccount } from './probe.ts';
 
@@ -22,6 +22,7 @@ export async function park(
 ): Promise<Refused> {
   const probe = async (): Promise<Refused> => {
     const token = pipeline.tokens.find(account.userId);
+    const before = await findAccount(pipeline.warehouse, account.userId);
     const isReplaced = () => pipeline.tokens.find(account.userId) !== token;
     try {
       await probeAccount(pipeline, token ?? '').catch(error => {
@@ -34,9 +35,10 @@ export async function park(
       if (!isRefusal(error)) throw error;
       const parked = await changeAccounts(pipeline.warehouse, async () => {
         if (isReplaced()) return undefined;
-        // Its user may have paused or removed it meanwhile.
         const current = await findAccount(pipeline.warehouse, account.userId);
-        if (current?.state !== 'active') return current ?? account;
+        if (current?.state !== 'active') return { ...account, state: 'removed' as const, ...current };
+        // Resumed, or added again: the service may have been asked before that.
+        if (!(await isAsRead(pipeline.warehouse, account.userId, before))) return undefined;
         return setAccountState(pipeline.warehouse, current, 'parked', `${error.kind}: ${error.message}`);
       });
       if (!parked) return 'replaced_token';

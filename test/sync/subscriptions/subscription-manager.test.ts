@@ -120,7 +120,7 @@ test('status counts the events of a day by outcome, and hides the callback’s q
     callback_url: 'https://example.org/webhook',
     subscriptions: 'ensured',
     active: 0,
-    desired: SUBSCRIPTIONS,
+    wanted: SUBSCRIPTIONS,
     problem: null,
     problems: [],
     waiting: 1,
