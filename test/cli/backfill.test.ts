@@ -191,6 +191,8 @@ test('accounts are paused, resumed, mapped, given mirror tokens, removed', async
   const { data, env } = surroundings();
   const account = (...args: string[]) => runHere(['account', ...args], { env });
   await runHere(['account', 'add', 'ada', '--service-user', 'told'], { env, input: tokenOf('ada') });
+  // The service calls her otherwise.
+  await account('resume', 'ada');
   expect(await account('pause', 'ada')).toEqual({ code: 0, stdout: 'ada paused: paused by command\n', stderr: '' });
   expect(await runHere(['backfill', '--last', '2'], { env })).toEqual({
     code: 1,

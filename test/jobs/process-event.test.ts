@@ -151,7 +151,7 @@ test('an event of an unknown user is recorded with the command that maps it, and
       event_type: 'update',
       object_id: 'spo2-1',
       outcome: 'unknown_user',
-      reason: 'nobody has this id: ringneck account map NAME service-kim',
+      reason: 'no account is mapped to this service user: ringneck account map NAME service-kim',
     },
   ]);
   await kim.account({ serviceUserId: 'service-kim' });
@@ -187,7 +187,7 @@ test('an id that is no word of a shell is not put into a command', async () => {
   const lea = await harness.person('lea', {});
   await lea.tell({ user_id: 'x; rm -rf /' });
   expect(await harness.rows(`SELECT reason FROM sync.events WHERE service_user_id = 'x; rm -rf /'`)).toEqual([
-    { reason: 'nobody has this id: ringneck account map NAME <service_user_id>' },
+    { reason: 'no account is mapped to this service user: ringneck account map NAME <service_user_id>' },
   ]);
 });
 

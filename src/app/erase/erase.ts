@@ -125,7 +125,7 @@ async function rememberIds(
     if (!(error instanceof UsageError)) throw error;
     options.log.warn(
       { reason: messageOf(error) },
-      'events of the person that still come will be noted in sync.events, as of somebody unknown',
+      'events of the person that still come will be noted in sync.events, under an unknown service user',
     );
   }
 }
@@ -212,7 +212,7 @@ async function replaceSnapshot({ settings, log }: EraseOptions, warehouse: Wareh
     return snapshot;
   } catch (error) {
     for (const file of [real, `${real}.wal`, snapshot]) rmSync(file, { force: true });
-    log.warn({ reason: messageOf(error) }, 'the snapshot could not be made anew and was taken away: ringneck snapshot makes it');
+    log.warn({ reason: messageOf(error) }, 'the snapshot could not be rebuilt and was removed: ringneck snapshot publishes a new one');
     return null;
   }
 }

@@ -76,7 +76,9 @@ export function readManifest(folder: string): Manifest | undefined {
   if (found) return found;
   const strange = readdirSync(folder).find(name => name !== EXPORT_LOCK && !LEFT.test(name));
   if (strange === undefined) return undefined;
-  throw new UsageError(`--out ${folder} holds ${strange} and is no export of ours: name a folder that is empty, or not there yet`);
+  throw new UsageError(
+    `--out ${folder} holds ${strange} and is not an export that Ringneck wrote: name an empty folder, or one that does not exist yet`,
+  );
 }
 
 /**
@@ -87,7 +89,7 @@ export function refuseLinks(folder: string): void {
   const link = existsSync(folder) && readdirSync(folder, { recursive: true, withFileTypes: true }).find(entry => entry.isSymbolicLink());
   if (!link) return;
   const path = join(link.parentPath, link.name);
-  throw new UsageError(`${path} is a link, and what lies behind it may be somebody's own: remove the link, or export into another folder`);
+  throw new UsageError(`${path} is a link, and what it points to may not be an export: remove the link, or export into another folder`);
 }
 
 /** @throws UsageError when others can write to a folder that we fill: they could make our files before us, and read them */

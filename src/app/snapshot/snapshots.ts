@@ -116,7 +116,7 @@ export class Snapshots {
     } catch (error) {
       if (!(error instanceof NeedsRebuild)) throw error;
       if (!mayRebuild) return undefined;
-      log.debug({ reason: error.message }, 'the snapshot is made anew');
+      log.debug({ reason: error.message }, 'the snapshot is rebuilt');
       return this.#publish(signal);
     }
   }

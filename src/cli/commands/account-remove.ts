@@ -34,9 +34,9 @@ export function addRemove(account: Command): void {
   withExample(
     account
       .command('remove <name>')
-      .description('forget an account’s token; its rows stay, unless they are to be erased')
-      .option('--erase', 'remove all that is kept of the person')
-      .option('--yes', 'erase without asking for the name again')
+      .description('remove an account and its token; its rows stay unless --erase is given')
+      .option('--erase', 'erase everything that is stored about the person')
+      .option('--yes', 'do not ask for the name before erasing')
       .option('--json', 'print the account as JSON, or what was erased')
       .addHelpText('after', ABOUT_ERASING),
     'ringneck account remove ada',
@@ -98,7 +98,7 @@ function printReport(report: EraseReport): void {
       ),
     );
   if (report.events) printLine(`${formatCount(report.events)} waiting events removed`);
-  if (report.snapshot) printLine(`snapshot made anew: ${report.snapshot}`);
+  if (report.snapshot) printLine(`snapshot rebuilt: ${report.snapshot}`);
   const words = report.searched_for.join(', ');
   printLine(`${formatCount(report.files)} files searched for ${words}: ${found.length ? 'found' : 'nothing found'}`);
   for (const line of linesOf(report)) printLine(line);

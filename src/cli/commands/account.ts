@@ -23,7 +23,7 @@ const MAX_TOKEN = 8_192;
 
 export function addAccount(program: Command): void {
   const account = withExample(
-    program.command('account').description('the people whose data is kept: add, list, remove, pause, resume, map, mirror-token'),
+    program.command('account').description('manage accounts: add, list, remove, pause, resume, map, mirror-token'),
     'printf %s "$TOKEN" | ringneck account add ada',
     'ringneck account list',
   );
@@ -31,11 +31,13 @@ export function addAccount(program: Command): void {
   withExample(
     account
       .command('add <name>')
-      .description('add an account, or give a known one a new token; the token is read from standard input; 1 when the account is parked')
+      .description(
+        'add an account, or replace the token of one; reads the token from standard input; exits with 1 when the account is parked',
+      )
       .allowExcessArguments()
       .option('--token-file <file>', 'read the token from a file')
-      .option('--keep-token', 'let the token that it has serve for the address that RINGNECK_SERVICE_URL names now')
-      .option('--service-user <id>', 'the service’s own id of the person, as it stands in events')
+      .option('--keep-token', 'keep the stored token, for the address that RINGNECK_SERVICE_URL names now')
+      .option('--service-user <id>', 'the service’s user id of the person, as events carry it')
       .option('--from <day>', 'backfill from this day on at once', parseDay)
       .option('--json', 'print the account as JSON; with --from its run too, as `backfill`, null where none came to its report'),
     'printf %s "$TOKEN" | ringneck account add ada',
@@ -86,7 +88,7 @@ export function addAccount(program: Command): void {
   );
 
   withExample(
-    account.command('list').description('show the accounts and how they stand').option('--json', 'print an array'),
+    account.command('list').description('list the accounts and their states').option('--json', 'print an array'),
     'ringneck account list',
   ).action(async (options: { json?: true }) => {
     const accounts = await call(await openSession(), 'listAccounts', {});
@@ -102,7 +104,10 @@ export function addAccount(program: Command): void {
   addRemove(account);
 
   withExample(
-    account.command('pause <name>').description('stop asking for an account').option('--json', 'print the account as JSON'),
+    account
+      .command('pause <name>')
+      .description('stop reading an account until it is resumed')
+      .option('--json', 'print the account as JSON'),
     'ringneck account pause ada',
   ).action(async (name: string, options: { json?: true }) =>
     printAccount(await call(await openSession(), 'pauseAccount', { name }), options),
@@ -111,8 +116,8 @@ export function addAccount(program: Command): void {
   withExample(
     account
       .command('resume [name...]')
-      .description('ask for accounts again, also for those that were parked; 1 when one stays parked')
-      .option('--parked', 'all that the service refused; not those whose token may be of another person')
+      .description('read accounts again that were paused or parked; exits with 1 when one stays parked')
+      .option('--parked', 'every parked account, except those whose token may belong to another person')
       .option('--json', 'print the account as JSON; of several names, or with --parked, an array'),
     'ringneck account resume ada ben',
     'ringneck account resume --parked',
@@ -131,7 +136,7 @@ export function addAccount(program: Command): void {
   withExample(
     account
       .command('map <name> <id>')
-      .description('tell the service’s own id of a person, as it stands in events; one that another account has is refused')
+      .description('set the service’s user id of an account, as events carry it; an id that another account has is refused')
       .option('--json', 'print the account as JSON'),
     'ringneck account map ada 8f9a5221-639e-4a85-81cb-4065ef23f979',
   ).action(async (name: string, id: string, options: { json?: true }) => {
@@ -143,7 +148,7 @@ export function addAccount(program: Command): void {
   withExample(
     account
       .command('mirror-token <name>')
-      .description('make a token for the mirror; it replaces the former one and is shown once')
+      .description('create a token for the mirror; it replaces the previous one and is shown once')
       .option('--json', 'print {user_id, token}'),
     'ringneck account mirror-token ada',
   ).action(async (name: string, options: { json?: true }) => {

@@ -21,12 +21,14 @@ export function addCoverage(program: Command): void {
   withExample(
     program
       .command('coverage')
-      .description('show of each account, collection and day what is stored, empty at the service, or missing and why; 1 when something is')
+      .description(
+        'show coverage per account, collection and day: stored, empty at the service, or missing and why; exits with 1 when anything is missing',
+      )
       .option('--user <name>', 'only this account, also one that was removed (may be repeated)', collect)
       .option('--resource <name>', 'only this collection (may be repeated)', collect)
       .option('--from <day>', 'first day (the first that was ever planned)', parseDay)
       .option('--to <day>', 'last day (yesterday, UTC)', parseDay)
-      .option('--repair', 'read exactly what is missing, then show what is so')
+      .option('--repair', 'read exactly what is missing, then show what is still missing')
       .option('--detach', 'with --repair: let a running `ringneck up` go on with it when this command ends')
       .option('--json', 'print an array of {user_id, collection, from, to, state, reason}'),
     'ringneck coverage',

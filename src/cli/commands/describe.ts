@@ -8,10 +8,8 @@ export function addDescribe(program: Command): void {
   withExample(
     program
       .command('describe <name>')
-      .description(
-        'explain a view, macro or table: its columns, their types and units, and a first query; or one column, as sleep.average_hrv',
-      )
-      .option('--sql', 'print only the statement that makes a view or macro')
+      .description('describe a view, macro or table: columns, types, units and a first query; or one column, such as sleep.average_hrv')
+      .option('--sql', 'print only the statement that creates a view or macro')
       .option('--json', 'print all that is known as JSON'),
     'ringneck describe sleep',
   ).action(async (name: string, { sql = false, json }: { sql?: boolean; json?: true }) => {

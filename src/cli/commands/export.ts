@@ -23,9 +23,9 @@ export function addExport(program: Command): void {
   withExample(
     program
       .command('export')
-      .description('write the warehouse into files that other programs read; the same command again brings them up to date')
+      .description('export the warehouse to files that other programs read; run it again to bring them up to date')
       .addOption(new Option('--format <format>', 'what the files are').choices(EXPORT_FORMATS).default('parquet'))
-      .requiredOption('--out <folder>', 'where: a new or empty folder, or that of the same export')
+      .requiredOption('--out <folder>', 'output folder: new, empty, or of the same export')
       .option('--table <name>', 'only this table or view (may be repeated); else all tables of the data', collect)
       .option('--user <name>', 'only this account (may be repeated)', collect)
       .option('--from <day>', 'first day: of heart_rate by UTC; of weekly each week that has a day in the range', parseDay)

@@ -7,7 +7,7 @@ export function addNightly(program: Command): void {
   withExample(
     program
       .command('nightly')
-      .description('read the last days of everything again, once; for the system’s cron (`ringneck up` does it by itself)')
+      .description('read the last days of every collection again, once; for cron (`ringneck up` does this by itself)')
       .option('--days <n>', 'how many days (RINGNECK_NIGHTLY_DAYS)', wholeNumber(1, 36_500))
       .option('--accept-deletions', 'remove what the service no longer has, however much it is')
       .option('--json', 'print the summary as JSON'),

@@ -22,7 +22,7 @@ export function addService(program: Command): void {
       .option('--port <port>', 'where to listen; 0 picks a free port', wholeNumber(0, 65_535), 4000)
       .option('--host <host>', 'where to listen', '127.0.0.1')
       .option('--json', 'print people, tokens and address as one line of JSON')
-      .option('--new-tokens', 'give everybody a new token; the former ones are revoked')
+      .option('--new-tokens', 'issue new tokens for all people; the previous ones are revoked')
       .option('--page-size <n>', 'documents on a page', wholeNumber(1, 10_000))
       .option('--heart-rate-page-size <n>', 'heart-rate rows on a page', wholeNumber(1, 100_000))
       .option('--rate-limit <n/seconds|off>', `requests per token (${shownRate(defaultSettings.rateLimit)})`, parseRate)
@@ -35,14 +35,14 @@ export function addService(program: Command): void {
       .option('--specification-only', 'serve only the routes of section 4 of the specification')
       .option('--delivery-delay <seconds>', 'from a change to the delivery of its event', wholeNumber(0, 86_400), 30)
       .option('--time-scale <n>', 'how much faster deliveries are tried again and subscriptions expire', wholeNumber(1, 1_000_000), 1)
-      .option('--allow-callback <cidr>', 'let callbacks lie in this block of addresses, public or not; repeatable', addRange, [])
+      .option('--allow-callback <cidr>', 'allow callbacks in this block of addresses, public or not (may be repeated)', addRange, [])
       .option(
         '--clock-speed <n>',
         'how fast the people live: 1 as the calendar, 0 not at all; with --to, on from that day',
         wholeNumber(0, 10_000),
       )
-      .option('--control-port <port>', 'where the control route listens on this machine; 0 picks a free port', wholeNumber(0, 65_535), 0)
-      .option('--fault <name[=value]>', 'begin with a fault; repeatable', addFault)
+      .option('--control-port <port>', 'port of the control route on this machine; 0 picks a free one', wholeNumber(0, 65_535), 0)
+      .option('--fault <name[=value]>', 'start with a fault (may be repeated)', addFault)
       .addHelpText(
         'after',
         `\nFaults:\n${faultHelp()}\n\nControl route, in JSON, with the header Authorization: Bearer <its secret>:\n${controlHelp}`,

@@ -10,7 +10,7 @@ export function addSnapshot(program: Command): void {
     program
       .command('snapshot')
       .description('publish a sorted copy of the warehouse, without tokens and internals, for readers')
-      .option('--dated', 'keep one under its date beside the published one, with a manifest of what it holds, to cite')
+      .option('--dated', 'also keep a dated copy with a manifest of its content, to cite')
       .option('--json', 'print {path, at}, of a dated one also its manifest and SHA-256'),
     'ringneck snapshot',
     'ringneck snapshot --dated',

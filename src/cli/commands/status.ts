@@ -16,7 +16,7 @@ export function addStatus(program: Command): void {
   withExample(
     program
       .command('status')
-      .description('show per account and collection the newest day, the last success, failures, and what is parked and why')
+      .description('show the newest day, last success and failures per account and collection, and what is parked and why')
       .option('--json', 'print the report as JSON'),
     'ringneck status',
   ).action(async (options: { json?: true }) => {

@@ -13,14 +13,14 @@ export function addSubscriptions(program: Command): void {
   const subscriptions = withExample(
     program
       .command('subscriptions')
-      .description('our webhook subscriptions at the service: ensure, list, remove; `ringneck up` keeps them'),
+      .description('manage webhook subscriptions at the service: ensure, list, remove; `ringneck up` maintains them'),
     'ringneck subscriptions list',
   );
 
   withExample(
     subscriptions
       .command('ensure')
-      .description('have a running `ringneck up` make what is missing and keep them again')
+      .description('create what is missing, and have `ringneck up` maintain them again')
       .option('--json', 'print {active, wanted, problems}'),
     'ringneck subscriptions ensure',
   ).action(async (options: { json?: true }) => {
@@ -51,7 +51,7 @@ export function addSubscriptions(program: Command): void {
   });
 
   withExample(
-    subscriptions.command('list').description('show what the service has, joined with what we know').option('--json', 'print an array'),
+    subscriptions.command('list').description('list the service’s subscriptions beside the ledger’s').option('--json', 'print an array'),
     'ringneck subscriptions list',
   ).action(async (options: { json?: true }) => {
     const list = await call(await openSession(), 'subscriptionsList', {});
@@ -62,8 +62,8 @@ export function addSubscriptions(program: Command): void {
   withExample(
     subscriptions
       .command('remove')
-      .description('cancel those that go to our callback; `ringneck up` makes none until `subscriptions ensure`')
-      .option('--on-next-event', 'cancel each by answering 410 to its next event, also one whose id nobody knows')
+      .description('cancel those that call our callback; `ringneck up` creates none until `subscriptions ensure`')
+      .option('--on-next-event', 'cancel each by answering 410 to its next event, even where its id is unknown')
       .option('--json', 'print {removed, failed, listed, on_next_event}'),
     'ringneck subscriptions remove',
     'ringneck subscriptions remove --on-next-event',
@@ -76,7 +76,10 @@ export function addSubscriptions(program: Command): void {
       return;
     }
     printLine(`${report.removed} subscriptions removed; ringneck subscriptions ensure makes them again`);
-    if (!report.listed) note('the service offers no list: others of ours may be left (remove --on-next-event ends those too)');
+    if (!report.listed)
+      note(
+        'the service offers no list of subscriptions: some that call our callback may remain (remove --on-next-event cancels those too)',
+      );
     for (const { event_type, data_type, reason } of report.failed) note(`not removed: ${event_type} ${data_type}: ${reason}`);
   });
 }

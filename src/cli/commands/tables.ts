@@ -7,7 +7,7 @@ export function addTables(program: Command): void {
   withExample(
     program
       .command('tables')
-      .description('list the views, macros and tables of the warehouse, and what each is for')
+      .description('list the views, macros and tables of the warehouse, with what each is for')
       .option('--all', 'with the ledger, in schema sync')
       .option('--json', 'print an array of {name, kind, group, rows, meaning, paragraph}'),
     'ringneck tables',

@@ -21,7 +21,7 @@ export function addUp(program: Command): void {
   withExample(
     program
       .command('up')
-      .description('own the data folder until stopped: follow webhooks, sweep, work off the queue; other commands work through it')
+      .description('run until stopped: receive webhooks, sweep, run the nightly schedule; other commands connect to it')
       .option('--events', 'show each event as one line')
       .option('--mirror <port>', 'serve the warehouse by the service’s own interface', wholeNumber(0, 65_535)),
     'ringneck up',

@@ -176,10 +176,13 @@ export function createEventProcessor(
     const command = mapCommand(id);
     if (!warned.has(id)) {
       warned.add(id);
-      log.warn({ service_user_id: printable(id) }, `events of somebody whom no account is known to be: ${command}`);
+      log.warn({ service_user_id: printable(id) }, `events for a service user that no account is mapped to: ${command}`);
     }
     return {
-      finished: await noteEvents(warehouse, [accepted], null, { outcome: 'unknown_user', reason: `nobody has this id: ${command}` }),
+      finished: await noteEvents(warehouse, [accepted], null, {
+        outcome: 'unknown_user',
+        reason: `no account is mapped to this service user: ${command}`,
+      }),
     };
   }
 

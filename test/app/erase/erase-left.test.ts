@@ -234,7 +234,7 @@ test('an account that is called like a word of our own files is not found in the
   await withDuckDB(join(data, 'warehouse.duckdb'), connection =>
     connection.run(
       `INSERT INTO sync.events (received_at, outcome, reason)
-       VALUES (TIMESTAMP '2025-01-01 00:00:00', 'unknown_user', 'nobody has this id: ringneck account map NAME somebody')`,
+       VALUES (TIMESTAMP '2025-01-01 00:00:00', 'unknown_user', 'no account is mapped to this service user: ringneck account map NAME somebody')`,
     ),
   );
   expect(readFileSync(join(data, 'accounts.secret'), 'utf8')).toContain('"format"');

@@ -125,7 +125,7 @@ test('a folder that holds anything else, or another export, is refused and left 
   expect(await exported('--out', strange)).toEqual({
     code: 2,
     stdout: '',
-    stderr: `ringneck: --out ${strange} holds thesis.txt and is no export of ours: name a folder that is empty, or not there yet\n`,
+    stderr: `ringneck: --out ${strange} holds thesis.txt and is not an export that Ringneck wrote: name an empty folder, or one that does not exist yet\n`,
   });
   expect(readdirSync(strange)).toEqual(['thesis.txt']);
   writeFileSync(join(strange, 'export.json'), '{"ringneck_export": 2}');
@@ -156,7 +156,7 @@ test('a link in place of a table’s folder, or of the lock, is refused, and not
   expect(await exported('--out', received, '--format', 'csv', '--table', 'daily_stress')).toEqual({
     code: 2,
     stdout: '',
-    stderr: `ringneck: ${join(received, 'z')} is a link, and what lies behind it may be somebody's own: remove the link, or export into another folder\n`,
+    stderr: `ringneck: ${join(received, 'z')} is a link, and what it points to may not be an export: remove the link, or export into another folder\n`,
   });
   expect(readFileSync(path, 'utf8')).toBe(before);
 

@@ -100,7 +100,7 @@ test('a view of a received file lists no names behind a link in the export’s f
     ).toEqual({
       code: 2,
       stdout: '',
-      stderr: `ringneck: ${link} is a link, and what lies behind it may be somebody's own: remove the link, or export into another folder\n`,
+      stderr: `ringneck: ${link} is a link, and what it points to may not be an export: remove the link, or export into another folder\n`,
     });
     rmSync(link);
   }

@@ -50,7 +50,7 @@ test('with one account alone an event whose document its token brings maps the i
   expect(await listUnknownPersons(harness.pipeline.warehouse)).toMatchObject([{ service_user_id: 'service-ada', events: 4 }]);
   const told = warnings.filter(([, message]) => String(message).includes('account map'));
   expect(told).toEqual([
-    [{ service_user_id: 'service-ada' }, 'events of somebody whom no account is known to be: ringneck account map NAME service-ada'],
+    [{ service_user_id: 'service-ada' }, 'events for a service user that no account is mapped to: ringneck account map NAME service-ada'],
   ]);
 
   harness.faults.on(`${SPO2}/spo2-1`, () => undefined);
