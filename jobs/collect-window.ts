@@ -4,7 +4,7 @@ import { isDiskFull } from '../src/base/disk.ts';
 import { detailOf, messageOf } from '../src/base/errors.ts';
 import { ServiceError } from '../src/client/error.ts';
 import type { Account } from '../src/ledger/accounts.ts';
-import { findAccount } from '../src/ledger/accounts.ts';
+import { changeAccounts, findAccount } from '../src/ledger/accounts.ts';
 import type { Outcome } from '../src/ledger/windows.ts';
 import { type AccountJob, hasSeveralDays, TooLarge, windowEntry } from '../src/ledger/windows.ts';
 import type { Pipeline, WindowResult } from '../src/sync/pipeline.ts';
@@ -150,7 +150,9 @@ async function collect(
   window: OpenWindow,
   shared: Shared,
 ): Promise<number | undefined> {
-  const account = await findAccount(pipeline.warehouse, window.userId);
+  const find = () => findAccount(pipeline.warehouse, window.userId);
+  const found = await find();
+  const account = found?.state === 'active' ? found : await changeAccounts(pipeline.warehouse, find);
   const closed =
     account?.state === 'active'
       ? undefined
@@ -195,13 +197,16 @@ async function resolve(
       return decision.ms;
     case 'retry':
       throw error;
-    case 'confirm':
+    case 'confirm': {
+      const token = pipeline.tokens.find(window.userId);
       try {
         return await confirmNotOffered(pipeline, run, window, error, shared);
       } catch (unclear) {
-        if (unclear === error) throw unclear;
+        if (unclear === error || unclear instanceof TokenReplaced) throw unclear;
+        if (isRefusal(unclear) && pipeline.tokens.find(window.userId) !== token) throw new TokenReplaced(messageOf(unclear));
         return resolve(pipeline, run, windows, window, account, unclear, shared);
       }
+    }
     case 'park': {
       let refused: Refused;
       try {

@@ -129,3 +129,6 @@ export function formatInstant({ micros, offset }: Instant): string {
   const seconds = size % 60 ? `:${part(size % 60)}` : '';
   return `${text}${offset < 0 ? '-' : '+'}${part(size / 3600)}:${part((size % 3600) / 60)}${seconds}`;
 }
+
+/** Microseconds since the epoch as ISO 8601 in UTC: `2025-03-01T12:00:00.000Z`. */
+export const isoOf = (micros: number): string => formatInstant({ micros, offset: 0 }).replace('+00:00', 'Z');

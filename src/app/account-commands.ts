@@ -1,3 +1,4 @@
+import { isoOf } from '../../schema/instant.ts';
 import { UsageError } from '../base/errors.ts';
 import {
   type Account,
@@ -10,10 +11,9 @@ import {
   setAccountStates,
   shownAccount,
 } from '../ledger/accounts.ts';
-import { isOfUnknownPerson } from '../ledger/unproven.ts';
+import { isOfUnknownPerson, pausedReason } from '../ledger/unproven.ts';
 import { takeUpEvents } from '../sync/events/take-up.ts';
 import { lastDays } from '../sync/runs/backfill.ts';
-import { isoOf } from '../sync/status.ts';
 import { listSamePersons } from '../sync/verdicts/same-person.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import { BLIND, beginAccount, ensureIdFree, greet } from './add-account.ts';
@@ -106,9 +106,7 @@ export function accountCommands(app: App) {
     async pauseAccount({ name }: { name: string }): Promise<AccountReport> {
       return changeAccounts(warehouse, async () => {
         const account = await getAccount(warehouse, name);
-        // Whose its token is nobody knows after a pause either.
-        const reason = isOfUnknownPerson(account.reason) ? account.reason : 'paused by command';
-        return reportOf(await setAccountState(warehouse, account, 'paused', reason));
+        return reportOf(await setAccountState(warehouse, account, 'paused', pausedReason(account.reason)));
       });
     },
 

@@ -75,7 +75,12 @@ export async function beginAccount(
   if (isUnproven) return { account, token, recorded: before, keptToken, isUnproven, isBlind: false };
   // What ends between the token and the account leaves one that waits to be added again.
   if (isBlind) await warehouse.record([accountEntry({ ...account, state: 'parked', reason: UNCHECKED })]);
-  secrets.put(name, token);
+  try {
+    secrets.put(name, token);
+  } catch (error) {
+    if (isBlind) await warehouse.record([accountEntry(before ?? { ...account, state: 'removed' })]);
+    throw error;
+  }
   await warehouse.record([accountEntry(account), noRefusalsEntry(name)]);
   // An answer to the earlier token may have been on its way into the file.
   return { account, token, recorded: account, keptToken, isUnproven, isBlind: isBlind || (await findBlind()) };
@@ -142,7 +147,7 @@ async function conclude(
   let next = { ...account, serviceUserId: account.serviceUserId ?? person ?? null };
   if (!overtaking) next = { ...next, state: verdict === null ? 'active' : 'parked', reason: verdict };
   // What another command has made of the account stays, but for what the service says of the token that it has.
-  else if (isOther || (verdict !== null && account.state === 'active')) {
+  else if (isOther) {
     next = { ...next, state: account.state === 'paused' ? 'paused' : 'parked', reason: verdict };
   }
   if (next.state !== account.state || next.reason !== account.reason) next.since = warehouse.clock.next();

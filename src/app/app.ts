@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { resources } from '../../schema/index.ts';
+import { isoOf } from '../../schema/instant.ts';
 import { environment, type Settings } from '../base/config.ts';
 import { ensureDiskReserve } from '../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../base/errors.ts';
@@ -18,7 +19,6 @@ import type { Pipeline } from '../sync/pipeline.ts';
 import { Runs, warehouseId } from '../sync/runs/runs.ts';
 import { type KeptServiceClock, openServiceClock } from '../sync/service-clock.ts';
 import { leaveSilence } from '../sync/silence.ts';
-import { isoOf } from '../sync/status.ts';
 import type { SubscriptionManager } from '../sync/subscriptions/subscription-manager.ts';
 import { Warehouse } from '../warehouse/warehouse.ts';
 import type { AppOptions, PausedErasing } from './app-options.ts';

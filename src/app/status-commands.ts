@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { isoOf } from '../../schema/instant.ts';
 import { messageOf } from '../base/errors.ts';
 import type { ServiceClock } from '../client/client.ts';
 import { readHeartRatePath } from '../ledger/routes.ts';
@@ -6,7 +7,7 @@ import { countPlanned } from '../ledger/window-rows.ts';
 import { collectionsOf } from '../sync/collections.ts';
 import { collectQueue } from '../sync/runs/runs.ts';
 import { readSilence, type Silence } from '../sync/silence.ts';
-import { type AccountStatus, type DriftStatus, isoOf, reportAccounts, reportDrift } from '../sync/status.ts';
+import { type AccountStatus, type DriftStatus, reportAccounts, reportDrift } from '../sync/status.ts';
 import { reportWebhooks, type WebhookStatus } from '../sync/webhook-status.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import type { App } from './app.ts';

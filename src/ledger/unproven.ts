@@ -12,4 +12,10 @@ export const refusedUnchecked = (refusal: string): string => `${refusal}; unchec
 export const isUnchecked = (reason: string | null): boolean => /^unchecked: |; unchecked: /.test(reason ?? '');
 
 /** Whether an account is parked because its token may be somebody else's: it is resumed by its name alone. */
-export const isOfUnknownPerson = (reason: string | null): boolean => reason === ANOTHER_PERSON || isUnchecked(reason);
+export const isOfUnknownPerson = (reason: string | null): boolean => reason?.endsWith(ANOTHER_PERSON) === true || isUnchecked(reason);
+
+const PAUSED = 'paused by command';
+
+/** Why an account is paused; that nobody knows whose its token is stays said. */
+export const pausedReason = (before: string | null): string =>
+  isOfUnknownPerson(before) ? `${PAUSED}; ${before?.replace(`${PAUSED}; `, '')}` : PAUSED;

@@ -1,7 +1,7 @@
+import { isoOf } from '../../schema/instant.ts';
 import type { Client } from '../client/client.ts';
 import { factEntry, readFact } from '../ledger/meta.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
-import { isoOf } from './status.ts';
 
 /** Since when nobody could be reached at the service, and why. */
 export interface Silence {

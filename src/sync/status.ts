@@ -1,4 +1,4 @@
-import { dayOfMicros, formatInstant, MICROS_PER_DAY } from '../../schema/instant.ts';
+import { dayOfMicros, isoOf, MICROS_PER_DAY } from '../../schema/instant.ts';
 import type { Tokens } from '../base/secrets/secrets.ts';
 import { listAccounts, listParkedCollections, shownAccount } from '../ledger/accounts.ts';
 import { findHoles, type Hole } from '../ledger/holes.ts';
@@ -47,8 +47,6 @@ export interface DriftStatus {
   /** Where it was seen, as JSON path. */
   example: string | null;
 }
-
-export const isoOf = (micros: number): string => formatInstant({ micros, offset: 0 }).replace('+00:00', 'Z');
 
 const STATES: Record<string, string> = { complete: 'up_to_date', stopped: 'not_asked' };
 

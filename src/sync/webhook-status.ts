@@ -1,3 +1,4 @@
+import { isoOf } from '../../schema/instant.ts';
 import { dataTypeOf } from '../../schema/webhook.ts';
 import type { WebhookSettings } from '../base/config.ts';
 import type { RemoteSubscription } from '../client/subscriptions.ts';
@@ -5,7 +6,6 @@ import { countOutcomes, readLastEvent } from '../ledger/events.ts';
 import { type Desired, keyOf, kindsOf, readDesired, readSubscriptions, type SubscriptionRow } from '../ledger/subscriptions.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import { listUnknownPersons, type UnknownPerson } from './events/unknown-person.ts';
-import { isoOf } from './status.ts';
 import { withoutQuery } from './subscriptions/callback-url.ts';
 
 export interface WebhookStatus {

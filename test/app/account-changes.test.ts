@@ -352,7 +352,10 @@ test('a pause keeps why nobody knows whose the token is', async () => {
   await harness.add([{ name: 'ada', token: 'ada' }]);
   await harness.commands.addAccount({ name: 'ada', token: 'ben' });
   await harness.commands.pauseAccount({ name: 'ada' });
-  expect((await account(harness))?.slice(0, 2)).toEqual(['paused', expect.stringMatching(/^the token is that of another person/)]);
+  expect((await account(harness))?.slice(0, 2)).toEqual([
+    'paused',
+    expect.stringMatching(/^paused by command; the token is that of another person/),
+  ]);
 });
 
 test('what the service says of a token counts although the account is mapped meanwhile', async () => {
@@ -381,4 +384,83 @@ test('a token that cannot be read keeps the night of nobody else', async () => {
     return find(name);
   });
   expect(await harness.nightly(3)).toMatchObject({ state: 'complete', not_asked: [{ user_id: 'ada', state: 'parked' }] });
+});
+
+test('a token of rows of an unknown person that could not be kept whole is not made active by a night', async () => {
+  const harness = await set('stranger-at-night', {
+    '/v2/usercollection/personal_info': ({ token }: Asked) => (token === 'ben' ? { json: { id: 'ben-1' } } : unknownPerson),
+  });
+  const { warehouse } = harness.app;
+  await harness.add([{ name: 'ada', token: 'ada' }]);
+  await harness.backfill(DAYS);
+  const record = warehouse.record.bind(warehouse);
+  const spy = vi.spyOn(warehouse, 'record').mockImplementation(async entries => {
+    if (entries.some(({ row }) => row?.state === 'active')) throw new Error('no space left on device');
+    await record(entries);
+  });
+  await expect(harness.commands.addAccount({ name: 'ada', token: 'ben' })).rejects.toThrow('no space left on device');
+  spy.mockRestore();
+  await harness.nightly(3).catch(() => undefined);
+  expect((await account(harness))?.[0]).toBe('parked');
+  expect(await harness.read('SELECT id FROM sleep_time')).toEqual([['night-of-ada']]);
+});
+
+test('a token of rows of an unknown person that cannot be kept changes nothing', async () => {
+  const harness = await set('put-fails', { '/v2/usercollection/personal_info': unknownPerson });
+  await harness.add([{ name: 'ada', token: 'ada' }]);
+  await harness.backfill(DAYS);
+  const put = vi.spyOn(harness.app.secrets, 'put').mockImplementation(() => {
+    throw new Error('permission denied');
+  });
+  await expect(harness.commands.addAccount({ name: 'ada', token: 'renewed' })).rejects.toThrow('permission denied');
+  put.mockRestore();
+  expect(await account(harness)).toEqual(['active', null, null]);
+  expect(harness.app.secrets.find('ada')).toBe('ada');
+});
+
+test('a run waits for a change of its account, and loses no window to a state between', async () => {
+  const wait = barrier();
+  let isWell = true;
+  const harness = await set('state-between', {
+    '/v2/usercollection/personal_info': unknownPerson,
+    '/v2/usercollection/sleep_time': async (asked: Asked) => {
+      if (isWell) return nightOf(asked);
+      wait.held++;
+      await wait.opened;
+      return { status: 500 };
+    },
+  });
+  const { warehouse } = harness.app;
+  await harness.add([{ name: 'ada', token: 'ada' }]);
+  await harness.backfill(DAYS);
+  isWell = false;
+  const run = harness.backfill({ ...DAYS, refresh: true });
+  await until('the run asks', () => wait.held > 0);
+  const record = warehouse.record.bind(warehouse);
+  vi.spyOn(warehouse, 'record').mockImplementation(async entries => {
+    await record(entries);
+    if (!entries.some(({ row }) => row?.state === 'parked')) return;
+    // The next attempt at the window finds the account as it is between the two.
+    wait.open();
+    await new Promise(resolve => setTimeout(resolve, 200));
+    isWell = true;
+  });
+  expect(await harness.commands.addAccount({ name: 'ada', token: 'renewed' })).toMatchObject({ state: 'active' });
+  expect(await run).toMatchObject({ state: 'complete', failures: [] });
+});
+
+test('a refusal that an added token got before the account was resumed does not park it', async () => {
+  const wait = barrier();
+  const harness = await set('resumed-meanwhile', {
+    '/v2/usercollection/*': async () => {
+      wait.held++;
+      await wait.opened;
+      return refusal;
+    },
+  });
+  const adding = harness.commands.addAccount({ name: 'ada', token: 'ada' });
+  await until('the command asks', () => wait.held > 0);
+  await harness.commands.resumeAccounts({ names: ['ada'] });
+  wait.open();
+  expect(await adding).toMatchObject({ state: 'active', warning: expect.stringMatching(/^the service refuses the token/) });
 });

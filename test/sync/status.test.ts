@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
+import { isoOf } from '../../schema/instant.ts';
 import type { Outcome } from '../../src/ledger/windows.ts';
 import { windowEntry } from '../../src/ledger/windows.ts';
-import { isoOf, reportAccounts } from '../../src/sync/status.ts';
+import { reportAccounts } from '../../src/sync/status.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { account, at, collections, knownClock, warehouseWith } from '../support/literal-pipeline.ts';
 import { tempFolder } from '../support/temp-folder.ts';

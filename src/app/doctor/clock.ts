@@ -1,4 +1,4 @@
-import { isoOf } from '../../sync/status.ts';
+import { isoOf } from '../../../schema/instant.ts';
 import type { RequestClock } from '../../warehouse/request-clock.ts';
 import { type CheckResult, warn } from './check-result.ts';
 

@@ -1,10 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { isoOf } from '../../../schema/instant.ts';
 import { findSnapshotAccess } from '../../base/access.ts';
 import type { Settings } from '../../base/config.ts';
 import { messageOf } from '../../base/errors.ts';
 import { findNewestCommit } from '../../ledger/runs.ts';
-import { isoOf } from '../../sync/status.ts';
 import { snapshotDeclarations } from '../../warehouse/snapshot/metadata.ts';
 import { readSnapshotFile, type SnapshotFile } from '../../warehouse/snapshot/read-file.ts';
 import type { App } from '../app.ts';

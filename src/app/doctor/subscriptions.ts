@@ -2,7 +2,8 @@ import { RingneckError, shownMessageOf, TryLaterError } from '../../base/errors.
 import { printable } from '../../base/printable.ts';
 import { withTimeout } from '../../base/timeout.ts';
 import { keyOf, kindsOf, readDesired } from '../../ledger/subscriptions.ts';
-import { listUnknownPersons, mapCommand } from '../../sync/events/unknown-person.ts';
+import { mapCommand } from '../../sync/events/map-command.ts';
+import { listUnknownPersons } from '../../sync/events/unknown-person.ts';
 import type { SubscriptionManager } from '../../sync/subscriptions/subscription-manager.ts';
 import { reportSubscriptions, type SubscriptionReport } from '../../sync/webhook-status.ts';
 import type { App } from '../app.ts';

@@ -1,4 +1,4 @@
-import { isoOf } from '../../sync/status.ts';
+import { isoOf } from '../../../schema/instant.ts';
 import type { App } from '../app.ts';
 import type { CommandContext } from '../control/command.ts';
 

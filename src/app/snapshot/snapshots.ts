@@ -1,11 +1,11 @@
 import { chmodSync, existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { isoOf } from '../../../schema/instant.ts';
 import type { Settings } from '../../base/config.ts';
 import { diskReserveBytes, ensureDiskReserve } from '../../base/disk.ts';
 import { messageOf, TryLaterError } from '../../base/errors.ts';
 import { ensureFolder, writeFileAtomically } from '../../base/files.ts';
 import type { Log } from '../../base/log.ts';
-import { isoOf } from '../../sync/status.ts';
 import { hashFile } from '../../warehouse/snapshot/manifest.ts';
 import { NeedsRebuild } from '../../warehouse/snapshot/refresh.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
@@ -66,9 +66,9 @@ export class Snapshots {
     return this.#last?.commits === this.#parts.warehouse.commits;
   }
 
-  /** Undefined once one was published, and before this process has tried. */
+  /** Undefined while one is published of all that is stored, and before this process has tried. */
   get failure(): SnapshotFailure | undefined {
-    return this.#failure;
+    return this.isFresh ? undefined : this.#failure;
   }
 
   /** Publishes one whose rows are all in the order of user and time. */

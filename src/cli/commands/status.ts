@@ -4,7 +4,7 @@ import { formatSpan } from '../../app/doctor/clock.ts';
 import { fixParked, READ_MISSING } from '../../app/fixes.ts';
 import type { StatusReport } from '../../app/status-commands.ts';
 import { isOneTime } from '../../client/service-clock.ts';
-import { mapCommand } from '../../sync/events/unknown-person.ts';
+import { mapCommand } from '../../sync/events/map-command.ts';
 import type { CollectionStatus, DriftStatus } from '../../sync/status.ts';
 import type { WebhookStatus } from '../../sync/webhook-status.ts';
 import { withExample } from '../options.ts';

@@ -26,9 +26,10 @@ import {
   type Step,
   storeAnswer,
 } from './event-outcome.ts';
+import { mapCommand } from './map-command.ts';
 import { createRangeReads } from './range-reads.ts';
 import { takeUpEvents } from './take-up.ts';
-import { findOnlyAccount, mapCommand } from './unknown-person.ts';
+import { findOnlyAccount } from './unknown-person.ts';
 
 /** Events of one account that are worked on at a time: enough to share a range, and few enough of all workers that others find one. */
 const PLACES = 16;

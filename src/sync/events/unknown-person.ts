@@ -1,7 +1,7 @@
+import { isoOf } from '../../../schema/instant.ts';
 import { type Account, listAccounts } from '../../ledger/accounts.ts';
 import { listUnknownPersons as listUnknown } from '../../ledger/events.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
-import { isoOf } from '../status.ts';
 
 /** Somebody of whom events tell, and whom no account is known to be. */
 export interface UnknownPerson {
@@ -19,10 +19,6 @@ export async function listUnknownPersons(warehouse: Pick<Warehouse, 'read'>): Pr
     last_event_at: isoOf(lastAt),
   }));
 }
-
-/** The command that tells who somebody is. An id that is no word of a shell is named by its column. */
-export const mapCommand = (serviceUserId: string): string =>
-  `ringneck account map NAME ${/^\w[\w.@:+-]*$/.test(serviceUserId) ? serviceUserId : '<service_user_id>'}`;
 
 /** The one account that there is, where nobody knows the service's id of its person: it may be whoever an event tells of. */
 export async function findOnlyAccount(warehouse: Warehouse): Promise<Account | undefined> {

@@ -66,7 +66,7 @@ async function decideParked({ warehouse, log }: Pipeline, account: Account, pers
   if (isAnother(account, person)) {
     await setAccountState(warehouse, account, 'parked', ANOTHER_PERSON);
     log.warn({ account: account.userId }, 'the token of the account is that of another person');
-  } else if (person === undefined && isUnchecked(account.reason)) {
+  } else if ((person === undefined || account.serviceUserId === null) && isUnchecked(account.reason)) {
     if (account.reason !== UNCHECKED) await setAccountState(warehouse, account, 'parked', UNCHECKED);
     log.info({ account: account.userId }, 'the account stays parked: the service does not say whose its new token is');
   } else {
