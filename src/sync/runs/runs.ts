@@ -158,7 +158,9 @@ export class Runs implements RunKeeper {
    */
   async findUnreached(run: Run, patient: boolean): Promise<RingneckError | undefined> {
     const { client } = this.#pipeline;
-    if (this.#judge(run, patient) && client.hasAnswered()) {
+    // A route that is broken alone may have ended after another one answered: silence is said of the service only if it stays.
+    const isSilent = this.#judge(run, patient) !== undefined || (!patient && client.findSilence() !== undefined);
+    if (isSilent && client.hasAnswered()) {
       this.#asking ??= this.#askAnother(run).finally(() => {
         this.#asking = undefined;
       });
