@@ -170,8 +170,8 @@ async function collect(
       await pipeline.runs.cut(run, window);
       return undefined;
     }
-    // Its refusal says nothing of the new one.
-    if (isRefusal(error) && pipeline.tokens.find(window.userId) !== token) throw new TokenReplaced(messageOf(error));
+    // What was said to it says nothing of the new one.
+    if (error instanceof ServiceError && pipeline.tokens.find(window.userId) !== token) throw new TokenReplaced(messageOf(error));
     if (error instanceof TokenReplaced) throw error;
     return resolve(pipeline, run, windows, window, account, error, shared);
   }

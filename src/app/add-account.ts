@@ -31,6 +31,8 @@ export interface AddedAccount {
   keptToken: string | undefined;
   /** Nothing is read with the token before it is known to be of the same person: until then the earlier one is used. */
   isUnproven: boolean;
+  /** Its first token, given with an id: where the service does not tell whose it is, the word counts. */
+  isGiven?: boolean;
   /** Nobody can tell whether the token is of the person whose data are stored. */
   isBlind: boolean;
 }
@@ -65,14 +67,15 @@ export async function beginAccount(
   const needsProof = isNew || !wasProven;
   const findBlind = async () => known === null && (isNew || isOfUnknownPerson(before?.reason ?? null)) && holdsDataOf(warehouse, name);
   const isBlind = await findBlind();
-  const isUnproven = (known !== null && needsProof) || (isBlind && serviceUser !== undefined);
+  const isGiven = known === null && !isBlind && serviceUser !== undefined && needsProof;
+  const isUnproven = (known !== null && needsProof) || (isBlind && serviceUser !== undefined) || isGiven;
   const account: Account = {
     userId: name,
     serviceUserId: serviceUser ?? known,
     since: warehouse.clock.next(),
     ...(isUnproven ? { state: 'parked', reason: UNCHECKED } : { state: 'active', reason: null }),
   };
-  if (isUnproven) return { account, token, recorded: before, keptToken, isUnproven, isBlind: false };
+  if (isUnproven) return { account, token, recorded: before, keptToken, isUnproven, isGiven, isBlind: false };
   // What ends between the token and the account leaves one that waits to be added again.
   if (isBlind) await warehouse.record([accountEntry({ ...account, state: 'parked', reason: UNCHECKED })]);
   try {
@@ -100,7 +103,7 @@ export async function greet(app: App, added: AddedAccount): Promise<{ account: A
   const { warehouse } = app;
   const { token, isUnproven, account } = added;
   const end = (verdict: Verdict) => changeAccounts(warehouse, () => conclude(app, added, verdict));
-  const stay = (warning: string) => end({ reason: isUnproven ? UNCHECKED : null, warning });
+  const stay = (warning: string) => end({ reason: isUnproven && !added.isGiven ? UNCHECKED : null, warning });
 
   if (!app.settings.serviceUrl) return stay('RINGNECK_SERVICE_URL is not set: the token was not tried');
   const client = await app.client();
@@ -154,7 +157,15 @@ async function conclude(
   // A process that ends between the two must not leave an active account with the token of somebody else.
   if (isUnproven && next.state === 'active') secrets.put(account.userId, token);
   await warehouse.record([accountEntry(next), noRefusalsEntry(account.userId)]);
-  if (isUnproven && next.state !== 'active') secrets.put(account.userId, token);
+  if (isUnproven && next.state !== 'active') {
+    try {
+      secrets.put(account.userId, token);
+    } catch (error) {
+      // The earlier token stays, and with it how the account stood.
+      if (added.recorded) await warehouse.record([accountEntry(added.recorded)]);
+      throw error;
+    }
+  }
   return { account: next, warning: isOther ? ANOTHER_PERSON : (warning ?? (overtaking ? changed : null)) };
 }
 

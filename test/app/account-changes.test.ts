@@ -464,3 +464,58 @@ test('a refusal that an added token got before the account was resumed does not 
   wait.open();
   expect(await adding).toMatchObject({ state: 'active', warning: expect.stringMatching(/^the service refuses the token/) });
 });
+
+test('a first token that is given with an id is not used before the service has said whose it is', async () => {
+  const wait = barrier();
+  const harness = await set('first-given', {
+    '/v2/usercollection/personal_info': heldFor('ben', wait, ({ token }) => ({ json: { id: `${token}-1` } })),
+  });
+  const adding = harness.commands.addAccount({ name: 'ada', token: 'ben', serviceUser: 'ada-1' });
+  await until('the command asks', () => wait.held > 0);
+  await expect(harness.backfill(DAYS)).rejects.toThrow('there is no account yet');
+  wait.open();
+  expect(await adding).toMatchObject({ state: 'parked', warning: expect.stringMatching(/^the token is that of another person/) });
+  expect(await harness.read('SELECT id FROM sleep_time')).toEqual([]);
+});
+
+test('a 404 to a token that is replaced is not followed up with the new one', async () => {
+  const wait = barrier();
+  let asked = 0;
+  const night = {
+    id: 's1',
+    day: '2025-01-01',
+    ring_id: 'ring-of-ada',
+    bedtime_start: '2025-01-01T00:00:00+00:00',
+    bedtime_end: '2025-01-01T08:00:00+00:00',
+  };
+  const harness = await set('followed-up', {
+    '/v2/usercollection/sleep': { json: { data: [night], next_token: null } },
+    '/v2/usercollection/ring_configuration': async () => {
+      if (++asked === 2) {
+        wait.held++;
+        await wait.opened;
+      }
+      return { status: 404, json: { detail: 'Not Found' } };
+    },
+    '/v2/usercollection/ring_configuration/ring-of-ada': ({ token }: Asked) => ({ json: { id: 'ring-of-ada', color: `of_${token}` } }),
+  });
+  await harness.add([{ name: 'ada', token: 'ada' }]);
+  await harness.backfill({ ...DAYS, collections: ['sleep'] });
+  const run = harness.backfill({ ...DAYS, collections: ['ring_configuration'] });
+  await until('the second 404 waits', () => wait.held > 0);
+  expect(await harness.commands.addAccount({ name: 'ada', token: 'ben' })).toMatchObject({ state: 'parked' });
+  wait.open();
+  await run;
+  expect(await harness.read('SELECT id, color FROM ring_configuration')).toEqual([]);
+});
+
+test('a token of another person that cannot be kept leaves the account as it was', async () => {
+  const harness = await set('stranger-not-kept', {});
+  await harness.add([{ name: 'ada', token: 'ada' }]);
+  const put = vi.spyOn(harness.app.secrets, 'put').mockImplementation(() => {
+    throw new Error('no space left on device');
+  });
+  await expect(harness.commands.addAccount({ name: 'ada', token: 'ben' })).rejects.toThrow('no space left on device');
+  put.mockRestore();
+  expect(await account(harness)).toEqual(['active', null, 'ada-1']);
+});

@@ -107,6 +107,10 @@ export function createEventProcessor(
     if (delayMs !== undefined) return { userId, step: { again: delayMs, tries: accepted.tries } };
     try {
       const token = tokens.find(account.userId);
+      // What was done to the account while it waited for its place counts.
+      const now = await find(event.user_id);
+      if (now?.userId !== account.userId || now.since !== account.since || now.state !== 'active')
+        return { userId, step: { again: 0, tries: accepted.tries } };
       if (!token) return await note(parked(tokens.whyMissing(account.userId) ?? 'no token'));
       const inWork = { ...accepted, userId: account.userId, resource, token };
       try {
