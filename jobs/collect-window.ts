@@ -152,7 +152,9 @@ async function collect(
 ): Promise<number | undefined> {
   const find = () => findAccount(pipeline.warehouse, window.userId);
   const found = await find();
-  const account = found?.state === 'active' ? found : await changeAccounts(pipeline.warehouse, find);
+  // Without a token it may be in the middle of being removed.
+  const isSettled = found?.state === 'active' && pipeline.tokens.find(window.userId) !== undefined;
+  const account = isSettled ? found : await changeAccounts(pipeline.warehouse, find);
   const closed =
     account?.state === 'active'
       ? undefined

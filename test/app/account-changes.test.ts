@@ -519,3 +519,32 @@ test('a token of another person that cannot be kept leaves the account as it was
   put.mockRestore();
   expect(await account(harness)).toEqual(['active', null, 'ada-1']);
 });
+
+test('a run that meets an account in the middle of its removal reads it as removed', async () => {
+  const wait = barrier();
+  const harness = await set('removed-meanwhile', {
+    '/v2/usercollection/sleep_time': async () => {
+      wait.held++;
+      await wait.opened;
+      return { status: 500 };
+    },
+  });
+  await harness.add([{ name: 'ada', token: 'ada' }]);
+  const run = harness.backfill(DAYS);
+  await until('the window asks', () => wait.held > 0);
+  const { warehouse, secrets } = harness.app;
+  const record = warehouse.record.bind(warehouse);
+  const find = vi.spyOn(secrets, 'find');
+  vi.spyOn(warehouse, 'record').mockImplementation(async entries => {
+    if (entries.some(({ row }) => row?.state === 'removed')) {
+      wait.open();
+      find.mockClear();
+      // The answer was to a token that is gone, and the window begins again without one.
+      await until('the window begins again', () => find.mock.results.filter(({ value }) => value === undefined).length >= 2);
+    }
+    await record(entries);
+  });
+  await harness.commands.removeAccount({ name: 'ada' });
+  expect(await run).toMatchObject({ failures: [{ user_id: 'ada', kind: 'not_authorised', message: 'the account is removed' }] });
+  expect(await harness.read('SELECT outcome, reason FROM sync.windows')).toEqual([['not_authorised', 'the account is removed']]);
+});

@@ -19,8 +19,8 @@ export const hasTrustedRoute = (client: Pick<Client, 'hasDocumentRoute'>, resour
   resource.specified.includes('document') || client.hasDocumentRoute(resource);
 
 /**
- * Fetches the documents of events. Events of one document share a fetch for as long as it has not been sent: what is announced later
- * may not be in its answer.
+ * Fetches the documents of events. Events of one document and token share a fetch for as long as it has not been sent: what is
+ * announced later may not be in its answer.
  */
 export function createDocumentFetches(
   pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'tokens'>,
@@ -67,7 +67,7 @@ export function createDocumentFetches(
   }
 
   return async event => {
-    const key = `${event.userId}\n${event.resource.name}\n${event.event.object_id}`;
+    const key = `${event.userId}\n${event.resource.name}\n${event.event.object_id}\n${event.token}`;
     let open = unsent.get(key);
     if (open) open.events.push(event);
     else {

@@ -21,8 +21,8 @@ interface Waiting {
 }
 
 /**
- * Reads ranges for events whose document cannot be asked for. One read serves all that wait for that user and type when it begins; those
- * that come meanwhile wait for the next, for it may have passed what they announce.
+ * Reads ranges for events whose document cannot be asked for. One read serves all that wait for that user, token and type when it begins;
+ * those that come meanwhile wait for the next, for it may have passed what they announce.
  * @param finishAbsent says what becomes of an event whose document a complete read did not bring
  */
 export function createRangeReads(
@@ -98,7 +98,7 @@ export function createRangeReads(
 
   return (event, range) =>
     new Promise((resolve, reject) => {
-      const key = `${event.userId}\n${event.resource.name}`;
+      const key = `${event.userId}\n${event.resource.name}\n${event.token}`;
       const waiting = { event, range, resolve, reject };
       const line = lines.get(key);
       if (line) line.push(waiting);

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { sleep } from '../../../schema/resources/sleep.ts';
+import { createRangeReads } from '../../../src/sync/events/range-reads.ts';
 import { openEventHarness } from '../../support/event-harness.ts';
 import { night } from '../../support/nights.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -37,5 +39,38 @@ test('an event that waits for its place is not worked on with the token of a str
   await until('all have their outcome', async () => (await ada.outcomes()).length === 17);
   expect(await harness.rows("SELECT id FROM sleep WHERE user_id = 'ada'")).toEqual([]);
   expect(harness.faults.asked.filter(({ token }) => token === 'ben-token')).toEqual([]);
+  await harness.close();
+});
+
+test('a range that is read with the token of a stranger brings nothing to an event that came with the right one', async () => {
+  const harness = await openEventHarness(folder, { later: true });
+  await harness.person('ada', { sleep: [night('ada-1')] });
+  await harness.person('ben', { sleep: [night('ben-1')] });
+  const absent: string[] = [];
+  const readRange = createRangeReads(harness.pipeline, async ({ event, token }) => {
+    absent.push(`${event.object_id} by ${token}`);
+    return { finished: { outcome: 'parked', reason: 'not there' } };
+  });
+  const ask = (token: string, object_id: string) => {
+    const event = {
+      event_type: 'create',
+      data_type: 'sleep',
+      object_id,
+      event_time: '2025-03-10T15:00:00Z',
+      user_id: 'service-ada',
+    } as const;
+    const tries = { misses: 0, absences: 0, failures: 0 };
+    harness.tokens.set('ada', token);
+    return readRange({ receivedAt: 1, event, tries, userId: 'ada', resource: sleep, token }, {});
+  };
+  // The second waits for the read of the first; the token is replaced, and the third comes.
+  const asked = [ask('ben-token', 'ada-0'), ask('ben-token', 'ada-2'), ask('ada-token', 'ben-1')];
+  await expect(Promise.allSettled(asked)).resolves.toMatchObject([
+    { reason: { message: 'the token of ada was replaced meanwhile' } },
+    { reason: { message: 'the token of ada was replaced meanwhile' } },
+    { value: { finished: { outcome: 'parked' } } },
+  ]);
+  expect(absent).toEqual(['ben-1 by ada-token']);
+  expect(await harness.rows("SELECT id FROM sleep WHERE user_id = 'ada'")).toEqual([{ id: 'ada-1' }]);
   await harness.close();
 });
