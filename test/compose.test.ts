@@ -86,7 +86,7 @@ test('git ignores what is secret or a person’s', () => {
     'x/accounts.secret',
   ];
   const kept = [
-    'src/base/secrets/secret-key.ts',
+    'src/base/secrets/secrets.ts',
     'src/service/tokens.ts',
     'docs/data-dictionary.md',
     'schema/warehouse.sql',

@@ -7,15 +7,13 @@ import { createAbortRegistry } from './abort-registry.ts';
 import { isAskable, parseBaseUrl, parsePath, type ServiceAddress } from './base-url.ts';
 import { ServiceError } from './error.ts';
 import { type HeartRateQuery, HeartRateReader } from './heart-rate.ts';
-import { createDigest, type Digest } from './known-pages.ts';
-import { type Page, PageReader } from './pages.ts';
+import { createDigest, type Digest, type Page, PageReader } from './pages.ts';
 import { RateLimiter, type RequestLane } from './rate-limiter.ts';
 import { type OkResponse, type RequestClock, RequestSender, type RequestSettings, type RequestTimes } from './request.ts';
 import type { ReleaseWhile, ServiceRequest } from './response.ts';
 import { createRouteMemory, type RouteMemory } from './routes.ts';
 import { createServiceClock, type ServiceClock } from './service-clock.ts';
-import { LATE, Transport } from './transport.ts';
-import { explainUnreachable } from './unreachable.ts';
+import { explainUnreachable, LATE, Transport } from './transport.ts';
 
 export type { Page } from './pages.ts';
 export type { RequestLane } from './rate-limiter.ts';

@@ -1,6 +1,6 @@
+import { createHmac } from 'node:crypto';
 import { parseJson } from '../base/json.ts';
 import { ServiceError } from './error.ts';
-import { type Digest, findLastToken } from './known-pages.ts';
 import type { RequestLane } from './rate-limiter.ts';
 import type { OkResponse, RequestClock, RequestSender, RequestTimes } from './request.ts';
 import type { ReleaseWhile } from './response.ts';
@@ -171,4 +171,32 @@ function asUnclear(error: unknown, isLater: boolean, routes: Pick<RouteMemory, '
   if (!isLater && !routes.hasAnswered(`GET ${error.route}`)) return error;
   const where = isLater ? 'after its first page' : 'where it has answered before';
   return new ServiceError('unavailable', error.route, `answered 404 ${where}`, { status: 404 });
+}
+
+/** How far before its end an answer names the next page, where that can be read without parsing the whole. */
+const TAIL_BYTES = 4096;
+
+/** Tells an answer from all others, in 96 bits; of what was in it, only to who has the key. */
+export type Digest = (bytes: Buffer) => string;
+
+/** @param findKey is called when the first answer is to be told from others */
+export function createDigest(findKey: () => string): Digest {
+  let key: string | undefined;
+  return bytes => {
+    key ??= findKey();
+    return createHmac('sha1', key).update(bytes).digest('base64').slice(0, 16);
+  };
+}
+
+/** The `next_token` of an envelope whose last member that is; undefined of any other. Of bytes that are no JSON it says nothing. */
+export function findLastToken(bytes: Buffer): string | null | undefined {
+  const tail = bytes.subarray(-TAIL_BYTES).toString();
+  const at = tail.lastIndexOf('"next_token"');
+  if (at < 0) return undefined;
+  try {
+    const { next_token: token, ...others }: Record<string, unknown> = JSON.parse(`{${tail.slice(at)}`);
+    return Object.keys(others).length === 0 && (token === null || typeof token === 'string') ? token : undefined;
+  } catch {
+    return undefined;
+  }
 }

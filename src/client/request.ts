@@ -4,8 +4,7 @@ import { type Failure, readResponse, type ServiceRequest } from './response.ts';
 import { findDateMs } from './retry-after.ts';
 import type { RouteMemory } from './routes.ts';
 import type { ServiceClock } from './service-clock.ts';
-import { type ServiceResponse, type Transport, TransportError } from './transport.ts';
-import { codeOfRedirect, speaksTlsAlone } from './unreachable.ts';
+import { codeOfRedirect, type ServiceResponse, speaksTlsAlone, type Transport, TransportError } from './transport.ts';
 
 /** The order guard of the warehouse: every moment that began must end. Moments are microseconds. */
 export interface RequestClock {

@@ -10,16 +10,15 @@ import { type Comparison, HeartRateAnswer, type Missing } from '../warehouse/sto
 import { readNames } from '../warehouse/stored-documents.ts';
 import { type DocumentChange, nothingWritten, type WriteResult } from '../warehouse/transaction.ts';
 import type { RawHeartRate, Warehouse } from '../warehouse/warehouse.ts';
-import { ensureAnswers } from './answered-range.ts';
 import { ACCEPT, type DeletionShare, isTooMany, TOO_MANY_IN_RUN } from './deletions/deletion-brake.ts';
 import { findRemoved, type StoredDocument } from './deletions/deletions.ts';
 import { hasTrustedRoute } from './events/document-fetches.ts';
 import { withdrawGenerated } from './generated-heart-rate.ts';
 import { readStored, widened } from './known-documents.ts';
 import type { CollectContext, Collection, WindowResult } from './pipeline.ts';
-import { momentsOfRequest, storePages, UNASKED } from './read-collection.ts';
+import { tokenGuard } from './pipeline.ts';
+import { ensureAnswers, momentsOfRequest, storePages, UNASKED } from './read-collection.ts';
 import { noteUnannounced } from './sweeps/missed-events.ts';
-import { tokenGuard } from './token-guard.ts';
 
 export function documentCollection(resource: Resource): Collection {
   const { namedBy } = resource;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findLastToken } from '../../src/client/known-pages.ts';
+import { findLastToken } from '../../src/client/pages.ts';
 
 test.each([
   ['{"data":[{"id":"a"}],"next_token":"T1"}', 'T1'],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseBaseUrl } from '../../src/client/base-url.ts';
-import { explainUnreachable } from '../../src/client/unreachable.ts';
+import { explainUnreachable } from '../../src/client/transport.ts';
 import { errorOf, RANGE, readAll, readiness, set } from './setting.ts';
 
 test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ensureAnswers, momentsOfDays, momentsOfDocuments } from '../../src/sync/answered-range.ts';
+import { ensureAnswers, momentsOfDays, momentsOfDocuments } from '../../src/sync/read-collection.ts';
 
 const ASKED = momentsOfDays({ from: '2025-03-30', to: '2025-07-01' });
 

@@ -1,11 +1,10 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, scryptSync } from 'node:crypto';
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { RingneckError, UsageError } from '../errors.ts';
 import { ensureFolder, realPath, writeFileAtomically } from '../files.ts';
 import { openJsonFile } from '../json-file.ts';
-import { keyFrom, keyFromRandom, seal, unseal } from './sealed.ts';
-import { ensureSecretKey, findSecretKey, isRandom, secretKeyPath } from './secret-key.ts';
 
 /** Where what asks the service finds its tokens. */
 export type Tokens = Pick<Secrets, 'find' | 'whyMissing' | 'digest'>;
@@ -161,3 +160,85 @@ export class Secrets {
 }
 
 const entryOf = (content: SealedFile | undefined, name: string) => content?.accounts.find(([account]) => account === name);
+
+/** AES-256-GCM of a text, bound to the name it belongs to: base64 of nonce, tag and ciphertext. */
+export function seal(text: string, name: string, key: Buffer): string {
+  const nonce = randomBytes(12);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(name));
+  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64');
+}
+
+/** The text again; undefined when the key is another one, the value was altered, or it was sealed for another name. */
+export function unseal(sealed: string, name: string, key: Buffer): string | undefined {
+  const bytes = Buffer.from(sealed, 'base64');
+  // A shorter tag would be accepted otherwise, and a shorter one is easier to guess.
+  if (bytes.length < 28) return undefined;
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12), { authTagLength: 16 }).setAAD(Buffer.from(name));
+    decipher.setAuthTag(bytes.subarray(12, 28));
+    return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** The key that belongs to a text of 32 random bytes, which nobody can guess: unlike scrypt it costs no time. */
+export function keyFromRandom(text: string, salt: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', text, Buffer.from(salt, 'base64'), 'ringneck accounts', 32));
+}
+
+/** The key that belongs to a text that a person chose (or 32 random bytes in hex or base64: the characters count). */
+export function keyFrom(text: string, salt: string): Buffer {
+  return scryptSync(text, Buffer.from(salt, 'base64'), 32, { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 });
+}
+
+/** The key text: the given one (RINGNECK_SECRET_KEY), or that of `<data>/secret.key`; undefined when there is neither. */
+export function findSecretKey(folder: string, given: string | undefined): string | undefined {
+  if (given !== undefined) return given;
+  const path = secretKeyPath(folder);
+  if (!existsSync(path)) return undefined;
+  const text = readFileSync(path, 'utf8').trim();
+  if (text.length < 16)
+    throw new UsageError(`${path} is damaged (fewer than 16 characters): restore it from a copy, or set RINGNECK_SECRET_KEY.`);
+  return text;
+}
+
+/** Whether a text has the form of those that we make: 32 random bytes. */
+export const isRandom = (text: string): boolean => /^[\w-]{43}$/.test(text);
+
+/** Like `findSecretKey`, but makes the file when there is no key. Two processes that start together get the same one. */
+export function ensureSecretKey(folder: string, given: string | undefined): string {
+  const found = findSecretKey(folder, given);
+  if (found !== undefined) return found;
+  ensureFolder(folder);
+  const path = secretKeyPath(folder);
+  const temporary = `${path}.${process.pid}.${randomBytes(4).toString('hex')}.new`;
+  try {
+    writeDurably(temporary, `${randomBytes(32).toString('base64url')}\n`);
+    // A link appears whole or not at all, and unlike a rename never replaces the key that another process has just put there.
+    linkSync(temporary, path);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
+    // exFAT and some network file systems have no links.
+    if (code !== undefined && noLinks.includes(code)) writeDurably(path, readFileSync(temporary, 'utf8'));
+    else if (code !== 'EEXIST') throw error;
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+  return ensureSecretKey(folder, given);
+}
+
+const noLinks = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
+
+export const secretKeyPath = (folder: string) => join(folder, 'secret.key');
+
+function writeDurably(path: string, content: string): void {
+  const file = openSync(path, 'wx', 0o600);
+  try {
+    writeSync(file, content);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}

@@ -9,7 +9,7 @@ import { openControl, openLife } from '../../app/sandbox.ts';
 import { UsageError } from '../../base/errors.ts';
 import { ensureFolder } from '../../base/files.ts';
 import { closeAll, interruptible } from '../../base/interrupt.ts';
-import { ensureSecretKey } from '../../base/secrets/secret-key.ts';
+import { ensureSecretKey } from '../../base/secrets/secrets.ts';
 import { openQueues } from '../../queue/open.ts';
 import { listRoutes } from '../../service/routes.ts';
 import { createService } from '../../service/service.ts';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { writeFileAtomically } from '../../base/files.ts';
 import { openJsonFile } from '../../base/json-file.ts';
-import { keyFrom, seal, unseal } from '../../base/secrets/sealed.ts';
+import { keyFrom, seal, unseal } from '../../base/secrets/secrets.ts';
 
 /** The one client of a service: whoever has its secret may subscribe (5), and can check what the service signs (5.3). */
 export interface WebhookClient {

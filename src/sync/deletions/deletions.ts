@@ -9,8 +9,8 @@ import { readFetched } from '../../warehouse/stored-documents.ts';
 import type { WriteResult } from '../../warehouse/transaction.ts';
 import { hasTrustedRoute } from '../events/document-fetches.ts';
 import type { Pipeline } from '../pipeline.ts';
+import { tokenGuard } from '../pipeline.ts';
 import { type CompleteRead, storePages } from '../read-collection.ts';
-import { tokenGuard } from '../token-guard.ts';
 import { ACCEPT, type DeletionShare, isTooMany, TOO_MANY_IN_RUN } from './deletion-brake.ts';
 
 /** How long after the first proof the second one counts, where no document route can be asked. */

@@ -8,7 +8,7 @@ import type { LedgerEntry } from '../../warehouse/sql.ts';
 import type { WriteResult } from '../../warehouse/transaction.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { tokenGuard } from '../token-guard.ts';
+import { tokenGuard } from '../pipeline.ts';
 
 /** What became of an event. */
 export interface EventResult {

@@ -9,7 +9,7 @@ import type { EventOutcome } from '../../ledger/events.ts';
 import { KeyedSemaphore } from '../../queue/keyed-semaphore.ts';
 import { storable } from '../../warehouse/parse-document.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { TokenReplaced } from '../token-guard.ts';
+import { TokenReplaced } from '../pipeline.ts';
 import { decide } from '../verdicts/outcome.ts';
 import { park, type Refused } from '../verdicts/park.ts';
 import { type AbsentDelays, findRange, finishAbsent } from './absent-documents.ts';

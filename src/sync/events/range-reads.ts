@@ -1,8 +1,8 @@
 import type { ReleaseWhile } from '../../client/client.ts';
 import type { DayRange } from '../../ledger/windows.ts';
-import { ensureAnswers, momentsOfDays, momentsOfDocuments } from '../answered-range.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { tokenGuard } from '../token-guard.ts';
+import { tokenGuard } from '../pipeline.ts';
+import { ensureAnswers, momentsOfDays, momentsOfDocuments } from '../read-collection.ts';
 import { type EventInWork, giveWay, type Step, storeAnswer } from './event-outcome.ts';
 
 /** A range that was read to its end. Its moment is held until what is absent from it is dealt with. */
