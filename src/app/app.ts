@@ -176,19 +176,19 @@ export class App {
    * @throws UsageError when webhooks are not configured
    */
   manager(): Promise<SubscriptionManager> {
-    this.#manager ??= this.#openKeeper();
+    this.#manager ??= this.#openManager();
     return this.#manager;
   }
 
-  async #openKeeper(): Promise<SubscriptionManager> {
+  async #openManager(): Promise<SubscriptionManager> {
     const { settings, warehouse, log, now } = this;
     const { webhooks } = settings;
     if (!webhooks) throw new UsageError(NO_WEBHOOKS);
-    const [{ SubscriptionClient }, { openSubscriptionManager }] = await Promise.all([
+    const [{ SubscriptionClient }, { SubscriptionManager }] = await Promise.all([
       import('../client/subscriptions.ts'),
       import('../sync/subscriptions/subscription-manager.ts'),
     ]);
-    return openSubscriptionManager({
+    return SubscriptionManager.open({
       client: new SubscriptionClient({ baseUrl: this.#serviceUrl, ...webhooks, now }),
       warehouse,
       callbackUrl: webhooks.callbackUrl,

@@ -1,7 +1,9 @@
 import { UsageError } from '../base/errors.ts';
+import { Mutex } from '../base/mutex.ts';
 import type { Tokens } from '../base/secrets/secrets.ts';
-import { createKeptRows, number, oneOf, orNull, type Readable, type Row, readRows, text } from '../warehouse/rows.ts';
+import { createKeptRows, hasRows, number, oneOf, orNull, type Readable, type Row, readRows, readValues, text } from '../warehouse/rows.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
+import { quoteName, quoteText } from '../warehouse/tables.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 
 const ACCOUNT_STATES = ['active', 'paused', 'parked', 'removed'] as const;
@@ -96,19 +98,16 @@ export function accountEntry({ userId, serviceUserId, state, reason, since }: Ac
 /** What takes away all that an account was refused before it was given what it has now: a new token, or another try. */
 export const noRefusalsEntry = (userId: string): LedgerEntry => ({ table: 'sync.suspicions', key: { user_id: userId, kind: 'refused' } });
 
-const changing = new WeakMap<Warehouse, Promise<unknown>>();
+const changing = new WeakMap<Warehouse, Mutex>();
 
 /**
  * Changes accounts, one change after the other: what `work` reads of accounts and tokens stays so until what it records is committed.
  * Never nested, and never held while the service is asked.
  */
 export function changeAccounts<T>(warehouse: Warehouse, work: () => Promise<T>): Promise<T> {
-  const change = (changing.get(warehouse) ?? Promise.resolve()).then(work);
-  changing.set(
-    warehouse,
-    change.catch(() => undefined),
-  );
-  return change;
+  const changes = changing.get(warehouse) ?? new Mutex();
+  changing.set(warehouse, changes);
+  return changes.run(work);
 }
 
 /**
@@ -183,4 +182,46 @@ export async function listNames(warehouse: Warehouse, named: readonly string[] =
 /** The names of all accounts, those removed too. */
 export async function listAllNames(warehouse: Warehouse): Promise<string[]> {
   return (await readAccounts(warehouse, '')).map(({ userId }) => userId).sort();
+}
+
+/** Whether an account of this name was ever added and not erased since; also one that is removed, whose rows stay. */
+export const accountExists = (warehouse: Readable, name: string): Promise<boolean> =>
+  hasRows(warehouse, `SELECT 1 FROM sync.accounts WHERE user_id = ${quoteText(name)}`);
+
+/** The other accounts of the same person, those removed too: what they hold stays. */
+export const findSamePerson = (warehouse: Readable, name: string): Promise<string[]> =>
+  readValues(
+    warehouse,
+    text,
+    `SELECT user_id FROM sync.accounts WHERE user_id <> ${quoteText(name)} AND service_user_id IN
+       (SELECT service_user_id FROM sync.accounts WHERE user_id = ${quoteText(name)}) ORDER BY user_id`,
+  );
+
+/** By which ids the service's events name a person, now and before; not those by which they name another account too. */
+export function findServiceUserIds(warehouse: Readable, name: string): Promise<string[]> {
+  const ids = (where: string) =>
+    `SELECT service_user_id FROM sync.accounts WHERE ${where} UNION SELECT service_user_id FROM sync.events WHERE ${where}`;
+  return readValues(
+    warehouse,
+    text,
+    `SELECT service_user_id FROM (${ids(`user_id = ${quoteText(name)}`)}) WHERE service_user_id IS NOT NULL
+     EXCEPT SELECT service_user_id FROM (${ids(`user_id <> ${quoteText(name)}`)}) ORDER BY ALL`,
+  );
+}
+
+/** Pairs of accounts, none removed and not known to be one person, that have documents with the same identifiers, and of which tables. */
+export function listSharedDocuments(warehouse: Readable, tables: readonly string[]) {
+  const counted = tables.map(
+    table =>
+      `SELECT a.user_id AS one, b.user_id AS other, ${quoteText(table)} AS collection, count(*) AS documents
+       FROM ${quoteName(table)} a JOIN ${quoteName(table)} b ON a.id = b.id AND a.user_id < b.user_id GROUP BY ALL`,
+  );
+  return readRows(
+    warehouse,
+    { one: text, other: text, documents: number, collections: text },
+    `SELECT one, other, sum(documents)::BIGINT, string_agg(collection, ', ' ORDER BY collection) FROM (${counted.join(' UNION ALL ')}) s
+     JOIN sync.accounts x ON x.user_id = one AND x.state <> 'removed' JOIN sync.accounts y ON y.user_id = other AND y.state <> 'removed'
+     WHERE x.service_user_id IS DISTINCT FROM y.service_user_id OR x.service_user_id IS NULL
+     GROUP BY ALL ORDER BY ALL`,
+  );
 }

@@ -1,6 +1,7 @@
 import { oneOf, orNull, type Readable, type Row, readRows, readValue, text } from '../warehouse/rows.ts';
 import { textList } from '../warehouse/sql.ts';
 import { quoteText } from '../warehouse/tables.ts';
+import { dayNumber } from './day-numbers.ts';
 import type { DayRange } from './windows.ts';
 
 /** What is known of a day, in the order in which it is told: what is well, what somebody else decides, what is to be fixed. */
@@ -35,8 +36,7 @@ export const readCoverageRuns = (
     COVERAGE_RUN,
     `SELECT user_id, collection, min(day)::VARCHAR, max(day)::VARCHAR, state, reason
      FROM (SELECT user_id, collection, day, state, reason,
-                  date_diff('day', DATE '1970-01-01', day)
-                    - row_number() OVER (PARTITION BY user_id, collection, state, reason ORDER BY day) AS run
+                  ${dayNumber('day')} - row_number() OVER (PARTITION BY user_id, collection, state, reason ORDER BY day) AS run
            FROM sync.coverage_between(DATE ${quoteText(from)}, DATE ${quoteText(to)}, accounts := [${textList(accounts)}])
            WHERE ${withUndated ? 'true' : 'day IS NOT NULL'} ${collections?.length ? `AND collection IN (${textList(collections)})` : ''})
      GROUP BY user_id, collection, state, reason, run ORDER BY user_id, min(day)`,

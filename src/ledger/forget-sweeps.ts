@@ -2,6 +2,7 @@ import { MICROS_PER_DAY } from '../../schema/instant.ts';
 import { heartRate } from '../../schema/resources/heart-rate.ts';
 import { readValues, text } from '../warehouse/rows.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
+import { dayNumber } from './day-numbers.ts';
 import { TRIED_DAYS } from './unread.ts';
 import { WIDENED_DAYS } from './windows.ts';
 
@@ -28,9 +29,8 @@ export async function forgetSweeps({
 }): Promise<void> {
   const before = (days: number) => `make_timestamp(${now() * 1000 - days * MICROS_PER_DAY}::BIGINT)`;
   // Joined day by day: of one account and collection there are thousands of windows, and to compare each with each takes minutes.
-  const number = (moment: string) => `date_diff('day', TIMESTAMP '1970-01-01', ${moment})`;
   const days = (wider: number) =>
-    `unnest(CASE WHEN start_at IS NULL THEN [NULL] ELSE range(${number('start_at')} - ${wider}, ${number('end_at')} + ${wider}) END)`;
+    `unnest(CASE WHEN start_at IS NULL THEN [NULL] ELSE range(${dayNumber('start_at')} - ${wider}, ${dayNumber('end_at')} + ${wider}) END)`;
   const runs = await readValues(
     warehouse,
     text,
@@ -43,9 +43,9 @@ export async function forgetSweeps({
                     FROM readings r SEMI JOIN unread u
                       ON u.user_id = r.user_id AND u.collection = r.collection AND u.n IS NOT DISTINCT FROM r.n
                     GROUP BY user_id, collection, n),
-       answered AS (SELECT user_id, collection, n FROM readings WHERE n IS NULL OR ${number('over_at')} > n),
+       answered AS (SELECT user_id, collection, n FROM readings WHERE n IS NULL OR ${dayNumber('over_at')} > n),
        begun AS (SELECT unnest([arg_max(run_id, committed_at),
-                                arg_max(run_id, committed_at) FILTER (n BETWEEN ${number('start_at')} AND ${number('end_at')} - 1)]) AS run_id
+                                arg_max(run_id, committed_at) FILTER (n BETWEEN ${dayNumber('start_at')} AND ${dayNumber('end_at')} - 1)]) AS run_id
                  FROM unread u ANTI JOIN answered a
                    ON a.user_id = u.user_id AND a.collection = u.collection AND a.n IS NOT DISTINCT FROM u.n
                  WHERE outcome <> 'not_offered' GROUP BY user_id, collection, n),

@@ -1,4 +1,5 @@
 import { number, type Readable, readRows, text } from '../warehouse/rows.ts';
+import { dayNumber, dayOfNumber } from './day-numbers.ts';
 import { WIDENED_DAYS } from './windows.ts';
 
 /** Its declaration would have every command load what checks documents. */
@@ -42,19 +43,19 @@ async function findHolesOf(
 ): Promise<Hole[]> {
   const beside = `
      ANTI JOIN (
-       SELECT user_id, date_diff('day', DATE '1970-01-01', day) AS n FROM "${name}" WHERE day >= ${dayOf(first)} AND day < ${dayOf(last)}
+       SELECT user_id, ${dayNumber('day')} AS n FROM "${name}" WHERE day >= ${dayOfNumber(first)} AND day < ${dayOfNumber(last)}
        EXCEPT
-       SELECT user_id, unnest(range(greatest(${numberOf('start_at')} - ${WIDENED_DAYS}, ${first}), least(${numberOf('end_at')} + ${WIDENED_DAYS}, ${last}))) FROM sync.windows
+       SELECT user_id, unnest(range(greatest(${dayNumber('start_at')} - ${WIDENED_DAYS}, ${first}), least(${dayNumber('end_at')} + ${WIDENED_DAYS}, ${last}))) FROM sync.windows
        WHERE collection = '${name}' AND outcome NOT IN ('complete', 'not_offered')
        -- Nor is it read what came before the day was over.
        EXCEPT
-       SELECT user_id, unnest(range(greatest(${numberOf('start_at')}, ${numberOf('sync.over_at(service_at, read_at)')}, ${first}), least(${numberOf('end_at')}, ${last}))) FROM sync.windows
+       SELECT user_id, unnest(range(greatest(${dayNumber('start_at')}, ${dayNumber('sync.over_at(service_at, read_at)')}, ${first}), least(${dayNumber('end_at')}, ${last}))) FROM sync.windows
        WHERE collection = '${name}' AND outcome = 'complete' AND requested_at IS NOT NULL
      ) USING (user_id, n)`;
   const rows = await readRows(
     warehouse,
     { userId: text, days: number, from: text, to: text },
-    `SELECT user_id, count(*), ${dayOf('min(n)')}::VARCHAR, ${dayOf('max(n)')}::VARCHAR
+    `SELECT user_id, count(*), ${dayOfNumber('min(n)')}::VARCHAR, ${dayOfNumber('max(n)')}::VARCHAR
      FROM (SELECT user_id, n FROM (SELECT user_id, unnest(range(from_n, until_n)) AS n FROM (${gaps(yesterday, name)})) ${name === HEART_RATE ? '' : beside}
            UNION SELECT user_id, unnest(range(from_n, until_n)) FROM (${inVain(yesterday, name)}))
      GROUP BY user_id`,
@@ -64,13 +65,13 @@ async function findHolesOf(
 
 /** The stretches of days that no reading went to the end of, as numbers: from the first to the one after the last. */
 function gaps(yesterday: string, collection?: string): string {
-  const today = numberOf(`DATE '${yesterday}' + 1`);
+  const today = dayNumber(`DATE '${yesterday}' + 1`);
   const over = 'sync.over_at(service_at, read_at)';
   return `
     WITH planned AS (
-           SELECT user_id, collection, ${numberOf('start_at')} AS start_n,
+           SELECT user_id, collection, ${dayNumber('start_at')} AS start_n,
                   CASE WHEN outcome = 'complete' AND requested_at IS NOT NULL
-                       THEN least(${numberOf('end_at')}, if(${over} > DATE '${yesterday}', ${today}, ${numberOf(over)})) END AS until_n
+                       THEN least(${dayNumber('end_at')}, if(${over} > DATE '${yesterday}', ${today}, ${dayNumber(over)})) END AS until_n
            FROM sync.windows
            WHERE start_at IS NOT NULL ${collection ? `AND collection = '${collection}'` : ''}
              -- Windows of a plan that was killed are no plan.
@@ -88,16 +89,13 @@ function gaps(yesterday: string, collection?: string): string {
 
 /** The days of each window that failed, or brought what is not believed, and that none has read since; one that reads a part of them is left out. */
 function inVain(yesterday: string, collection?: string): string {
-  const today = numberOf(`DATE '${yesterday}' + 1`);
+  const today = dayNumber(`DATE '${yesterday}' + 1`);
   const of = collection ? `AND collection = '${collection}'` : '';
   return `
     SELECT user_id, collection, n AS from_n, n + 1 AS until_n
-    FROM (SELECT user_id, collection, committed_at, unnest(range(${numberOf('start_at')}, least(${numberOf('end_at')}, ${today}))) AS n
+    FROM (SELECT user_id, collection, committed_at, unnest(range(${dayNumber('start_at')}, least(${dayNumber('end_at')}, ${today}))) AS n
           FROM sync.windows WHERE outcome IN ('failed', 'suspicious', 'not_authorised') AND start_at IS NOT NULL ${of}) f
-    ANTI JOIN (SELECT user_id, collection, committed_at, ${numberOf('start_at')} AS start_n, ${numberOf('end_at')} AS end_n
+    ANTI JOIN (SELECT user_id, collection, committed_at, ${dayNumber('start_at')} AS start_n, ${dayNumber('end_at')} AS end_n
                FROM sync.windows WHERE outcome = 'complete' AND requested_at IS NOT NULL AND start_at IS NOT NULL ${of}) c
       ON c.user_id = f.user_id AND c.collection = f.collection AND c.committed_at > f.committed_at AND f.n >= c.start_n AND f.n < c.end_n`;
 }
-
-const numberOf = (moment: string) => `date_diff('day', DATE '1970-01-01', (${moment})::DATE)`;
-const dayOf = (n: number | string) => `(DATE '1970-01-01' + (${n})::INTEGER)`;

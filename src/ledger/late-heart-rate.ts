@@ -4,6 +4,7 @@ import { readRows, text } from '../warehouse/rows.ts';
 import { textList } from '../warehouse/sql.ts';
 import { qualified } from '../warehouse/tables.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
+import { dayNumber, dayOfNumber } from './day-numbers.ts';
 import type { Span } from './runs.ts';
 
 /** How long it is tried to read what an event has told of; then nights and repairs are left to it. */
@@ -24,9 +25,7 @@ export async function findLate(
 ): Promise<Span[]> {
   const tables = warehouse.mappings.filter(({ resource }) => resource.bringsHeartRate);
   if (!users.length || !tables.length) return [];
-  const number = (moment: string) => `date_diff('day', TIMESTAMP '1970-01-01', ${moment})`;
   const ago = (micros: number) => `make_timestamp(${now() * 1000 - micros}::BIGINT)`;
-  const day = (n: string) => `(DATE '1970-01-01' + ${n}::INTEGER)::VARCHAR`;
   const rows = await readRows(
     warehouse,
     { userId: text, from: text, to: text },
@@ -40,19 +39,19 @@ export async function findLate(
        windows AS (SELECT w.user_id, w.start_at, w.end_at, w.outcome, w.requested_at, w.committed_at, r.started_at
                    FROM sync.windows w LEFT JOIN sync.runs r ON r.run_id = w.run_id
                    WHERE w.collection = '${heartRate.name}' AND w.start_at IS NOT NULL AND (w.outcome IS DISTINCT FROM 'complete' OR w.requested_at IS NOT NULL) AND w.user_id IN (SELECT user_id FROM come)),
-       asked AS (SELECT user_id, min(${number('start_at')}) AS first FROM windows GROUP BY user_id),
+       asked AS (SELECT user_id, min(${dayNumber('start_at')}) AS first FROM windows GROUP BY user_id),
        late AS (SELECT user_id, n, max(told_at) AS told_at
-                FROM (SELECT c.user_id, c.told_at, unnest(range(${number('c.day')} - 1, ${number('c.day')} + 2)) AS n FROM come c) JOIN asked USING (user_id)
-                WHERE n >= first AND n < date_diff('day', DATE '1970-01-01', DATE '${before}') GROUP BY user_id, n),
+                FROM (SELECT c.user_id, c.told_at, unnest(range(${dayNumber('c.day')} - 1, ${dayNumber('c.day')} + 2)) AS n FROM come c) JOIN asked USING (user_id)
+                WHERE n >= first AND n < ${dayNumber(`DATE '${before}'`)} GROUP BY user_id, n),
        -- An answer that is not believed is one: what it lacks would be asked for without end.
        read AS (SELECT user_id, CASE outcome WHEN 'complete' THEN requested_at WHEN 'suspicious' THEN committed_at END AS answered_at,
-                       unnest(range(${number('start_at')}, ${number('end_at')})) AS n
+                       unnest(range(${dayNumber('start_at')}, ${dayNumber('end_at')})) AS n
                 FROM windows WHERE CASE WHEN outcome IN ('complete', 'suspicious') THEN committed_at > (SELECT min(told_at) FROM late)
                                         ELSE outcome IS DISTINCT FROM 'stopped' AND started_at BETWEEN ${ago(LEFT_ALONE_MS * 1000)} AND ${ago(0)} END),
        open AS (SELECT l.user_id, l.n, l.n - row_number() OVER (PARTITION BY l.user_id ORDER BY l.n) AS stretch
                 FROM late l ANTI JOIN read r
                   ON r.user_id = l.user_id AND r.n = l.n AND coalesce(r.answered_at > l.told_at, true))
-     SELECT user_id, ${day('min(n)')}, ${day('max(n)')} FROM open GROUP BY user_id, stretch ORDER BY ALL`,
+     SELECT user_id, ${dayOfNumber('min(n)')}::VARCHAR, ${dayOfNumber('max(n)')}::VARCHAR FROM open GROUP BY user_id, stretch ORDER BY ALL`,
   );
   return rows.map(row => ({ ...row, collection: heartRate.name }));
 }

@@ -1,6 +1,7 @@
-import { findDayNumber, formatDay, MICROS_PER_DAY } from '../../schema/instant.ts';
-import { flag, number, type Readable, readRows, text } from '../warehouse/rows.ts';
+import { findDayNumber, MICROS_PER_DAY } from '../../schema/instant.ts';
+import { flag, type Readable, readRows, text } from '../warehouse/rows.ts';
 import { textList } from '../warehouse/sql.ts';
+import { dayNumber, dayOfNumber } from './day-numbers.ts';
 import type { Span } from './runs.ts';
 import { TRIED_DAYS } from './unread.ts';
 
@@ -42,11 +43,10 @@ export async function findReach(
   if (!users.length || !collections.length) return { reach: [], apart: [] };
   const first = findDayNumber(from) ?? today;
   const depth = Math.max(1, today - first);
-  const dayNumber = (moment: string) => `date_diff('day', TIMESTAMP '1970-01-01', ${moment})`;
   const selected = (row: string) => `${row}.user_id IN (${textList(users)}) AND ${row}.collection IN (${textList(collections)})`;
   const rows = await readRows(
     warehouse,
-    { userId: text, collection: text, first: number, last: number, again: flag },
+    { userId: text, collection: text, from: text, to: text, again: flag },
     `WITH
        depths AS (SELECT DISTINCT unnest([${Math.min(depth, USUAL_DEPTH)}, ${depth}]) AS depth),
        -- Days to come were asked for in vain.
@@ -89,11 +89,8 @@ export async function findReach(
        stretches AS (SELECT user_id, collection, n, coalesce(again, false) AS again,
                             if(coalesce(again, false), n, n - row_number() OVER (PARTITION BY user_id, collection, coalesce(again, false) ORDER BY n)) AS stretch
                      FROM reached LEFT JOIN tried USING (user_id, collection, n))
-     SELECT user_id, collection, min(n), max(n), again FROM stretches GROUP BY user_id, collection, again, stretch ORDER BY ALL`,
+     SELECT user_id, collection, ${dayOfNumber('min(n)')}::VARCHAR, ${dayOfNumber('max(n)')}::VARCHAR, again FROM stretches GROUP BY user_id, collection, again, stretch ORDER BY ALL`,
   );
-  const spansOf = (isApart: boolean): Span[] =>
-    rows
-      .filter(({ again }) => again === isApart)
-      .map(row => ({ userId: row.userId, collection: row.collection, from: formatDay(row.first), to: formatDay(row.last) }));
+  const spansOf = (isApart: boolean): Span[] => rows.flatMap(({ again, ...span }) => (again === isApart ? [span] : []));
   return { reach: spansOf(false), apart: spansOf(true) };
 }

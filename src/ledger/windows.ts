@@ -139,7 +139,7 @@ export function windowEntry(
   window: PlannedWindow,
   result: Partial<RequestTimes> & {
     outcome: Outcome | null;
-    reason?: string;
+    reason?: string | undefined;
     requests?: number;
     documents?: number;
     removed?: number | undefined;

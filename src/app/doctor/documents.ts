@@ -1,4 +1,4 @@
-import { listSharedDocuments } from '../../ledger/shared-documents.ts';
+import { listSharedDocuments } from '../../ledger/accounts.ts';
 import { countRejectedByCollection } from '../../ledger/status.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { type CheckResult, warn } from './check-result.ts';

@@ -5,7 +5,7 @@ import { diskReserveBytes, ensureDiskReserve, isDiskFull } from '../../base/disk
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
 import { openMirrorTokens } from '../../base/secrets/mirror-tokens.ts';
 import { Secrets } from '../../base/secrets/secrets.ts';
-import { accountExists, findSamePerson, findServiceUserIds } from '../../ledger/erased-accounts.ts';
+import { accountExists, findSamePerson, findServiceUserIds } from '../../ledger/accounts.ts';
 import { isRedisError } from '../../queue/environment-errors.ts';
 import { rememberErased } from '../../sync/events/erased-ids.ts';
 import { warehouseId } from '../../sync/runs/runs.ts';

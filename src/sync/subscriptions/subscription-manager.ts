@@ -1,6 +1,7 @@
 import { dataTypeOf, type WebhookEvent } from '../../../schema/webhook.ts';
 import { messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
+import { Mutex } from '../../base/mutex.ts';
 import { ServiceError, type ServiceErrorKind } from '../../client/error.ts';
 import type { RemoteSubscription, SubscriptionClient } from '../../client/subscriptions.ts';
 import {
@@ -30,176 +31,192 @@ export interface SubscriptionManagerOptions {
   setTimer?: (run: () => void, ms: number) => () => void;
 }
 
-/** Our subscriptions at the service. All that changes them goes through one manager, one thing after the other. */
-export interface SubscriptionManager {
-  /** Whether the receiver is to answer 410 to events: each ends the subscription that it came by (6.1). */
-  isGone(): boolean;
-  /** An event was answered 410. */
-  noteGone(event: Pick<WebhookEvent, 'event_type' | 'data_type'>): void;
-  /** Keeps them from now on, unless they were removed by command. The receiver must be listening: the service verifies it meanwhile. */
-  start(): void;
-  readonly started: boolean;
-  /** Has them again, now. Like `remove` and `list` it throws a RingneckError that says what to do about a service that refuses all of them. */
-  ensure(): Promise<Ensured>;
-  /** Cancels them, now or (`onNextEvent`) each at its next event; they are not made again until `ensure`. */
-  remove(options: { onNextEvent: boolean }): Promise<Removed>;
-  /** What the service has (undefined: it does not tell) and what we know. */
-  list(): Promise<{ remote: RemoteSubscription[] | undefined; rows: SubscriptionRow[] }>;
-  close(): Promise<void>;
-}
-
 const LONGEST_MS = 6 * 3_600_000;
 const SHORTEST_MS = 5_000;
 const FIRST_RETRY_MS = 60_000;
 const LONGEST_RETRY_MS = 30 * 60_000;
 
-/** Opens the manager; until `start` it does nothing by itself. */
-export async function openSubscriptionManager(options: SubscriptionManagerOptions): Promise<SubscriptionManager> {
-  const { client, warehouse, now, log, setTimer = setSystemTimer } = options;
-  let { desired, problem } = await readDesired(warehouse);
-  const notOffered = new Set<string>();
-  const noted = new Set<string>();
-  let started = false;
-  let closed = false;
-  let failures = 0;
-  let keptBefore: string | undefined;
-  let notKeptBefore: string | null = null;
-  let clearTimer = () => {};
-  let turn: Promise<unknown> = Promise.resolve();
+/** Our subscriptions at the service. All that changes them goes through one manager, one thing after the other. */
+export class SubscriptionManager {
+  readonly #options: SubscriptionManagerOptions;
+  readonly #changes = new Mutex();
+  readonly #notOffered = new Set<string>();
+  /** Those of which an event was answered 410. */
+  readonly #noted = new Set<string>();
+  #desired: Desired;
+  #problem: string | null;
+  #started = false;
+  #closed = false;
+  #failures = 0;
+  /** What the log was told last: how many are kept, and why some are not renewed. */
+  #toldKept: string | undefined;
+  #toldNotKept: string | null = null;
+  #clearTimer = () => {};
 
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = turn.then(work);
-    turn = done.catch(() => undefined);
-    return done;
+  private constructor(options: SubscriptionManagerOptions, { desired, problem }: Awaited<ReturnType<typeof readDesired>>) {
+    this.#options = options;
+    this.#desired = desired;
+    this.#problem = problem;
   }
 
-  const advised = <T>(work: Promise<T>): Promise<T> =>
-    work.catch((error: unknown) => {
-      throw withAdvice(error);
-    });
-
-  async function readBoth() {
-    const remote = await client.list();
-    return { remote, rows: [...(await readSubscriptions(warehouse)).values()] };
+  /** Opens the manager; until `start` it does nothing by itself. */
+  static async open(options: SubscriptionManagerOptions): Promise<SubscriptionManager> {
+    return new SubscriptionManager(options, await readDesired(options.warehouse));
   }
 
-  async function note(next: string | null): Promise<void> {
-    if (next === problem) return;
-    await warehouse.record([problemEntry(next)]);
-    problem = next;
+  /** Whether the receiver is to answer 410 to events: each ends the subscription that it came by (6.1). */
+  isGone(): boolean {
+    return this.#desired === 'gone';
   }
 
-  async function noteTrouble(reason: string): Promise<void> {
-    await note(reason);
-    await noteExpired(options, reason);
+  /** An event was answered 410. */
+  noteGone({ event_type, data_type }: Pick<WebhookEvent, 'event_type' | 'data_type'>): void {
+    const { warehouse, log } = this.#options;
+    const key = `${event_type} ${dataTypeOf(data_type)}`;
+    if (!this.isGone() || this.#noted.has(key)) return;
+    this.#noted.add(key);
+    const note = async () => {
+      const row = (await readSubscriptions(warehouse)).get(key);
+      if (row) await warehouse.record([removedEntry(warehouse, row, 'its next event was answered 410')]);
+      log.info({ subscription: key }, 'a subscription was ended by the answer to its event');
+    };
+    this.#changes
+      .run(note)
+      .catch(error => log.warn({ subscription: key, reason: messageOf(error) }, 'the end of a subscription could not be noted'));
+  }
+
+  /** Keeps them from now on, unless they were removed by command. The receiver must be listening: the service verifies it meanwhile. */
+  start(): void {
+    this.#started = true;
+    const desired = this.#desired;
+    if (desired === 'ensured') this.#keep();
+    else this.#options.log.warn({ desired }, 'the subscriptions were removed by command and are not kept: ringneck subscriptions ensure');
+  }
+
+  get started(): boolean {
+    return this.#started;
+  }
+
+  /** Has them again, now. Like `remove` and `list` it throws a RingneckError that says what to do about a service that refuses all of them. */
+  ensure(): Promise<Ensured> {
+    return advised(
+      this.#changes.run(async () => {
+        await this.#setDesired('ensured');
+        this.#notOffered.clear();
+        return this.#ensureAll();
+      }),
+    );
+  }
+
+  /** Cancels them, now or (`onNextEvent`) each at its next event; they are not made again until `ensure`. */
+  remove({ onNextEvent }: { onNextEvent: boolean }): Promise<Removed> {
+    return advised(
+      this.#changes.run(async () => {
+        this.#clearTimer();
+        await this.#setDesired(onNextEvent ? 'gone' : 'removed');
+        this.#toldKept = undefined;
+        this.#noted.clear();
+        return onNextEvent ? { removed: 0, failed: [], listed: false } : removeSubscriptions(this.#options);
+      }),
+    );
+  }
+
+  /** What the service has (undefined: it does not tell) and what we know. It waits for no round, which may wait for the service for minutes. */
+  list(): Promise<{ remote: RemoteSubscription[] | undefined; rows: SubscriptionRow[] }> {
+    const { client, warehouse } = this.#options;
+    const read = async () => {
+      const remote = await client.list();
+      return { remote, rows: [...(await readSubscriptions(warehouse)).values()] };
+    };
+    return advised(read());
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#clearTimer();
+    await this.#options.client.close();
+    await this.#changes.settle();
+  }
+
+  #keep(): void {
+    this.#changes
+      .run(async () => {
+        if (!this.#closed && this.#desired === 'ensured') await this.#ensureAll();
+      })
+      .catch(error => {
+        const facts = { reason: messageOf(withAdvice(error)), failures: this.#failures };
+        if (!this.#closed) this.#options.log.warn(facts, 'the subscriptions could not be kept; tried again');
+      });
+  }
+
+  /** One round, and the timer of the next one. */
+  async #ensureAll(): Promise<Ensured> {
+    const { now, setTimer = setSystemTimer } = this.#options;
+    this.#clearTimer();
+    let nextMs = SHORTEST_MS;
+    try {
+      const ensured = await ensureSubscriptions({ ...this.#options, notOffered: this.#notOffered });
+      this.#failures = ensured.failed.size ? this.#failures + 1 : 0;
+      nextMs = nextRoundMs(ensured, this.#failures, now());
+      await this.#noteProblem(this.#warnOfNotKept(ensured));
+      this.#tellKept(ensured);
+      return ensured;
+    } catch (error) {
+      this.#failures++;
+      nextMs = Math.max(retryMs(this.#failures), error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0);
+      if (!this.#closed) await this.#noteFailedRound(messageOf(withAdvice(error))).catch(() => undefined);
+      throw error;
+    } finally {
+      if (this.#started && !this.#closed && this.#desired === 'ensured') this.#clearTimer = setTimer(() => this.#keep(), nextMs);
+    }
+  }
+
+  async #setDesired(desired: Desired): Promise<void> {
+    this.#desired = desired;
+    await this.#options.warehouse.record([desiredEntry(desired)]);
+  }
+
+  async #noteProblem(problem: string | null): Promise<void> {
+    if (problem === this.#problem) return;
+    await this.#options.warehouse.record([problemEntry(problem)]);
+    this.#problem = problem;
+  }
+
+  async #noteFailedRound(reason: string): Promise<void> {
+    await this.#noteProblem(reason);
+    await noteExpired(this.#options, reason);
   }
 
   /** What is in the way of renewals, as a sentence; the log is told of each new one. */
-  function warnOfNotKept({ notKept }: Ensured): string | null {
-    const reasons = [...new Set(notKept.values())].toSorted().join('; ');
-    const sentence = reasons ? `subscriptions are not renewed, and are lost when they expire: ${reasons}` : null;
-    if (sentence && sentence !== notKeptBefore)
-      log.warn(
-        { subscriptions: [...notKept.keys()], reason: reasons },
-        'subscriptions are not renewed, and are lost when they expire; tried again',
-      );
-    notKeptBefore = sentence;
+  #warnOfNotKept({ notKept }: Ensured): string | null {
+    const reason = [...new Set(notKept.values())].toSorted().join('; ');
+    const sentence = reason ? `${NOT_RENEWED}: ${reason}` : null;
+    if (sentence && sentence !== this.#toldNotKept)
+      this.#options.log.warn({ subscriptions: [...notKept.keys()], reason }, `${NOT_RENEWED}; tried again`);
+    this.#toldNotKept = sentence;
     return sentence;
   }
 
   /** Tells the log how many there are of those that the service offers, when that has changed. */
-  function tellKept({ rows }: Ensured): void {
-    const desiredRows = rows.filter(({ state }) => state !== 'not_offered');
-    const facts = { active: desiredRows.filter(({ state }) => state === 'active').length, desired: desiredRows.length };
+  #tellKept({ rows }: Ensured): void {
+    const { log } = this.#options;
+    const offered = rows.filter(({ state }) => state !== 'not_offered');
+    const facts = { active: offered.filter(({ state }) => state === 'active').length, desired: offered.length };
     const kept = JSON.stringify(facts);
-    if (kept === keptBefore) return;
-    keptBefore = kept;
+    if (kept === this.#toldKept) return;
+    this.#toldKept = kept;
     if (facts.desired === 0) log.warn(facts, 'the service offers none of the subscriptions');
     else if (facts.active === facts.desired) log.info(facts, 'the subscriptions are kept');
     else log.warn(facts, 'subscriptions are missing; tried again');
   }
+}
 
-  async function want(next: Desired): Promise<void> {
-    desired = next;
-    await warehouse.record([desiredEntry(next)]);
-  }
+const NOT_RENEWED = 'subscriptions are not renewed, and are lost when they expire';
 
-  /** One round, and the timer of the next one. */
-  async function round(): Promise<Ensured> {
-    clearTimer();
-    let nextMs = SHORTEST_MS;
-    try {
-      const ensured = await ensureSubscriptions({ ...options, notOffered });
-      failures = ensured.failed.size ? failures + 1 : 0;
-      nextMs = nextRoundMs(ensured, failures, now());
-      await note(warnOfNotKept(ensured));
-      tellKept(ensured);
-      return ensured;
-    } catch (error) {
-      failures++;
-      nextMs = Math.max(retryMs(failures), error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0);
-      if (!closed) await noteTrouble(messageOf(withAdvice(error))).catch(() => undefined);
-      throw error;
-    } finally {
-      if (started && !closed && desired === 'ensured') clearTimer = setTimer(keep, nextMs);
-    }
-  }
-
-  function keep(): void {
-    inTurn(async () => {
-      if (!closed && desired === 'ensured') await round();
-    }).catch(error => {
-      if (!closed) log.warn({ reason: messageOf(withAdvice(error)), failures }, 'the subscriptions could not be kept; tried again');
-    });
-  }
-
-  return {
-    isGone: () => desired === 'gone',
-    noteGone(event) {
-      const key = `${event.event_type} ${dataTypeOf(event.data_type)}`;
-      if (desired !== 'gone' || noted.has(key)) return;
-      noted.add(key);
-      inTurn(async () => {
-        const row = (await readSubscriptions(warehouse)).get(key);
-        if (row) await warehouse.record([removedEntry(warehouse, row, 'its next event was answered 410')]);
-        log.info({ subscription: key }, 'a subscription was ended by the answer to its event');
-      }).catch(error => log.warn({ subscription: key, reason: messageOf(error) }, 'the end of a subscription could not be noted'));
-    },
-    start() {
-      started = true;
-      if (desired === 'ensured') keep();
-      else log.warn({ desired }, 'the subscriptions were removed by command and are not kept: ringneck subscriptions ensure');
-    },
-    get started() {
-      return started;
-    },
-    ensure: () =>
-      advised(
-        inTurn(async () => {
-          await want('ensured');
-          notOffered.clear();
-          return round();
-        }),
-      ),
-    remove: ({ onNextEvent }) =>
-      advised(
-        inTurn(async () => {
-          clearTimer();
-          await want(onNextEvent ? 'gone' : 'removed');
-          keptBefore = undefined;
-          noted.clear();
-          return onNextEvent ? { removed: 0, failed: [], listed: false } : removeSubscriptions(options);
-        }),
-      ),
-    // Not in turn: a round may wait for the service for minutes.
-    list: () => advised(readBoth()),
-    async close() {
-      closed = true;
-      clearTimer();
-      await client.close();
-      await turn;
-    },
-  };
+function advised<T>(work: Promise<T>): Promise<T> {
+  return work.catch((error: unknown) => {
+    throw withAdvice(error);
+  });
 }
 
 const ADVICE: Partial<Record<ServiceErrorKind, string>> = {

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, onTestFinished } from 'vitest';
 import { silentLog } from '../../../src/base/log.ts';
 import { SubscriptionClient } from '../../../src/client/subscriptions.ts';
-import { openSubscriptionManager, type SubscriptionManagerOptions } from '../../../src/sync/subscriptions/subscription-manager.ts';
+import { SubscriptionManager, type SubscriptionManagerOptions } from '../../../src/sync/subscriptions/subscription-manager.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { CLIENT, type SubscriptionService, startSubscriptionService } from '../../support/literal-subscriptions.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -28,7 +28,7 @@ beforeEach(async () => {
 export async function set(options: Partial<SubscriptionManagerOptions> = {}, service?: SubscriptionService) {
   const at = service ?? (await startSubscriptionService());
   const timers: { run: () => void; ms: number; cleared: boolean }[] = [];
-  const manager = await openSubscriptionManager({
+  const manager = await SubscriptionManager.open({
     client: new SubscriptionClient({ baseUrl: at.url, callbackUrl: CALLBACK, ...CLIENT }),
     warehouse,
     callbackUrl: CALLBACK,
