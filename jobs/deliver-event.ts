@@ -9,11 +9,10 @@ import type { NewJob, Queues } from '../src/queue/queues.ts';
 import { ReplayCache } from '../src/receiver/replay-cache.ts';
 import type { Posted } from '../src/service/webhooks/post-event.ts';
 import type { Webhooks } from '../src/service/webhooks/webhooks.ts';
-import { type Failures, planRetry } from './delivery-schedule.ts';
-import { delay } from './retry.ts';
+import { delay, type Failures, planRetry } from './retry.ts';
 
 /** Something that happened to a document, to be told to whoever subscribed to it. */
-export interface Change {
+export interface Announcement {
   /** Names the change for good: announced twice, it makes no second delivery while the first is remembered. 1 to 100 of A–Z, a–z, 0–9, “_”, “.” and “-”. */
   eventId: string;
   event: WebhookEvent;
@@ -23,7 +22,7 @@ export interface Change {
 
 export interface Deliveries {
   /** Plans one delivery for each active subscription of each change. Resolves when all are kept durably, whatever becomes of the queue. */
-  announce(changes: readonly Change[]): Promise<void>;
+  announce(changes: readonly Announcement[]): Promise<void>;
   /** Takes up nothing more and ends what is still under way after `graceMs` (2 s); that is made again at the next start. */
   close(options?: { graceMs?: number }): Promise<void>;
 }
@@ -90,10 +89,10 @@ export function openDeliveries(options: DeliveryOptions): Deliveries {
   const worker = queues.worker<DeliveryJob>(
     queue,
     async (job, lock) => {
-      const id = job.id!;
+      const id = String(job.id);
       // It has its outcome: enqueued twice, or of a queue that was restored from a dump.
       if (job.data.dueAt !== undefined && !outbox.has(id)) return;
-      await deliver(options, { destinations, countInFlight, ending: ending.signal }, job as Job<DeliveryJob>, lock);
+      await deliver(options, { destinations, countInFlight, ending: ending.signal }, job, lock);
       finished.add(id);
       filling.settle(id);
     },
@@ -125,7 +124,7 @@ export function openDeliveries(options: DeliveryOptions): Deliveries {
 }
 
 function deliveryJob(key: string, text: string): NewJob {
-  const delivery = JSON.parse(text) as Planned;
+  const delivery: Planned = JSON.parse(text);
   const data: DeliveryJob = { ...delivery, failures: {} };
   const delay = Math.max(0, Math.ceil(delivery.dueAt - Date.now()));
   return { name: 'deliver', data, opts: { jobId: key, delay, removeOnComplete: true, ...OWN_ATTEMPTS } };
@@ -144,14 +143,15 @@ async function deliver(
   lock: string | undefined,
 ): Promise<void> {
   const { subscriptions, post } = options.webhooks;
+  const id = String(job.id);
   const { subscriptionId, event } = job.data;
-  destinations.returned(job.id!);
+  destinations.returned(id);
   // None when it was cancelled, has expired, or was changed to something else: nobody asks for this event any more.
-  const findSubscription = () => subscriptions.listFor(event).find(({ id }) => id === subscriptionId);
+  const findSubscription = () => subscriptions.listFor(event).find(one => one.id === subscriptionId);
   const asked = findSubscription();
   if (!asked) return;
   const destination = new URL(asked.callback_url).origin;
-  const delayMs = await destinations.acquire(destination, job.id!);
+  const delayMs = await destinations.acquire(destination, id);
   if (delayMs !== undefined) return delay(job, lock, delayMs);
   let posted: Posted;
   countInFlight(1);
@@ -164,7 +164,7 @@ async function deliver(
     if (!ending.aborted) throw error;
     return delay(job, lock, 0);
   } finally {
-    destinations.release(destination, job.id!);
+    destinations.release(destination, id);
     countInFlight(-1);
   }
   return resolve(options, job, lock, posted);

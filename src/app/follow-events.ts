@@ -1,6 +1,7 @@
-import type { EventLine, Fetching } from '../../jobs/process-event.ts';
+import type { Fetching } from '../../jobs/process-event.ts';
 import type { WebhookOptions } from '../receiver/webhook.ts';
 import { createAccept } from '../sync/events/accept-event.ts';
+import type { EventLine } from '../sync/events/advance-event.ts';
 import { createForgotten } from '../sync/events/erased-ids.ts';
 import { takeUpEvents } from '../sync/events/take-up.ts';
 import type { App } from './app.ts';
@@ -34,8 +35,8 @@ export async function followEvents(app: App): Promise<Following> {
             { warehouse, inbox, isForgotten: async id => app.erasing?.serviceUserIds.includes(id) || isForgotten(id) },
             key => fetching?.filling.add(key),
           ),
-          isGone: manager.isGone,
-          noteGone: manager.noteGone,
+          isGone: () => manager.isGone(),
+          noteGone: event => manager.noteGone(event),
           now,
           log,
         }

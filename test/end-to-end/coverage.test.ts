@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { keepSchedules } from '../../jobs/schedules.ts';
 import { serveMirror } from '../../src/app/mirror.ts';
 import { nightlySchedule } from '../../src/sync/sweeps/nightly.ts';
-import { keepSchedules } from '../../src/sync/sweeps/schedule.ts';
 import { type FaultService, startFaultService } from '../support/fault-service.ts';
 import { openHarness } from '../support/harness.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';

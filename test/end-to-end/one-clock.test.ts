@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { checkService } from '../../src/app/doctor/service.ts';
-import { sweepHeartRates } from '../../src/sync/sweeps/heart-rate.ts';
+import { HeartRateSweeps } from '../../src/sync/sweeps/heart-rate.ts';
 import { startSweep } from '../../src/sync/sweeps/sweep.ts';
 import { startCallback } from '../service/webhooks/callback.ts';
 import { type Harness, openHarness } from '../support/harness.ts';
@@ -122,7 +122,7 @@ test('a sandbox that runs at 600 times: the heart rate of lived days arrives, an
     await control(sandbox, 'sync', { person: ada.name });
   }
   await until('what its clock last showed is too old', () => harness.app.serviceClock.isStale());
-  const rates = sweepHeartRates(await harness.app.pipeline());
+  const rates = new HeartRateSweeps(await harness.app.pipeline());
   await rates.sweepAll();
   rates.close();
   const lived = await harness.read(`SELECT DISTINCT ts::DATE::VARCHAR FROM heart_rate WHERE ts >= '2025-02-01' ORDER BY 1`);

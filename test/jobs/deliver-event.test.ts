@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type Change, openDeliveries } from '../../jobs/deliver-event.ts';
+import { type Announcement, openDeliveries } from '../../jobs/deliver-event.ts';
 import type { Operation } from '../../schema/webhook.ts';
 import { createLog, silentLog } from '../../src/base/log.ts';
 import { isSignedBy } from '../../src/base/signature.ts';
@@ -18,7 +18,7 @@ import { until } from '../support/until.ts';
 /** The retries of an hour take about 1.2 seconds. */
 const FAST = 3_000;
 
-const change = (id: string, event_type: Operation = 'create', data_type = 'sleep'): Change => ({
+const change = (id: string, event_type: Operation = 'create', data_type = 'sleep'): Announcement => ({
   eventId: `event-${id}`,
   event: { event_type, data_type, object_id: `object-${id}`, event_time: '2025-03-10T09:00:00+01:00', user_id: 'user-of-ada' },
 });

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import type { FetchOptions } from '../../jobs/process-event.ts';
 import { RingneckError } from '../../src/base/errors.ts';
 import { createLog } from '../../src/base/log.ts';
 import { getAccount, setAccountState } from '../../src/ledger/accounts.ts';
+import type { EventOptions } from '../../src/sync/events/advance-event.ts';
 import { takeUpEvents } from '../../src/sync/events/take-up.ts';
 import { spo2 } from '../service/documents.ts';
 import { type EventHarness, openEventHarness } from '../support/event-harness.ts';
@@ -25,7 +25,7 @@ const write = (line: string) => {
 };
 const log = createLog({ level: 'info', pretty: false, stream: { write } });
 // The real schedule, but for failures.
-const options: FetchOptions = { delays: { failed: [1, 2, 3], refused: 1 } };
+const options: EventOptions = { delays: { failed: [1, 2, 3], refused: 1 } };
 
 beforeAll(async () => {
   const beforeGroup = () => {

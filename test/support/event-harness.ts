@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { type EventLine, type Fetching, type FetchOptions, startFetching } from '../../jobs/process-event.ts';
+import { type Fetching, startFetching } from '../../jobs/process-event.ts';
 import { resources } from '../../schema/index.ts';
 import type { WireDocument } from '../../schema/resource.ts';
 import type { WebhookEvent } from '../../schema/webhook.ts';
@@ -16,6 +16,7 @@ import type { ServiceSettings } from '../../src/service/settings.ts';
 import { createAuthenticate, hashToken, type TokenState } from '../../src/service/tokens.ts';
 import { collectionsOf } from '../../src/sync/collections.ts';
 import { createAccept, eventQueue, openInbox } from '../../src/sync/events/accept-event.ts';
+import type { EventLine, EventOptions } from '../../src/sync/events/advance-event.ts';
 import type { Pipeline } from '../../src/sync/pipeline.ts';
 import { Runs } from '../../src/sync/runs/runs.ts';
 import { Warehouse } from '../../src/warehouse/warehouse.ts';
@@ -73,7 +74,7 @@ export interface EventHarnessOptions {
 }
 
 /** Queue, warehouse and service, with the worker of events running; all of it real, but for the clock. */
-export async function openEventHarness(folder: string, options: FetchOptions & EventHarnessOptions = {}): Promise<EventHarness> {
+export async function openEventHarness(folder: string, options: EventOptions & EventHarnessOptions = {}): Promise<EventHarness> {
   const {
     settings = {},
     queueUrl,

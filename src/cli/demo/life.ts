@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EventLine } from '../../../jobs/process-event.ts';
 import type { App } from '../../app/app.ts';
 import type { Following } from '../../app/follow-events.ts';
 import { listening } from '../../app/listen.ts';
 import type { WebhookSettings } from '../../base/config.ts';
 import { RingneckError } from '../../base/errors.ts';
 import { countRows } from '../../ledger/tombstones.ts';
+import type { EventLine } from '../../sync/events/advance-event.ts';
 import { formatEvent } from '../terminal/event-line.ts';
 import { formatCount, printLine } from '../terminal/print.ts';
 

@@ -1,5 +1,5 @@
-import type { EventLine } from '../../../jobs/process-event.ts';
 import { printable } from '../../base/printable.ts';
+import type { EventLine } from '../../sync/events/advance-event.ts';
 
 /** `12:03:22 update sleep ben: stored 41 ms after the event reached us`. */
 export function formatEvent({ at, event_type, data_type, user_id, outcome, ms }: EventLine): string {

@@ -1,11 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
-import { addDays } from '../../../schema/instant.ts';
+import { addDays, MICROS_PER_DAY } from '../../../schema/instant.ts';
+import { isOneTime } from '../../client/service-clock.ts';
 import { listParkedCollections } from '../../ledger/accounts.ts';
-import type { EarlierDays } from '../../ledger/reach.ts';
+import { type EarlierDays, findReach } from '../../ledger/reach.ts';
 import type { RunRequest, Span } from '../../ledger/runs.ts';
+import { findUnread } from '../../ledger/unread.ts';
 import { earlierKey, readCompletions, readEarlier } from '../../ledger/window-rows.ts';
 import { type Coverage, type DayRange, type PlannedWindow, planDays } from '../../ledger/windows.ts';
 import type { Pipeline } from '../pipeline.ts';
+import { bothNows } from './backfill.ts';
 
 /**
  * The windows that a request needs, one user after the other. Changes nothing.
@@ -49,6 +52,20 @@ export async function planWindows(
     lists.push(list);
   }
   return { windows: lists.flat(), skipped };
+}
+
+/** All days before those of a sweep or a night that it reads too. */
+export async function findEarlierDays(
+  pipeline: Pick<Pipeline, 'warehouse' | 'serviceClock' | 'now'>,
+  request: Pick<RunRequest, 'users' | 'collections' | 'from'>,
+): Promise<EarlierDays> {
+  const { warehouse, serviceClock, now } = pipeline;
+  const [earlier, later] = bothNows(serviceClock);
+  const dayNumber = (ms: number) => Math.floor((ms * 1000) / MICROS_PER_DAY);
+  const isFar = !isOneTime(serviceClock.aheadMs ?? 0);
+  const clocks = { today: dayNumber(earlier), latest: dayNumber(later), isFar, nowMicros: now() * 1000 };
+  const { reach, apart } = await findReach(warehouse, request, clocks);
+  return { reach, apart: [...(await findUnread(pipeline, request)), ...apart] };
 }
 
 function byPlace(spans: readonly Span[]): Map<string, Span[]> {

@@ -4,7 +4,6 @@ import type { RunRequest } from '../../ledger/runs.ts';
 import type { AccountJob, Outcome, PlannedWindow } from '../../ledger/windows.ts';
 import type { WriteResult } from '../../warehouse/transaction.ts';
 import type { DeletionBrake } from '../deletions/deletion-brake.ts';
-import { NotFounds } from '../verdicts/not-founds.ts';
 import { AccountWindows, type OpenWindow } from './account-windows.ts';
 
 export interface Failure {
@@ -328,6 +327,30 @@ export class Run {
     const { readBefore } = this.#parts;
     const earlier = readBefore ? { read_before: readBefore } : {};
     return { run: this.id, state: this.state, from, to, ...progress, ...earlier, failures: [...this.failures] };
+  }
+}
+
+/** The 404s of one run: said once, that may be a mistake, of the service or of something on the way. */
+class NotFounds {
+  readonly #firstAt = new Map<string, number>();
+  #offers: Promise<boolean> | undefined;
+
+  /** How long until a 404 counts as the second one; 0 where this one does. */
+  note({ userId, collection }: Pick<PlannedWindow, 'userId' | 'collection'>, apartMs: number): number {
+    const key = `${userId}\n${collection}`;
+    const now = performance.now();
+    const first = this.#firstAt.get(key);
+    if (first !== undefined) return Math.max(0, first + apartMs - now);
+    this.#firstAt.set(key, now);
+    return apartMs;
+  }
+
+  /** Whether the service offers anything, asked once at a time. */
+  askOffers(ask: () => Promise<boolean>): Promise<boolean> {
+    this.#offers ??= ask().finally(() => {
+      this.#offers = undefined;
+    });
+    return this.#offers;
   }
 }
 

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MICROS_PER_DAY } from '../../../schema/instant.ts';
 import { isDiskFull } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
+import { Mutex } from '../../base/mutex.ts';
 import { withTimeout } from '../../base/timeout.ts';
 import { factEntry, readFact } from '../../ledger/meta.ts';
 import {
@@ -22,9 +23,8 @@ import type { LedgerEntry } from '../../warehouse/sql.ts';
 import { DeletionBrake } from '../deletions/deletion-brake.ts';
 import { takeUpOwed } from '../events/take-up.ts';
 import type { Pipeline, RunKeeper } from '../pipeline.ts';
-import { findEarlierDays } from '../sweeps/reach.ts';
 import type { OpenWindow } from './account-windows.ts';
-import { planWindows } from './plan-windows.ts';
+import { findEarlierDays, planWindows } from './plan-windows.ts';
 import { Run, type RunParts } from './run.ts';
 import { Waits } from './waits.ts';
 
@@ -82,7 +82,7 @@ export class Runs implements RunKeeper {
   /** How many answers there had been when it was told last that nobody can be reached. */
   #toldAfter: number | undefined;
   #queue!: string;
-  #starting: Promise<unknown> = Promise.resolve();
+  readonly #starting = new Mutex();
   #closed: TryLaterError | undefined;
 
   constructor({ lookMs = LOOK_MS, takeUpMs = TAKE_UP_MS } = {}) {
@@ -135,19 +135,13 @@ export class Runs implements RunKeeper {
 
   /** Takes up every run that the ledger calls running and nobody works on. */
   takeUp(): Promise<void> {
-    return this.#oneByOne(() => this.#takeUp());
+    return this.#starting.run(() => this.#takeUp());
   }
 
   async #takeUp(): Promise<void> {
     for (const { id, request } of await listRunning(this.#pipeline.warehouse)) {
       if (!this.#active.has(id)) await this.#resume(id, request, true);
     }
-  }
-
-  #oneByOne<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#starting.then(work);
-    this.#starting = done.catch(() => undefined);
-    return done;
   }
 
   /**
@@ -303,7 +297,7 @@ export class Runs implements RunKeeper {
    */
   start(request: RunRequest): Promise<Run> {
     // One after the other: two equal requests in one moment are one run.
-    return this.#oneByOne(async () => (await this.#goOn(request)) ?? this.#plan(request));
+    return this.#starting.run(async () => (await this.#goOn(request)) ?? this.#plan(request));
   }
 
   /** The run of the same request that is not over yet. */

@@ -2,11 +2,13 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { heartRate } from '../../../schema/resources/heart-rate.ts';
 import { messageOf } from '../../base/errors.ts';
+import { Mutex } from '../../base/mutex.ts';
 import { listParkedCollections } from '../../ledger/accounts.ts';
 import { findLate } from '../../ledger/late-heart-rate.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { lastDays, startSpans } from '../runs/backfill.ts';
-import { listUsers, sweepOnSchedule } from './sweep.ts';
+import { createJudge, type JudgeOptions } from './missed-events.ts';
+import { listUsers, type Schedule, sweepOnSchedule } from './sweep.ts';
 
 /** Yesterday, today and tomorrow (UTC). */
 const DAYS = 3;
@@ -17,97 +19,120 @@ const EVERY_MS = 60_000;
 /** The next reading waits so long for one that does not end. */
 const PATIENCE_MS = 120_000;
 
-/** Reads heart rate, which no event announces. */
-export interface HeartRates {
-  /** Reads that of all accounts. */
-  sweepAll(): Promise<void>;
-  /** Reads an account's soon. */
-  request(userId: string): void;
-  /** Forgets what was requested; a reading under way ends with its run. */
-  close(): void;
-}
+type Sleep = (ms: number, signal: AbortSignal) => Promise<unknown>;
 
 /**
- * One reading at a time: what is requested during one is read by the next, for its rows may be younger. An account whose service makes it
- * wait keeps the others for a while only, and is left out until its own reading has ended.
- * @param sleep waits after a request
+ * Reads heart rate, which no event announces. One reading at a time: what is requested during one is read by the next, for its rows may be
+ * younger. An account whose service makes it wait keeps the others for a while only, and is left out until its own reading has ended.
  */
-export function sweepHeartRates(
-  pipeline: Pipeline,
-  sleep: (ms: number, signal: AbortSignal) => Promise<unknown> = (ms, signal) => sleepFor(ms, undefined, { signal }),
-  patienceMs = PATIENCE_MS,
-): HeartRates {
-  const closing = new AbortController();
-  // Every account may be waiting; Node would warn of a leak at the eleventh.
-  setMaxListeners(0, closing.signal);
+export class HeartRateSweeps {
+  readonly #pipeline: Pipeline;
+  readonly #sleep: Sleep;
+  readonly #patienceMs: number;
+  readonly #closing = new AbortController();
+  readonly #readings = new Mutex();
   /** Accounts whose time has not come yet, and those to be read next. */
-  const waiting = new Set<string>();
-  const due = new Set<string>();
+  readonly #waiting = new Set<string>();
+  readonly #due = new Set<string>();
   /** When an account was read last. */
-  const readAt = new Map<string, number>();
-  let turn: Promise<void> = Promise.resolve();
-  let working = false;
+  readonly #readAt = new Map<string, number>();
+  #working = false;
 
-  function inTurn(work: () => Promise<void>): Promise<void> {
-    const done = turn.then(work);
-    turn = done.catch(() => undefined);
-    return done;
+  /** @param sleep waits after a request */
+  constructor(pipeline: Pipeline, sleep: Sleep = (ms, signal) => sleepFor(ms, undefined, { signal }), patienceMs = PATIENCE_MS) {
+    this.#pipeline = pipeline;
+    this.#sleep = sleep;
+    this.#patienceMs = patienceMs;
+    // Every account may be waiting; Node would warn of a leak at the eleventh.
+    setMaxListeners(0, this.#closing.signal);
   }
 
-  async function read(users: readonly string[]): Promise<void> {
-    if (!users.length || closing.signal.aborted) return;
-    for (const user of users) readAt.set(user, pipeline.now());
-    const last = sweepOnSchedule(pipeline, { kind: 'sweep', days: DAYS, users, collections: [heartRate.name] }, patienceMs);
-    await last.finally(() => readLate(users));
+  /** Reads that of all accounts. */
+  sweepAll(): Promise<void> {
+    return this.#readings.run(async () => this.#read(await listUsers(this.#pipeline)));
   }
 
-  /** What a ring brings after days without its phone lies before what is read again and again. It is not waited for. */
-  async function readLate(users: readonly string[]): Promise<void> {
-    if (closing.signal.aborted) return;
-    const refused = (await listParkedCollections(pipeline.warehouse)).filter(({ collection }) => collection === heartRate.name);
-    const asked = users.filter(user => !refused.some(({ userId }) => userId === user));
-    const spans = await findLate(pipeline, { users: asked, before: lastDays(DAYS, pipeline.serviceClock).from });
-    if (spans.length) await startSpans(pipeline, spans);
+  /** Reads an account's soon. */
+  request(userId: string): void {
+    if (this.#isClosed || this.#waiting.has(userId)) return;
+    this.#waiting.add(userId);
+    this.#readSoon(userId).catch(error => {
+      if (!this.#isClosed) this.#pipeline.log.warn({ account: userId, reason: messageOf(error) }, 'heart rate was not read');
+    });
   }
 
-  async function readDue(): Promise<void> {
-    if (working) return;
-    working = true;
+  /** Forgets what was requested; a reading under way ends with its run. */
+  close(): void {
+    this.#closing.abort();
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  async #readSoon(user: string): Promise<void> {
+    await this.#sleep(Math.max(GATHER_MS, this.#msUntilDue(user)), this.#closing.signal);
+    for (const other of this.#waiting) {
+      if (other !== user && this.#msUntilDue(other) > 0) continue;
+      this.#waiting.delete(other);
+      this.#due.add(other);
+    }
+    await this.#readDue();
+  }
+
+  #msUntilDue(user: string): number {
+    return Math.max(0, (this.#readAt.get(user) ?? Number.NEGATIVE_INFINITY) + EVERY_MS - this.#pipeline.now());
+  }
+
+  async #readDue(): Promise<void> {
+    if (this.#working) return;
+    this.#working = true;
     try {
-      while (due.size && !closing.signal.aborted) {
-        await inTurn(async () => {
-          const asked = [...due];
-          due.clear();
-          const active = await listUsers(pipeline);
-          await read(asked.filter(user => active.includes(user)));
+      while (this.#due.size && !this.#isClosed) {
+        await this.#readings.run(async () => {
+          const asked = [...this.#due];
+          this.#due.clear();
+          const active = await listUsers(this.#pipeline);
+          await this.#read(asked.filter(user => active.includes(user)));
         });
       }
     } finally {
-      working = false;
+      this.#working = false;
     }
   }
 
-  const msUntilDue = (user: string) => Math.max(0, (readAt.get(user) ?? Number.NEGATIVE_INFINITY) + EVERY_MS - pipeline.now());
-
-  async function readSoon(user: string): Promise<void> {
-    await sleep(Math.max(GATHER_MS, msUntilDue(user)), closing.signal);
-    for (const other of waiting) {
-      if (other !== user && msUntilDue(other) > 0) continue;
-      waiting.delete(other);
-      due.add(other);
-    }
-    await readDue();
+  async #read(users: readonly string[]): Promise<void> {
+    if (!users.length || this.#isClosed) return;
+    for (const user of users) this.#readAt.set(user, this.#pipeline.now());
+    const last = sweepOnSchedule(this.#pipeline, { kind: 'sweep', days: DAYS, users, collections: [heartRate.name] }, this.#patienceMs);
+    await last.finally(() => this.#readLate(users));
   }
 
+  /** What a ring brings after days without its phone lies before what is read again and again. It is not waited for. */
+  async #readLate(users: readonly string[]): Promise<void> {
+    if (this.#isClosed) return;
+    const { warehouse, serviceClock } = this.#pipeline;
+    const refused = (await listParkedCollections(warehouse)).filter(({ collection }) => collection === heartRate.name);
+    const asked = users.filter(user => !refused.some(({ userId }) => userId === user));
+    const spans = await findLate(this.#pipeline, { users: asked, before: lastDays(DAYS, serviceClock).from });
+    if (spans.length) await startSpans(this.#pipeline, spans);
+  }
+}
+
+/** Reads heart rate every few minutes, and before that, for the reading waits for the service, judges which events were missed. */
+export function heartRateSchedule(
+  pipeline: Pipeline,
+  heartRates: HeartRateSweeps,
+  { heartRateMinutes, ...options }: { heartRateMinutes: number } & JudgeOptions,
+): Schedule {
+  const judge = createJudge(pipeline, options);
   return {
-    sweepAll: () => inTurn(async () => read(await listUsers(pipeline))),
-    request(userId) {
-      if (closing.signal.aborted || waiting.has(userId)) return;
-      waiting.add(userId);
-      readSoon(userId).catch(error => {
-        if (!closing.signal.aborted) pipeline.log.warn({ account: userId, reason: messageOf(error) }, 'heart rate was not read');
-      });
+    name: 'heart-rate',
+    repeat: async () => ({ everyMs: heartRateMinutes * 60_000, afterMs: 0 }),
+    missed: async () => false,
+    run: async () => {
+      await judge();
+      await heartRates.sweepAll();
     },
-    close: () => closing.abort(),
   };
 }

@@ -104,14 +104,34 @@ export interface MissedEvents {
   count: number;
 }
 
+export interface JudgeOptions {
+  /** Whether events are awaited at all; without them nothing can be missed. */
+  webhooks: boolean;
+  onMissed?: ((missed: MissedEvents) => void) | undefined;
+}
+
+/** Makes what judges missed events again and again: where it cannot, the log is told and it is done the next time. */
+export function createJudge(pipeline: Pipeline, options: JudgeOptions): () => Promise<void> {
+  let begun = false;
+  return async () => {
+    try {
+      // What an earlier process accepted came in time, but is in the ledger only when it is worked off: the next time is early enough.
+      const accepted = begun ? 0 : pipeline.inbox.size;
+      begun = true;
+      if (!accepted) await judgeMissedEvents(pipeline, options);
+    } catch (error) {
+      pipeline.log.warn({ reason: messageOf(error) }, 'missed events were not judged: the next time they are');
+    }
+  };
+}
+
 /**
  * Judges the changes that were found at least 70 minutes ago. An event for the document, of whatever operation, that came since the reading
  * before tells that it was announced: we were told to look. Says once what was missed.
- * @param options.webhooks whether events are awaited at all; without them nothing can be missed
  */
 export async function judgeMissedEvents(
   { warehouse, collections, now, log }: Pick<Pipeline, 'warehouse' | 'collections' | 'now' | 'log'>,
-  { webhooks, onMissed }: { webhooks: boolean; onMissed?: ((missed: MissedEvents) => void) | undefined },
+  { webhooks, onMissed }: JudgeOptions,
 ): Promise<void> {
   const nowMicros = now() * 1000;
   const noted = await listUnjudged(warehouse);

@@ -8,8 +8,7 @@ import { takeUpEvents } from '../events/take-up.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { askRefused } from '../verdicts/refusals.ts';
 import { findPerson, isAnother } from '../verdicts/same-person.ts';
-import type { Schedule } from './schedule.ts';
-import { SWEEP_PATIENCE_MS, type Sweep, startSweep, sweepOnSchedule } from './sweep.ts';
+import { type Schedule, SWEEP_PATIENCE_MS, type Sweep, startSweep, sweepOnSchedule } from './sweep.ts';
 
 export interface NightlySettings {
   /** A cron pattern. */

@@ -6,7 +6,16 @@ import type { Pipeline } from '../pipeline.ts';
 import { lastDays, prepareRequest, type Skipped } from '../runs/backfill.ts';
 import type { Run } from '../runs/run.ts';
 import { askServiceClock } from '../service-clock.ts';
-import type { Schedule } from './schedule.ts';
+
+/** Something to be done again and again. */
+export interface Schedule {
+  name: string;
+  /** A cron pattern with its IANA zone, or every so often, for the first time after a while. */
+  repeat(): Promise<{ pattern: string; timeZone: string | undefined } | { everyMs: number; afterMs: number }>;
+  /** Whether its last time went by while nobody was there. */
+  missed(): Promise<boolean>;
+  run(): Promise<void>;
+}
 
 /** The run of a sweep, and what it leaves out. */
 export interface Sweep {

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { windowEntry } from '../../../src/ledger/windows.ts';
 import type { OpenWindow } from '../../../src/sync/runs/account-windows.ts';
-import { sweepHeartRates } from '../../../src/sync/sweeps/heart-rate.ts';
+import { HeartRateSweeps } from '../../../src/sync/sweeps/heart-rate.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { account, at, pipelineOf, warehouseWith } from '../../support/literal-pipeline.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -20,7 +20,7 @@ async function setUp(...users: string[]) {
   const pipeline = await pipelineOf(warehouse, NOON);
   const { clock, jobs } = pipeline;
   let sleeping: { at: number; wake(): void }[] = [];
-  const heartRates = sweepHeartRates(
+  const heartRates = new HeartRateSweeps(
     pipeline,
     (ms, signal) =>
       new Promise<void>((wake, reject) => {

@@ -1,16 +1,15 @@
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { silentLog } from '../../../src/base/log.ts';
-import { scheduleQueue } from '../../../src/sync/runs/runs.ts';
-import { keepSchedules } from '../../../src/sync/sweeps/schedule.ts';
-import { startSweep } from '../../../src/sync/sweeps/sweep.ts';
-import { watchQueue } from '../../../src/sync/sweeps/watch-queue.ts';
-import { hasRedis, startRedis } from '../../queue/redis-server.ts';
-import { startFaultService } from '../../support/fault-service.ts';
-import { openHarness } from '../../support/harness.ts';
-import { tempFolder } from '../../support/temp-folder.ts';
-import { until } from '../../support/until.ts';
+import { keepSchedules, watchQueue } from '../../jobs/schedules.ts';
+import { silentLog } from '../../src/base/log.ts';
+import { scheduleQueue } from '../../src/sync/runs/runs.ts';
+import { startSweep } from '../../src/sync/sweeps/sweep.ts';
+import { hasRedis, startRedis } from '../queue/redis-server.ts';
+import { startFaultService } from '../support/fault-service.ts';
+import { openHarness } from '../support/harness.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
 
 const folder = tempFolder();
 const NOON = Date.parse('2025-03-10T12:00:00Z');

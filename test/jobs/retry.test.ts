@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FAILURE_CLASSES, type FailureClass, type Failures, planRetry } from '../../jobs/delivery-schedule.ts';
+import { FAILURE_CLASSES, type FailureClass, type Failures, planRetry } from '../../jobs/retry.ts';
 import { randomFrom } from '../support/random-documents.ts';
 
 /** How long an attempt takes that ends so (section 8). */
