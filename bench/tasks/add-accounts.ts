@@ -12,7 +12,7 @@ performTask(async ({ users, ...folder }: AddAccountsJob) => {
   const { settings, log } = openSettings(folder);
   const app = await App.open({ settings, log });
   try {
-    const commands = commandsOf(app);
+    const commands = commandsOf(() => app);
     for (const [i, name] of users.entries()) await commands.addAccount({ name, token: `token-${i}` });
   } finally {
     await app.close();

@@ -40,98 +40,106 @@ const reportOf = ({ userId, serviceUserId, state, reason, since }: ReturnType<ty
   since: isoOf(since),
 });
 
-/** What the owner of a data folder does with accounts and their tokens. Plain JSON, as all commands. */
-export function accountCommands(app: App) {
-  const { warehouse, serviceClock } = app;
+/** What the owner of a data folder does with accounts and their tokens. */
+export const accountCommands = {
+  addAccount,
+  mapAccount,
+  listAccounts: listAccountReports,
+  removeAccount,
+  pauseAccount,
+  resumeAccounts,
+  mirrorToken,
+};
 
+/**
+ * Adds an account or gives a known one its new token, or (without `token`) the one that it has for this address too; asks the service
+ * whether it takes the token.
+ */
+async function addAccount(
+  app: App,
+  input: { name: string; token?: string; serviceUser?: string; from?: string },
+): Promise<AddedReport & { warning: string | null }> {
+  const name = parseAccountName(input.name);
+  const { to } = lastDays(1, app.serviceClock);
+  if (input.from && input.from > to) throw new UsageError(`--from ${input.from} is in the future`);
+  const added = await changeAccounts(app.warehouse, async () => {
+    const token = input.token ?? app.secrets.findOfAny(name);
+    if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);
+    return beginAccount(app, name, token, input.serviceUser);
+  });
+  const { account, warning } = await greet(app, added);
+  const waiting = await takeUpWaiting(app);
   return {
-    /**
-     * Adds an account or gives a known one its new token, or (without `token`) the one that it has for this address too; asks the service
-     * whether it takes the token.
-     */
-    async addAccount(input: {
-      name: string;
-      token?: string;
-      serviceUser?: string;
-      from?: string;
-    }): Promise<AddedReport & { warning: string | null }> {
-      const name = parseAccountName(input.name);
-      const { to } = lastDays(1, serviceClock);
-      if (input.from && input.from > to) throw new UsageError(`--from ${input.from} is in the future`);
-      const added = await changeAccounts(warehouse, async () => {
-        const token = input.token ?? app.secrets.findOfAny(name);
-        if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);
-        return beginAccount(app, name, token, input.serviceUser);
-      });
-      const { account, warning } = await greet(app, added);
-      const waiting = await takeUpWaiting(app);
-      return {
-        ...reportOf(account),
-        warning: [warning, added.isBlind ? BLIND : null].filter(Boolean).join('; ') || waiting,
-        same_person: await findSamePerson(warehouse, name),
-      };
-    },
-
-    async mapAccount({ name, serviceUser }: { name: string; serviceUser: string }): Promise<AccountReport & { warning: string | null }> {
-      const { before, account } = await changeAccounts(warehouse, async () => {
-        const known = await getAccount(warehouse, name);
-        await ensureIdFree(warehouse, name, serviceUser);
-        const mapped = { ...known, serviceUserId: serviceUser };
-        await warehouse.record([accountEntry(mapped)]);
-        return { before: known.serviceUserId, account: mapped };
-      });
-      const waiting = await takeUpWaiting(app);
-      const warning =
-        before === null || before === serviceUser
-          ? waiting
-          : `${name} was ${before} at the service until now: events of that id find no account any more`;
-      return { ...reportOf(account), warning };
-    },
-
-    async listAccounts(_: Record<string, never>): Promise<AccountReport[]> {
-      return (await listAccounts(warehouse)).map(account => reportOf(shownAccount(account, app.secrets)));
-    },
-
-    /** Forgets the token; the rows stay. */
-    async removeAccount({ name }: { name: string }): Promise<AccountReport> {
-      return changeAccounts(warehouse, async () => {
-        const account = await getAccount(warehouse, name);
-        // An account without tokens can be removed again; tokens without an account would stay.
-        app.secrets.remove(name);
-        app.mirrorTokens.remove(name);
-        return reportOf(await setAccountState(warehouse, account, 'removed', null));
-      });
-    },
-
-    async pauseAccount({ name }: { name: string }): Promise<AccountReport> {
-      return changeAccounts(warehouse, async () => {
-        const account = await getAccount(warehouse, name);
-        return reportOf(await setAccountState(warehouse, account, 'paused', pausedReason(account.reason)));
-      });
-    },
-
-    /** Those named, all or none; without names all that are parked, but those whose token may be of somebody else, which stay so. */
-    async resumeAccounts({ names, parked }: { names?: string[]; parked?: true }): Promise<(AccountReport & { warning: string | null })[]> {
-      const stays = ({ reason }: Account) => parked === true && isOfUnknownPerson(reason);
-      const { chosen, resumed } = await changeAccounts(warehouse, async () => {
-        const chosen = parked
-          ? (await listAccounts(warehouse)).filter(({ state }) => state === 'parked')
-          : await Promise.all([...new Set(names)].map(name => getAccount(warehouse, name)));
-        const asked = chosen.filter(account => !stays(account));
-        return { chosen, resumed: await setAccountStates(warehouse, asked, 'active', null) };
-      });
-      const warning = resumed.length ? await takeUpWaiting(app) : null;
-      return chosen.map(account => {
-        const changed = resumed.find(({ userId }) => userId === account.userId);
-        return changed ? { ...reportOf(changed), warning } : { ...reportOf(account), warning: null };
-      });
-    },
-
-    async mirrorToken({ name }: { name: string }): Promise<{ user_id: string; token: string }> {
-      await getAccount(warehouse, name);
-      return { user_id: name, token: app.mirrorTokens.create(name) };
-    },
+    ...reportOf(account),
+    warning: [warning, added.isBlind ? BLIND : null].filter(Boolean).join('; ') || waiting,
+    same_person: await findSamePerson(app.warehouse, name),
   };
+}
+
+async function mapAccount(
+  app: App,
+  { name, serviceUser }: { name: string; serviceUser: string },
+): Promise<AccountReport & { warning: string | null }> {
+  const { before, account } = await changeAccounts(app.warehouse, async () => {
+    const known = await getAccount(app.warehouse, name);
+    await ensureIdFree(app.warehouse, name, serviceUser);
+    const mapped = { ...known, serviceUserId: serviceUser };
+    await app.warehouse.record([accountEntry(mapped)]);
+    return { before: known.serviceUserId, account: mapped };
+  });
+  const waiting = await takeUpWaiting(app);
+  const warning =
+    before === null || before === serviceUser
+      ? waiting
+      : `${name} was ${before} at the service until now: events of that id find no account any more`;
+  return { ...reportOf(account), warning };
+}
+
+async function listAccountReports(app: App): Promise<AccountReport[]> {
+  return (await listAccounts(app.warehouse)).map(account => reportOf(shownAccount(account, app.secrets)));
+}
+
+/** Forgets the token; the rows stay. */
+async function removeAccount(app: App, { name }: { name: string }): Promise<AccountReport> {
+  return changeAccounts(app.warehouse, async () => {
+    const account = await getAccount(app.warehouse, name);
+    // An account without tokens can be removed again; tokens without an account would stay.
+    app.secrets.remove(name);
+    app.mirrorTokens.remove(name);
+    return reportOf(await setAccountState(app.warehouse, account, 'removed', null));
+  });
+}
+
+async function pauseAccount(app: App, { name }: { name: string }): Promise<AccountReport> {
+  return changeAccounts(app.warehouse, async () => {
+    const account = await getAccount(app.warehouse, name);
+    return reportOf(await setAccountState(app.warehouse, account, 'paused', pausedReason(account.reason)));
+  });
+}
+
+/** Those named, all or none; without names all that are parked, but those whose token may be of somebody else, which stay so. */
+async function resumeAccounts(
+  app: App,
+  { names, parked }: { names?: string[]; parked?: true },
+): Promise<(AccountReport & { warning: string | null })[]> {
+  const stays = ({ reason }: Account) => parked === true && isOfUnknownPerson(reason);
+  const { chosen, resumed } = await changeAccounts(app.warehouse, async () => {
+    const chosen = parked
+      ? (await listAccounts(app.warehouse)).filter(({ state }) => state === 'parked')
+      : await Promise.all([...new Set(names)].map(name => getAccount(app.warehouse, name)));
+    const asked = chosen.filter(account => !stays(account));
+    return { chosen, resumed: await setAccountStates(app.warehouse, asked, 'active', null) };
+  });
+  const warning = resumed.length ? await takeUpWaiting(app) : null;
+  return chosen.map(account => {
+    const changed = resumed.find(({ userId }) => userId === account.userId);
+    return changed ? { ...reportOf(changed), warning } : { ...reportOf(account), warning: null };
+  });
+}
+
+async function mirrorToken(app: App, { name }: { name: string }): Promise<{ user_id: string; token: string }> {
+  await getAccount(app.warehouse, name);
+  return { user_id: name, token: app.mirrorTokens.create(name) };
 }
 
 async function findSamePerson(warehouse: Warehouse, name: string): Promise<AddedReport['same_person']> {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { resources } from '../../schema/index.ts';
 import { isoOf } from '../../schema/instant.ts';
-import { environment, type Settings } from '../base/config.ts';
+import { environment, NO_WEBHOOKS, type Settings } from '../base/config.ts';
 import { ensureDiskReserve } from '../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../base/errors.ts';
 import { ensureFolder } from '../base/files.ts';
@@ -29,9 +29,6 @@ import { Snapshots } from './snapshot/snapshots.ts';
 const RETRY_DELAY_MS = 5_000;
 const SECOND_LOOK_MS = 5_000;
 const UNREACHED_MS = 15_000;
-/** What is to be done where webhooks are not configured. */
-export const NO_WEBHOOKS =
-  'webhooks are not configured: set RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET, RINGNECK_VERIFICATION_TOKEN';
 
 /** The process that owns the data folder, with what it has open. Client and queue are loaded and opened when first needed. */
 export class App {

@@ -26,10 +26,10 @@ export async function call<Name extends keyof AppCommands & string>(
   const control = await connectControl<AppCommands>(settings.data);
   if (control) return through(control);
   // Loaded only by whoever becomes the owner: the database and the queue take longer to load than most commands to run.
-  const [{ openDataFolder }, { serveControl }] = await Promise.all([import('./data-folder.ts'), import('./control/serve-control.ts')]);
+  const [{ DataFolder }, { serveControl }] = await Promise.all([import('./data-folder.ts'), import('./control/serve-control.ts')]);
   let folder: DataFolder;
   try {
-    folder = await openDataFolder({ ...session, isAlone: true });
+    folder = await DataFolder.open({ ...session, isAlone: true });
   } catch (error) {
     // Who was opening the folder in the same moment has a control socket by now.
     const late = error instanceof TryLaterError ? await connectControl<AppCommands>(settings.data) : undefined;

@@ -10,30 +10,37 @@ import { snapshotCommands } from './snapshot/commands.ts';
 import { statusCommands } from './status-commands.ts';
 import { subscriptionCommands } from './subscription-commands.ts';
 
-/**
- * What the owner of a data folder does, for its own command or for another one through the control socket. Input, events and results are
- * plain JSON.
- */
-export function commandsOf(app: App) {
-  const { warehouse } = app;
+/** All that the owner of a data folder does, for its own command or for another one. Input, events and results are plain JSON. */
+const appCommands = {
+  ...accountCommands,
+  ...runCommands,
+  ...statusCommands,
+  ...subscriptionCommands,
+  ...coverageCommands,
+  ...doctorCommands,
+  ...eraseCommands,
+  ...snapshotCommands,
+  adopt,
+};
 
-  return {
-    ...accountCommands(app),
-    ...runCommands(app),
-    ...statusCommands(app),
-    ...subscriptionCommands(app),
-    ...coverageCommands(app),
-    ...doctorCommands(app),
-    ...eraseCommands(app),
-    ...snapshotCommands(app),
+type OfApp<Item> = Item extends (app: App, ...rest: infer Rest) => infer Result
+  ? (...rest: Rest extends [] ? [input?: Record<string, never>] : Rest) => Result
+  : never;
 
-    /** Gives the warehouse an id, and with it queues, of its own: for a copied data folder. */
-    async adopt(_: Record<string, never>): Promise<{ id: string; before: string }> {
-      if (app.opened || app.queueProblem !== undefined) throw new TryLaterError('ringneck is at work in this data folder: end it first');
-      const before = await warehouseId(warehouse);
-      return { id: await renewWarehouseId(warehouse), before };
-    },
-  };
+/** The same commands as their callers see them, who do not say of which app. */
+export type AppCommands = { [Name in keyof typeof appCommands]: OfApp<(typeof appCommands)[Name]> };
+
+/** @param findApp is asked at each call, and may refuse */
+export function commandsOf(findApp: () => App): AppCommands {
+  const commands: Record<string, (app: App, ...rest: never[]) => Promise<unknown>> = appCommands;
+  return Object.fromEntries(
+    Object.entries(commands).map(([name, command]) => [name, async (...rest: never[]) => command(findApp(), ...rest)]),
+  ) as AppCommands;
 }
 
-export type AppCommands = ReturnType<typeof commandsOf>;
+/** Gives the warehouse an id, and with it queues, of its own: for a copied data folder. */
+async function adopt({ warehouse, opened, queueProblem }: App): Promise<{ id: string; before: string }> {
+  if (opened || queueProblem !== undefined) throw new TryLaterError('ringneck is at work in this data folder: end it first');
+  const before = await warehouseId(warehouse);
+  return { id: await renewWarehouseId(warehouse), before };
+}

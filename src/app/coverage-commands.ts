@@ -10,28 +10,24 @@ export interface RepairInput extends CoverageSelection {
   detach?: boolean;
 }
 
-/** What the owner of a data folder knows of each day, and does about what is missing. Plain JSON, as all commands. */
-export function coverageCommands(app: App) {
-  const { warehouse, serviceClock } = app;
+/** What the owner of a data folder knows of each day, and does about what is missing. */
+export const coverageCommands = { coverage, repair };
 
-  return {
-    coverage(selection: CoverageSelection): Promise<CoverageReport> {
-      const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
-      return readCoverage({ warehouse, collections, serviceClock }, selection);
-    },
+async function coverage({ warehouse, serviceClock }: App, selection: CoverageSelection): Promise<CoverageReport> {
+  const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
+  return readCoverage({ warehouse, collections, serviceClock }, selection);
+}
 
-    /**
-     * Reads exactly what is missing; null where nothing is. What a run under way is about to read is waited for first: it may be all that
-     * is missing.
-     */
-    async repair(selection: RepairInput, context: CommandContext<Progress>): Promise<RunReport | null> {
-      const pipeline = await app.pipeline();
-      for (const run of await findOpenRuns(pipeline, selection)) {
-        const report = await waitForRun(app, run, context);
-        if (report.state === 'stopped') return report;
-      }
-      const { request, skipped } = await planRepair(pipeline, selection, context.signal);
-      return request ? followRun(app, await pipeline.runs.start(request), skipped, context) : null;
-    },
-  };
+/**
+ * Reads exactly what is missing; null where nothing is. What a run under way is about to read is waited for first: it may be all that
+ * is missing.
+ */
+async function repair(app: App, selection: RepairInput, context: CommandContext<Progress>): Promise<RunReport | null> {
+  const pipeline = await app.pipeline();
+  for (const run of await findOpenRuns(pipeline, selection)) {
+    const report = await waitForRun(app, run, context);
+    if (report.state === 'stopped') return report;
+  }
+  const { request, skipped } = await planRepair(pipeline, selection, context.signal);
+  return request ? followRun(app, await pipeline.runs.start(request), skipped, context) : null;
 }

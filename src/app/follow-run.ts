@@ -1,4 +1,5 @@
 import { shownMessageOf } from '../base/errors.ts';
+import { createFailure } from '../base/failure.ts';
 import type { Pipeline } from '../sync/pipeline.ts';
 import type { Skipped } from '../sync/runs/backfill.ts';
 import { joinSummaries, type Progress, type Run, type RunSummary } from '../sync/runs/run.ts';
@@ -80,27 +81,24 @@ async function follow(run: Run, { emit, signal }: CommandContext<Progress>, mayS
   let current = run;
   let mine = mayStop && run.claim();
   const timer = setInterval(() => emit(current.tellProgress()), PROGRESS_MS);
-  let close: (reason: unknown) => void = () => undefined;
-  const closing = new Promise<never>((_, reject) => {
-    close = reject;
-  });
+  const closing = createFailure();
   const onAbort = () => {
     if ((signal.reason as { exitCode?: number } | undefined)?.exitCode === 130 && mine) void current.stop();
-    else close(signal.reason);
+    else closing.fail(signal.reason);
   };
   signal.addEventListener('abort', onAbort);
   if (signal.aborted) onAbort();
   try {
-    let summary = await Promise.race([run.done, closing]);
+    let summary = await Promise.race([run.done, closing.failed]);
     const followed = new Set([run]);
     for (const started of run.goesOnIn) {
       if (summary.state === 'stopped') break;
-      const next = await Promise.race([started, closing]);
+      const next = await Promise.race([started, closing.failed]);
       if (followed.has(next)) continue;
       followed.add(next);
       current = next;
       mine = mayStop && next.claim();
-      summary = joinSummaries(summary, await Promise.race([next.done, closing]));
+      summary = joinSummaries(summary, await Promise.race([next.done, closing.failed]));
     }
     emit(current.tellProgress());
     return summary;

@@ -34,70 +34,71 @@ export interface NightlyInput {
   acceptDeletions?: boolean;
 }
 
-/** What the owner of a data folder reads from the service when it is told to. Plain JSON, as all commands. */
-export function runCommands(app: App) {
-  const { warehouse, serviceClock } = app;
+/** What the owner of a data folder reads from the service when it is told to. */
+export const runCommands = { backfill, nightly };
 
-  /** A key that is missing or wrong concerns every account: it is said at once, and not once for each window. */
-  function ensureTokensReadable(users: readonly string[]): void {
-    for (const user of users) {
-      try {
-        app.secrets.find(user);
-      } catch (error) {
-        if (error instanceof UsageError) throw error;
-      }
+async function backfill(app: App, input: BackfillInput, context: CommandContext<ShownRun>): Promise<RunReport> {
+  const { warehouse, secrets, settings } = app;
+  const selected = { warehouse, collections: collectionsOf(warehouse.mappings.map(({ resource }) => resource)), tokens: secrets };
+  const selection = {
+    ...(input.users ? { users: input.users } : {}),
+    ...(input.collections ? { collections: input.collections } : {}),
+  };
+  const accepted = input.acceptDeletions ? { acceptDeletions: true as const } : {};
+  const rest = { kind: 'backfill' as const, ...(await findRange(app, input, context.signal)), refresh: input.refresh, ...accepted };
+  const { request, skipped } = await prepareRequest(selected, selection, rest);
+  if (!request.users.length) throw nobodyToAsk(app, skipped);
+  // Counting must not take up what an earlier run left open.
+  if (input.plan) {
+    const planned = await planOnly({ ...selected, settledDays: settings.settledDays }, request);
+    return { ...planned, not_asked: skipped, heart_rate_path: null };
+  }
+  ensureTokensReadable(app, request.users);
+  const pipeline = await app.pipeline();
+  return andGoOn(app, pipeline, context, async () => followRun(app, await pipeline.runs.start(request), skipped, context));
+}
+
+async function nightly(app: App, { days, acceptDeletions }: NightlyInput, context: CommandContext<ShownRun>): Promise<RunReport> {
+  const accounts = await listAccounts(app.warehouse);
+  if (!accounts.length) throw nobodyToAsk(app, []);
+  ensureTokensReadable(
+    app,
+    accounts.map(({ userId }) => userId),
+  );
+  const pipeline = await app.pipeline();
+  return andGoOn(app, pipeline, context, async () => {
+    const { run, skipped } = await startNightly(pipeline, days, acceptDeletions, context.signal);
+    if (!run.request.users.length) {
+      await run.done;
+      throw nobodyToAsk(app, skipped);
+    }
+    return followRun(app, run, skipped, context);
+  });
+}
+
+/** A key that is missing or wrong concerns every account: it is said at once, and not once for each window. */
+function ensureTokensReadable({ secrets }: App, users: readonly string[]): void {
+  for (const user of users) {
+    try {
+      secrets.find(user);
+    } catch (error) {
+      if (error instanceof UsageError) throw error;
     }
   }
+}
 
-  /** The days that are asked for. Where it depends on today, that is the service's. */
-  async function findRange({ from, to, last = 1, plan }: BackfillInput, signal: AbortSignal): Promise<DayRange> {
-    if (from !== undefined && to !== undefined) return { from, to };
-    const asked = plan || !app.settings.serviceUrl ? serviceClock : await askClock(signal);
-    const days = lastDays(last, asked);
-    if (from === undefined) return days;
-    if (from > days.to) throw new UsageError(`--from ${from} is in the future`);
-    return { from, to: days.to };
-  }
-
-  const askClock = async (signal?: AbortSignal) =>
-    askServiceClock({ serviceClock, warehouse, client: await app.client(), tokens: app.secrets }, signal);
-
-  return {
-    async backfill(input: BackfillInput, context: CommandContext<ShownRun>): Promise<RunReport> {
-      const selected = { warehouse, collections: collectionsOf(warehouse.mappings.map(({ resource }) => resource)), tokens: app.secrets };
-      const selection = {
-        ...(input.users ? { users: input.users } : {}),
-        ...(input.collections ? { collections: input.collections } : {}),
-      };
-      const accepted = input.acceptDeletions ? { acceptDeletions: true as const } : {};
-      const rest = { kind: 'backfill' as const, ...(await findRange(input, context.signal)), refresh: input.refresh, ...accepted };
-      const { request, skipped } = await prepareRequest(selected, selection, rest);
-      if (!request.users.length) throw nobodyToAsk(app, skipped);
-      // Counting must not take up what an earlier run left open.
-      if (input.plan) {
-        const parts = { ...selected, settledDays: app.settings.settledDays };
-        return { ...(await planOnly(parts, request)), not_asked: skipped, heart_rate_path: null };
-      }
-      ensureTokensReadable(request.users);
-      const pipeline = await app.pipeline();
-      return andGoOn(app, pipeline, context, async () => followRun(app, await pipeline.runs.start(request), skipped, context));
-    },
-
-    async nightly({ days, acceptDeletions }: NightlyInput, context: CommandContext<ShownRun>): Promise<RunReport> {
-      const accounts = await listAccounts(warehouse);
-      if (!accounts.length) throw nobodyToAsk(app, []);
-      ensureTokensReadable(accounts.map(({ userId }) => userId));
-      const pipeline = await app.pipeline();
-      return andGoOn(app, pipeline, context, async () => {
-        const { run, skipped } = await startNightly(pipeline, days, acceptDeletions, context.signal);
-        if (!run.request.users.length) {
-          await run.done;
-          throw nobodyToAsk(app, skipped);
-        }
-        return followRun(app, run, skipped, context);
-      });
-    },
-  };
+/** The days that are asked for. Where it depends on today, that is the service's. */
+async function findRange(app: App, { from, to, last = 1, plan }: BackfillInput, signal: AbortSignal): Promise<DayRange> {
+  if (from !== undefined && to !== undefined) return { from, to };
+  const { settings, warehouse, serviceClock, secrets: tokens } = app;
+  const asked =
+    plan || !settings.serviceUrl
+      ? serviceClock
+      : await askServiceClock({ serviceClock, warehouse, client: await app.client(), tokens }, signal);
+  const days = lastDays(last, asked);
+  if (from === undefined) return days;
+  if (from > days.to) throw new UsageError(`--from ${from} is in the future`);
+  return { from, to: days.to };
 }
 
 function nobodyToAsk({ settings }: App, skipped: readonly Skipped[]): Error {

@@ -32,28 +32,23 @@ export interface StatusReport {
   service_unreachable: Silence | null;
 }
 
-/** How a data folder stands. Plain JSON, as all commands. */
-export function statusCommands(app: App) {
-  const { warehouse, now, serviceClock } = app;
+/** How a data folder stands. */
+export const statusCommands = { status };
 
+async function status(app: App): Promise<StatusReport> {
+  const { warehouse, now, serviceClock, settings } = app;
+  const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
+  const { size: waiting } = await app.inbox();
   return {
-    async status(_: Record<string, never>): Promise<StatusReport> {
-      const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
-      return {
-        accounts: await reportAccounts({ warehouse, now, serviceClock, tokens: app.secrets }, collections, await app.workedOn()),
-        queue: { ...(await countQueue(app)), events: (await app.inbox()).size },
-        webhooks: await reportWebhooks(warehouse, app.settings, now, {
-          refused: app.refusals(),
-          waiting: (await app.inbox()).size,
-        }),
-        snapshot: { at: modifiedAt(app.settings.snapshot), failure: app.snapshots.failure ?? null },
-        warehouse: await tellSize(warehouse),
-        heart_rate_path: await readHeartRatePath(warehouse, app.settings.serviceUrl),
-        drift: await reportDrift({ warehouse, now }),
-        service_clock: tellClock(serviceClock),
-        service_unreachable: await readSilence({ warehouse, client: await app.openedClient, service: app.settings.serviceUrl, now }),
-      };
-    },
+    accounts: await reportAccounts({ warehouse, now, serviceClock, tokens: app.secrets }, collections, await app.workedOn()),
+    queue: { ...(await countQueue(app)), events: waiting },
+    webhooks: await reportWebhooks(warehouse, settings, now, { refused: app.refusals(), waiting }),
+    snapshot: { at: modifiedAt(settings.snapshot), failure: app.snapshots.failure ?? null },
+    warehouse: await tellSize(warehouse),
+    heart_rate_path: await readHeartRatePath(warehouse, settings.serviceUrl),
+    drift: await reportDrift({ warehouse, now }),
+    service_clock: tellClock(serviceClock),
+    service_unreachable: await readSilence({ warehouse, client: await app.openedClient, service: settings.serviceUrl, now }),
   };
 }
 

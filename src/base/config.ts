@@ -218,6 +218,10 @@ function findGiven(setting: Setting<unknown>, env: NodeJS.ProcessEnv, wrong: str
 /** What a container is handed is readable by all of its users, and nobody else has its `/run/secrets`. */
 const isOfContainer = (file: string) => realpathSync(file).startsWith('/run/secrets/');
 
+/** What is to be done where webhooks are not configured. */
+export const NO_WEBHOOKS =
+  'webhooks are not configured: set RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET, RINGNECK_VERIFICATION_TOKEN';
+
 /** Webhooks need four settings together; without any of them they are off. */
 function readWebhooks(values: Record<string, unknown>, wrong: string[]): WebhookSettings | null {
   const keys = ['callbackUrl', 'clientId', 'clientSecret', 'verificationToken'] as const;

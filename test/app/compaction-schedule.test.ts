@@ -119,7 +119,7 @@ test('who owns the folder compacts a file that days have left too large, says so
   await schedule.close();
   const bytes = statSync(path).size;
   expect(bytes).toBeLessThan(before);
-  const status = await commandsOf(app).status({});
+  const status = await commandsOf(() => app).status({});
   expect(status.warehouse).toEqual({ bytes: expect.any(Number), compacted_at: '2025-06-01T00:00:00.000Z' });
   expect((await app.warehouse.size()).isDue).toBe(false);
   expect(lines.filter(line => line.includes('compacted'))).toHaveLength(1);

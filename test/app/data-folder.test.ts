@@ -1,12 +1,11 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { WebhookEvent } from '../../schema/webhook.ts';
-import { openDataFolder } from '../../src/app/data-folder.ts';
-import type { Following } from '../../src/app/follow-events.ts';
+import { DataFolder } from '../../src/app/data-folder.ts';
+import { webhookOf } from '../../src/app/up.ts';
 import { readSettings } from '../../src/base/config.ts';
 import { TryLaterError } from '../../src/base/errors.ts';
 import { silentLog } from '../../src/base/log.ts';
-import { webhookOf } from '../../src/cli/commands/up.ts';
 import type { WebhookOptions } from '../../src/receiver/webhook.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -15,7 +14,7 @@ let folders = 0;
 
 async function open() {
   const settings = readSettings({ RINGNECK_DATA: join(folder, `d${++folders}`) });
-  const kept = await openDataFolder({ settings, log: silentLog });
+  const kept = await DataFolder.open({ settings, log: silentLog });
   onTestFinished(() => kept.close());
   return kept;
 }
@@ -100,8 +99,8 @@ test('an event that comes while the folder is closed is not accepted, and so is 
     now: Date.now,
     log: silentLog,
   };
-  const open: Following = { webhook, subscribe: () => undefined, start: () => Promise.reject(new Error('not here')) };
-  let following: Following | undefined = open;
+  const open = { webhook };
+  let following: { webhook: WebhookOptions } | undefined = open;
   const served = webhookOf(() => following)!;
   const event = (object_id: string): WebhookEvent => ({
     event_type: 'update',

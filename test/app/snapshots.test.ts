@@ -4,8 +4,8 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { App } from '../../src/app/app.ts';
+import { commandsOf } from '../../src/app/commands.ts';
 import { checkSnapshot } from '../../src/app/doctor/snapshot.ts';
-import { snapshotCommands } from '../../src/app/snapshot/commands.ts';
 import { keepUpToDate } from '../../src/app/snapshot/schedule.ts';
 import { Snapshots } from '../../src/app/snapshot/snapshots.ts';
 import type { Settings } from '../../src/base/config.ts';
@@ -153,7 +153,7 @@ test('of two dated ones that are asked for at once one is kept, and what a kille
 test('a snapshot that its user stops is not there, and the last one stays', async () => {
   const { warehouse, snapshots, snapshot } = await openSnapshots();
   await store(warehouse, 'sleep', [SLEEP]);
-  const commands = snapshotCommands({ snapshots } as App);
+  const commands = commandsOf(() => ({ snapshots }) as App);
   await commands.snapshot({});
   const before = readFileSync(snapshot);
   await store(warehouse, 'sleep', [{ ...SLEEP, score: 1 }]);

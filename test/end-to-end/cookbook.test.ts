@@ -30,7 +30,7 @@ beforeAll(async () => {
     settings: readSettings({ RINGNECK_DATA: folder, RINGNECK_SERVICE_URL: sandbox.url }),
   });
   try {
-    const commands = commandsOf(app);
+    const commands = commandsOf(() => app);
     for (const { name, token } of sandbox.people) await commands.addAccount({ name, token });
     const report = await commands.backfill(
       { ...YEAR, refresh: false, plan: false },

@@ -38,7 +38,7 @@ export async function openHarness(folder: string, serviceUrl: string, { queue, .
   placeWarehouse(join(settings.data, 'warehouse.duckdb'));
   const queues = queue === 'embedded' || settings.queueUrl ? {} : { openQueues: () => new MemoryQueues() };
   const app = await App.open({ log: silentLog, retryDelayMs: 1, secondLookMs: 1, ...options, ...queues, client, settings });
-  const commands = commandsOf(app);
+  const commands = commandsOf(() => app);
   const read = (sql: string) => app.warehouse.read(sql);
   let closing: Promise<void> | undefined;
   const harness: Harness = {

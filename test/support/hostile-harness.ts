@@ -141,9 +141,10 @@ async function runAll(path: string, statements: readonly Hostile[]): Promise<Out
 
 async function run(path: string, hostile: Hostile): Promise<Outcome> {
   // The compiled one: its processes are started from beside it.
-  const { startReader } = (await import(join(inject('compiled'), 'src/cli/sql/ask.js'))) as typeof import('../../src/cli/sql/ask.ts');
+  const compiled = join(inject('compiled'), 'src/cli/sql/query-process.js');
+  const { QueryProcess } = (await import(compiled)) as typeof import('../../src/cli/sql/query-process.ts');
   let output = '';
-  const reader = startReader({ memory: MEMORY, seconds: SECONDS[hostile.fate] });
+  const reader = new QueryProcess({ memory: MEMORY, seconds: SECONDS[hostile.fate] });
   try {
     await reader.ask(
       { path, sql: hostile.sql, as: { format: 'table' } },

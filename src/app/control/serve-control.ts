@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf, RingneckError, shownMessageOf, TryLaterError } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { version as packageVersion } from '../../base/version.ts';
-import { ensureAddress } from './address.ts';
-import { beginAnswer } from './answer.ts';
+import { type Address, ensureAddress } from './address.ts';
+import { type Answer, beginAnswer } from './answer.ts';
 import { type Call, type Commands, isDetached, type Line } from './command.ts';
 import { findWarehouseIdentity } from './identity.ts';
 
@@ -13,103 +13,124 @@ const CLOSE_PATIENCE_MS = 10_000;
 /** Of a call: a caller gone wild must not fill the owner's memory. */
 const MOST_CHARACTERS = 1_000_000;
 
+interface Parts {
+  folder: string;
+  commands: Commands;
+  log: Log;
+  version?: string;
+}
+
 /**
  * Listens for other commands in the data folder. The caller owns the folder (it holds the warehouse's lock), so a socket that lies there is a dead
  * owner's and is replaced; close the control socket before giving the lock back. Closing stops the commands that run and waits for them, up to 10 s.
  */
-export async function serveControl<Own extends Commands>({
-  folder,
-  commands,
-  log,
-  version = packageVersion,
-}: {
-  folder: string;
-  commands: Own;
-  log: Log;
-  version?: string;
-}): Promise<{ close(): Promise<void> }> {
-  const running = new Map<string, { controller: AbortController; done: Promise<void> }>();
+export async function serveControl(parts: Parts): Promise<{ close(): Promise<void> }> {
+  const server = new ControlServer(parts);
+  await server.listen();
+  return server;
+}
 
-  async function run(name: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+class ControlServer {
+  readonly #folder: string;
+  readonly #commands: Commands;
+  readonly #log: Log;
+  readonly #version: string;
+  readonly #address: Address;
+  readonly #running = new Map<string, { controller: AbortController; done: Promise<void> }>();
+  readonly #server = createServer((request, response) => {
+    // Of what is no call, or breaks off before it is one.
+    this.#serve(request, response).catch(error => refuse(response, 400, messageOf(error)));
+  });
+
+  constructor({ folder, commands, log, version = packageVersion }: Parts) {
+    this.#folder = folder;
+    this.#commands = commands;
+    this.#log = log;
+    this.#version = version;
+    this.#address = ensureAddress(folder);
+  }
+
+  async listen(): Promise<void> {
+    try {
+      await once(this.#server.listen(this.#address.listenAt), 'listening');
+      this.#address.publish();
+    } catch (error) {
+      await closeServer(this.#server);
+      this.#address.remove();
+      throw new RingneckError(`${this.#folder} cannot have a control socket (control.sock) for other commands: ${messageOf(error)}.`, 1, {
+        cause: error,
+      });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#address.remove();
+    const reason = new TryLaterError(
+      `The process that owns ${this.#folder} (PID ${process.pid}) is stopping. Try again: what it has begun goes on at the next start.`,
+    );
+    for (const { controller } of this.#running.values()) controller.abort(reason);
+    const patience = new AbortController();
+    await Promise.race([
+      Promise.all([...this.#running.values()].map(call => call.done)),
+      sleep(CLOSE_PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => {}),
+    ]);
+    patience.abort();
+    await closeServer(this.#server);
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [kind, name = '', id = '', verb] = (request.url ?? '').split('/').slice(1).map(decodeURIComponent);
+    if (request.method === 'GET' && request.url === '/version') this.#tellVersion(response);
+    else if (request.method === 'POST' && kind === 'commands' && verb === 'stop') this.#stop(id, response);
+    else if (request.method === 'POST' && kind === 'commands' && !id) await this.#call(name, request, response);
+    else refuse(response, 404, 'there is nothing here');
+  }
+
+  #tellVersion(response: ServerResponse): void {
+    response.end(JSON.stringify({ version: this.#version, pid: process.pid, warehouse: findWarehouseIdentity(this.#folder) ?? null }));
+  }
+
+  #stop(id: string, response: ServerResponse): void {
+    const call = this.#running.get(id);
+    call?.controller.abort(new RingneckError('Interrupted.', 130));
+    response.writeHead(call ? 204 : 404).end();
+  }
+
+  async #call(name: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const command = Object.hasOwn(this.#commands, name) ? this.#commands[name] : undefined;
     if (command === undefined) return refuse(response, 404, `no command is called ${name}`);
     const body = await bodyOf(request);
     if (body === undefined) return refuse(response, 413, `a call has ${MOST_CHARACTERS} characters at most`);
     const { id, input } = JSON.parse(body) as Call;
-
     const controller = new AbortController();
     const answer = beginAnswer(response);
     response.on('close', () => {
       if (!response.writableFinished && !isDetached(input)) controller.abort(new RingneckError('Interrupted.', 130));
     });
-    const run = async () => {
-      try {
-        return await command(input as never, { emit: answer.event, signal: controller.signal });
-      } catch (error) {
-        if (!isReplaced(error)) throw error;
-        throw new TryLaterError(
-          `the program of the process that owns ${folder} (PID ${process.pid}) was replaced since it started: restart \`ringneck up\``,
-          { cause: error },
-        );
-      }
-    };
-    const done = finalLine(run, controller.signal).then(async ({ line, error }) => {
-      if (error !== undefined) logEnd(log, name, error);
-      if (answer.leftOut > 0) log.warn({ command: name, events: answer.leftOut }, 'a caller did not read in time: events left out');
-      await answer.end(line);
-      running.delete(id);
-    });
-    running.set(id, { controller, done });
+    const done = this.#run(
+      name,
+      () => command(input as never, { emit: answer.event, signal: controller.signal }),
+      answer,
+      controller.signal,
+    );
+    this.#running.set(id, { controller, done: done.finally(() => this.#running.delete(id)) });
   }
 
-  function stop(id: string, response: ServerResponse): void {
-    const call = running.get(id);
-    call?.controller.abort(new RingneckError('Interrupted.', 130));
-    response.writeHead(call ? 204 : 404).end();
+  /** Has the command run to its end, which the answer tells. */
+  async #run(name: string, run: () => Promise<unknown>, answer: Answer, signal: AbortSignal): Promise<void> {
+    const { line, error } = await finalLine(() => run().catch(error => this.#tellReplaced(error)), signal);
+    if (error !== undefined) logEnd(this.#log, name, error);
+    if (answer.leftOut > 0) this.#log.warn({ command: name, events: answer.leftOut }, 'a caller did not read in time: events left out');
+    await answer.end(line);
   }
 
-  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const [kind, name = '', id = '', verb] = (request.url ?? '').split('/').slice(1).map(decodeURIComponent);
-    if (request.method === 'GET' && request.url === '/version')
-      response.end(JSON.stringify({ version, pid: process.pid, warehouse: findWarehouseIdentity(folder) ?? null }));
-    else if (request.method === 'POST' && kind === 'commands' && verb === 'stop') stop(id, response);
-    else if (request.method === 'POST' && kind === 'commands' && !id) await run(name, request, response);
-    else refuse(response, 404, 'there is nothing here');
+  #tellReplaced(error: unknown): never {
+    if (!isReplaced(error)) throw error;
+    throw new TryLaterError(
+      `the program of the process that owns ${this.#folder} (PID ${process.pid}) was replaced since it started: restart \`ringneck up\``,
+      { cause: error },
+    );
   }
-
-  const server = createServer((request, response) => {
-    // Of what is no call, or breaks off before it is one.
-    serve(request, response).catch(error => refuse(response, 400, messageOf(error)));
-  });
-
-  const address = ensureAddress(folder);
-  try {
-    await once(server.listen(address.listenAt), 'listening');
-    address.publish();
-  } catch (error) {
-    await closeServer(server);
-    address.remove();
-    throw new RingneckError(`${folder} cannot have a control socket (control.sock) for other commands: ${messageOf(error)}.`, 1, {
-      cause: error,
-    });
-  }
-
-  return {
-    async close() {
-      address.remove();
-      const reason = new TryLaterError(
-        `The process that owns ${folder} (PID ${process.pid}) is stopping. Try again: what it has begun goes on at the next start.`,
-      );
-      for (const { controller } of running.values()) controller.abort(reason);
-      const patience = new AbortController();
-      await Promise.race([
-        Promise.all([...running.values()].map(call => call.done)),
-        sleep(CLOSE_PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => {}),
-      ]);
-      patience.abort();
-      await closeServer(server);
-    },
-  };
 }
 
 const PROGRAM = new URL('../../..', import.meta.url).href;

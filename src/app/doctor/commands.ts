@@ -19,26 +19,24 @@ const LAST_STATEMENT_MS = 20_000;
 const QUEUE_MS = 5_000;
 const SNAPSHOT_MS = 20_000;
 
-/** What only the owner of a data folder can look at. Plain JSON, as all commands. */
-export function doctorCommands(app: App) {
-  return {
-    async check(_: Record<string, never>): Promise<CheckResult[]> {
-      const { serviceUrl } = app.settings;
-      const parts = await Promise.all([
-        runCheck('clock', QUEUE_MS, async () => checkClock(app.warehouse)),
-        runCheck('queue', QUEUE_MS, () => checkOwnQueue(app)),
-        serviceUrl ? runCheck('accounts', ACCOUNTS_MS, () => checkAccounts(app, serviceUrl)) : [],
-        runCheck('accounts', QUEUE_MS, () => checkSamePersons(app)),
-        runCheck('days', DAYS_MS, () => checkDays(app)),
-        runCheck('documents', DAYS_MS, () => checkDocuments(app)),
-        runCheck('subscriptions', SUBSCRIPTIONS_MS, () => checkSubscriptions(app)),
-        runCheck('events', QUEUE_MS, () => checkUnknownPersons(app)),
-        runCheck('warehouse', WAREHOUSE_MS + LAST_STATEMENT_MS, () => checkWarehouse(app.warehouse, WAREHOUSE_MS)),
-        runCheck('snapshot', SNAPSHOT_MS, () => checkSnapshot(app)),
-      ]);
-      return parts.flat();
-    },
-  };
+/** What only the owner of a data folder can look at. */
+export const doctorCommands = { check };
+
+async function check(app: App): Promise<CheckResult[]> {
+  const { serviceUrl } = app.settings;
+  const parts = await Promise.all([
+    runCheck('clock', QUEUE_MS, async () => checkClock(app.warehouse)),
+    runCheck('queue', QUEUE_MS, () => checkOwnQueue(app)),
+    serviceUrl ? runCheck('accounts', ACCOUNTS_MS, () => checkAccounts(app, serviceUrl)) : [],
+    runCheck('accounts', QUEUE_MS, () => checkSamePersons(app)),
+    runCheck('days', DAYS_MS, () => checkDays(app)),
+    runCheck('documents', DAYS_MS, () => checkDocuments(app)),
+    runCheck('subscriptions', SUBSCRIPTIONS_MS, () => checkSubscriptions(app)),
+    runCheck('events', QUEUE_MS, () => checkUnknownPersons(app)),
+    runCheck('warehouse', WAREHOUSE_MS + LAST_STATEMENT_MS, () => checkWarehouse(app.warehouse, WAREHOUSE_MS)),
+    runCheck('snapshot', SNAPSHOT_MS, () => checkSnapshot(app)),
+  ]);
+  return parts.flat();
 }
 
 async function checkOwnQueue(app: App): Promise<CheckResult[]> {

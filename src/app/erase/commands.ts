@@ -2,24 +2,22 @@ import { parseAccountName } from '../../ledger/accounts.ts';
 import type { App } from '../app.ts';
 import type { EraseReport } from './report.ts';
 
-export function eraseCommands(app: App) {
-  const { settings, log, now, warehouse } = app;
-  const options = { settings, log, now };
-  return {
-    /** Whether an account can be erased now, before anybody is asked to confirm it. */
-    async ensureErasable(input: { name: string }): Promise<{ user_id: string }> {
-      const name = parseAccountName(input.name);
-      const { ensureErasable } = await import('./erase.ts');
-      await ensureErasable(options, warehouse, name);
-      return { user_id: name };
-    },
+/** What the owner of a data folder does to erase a person. */
+export const eraseCommands = { ensureErasable, eraseAccount };
 
-    /** Removes all that is kept of a person, with everything else at rest meanwhile. */
-    async eraseAccount(input: { name: string }): Promise<EraseReport> {
-      const name = parseAccountName(input.name);
-      const { ensureErasable, eraseAccount } = await import('./erase.ts');
-      await ensureErasable(options, warehouse, name);
-      return app.withExclusive(() => eraseAccount(options, name));
-    },
-  };
+/** Whether an account can be erased now, before anybody is asked to confirm it. */
+async function ensureErasable(app: App, input: { name: string }): Promise<{ user_id: string }> {
+  const name = parseAccountName(input.name);
+  const { settings, log, now, warehouse } = app;
+  const erase = await import('./erase.ts');
+  await erase.ensureErasable({ settings, log, now }, warehouse, name);
+  return { user_id: name };
+}
+
+/** Removes all that is kept of a person, with everything else at rest meanwhile. */
+async function eraseAccount(app: App, { name }: { name: string }): Promise<EraseReport> {
+  await ensureErasable(app, { name });
+  const { settings, log, now } = app;
+  const erase = await import('./erase.ts');
+  return app.withExclusive(() => erase.eraseAccount({ settings, log, now }, name));
 }

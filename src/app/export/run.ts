@@ -77,7 +77,7 @@ export async function runExport(work: Work): Promise<ExportReport> {
     const interrupt = () => source.interrupt();
     signal.addEventListener('abort', interrupt);
     try {
-      return await fillFolder({ ...work, request }, source, tables);
+      return await new Filling({ ...work, request }, source, tables).run();
     } catch (error) {
       throw signal.aborted ? signal.reason : error;
     } finally {
@@ -89,97 +89,128 @@ export async function runExport(work: Work): Promise<ExportReport> {
   }
 }
 
-async function fillFolder({ request, from, onProgress, onNote, signal }: Work, source: ExportSource, tables: readonly ExportTable[]) {
-  const { out, format } = request;
-  // Another export may have ended since.
-  const before = readManifest(out);
-  refuseOther(request, before);
-  removeLeft(out);
-  const progress: ExportProgress = { files: { done: 0, total: 0 }, rows: { done: 0, total: 0 }, now: '' };
-  const tell = (now: string) => {
-    signal.throwIfAborted();
-    progress.now = now;
-    onProgress(progress);
-  };
+/** A file that is to be there, and what is written into it. */
+interface Planned {
+  file: ExportFile;
+  part: ExportPart;
+}
 
-  const parts: ExportPart[] = [];
-  for (const table of tables) {
-    tell(`counting ${table.name}`);
-    parts.push(...(await planParts(source, table, format, request)));
+/** One export under way in its folder. */
+class Filling {
+  readonly #work: Work;
+  readonly #source: ExportSource;
+  readonly #tables: readonly ExportTable[];
+  readonly #described: Manifest['described'];
+  /** What the last export left. */
+  readonly #before: Manifest | undefined;
+  readonly #progress: ExportProgress = { files: { done: 0, total: 0 }, rows: { done: 0, total: 0 }, now: '' };
+
+  constructor(work: Work, source: ExportSource, tables: readonly ExportTable[]) {
+    const { request } = work;
+    this.#work = work;
+    this.#source = source;
+    this.#tables = tables;
+    this.#described = Object.fromEntries(tables.map(({ name, comment, columns }) => [name, { comment, columns: [...columns] }]));
+    // Another export may have ended since.
+    this.#before = readManifest(request.out);
+    refuseOther(request, this.#before);
   }
-  const described: Manifest['described'] = Object.fromEntries(
-    tables.map(({ name, comment, columns }) => [name, { comment, columns: [...columns] }]),
-  );
-  const known = new Map(before?.files.map(file => [file.path, file]));
-  const files: ExportFile[] = [];
-  for (const part of parts) {
+
+  async run(): Promise<ExportReport> {
+    const { request, onProgress, onNote } = this.#work;
+    const { out, format } = request;
+    removeLeft(out);
+    const planned = await this.#plan();
+    const files = planned.map(({ file }) => file);
+    const left = planned.filter(({ file }) => file.sha256 === null);
+    const paths = new Set(files.map(({ path }) => path));
+    const gone = (this.#before?.files ?? []).filter(({ path }) => !paths.has(path)).map(file => ({ ...file, bytes: null, sha256: null }));
+    // All that will be here or must go is noted first: what a killed run leaves is known for ours.
+    this.#save({ files: [...files, ...gone] });
+    for (const { path } of gone) removeFile(out, path);
+    await this.#write(left, files);
+    this.#save({ files, finished_at: new Date().toISOString() });
+    onProgress({ ...this.#progress, now: 'done' });
+    for (const text of noteOn(request, this.#tables, files)) onNote(text);
+    const rows = files.reduce((sum, file) => sum + file.rows, 0);
+    const bytes = files.reduce((sum, file) => sum + (file.bytes ?? 0), 0);
+    return { out, format, files: files.length, rows, bytes, skipped: files.length - left.length, removed: gone.length };
+  }
+
+  /** Every file; of those that are here and still right, bytes and hash too. */
+  async #plan(): Promise<Planned[]> {
+    const { request } = this.#work;
+    const parts: ExportPart[] = [];
+    for (const table of this.#tables) {
+      this.#tell(`counting ${table.name}`);
+      parts.push(...(await planParts(this.#source, table, request.format, request)));
+    }
+    const planned: Planned[] = [];
+    for (const part of parts) planned.push({ part, file: await this.#check(part) });
+    return planned;
+  }
+
+  async #check(part: ExportPart): Promise<ExportFile> {
+    const { out, format } = this.#work.request;
     const path = pathOf(part, format);
-    tell(`checking ${basename(path)}`);
+    this.#tell(`checking ${basename(path)}`);
     const file = { path, table: part.table.name, month: part.month, rows: part.rows, content: part.content };
-    const last = known.get(path);
-    const alike = JSON.stringify(before?.described[file.table]) === JSON.stringify(described[file.table]);
+    const last = this.#before?.files.find(known => known.path === path);
+    const alike = JSON.stringify(this.#before?.described[file.table]) === JSON.stringify(this.#described[file.table]);
     const same = last?.rows === file.rows && last.content === file.content && alike && (await isIntact(out, last));
-    files.push({ ...file, bytes: same ? last.bytes : null, sha256: same ? last.sha256 : null });
+    return { ...file, bytes: same ? last.bytes : null, sha256: same ? last.sha256 : null };
   }
-  const planned = new Set(files.map(({ path }) => path));
-  const gone = [...known.values()].filter(({ path }) => !planned.has(path)).map(file => ({ ...file, bytes: null, sha256: null }));
-  const skipped = files.filter(({ sha256 }) => sha256 !== null).length;
 
-  const { tables: named, users, from: first, to: last } = request;
-  const save = (more: Partial<Manifest>) =>
+  /** Writes those that are left, and their bytes and hashes into the manifest. */
+  async #write(left: readonly Planned[], files: ExportFile[]): Promise<void> {
+    const { out, format } = this.#work.request;
+    const { files: counted, rows } = this.#progress;
+    counted.total = left.length;
+    rows.total = left.reduce((sum, { part }) => sum + part.rows, 0);
+    let savedAt = performance.now();
+    try {
+      for (const { file, part } of left) {
+        this.#tell(basename(file.path));
+        ensureDiskReserve(out);
+        Object.assign(file, await writeWhole(out, file.path, path => writePart(this.#source, part, format, this.#work.request, path)));
+        counted.done += 1;
+        rows.done += part.rows;
+        if (performance.now() - savedAt < SAVE_EVERY_MS) continue;
+        this.#save({ files });
+        savedAt = performance.now();
+      }
+    } catch (error) {
+      // Where the disk is full this may fail too: then those files are written again.
+      try {
+        this.#save({ files });
+      } catch {}
+      throw error;
+    }
+  }
+
+  #save(more: Pick<Manifest, 'files'> & Partial<Manifest>): void {
+    const { request, from } = this.#work;
+    const { out, format, tables, users, from: first, to: last } = request;
     writeManifest(out, {
       ringneck_export: EXPORT_LAYOUT,
       format,
-      tables: named && [...named],
+      tables: tables && [...tables],
       users: users && [...users],
       from: first,
       to: last,
-      written_by: { ringneck: version, duckdb: source.duckdbVersion },
+      written_by: { ringneck: version, duckdb: this.#source.duckdbVersion },
       source: { kind: from.kind, at: from.at },
       finished_at: null,
-      described,
-      files,
+      described: this.#described,
       ...more,
     });
-  // All that will be here or must go is noted first: what a killed run leaves is known for ours.
-  save({ files: [...files, ...gone] });
-  for (const { path } of gone) removeFile(out, path);
-
-  const left = files.flatMap((file, i) => (file.sha256 === null ? [{ file, part: parts[i]! }] : []));
-  progress.files.total = left.length;
-  progress.rows.total = left.reduce((sum, { part }) => sum + part.rows, 0);
-  let savedAt = performance.now();
-  try {
-    for (const { file, part } of left) {
-      tell(basename(file.path));
-      ensureDiskReserve(out);
-      Object.assign(file, await writeWhole(out, file.path, path => writePart(source, part, format, request, path)));
-      progress.files.done += 1;
-      progress.rows.done += part.rows;
-      if (performance.now() - savedAt < SAVE_EVERY_MS) continue;
-      save({});
-      savedAt = performance.now();
-    }
-  } catch (error) {
-    // Where the disk is full this may fail too: then those files are written again.
-    try {
-      save({});
-    } catch {}
-    throw error;
   }
-  save({ finished_at: new Date().toISOString() });
-  onProgress({ ...progress, now: 'done' });
-  for (const text of noteOn(request, tables, files)) onNote(text);
-  const sum = (of: (file: ExportFile) => number) => files.reduce((total, file) => total + of(file), 0);
-  return {
-    out,
-    format,
-    files: files.length,
-    rows: sum(({ rows }) => rows),
-    bytes: sum(({ bytes }) => bytes!),
-    skipped,
-    removed: gone.length,
-  };
+
+  #tell(now: string): void {
+    this.#work.signal.throwIfAborted();
+    this.#progress.now = now;
+    this.#work.onProgress(this.#progress);
+  }
 }
 
 /** A folder for each table, so that one pattern (`sleep/*.parquet`) reads all of it. */

@@ -7,8 +7,8 @@ import { interruptible } from '../../base/interrupt.ts';
 import { printable, printableLines } from '../../base/printable.ts';
 import { wholeNumber, withExample } from '../options.ts';
 import { openSession, type Session } from '../session.ts';
-import type { Limits } from '../sql/ask.ts';
 import type { Page } from '../sql/frames.ts';
+import type { Limits } from '../sql/query-process.ts';
 import { FORMATS, type Format } from '../terminal/formats.ts';
 import { note, noteStale } from '../terminal/note.ts';
 import { printLines } from '../terminal/print.ts';
@@ -65,9 +65,9 @@ export function addSql(program: Command): void {
 }
 
 async function writeAnswer(session: Session, sql: string, format: Format | undefined, limits: Limits, signal: AbortSignal): Promise<void> {
-  const { startReader } = await import('../sql/ask.ts');
+  const { QueryProcess } = await import('../sql/query-process.ts');
   // It starts while the owner is asked for its snapshot.
-  const reader = startReader(limits);
+  const query = new QueryProcess(limits);
   let source: Source | undefined;
   try {
     source = await getSource(session.settings, signal);
@@ -79,7 +79,7 @@ async function writeAnswer(session: Session, sql: string, format: Format | undef
     const decoder = new TextDecoder();
     // Into a pipe or a file go the values as they are.
     const shown = (text: Uint8Array) => (process.stdout.isTTY ? printableLines(decoder.decode(text, { stream: true })) : text);
-    await reader.ask(
+    await query.ask(
       { path, sql, as },
       async frame => {
         if (frame.kind === 'page') last = frame.page;
@@ -94,7 +94,7 @@ async function writeAnswer(session: Session, sql: string, format: Format | undef
     if (!(error instanceof RingneckError)) throw error;
     throw new RingneckError(printable(oneLine(error.message)), error.exitCode, { cause: error });
   } finally {
-    await reader.end();
+    await query.end();
   }
 }
 

@@ -17,6 +17,12 @@ export function addSubscriptions(program: Command): void {
     'ringneck subscriptions list',
   );
 
+  addEnsure(subscriptions);
+  addList(subscriptions);
+  addRemove(subscriptions);
+}
+
+function addEnsure(subscriptions: Command): void {
   withExample(
     subscriptions
       .command('ensure')
@@ -28,12 +34,8 @@ export function addSubscriptions(program: Command): void {
     // Nobody else listens where the service verifies.
     const control = await connectControl<AppCommands>(settings.data);
     if (!control) {
-      if (!settings.webhooks) {
-        const [{ UsageError }, { NO_WEBHOOKS }] = await Promise.all([import('../../base/errors.ts'), import('../../app/app.ts')]);
-        throw new UsageError(NO_WEBHOOKS);
-      }
       const { nobodyListens } = await import('../../app/subscription-commands.ts');
-      throw nobodyListens();
+      throw nobodyListens(settings);
     }
     const report = await control.call('subscriptionsEnsure', {});
     const { active, wanted, problems } = report;
@@ -49,7 +51,9 @@ export function addSubscriptions(program: Command): void {
     ]);
     noteLines(formatTable(['data type', 'event type', 'state', 'reason'], rows));
   });
+}
 
+function addList(subscriptions: Command): void {
   withExample(
     subscriptions.command('list').description('list the service’s subscriptions beside the ledger’s').option('--json', 'print an array'),
     'ringneck subscriptions list',
@@ -58,7 +62,9 @@ export function addSubscriptions(program: Command): void {
     if (options.json) printJson(list);
     else printList(list);
   });
+}
 
+function addRemove(subscriptions: Command): void {
   withExample(
     subscriptions
       .command('remove')

@@ -3,16 +3,19 @@ import { once } from 'node:events';
 import { join, relative, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { addDays, dayOfMicros } from '../../../schema/instant.ts';
+import type { App } from '../../app/app.ts';
+import type { AppCommands } from '../../app/commands.ts';
 import { findFreePort } from '../../app/free-port.ts';
 import { readSettings, type Settings } from '../../base/config.ts';
 import { messageOf, RingneckError, withDetail } from '../../base/errors.ts';
 import { closeAll, Interrupted } from '../../base/interrupt.ts';
 import { createLog } from '../../base/log.ts';
+import type { DayRange } from '../../ledger/windows.ts';
 import { formatCount, printLine, printLines } from '../terminal/print.ts';
 import { writeResult } from '../terminal/result.ts';
 import { showRun } from '../terminal/run-progress.ts';
 import { clearFolder, noteService, PEOPLE } from './folder.ts';
-import { type Announced, createLines, demoWebhooks, openDemoReceiver, showLife } from './life.ts';
+import { type Announced, demoWebhooks, EventLines, openDemoReceiver, showLiveEvents } from './live-events.ts';
 
 const FOLDER = 'data-demo';
 
@@ -27,74 +30,110 @@ export interface DemoOptions {
 }
 
 /** The whole demo, from an empty folder to the end. */
-export async function runDemo({ days, to, keep, wait }: DemoOptions, signal: AbortSignal): Promise<void> {
-  const folder = resolve(FOLDER);
-  await clearFolder(folder);
-  const last = to ?? addDays(dayOfMicros(Date.now() * 1000), -1);
-  const range = { from: addDays(last, 1 - days), to: last };
-
-  printLine(`1. The service, with three generated people and their data from ${range.from} to ${range.to}`);
-  const { child, announced } = await startService(folder, range, signal);
-  const closing: (() => Promise<unknown> | unknown)[] = [() => endService(child)];
+export async function runDemo(options: DemoOptions, signal: AbortSignal): Promise<void> {
+  const demo = new Demo(options, signal);
   try {
+    await demo.run();
+  } finally {
+    await demo.close();
+  }
+}
+
+class Demo {
+  readonly #options: DemoOptions;
+  readonly #signal: AbortSignal;
+  readonly #folder = resolve(FOLDER);
+  readonly #closing: (() => unknown)[] = [];
+
+  constructor(options: DemoOptions, signal: AbortSignal) {
+    this.#options = options;
+    this.#signal = signal;
+  }
+
+  async run(): Promise<void> {
+    await clearFolder(this.#folder);
+    const { days, to: last = addDays(dayOfMicros(Date.now() * 1000), -1) } = this.#options;
+    const range = { from: addDays(last, 1 - days), to: last };
+
+    printLine(`1. The service, with three generated people and their data from ${range.from} to ${range.to}`);
+    const { child, announced } = await startService(this.#folder, range, this.#signal);
+    this.#closing.push(() => endService(child));
     const { url, people, client } = announced;
     printLine(`   ${url}  ${people.map(({ name }) => name).join(', ')}; its interface is described at ${url}/docs`);
 
     printLine();
     printLine('2. Backfill over HTTP into DuckDB');
     const port = await findFreePort();
-    const settings = { ...demoSettings(folder, url), webhooks: demoWebhooks(port, client) };
-    const [{ App }, { commandsOf }, { serveControl }, { followEvents }] = await Promise.all([
-      import('../../app/app.ts'),
-      import('../../app/commands.ts'),
-      import('../../app/control/serve-control.ts'),
-      import('../../app/follow-events.ts'),
-    ]);
-    noteService(folder, url);
-    const app = await App.open({ settings, log: createLog({ level: 'warn', pretty: process.stderr.isTTY === true }) });
-    closing.push(() => app.close());
-    const commands = commandsOf(app);
-    const control = await serveControl({ folder, commands, log: app.log });
-    closing.push(() => control.close());
+    noteService(this.#folder, url);
+    const { app, commands } = await this.#openApp({ ...demoSettings(this.#folder, url), webhooks: demoWebhooks(port, client) });
     for (const { name, token } of people) await commands.addAccount({ name, token });
-    const progress = showRun();
-    const started = performance.now();
-    const report = await commands
-      .backfill({ ...range, refresh: false, plan: false }, { emit: progress.update, signal })
-      .finally(() => progress.end());
-    const seconds = ((performance.now() - started) / 1000).toFixed(1);
-    if (report.state === 'stopped') throw signal.reason;
-    if (report.failures.length)
-      throw new RingneckError(`the backfill failed: ${withDetail(report.failures[0]!.message, report.failures[0]!.detail)}`);
-    printLine(
-      `   ${formatCount(report.documents)} documents and ${formatCount(report.samples)} samples in ${seconds} s, ${formatCount(report.requests)} requests`,
-    );
+    await this.#backfill(commands, range);
 
     printLine();
     printLine('3. Questions');
-    const { path } = await commands.snapshot({}, { signal });
-    await ask(path, wait && process.stdin.isTTY === true, signal);
+    const { path } = await commands.snapshot({}, { signal: this.#signal });
+    await ask(path, this.#options.wait && process.stdin.isTTY === true, this.#signal);
 
     printLine('4. A minute of life: rings sync, the service announces what changed, and it is fetched at once');
-    const lines = createLines();
+    await this.#followEvents(app, commands, announced, port, child);
+    await this.#sayGoodbye(url);
+  }
+
+  close(): Promise<void> {
+    return closeAll(this.#closing);
+  }
+
+  async #openApp(settings: Settings): Promise<{ app: App; commands: AppCommands }> {
+    const [{ App }, { commandsOf }, { serveControl }] = await Promise.all([
+      import('../../app/app.ts'),
+      import('../../app/commands.ts'),
+      import('../../app/control/serve-control.ts'),
+    ]);
+    const app = await App.open({ settings, log: createLog({ level: 'warn', pretty: process.stderr.isTTY === true }) });
+    this.#closing.push(() => app.close());
+    const commands = commandsOf(() => app);
+    const control = await serveControl({ folder: this.#folder, commands, log: app.log });
+    this.#closing.push(() => control.close());
+    return { app, commands };
+  }
+
+  async #backfill(commands: AppCommands, range: DayRange): Promise<void> {
+    const progress = showRun();
+    const started = performance.now();
+    const report = await commands
+      .backfill({ ...range, refresh: false, plan: false }, { emit: progress.update, signal: this.#signal })
+      .finally(() => progress.end());
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    if (report.state === 'stopped') throw this.#signal.reason;
+    const [failure] = report.failures;
+    if (failure) throw new RingneckError(`the backfill failed: ${withDetail(failure.message, failure.detail)}`);
+    const { documents, samples, requests } = report;
+    printLine(
+      `   ${formatCount(documents)} documents and ${formatCount(samples)} samples in ${seconds} s, ${formatCount(requests)} requests`,
+    );
+  }
+
+  async #followEvents(app: App, commands: AppCommands, announced: Announced, port: number, child: ChildProcess): Promise<void> {
+    const { Following } = await import('../../app/follow-events.ts');
+    const lines = new EventLines();
+    const close = await openDemoReceiver(await Following.open(app), port, line => lines.show(line));
     // Before us the service ends, or it would not be told that we have gone.
-    closing.push(await openDemoReceiver(await followEvents(app), port, lines.show), () => endService(child));
+    this.#closing.push(close, () => endService(child));
     const { active } = await commands.subscriptionsEnsure({});
     printLine(`   ${active} subscriptions, one for each kind of data and of change`);
-    await showLife(app, announced, { wait, signal, lines });
-    await commands.snapshot({}, { signal });
+    await showLiveEvents(app, announced, { wait: this.#options.wait, signal: this.#signal, lines });
+    await commands.snapshot({}, { signal: this.#signal });
+  }
 
-    const live = relative('.', join(folder, 'warehouse.duckdb'));
-    printLine(`The warehouse is ${live}, a plain DuckDB file. Ask it more:`);
+  async #sayGoodbye(url: string): Promise<void> {
+    const warehouse = relative('.', join(this.#folder, 'warehouse.duckdb'));
+    printLine(`The warehouse is ${warehouse}, a plain DuckDB file. Ask it more:`);
     printLine(`   RINGNECK_DATA=${FOLDER} ${PROGRAM} sql "SELECT * FROM daily_activity LIMIT 5"`);
-    if (keep) {
-      printLine(`   RINGNECK_DATA=${FOLDER} ${PROGRAM} status`);
-      printLine();
-      printLine(`Service and warehouse go on (${url}); Ctrl-C ends them.`);
-      await new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }));
-    }
-  } finally {
-    await closeAll(closing);
+    if (!this.#options.keep) return;
+    printLine(`   RINGNECK_DATA=${FOLDER} ${PROGRAM} status`);
+    printLine();
+    printLine(`Service and warehouse go on (${url}); Ctrl-C ends them.`);
+    await new Promise<void>(done => this.#signal.addEventListener('abort', () => done(), { once: true }));
   }
 }
 
@@ -110,9 +149,9 @@ async function startService(
   signal: AbortSignal,
 ): Promise<{ child: ChildProcess; announced: Announced }> {
   const main = new URL('../main.js', import.meta.url);
-  const life = ['--delivery-delay', '1', '--allow-callback', '127.0.0.0/8'];
+  const webhooks = ['--delivery-delay', '1', '--allow-callback', '127.0.0.0/8'];
   const people = ['--people', String(PEOPLE.count), '--seed', String(PEOPLE.seed)];
-  const args = ['service', ...people, '--from', from, '--to', to, '--port', '0', '--json', ...life];
+  const args = ['service', ...people, '--from', from, '--to', to, '--port', '0', '--json', ...webhooks];
   const child = fork(main, args, {
     env: { RINGNECK_DATA: folder, RINGNECK_LOG_LEVEL: 'warn' },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],

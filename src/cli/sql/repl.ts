@@ -7,85 +7,116 @@ import { Interrupted } from '../../base/interrupt.ts';
 import { printable } from '../../base/printable.ts';
 import { noteLines } from '../terminal/note.ts';
 import { printLine, printLines } from '../terminal/print.ts';
-import type { Limits } from './ask.ts';
 import { complete } from './complete.ts';
 import { COMMANDS, type ReplSettings, runDotCommand } from './dot-commands.ts';
 import type { Page } from './frames.ts';
-import { HISTORY_LINES, openHistory } from './history.ts';
+import { HISTORY_LINES, type History, openHistory } from './history.ts';
 import { formatPage, ROWS_SHOWN } from './page.ts';
-import { createQueryRunner, type QueryRunner } from './query-runner.ts';
+import type { Limits } from './query-process.ts';
+import { QueryRunner } from './query-runner.ts';
 import { isComplete, isJoinable } from './statement.ts';
 
 const PROMPT = 'ringneck> ';
 const CONTINUED = '     ...> ';
+const COMPLETE_MS = 5_000;
 
 /** Asks and answers until its user leaves. Nothing is open between two statements. */
 export async function runPrompt(settings: Settings, limits: Limits): Promise<void> {
-  const runner = createQueryRunner(settings, limits);
+  const runner = new QueryRunner(settings, limits);
   try {
     const { path } = await getSource(settings);
     printLine(`${path}, read-only. End a statement with ; and see .help; Ctrl-D leaves.`);
-    await runRepl(settings.data, runner);
+    await new Repl(settings.data, runner).run();
   } finally {
     await runner.end();
   }
 }
 
-async function runRepl(data: string, runner: QueryRunner): Promise<void> {
-  const history = openHistory(join(data, 'sql_history'));
-  const replSettings: ReplSettings = { rows: ROWS_SHOWN, timing: true };
-  let entered: string[] = [];
-  let running: AbortController | undefined;
-  let interrupted = false;
+class Repl {
+  readonly #runner: QueryRunner;
+  readonly #history: History;
+  readonly #settings: ReplSettings = { rows: ROWS_SHOWN, timing: true };
+  readonly #lines: Interface;
+  /** The lines of a statement that is not complete yet. */
+  #entered: string[] = [];
+  #running: AbortController | undefined;
+  /** Whether Ctrl-C came last, with nothing typed: the next one leaves. */
+  #interrupted = false;
+  /** The history as node:readline keeps it. */
+  #shown: string[] | undefined;
 
-  const lines = createInterface({
-    input: process.stdin,
-    output: process.stdout,
-    prompt: PROMPT,
-    history: [...history.lines],
-    historySize: HISTORY_LINES,
-    removeHistoryDuplicates: true,
-    completer: (line: string, done: (error: null, result: [string[], string]) => void) => {
-      // While a query runs, its process is not disturbed.
-      if (running) return done(null, [[], line]);
-      runner.readCatalogue(AbortSignal.timeout(COMPLETE_MS)).then(
-        catalogue => done(null, complete(catalogue, COMMANDS, entered.join('\n'), line)),
-        () => done(null, [[], line]),
+  constructor(data: string, runner: QueryRunner) {
+    this.#runner = runner;
+    this.#history = openHistory(join(data, 'sql_history'));
+    this.#lines = createInterface({
+      input: process.stdin,
+      output: process.stdout,
+      prompt: PROMPT,
+      history: [...this.#history.lines],
+      historySize: HISTORY_LINES,
+      removeHistoryDuplicates: true,
+      completer: (line: string, done: (error: null, result: [string[], string]) => void) => {
+        this.#complete(line).then(
+          found => done(null, found),
+          () => done(null, [[], line]),
+        );
+      },
+    });
+    this.#lines.on('history', array => {
+      this.#shown = array;
+    });
+    this.#lines.on('SIGINT', () => this.#interrupt());
+  }
+
+  async run(): Promise<void> {
+    const lines = this.#lines;
+    // The terminal is given back as it was.
+    const leave = () => {
+      lines.close();
+      process.exit(143);
+    };
+    process.once('SIGTERM', leave);
+    process.once('SIGHUP', leave);
+    try {
+      lines.prompt();
+      for await (const line of lines) {
+        this.#interrupted = false;
+        if (!(await this.#take(line))) return;
+        lines.setPrompt(this.#entered.length ? CONTINUED : PROMPT);
+        lines.prompt(true);
+      }
+      printLine();
+    } finally {
+      lines.close();
+      process.off('SIGTERM', leave);
+      process.off('SIGHUP', leave);
+    }
+  }
+
+  /** @returns whether the prompt goes on */
+  async #take(line: string): Promise<boolean> {
+    if (!this.#entered.length && line.trim().startsWith('.')) {
+      this.#keep([line]);
+      const said = await this.#work(signal =>
+        runDotCommand(line, this.#settings, () => this.#runner.readCatalogue(signal), process.stdout.columns),
       );
-    },
-  });
-  /** An entry of several lines comes back as one, where it then says the same. */
-  const keep = (entry: readonly string[]) => {
-    const joined = entry.map(line => line.trim()).join(' ');
-    const flat = isJoinable(entry.join('\n')) ? [joined.trim()] : entry;
-    for (const line of flat) if (line) history.add(printable(line.replaceAll('\t', ' ')));
-    shown?.splice(0, shown.length, ...history.lines);
-  };
-  let shown: string[] | undefined;
-  lines.on('history', array => {
-    shown = array;
-  });
-  lines.on('SIGINT', () => {
-    if (running) return running.abort(new Interrupted());
-    const typed = lines.line !== '' || entered.length > 0;
-    if (!typed && interrupted) return lines.close();
-    interrupted = !typed;
-    clearLine(lines);
-    entered = [];
-    printLine(typed ? '^C' : '^C (again, or Ctrl-D, to leave)');
-    lines.setPrompt(PROMPT);
-    lines.prompt();
-  });
-  // The terminal is given back as it was.
-  const leave = () => {
-    lines.close();
-    process.exit(143);
-  };
-  process.once('SIGTERM', leave);
-  process.once('SIGHUP', leave);
+      if (said) printLines(said);
+      return said !== undefined;
+    }
+    if (!this.#entered.length && !line.trim()) return true;
+    this.#entered.push(line);
+    const text = this.#entered.join('\n');
+    if (!isComplete(text)) return true;
+    this.#keep(this.#entered);
+    this.#entered = [];
+    await this.#work(signal => this.#showAnswers(text, signal));
+    return true;
+  }
 
-  const run = async (work: (signal: AbortSignal) => Promise<unknown>) => {
-    running = new AbortController();
+  /** Does what Ctrl-C may interrupt; what goes wrong is said. */
+  async #work<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | ''> {
+    const running = new AbortController();
+    this.#running = running;
     try {
       return await work(running.signal);
     } catch (error) {
@@ -93,52 +124,47 @@ async function runRepl(data: string, runner: QueryRunner): Promise<void> {
       else noteLines(running.signal.aborted ? 'interrupted' : messageOf(error));
       return '';
     } finally {
-      running = undefined;
+      this.#running = undefined;
     }
-  };
-
-  try {
-    lines.prompt();
-    for await (const line of lines) {
-      interrupted = false;
-      if (!entered.length && line.trim().startsWith('.')) {
-        keep([line]);
-        const said = await run(signal => runDotCommand(line, replSettings, () => runner.readCatalogue(signal), process.stdout.columns));
-        if (said === undefined) return;
-        if (said) printLines(String(said));
-      } else if (entered.length || line.trim()) {
-        entered.push(line);
-        const text = entered.join('\n');
-        if (isComplete(text)) {
-          keep(entered);
-          entered = [];
-          await run(signal => showAnswers(text, runner, replSettings, signal));
-        }
-      }
-      lines.setPrompt(entered.length ? CONTINUED : PROMPT);
-      lines.prompt(true);
-    }
-    printLine();
-  } finally {
-    lines.close();
-    process.off('SIGTERM', leave);
-    process.off('SIGHUP', leave);
   }
-}
 
-const COMPLETE_MS = 5_000;
+  async #showAnswers(sql: string, signal: AbortSignal): Promise<void> {
+    const { rows, timing } = this.#settings;
+    let from = performance.now();
+    const show = (page: Page) => {
+      const seconds = (performance.now() - from) / 1000;
+      printLines(formatPage(page, { more: '.rows N', time: timing ? `${seconds.toFixed(seconds < 10 ? 2 : 1)} s` : undefined }));
+      from = performance.now();
+    };
+    await this.#runner.ask(sql, rows, show, signal);
+  }
 
-async function showAnswers(sql: string, runner: QueryRunner, replSettings: ReplSettings, signal: AbortSignal): Promise<void> {
-  let from = performance.now();
-  const show = (page: Page) => {
-    const seconds = (performance.now() - from) / 1000;
-    printLines(formatPage(page, { more: '.rows N', time: replSettings.timing ? `${seconds.toFixed(seconds < 10 ? 2 : 1)} s` : undefined }));
-    from = performance.now();
-  };
-  await runner.ask(sql, replSettings.rows, show, signal);
-}
+  /** An entry of several lines comes back as one, where it then says the same. */
+  #keep(entry: readonly string[]): void {
+    const joined = entry.map(line => line.trim()).join(' ');
+    const flat = isJoinable(entry.join('\n')) ? [joined.trim()] : entry;
+    for (const line of flat) if (line) this.#history.add(printable(line.replaceAll('\t', ' ')));
+    this.#shown?.splice(0, this.#shown.length, ...this.#history.lines);
+  }
 
-function clearLine(lines: Interface): void {
-  lines.write(null, { ctrl: true, name: 'e' });
-  lines.write(null, { ctrl: true, name: 'u' });
+  async #complete(line: string): Promise<[string[], string]> {
+    // While a query runs, its process is not disturbed.
+    if (this.#running) return [[], line];
+    const catalogue = await this.#runner.readCatalogue(AbortSignal.timeout(COMPLETE_MS));
+    return complete(catalogue, COMMANDS, this.#entered.join('\n'), line);
+  }
+
+  #interrupt(): void {
+    if (this.#running) return void this.#running.abort(new Interrupted());
+    const lines = this.#lines;
+    const typed = lines.line !== '' || this.#entered.length > 0;
+    if (!typed && this.#interrupted) return void lines.close();
+    this.#interrupted = !typed;
+    lines.write(null, { ctrl: true, name: 'e' });
+    lines.write(null, { ctrl: true, name: 'u' });
+    this.#entered = [];
+    printLine(typed ? '^C' : '^C (again, or Ctrl-D, to leave)');
+    lines.setPrompt(PROMPT);
+    lines.prompt();
+  }
 }

@@ -56,10 +56,10 @@ export async function openDemoReceiver(
 }
 
 /** A minute of life: rings sync, events arrive, a deleted nap leaves the table. Without waiting it ends when each was shown once. */
-export async function showLife(
+export async function showLiveEvents(
   app: App,
   { control, people }: Pick<Announced, 'control' | 'people'>,
-  watch: { wait: boolean; signal: AbortSignal; lines: Lines },
+  watch: { wait: boolean; signal: AbortSignal; lines: EventLines },
 ): Promise<void> {
   const { lines, signal } = watch;
   const person = people[0]!;
@@ -99,30 +99,23 @@ async function callControl({ url, secret }: Announced['control'], path: string, 
 }
 
 /** The events as they are shown, and who waits for one of them. */
-export interface Lines {
-  readonly shown: readonly EventLine[];
-  show(line: EventLine): void;
-  /** Resolves with an event, shown already or to come, that is meant. */
-  until(meant: (line: EventLine) => boolean, signal: AbortSignal): Promise<void>;
-}
+export class EventLines {
+  readonly shown: EventLine[] = [];
+  readonly #told = new EventEmitter();
 
-export function createLines(): Lines {
-  const shown: EventLine[] = [];
-  const told = new EventEmitter();
-  return {
-    shown,
-    show(line) {
-      shown.push(line);
-      printLine(`   ${formatEvent(line)}`);
-      told.emit('line');
-    },
-    async until(meant, signal) {
-      const limit = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]);
-      while (!shown.some(meant)) {
-        await once(told, 'line', { signal: limit }).catch(() => {
-          throw signal.aborted ? signal.reason : new RingneckError('the event that was waited for did not arrive');
-        });
-      }
-    },
-  };
+  show(line: EventLine): void {
+    this.shown.push(line);
+    printLine(`   ${formatEvent(line)}`);
+    this.#told.emit('line');
+  }
+
+  /** Resolves with an event, shown already or to come, that is meant. */
+  async until(meant: (line: EventLine) => boolean, signal: AbortSignal): Promise<void> {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]);
+    while (!this.shown.some(meant)) {
+      await once(this.#told, 'line', { signal: limit }).catch(() => {
+        throw signal.aborted ? signal.reason : new RingneckError('the event that was waited for did not arrive');
+      });
+    }
+  }
 }

@@ -1,0 +1,178 @@
+import { NO_WEBHOOKS } from '../base/config.ts';
+import { messageOf, TryLaterError } from '../base/errors.ts';
+import { createFailure } from '../base/failure.ts';
+import { closeAll } from '../base/interrupt.ts';
+import type { Log } from '../base/log.ts';
+import { openReceiver, type Receiver } from '../receiver/receiver.ts';
+import type { WebhookOptions } from '../receiver/webhook.ts';
+import type { EventLine } from '../sync/events/advance-event.ts';
+import type { App } from './app.ts';
+import type { AppOptions } from './app-options.ts';
+import { keepFileCompact } from './compaction/schedule.ts';
+import { connectControl } from './control/connect-control.ts';
+import { serveControl } from './control/serve-control.ts';
+import { DataFolder } from './data-folder.ts';
+import { type ErasingWait, whenErased } from './erase/when-erased.ts';
+import { Following } from './follow-events.ts';
+import { listening } from './listen.ts';
+import { keepUpToDate } from './snapshot/schedule.ts';
+import { whenQueueOpens } from './when-queue-opens.ts';
+
+export interface UpOptions extends AppOptions {
+  /** Where the warehouse is served by the service's own interface; 0: at any free port. */
+  mirror?: number | undefined;
+  /** Shows each event. */
+  onEvent?: ((line: EventLine) => void) | undefined;
+}
+
+const READY_EVERY_MS = 5_000;
+/** Before an erasing that waits for Redis is tried again. */
+const FIRST_PAUSE_MS = 250;
+
+/** Owns the data folder until the signal: receives events, follows the schedules, and does what other commands ask. */
+export async function runUp(options: UpOptions, signal: AbortSignal): Promise<void> {
+  const up = new Up(options);
+  try {
+    await up.start();
+    await up.untilStopped(signal);
+  } finally {
+    await up.close();
+  }
+}
+
+class Up {
+  readonly #options: UpOptions;
+  readonly #closing: (() => unknown)[] = [];
+  readonly #failure = createFailure();
+  #folder!: DataFolder;
+  #following: Following | undefined;
+
+  constructor(options: UpOptions) {
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    const { settings, log, onEvent, mirror } = this.#options;
+    if (onEvent && !settings.webhooks) log.warn(`--events has nothing to show: ${NO_WEBHOOKS}`);
+    await this.#openFolder();
+    await this.#acceptEvents();
+    const webhook = webhookOf(() => this.#following);
+    const receiver = await this.#receive(webhook);
+    if (mirror !== undefined) await this.#serveMirror(mirror);
+    await this.#work();
+    const queue = settings.queueUrl ? 'redis' : 'embedded';
+    log.info({ url: receiver.url, data: settings.data, queue, nightly: settings.nightly, webhooks: webhook !== undefined }, 'up');
+  }
+
+  async untilStopped(signal: AbortSignal): Promise<void> {
+    const stopped = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve()));
+    if (!signal.aborted) await Promise.race([stopped, this.#folder.broken, this.#failure.failed]);
+    this.#options.log.info('stopping');
+  }
+
+  close(): Promise<void> {
+    return closeAll(this.#closing);
+  }
+
+  async #openFolder(): Promise<void> {
+    const { settings, log } = this.#options;
+    // Another `up` is told at once; a command that is about to end is waited for.
+    const other = await connectControl(settings.data);
+    if (other) throw new TryLaterError(`${settings.data} is owned by a running ringneck (PID ${other.pid}): end it first`);
+    const folder = await DataFolder.open({ ...this.#options, acceptsWhileErasing: true });
+    this.#folder = folder;
+    this.#closing.push(() => folder.close());
+    const control = await serveControl({ folder: settings.data, commands: folder.commands, log });
+    this.#closing.push(() => control.close());
+    this.#closing.push(() => folder.end());
+  }
+
+  #acceptEvents(): Promise<void> {
+    return this.#folder.during(async app => {
+      this.#following = await Following.open(app);
+      return () => {
+        this.#following = undefined;
+      };
+    });
+  }
+
+  async #receive(webhook: WebhookOptions | undefined): Promise<Receiver> {
+    const { host, port } = this.#options.settings;
+    const ready = readiness(() => this.#folder.app, this.#options.log);
+    const address = { host, port };
+    const receiver = await listening(address, 'RINGNECK_PORT', openReceiver({ ready, ...(webhook ? { webhook } : {}) }, address));
+    this.#closing.push(() => receiver.close());
+    await this.#folder.during(async app => {
+      app.refusals = receiver.refusals;
+      return () => undefined;
+    });
+    return receiver;
+  }
+
+  async #serveMirror(port: number): Promise<void> {
+    const { settings, log } = this.#options;
+    const { serveMirror } = await import('./mirror.ts');
+    const address = { host: settings.host, port };
+    await this.#folder.during(async app => {
+      if (app.erasing) return () => undefined;
+      const mirror = await listening(address, '--mirror', serveMirror(app, address));
+      // The same place again, also when any free one was asked for.
+      address.port = Number(new URL(mirror.url).port);
+      log.info({ url: mirror.url }, 'the mirror is served');
+      return () => mirror.close();
+    });
+  }
+
+  /** Works off what was accepted and follows the schedules, as soon as the queue is open and no erasing waits. */
+  #work(): Promise<void> {
+    const newWait = (): ErasingWait => ({ ms: FIRST_PAUSE_MS, said: false });
+    let wait = newWait();
+    return this.#folder.during(async app => {
+      this.#following!.subscribe();
+      if (app.erasing) return whenErased(app, wait);
+      wait = newWait();
+      return whenQueueOpens(app, () => this.#begin(app), this.#failure.fail);
+    });
+  }
+
+  async #begin(app: App): Promise<() => Promise<void>> {
+    const { onEvent } = this.#options;
+    const schedules = await this.#following!.start(onEvent ? { onEvent } : {});
+    const kept = await keepUpToDate(app);
+    const compact = await keepFileCompact(app);
+    return () => closeAll([() => schedules.close(), () => kept.close(), () => compact.close()]);
+  }
+}
+
+/** What the receiver does with events; while the folder is closed for a while none is accepted, and each is sent again. */
+export function webhookOf(find: () => Pick<Following, 'webhook'> | undefined): WebhookOptions | undefined {
+  const first = find()?.webhook;
+  return (
+    first && {
+      ...first,
+      accept: async event => {
+        const webhook = find()?.webhook;
+        if (!webhook) throw new TryLaterError('an account is being erased');
+        return webhook.accept(event);
+      },
+      isGone: event => find()?.webhook?.isGone?.(event) ?? false,
+      noteGone: event => find()?.webhook?.noteGone?.(event),
+    }
+  );
+}
+
+/** Ready means that a write succeeds; asked more often, the last answer counts for a while. */
+function readiness(find: () => App, log: Log): () => Promise<void> {
+  let last: { at: number; answer: Promise<void> } | undefined;
+  return async () => {
+    const now = Date.now();
+    const app = find();
+    if (!last || now - last.at >= READY_EVERY_MS) {
+      const row = { value: new Date(now).toISOString() };
+      last = { at: now, answer: app.warehouse.record([{ table: 'sync.meta', key: { key: 'ready_at' }, row }]) };
+      // Whoever asks may be anybody, and is not told of our files.
+      last.answer.catch(error => log.warn({ reason: messageOf(error) }, 'nothing can be written: /ready says so'));
+    }
+    return last.answer;
+  };
+}

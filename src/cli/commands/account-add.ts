@@ -1,0 +1,130 @@
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { addDays, dayOfMicros } from '../../../schema/instant.ts';
+import type { AddedReport } from '../../app/account-commands.ts';
+import { call } from '../../app/call.ts';
+import type { RunReport } from '../../app/follow-run.ts';
+import { messageOf, UsageError } from '../../base/errors.ts';
+import { Interrupted } from '../../base/interrupt.ts';
+import { parseAccountName } from '../../ledger/accounts.ts';
+import { parseDay, withExample } from '../options.ts';
+import { openSession, type Session } from '../session.ts';
+import { printAccount } from '../terminal/account-line.ts';
+import { note } from '../terminal/note.ts';
+import { printJson } from '../terminal/print.ts';
+import { performRun, reportRun, runJson } from './backfill.ts';
+
+/** A token has at most this many characters; more is a wrong file. */
+const MAX_TOKEN = 8_192;
+
+interface Options {
+  tokenFile?: string;
+  keepToken?: true;
+  serviceUser?: string;
+  from?: string;
+  json?: true;
+}
+
+export function addAdd(account: Command): void {
+  withExample(
+    account
+      .command('add <name>')
+      .description(
+        'add an account, or replace the token of one; reads the token from standard input; exits with 1 when the account is parked',
+      )
+      .allowExcessArguments()
+      .option('--token-file <file>', 'read the token from a file')
+      .option('--keep-token', 'keep the stored token, for the address that RINGNECK_SERVICE_URL names now')
+      .option('--service-user <id>', 'the service’s user id of the person, as events carry it')
+      .option('--from <day>', 'backfill from this day on at once', parseDay)
+      .option('--json', 'print the account as JSON; with --from its run too, as `backfill`, null where none came to its report'),
+    'printf %s "$TOKEN" | ringneck account add ada',
+    'ringneck account add ada --token-file ada.token',
+  ).action(async (given: string, options: Options, command: Command) => {
+    const session = await openSession();
+    const name = parseAccountName(given);
+    if (command.args.length > 1)
+      throw new UsageError('a token is never an argument, where others can see it: pipe it in, or use --token-file');
+    refuseWrong(options);
+    const { keepToken, tokenFile, serviceUser, from } = options;
+    const token = keepToken ? undefined : await readToken(tokenFile);
+    const { warning, ...report } = await call(session, 'addAccount', {
+      name,
+      ...(token === undefined ? {} : { token }),
+      ...(serviceUser ? { serviceUser } : {}),
+      ...(from ? { from } : {}),
+    });
+    if (warning) note(`warning: ${warning}`);
+    warnOfSamePerson(report);
+    // Kept, and nothing is read with it.
+    if (report.state === 'parked') process.exitCode = 1;
+    if (from) await backfillAdded(session, report, { from, json: options.json ?? false });
+    else printAccount(report, options);
+  });
+}
+
+function refuseWrong({ from, keepToken, tokenFile }: Options): void {
+  // The service's calendar decides, and may be ahead of ours; so far ahead is none.
+  if (from && from > addDays(dayOfMicros(Date.now() * 1000), 36_525)) throw new UsageError(`--from ${from} is in the future`);
+  if (keepToken && tokenFile) throw new UsageError('--keep-token and --token-file exclude each other');
+}
+
+function warnOfSamePerson({ user_id: name, same_person: same }: AddedReport): void {
+  if (!same) return;
+  const { accounts, events_go_to: to } = same;
+  note(`warning: ${name} is the same person at the service as ${accounts.join(', ')}: events go to ${to} alone`);
+}
+
+async function backfillAdded(session: Session, report: AddedReport, { from, json }: { from: string; json: boolean }): Promise<void> {
+  const input = { users: [report.user_id], refresh: false, plan: false, from };
+  if (!json) {
+    printAccount(report, {});
+    return reportRun(session, 'backfill', input, {});
+  }
+  let run: RunReport | undefined;
+  try {
+    run = await performRun(session, 'backfill', input);
+  } finally {
+    // The account is kept whatever becomes of the run.
+    printJson({ ...report, backfill: run ? runJson(run) : null });
+  }
+}
+
+/** Never from the arguments: those stand in the list of processes and in the shell's history. */
+async function readToken(file: string | undefined): Promise<string> {
+  const content = file === undefined ? await readTokenInput() : readTokenFile(file);
+  const token = content.trim();
+  if (!token) throw new UsageError(`no token: ${file ?? 'standard input'} is empty`);
+  if (token.length > MAX_TOKEN || !/^[\x21-\x7e]+$/.test(token)) {
+    throw new UsageError(`${file ?? 'standard input'} holds no token: one word of printable ASCII, at most ${MAX_TOKEN} characters`);
+  }
+  return token;
+}
+
+/** At a terminal one line, which is not shown. */
+async function readTokenInput(): Promise<string> {
+  if (!process.stdin.isTTY) return text(process.stdin);
+  const prompt = createInterface({ input: process.stdin, output: new Writable({ write: (_, __, done) => done() }), terminal: true });
+  // Only now: what is typed before it would be shown.
+  process.stderr.write('Token (not shown): ');
+  try {
+    return await new Promise<string>((resolve, reject) => {
+      prompt.once('line', resolve).once('close', () => resolve(''));
+      prompt.once('SIGINT', () => reject(new Interrupted()));
+    });
+  } finally {
+    prompt.close();
+    note('');
+  }
+}
+
+function readTokenFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new UsageError(`cannot read the token file: ${messageOf(error)}`);
+  }
+}
