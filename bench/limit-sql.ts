@@ -1,6 +1,7 @@
 import type { FieldKind } from '../schema/fields.ts';
 import { type Field, type Mapping, mapResource } from '../src/warehouse/mapping.ts';
-import { createTable, listTables, quoteName, type Table } from '../src/warehouse/tables.ts';
+import { quoteName } from '../src/warehouse/sql.ts';
+import { createTable, listTables, type Table } from '../src/warehouse/tables.ts';
 import { HEART_RATE, resourceNamed } from './recording.ts';
 
 /** What somebody would write who loads the answers with DuckDB's own means: into the same tables, each by one statement. */

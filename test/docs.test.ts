@@ -5,8 +5,8 @@ import { fillPage, PAGE_PARTS } from '../src/app/catalogue/page-parts.ts';
 import { settingsTable } from '../src/base/config.ts';
 import { createProgram } from '../src/cli/program.ts';
 import { mapResource } from '../src/warehouse/mapping.ts';
+import { listCreated } from '../src/warehouse/schema/views.ts';
 import { listTables } from '../src/warehouse/tables.ts';
-import { listCreated } from '../src/warehouse/views.ts';
 import { tempFolder } from './support/temp-folder.ts';
 import { newPath, openWarehouse } from './support/warehouse.ts';
 

@@ -27,6 +27,13 @@ const packagesOnlyIn: Record<string, string[]> = {
   commander: ['src/cli'],
 };
 const packagesOf: Record<string, string[]> = { schema: ['zod'] };
+/** Of the warehouse other rooms import what lies in front, some also its readers; what lies in front does not know DuckDB. */
+const inWarehouse = {
+  isFront: (path: string) => /^src\/warehouse\/[^/]+$/.test(path),
+  isReader: (path: string) => path.startsWith('src/warehouse/readers/'),
+  readersFor: ['src/app', 'src/cli'],
+  duckdb: 'src/warehouse/store/duckdb.ts',
+};
 /** The one file that reads process.env, and who may import what it exports of it. */
 const environmentIn = { file: 'src/base/config.ts', exportedAs: 'environment', onlyFor: ['src/app', 'src/cli'] };
 
@@ -121,11 +128,19 @@ function wrongFile(path: string, zone: string, target: string, node: Node): stri
   const allowed = mayImport[zone]!;
   if (targetZone === undefined || !allowed.includes(targetZone))
     return [`${path} imports ${target}: ${zone} may import only ${allowed.join(', ')}`];
+  if (targetZone === 'src/warehouse' && !mayEnterWarehouse(path, zone, target)) return [`${path} imports ${target}: ${BEHIND_FRONT}`];
   const names = Array.isArray(node.specifiers)
     ? node.specifiers.map((specifier: Node) => nameOf(specifier.imported ?? specifier.local))
     : [];
   if (target !== environmentIn.file || environmentIn.onlyFor.includes(zone) || !names.includes(environmentIn.exportedAs)) return [];
   return [`${path} imports ${environmentIn.exportedAs} of ${target}: only ${environmentIn.onlyFor.join(', ')} may`];
+}
+
+const BEHIND_FRONT = 'it lies behind the front of src/warehouse';
+
+function mayEnterWarehouse(path: string, zone: string, target: string): boolean {
+  if (zone === 'src/warehouse') return !inWarehouse.isFront(path) || target !== inWarehouse.duckdb;
+  return inWarehouse.isFront(target) || (inWarehouse.isReader(target) && inWarehouse.readersFor.includes(zone));
 }
 
 function wrongPackage(path: string, zone: string, imported: string): string[] {
@@ -136,6 +151,8 @@ function wrongPackage(path: string, zone: string, imported: string): string[] {
   for (const [name, zones] of Object.entries(packagesOnlyIn)) {
     const isOfIt = name.endsWith('/') ? imported.startsWith(name) : imported === name || imported.startsWith(`${name}/`);
     if (isOfIt && !zones.includes(zone)) return [`${path} imports ${imported}: only ${zones.join(', ')} may`];
+    if (name === '@duckdb/' && isOfIt && inWarehouse.isFront(path))
+      return [`${path} imports ${imported}: the front of src/warehouse may not`];
   }
   return [];
 }
@@ -155,6 +172,11 @@ test('every file imports only what the architecture allows', () => {
   const files = listSources();
   expect(files.length).toBeGreaterThan(20);
   expect(files.flatMap(({ path, source }) => violations(path, source))).toEqual([]);
+});
+
+test('one file knows what the file of the warehouse is called', () => {
+  const files = listSources().filter(({ source }) => /warehouse\\?\.duckdb/.test(source));
+  expect(files.map(({ path }) => path)).toEqual(['src/base/warehouse-file.ts']);
 });
 
 /** Ways on which a file imports itself, each told once; `import type` counts. */
@@ -196,7 +218,9 @@ test.each([
     'src/simulator/control-route.ts',
     `import { fastify } from 'fastify'; import { x } from '../service/state.ts'; import { y } from './users/life.ts';`,
   ],
-  ['src/warehouse/open.ts', `import { DuckDBInstance } from '@duckdb/node-api';`],
+  ['src/warehouse/store/open.ts', `import { DuckDBInstance } from '@duckdb/node-api';`],
+  ['src/warehouse/warehouse.ts', `import { Writer } from './write/writer.ts';`],
+  ['src/cli/sql/child.ts', `import { openQueries } from '../../warehouse/readers/query.ts';`],
   ['src/ledger/accounts.ts', `import type { Warehouse } from '../warehouse/warehouse.ts'; import { x } from '../client/client.ts';`],
   ['src/sync/collections.ts', `import { windowEntry } from '../ledger/windows.ts';`],
   ['jobs/collect-window.ts', `import type { Job } from 'bullmq'; import { x } from '../src/sync/collections.ts';`],
@@ -261,6 +285,22 @@ test.each([
     'jobs/collect-window.ts',
     `import { duckdb } from '@duckdb/node-bindings';`,
     'jobs/collect-window.ts imports @duckdb/node-bindings: only src/warehouse may',
+  ],
+  [
+    'src/warehouse/warehouse.ts',
+    `import type { DuckDBConnection } from '@duckdb/node-api';`,
+    'src/warehouse/warehouse.ts imports @duckdb/node-api: the front of src/warehouse may not',
+  ],
+  [
+    'src/warehouse/warehouse.ts',
+    `import { duckdb } from './store/duckdb.ts';`,
+    `src/warehouse/warehouse.ts imports src/warehouse/store/duckdb.ts: ${BEHIND_FRONT}`,
+  ],
+  ['src/app/a.ts', `import { W } from '../warehouse/write/w.ts';`, `src/app/a.ts imports src/warehouse/write/w.ts: ${BEHIND_FRONT}`],
+  [
+    'src/sync/a.ts',
+    `import type { R } from '../warehouse/readers/r.ts';`,
+    `src/sync/a.ts imports src/warehouse/readers/r.ts: ${BEHIND_FRONT}`,
   ],
   [
     'src/app/a.ts',

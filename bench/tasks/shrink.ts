@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { resources } from '../../schema/index.ts';
 import { MICROS_PER_DAY } from '../../schema/instant.ts';
 import type { WireDocument } from '../../schema/resource.ts';
-import { rewriteWithout } from '../../src/warehouse/erase.ts';
+import { rewriteWithout } from '../../src/warehouse/store/file/erase.ts';
 import { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { COLLECTIONS, HEART_RATE, partOf, type Recorded, type Recording, readRecorded, resourceNamed, slice } from '../recording.ts';
 import { performTask } from '../task.ts';

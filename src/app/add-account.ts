@@ -14,7 +14,7 @@ import {
 import { ANOTHER_PERSON, isOfUnknownPerson, refusedUnchecked, UNCHECKED } from '../ledger/unproven.ts';
 import { isNotOffered, isRefusal, probeAccount } from '../sync/verdicts/probe.ts';
 import { findPerson, isAnother } from '../sync/verdicts/same-person.ts';
-import { holdsDataOf } from '../warehouse/holds-data.ts';
+import { holdsDataOf } from '../warehouse/stored-documents.ts';
 import type { App } from './app.ts';
 import { TRIED_MS } from './doctor/accounts.ts';
 

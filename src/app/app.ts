@@ -10,6 +10,7 @@ import type { Log } from '../base/log.ts';
 import { createOnFailure, type OnFailure } from '../base/on-failure.ts';
 import { type MirrorTokens, openMirrorTokens } from '../base/secrets/mirror-tokens.ts';
 import { Secrets } from '../base/secrets/secrets.ts';
+import { warehouseIn } from '../base/warehouse-file.ts';
 import type { Client } from '../client/client.ts';
 import { openRouteMemory } from '../ledger/routes.ts';
 import type { Queues } from '../queue/queues.ts';
@@ -94,7 +95,7 @@ export class App {
       );
     }
     const warehouse = await Warehouse.open({
-      path: join(settings.data, 'warehouse.duckdb'),
+      path: warehouseIn(settings.data),
       resources,
       ...(now ? { now } : {}),
       beforeGroup: () => ensureDiskReserve(settings.data),

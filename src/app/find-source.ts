@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Settings } from '../base/config.ts';
 import { RingneckError, TryLaterError } from '../base/errors.ts';
+import { warehouseIn } from '../base/warehouse-file.ts';
 import type { AppCommands } from './commands.ts';
 import { connectControl } from './control/connect-control.ts';
 import { isErasing } from './erase/is-erasing.ts';
@@ -28,7 +28,7 @@ export async function findSource({ data, snapshot }: Settings, signal?: AbortSig
     );
   }
   if (control) return { kind: 'snapshot', ...(await control.call('freshSnapshot', {}, signal ? { signal } : {})) };
-  const warehouse = join(data, 'warehouse.duckdb');
+  const warehouse = warehouseIn(data);
   if (existsSync(warehouse)) return { path: warehouse, kind: 'warehouse', at: new Date().toISOString(), stale: false };
   // Somebody has taken it along.
   if (existsSync(snapshot)) return { path: snapshot, kind: 'snapshot', at: statSync(snapshot).mtime.toISOString(), stale: false };
@@ -39,7 +39,7 @@ export async function findSource({ data, snapshot }: Settings, signal?: AbortSig
 export async function getSource(settings: Settings, signal?: AbortSignal): Promise<Source> {
   const source = await findSource(settings, signal);
   if (source) return source;
-  throw new RingneckError(`there is no file ${join(settings.data, 'warehouse.duckdb')} yet: run a backfill first`);
+  throw new RingneckError(`there is no file ${warehouseIn(settings.data)} yet: run a backfill first`);
 }
 
 /** Whether the warehouse could not be opened because somebody became its owner meanwhile: then there is a snapshot to be read. */

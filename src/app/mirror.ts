@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createService } from '../service/service.ts';
 import type { DocumentSource } from '../service/source.ts';
-import { quoteText } from '../warehouse/tables.ts';
+import { quoteText } from '../warehouse/sql.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import type { App } from './app.ts';
 

@@ -2,14 +2,15 @@ import { realpathSync, type Stats, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { UsageError } from './errors.ts';
 import { realPath } from './files.ts';
+import { WAREHOUSE } from './warehouse-file.ts';
 
 /** Ours, and for nobody else to read. */
 const PRIVATE = [
   'secret.key',
   'accounts.secret',
   'mirror-tokens.json',
-  'warehouse.duckdb',
-  'warehouse.duckdb.wal',
+  WAREHOUSE,
+  `${WAREHOUSE}.wal`,
   'control.sock',
   'inbox',
   'queue',
@@ -35,7 +36,7 @@ export function findAccess(folder: string): Access[] {
     // Of its own link the control socket looks who made where it leads.
     if (name === 'control.sock' || real === undefined || dirname(real) === realpathSync(folder)) continue;
     found.push(sharedAccess(dirname(real), name));
-    if (name === 'warehouse.duckdb') found.push(accessOf(`${real}.wal`, `${real}.wal is`));
+    if (name === WAREHOUSE) found.push(accessOf(`${real}.wal`, `${real}.wal is`));
   }
   return found.filter(access => access !== undefined);
 }

@@ -1,6 +1,7 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import {
   closeSync,
+  createReadStream,
   existsSync,
   fsyncSync,
   lstatSync,
@@ -14,6 +15,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { messageOf, RingneckError } from './errors.ts';
 
 /** Makes a folder, and those above it, that only its owner may enter; one that exists is left as it is. */
@@ -86,4 +88,11 @@ export function syncFolder(path: string): void {
   } finally {
     closeSync(folder);
   }
+}
+
+/** SHA-256 of a file, in hexadecimal. */
+export async function hashFile(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
 }

@@ -3,7 +3,7 @@ import { Mutex } from '../base/mutex.ts';
 import type { Tokens } from '../base/secrets/secrets.ts';
 import { createKeptRows, hasRows, number, oneOf, orNull, type Readable, type Row, readRows, readValues, text } from '../warehouse/rows.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
-import { quoteName, quoteText } from '../warehouse/tables.ts';
+import { quoteName, quoteText } from '../warehouse/sql.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 
 const ACCOUNT_STATES = ['active', 'paused', 'parked', 'removed'] as const;

@@ -1,6 +1,5 @@
 import { oneOf, orNull, type Readable, type Row, readRows, readValue, text } from '../warehouse/rows.ts';
-import { textList } from '../warehouse/sql.ts';
-import { quoteText } from '../warehouse/tables.ts';
+import { quoteText, textList } from '../warehouse/sql.ts';
 import { dayNumber } from './day-numbers.ts';
 import type { DayRange } from './windows.ts';
 

@@ -1,8 +1,7 @@
 import { MICROS_PER_DAY } from '../../schema/instant.ts';
 import { heartRate } from '../../schema/resources/heart-rate.ts';
 import { readRows, text } from '../warehouse/rows.ts';
-import { textList } from '../warehouse/sql.ts';
-import { qualified } from '../warehouse/tables.ts';
+import { qualified, textList } from '../warehouse/sql.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import { dayNumber, dayOfNumber } from './day-numbers.ts';
 import type { Span } from './runs.ts';

@@ -2,7 +2,7 @@ import type { RouteMemory } from '../client/client.ts';
 import { doubtfulSince } from '../client/routes.ts';
 import { number, orNull, type Readable, type Row, readRows, readValue, text } from '../warehouse/rows.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
-import { quoteText } from '../warehouse/tables.ts';
+import { quoteText } from '../warehouse/sql.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 
 const HOUR_MS = 3_600_000;

@@ -12,7 +12,7 @@ import {
   text,
 } from '../warehouse/rows.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
-import { quoteText } from '../warehouse/tables.ts';
+import { quoteText } from '../warehouse/sql.ts';
 import type { DayRange } from './windows.ts';
 
 export interface RunRequest extends DayRange {

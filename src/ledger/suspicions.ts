@@ -1,6 +1,6 @@
 import { createKeptRows, number, readRows, text } from '../warehouse/rows.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
-import { quoteText } from '../warehouse/tables.ts';
+import { quoteText } from '../warehouse/sql.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 
 /** What was seen once, and counts only when it is seen again some time later. */

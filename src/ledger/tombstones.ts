@@ -1,5 +1,5 @@
 import { hasRows, number, type Readable, readRow } from '../warehouse/rows.ts';
-import { qualified, quoteText } from '../warehouse/tables.ts';
+import { qualified, quoteText } from '../warehouse/sql.ts';
 
 /** Whether a document is stored, or was and is known to be gone. */
 export function wasEverStored(warehouse: Readable, collection: string, userId: string, id: string): Promise<boolean> {

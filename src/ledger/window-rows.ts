@@ -1,7 +1,6 @@
 import { json, number, oneOf, orNull, type Readable, type Row, readRow, readRows, text } from '../warehouse/rows.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
-import { textList } from '../warehouse/sql.ts';
-import { quoteText } from '../warehouse/tables.ts';
+import { quoteText, textList } from '../warehouse/sql.ts';
 import { type Coverage, type DayRange, type EarlierReading, OUTCOMES, type PlannedWindow } from './windows.ts';
 
 /** What of the windows is meant: without names everything, without days all of them. */

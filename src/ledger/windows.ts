@@ -1,8 +1,7 @@
 import { findDayNumber, formatDay, MICROS_PER_DAY } from '../../schema/instant.ts';
 import type { RequestTimes } from '../client/client.ts';
-import type { Value } from '../warehouse/parse-document.ts';
-import type { LedgerEntry } from '../warehouse/sql.ts';
-import type { WriteResult } from '../warehouse/transaction.ts';
+import type { LedgerEntry, Value } from '../warehouse/sql.ts';
+import type { WriteResult } from '../warehouse/write-result.ts';
 
 /**
  * Ranges of documents are widened on both sides: a service may leave out the last day, or file a night under the next one.

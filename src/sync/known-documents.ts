@@ -4,7 +4,7 @@ import type { Client } from '../client/client.ts';
 import { type DayRange, WIDENED_DAYS } from '../ledger/windows.ts';
 import { MAPPING_VERSION } from '../warehouse/mapping.ts';
 import { readHashes } from '../warehouse/stored-documents.ts';
-import type { KnownDocument } from '../warehouse/transaction.ts';
+import type { KnownDocument } from '../warehouse/write-result.ts';
 import type { Pipeline } from './pipeline.ts';
 
 /** An answer that came before: while just its documents are stored of the range, pages that are the same need not be parsed. */

@@ -4,7 +4,7 @@ import type { Page, ReleaseWhile, RequestLane, RequestTimes } from '../client/cl
 import { ServiceError } from '../client/error.ts';
 import type { DayRange, Rejects } from '../ledger/windows.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
-import type { DocumentChange, KnownDocument, WriteResult } from '../warehouse/transaction.ts';
+import type { DocumentChange, KnownDocument, WriteResult } from '../warehouse/write-result.ts';
 import { type KnownAnswer, nameAnswer } from './known-documents.ts';
 import { type Pipeline, tokenGuard } from './pipeline.ts';
 

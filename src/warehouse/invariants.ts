@@ -1,5 +1,5 @@
 import { number, type Readable, readRow, readRows, readValues, text } from './rows.ts';
-import { quoteText } from './tables.ts';
+import { quoteText } from './sql.ts';
 import type { Warehouse } from './warehouse.ts';
 
 export interface Invariant {

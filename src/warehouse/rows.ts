@@ -1,4 +1,4 @@
-import type { Value } from './parse-document.ts';
+import type { Value } from './sql.ts';
 
 /** What can be asked: a warehouse. */
 export interface Readable {

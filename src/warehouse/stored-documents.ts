@@ -1,6 +1,7 @@
+import { heartRate } from '../../schema/resources/heart-rate.ts';
 import { flag, hasRows, number, orNull, type Readable, type Row, readRow, readRows, readValue, readValues, text } from './rows.ts';
-import { textList } from './sql.ts';
-import { qualified, quoteName, quoteText } from './tables.ts';
+import { qualified, quoteName, quoteText, textList } from './sql.ts';
+import type { Warehouse } from './warehouse.ts';
 
 /** Days, both included; without them all that is stored is meant. */
 interface Days {
@@ -87,4 +88,12 @@ export async function countStored(
   if (!within.length) return 0;
   const counts = within.map(span => `SELECT count(*) AS n FROM ${qualified(table)} WHERE ${of(userId)} ${span}`);
   return (await readRow(warehouse, { count: number }, `SELECT sum(n)::BIGINT FROM (${counts.join(' UNION ALL ')})`)).count;
+}
+
+/** Whether any document or heart rate of an account is stored. */
+export async function holdsDataOf(warehouse: Pick<Warehouse, 'mappings' | 'read'>, userId: string): Promise<boolean> {
+  const tables = [heartRate.name, ...warehouse.mappings.map(({ table }) => table)];
+  const found = tables.map(table => `EXISTS (FROM ${qualified(table)} WHERE user_id = ${quoteText(userId)})`);
+  const [row] = await warehouse.read(`SELECT ${found.join(' OR ')}`);
+  return row?.[0] === true;
 }

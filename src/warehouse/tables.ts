@@ -2,6 +2,7 @@ import { summaryOf } from '../../schema/resource.ts';
 import { heartRate } from '../../schema/resources/heart-rate.ts';
 import type { Column, Mapping } from './mapping.ts';
 import { BOOKKEEPING } from './mapping.ts';
+import { qualified, quoteName, quoteText } from './sql.ts';
 
 export interface Table {
   /** As unqualified statements name it: `sleep`, `sync.windows`. */
@@ -249,12 +250,6 @@ const SYNC: readonly Table[] = [
 export function listTables(mappings: readonly Mapping[]): Table[] {
   return [...mappings.flatMap(mapping => [documentTable(mapping), ...seriesTables(mapping)]), HEART_RATE, ...SYNC];
 }
-
-export const quoteText = (text: string) => `'${text.replaceAll("'", "''")}'`;
-
-export const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`;
-
-export const qualified = (table: string) => table.split('.').map(quoteName).join('.');
 
 /** The statement that makes a table, and those that comment on it and its columns. */
 export function createTable(table: Table): string[] {

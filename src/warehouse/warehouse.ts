@@ -3,38 +3,40 @@ import { dirname } from 'node:path';
 import type { Resource, WireDocument } from '../../schema/resource.ts';
 import { RingneckError } from '../base/errors.ts';
 import { ensureFolder, realPath } from '../base/files.ts';
-import { type CheckpointOptions, emptyLog } from './checkpoints.ts';
-import { Committed } from './compact/committed.ts';
-import { compact, NotOpenedAgain, removeTemporary } from './compact/compact.ts';
-import { type Compacted, isCompactionDue, type Size } from './compact/due.ts';
-import { openDatabase, readRows } from './database.ts';
-import { dateReadings } from './date-readings.ts';
-import { ensureTables, FORMAT } from './ensure.ts';
-import { HeartRateChanges } from './heart-rate-changes.ts';
-import { readHighWatermark } from './high-watermark.ts';
-import { KeptReadings } from './kept-readings.ts';
+import { type ParsedDocuments, parseDocuments } from './documents/parse-documents.ts';
+import { readDocuments, readHeartRate, type StoredDocument } from './documents/read-documents.ts';
+import { HeartRateChanges } from './heart-rate/heart-rate-changes.ts';
+import { countByDay, countMissing, holdsJust } from './heart-rate/store-heart-rate.ts';
+import { type HeartRateSpan, type HeartRateWithdrawal, joinSpans, selectSpans } from './heart-rate/withdraw-heart-rate.ts';
+import { type Comparison, HeartRateAnswer, type Missing } from './heart-rate-answer.ts';
 import { type Column, type Mapping, mapResource } from './mapping.ts';
-import type { Memory } from './memory.ts';
-import { nameRoutes } from './name-routes.ts';
-import { storable, type Value } from './parse-document.ts';
-import { type ParsedDocuments, parseDocuments } from './parse-documents.ts';
-import { readDocuments, readHeartRate, type StoredDocument } from './read.ts';
 import { RequestClock } from './request-clock.ts';
-import { declarationsHash, evolveSchema } from './schema-evolution.ts';
-import { SharedConnections } from './shared-connections.ts';
+import { dateReadings } from './schema/date-readings.ts';
+import { ensureTables, FORMAT } from './schema/ensure.ts';
+import { readHighWatermark } from './schema/high-watermark.ts';
+import { nameRoutes } from './schema/name-routes.ts';
+import { declarationsHash, evolveSchema } from './schema/schema-evolution.ts';
+import { ensureViews } from './schema/views.ts';
 import type { Contents } from './snapshot/manifest.ts';
 import { PUBLISHED } from './snapshot/metadata.ts';
 import { leavePublication, takePublication } from './snapshot/publication.ts';
 import { SnapshotCopies, type SnapshotFacts } from './snapshot/publisher.ts';
 import type { LedgerEntry } from './sql.ts';
-import { windowsFrom } from './store-changes.ts';
-import { type Comparison, countByDay, countMissing, HeartRateAnswer, holdsJust, type Missing } from './store-heart-rate.ts';
-import { listTables, qualified } from './tables.ts';
-import type { DocumentPage, WriteResult } from './transaction.ts';
-import { ensureViews } from './views.ts';
-import { type HeartRateSpan, type HeartRateWithdrawal, joinSpans, selectSpans } from './withdraw-heart-rate.ts';
-import type { Ledger, WriteBatch } from './write-batch.ts';
-import { type Lane, Writer } from './writer.ts';
+import { qualified, storable, type Value } from './sql.ts';
+import { kindOf, openDatabase, readRows } from './store/database.ts';
+import { type CheckpointOptions, emptyLog } from './store/file/checkpoints.ts';
+import { Committed } from './store/file/committed.ts';
+import { compact, NotOpenedAgain, removeTemporary } from './store/file/compact.ts';
+import { type Compacted, isCompactionDue, type Size } from './store/file/due.ts';
+import type { Person } from './store/file/erase.ts';
+import type { Memory } from './store/memory.ts';
+import { SharedConnections } from './store/shared-connections.ts';
+import { listTables } from './tables.ts';
+import { KeptReadings } from './write/kept-readings.ts';
+import { windowsFrom } from './write/store-changes.ts';
+import type { DocumentPage, Ledger, WriteBatch } from './write/write-batch.ts';
+import { type Lane, Writer } from './write/writer.ts';
+import type { WriteResult } from './write-result.ts';
 
 export interface WarehouseOptions {
   /** The file; it and its folder are made when missing. */
@@ -195,6 +197,17 @@ export class Warehouse {
       database.close();
       throw error;
     }
+  }
+
+  /**
+   * Replaces a warehouse that nobody has open by one of all that is not a person's: nothing of what was is left in the new file.
+   * @param beforeTable throws when there is no room on the disk
+   * @returns how many rows went, by table
+   * @throws TryLaterError naming the process that holds the file
+   */
+  static async erase(path: string, person: Person, beforeTable: () => void): Promise<Record<string, number>> {
+    const { rewriteWithout } = await import('./store/file/erase.ts');
+    return rewriteWithout(path, person, beforeTable);
   }
 
   async #evolveSchema(): Promise<void> {
@@ -403,7 +416,7 @@ export class Warehouse {
   /**
    * Replaces the file by a sorted one of all that it holds, beside whoever reads and writes. It takes the time of a snapshot, and, with
    * what sorting spills, several times its room on the disk; killed at any moment it leaves a whole file.
-   * @throws TryLaterError where somebody reads for long just when the files change places
+   * @throws TryLaterError where somebody reads for long just when the files change places; RingneckError whose message quotes no row
    */
   async compact(signal = NEVER): Promise<Compacted> {
     const path = realpathSync(this.path);
@@ -427,7 +440,8 @@ export class Warehouse {
         }),
       );
     } catch (error) {
-      throw error instanceof NotOpenedAgain ? this.#writer.breakDown(error) : error;
+      if (error instanceof NotOpenedAgain) throw this.#writer.breakDown(error);
+      throw error instanceof RingneckError || signal.aborted ? error : new RingneckError(kindOf(error), 1, { cause: error });
     } finally {
       this.#committed.since = undefined;
     }

@@ -3,17 +3,17 @@ import { Writable } from 'node:stream';
 import { beforeAll, expect, test } from 'vitest';
 import { oneLine } from '../../src/cli/commands/sql.ts';
 import { type Format, writeResult } from '../../src/cli/terminal/result.ts';
-import { openReader, type Reader } from '../../src/warehouse/query.ts';
+import { openQueries, type Queries } from '../../src/warehouse/readers/query.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse } from '../support/warehouse.ts';
 
 const folder = tempFolder();
-let reader: Reader;
+let reader: Queries;
 let files: string[];
 beforeAll(async () => {
   const path = newPath(folder);
   await (await openWarehouse(path)).close();
-  reader = await openReader(path);
+  reader = await openQueries(path);
   files = readdirSync(folder);
   return () => reader.close();
 });

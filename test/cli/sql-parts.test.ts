@@ -6,7 +6,7 @@ import { formatBox } from '../../src/cli/sql/box.ts';
 import { complete } from '../../src/cli/sql/complete.ts';
 import { openHistory } from '../../src/cli/sql/history.ts';
 import { isComplete, isJoinable } from '../../src/cli/sql/statement.ts';
-import type { Catalogue, CatalogueEntry } from '../../src/warehouse/catalogue.ts';
+import type { Catalogue, CatalogueEntry } from '../../src/warehouse/readers/catalogue.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();

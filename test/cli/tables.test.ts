@@ -6,7 +6,7 @@ import { serveControl } from '../../src/app/control/serve-control.ts';
 import { UsageError } from '../../src/base/errors.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { findEntry, formatCatalogue, formatEntry } from '../../src/cli/terminal/catalogue.ts';
-import { type Catalogue, declareCatalogue, readCatalogue } from '../../src/warehouse/catalogue.ts';
+import { type Catalogue, declareCatalogue, readCatalogue } from '../../src/warehouse/readers/catalogue.ts';
 import { openHarness } from '../support/harness.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';

@@ -10,7 +10,7 @@ import { commandsOf } from '../../src/app/commands.ts';
 import { readSettings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { writeResult } from '../../src/cli/terminal/result.ts';
-import { openReader, type Reader } from '../../src/warehouse/query.ts';
+import { openQueries, type Queries } from '../../src/warehouse/readers/query.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, rows, store } from '../support/warehouse.ts';
@@ -20,7 +20,7 @@ const PAGE = fileURLToPath(new URL('../../docs/cookbook.md', import.meta.url));
 const YEAR = { from: '2025-01-01', to: '2025-12-31' };
 const folder = tempFolder();
 let sandbox: Sandbox;
-let reader: Reader;
+let reader: Queries;
 
 /** What `ringneck demo --to 2025-12-31` has when it asks its questions. */
 beforeAll(async () => {
@@ -41,7 +41,7 @@ beforeAll(async () => {
   } finally {
     await app.close();
   }
-  reader = await openReader(join(folder, 'snapshot.duckdb'));
+  reader = await openQueries(join(folder, 'snapshot.duckdb'));
 }, 300_000);
 
 afterAll(async () => {

@@ -8,7 +8,7 @@ import type { BackfillInput } from '../../src/app/run-commands.ts';
 import { readSettings, type Settings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { MemoryQueues } from '../../src/queue/memory.ts';
-import type { Value } from '../../src/warehouse/parse-document.ts';
+import type { Value } from '../../src/warehouse/sql.ts';
 import { hashTables } from './table-hash.ts';
 import { placeWarehouse } from './warehouse.ts';
 

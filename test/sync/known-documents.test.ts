@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import type { KnownDocument } from '../../src/warehouse/transaction.ts';
+import type { KnownDocument } from '../../src/warehouse/write-result.ts';
 import { type Asked, type FaultService, type Script, startFaultService } from '../support/fault-service.ts';
 import { type Harness, openHarness } from '../support/harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';

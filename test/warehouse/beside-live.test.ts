@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { HeartRateChanges } from '../../src/warehouse/heart-rate-changes.ts';
-import { KeptReadings } from '../../src/warehouse/kept-readings.ts';
+import { HeartRateChanges } from '../../src/warehouse/heart-rate/heart-rate-changes.ts';
 import { mapResource } from '../../src/warehouse/mapping.ts';
-import { Memory } from '../../src/warehouse/memory.ts';
 import { RequestClock } from '../../src/warehouse/request-clock.ts';
-import { type Lane, Writer } from '../../src/warehouse/writer.ts';
+import { Memory } from '../../src/warehouse/store/memory.ts';
+import { KeptReadings } from '../../src/warehouse/write/kept-readings.ts';
+import { type Lane, Writer } from '../../src/warehouse/write/writer.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { NOW, newPath, openWarehouse, resourceNamed } from '../support/warehouse.ts';
 import { ACTIVITY, STRESS } from '../support/wire.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openQuery } from '../../src/warehouse/column-sources.ts';
+import { openQuery } from '../../src/warehouse/schema/column-sources.ts';
 import { withDuckDB } from '../support/warehouse.ts';
 
 test.each([

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, expect, inject, test } from 'vitest';
 import { RingneckError } from '../../src/base/errors.ts';
-import { isCompactionDue } from '../../src/warehouse/compact/due.ts';
+import { isCompactionDue } from '../../src/warehouse/store/file/due.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { startChild } from '../support/child.ts';
 import { findBroken } from '../support/table-hash.ts';

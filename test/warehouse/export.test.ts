@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { resources } from '../../schema/index.ts';
-import { planParts, selectPart } from '../../src/warehouse/export/parts.ts';
-import { type ExportTable, openExportSource, runOver } from '../../src/warehouse/export/source.ts';
-import { unitOf } from '../../src/warehouse/export/write.ts';
+import { planParts, selectPart } from '../../src/warehouse/readers/export/parts.ts';
+import { type ExportTable, openExportSource, runOver } from '../../src/warehouse/readers/export/source.ts';
+import { unitOf } from '../../src/warehouse/readers/export/write.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { openWarehouse, store } from '../support/warehouse.ts';
 import { STRESS } from '../support/wire.ts';

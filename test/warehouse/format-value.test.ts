@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { formatJson, formatText } from '../../src/warehouse/format-value.ts';
+import { formatJson, formatText } from '../../src/warehouse/readers/format-value.ts';
 
 // What is expected here is what the command line of DuckDB 1.5.6 printed, with -json and with -csv.
 

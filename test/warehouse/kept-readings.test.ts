@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { HeartRateChanges } from '../../src/warehouse/heart-rate-changes.ts';
-import { KeptReadings } from '../../src/warehouse/kept-readings.ts';
-import type { Value } from '../../src/warehouse/parse-document.ts';
-import { HeartRateAnswer } from '../../src/warehouse/store-heart-rate.ts';
+import { HeartRateChanges } from '../../src/warehouse/heart-rate/heart-rate-changes.ts';
+import { HeartRateAnswer } from '../../src/warehouse/heart-rate-answer.ts';
+import type { Value } from '../../src/warehouse/sql.ts';
+import { KeptReadings } from '../../src/warehouse/write/kept-readings.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse } from '../support/warehouse.ts';
 

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, inject, test } from 'vitest';
 import { TryLaterError } from '../../src/base/errors.ts';
-import { openReader } from '../../src/warehouse/query.ts';
+import { openQueries } from '../../src/warehouse/readers/query.ts';
 import { childScript, startChild } from '../support/child.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, store } from '../support/warehouse.ts';
@@ -29,7 +29,7 @@ test('a file that another process holds is refused with its PID, to be tried lat
     message: `${path} is held by another process (PID ${child.pid}); stop it, or try again later`,
     exitCode: 75,
   });
-  await expect(openReader(path, { patienceMs: 0 })).rejects.toMatchObject({ exitCode: 75 });
+  await expect(openQueries(path, { patienceMs: 0 })).rejects.toMatchObject({ exitCode: 75 });
   child.process.stdin!.end();
   await child.ended;
   await (await openWarehouse(path, { patienceMs: 0 })).close();
@@ -43,7 +43,7 @@ test('a file that is open in this process is refused, also by another name', asy
   symlinkSync(dirname(path), link);
   const other = join(link, 'warehouse.duckdb');
   await expect(openWarehouse(other)).rejects.toThrow(`${other} is already open in this process`);
-  await expect(openReader(path)).rejects.toThrow(`${path} is already open in this process`);
+  await expect(openQueries(path)).rejects.toThrow(`${path} is already open in this process`);
   await warehouse.close();
   await (await openWarehouse(other)).close();
 });

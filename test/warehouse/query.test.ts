@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RingneckError } from '../../src/base/errors.ts';
-import type { Reader } from '../../src/warehouse/query.ts';
-import { openReader } from '../../src/warehouse/query.ts';
+import type { Queries } from '../../src/warehouse/readers/query.ts';
+import { openQueries } from '../../src/warehouse/readers/query.ts';
 import { childScript, startChild } from '../support/child.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, store } from '../support/warehouse.ts';
@@ -12,14 +12,14 @@ import { ACTIVITY, STRESS } from '../support/wire.ts';
 
 const folder = tempFolder();
 const path = newPath(folder);
-let reader: Reader;
+let reader: Queries;
 
 beforeAll(async () => {
   const warehouse = await openWarehouse(path);
   await store(warehouse, 'daily_stress', [STRESS]);
   await store(warehouse, 'daily_activity', [ACTIVITY]);
   await warehouse.close();
-  reader = await openReader(path);
+  reader = await openQueries(path);
 });
 afterAll(() => reader.close());
 
@@ -182,7 +182,7 @@ test('no statement can write to the opened file by its name, nor to its log', as
 });
 
 test('a query that needs more memory than it may have fails, and writes nothing', async () => {
-  const small = await openReader(path, { memoryLimit: '64MB' });
+  const small = await openQueries(path, { memoryLimit: '64MB' });
   const read = async () => {
     const { chunks } = await small.query(
       'SELECT max(x) FROM (SELECT DISTINCT hash(i)::VARCHAR || repeat(chr(97), 20) AS x FROM range(3000000) t(i))',
@@ -197,10 +197,10 @@ test('a query that needs more memory than it may have fails, and writes nothing'
 
 test('a file that is not there, or no database, is told in one line', async () => {
   const missing = join(folder, 'missing.duckdb');
-  await expect(openReader(missing)).rejects.toThrow(`there is no file ${missing} yet: run a backfill first`);
+  await expect(openQueries(missing)).rejects.toThrow(`there is no file ${missing} yet: run a backfill first`);
   const nonsense = join(folder, 'nonsense.duckdb');
   writeFileSync(nonsense, 'nonsense'.repeat(10_000));
-  await expect(openReader(nonsense)).rejects.toThrow(new RegExp(`^cannot open ${nonsense}: [^\\n]+$`));
+  await expect(openQueries(nonsense)).rejects.toThrow(new RegExp(`^cannot open ${nonsense}: [^\\n]+$`));
 });
 
 test('several readers share a file, and another’s short hold is waited out', async () => {
@@ -208,12 +208,12 @@ test('several readers share a file, and another’s short hold is waited out', a
   await (await openWarehouse(shared)).close();
   const child = startChild(childScript, 'hold', shared, '300');
   expect(await child.line()).toBe('ready');
-  const other = await openReader(shared, { patienceMs: 0 });
+  const other = await openQueries(shared, { patienceMs: 0 });
   other.close();
   expect(await child.ended).toBe(0);
   const app = startChild(childScript, 'own', shared);
   expect(await app.line()).toBe('ready');
-  const waiting = openReader(shared);
+  const waiting = openQueries(shared);
   app.process.stdin!.end();
   (await waiting).close();
 });
@@ -226,7 +226,7 @@ test('what a process that was killed had committed can be read, though it never 
   expect(await app.line()).toBe('ready');
   app.process.kill('SIGKILL');
   await app.ended;
-  const late = await openReader(killed);
+  const late = await openQueries(killed);
   const { chunks } = await late.query('SELECT count(*) FROM sleep');
   expect((await chunks.next()).value).toEqual([[0n]]);
   late.close();

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, inject, test } from 'vitest';
-import { NeedsRebuild } from '../../src/warehouse/snapshot/refresh.ts';
+import { NeedsRebuild } from '../../src/warehouse/needs-rebuild.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { startChild } from '../support/child.ts';
 import { below, pick, type Random, randomFrom } from '../support/random-documents.ts';

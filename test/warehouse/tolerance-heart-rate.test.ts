@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { HeartRateAnswer } from '../../src/warehouse/store-heart-rate.ts';
+import { HeartRateAnswer } from '../../src/warehouse/heart-rate-answer.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse } from '../support/warehouse.ts';

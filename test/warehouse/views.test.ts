@@ -4,7 +4,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { integer } from '../../schema/fields.ts';
 import { resources } from '../../schema/index.ts';
-import { inOrder } from '../../src/warehouse/views.ts';
+import { inOrder } from '../../src/warehouse/schema/views.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, resourceNamed, rows, rowsOf, store, withDuckDB } from '../support/warehouse.ts';
 import { SLEEP } from '../support/wire.ts';

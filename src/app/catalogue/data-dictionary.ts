@@ -1,7 +1,7 @@
 import { resources } from '../../../schema/index.ts';
-import { type CatalogueEntry, declareCatalogue, GROUPS, type Group } from '../../warehouse/catalogue.ts';
-import { writeExample } from '../../warehouse/example.ts';
-import { listJoins } from '../../warehouse/joins.ts';
+import { type CatalogueEntry, declareCatalogue, GROUPS, type Group } from '../../warehouse/readers/catalogue.ts';
+import { writeExample } from '../../warehouse/readers/example.ts';
+import { listJoins } from '../../warehouse/readers/joins.ts';
 
 /** Of the groups, as chapters of the page. */
 const CHAPTERS: Readonly<Record<Group, [title: string, about: string]>> = {

@@ -1,6 +1,6 @@
 import { resources } from '../../../schema/index.ts';
 import { settingsTable } from '../../base/config.ts';
-import { declareCatalogue, type Group } from '../../warehouse/catalogue.ts';
+import { declareCatalogue, type Group } from '../../warehouse/readers/catalogue.ts';
 import { INTERFACE_PARTS } from './interface-parts.ts';
 
 /** Parts of hand-written pages that derive from declarations, by page and by the name in their markers. */

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
-import { join } from 'node:path';
+import { warehouseIn } from '../../base/warehouse-file.ts';
 
 /** Which warehouse a data folder holds: device and inode of its file, or of the folder while it has none. A copy is another. */
 export function findWarehouseIdentity(folder: string): string | undefined {
-  return findIdentity(join(folder, 'warehouse.duckdb')) ?? findIdentity(folder);
+  return findIdentity(warehouseIn(folder)) ?? findIdentity(folder);
 }
 
 /** Device and inode of what a path leads to; undefined where nothing is to be seen. */

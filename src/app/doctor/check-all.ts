@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { environment, readSettings, type Settings } from '../../base/config.ts';
 import { messageOf, TryLaterError } from '../../base/errors.ts';
 import { createLog } from '../../base/log.ts';
 import { TimeoutError, withTimeout } from '../../base/timeout.ts';
+import { warehouseIn } from '../../base/warehouse-file.ts';
 import { call } from '../call.ts';
 import type { AppCommands } from '../commands.ts';
 import { connectControl } from '../control/connect-control.ts';
@@ -64,7 +65,7 @@ async function checkOwned(settings: Settings): Promise<CheckResult[]> {
   try {
     const control = await connectControl<AppCommands>(settings.data);
     const app = ownerResult(settings, control?.pid);
-    if (!control && !existsSync(join(settings.data, 'warehouse.duckdb'))) {
+    if (!control && !existsSync(warehouseIn(settings.data))) {
       return [app, warn('warehouse', 'there is none yet', 'ringneck account add NAME, then ringneck backfill')];
     }
     const found = await withTimeout(control ? control.call('check', {}) : call(session, 'check', {}), OWNER_MS);

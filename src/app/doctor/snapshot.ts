@@ -5,8 +5,7 @@ import { findSnapshotAccess } from '../../base/access.ts';
 import type { Settings } from '../../base/config.ts';
 import { messageOf } from '../../base/errors.ts';
 import { findNewestCommit } from '../../ledger/runs.ts';
-import { snapshotDeclarations } from '../../warehouse/snapshot/metadata.ts';
-import { readSnapshotFile, type SnapshotFile } from '../../warehouse/snapshot/read-file.ts';
+import { isOfThisVersion, readSnapshotFile, type SnapshotFile } from '../../warehouse/readers/snapshot-file.ts';
 import type { App } from '../app.ts';
 import { LONGEST_STALE_MS } from '../snapshot/schedule.ts';
 import { type CheckResult, fail, ok, warn } from './check-result.ts';
@@ -52,8 +51,8 @@ async function checkContent(path: string, warehouse: App['warehouse']): Promise<
     ];
   }
   if (!said) return [fail('snapshot', `${path} is no snapshot`, 'move it away, or set RINGNECK_SNAPSHOT to another file')];
-  const { takenAt, program, declarations } = said;
-  if (takenAt === null || declarations !== snapshotDeclarations(warehouse.mappings)) {
+  const { takenAt, program } = said;
+  if (takenAt === null || !isOfThisVersion(said, warehouse.mappings)) {
     return [warn('snapshot', `${path} was made by another version (${program ?? 'unknown'})`, 'ringneck snapshot makes it anew')];
   }
   const newest = (await findNewestCommit(warehouse, warehouse.clock.wall())) ?? 0;

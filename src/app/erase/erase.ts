@@ -1,16 +1,16 @@
 import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { resources } from '../../../schema/index.ts';
 import { diskReserveBytes, ensureDiskReserve, isDiskFull } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
 import { openMirrorTokens } from '../../base/secrets/mirror-tokens.ts';
 import { Secrets } from '../../base/secrets/secrets.ts';
+import { warehouseIn } from '../../base/warehouse-file.ts';
 import { accountExists, findSamePerson, findServiceUserIds } from '../../ledger/accounts.ts';
 import { isRedisError } from '../../queue/environment-errors.ts';
 import { rememberErased } from '../../sync/events/erased-ids.ts';
 import { warehouseId } from '../../sync/runs/runs.ts';
-import { rewriteWithout } from '../../warehouse/erase.ts';
-import type { Needle } from '../../warehouse/search.ts';
+import type { Needle } from '../../warehouse/readers/search.ts';
 import { Warehouse } from '../../warehouse/warehouse.ts';
 import type { AppOptions } from '../app-options.ts';
 import { connectControl } from '../control/connect-control.ts';
@@ -133,7 +133,7 @@ async function rememberIds(
 async function eraseRows(options: EraseOptions, marker: Marker) {
   const { data } = options.settings;
   const { name } = marker;
-  const path = join(data, 'warehouse.duckdb');
+  const path = warehouseIn(data);
   const { isThere, ...known } = await withWarehouse(options, async warehouse => {
     const serviceUserIds = marker.serviceUserIds ?? (await findServiceUserIds(warehouse, name));
     const samePerson = marker.serviceUserIds ? marker.samePerson : await findSamePerson(warehouse, name);
@@ -146,7 +146,7 @@ async function eraseRows(options: EraseOptions, marker: Marker) {
   ensureRoom(path);
   const { serviceUserIds, samePerson } = known;
   const person = { userId: name, serviceUserIds };
-  const removed = await rewriteWithout(path, person, () => ensureDiskReserve(dirname(realpathSync(path))));
+  const removed = await Warehouse.erase(path, person, () => ensureDiskReserve(dirname(realpathSync(path))));
   writeMarker(data, { ...marker, serviceUserIds, samePerson, removed });
   return { ...known, removed };
 }
@@ -180,7 +180,7 @@ function ensureRoom(path: string): void {
 
 async function withWarehouse<T>({ settings, now }: EraseOptions, work: (warehouse: Warehouse) => Promise<T>): Promise<T> {
   const warehouse = await Warehouse.open({
-    path: join(settings.data, 'warehouse.duckdb'),
+    path: warehouseIn(settings.data),
     resources,
     ...(now ? { now } : {}),
     beforeGroup: () => ensureDiskReserve(settings.data),

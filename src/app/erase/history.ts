@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { realPath, writeFileAtomically } from '../../base/files.ts';
-import type { Needle } from '../../warehouse/search.ts';
+import type { Needle } from '../../warehouse/readers/search.ts';
 import { containsNeedle } from './search-bytes.ts';
 
 /** What was typed at the prompt of `ringneck sql` may name a person: those lines go. */

@@ -1,4 +1,4 @@
-import type { Needle } from '../../warehouse/search.ts';
+import type { Needle } from '../../warehouse/readers/search.ts';
 
 export interface Searched {
   /** How many files were searched. */

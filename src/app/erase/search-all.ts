@@ -1,8 +1,9 @@
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { messageOf } from '../../base/errors.ts';
+import { warehouseIn } from '../../base/warehouse-file.ts';
 import { databasesIn } from '../../queue/remove-database.ts';
-import { searchDatabase } from '../../warehouse/search.ts';
+import { searchDatabase } from '../../warehouse/readers/search.ts';
 import type { Found, Searched } from './report.ts';
 import type { SearchOrder } from './search.ts';
 import { searchFile } from './search-bytes.ts';
@@ -27,7 +28,7 @@ export async function searchAll({ data, snapshot, dated, words, redis }: SearchO
   const queue = join(data, 'queue');
   const inbox = join(data, 'inbox');
   // Made anew without the person: what names somebody there stands in a row, and among the bytes our own words would be taken for it.
-  const namesInRows = new Set([join(data, 'warehouse.duckdb'), snapshot].flatMap(path => [path, `${path}.wal`]));
+  const namesInRows = new Set([warehouseIn(data), snapshot].flatMap(path => [path, `${path}.wal`]));
 
   async function searchOne(file: string): Promise<void> {
     // Events name people by the service's ids, and the rest of the queue is the store's own. A manifest counts people and names none.

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { closeSync, openSync, readSync } from 'node:fs';
-import { type Needle, SHORTEST_INSIDE } from '../../warehouse/search.ts';
+import { type Needle, SHORTEST_INSIDE } from '../../warehouse/readers/search.ts';
 
 const PART_BYTES = 4 * 1024 * 1024;
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { z } from 'zod';
-import type { Needle } from '../../warehouse/search.ts';
+import type { Needle } from '../../warehouse/readers/search.ts';
 import { searchFile } from './search-bytes.ts';
 
 /** Our own files that name accounts, and where: `accounts` is a word of theirs and may be an account too. */

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { messageOf, RingneckError } from '../../base/errors.ts';
 import { addressOf } from '../../queue/redis-address.ts';
-import type { Needle } from '../../warehouse/search.ts';
+import type { Needle } from '../../warehouse/readers/search.ts';
 import type { AppOptions } from '../app-options.ts';
 import type { Searched } from './report.ts';
 

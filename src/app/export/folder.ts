@@ -7,7 +7,7 @@ import { accessOf, fixWritable } from '../../base/access.ts';
 import { UsageError } from '../../base/errors.ts';
 import { ensureFolder, writeFileAtomically } from '../../base/files.ts';
 import { openJsonFile } from '../../base/json-file.ts';
-import { EXPORT_FORMATS } from '../../warehouse/export/formats.ts';
+import { EXPORT_FORMATS } from '../../warehouse/readers/export/formats.ts';
 
 /** How the manifest is laid out. */
 export const EXPORT_LAYOUT = 1;

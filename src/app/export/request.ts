@@ -1,8 +1,8 @@
 import { didYouMean } from '../../base/did-you-mean.ts';
 import { RingneckError, UsageError } from '../../base/errors.ts';
-import type { ExportFormat } from '../../warehouse/export/formats.ts';
-import { type ExportSelection, hasUsers, isTimed } from '../../warehouse/export/parts.ts';
-import { type ExportSource, type ExportTable, readUsers } from '../../warehouse/export/source.ts';
+import type { ExportFormat } from '../../warehouse/readers/export/formats.ts';
+import { type ExportSelection, hasUsers, isTimed } from '../../warehouse/readers/export/parts.ts';
+import { type ExportSource, type ExportTable, readUsers } from '../../warehouse/readers/export/source.ts';
 import { findNamed, spellName } from '../catalogue/find-named.ts';
 import { isFileName, type Manifest } from './folder.ts';
 

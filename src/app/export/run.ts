@@ -3,11 +3,11 @@ import { resources } from '../../../schema/index.ts';
 import { ensureDiskReserve } from '../../base/disk.ts';
 import { ensureFolder } from '../../base/files.ts';
 import { version } from '../../base/version.ts';
-import type { ExportFormat } from '../../warehouse/export/formats.ts';
-import { lockFile } from '../../warehouse/export/lock.ts';
-import { type ExportPart, planParts } from '../../warehouse/export/parts.ts';
-import { type ExportSource, type ExportTable, openExportSource } from '../../warehouse/export/source.ts';
-import { writePart } from '../../warehouse/export/write.ts';
+import type { ExportFormat } from '../../warehouse/readers/export/formats.ts';
+import { lockFile } from '../../warehouse/readers/export/lock.ts';
+import { type ExportPart, planParts } from '../../warehouse/readers/export/parts.ts';
+import { type ExportSource, type ExportTable, openExportSource } from '../../warehouse/readers/export/source.ts';
+import { writePart } from '../../warehouse/readers/export/write.ts';
 import {
   EXPORT_LAYOUT,
   EXPORT_LOCK,

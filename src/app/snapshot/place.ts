@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { findSnapshotAccess } from '../../base/access.ts';
 import { TryLaterError, UsageError } from '../../base/errors.ts';
-import { readSnapshotFile } from '../../warehouse/snapshot/read-file.ts';
+import { readSnapshotFile } from '../../warehouse/readers/snapshot-file.ts';
 
 /**
  * What is published replaces what is there: that must not be the warehouse, by whatever name, nor what is no database.

@@ -4,10 +4,9 @@ import { isoOf } from '../../../schema/instant.ts';
 import type { Settings } from '../../base/config.ts';
 import { diskReserveBytes, ensureDiskReserve } from '../../base/disk.ts';
 import { messageOf, TryLaterError } from '../../base/errors.ts';
-import { ensureFolder, writeFileAtomically } from '../../base/files.ts';
+import { ensureFolder, hashFile, writeFileAtomically } from '../../base/files.ts';
 import type { Log } from '../../base/log.ts';
-import { hashFile } from '../../warehouse/snapshot/manifest.ts';
-import { NeedsRebuild } from '../../warehouse/snapshot/refresh.ts';
+import { NeedsRebuild } from '../../warehouse/needs-rebuild.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { ensureOurs, ensurePlace, ensureUnshared } from './place.ts';
 

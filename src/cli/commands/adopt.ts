@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
 import { UsageError } from '../../base/errors.ts';
+import { warehouseIn } from '../../base/warehouse-file.ts';
 import { withExample } from '../options.ts';
 import { openSession } from '../session.ts';
 import { printJson, printLine } from '../terminal/print.ts';
@@ -20,7 +20,7 @@ export function addAdopt(program: Command): void {
   ).action(async ({ json }: { json?: true }) => {
     const session = await openSession();
     const { data } = session.settings;
-    if (!existsSync(join(data, 'warehouse.duckdb'))) {
+    if (!existsSync(warehouseIn(data))) {
       throw new UsageError(`there is no warehouse in ${data}: RINGNECK_DATA names the folder`);
     }
     const adopted = await call(session, 'adopt', {});

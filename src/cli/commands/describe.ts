@@ -15,7 +15,7 @@ export function addDescribe(program: Command): void {
   ).action(async (name: string, { sql = false, json }: { sql?: boolean; json?: true }) => {
     const [{ findEntry, formatEntry, joinsOf, openCatalogue }, { writeExample }] = await Promise.all([
       import('../terminal/catalogue.ts'),
-      import('../../warehouse/example.ts'),
+      import('../../warehouse/readers/example.ts'),
     ]);
     const catalogue = await openCatalogue(await openSession());
     const entry = findEntry(catalogue, name);

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { getSource } from '../../app/find-source.ts';
 import { UsageError } from '../../base/errors.ts';
 import { interruptible } from '../../base/interrupt.ts';
-import { EXPORT_FORMATS, type ExportFormat } from '../../warehouse/export/formats.ts';
+import { EXPORT_FORMATS, type ExportFormat } from '../../warehouse/readers/export/formats.ts';
 import { collect, parseDay, withExample } from '../options.ts';
 import { openSession } from '../session.ts';
 import { note, noteStale } from '../terminal/note.ts';

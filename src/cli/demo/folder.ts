@@ -5,6 +5,7 @@ import { connectControl } from '../../app/control/connect-control.ts';
 import { messageOf, TryLaterError, UsageError } from '../../base/errors.ts';
 import { ensureFolder } from '../../base/files.ts';
 import { Secrets } from '../../base/secrets/secrets.ts';
+import { WAREHOUSE, warehouseIn } from '../../base/warehouse-file.ts';
 import { createPerson } from '../../simulator/users/person.ts';
 
 /** Holds the address of the demo's service, once it has one: tokens for any other are somebody's own. */
@@ -16,10 +17,14 @@ export const PEOPLE = { count: 3, seed: 7 };
 /** What a demo makes, what of it a kill leaves half made, and the history of the prompt that it names at its end. */
 const OURS = [
   /^(?:\.ringneck-demo|inbox|queue|service|control\.sock|\.control-\w{6})$/,
-  /^(?:accounts\.secret|secret\.key|sql_history|warehouse\.duckdb\.published)(?:\.\d+\.[0-9a-f]+\.new)?$/,
-  /^(?:warehouse|snapshot)\.duckdb(?:\.new)?(?:\.wal)?$/,
-  /^(?:warehouse|snapshot)\.duckdb(?:\.\d+)?\.tmp$/,
+  /^(?:accounts\.secret|secret\.key|sql_history)(?:\.\d+\.[0-9a-f]+\.new)?$/,
 ];
+/** What follows the name of a database in those of the files that are made beside it. */
+const BESIDE_DATABASE = /^(?:(?:\.new)?(?:\.wal)?|(?:\.\d+)?\.tmp|\.published(?:\.\d+\.[0-9a-f]+\.new)?)$/;
+
+const isOurs = (name: string) =>
+  OURS.some(pattern => pattern.test(name)) ||
+  [WAREHOUSE, 'snapshot.duckdb'].some(database => name.startsWith(database) && BESIDE_DATABASE.test(name.slice(database.length)));
 
 /** Starts afresh, but removes nothing that a demo did not make. */
 export async function clearFolder(folder: string): Promise<void> {
@@ -48,19 +53,27 @@ async function refuseOthers(folder: string): Promise<void> {
 }
 
 async function findOther(folder: string): Promise<string | undefined> {
-  const entry = readdirSync(folder).find(name => !OURS.some(pattern => pattern.test(name)));
+  const entry = readdirSync(folder).find(name => !isOurs(name));
   if (entry !== undefined) return entry;
   // Made with the first account: without it a demo was killed before it had made the warehouse.
   if (!existsSync(join(folder, 'accounts.secret'))) return undefined;
-  const warehouse = join(folder, 'warehouse.duckdb');
+  const warehouse = warehouseIn(folder);
   return (await findAccount(warehouse)) ?? findToken(folder) ?? (await findRelation(warehouse));
 }
 
 /** Somebody whom the demo's service does not have, or who was removed: the rows that are left may be of another service's person of that name. */
 async function findAccount(warehouse: string): Promise<string | undefined> {
   const people = Array.from({ length: PEOPLE.count }, (_, index) => createPerson(PEOPLE.seed, index).name);
-  const { findOtherAccount } = await import('../../ledger/other-account.ts');
-  return findOtherAccount(warehouse, people);
+  const [{ openReader }, { findOtherAccount }] = await Promise.all([
+    import('../../warehouse/readers/open-reader.ts'),
+    import('../../ledger/other-account.ts'),
+  ]);
+  const reader = await openReader({ path: warehouse, memoryLimit: '256MB' });
+  try {
+    return await findOtherAccount(reader, people);
+  } finally {
+    reader.close();
+  }
 }
 
 function findToken(folder: string): string | undefined {
@@ -71,7 +84,7 @@ function findToken(folder: string): string | undefined {
 
 /** A table, view or macro of somebody's own. */
 async function findRelation(warehouse: string): Promise<string | undefined> {
-  const { declareCatalogue, readCatalogue } = await import('../../warehouse/catalogue.ts');
+  const { declareCatalogue, readCatalogue } = await import('../../warehouse/readers/catalogue.ts');
   const ours = new Set((await declareCatalogue(resources)).entries.map(({ name }) => name));
   const own = (await readCatalogue(warehouse, resources)).entries.find(({ name }) => !ours.has(name));
   return own && `the ${own.kind} ${own.name}`;

@@ -182,8 +182,11 @@ async function endService(child: ChildProcess): Promise<void> {
 }
 
 async function ask(path: string, wait: boolean, signal: AbortSignal): Promise<void> {
-  const [{ openReader }, { readQueries }] = await Promise.all([import('../../warehouse/query.ts'), import('../../warehouse/queries.ts')]);
-  const reader = await openReader(path);
+  const [{ openQueries }, { readQueries }] = await Promise.all([
+    import('../../warehouse/readers/query.ts'),
+    import('../../warehouse/readers/queries.ts'),
+  ]);
+  const reader = await openQueries(path);
   const prompt = wait ? createInterface({ input: process.stdin, output: process.stderr }) : undefined;
   try {
     for (const { question, sql } of readQueries()) {

@@ -6,7 +6,7 @@ import { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { Worker } from 'node:worker_threads';
 import { messageOf, RingneckError } from '../../base/errors.ts';
-import { openReader, type QueryResult } from '../../warehouse/query.ts';
+import { openQueries, type QueryResult } from '../../warehouse/readers/query.ts';
 import { writeResult } from '../terminal/result.ts';
 import { type Frame, type Page, type QueryRequest, writeFrame } from './frames.ts';
 import { formatPlan, isPlan } from './page.ts';
@@ -50,7 +50,7 @@ process.once('message', ({ question, memoryBytes }: { question: QueryRequest; me
 
 /** Closes the file before it says that it is done. */
 async function answer({ path, sql, memoryLimit, as }: QueryRequest): Promise<void> {
-  const reader = await openReader(path, { memoryLimit });
+  const reader = await openQueries(path, { memoryLimit });
   try {
     if ('pageOf' in as) {
       for await (const result of reader.results(sql)) await send({ kind: 'page', page: await readPage(result, as.pageOf) });

@@ -1,4 +1,4 @@
-import type { Catalogue, CatalogueEntry } from '../../warehouse/catalogue.ts';
+import type { Catalogue, CatalogueEntry } from '../../warehouse/readers/catalogue.ts';
 
 /** A dot command that takes the name of an entry. */
 const NAMING = /^\.describe\s+/;

@@ -1,7 +1,7 @@
 import { didYouMean } from '../../base/did-you-mean.ts';
 import { UsageError } from '../../base/errors.ts';
 import { printable } from '../../base/printable.ts';
-import type { Catalogue } from '../../warehouse/catalogue.ts';
+import type { Catalogue } from '../../warehouse/readers/catalogue.ts';
 
 /** What a prompt remembers; nothing else outlives a statement. */
 export interface ReplSettings {

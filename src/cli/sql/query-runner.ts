@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { resources } from '../../../schema/index.ts';
 import { getSource, hasOwnerSince } from '../../app/find-source.ts';
 import type { Settings } from '../../base/config.ts';
-import type { Catalogue } from '../../warehouse/catalogue.ts';
+import type { Catalogue } from '../../warehouse/readers/catalogue.ts';
 import { noteStale } from '../terminal/note.ts';
 import type { Page } from './frames.ts';
 import { type Limits, QueryProcess } from './query-process.ts';
@@ -46,7 +46,7 @@ export class QueryRunner {
     const { ino, mtimeMs } = statSync(path);
     const file = `${path} ${ino} ${mtimeMs}`;
     if (this.#known?.file === file) return this.#known.catalogue;
-    const { readCatalogue } = await import('../../warehouse/catalogue.ts');
+    const { readCatalogue } = await import('../../warehouse/readers/catalogue.ts');
     this.#known = { file, catalogue: await readCatalogue(path, resources) };
     return this.#known.catalogue;
   }

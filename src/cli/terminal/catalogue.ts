@@ -13,9 +13,9 @@ import {
   GROUPS,
   type Group,
   readCatalogue,
-} from '../../warehouse/catalogue.ts';
-import { writeExample } from '../../warehouse/example.ts';
-import { type Join, listJoins } from '../../warehouse/joins.ts';
+} from '../../warehouse/readers/catalogue.ts';
+import { writeExample } from '../../warehouse/readers/example.ts';
+import { type Join, listJoins } from '../../warehouse/readers/joins.ts';
 import type { Session } from '../session.ts';
 import { note, noteStale } from './note.ts';
 import { formatCount, formatTable } from './print.ts';

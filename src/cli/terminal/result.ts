@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import stringWidth from 'string-width';
 import { printable, printableJson } from '../../base/printable.ts';
-import type { Cell, QueryResult, ResultColumn } from '../../warehouse/query.ts';
+import type { Cell, QueryResult, ResultColumn } from '../../warehouse/readers/query.ts';
 import type { Format } from './formats.ts';
 
 export type { Format } from './formats.ts';

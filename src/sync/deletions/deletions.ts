@@ -6,7 +6,7 @@ import { ServiceError } from '../../client/error.ts';
 import { noSuspicionEntry, readSuspicions, suspicionEntry } from '../../ledger/suspicions.ts';
 import type { DayRange } from '../../ledger/windows.ts';
 import { readFetched } from '../../warehouse/stored-documents.ts';
-import type { WriteResult } from '../../warehouse/transaction.ts';
+import type { WriteResult } from '../../warehouse/write-result.ts';
 import { hasTrustedRoute } from '../events/document-fetches.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { tokenGuard } from '../pipeline.ts';

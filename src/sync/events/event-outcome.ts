@@ -5,8 +5,8 @@ import type { ReleaseWhile } from '../../client/client.ts';
 import type { EventOutcome } from '../../ledger/events.ts';
 import type { RequestClock } from '../../warehouse/request-clock.ts';
 import type { LedgerEntry } from '../../warehouse/sql.ts';
-import type { WriteResult } from '../../warehouse/transaction.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
+import type { WriteResult } from '../../warehouse/write-result.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { tokenGuard } from '../pipeline.ts';
 

@@ -7,7 +7,7 @@ import { ServiceError } from '../../client/error.ts';
 import { type Account, accountEntry, changeAccounts, createAccountFinder } from '../../ledger/accounts.ts';
 import type { EventOutcome } from '../../ledger/events.ts';
 import { KeyedSemaphore } from '../../queue/keyed-semaphore.ts';
-import { storable } from '../../warehouse/parse-document.ts';
+import { storable } from '../../warehouse/sql.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { TokenReplaced } from '../pipeline.ts';
 import { decide } from '../verdicts/outcome.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { formatDay, MICROS_PER_DAY } from '../../../schema/instant.ts';
 import type { RunRequest } from '../../ledger/runs.ts';
 import type { AccountJob, Outcome, PlannedWindow } from '../../ledger/windows.ts';
-import type { WriteResult } from '../../warehouse/transaction.ts';
+import type { WriteResult } from '../../warehouse/write-result.ts';
 import type { DeletionBrake } from '../deletions/deletion-brake.ts';
 import { AccountWindows, type OpenWindow } from './account-windows.ts';
 

@@ -9,8 +9,8 @@ import { keyOf, readSubscriptions, type SubscriptionRow } from '../../ledger/sub
 import { listReadingsBefore } from '../../ledger/window-rows.ts';
 import type { LedgerEntry } from '../../warehouse/sql.ts';
 import { readDays } from '../../warehouse/stored-documents.ts';
-import type { DocumentChange } from '../../warehouse/transaction.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
+import type { DocumentChange } from '../../warehouse/write-result.ts';
 import type { StoredDocument } from '../deletions/deletions.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { bothNows } from '../runs/backfill.ts';

@@ -1,12 +1,9 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { pipeline } from 'node:stream/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { version } from '../../base/version.ts';
-import { readRows } from '../database.ts';
-import { FORMAT } from '../ensure.ts';
 import type { Mapping } from '../mapping.ts';
-import { quoteName } from '../tables.ts';
+import { FORMAT } from '../schema/ensure.ts';
+import { quoteName } from '../sql.ts';
+import { readRows } from '../store/database.ts';
 import { publishedTables, schemaName } from './publish.ts';
 
 export interface Contents {
@@ -57,11 +54,4 @@ export async function describeContents(connection: DuckDBConnection, mappings: r
     content_hash: `sum(hash(columns)::HUGEINT), by DuckDB ${duckdb}, over all columns in their order but ${LEFT_OUT.join(', ')}`,
     tables,
   };
-}
-
-/** SHA-256 of a file, in hexadecimal. */
-export async function hashFile(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path), hash);
-  return hash.digest('hex');
 }

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { version } from '../../base/version.ts';
-import { readRows } from '../database.ts';
-import { FORMAT } from '../ensure.ts';
 import type { Mapping } from '../mapping.ts';
-import type { Value } from '../parse-document.ts';
-import { declarationsHash } from '../schema-evolution.ts';
-import { literal } from '../sql.ts';
+import { FORMAT } from '../schema/ensure.ts';
+import { declarationsHash } from '../schema/schema-evolution.ts';
+import { readScripts } from '../schema/views.ts';
+import type { Value } from '../sql.ts';
+import { literal, quoteName } from '../sql.ts';
+import { readRows } from '../store/database.ts';
 import type { Table } from '../tables.ts';
-import { column, createTable, quoteName } from '../tables.ts';
-import { readScripts } from '../views.ts';
+import { column, createTable } from '../tables.ts';
 
 /** Of our own ledger, what analysts and the views need: no token is in it anywhere, and no fact about the live file. */
 export const PUBLISHED: ReadonlySet<string> = new Set([

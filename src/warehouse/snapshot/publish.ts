@@ -4,12 +4,13 @@ import { dirname } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError } from '../../base/errors.ts';
 import { ensureFolder, syncFolder } from '../../base/files.ts';
-import { readRows, withTransaction } from '../database.ts';
 import type { Mapping } from '../mapping.ts';
-import type { Memory } from '../memory.ts';
+import { createViews } from '../schema/views.ts';
+import { qualified, quoteName, quoteText } from '../sql.ts';
+import { readRows, withTransaction } from '../store/database.ts';
+import type { Memory } from '../store/memory.ts';
 import type { Table } from '../tables.ts';
-import { commentOn, createTable, listTables, qualified, quoteName, quoteText } from '../tables.ts';
-import { createViews } from '../views.ts';
+import { commentOn, createTable, listTables } from '../tables.ts';
 import { ABOUT, PUBLISHED, snapshotDeclarations, writeAbout } from './metadata.ts';
 
 /** What a snapshot is made with. */

@@ -2,15 +2,16 @@ import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError } from '../../base/errors.ts';
-import { DirtySet } from '../dirty-set.ts';
 import type { Mapping } from '../mapping.ts';
-import { LARGE_BYTES, LacksMemory, type Memory } from '../memory.ts';
+import { NeedsRebuild } from '../needs-rebuild.ts';
 import type { RequestClock } from '../request-clock.ts';
-import type { WriteResult } from '../transaction.ts';
-import type { WriteBatch } from '../write-batch.ts';
+import { LARGE_BYTES, LacksMemory, type Memory } from '../store/memory.ts';
+import { DirtySet } from '../write/dirty-set.ts';
+import type { WriteBatch } from '../write/write-batch.ts';
+import type { WriteResult } from '../write-result.ts';
 import { type Contents, describeContents } from './manifest.ts';
 import { type SnapshotParts, writeSnapshot } from './publish.ts';
-import { NeedsRebuild, refreshSnapshot } from './refresh.ts';
+import { refreshSnapshot } from './refresh.ts';
 
 /** Microseconds. */
 const ONE_TICK = 1000;

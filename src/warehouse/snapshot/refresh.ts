@@ -2,13 +2,13 @@ import { constants, existsSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError } from '../../base/errors.ts';
-import { firstLine, readRows, withTransaction } from '../database.ts';
-import type { DirtySet } from '../dirty-set.ts';
 import type { Mapping } from '../mapping.ts';
-import { isOutOfMemory } from '../memory.ts';
-import { literal, textList } from '../sql.ts';
+import { NeedsRebuild } from '../needs-rebuild.ts';
+import { literal, quoteName, quoteText, textList } from '../sql.ts';
+import { firstLine, readRows, withTransaction } from '../store/database.ts';
+import { isOutOfMemory } from '../store/memory.ts';
 import type { Table } from '../tables.ts';
-import { quoteName, quoteText } from '../tables.ts';
+import type { DirtySet } from '../write/dirty-set.ts';
 import { findAbout, snapshotDeclarations, writeAbout } from './metadata.ts';
 import { publishedTables, publishing, run, type SnapshotParts, schemaName } from './publish.ts';
 
@@ -18,9 +18,6 @@ const MOST_CHANGED = 1 / 3;
 const FEW_DOCUMENTS = 50;
 /** Of more accounts a list of them saves nothing. */
 const FEW_USERS = 50;
-
-/** Why a snapshot cannot be brought up to date, and has to be made anew. */
-export class NeedsRebuild extends Error {}
 
 /**
  * Brings the published snapshot up to date: what differs from the warehouse is replaced in a copy of it, which is then published. What

@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
 import { resources } from '../../../schema/index.ts';
 import { writeDataDictionary } from '../../../src/app/catalogue/data-dictionary.ts';
-import { listJoins } from '../../../src/warehouse/joins.ts';
 import { mapResource } from '../../../src/warehouse/mapping.ts';
+import { listJoins } from '../../../src/warehouse/readers/joins.ts';
+import { listCreated } from '../../../src/warehouse/schema/views.ts';
 import { listTables } from '../../../src/warehouse/tables.ts';
-import { listCreated } from '../../../src/warehouse/views.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { newPath, openWarehouse } from '../../support/warehouse.ts';
 

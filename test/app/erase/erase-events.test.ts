@@ -6,7 +6,7 @@ import { searchAll } from '../../../src/app/erase/search-all.ts';
 import { searchRedis } from '../../../src/queue/search-redis.ts';
 import { EVENT_JOB_OPTIONS, eventQueue } from '../../../src/sync/events/accept-event.ts';
 import { warehouseId } from '../../../src/sync/runs/runs.ts';
-import type { Needle } from '../../../src/warehouse/search.ts';
+import type { Needle } from '../../../src/warehouse/readers/search.ts';
 import { hasRedis, startRedis } from '../../queue/redis-server.ts';
 import { openHarness } from '../../support/harness.ts';
 import { runHere } from '../../support/run-here.ts';

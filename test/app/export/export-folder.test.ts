@@ -14,7 +14,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { spillFolder } from '../../../src/app/export/folder.ts';
-import { lockFile } from '../../../src/warehouse/export/lock.ts';
+import { lockFile } from '../../../src/warehouse/readers/export/lock.ts';
 import { below, randomFrom } from '../../support/random-documents.ts';
 import { startRingneck } from '../../support/ringneck.ts';
 import { openWarehouse, store } from '../../support/warehouse.ts';

@@ -1,0 +1,106 @@
+import { messageOf, RingneckError } from '../../../base/errors.ts';
+import { version } from '../../../base/version.ts';
+import { quoteName, quoteText } from '../../sql.ts';
+import { firstLine } from '../../store/database.ts';
+import type { ExportFormat } from './formats.ts';
+import { type ExportPart, type ExportSelection, isOfSamples, selectPart } from './parts.ts';
+import { type ExportColumn, type ExportSource, runOver } from './source.ts';
+
+/**
+ * Writes a part into a file, which must not be there yet: streamed and sorted, whatever its size.
+ * @throws RingneckError when the disk is full, or the file has other rows than the part
+ */
+export async function writePart(
+  source: ExportSource,
+  part: ExportPart,
+  format: ExportFormat,
+  selection: ExportSelection,
+  path: string,
+): Promise<void> {
+  const columns = part.table.columns.map(column => (format === 'csv' ? csvColumn(column) : quoteName(column.name)));
+  // The first thing in the file, by which spreadsheets know its encoding.
+  if (format === 'csv') columns[0] = columns[0]!.replace(/ AS "/, ` AS "${BYTE_ORDER_MARK}`);
+  const sql = `COPY (${selectPart(part, selection, columns)}) TO ${quoteText(path)} (${optionsOf(part, format, selection)}, USE_TMP_FILE false)`;
+  let written: number;
+  try {
+    written = Number((await runOver(source, part.table, () => source.connection.runAndReadAll(sql))).getRows()[0]![0]);
+  } catch (error) {
+    if (/no space left|disk full/i.test(messageOf(error))) {
+      throw new RingneckError(`the disk is full: ${path} cannot be written. Make room, and the same command continues`, 1, {
+        cause: error,
+      });
+    }
+    throw new RingneckError(`${path} cannot be written: ${firstLine(error)}`, 1, { cause: error });
+  }
+  if (written !== part.rows) throw new RingneckError(`${path} got ${written} rows, and ${part.table.name} has ${part.rows} for it`);
+}
+
+function optionsOf(part: ExportPart, format: ExportFormat, selection: ExportSelection): string {
+  switch (format) {
+    case 'parquet': {
+      const metadata = metadataOf(part, selection).map(entry => entry.map(quoteText).join(': '));
+      const group = isOfSamples(part.table) ? SAMPLES_IN_GROUP : DOCUMENTS_IN_GROUP;
+      return `FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${group}, KV_METADATA {${metadata.join(', ')}}`;
+    }
+    case 'csv':
+      // RFC 4180.
+      return `FORMAT csv, HEADER true, NEW_LINE '\\r\\n'`;
+    case 'ndjson':
+      return 'FORMAT json';
+  }
+}
+
+/** What the catalogue says of the table, for who has only the file. */
+function metadataOf({ table, month }: ExportPart, { users, from, to }: ExportSelection): [string, string][] {
+  const entries: [string, string | null][] = [
+    ['table', table.name],
+    ['comment', table.comment],
+    ['month', month],
+    ['users', users ? users.join(', ') : 'all'],
+    ['from', from],
+    ['to', to],
+    ['written_by', `ringneck ${version}`],
+    ...table.columns.flatMap(({ name, comment }): [string, string | null][] => [
+      [`comment.${name}`, comment],
+      [`unit.${name}`, unitOf(comment)],
+    ]),
+  ];
+  return entries.flatMap(([key, value]) => (value === null ? [] : [[key, value]]));
+}
+
+/** Comments end in, or hold, the unit in brackets. */
+export const unitOf = (comment: string | null): string | null => /\[([^[\]]+)\]/.exec(comment ?? '')?.[1] ?? null;
+
+/** Each thread has a group in memory until it is written: a document takes a hundred times as much as a sample. */
+const SAMPLES_IN_GROUP = 122_880;
+const DOCUMENTS_IN_GROUP = 8_192;
+
+const BYTE_ORDER_MARK = '\ufeff';
+
+/** Their text begins with a digit, a minus, or a letter of our choice: it is never a formula. */
+const PLAIN = /^(U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL\(.*\)|BOOLEAN|DATE|TIME|TIMESTAMP.*)$/;
+
+/** With these a spreadsheet begins a formula; the wide ones in East Asian settings. The apostrophe, so that what we add can be taken away. */
+const FORMULA = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠', "'"];
+
+/**
+ * Text that reads as a number. A spreadsheet, and DuckDB when it guesses the types of a file, make one of it: of the stages of a night only
+ * the first 15 digits stay, of classes that begin with 0 not even these, and a version becomes a date. Whole numbers that stay as they are
+ * need nothing.
+ */
+const NUMBER = String.raw`\s*[0-9.,]*[0-9][0-9.,]*([eE][+-]?[0-9]+)?\s*`;
+const KEPT_NUMBER = '0|[1-9][0-9]{0,14}';
+
+/**
+ * A text that a spreadsheet would take for a formula, or for a number that it would change, has an apostrophe before it. Taking one away from
+ * each that begins so gives all as it was.
+ */
+function csvColumn({ name, type }: ExportColumn): string {
+  const header = quoteName(FORMULA.includes(name[0]!) ? `'${name}` : name);
+  const column = quoteName(name);
+  if (PLAIN.test(type)) return `${column} AS ${header}`;
+  const text = `${column}::VARCHAR`;
+  const isNumber = `regexp_full_match(${text}, ${quoteText(NUMBER)}) AND NOT regexp_full_match(${text}, ${quoteText(KEPT_NUMBER)})`;
+  const isChanged = `left(${text}, 1) IN (${FORMULA.map(quoteText).join(', ')}) OR (${isNumber})`;
+  return `CASE WHEN ${isChanged} THEN '''' || ${text} ELSE ${text} END AS ${header}`;
+}

@@ -1,0 +1,69 @@
+import { existsSync, rmSync } from 'node:fs';
+import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import { RingneckError } from '../../base/errors.ts';
+import { quoteText, type Value } from '../sql.ts';
+import { openWaiting, readRows, refuseOpen } from '../store/database.ts';
+
+export interface ReaderSettings {
+  /** A warehouse that nobody owns, or a copy for readers. */
+  path: string;
+  /** As DuckDB takes it: `256MB`. */
+  memoryLimit: string;
+  threads?: number;
+  /** How long another holder of the file is waited for. */
+  patienceMs?: number;
+  /** Where DuckDB puts what does not fit into its memory, removed in the end; without it what needs more fails. */
+  spill?: string;
+  /** The only folder that files are written to. */
+  out?: string;
+}
+
+/** A file that is read, in a process that does not own it. */
+export interface Reader {
+  readonly connection: DuckDBConnection;
+  /** Rows of a query that is known to be small, as plain values. */
+  read(sql: string): Promise<Value[][]>;
+  close(): void;
+}
+
+/**
+ * Opens a warehouse or a copy of one, read-only. No file but that one, those that are spilled and those in `out` can be reached: a view is of
+ * whoever made it, and may read anything.
+ * @throws TryLaterError naming the process that holds the file, after waiting for it
+ */
+export async function openReader({ path, memoryLimit, threads, patienceMs, spill = '', out }: ReaderSettings): Promise<Reader> {
+  if (!existsSync(path)) throw new RingneckError(`there is no file ${path} yet: run a backfill first`);
+  refuseOpen(path);
+  const config = {
+    access_mode: 'READ_ONLY',
+    autoload_known_extensions: 'false',
+    allow_community_extensions: 'false',
+    allow_persistent_secrets: 'false',
+    temp_directory: spill,
+    memory_limit: memoryLimit,
+    ...(threads === undefined ? {} : { threads: String(threads) }),
+  };
+  const instance = await openWaiting(path, config, patienceMs);
+  let connection: DuckDBConnection | undefined;
+  const close = () => {
+    connection?.closeSync();
+    instance.closeSync();
+    if (spill) rmSync(spill, { recursive: true, force: true });
+  };
+  try {
+    connection = await connectSealed(instance, out);
+  } catch (error) {
+    close();
+    throw error;
+  }
+  const opened = connection;
+  return { connection: opened, read: sql => readRows(opened, sql), close };
+}
+
+async function connectSealed(instance: DuckDBInstance, out: string | undefined): Promise<DuckDBConnection> {
+  const connection = await instance.connect();
+  // In this order.
+  if (out !== undefined) await connection.run(`SET allowed_directories = [${quoteText(`${out}/`)}]`);
+  await connection.run('SET enable_external_access = false');
+  return connection;
+}

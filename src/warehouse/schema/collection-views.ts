@@ -1,0 +1,51 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { heartRate } from '../../../schema/resources/heart-rate.ts';
+import { BOOKKEEPING } from '../mapping.ts';
+import { qualified, quoteText } from '../sql.ts';
+import { readRows } from '../store/database.ts';
+
+/** Somebody's copy of a table of ours has its columns, but not their comments. */
+const OURS = BOOKKEEPING.find(({ name }) => name === 'content_hash')!;
+
+/**
+ * The statements that make `sync.collections` and `sync.document_days` over the document tables in the database in use, whichever there
+ * are: they follow from the declarations, as the tables do.
+ */
+export async function collectionViews(connection: DuckDBConnection): Promise<string> {
+  const tables = await readRows(
+    connection,
+    `SELECT table_name, bool_or(column_name = 'day') FROM duckdb_columns()
+     WHERE database_name = current_database() AND schema_name = 'main' AND NOT internal
+     GROUP BY table_name HAVING bool_or(column_name = '${OURS.name}' AND comment = ${quoteText(OURS.comment)}) ORDER BY table_name`,
+  );
+  const names = [
+    ...tables.map(([name, dated]) => ({ name: name as string, dated: dated as boolean })),
+    { name: heartRate.name, dated: true },
+  ];
+  const days = tables.map(([name, dated]) => {
+    const table = qualified(`main.${name}`);
+    const day = dated ? 'day' : 'NULL::DATE';
+    return `SELECT user_id, ${quoteText(name as string)} AS collection, ${day} AS day, 1 AS documents, 0 AS rejected FROM ${table}`;
+  });
+  days.push('SELECT user_id, collection, day, 0, 1 FROM sync.rejected WHERE day IS NOT NULL');
+  return `CREATE OR REPLACE VIEW sync.collections AS
+SELECT collection, dated FROM (VALUES
+  ${names.map(({ name, dated }) => `(${quoteText(name)}, ${dated})`).join(',\n  ')}
+) AS names (collection, dated);
+COMMENT ON VIEW sync.collections IS 'What the pipeline reads';
+COMMENT ON COLUMN sync.collections.collection IS 'The collection: a table of documents, or heart_rate';
+COMMENT ON COLUMN sync.collections.dated IS 'Whether its documents belong to days';
+
+CREATE OR REPLACE VIEW sync.document_days AS
+SELECT user_id, collection, day, sum(documents)::BIGINT AS documents, sum(rejected)::BIGINT AS rejected FROM (
+  ${days.join('\n  UNION ALL\n  ')}
+) AS all_documents (user_id, collection, day, documents, rejected)
+GROUP BY user_id, collection, day;
+COMMENT ON VIEW sync.document_days IS 'How many documents there are of each account, collection and day';
+COMMENT ON COLUMN sync.document_days.user_id IS 'The account, as named by \`account add\`';
+COMMENT ON COLUMN sync.document_days.collection IS 'The collection: a table of documents';
+COMMENT ON COLUMN sync.document_days.day IS 'The day of the documents; null where a collection has no dates';
+COMMENT ON COLUMN sync.document_days.documents IS 'Stored documents [count]';
+COMMENT ON COLUMN sync.document_days.rejected IS 'Documents that came and could not be stored [count]';
+`;
+}

@@ -1,0 +1,118 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { RingneckError } from '../../base/errors.ts';
+import type { Column, ColumnType } from '../mapping.ts';
+import { qualified, quoteName } from '../sql.ts';
+import { readRows, withTransaction } from '../store/database.ts';
+import type { Table } from '../tables.ts';
+import { commentOn, createTable } from '../tables.ts';
+
+/**
+ * How the file is laid out. A program refuses a file with a higher number: another column of the ledger is another format, or an earlier
+ * program would take it for somebody else's.
+ */
+export const FORMAT = 3;
+
+interface Present {
+  columns: { name: string; type: string; comment: string | null }[];
+  comment: string | null;
+}
+
+/**
+ * Makes the tables that are missing and adds the columns that are missing; comments are brought up to date. Tables and views of
+ * others are left alone.
+ * @returns the columns of each table in the order in which they lie in the file
+ * @throws RingneckError when a table of ours differs in any other way, naming every difference
+ */
+export async function ensureTables(connection: DuckDBConnection, tables: readonly Table[]): Promise<Map<string, Column[]>> {
+  const present = await readPresent(connection);
+  await refuseNewer(connection, present);
+  const problems = [...(await findStrangers(connection, tables)), ...tables.flatMap(table => differences(table, present.get(table.name)))];
+  if (problems.length) {
+    const undo = 'ename or undo them, or use another data folder';
+    const cure = tables.some(table => isOfNewer(table, present.get(table.name)))
+      ? `A newer Ringneck may have made what is in sync.*: update Ringneck; if none did, r${undo}`
+      : `R${undo}`;
+    throw new RingneckError(`the warehouse has tables that Ringneck did not make so: ${problems.join('; ')}. ${cure}`);
+  }
+  const statements = tables.flatMap(table => listMissing(table, present.get(table.name)));
+  // Together: a commit for each table takes longer than all the rest of a start.
+  if (statements.length) {
+    await withTransaction(connection, async () => {
+      await connection.run('CREATE SCHEMA IF NOT EXISTS sync');
+      for (const statement of statements) await connection.run(statement);
+    });
+  }
+  const now = statements.length ? await readPresent(connection) : present;
+  return new Map(
+    tables.map(table => [table.name, now.get(table.name)!.columns.map(({ name }) => table.columns.find(column => column.name === name)!)]),
+  );
+}
+
+async function refuseNewer(connection: DuckDBConnection, present: ReadonlyMap<string, Present>): Promise<void> {
+  const columns = present.get('sync.meta')?.columns.map(({ name }) => name) ?? [];
+  if (!columns.includes('key') || !columns.includes('value')) return;
+  const [row] = await readRows(connection, `SELECT value FROM sync.meta WHERE key = 'format'`);
+  if (row && Number(row[0]) > FORMAT) {
+    throw new RingneckError(`the warehouse has format ${row[0]}, this program knows ${FORMAT} at most: update Ringneck`);
+  }
+}
+
+async function readPresent(connection: DuckDBConnection): Promise<Map<string, Present>> {
+  const rows = await readRows(
+    connection,
+    `SELECT t.schema_name, t.table_name, t.comment, c.column_name, c.data_type, c.comment
+     FROM duckdb_tables() t JOIN duckdb_columns() c USING (table_oid, database_oid)
+     WHERE t.database_name = current_database() AND NOT t.internal ORDER BY c.column_index`,
+  );
+  const present = new Map<string, Present>();
+  for (const [schema, table, tableComment, name, type, comment] of rows as (string | null)[][]) {
+    const key = nameOf(schema!, table!);
+    const entry = present.get(key) ?? { columns: [], comment: tableComment! };
+    entry.columns.push({ name: name!, type: type!, comment: comment! });
+    present.set(key, entry);
+  }
+  return present;
+}
+
+/** DuckDB's names are the same in either case. */
+const nameOf = (schema: string, table: string) => (schema === 'main' ? table : `${schema}.${table}`).toLowerCase();
+
+/** A view under a name of ours, or a key, index or default on a table of ours. */
+async function findStrangers(connection: DuckDBConnection, tables: readonly Table[]): Promise<string[]> {
+  const ours = new Set(tables.map(({ name }) => name));
+  const found = await readRows(
+    connection,
+    `SELECT schema_name, view_name, 'a view has the name ' FROM duckdb_views() WHERE NOT internal AND database_name = current_database()
+     UNION ALL SELECT schema_name, table_name, 'an index lies on ' FROM duckdb_indexes() WHERE database_name = current_database()
+     UNION ALL SELECT schema_name, table_name, 'a constraint lies on ' FROM duckdb_constraints() WHERE database_name = current_database()
+     UNION ALL SELECT schema_name, table_name, 'a default lies on ' FROM duckdb_columns()
+       WHERE NOT internal AND database_name = current_database() AND column_default IS NOT NULL`,
+  );
+  return (found as string[][]).flatMap(([schema, name, what]) => {
+    const key = nameOf(schema!, name!);
+    return ours.has(key) ? [`${what}${key}`] : [];
+  });
+}
+
+function differences(table: Table, present: Present | undefined): string[] {
+  if (!present) return [];
+  return present.columns.flatMap(({ name, type }) => {
+    const expected = table.columns.find(column => column.name === name);
+    if (!expected) return [`${table.name}.${name} is no column of ours`];
+    return expected.type === (type as ColumnType) ? [] : [`${table.name}.${name} is ${type}, not ${expected.type}`];
+  });
+}
+
+/** Whether a table of the ledger has columns that only a later program may know. */
+const isOfNewer = ({ name, columns }: Table, present: Present | undefined) =>
+  name.startsWith('sync.') && present?.columns.some(has => !columns.some(column => column.name === has.name));
+
+/** The statements that make a table what it should be. */
+function listMissing(table: Table, present: Present | undefined): string[] {
+  if (!present) return [createTable(table).join(';\n')];
+  const missing = table.columns.filter(({ name }) => !present.columns.some(column => column.name === name));
+  const added = missing.map(({ name, type }) => `ALTER TABLE ${qualified(table.name)} ADD COLUMN ${quoteName(name)} ${type}`);
+  const current = new Map(present.columns.map(({ name, comment }) => [name, comment]));
+  const stale = present.comment !== table.comment || table.columns.some(({ name, comment }) => current.get(name) !== comment);
+  return stale ? [...added, commentOn(table).join(';\n')] : added;
+}

@@ -1,0 +1,58 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { NEVER_BYTES } from '../database.ts';
+import type { Memory } from '../memory.ts';
+
+/**
+ * DuckDB decides by the tables that a commit touches, more than by what it wrote, and would checkpoint after nearly every small commit
+ * over many tables: 60 ms instead of 4. While live work comes we say when, by the size of the log.
+ */
+const CHECKPOINT_BYTES = { bulk: 16 * 1024 * 1024, live: 64 * 1024 * 1024 };
+
+export interface CheckpointOptions {
+  connection: DuckDBConnection;
+  memory: Memory;
+  /** Bytes of the write-ahead log. */
+  logSize(): number;
+}
+
+/** Brings all that is in the log into the file. */
+export async function emptyLog({ connection, memory, logSize }: CheckpointOptions): Promise<void> {
+  if (logSize() > 0) await memory.runWithMost(connection, 'CHECKPOINT');
+}
+
+/** Who decides on checkpoints: DuckDB, or, while live work comes, we; then they are rare, and DuckDB needs more memory from one to the next. */
+export class Checkpoints {
+  readonly #options: CheckpointOptions;
+  /** As the file is opened. */
+  #areOurs = true;
+  /** While live work comes: gives back the memory. */
+  #lowerMemory: (() => Promise<void>) | undefined;
+
+  constructor(options: CheckpointOptions) {
+    this.#options = options;
+  }
+
+  /** Ends the transaction of the connection. */
+  async commit(): Promise<void> {
+    await this.#options.memory.runWithMost(this.#options.connection, 'COMMIT');
+  }
+
+  /** Between two groups: settles who decides, and makes a checkpoint when it is ours and due. */
+  async afterGroup(isLive: boolean): Promise<void> {
+    const { connection, logSize, memory } = this.#options;
+    try {
+      if (this.#areOurs !== isLive) {
+        await connection.run(`SET wal_autocheckpoint = '${isLive ? NEVER_BYTES : CHECKPOINT_BYTES.bulk}B'`);
+        this.#areOurs = isLive;
+      }
+      if (isLive) this.#lowerMemory ??= await memory.raise(connection);
+      else {
+        await this.#lowerMemory?.();
+        this.#lowerMemory = undefined;
+      }
+      if (isLive && logSize() > CHECKPOINT_BYTES.live) await memory.runWithMost(connection, 'CHECKPOINT');
+    } catch {
+      // A checkpoint gives way to another transaction and comes after the next group; what else is wrong, that one meets and tells.
+    }
+  }
+}

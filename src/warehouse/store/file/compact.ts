@@ -1,0 +1,218 @@
+import { chmodSync, rmSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { RingneckError, TryLaterError } from '../../../base/errors.ts';
+import type { Column, Mapping } from '../../mapping.ts';
+import { run } from '../../snapshot/publish.ts';
+import { compareCounts, dropLists, refreshDocuments, refreshHeartRate } from '../../snapshot/refresh.ts';
+import { literal, qualified, quoteName, quoteText } from '../../sql.ts';
+import { matchKeys } from '../../write/ledger-statements.ts';
+import { readRows, waitForHolder, withTransaction } from '../database.ts';
+import type { Memory } from '../memory.ts';
+import type { Committed } from './committed.ts';
+import { copyTable, listPresent, namesOf, type Present } from './copy-tables.ts';
+import { NotDurable, putInPlace } from './put-in-place.ts';
+
+export interface CompactParts {
+  /** Its own, beside the writer's; the warehouse is the database in use. */
+  connection: DuckDBConnection;
+  memory: Memory;
+  mappings: readonly Mapping[];
+  columnsOf(table: string): readonly Column[];
+  /** The file of the warehouse itself: no link. */
+  path: string;
+  /** Throws when there is no room on the disk. */
+  beforeTable: () => void;
+  /** Ends the work, which throws its reason, until the new file is in its place. */
+  signal: AbortSignal;
+  /** What was committed since the last time it was asked; first before anything is copied. */
+  takeCommitted(): Committed;
+  /** Does work while nobody else reads or writes. */
+  alone<T>(work: () => Promise<T>): Promise<T>;
+}
+
+/** What a new file is attached as. */
+const COPY = 'snapshot';
+/** Writers wait for the last commits to be brought over once those before them took no longer than this, */
+const QUICK_MS = 150;
+/** which takes some steps: each has less to bring over than the one before. */
+const STEPS = 5;
+/** How often, and how far apart, it is tried to find nobody reading, and not much being stored. */
+const ATTEMPTS = 60;
+const ATTEMPTS_APART_MS = 1_000;
+/** DuckDB plans a longer list of values ever more slowly. */
+const KEYS_AT_ONCE = 500;
+
+/** A reader may find the file free while it changes places, and is waited for: to give up is to end the process. */
+const HOLDER_PATIENCE_MS = 60_000;
+
+/** The new file is in its place, but this process cannot go on with it. */
+export class NotOpenedAgain extends Error {}
+
+/**
+ * Replaces the file of an open warehouse by a sorted copy of all that it holds, with what is committed meanwhile. Nobody waits while it is
+ * copied; writers and readers wait while the last commits are brought over and the two files change places, a tenth of a second. Killed at
+ * any moment it leaves the old file or the new one, whole.
+ * @throws NotOpenedAgain where only a new process can go on
+ */
+export async function compact(parts: CompactParts): Promise<void> {
+  const { connection, path, signal, beforeTable, takeCommitted, alone } = parts;
+  const temporary = temporaryOf(path);
+  const [[name] = []] = await readRows(connection, 'SELECT current_database()');
+  const source = String(name);
+  const interrupt = () => connection.interrupt();
+  signal.addEventListener('abort', interrupt);
+  removeTemporary(path);
+  try {
+    await run(connection, signal, `ATTACH ${quoteText(temporary)} AS ${COPY}`);
+    chmodSync(temporary, 0o600);
+    takeCommitted();
+    const tables = await copyAll(parts, source);
+    const approach = async () => {
+      for (let step = 1; (await catchUp(parts, source)) > QUICK_MS; step++) {
+        if (step === STEPS) throw new TryLaterError('too much is being stored');
+      }
+    };
+    const checkpoint = () => checkpointOf(parts, source);
+    const changePlaces = async () => {
+      await catchUp(parts, source);
+      await ensureWhole(connection, source, tables);
+      await checkpoint();
+      signal.throwIfAborted();
+      try {
+        putInPlace(temporary, path);
+      } catch (error) {
+        // What is stored from here on would be in the file that was replaced.
+        throw error instanceof NotDurable ? new NotOpenedAgain(error.message, { cause: error }) : error;
+      }
+      signal.removeEventListener('abort', interrupt);
+      await openAgain(connection, source, path);
+    };
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await approach();
+        // Two waits for those who write, each shorter than one would be. A checkpoint that finds the disk full ends the process.
+        beforeTable();
+        await alone(checkpoint);
+        await approach();
+        beforeTable();
+        await alone(changePlaces);
+        return;
+      } catch (error) {
+        if (!(error instanceof TryLaterError) || attempt === ATTEMPTS) throw error;
+      }
+      await setTimeout(ATTEMPTS_APART_MS, undefined, { signal });
+    }
+  } catch (error) {
+    if (error instanceof NotOpenedAgain) throw error;
+    const detach = () => connection.run(`DETACH DATABASE IF EXISTS ${COPY}`);
+    // An interruption that came when nothing ran stops the next statement, which may be the first of them.
+    await detach()
+      .catch(detach)
+      .catch(() => undefined);
+    removeTemporary(path);
+    throw signal.aborted ? signal.reason : error;
+  } finally {
+    signal.removeEventListener('abort', interrupt);
+  }
+}
+
+const temporaryOf = (path: string) => `${path}.new`;
+
+/** What a process that was killed has left beside its warehouse, which must be open. */
+export function removeTemporary(path: string): void {
+  for (const leftover of [temporaryOf(path), `${temporaryOf(path)}.wal`]) rmSync(leftover, { force: true });
+}
+
+async function copyAll(parts: CompactParts, source: string): Promise<Present[]> {
+  const { connection, memory, signal, beforeTable } = parts;
+  // Tables, views, macros, indexes and comments, those of others too.
+  await run(connection, signal, `COPY FROM DATABASE ${quoteName(source)} TO ${COPY} (SCHEMA)`);
+  const tables = await listPresent(connection, source, COPY);
+  // One transaction reads one state, however long the copy takes.
+  const copy = async () => {
+    for (const table of tables) {
+      beforeTable();
+      await copyTable(connection, table, { from: source, to: COPY }, signal);
+    }
+  };
+  await withTransaction(connection, copy, () => memory.runWithMost(connection, 'COMMIT'));
+  await checkpointOf(parts, COPY);
+  return tables;
+}
+
+async function checkpointOf({ connection, memory, signal }: CompactParts, database: string): Promise<void> {
+  signal.throwIfAborted();
+  await memory.runWithMost(connection, `CHECKPOINT ${quoteName(database)}`);
+}
+
+/**
+ * Makes the copy what the warehouse is by now wherever something was committed.
+ * @returns how long it took: milliseconds
+ */
+async function catchUp(parts: CompactParts, source: string): Promise<number> {
+  const { connection, memory, mappings } = parts;
+  const committed = parts.takeCommitted();
+  if (committed.isEmpty) return 0;
+  const start = performance.now();
+  const { dirty, ledger, wholly } = committed;
+  const bringOver = async () => {
+    for (const mapping of mappings) {
+      const users = dirty.tables.get(mapping.table);
+      if (users) await refreshDocuments(parts, quoteName(source), mapping, users);
+    }
+    await refreshHeartRate(parts, quoteName(source), dirty.heartRate);
+    for (const [table, keys] of ledger) {
+      if (!wholly.has(table)) await replaceRows(parts, source, table, [...keys.values()]);
+    }
+    for (const table of wholly) await replaceRows(parts, source, table, [{}]);
+    await dropLists(connection);
+  };
+  await withTransaction(connection, bringOver, () => memory.runWithMost(connection, 'COMMIT'));
+  await checkpointOf(parts, COPY);
+  return performance.now() - start;
+}
+
+/** @param keys of the rows that are to be as in the warehouse; an empty one stands for all */
+async function replaceRows(
+  { connection, columnsOf, signal }: CompactParts,
+  source: string,
+  table: string,
+  keys: readonly Parameters<typeof matchKeys>[0][number][],
+): Promise<void> {
+  const columns = columnsOf(table);
+  const names = namesOf({ columns: columns.map(({ name }) => name) });
+  const typeOf = (name: string) => columns.find(column => column.name === name)!.type;
+  for (let i = 0; i < keys.length; i += KEYS_AT_ONCE) {
+    for (const { list, condition } of matchKeys(keys.slice(i, i + KEYS_AT_ONCE), (name, value) => literal(value, typeOf(name)))) {
+      const where = condition || 'true';
+      await run(connection, signal, `DELETE FROM ${COPY}.${qualified(table)} ${list ? `USING ${list}` : ''} WHERE ${where}`);
+      await run(
+        connection,
+        signal,
+        `INSERT INTO ${COPY}.${qualified(table)} (${names})
+         SELECT ${names} FROM ${quoteName(source)}.${qualified(table)} ${list ? `, ${list}` : ''} WHERE ${where}`,
+      );
+    }
+  }
+}
+
+/** What was missed would be lost with the old file. */
+async function ensureWhole(connection: DuckDBConnection, source: string, tables: readonly Present[]): Promise<void> {
+  const { differing } = await compareCounts(connection, quoteName(source), tables);
+  if (differing.length) throw new RingneckError(`not copied whole: ${differing.join(', ')}; nothing was replaced`);
+}
+
+/** The name stays, by which all connections find their tables; only who detaches a database may not be using it. */
+async function openAgain(connection: DuckDBConnection, source: string, path: string): Promise<void> {
+  try {
+    await connection.run(`ATTACH ':memory:' AS aside; USE aside`);
+    // The old one first: what it does with a log of its name is done while nobody can have one for the new file.
+    await connection.run(`DETACH ${quoteName(source)}`);
+    await connection.run(`DETACH ${COPY}`);
+    await waitForHolder(path, () => connection.run(`ATTACH ${quoteText(path)} AS ${quoteName(source)}`), HOLDER_PATIENCE_MS);
+    await connection.run(`USE ${quoteName(source)}; DETACH aside`);
+  } catch (error) {
+    throw new NotOpenedAgain('the compacted file could not be opened', { cause: error });
+  }
+}

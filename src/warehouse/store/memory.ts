@@ -1,0 +1,120 @@
+import { totalmem } from 'node:os';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { messageOf, RingneckError } from '../../base/errors.ts';
+
+/** DuckDB fills what it may have with blocks that it wrote and nobody will read soon. Storing needs little. */
+export const STORING_BYTES = 80_000_000;
+
+/**
+ * Sorting whole tables needs more: 96 MB were too little for 50 million rows. So does live work: until a checkpoint each column of each table
+ * that was written to holds a block, 150 MB in all, and with less DuckDB compresses them into a file and back at each commit.
+ */
+export const LARGE_BYTES = 256_000_000;
+
+/** What lacked memory is tried again with so many times as much, until it has the most. */
+const STEP = 4;
+
+/** What DuckDB may have. */
+export interface Limits {
+  bytes: number;
+  threads: number;
+}
+
+/** Work that failed with the most memory that there is. */
+export class LacksMemory extends RingneckError {}
+
+export const isOutOfMemory = (error: unknown): boolean => /^Out of Memory Error/i.test(messageOf(error));
+
+/** What one DuckDB may have: little, until somebody needs more. Those who do are counted: the last one gives it back. */
+export class Memory {
+  readonly #usual: Limits;
+  readonly #wanted = new Set<Limits>();
+  /** As they were set last: others may have set the threads since. */
+  #threads: number;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(usual: Limits) {
+    this.#usual = usual;
+    this.#threads = usual.threads;
+  }
+
+  /** Until what this resolves to is called DuckDB may have so much memory, and no more threads than that. */
+  async raise(
+    connection: DuckDBConnection,
+    { bytes = LARGE_BYTES, threads = this.#usual.threads }: Partial<Limits> = {},
+  ): Promise<() => Promise<void>> {
+    const wanted = { bytes, threads };
+    this.#wanted.add(wanted);
+    await this.#apply(connection).catch(error => {
+      this.#wanted.delete(wanted);
+      throw error;
+    });
+    return async () => {
+      this.#wanted.delete(wanted);
+      // Refused while that much is in use: then the higher limit stays until the next commit.
+      await this.#apply(connection).catch(() => undefined);
+    };
+  }
+
+  /**
+   * Does a statement that makes a checkpoint, or may make one; a commit alone reads the other rows of 2,048 again too. A checkpoint holds
+   * all long texts of 2,048 rows of a table at once, however large. One that lacks memory leaves a database that serves nothing more, and
+   * after the next start it comes again: it may have the most at once.
+   */
+  async runWithMost(connection: DuckDBConnection, statement: string): Promise<void> {
+    const lower = await this.raise(connection, { bytes: mostBytes() });
+    await connection.run(statement).finally(lower);
+  }
+
+  /**
+   * Does work with the memory that is enough for nearly all; where it lacks memory all the same, again with more and more of it, and by one
+   * thread, for each holds rows of its own.
+   * @param work may be repeated; what it throws is DuckDB's own error where it lacked memory
+   * @param what it is for: `a snapshot`
+   * @throws LacksMemory where the most is not enough
+   */
+  async enough<T>(connection: DuckDBConnection, what: string, work: () => Promise<T>, first = this.#usual.bytes): Promise<T> {
+    let bytes = first;
+    let { threads } = this.#usual;
+    for (;;) {
+      const lower =
+        bytes > this.#usual.bytes || threads < this.#usual.threads ? await this.raise(connection, { bytes, threads }) : undefined;
+      try {
+        return await work();
+      } catch (error) {
+        if (!isOutOfMemory(error)) throw error;
+        const most = mostBytes();
+        if (bytes >= most && threads === 1) throw lacksMemory(what, most, error);
+        bytes = Math.min(bytes * STEP, most);
+        threads = 1;
+      } finally {
+        await lower?.();
+      }
+    }
+  }
+
+  #apply(connection: DuckDBConnection): Promise<void> {
+    const done = this.#turn.then(async () => {
+      const all = [this.#usual, ...this.#wanted];
+      await connection.run(`SET memory_limit = '${Math.max(...all.map(({ bytes }) => bytes))}B'`);
+      const threads = Math.min(...all.map(limits => limits.threads));
+      if (threads === this.#threads) return;
+      await connection.run(`SET threads = ${threads}`);
+      this.#threads = threads;
+    });
+    this.#turn = done.catch(() => undefined);
+    return done;
+  }
+}
+
+/** What the machine has, or a container of it may have. */
+const availableBytes = () => Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+
+/** Never less than the larger memory. */
+const mostBytes = () => Math.max(Math.floor(0.8 * availableBytes()), LARGE_BYTES);
+
+function lacksMemory(what: string, most: number, cause: unknown): LacksMemory {
+  const [may, has] = [most, availableBytes()].map(bytes => `${(bytes / 1e9).toFixed(1)} GB`);
+  const message = `${what} needs more memory than the ${may} it may take here: this machine, or its container, has ${has}; give it more`;
+  return new LacksMemory(message, 1, { cause });
+}

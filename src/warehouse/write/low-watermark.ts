@@ -1,0 +1,69 @@
+import type { HeartRateRange } from '../heart-rate/store-heart-rate.ts';
+import type { RequestClock } from '../request-clock.ts';
+
+/** A document that an answer has settled: stored, removed, or found unchanged. */
+export interface ConfirmedDocument {
+  table: string;
+  userId: string;
+  id: string;
+  /** When its request was sent. */
+  moment: number;
+}
+
+/** A range of heart rate that an answer has settled. */
+export type ConfirmedRange = Pick<HeartRateRange, 'userId' | 'from' | 'to' | 'requestedAt'>;
+
+/** What committed answers have settled, where the warehouse does not show it. Kept only while an older answer may still arrive. */
+export class LowWatermark {
+  readonly #clock: RequestClock;
+  readonly #documents = new Map<string, number>();
+  /** By user. */
+  readonly #ranges = new Map<string, readonly ConfirmedRange[]>();
+
+  constructor(clock: RequestClock) {
+    this.#clock = clock;
+  }
+
+  /** The moment of the answer that settled this document last. */
+  find(table: string, userId: string, id: string): number | undefined {
+    return this.#documents.size ? this.#documents.get(keyOf({ table, userId, id })) : undefined;
+  }
+
+  /**
+   * The parts of a range that no newer answer has settled.
+   * @param uncommitted ranges that the transaction under way has settled
+   */
+  listUnconfirmed(range: ConfirmedRange, uncommitted: readonly ConfirmedRange[]): (readonly [from: number, to: number])[] {
+    let parts: (readonly [number, number])[] = [[range.from, range.to]];
+    for (const { userId, from, to, requestedAt } of [...(this.#ranges.get(range.userId) ?? []), ...uncommitted]) {
+      if (userId !== range.userId || requestedAt <= range.requestedAt) continue;
+      parts = parts.flatMap(([start, end]): (readonly [number, number])[] => {
+        if (to <= start || from >= end) return [[start, end]];
+        return [[start, from] as const, [to, end] as const].filter(([a, b]) => a < b);
+      });
+    }
+    return parts;
+  }
+
+  /** What a transaction has settled that is committed. */
+  remember(documents: readonly ConfirmedDocument[], ranges: readonly ConfirmedRange[]): void {
+    const oldest = this.#clock.oldestLeased();
+    for (const document of documents) if (document.moment > oldest) this.#documents.set(keyOf(document), document.moment);
+    for (const range of ranges)
+      if (range.requestedAt > oldest) this.#ranges.set(range.userId, [...(this.#ranges.get(range.userId) ?? []), range]);
+  }
+
+  /** Drops what no answer under way is older than. */
+  prune(): void {
+    if (!this.#documents.size && !this.#ranges.size) return;
+    const oldest = this.#clock.oldestLeased();
+    for (const [key, moment] of this.#documents) if (moment <= oldest) this.#documents.delete(key);
+    for (const [userId, ranges] of this.#ranges) {
+      const kept = ranges.filter(({ requestedAt }) => requestedAt > oldest);
+      if (!kept.length) this.#ranges.delete(userId);
+      else if (kept.length < ranges.length) this.#ranges.set(userId, kept);
+    }
+  }
+}
+
+const keyOf = ({ table, userId, id }: Omit<ConfirmedDocument, 'moment'>) => `${table}\n${userId}\n${id}`;

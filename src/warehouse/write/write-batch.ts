@@ -1,0 +1,52 @@
+import type { ParsedDocument, RejectedDocument } from '../documents/parse-document.ts';
+import type { HeartRateRange } from '../heart-rate/store-heart-rate.ts';
+import type { HeartRateWithdrawal } from '../heart-rate/withdraw-heart-rate.ts';
+import type { Mapping } from '../mapping.ts';
+import type { LedgerEntry } from '../sql.ts';
+import type { KnownDocument, WriteResult } from '../write-result.ts';
+
+/** The answer to one request for documents of one account, parsed. */
+export interface DocumentPage {
+  userId: string;
+  mapping: Mapping;
+  requestedAt: number;
+  documents: readonly ParsedDocument[];
+  /** Documents of an answer that came before, byte for byte: they are not parsed again. */
+  known?: readonly KnownDocument[] | undefined;
+  rejected: readonly RejectedDocument[];
+  /** Documents that the answer says are gone. */
+  removed: readonly string[];
+  /** The days from which they are absent: what lies under another day by now is not gone. Undefined where each is known to be. */
+  absentFrom?: { from: string; to: string } | undefined;
+  /** What was asked for, in microseconds; undefined where it was no range. */
+  range?: MomentRange | undefined;
+  completes?: CompletedReading | undefined;
+}
+
+export interface MomentRange {
+  startAt: number;
+  endAt: number;
+}
+
+/** Stored with its last answer: what was rejected before, and did not come again, is not there any more. */
+export interface CompletedReading {
+  /** When its first request was sent. */
+  since: number;
+  /** The days whose documents the service would have sent; undefined where documents belong to no day. */
+  days?: { from: string; to: string } | undefined;
+}
+
+/** A parsed change: all of it is committed in one transaction, or none. */
+export interface WriteBatch {
+  page?: DocumentPage;
+  heartRate?: HeartRateRange & { rejected: readonly RejectedDocument[] };
+  /** Heart rate that was not the person's, of these ranges. */
+  withdrawal?: HeartRateWithdrawal;
+  ledger?: Ledger;
+  /** Throws where it must not be stored any more: asked as its group begins to be committed. */
+  guard?: (() => void) | undefined;
+  samples: number;
+}
+
+/** Entries to be committed with a change; as a function, of what storing it did. It may be called again when the transaction is. */
+export type Ledger = readonly LedgerEntry[] | ((counts: WriteResult) => readonly LedgerEntry[]);

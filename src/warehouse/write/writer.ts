@@ -1,0 +1,226 @@
+import { setImmediate } from 'node:timers/promises';
+import { RingneckError } from '../../base/errors.ts';
+import type { LedgerEntry } from '../sql.ts';
+import { firstLine, isFatal } from '../store/database.ts';
+import { type CheckpointOptions, Checkpoints } from '../store/file/checkpoints.ts';
+import type { WriteResult } from '../write-result.ts';
+import { batchSize, isTwoGroups } from './batch-size.ts';
+import { BulkThrottle } from './bulk-throttle.ts';
+import { LowWatermark } from './low-watermark.ts';
+import { type Storage, storeChanges } from './store-changes.ts';
+import type { WriteBatch } from './write-batch.ts';
+
+/** Live work goes first, but a stream of it must not stop a backfill. */
+const LIVE_GROUPS_IN_A_ROW = 8;
+
+export type Lane = 'live' | 'bulk';
+
+interface Waiting {
+  change: WriteBatch;
+  resolve(counts: WriteResult): void;
+  reject(error: unknown): void;
+}
+
+export interface WriterOptions extends CheckpointOptions, Pick<Storage, 'columnsOf' | 'clock' | 'kept' | 'heartRateChanges'> {
+  newestSk: number;
+  /** Called before each group; throws when there is no room on the disk. */
+  beforeGroup?: () => void;
+  /** Called once when DuckDB can serve no further statement in this process. */
+  onFatal?: (error: Error) => void;
+  /** Called with each group that is committed, before anybody else hears of it. */
+  onCommitted?: (changes: readonly WriteBatch[], counts: readonly WriteResult[], ledger: readonly LedgerEntry[]) => void;
+}
+
+/**
+ * The one writer. It owns its connection and has no timer: when idle it commits at once what waits; what arrives meanwhile is the
+ * next group.
+ */
+export class Writer {
+  readonly #options: WriterOptions;
+  readonly #storage: Storage;
+  readonly #checkpoints: Checkpoints;
+  readonly #lanes: Record<Lane, Waiting[]> = { live: [], bulk: [] };
+  readonly #bulkThrottle = new BulkThrottle();
+  #bulkSamples = 0;
+  #liveInARow = 0;
+  #endPause = () => {};
+  #running: Promise<void> | undefined;
+  /** Why nothing more is taken; what was taken before is committed all the same, unless DuckDB cannot. */
+  #closed: Error | undefined;
+  #fatal: Error | undefined;
+  #roomWanted: (() => void)[] = [];
+  /** To be done between two groups. */
+  readonly #between: (() => Promise<void>)[] = [];
+
+  constructor(options: WriterOptions) {
+    const { connection, columnsOf, clock, kept, heartRateChanges } = options;
+    let sk = options.newestSk;
+    this.#options = options;
+    const lowWatermark = new LowWatermark(clock);
+    const checkpoints = new Checkpoints(options);
+    const commit = () => checkpoints.commit();
+    this.#storage = { connection, commit, columnsOf, nextSk: () => ++sk, clock, lowWatermark, kept, heartRateChanges };
+    this.#checkpoints = checkpoints;
+  }
+
+  /** Resolves when less than two groups wait: the back-pressure on whoever reads from the service. Live work never waits for it. */
+  async room(lane: Lane): Promise<void> {
+    if (lane === 'live') return;
+    while (isTwoGroups(this.#lanes.bulk.length, this.#bulkSamples, this.#bulkThrottle.isExpected()) && !this.#closed) {
+      await new Promise<void>(resolve => this.#roomWanted.push(resolve));
+    }
+  }
+
+  /** Resolves once the change is committed; rejects when it is not, and then nothing of it is stored. */
+  write(change: WriteBatch, lane: Lane): Promise<WriteResult> {
+    if (this.#closed) return Promise.reject(this.#closed);
+    const { clock, lowWatermark } = this.#storage;
+    for (const moment of momentsOf(change)) clock.leaseAgain(moment);
+    const committed = new Promise<WriteResult>((resolve, reject) => this.#lanes[lane].push({ change, resolve, reject }));
+    if (lane === 'bulk') this.#bulkSamples += change.samples;
+    else {
+      // The ledger's own entries come with a backfill too.
+      if (change.page || change.heartRate) this.#bulkThrottle.note();
+      this.#endPause();
+    }
+    this.#running ??= this.#run();
+    return committed.finally(() => {
+      for (const moment of momentsOf(change)) clock.release(moment);
+      lowWatermark.prune();
+    });
+  }
+
+  /** Does work while nothing is committed, before anything that waits; what comes meanwhile waits for it. */
+  whileIdle<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(this.#closed);
+    const done = new Promise<T>((resolve, reject) => this.#between.push(() => work().then(resolve, reject)));
+    this.#endPause();
+    this.#running ??= this.#run();
+    return done;
+  }
+
+  /** Nothing more can be stored by this process. */
+  breakDown(error: unknown): Error {
+    if (this.#fatal) return this.#fatal;
+    this.#fatal = new RingneckError(`DuckDB cannot go on: ${firstLine(error)}; start again`, 1, { cause: error });
+    this.#closed = this.#fatal;
+    this.#giveRoom();
+    try {
+      this.#options.onFatal?.(this.#fatal);
+    } catch {
+      // Whoever waits for the writer hears of it all the same.
+    }
+    return this.#fatal;
+  }
+
+  /** Waits until everything given so far is committed, and takes nothing more. */
+  async close(): Promise<void> {
+    this.#closed ??= new RingneckError('the warehouse is closed');
+    this.#giveRoom();
+    this.#endPause();
+    while (this.#running) await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    // A turn of the loop for those who call in the same moment: they share the first group.
+    await setImmediate();
+    const findNext = () => this.#between.shift() ?? this.#nextGroup();
+    for (let next = findNext(); next; next = findNext()) {
+      if (typeof next === 'function') {
+        await next();
+        continue;
+      }
+      if (next === 'later') {
+        await this.#pause();
+        continue;
+      }
+      const startedAt = performance.now();
+      await this.#commit(next.group);
+      await this.#checkpoints.afterGroup(this.#bulkThrottle.isExpected());
+      if (next.lane === 'bulk') this.#bulkThrottle.noteBulk(performance.now() - startedAt);
+    }
+    // In the same turn in which nothing was found: a change that comes later must start a new run.
+    this.#running = undefined;
+  }
+
+  /** Undefined when nothing waits; later when what waits is bulk work whose time has not come. */
+  #nextGroup(): { lane: Lane; group: Waiting[] } | 'later' | undefined {
+    const { live, bulk } = this.#lanes;
+    if (!live.length && !bulk.length) return undefined;
+    const mayBulk = bulk.length > 0 && (this.#closed !== undefined || this.#bulkThrottle.bulkWaitMs() === 0);
+    if (!live.length && !mayBulk) return 'later';
+    const lane = live.length && (this.#liveInARow < LIVE_GROUPS_IN_A_ROW || !mayBulk) ? 'live' : 'bulk';
+    this.#liveInARow = lane === 'live' ? this.#liveInARow + 1 : 0;
+    const waiting = this.#lanes[lane];
+    const group = waiting.splice(0, batchSize(waiting, this.#bulkThrottle.isExpected()));
+    if (lane === 'bulk') {
+      for (const { change } of group) this.#bulkSamples -= change.samples;
+      this.#giveRoom();
+    }
+    return { lane, group };
+  }
+
+  #giveRoom(): void {
+    for (const wanted of this.#roomWanted.splice(0)) wanted();
+  }
+
+  /** Until bulk work may go on, or something comes that goes before it. */
+  #pause(): Promise<void> {
+    return new Promise(resolve => {
+      const timer = setTimeout(resolve, Math.max(1, this.#bulkThrottle.bulkWaitMs()));
+      this.#endPause = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /**
+   * Commits a group; what fails is tried again in halves, so that a lack of memory, or one bad change, takes no neighbour with it. A change
+   * that alone lacks memory, for a document of many megabytes, gets more of it.
+   */
+  async #commit(waiting: readonly Waiting[]): Promise<void> {
+    if (this.#fatal) {
+      for (const { reject } of waiting) reject(this.#fatal);
+      return;
+    }
+    const group = waiting.filter(passesGuard);
+    if (!group.length) return;
+    try {
+      this.#options.beforeGroup?.();
+      const changes = group.map(({ change }) => change);
+      const { connection, memory } = this.#options;
+      const store = () => storeChanges(this.#storage, changes);
+      const { counts, ledger } = await (group.length === 1 ? memory.enough(connection, 'what is to be stored', store) : store());
+      this.#options.onCommitted?.(changes, counts, ledger);
+      for (let i = 0; i < group.length; i++) group[i]!.resolve(counts[i]!);
+    } catch (error) {
+      if (isFatal(error)) {
+        const fatal = this.breakDown(error);
+        for (const { reject } of group) reject(fatal);
+      } else if (group.length === 1 || error instanceof RingneckError) {
+        const failure = error instanceof RingneckError ? error : new RingneckError(`not stored: ${firstLine(error)}`, 1, { cause: error });
+        for (const { reject } of group) reject(failure);
+      } else {
+        const half = group.length >> 1;
+        await this.#commit(group.slice(0, half));
+        await this.#commit(group.slice(half));
+      }
+    }
+  }
+}
+
+/** Rejects what must not be stored any more. */
+function passesGuard({ change, reject }: Waiting): boolean {
+  try {
+    change.guard?.();
+    return true;
+  } catch (error) {
+    reject(error);
+    return false;
+  }
+}
+
+function momentsOf({ page, heartRate }: WriteBatch): number[] {
+  return [...(page ? [page.requestedAt] : []), ...(heartRate ? [heartRate.requestedAt] : [])];
+}
