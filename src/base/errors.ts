@@ -44,3 +44,10 @@ export const withDetail = (message: string, detail: string | undefined): string 
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** What kind of error it is, for the log: the words of a database may quote what is in rows. */
+export function kindOf(error: unknown): string {
+  const said = /^[A-Za-z ]+ Error(?=:)/.exec(messageOf(error))?.[0];
+  if (said || !(error instanceof Error)) return said ?? 'Error';
+  return 'code' in error ? String(error.code) : error.name;
+}

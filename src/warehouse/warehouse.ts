@@ -1,8 +1,6 @@
-import { realpathSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { statSync } from 'node:fs';
 import type { Resource, WireDocument } from '../../schema/resource.ts';
 import { RingneckError } from '../base/errors.ts';
-import { ensureFolder, realPath } from '../base/files.ts';
 import { type ParsedDocuments, parseDocuments } from './documents/parse-documents.ts';
 import { readDocuments, readHeartRate, type StoredDocument } from './documents/read-documents.ts';
 import { HeartRateChanges } from './heart-rate/heart-rate-changes.ts';
@@ -10,42 +8,36 @@ import { countByDay, countMissing, holdsJust } from './heart-rate/store-heart-ra
 import { type HeartRateSpan, type HeartRateWithdrawal, joinSpans, selectSpans } from './heart-rate/withdraw-heart-rate.ts';
 import { type Comparison, HeartRateAnswer, type Missing } from './heart-rate-answer.ts';
 import { type Column, type Mapping, mapResource } from './mapping.ts';
-import { RequestClock } from './request-clock.ts';
-import { dateReadings } from './schema/date-readings.ts';
-import { ensureTables, FORMAT } from './schema/ensure.ts';
-import { readHighWatermark } from './schema/high-watermark.ts';
-import { nameRoutes } from './schema/name-routes.ts';
+import type { RequestClock } from './request-clock.ts';
+import { FORMAT } from './schema/ensure.ts';
+import type { PreparedSchema } from './schema/prepare-schema.ts';
+import { prepareSchema } from './schema/prepare-schema.ts';
 import { declarationsHash, evolveSchema } from './schema/schema-evolution.ts';
-import { ensureViews } from './schema/views.ts';
 import type { Contents } from './snapshot/manifest.ts';
 import { PUBLISHED } from './snapshot/metadata.ts';
 import { leavePublication, takePublication } from './snapshot/publication.ts';
+import type { Publication } from './snapshot/publisher.ts';
 import { SnapshotCopies, type SnapshotFacts } from './snapshot/publisher.ts';
 import type { LedgerEntry } from './sql.ts';
 import { qualified, storable, type Value } from './sql.ts';
-import { kindOf, openDatabase, readRows } from './store/database.ts';
-import { type CheckpointOptions, emptyLog } from './store/file/checkpoints.ts';
-import { Committed } from './store/file/committed.ts';
-import { compact, NotOpenedAgain, removeTemporary } from './store/file/compact.ts';
+import { readRows } from './store/database.ts';
 import { type Compacted, isCompactionDue, type Size } from './store/file/due.ts';
 import type { Person } from './store/file/erase.ts';
-import type { Memory } from './store/memory.ts';
+import type { FileOptions } from './store/file/file-store.ts';
+import { FileStore } from './store/file/file-store.ts';
 import { SharedConnections } from './store/shared-connections.ts';
+import type { Store, Upkeep } from './store/store.ts';
+import { NotOpenedAgain } from './store/store.ts';
 import { listTables } from './tables.ts';
+import { Committed } from './write/committed.ts';
 import { KeptReadings } from './write/kept-readings.ts';
 import { windowsFrom } from './write/store-changes.ts';
 import type { DocumentPage, Ledger, WriteBatch } from './write/write-batch.ts';
 import { type Lane, Writer } from './write/writer.ts';
 import type { WriteResult } from './write-result.ts';
 
-export interface WarehouseOptions {
-  /** The file; it and its folder are made when missing. */
-  path: string;
+export interface WarehouseOptions extends FileOptions {
   resources: readonly Resource[];
-  memoryBytes?: number;
-  threads?: number;
-  /** How long another holder of the file is waited for. */
-  patienceMs?: number;
   /** Milliseconds since the epoch. */
   now?: () => number;
   /** Called before each group of writes; throws when there is no room on the disk. */
@@ -74,51 +66,52 @@ export interface RawHeartRate {
   rows: HeartRateAnswer | readonly unknown[];
 }
 
+interface Opened extends PreparedSchema {
+  store: Store;
+  /** The writer's. */
+  connection: Upkeep['connection'];
+  published: Publication | undefined;
+}
+
 /** The warehouse: one file, one owner, one writer. */
 export class Warehouse {
   readonly path: string;
   readonly clock: RequestClock;
   readonly mappings: readonly Mapping[];
+  readonly #store: Store;
   readonly #writer: Writer;
   readonly #copies: SnapshotCopies;
   readonly #reader: SharedConnections;
-  readonly #kept: KeptReadings;
-  readonly #heartRateChanges: HeartRateChanges;
-  readonly #ensureRoom: () => void;
-  readonly #memory: Memory;
-  readonly #close: () => Promise<void>;
+  readonly #kept = new KeptReadings();
+  readonly #heartRateChanges = new HeartRateChanges();
   readonly #columnsOf: (table: string) => readonly Column[];
-  readonly #committed: { since: Committed | undefined };
+  readonly #ensureRoom: () => void;
+  /** Noted while it is compacted. */
+  #committed: Committed | undefined;
   #commits = 0;
 
-  private constructor(parts: {
-    path: string;
-    clock: RequestClock;
-    mappings: readonly Mapping[];
-    writer: Writer;
-    reader: SharedConnections;
-    copies: SnapshotCopies;
-    kept: KeptReadings;
-    heartRateChanges: HeartRateChanges;
-    columnsOf: (table: string) => readonly Column[];
-    committed: { since: Committed | undefined };
-    ensureRoom: () => void;
-    memory: Memory;
-    close: () => Promise<void>;
-  }) {
-    this.path = parts.path;
-    this.clock = parts.clock;
-    this.mappings = parts.mappings;
-    this.#writer = parts.writer;
-    this.#reader = parts.reader;
-    this.#copies = parts.copies;
-    this.#kept = parts.kept;
-    this.#heartRateChanges = parts.heartRateChanges;
-    this.#columnsOf = parts.columnsOf;
-    this.#committed = parts.committed;
-    this.#ensureRoom = parts.ensureRoom;
-    this.#memory = parts.memory;
-    this.#close = parts.close;
+  private constructor(options: WarehouseOptions, mappings: readonly Mapping[], opened: Opened) {
+    const { path, beforeGroup, onFatal } = options;
+    const { store, connection, columns, clock, published } = opened;
+    this.path = path;
+    this.clock = clock;
+    this.mappings = mappings;
+    this.#store = store;
+    this.#columnsOf = table => columns.get(table) ?? missing(table);
+    this.#ensureRoom = beforeGroup ?? (() => undefined);
+    this.#writer = new Writer({
+      store,
+      connection,
+      clock,
+      kept: this.#kept,
+      heartRateChanges: this.#heartRateChanges,
+      columnsOf: this.#columnsOf,
+      beforeGroup,
+      onFatal,
+      onCommitted: (...what) => this.#committed?.add(...what),
+    });
+    this.#reader = new SharedConnections(store);
+    this.#copies = new SnapshotCopies({ store, mappings, clock, beforeTable: this.#ensureRoom, published });
   }
 
   /**
@@ -127,74 +120,20 @@ export class Warehouse {
    * @throws RingneckError when tables of ours differ from their declarations, or a newer program made the file
    */
   static async open(options: WarehouseOptions): Promise<Warehouse> {
-    const { path, resources, now, beforeGroup, onFatal, onUnclearHeartRate, ...limits } = options;
-    ensureFolder(dirname(path));
-    const mappings = resources.map(mapResource);
-    const file = realPath(path);
-    const published = takePublication(path);
-    const database = await openDatabase(path, limits);
-    let writer: Writer | undefined;
-    const committed: { since: Committed | undefined } = { since: undefined };
+    const mappings = options.resources.map(mapResource);
+    const published = takePublication(options.path);
+    const store = await FileStore.open(options, mappings);
+    let warehouse: Warehouse | undefined;
     try {
-      removeTemporary(file);
-      const connection = await database.connect();
-      const checkpoints: CheckpointOptions = {
-        connection,
-        memory: database.memory,
-        logSize: () => statSync(`${file}.wal`, { throwIfNoEntry: false })?.size ?? 0,
-      };
-      const tables = listTables(mappings);
-      const columns = await ensureTables(connection, tables);
-      await ensureViews(connection, tables);
-      const newest = await readHighWatermark(connection, mappings);
-      const clock = new RequestClock(newest.moment, now);
-      await dateReadings(connection, clock.wall());
-      if (await nameRoutes(connection, clock.wall())) onUnclearHeartRate?.();
-      const columnsOf = (table: string) => columns.get(table) ?? missing(table);
-      const kept = new KeptReadings();
-      const heartRateChanges = new HeartRateChanges();
-      writer = new Writer({
-        ...checkpoints,
-        clock,
-        kept,
-        heartRateChanges,
-        newestSk: newest.sk,
-        columnsOf,
-        beforeGroup,
-        onFatal,
-        onCommitted: (...what) => committed.since?.add(...what),
-      });
-      const warehouse = new Warehouse({
-        path,
-        clock,
-        mappings,
-        writer,
-        reader: new SharedConnections(() => database.connect(), database.memory),
-        copies: new SnapshotCopies({
-          connect: () => database.connect(),
-          memory: database.memory,
-          mappings,
-          clock,
-          beforeTable: beforeGroup ?? (() => undefined),
-          published,
-        }),
-        kept,
-        heartRateChanges,
-        columnsOf,
-        committed,
-        ensureRoom: beforeGroup ?? (() => undefined),
-        memory: database.memory,
-        close: async () => {
-          // What cannot be brought into the file stays in its log.
-          await emptyLog(checkpoints).catch(() => undefined);
-          database.close();
-        },
-      });
+      const connection = await store.connect();
+      const schema = await prepareSchema(store, connection, mappings, options.now);
+      if (schema.isUnclear) options.onUnclearHeartRate?.();
+      warehouse = new Warehouse(options, mappings, { ...schema, store, connection, published });
       await warehouse.#evolveSchema();
       return warehouse;
     } catch (error) {
-      await writer?.close();
-      database.close();
+      if (warehouse) await warehouse.#writer.close();
+      await store.close();
       throw error;
     }
   }
@@ -416,34 +355,28 @@ export class Warehouse {
   /**
    * Replaces the file by a sorted one of all that it holds, beside whoever reads and writes. It takes the time of a snapshot, and, with
    * what sorting spills, several times its room on the disk; killed at any moment it leaves a whole file.
-   * @throws TryLaterError where somebody reads for long just when the files change places; RingneckError whose message quotes no row
+   * @throws TryLaterError where somebody reads for long just when the files change places
    */
   async compact(signal = NEVER): Promise<Compacted> {
-    const path = realpathSync(this.path);
-    const takeCommitted = () => {
-      const taken = this.#committed.since ?? new Committed();
-      this.#committed.since = new Committed();
-      return taken;
-    };
     try {
       await this.#copies.use('compacting the warehouse', connection =>
-        compact({
+        this.#store.maintain({
           connection,
-          memory: this.#memory,
-          mappings: this.mappings,
           columnsOf: this.#columnsOf,
-          path,
           beforeTable: this.#ensureRoom,
           signal,
-          takeCommitted,
+          takeCommitted: () => {
+            const taken = this.#committed ?? new Committed();
+            this.#committed = new Committed();
+            return taken;
+          },
           alone: work => this.#reader.whileIdle(() => this.#writer.whileIdle(work), READERS_PATIENCE_MS),
         }),
       );
     } catch (error) {
-      if (error instanceof NotOpenedAgain) throw this.#writer.breakDown(error);
-      throw error instanceof RingneckError || signal.aborted ? error : new RingneckError(kindOf(error), 1, { cause: error });
+      throw error instanceof NotOpenedAgain ? this.#writer.breakDown(error) : error;
     } finally {
-      this.#committed.since = undefined;
+      this.#committed = undefined;
     }
     const { bytes, rows } = await this.size();
     const compacted = { at: this.clock.wall(), bytes, rows };
@@ -457,7 +390,7 @@ export class Warehouse {
     await this.#copies.close();
     await this.#reader.close();
     const { publication } = this.#copies;
-    await this.#close();
+    await this.#store.close();
     if (publication) leavePublication(this.path, publication);
   }
 }

@@ -5,6 +5,8 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { inject } from 'vitest';
 import { resources } from '../../schema/index.ts';
 import type { Resource } from '../../schema/resource.ts';
+import { Memory } from '../../src/warehouse/store/memory.ts';
+import type { Store } from '../../src/warehouse/store/store.ts';
 import type { WarehouseOptions } from '../../src/warehouse/warehouse.ts';
 import { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { EMPTY_WAREHOUSE } from './build.ts';
@@ -28,6 +30,17 @@ export function placeWarehouse(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   copyFileSync(join(inject('compiled'), EMPTY_WAREHOUSE), path);
   chmodSync(path, 0o600);
+}
+
+/** What a writer needs of a store, where nothing is stored. */
+export function storeOfNothing(): Pick<Store, 'memory' | 'transaction' | 'takeSks' | 'afterGroup'> {
+  const memory = new Memory({ bytes: 80_000_000, threads: 2 });
+  return {
+    memory,
+    transaction: (connection, work) => memory.transaction(connection, work),
+    takeSks: async () => 1,
+    afterGroup: async () => undefined,
+  };
 }
 
 export const resourceNamed = (name: string): Resource => resources.find(resource => resource.name === name)!;

@@ -4,11 +4,10 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { HeartRateChanges } from '../../src/warehouse/heart-rate/heart-rate-changes.ts';
 import { mapResource } from '../../src/warehouse/mapping.ts';
 import { RequestClock } from '../../src/warehouse/request-clock.ts';
-import { Memory } from '../../src/warehouse/store/memory.ts';
 import { KeptReadings } from '../../src/warehouse/write/kept-readings.ts';
 import { type Lane, Writer } from '../../src/warehouse/write/writer.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { NOW, newPath, openWarehouse, resourceNamed } from '../support/warehouse.ts';
+import { NOW, newPath, openWarehouse, resourceNamed, storeOfNothing } from '../support/warehouse.ts';
 import { ACTIVITY, STRESS } from '../support/wire.ts';
 
 const folder = tempFolder();
@@ -37,12 +36,10 @@ function openWriter(commitMs: number) {
   const writer = new Writer({
     connection,
     clock,
-    newestSk: 0,
     columnsOf: () => [],
     kept: new KeptReadings(),
     heartRateChanges: new HeartRateChanges(),
-    memory: new Memory({ bytes: 80_000_000, threads: 2 }),
-    logSize: () => 0,
+    store: storeOfNothing(),
   });
   const mapping = mapResource(resourceNamed('daily_stress'));
   const write = (name: string, lane: Lane) => {

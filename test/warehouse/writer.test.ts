@@ -5,12 +5,11 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { RingneckError } from '../../src/base/errors.ts';
 import { HeartRateChanges } from '../../src/warehouse/heart-rate/heart-rate-changes.ts';
 import { RequestClock } from '../../src/warehouse/request-clock.ts';
-import { Memory } from '../../src/warehouse/store/memory.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { KeptReadings } from '../../src/warehouse/write/kept-readings.ts';
 import { Writer } from '../../src/warehouse/write/writer.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { NOW, newPath, openWarehouse, resourceNamed, store } from '../support/warehouse.ts';
+import { NOW, newPath, openWarehouse, resourceNamed, store, storeOfNothing } from '../support/warehouse.ts';
 import { ACTIVITY, STRESS } from '../support/wire.ts';
 
 const folder = tempFolder();
@@ -127,12 +126,10 @@ test('a change that is given in the very moment the writer runs dry is written',
     const writer = new Writer({
       connection,
       clock: new RequestClock(0, () => NOW),
-      newestSk: 0,
       columnsOf: () => [],
       kept: new KeptReadings(),
       heartRateChanges: new HeartRateChanges(),
-      memory: new Memory({ bytes: 80_000_000, threads: 2 }),
-      logSize: () => 0,
+      store: storeOfNothing(),
     });
     await writer.write({ samples: 0 }, 'live');
     let written = false;

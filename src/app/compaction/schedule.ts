@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { diskReserveBytes, ensureDiskReserve } from '../../base/disk.ts';
-import { messageOf } from '../../base/errors.ts';
+import { kindOf, RingneckError } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import type { App } from '../app.ts';
@@ -61,7 +61,7 @@ export function keepCompact({ warehouse, isReading, log, sleep, ensureRoom = ens
         failure = undefined;
       } catch (error) {
         if (signal.aborted) break;
-        const reason = messageOf(error);
+        const reason = error instanceof RingneckError ? error.message : kindOf(error);
         if (reason !== failure) log.warn({ reason }, 'the warehouse could not be compacted; it stays as it is, and it is tried again');
         failure = reason;
       }

@@ -198,7 +198,8 @@ function deleteVersions(mapping: Mapping, versions: readonly { userId: string; d
 async function appendVersions(transaction: Transaction, mapping: Mapping, decisions: readonly Required<Decision>[]): Promise<void> {
   const columns = transaction.columnsOf(mapping.table);
   const position = new Map(mapping.columns.map(({ name }, index) => [name, index]));
-  const versions = decisions.map(decision => ({ ...decision, sk: transaction.nextSk() }));
+  const first = await transaction.takeSks(decisions.length);
+  const versions = decisions.map((decision, i) => ({ ...decision, sk: first + i }));
   const rows = versions.map(({ page, document, sk }) => {
     const bookkeeping: Record<string, Value> = {
       user_id: page.userId,

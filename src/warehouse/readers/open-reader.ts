@@ -2,7 +2,8 @@ import { existsSync, rmSync } from 'node:fs';
 import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { RingneckError } from '../../base/errors.ts';
 import { quoteText, type Value } from '../sql.ts';
-import { openWaiting, readRows, refuseOpen } from '../store/database.ts';
+import { readRows } from '../store/database.ts';
+import { openWaiting, refuseOpen } from '../store/file/open-file.ts';
 
 export interface ReaderSettings {
   /** A warehouse that nobody owns, or a copy for readers. */

@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { readRows, withTransaction } from '../store/database.ts';
+import { readRows } from '../store/database.ts';
+import type { Store } from '../store/store.ts';
 
 const DATED = 'readings_dated_at';
 
@@ -9,10 +10,10 @@ const DATED = 'readings_dated_at';
  * before now. What is later than that has a time that nobody knows: it settles nothing, and its days are read again.
  * @param nowMicros the time of day
  */
-export async function dateReadings(connection: DuckDBConnection, nowMicros: number): Promise<void> {
+export async function dateReadings(store: Pick<Store, 'transaction'>, connection: DuckDBConnection, nowMicros: number): Promise<void> {
   const [dated] = await readRows(connection, `SELECT 1 FROM sync.meta WHERE key = '${DATED}'`);
   if (dated) return;
-  await withTransaction(connection, async () => {
+  await store.transaction(connection, async () => {
     await connection.run(
       `UPDATE sync.windows AS w SET read_at = d.moment
        FROM (SELECT w.rowid AS number, least(w.requested_at, r.ended_at) AS moment

@@ -2,7 +2,8 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError } from '../../base/errors.ts';
 import type { Column, ColumnType } from '../mapping.ts';
 import { qualified, quoteName } from '../sql.ts';
-import { readRows, withTransaction } from '../store/database.ts';
+import { readRows } from '../store/database.ts';
+import type { Store } from '../store/store.ts';
 import type { Table } from '../tables.ts';
 import { commentOn, createTable } from '../tables.ts';
 
@@ -23,7 +24,11 @@ interface Present {
  * @returns the columns of each table in the order in which they lie in the file
  * @throws RingneckError when a table of ours differs in any other way, naming every difference
  */
-export async function ensureTables(connection: DuckDBConnection, tables: readonly Table[]): Promise<Map<string, Column[]>> {
+export async function ensureTables(
+  store: Pick<Store, 'transaction'>,
+  connection: DuckDBConnection,
+  tables: readonly Table[],
+): Promise<Map<string, Column[]>> {
   const present = await readPresent(connection);
   await refuseNewer(connection, present);
   const problems = [...(await findStrangers(connection, tables)), ...tables.flatMap(table => differences(table, present.get(table.name)))];
@@ -37,7 +42,7 @@ export async function ensureTables(connection: DuckDBConnection, tables: readonl
   const statements = tables.flatMap(table => listMissing(table, present.get(table.name)));
   // Together: a commit for each table takes longer than all the rest of a start.
   if (statements.length) {
-    await withTransaction(connection, async () => {
+    await store.transaction(connection, async () => {
       await connection.run('CREATE SCHEMA IF NOT EXISTS sync');
       for (const statement of statements) await connection.run(statement);
     });

@@ -1,24 +1,22 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Mapping } from '../mapping.ts';
+import { qualified } from '../sql.ts';
 import { readRows } from '../store/database.ts';
 
-/** The newest number of a version and the newest moment that are stored: those of the next versions and requests come after. 0 where there are none. */
-export async function readHighWatermark(
-  connection: DuckDBConnection,
-  mappings: readonly Mapping[],
-): Promise<{ sk: number; moment: number }> {
-  const tables = mappings.map(({ table }) => `SELECT max(sk) AS sk, max(fetched_at) AS moment FROM "${table}"`);
-  const [row] = await readRows(
+/** The newest moment that is stored, 0 where there is none: those of the next requests come after. */
+export async function readHighWatermark(connection: DuckDBConnection, mappings: readonly Mapping[]): Promise<number> {
+  const tables = mappings.map(({ table }) => `SELECT max(fetched_at) AS moment FROM ${qualified(table)}`);
+  const [[moment] = []] = await readRows(
     connection,
-    `SELECT max(sk), max(moment) FROM (${[
+    `SELECT max(moment) FROM (${[
       ...tables,
-      'SELECT NULL, max(fetched_at) FROM heart_rate',
-      'SELECT NULL, max(removed_at) FROM sync.tombstones',
-      'SELECT NULL, max(fetched_at) FROM sync.rejected',
-      'SELECT NULL, greatest(max(requested_at), max(committed_at)) FROM sync.windows',
-      'SELECT NULL, max(since) FROM sync.accounts',
-      'SELECT NULL, greatest(max(received_at), max(committed_at)) FROM sync.events',
+      'SELECT max(fetched_at) FROM heart_rate',
+      'SELECT max(removed_at) FROM sync.tombstones',
+      'SELECT max(fetched_at) FROM sync.rejected',
+      'SELECT greatest(max(requested_at), max(committed_at)) FROM sync.windows',
+      'SELECT max(since) FROM sync.accounts',
+      'SELECT greatest(max(received_at), max(committed_at)) FROM sync.events',
     ].join(' UNION ALL ')})`,
   );
-  return { sk: (row?.[0] as number | null) ?? 0, moment: (row?.[1] as number | null) ?? 0 };
+  return Number(moment ?? 0);
 }

@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { heartRate } from '../../../schema/resources/heart-rate.ts';
-import { readRows, withTransaction } from '../store/database.ts';
+import { readRows } from '../store/database.ts';
+import type { Store } from '../store/store.ts';
 
 const NAMED = 'routes_named_at';
 
@@ -13,7 +14,7 @@ const UNNAMED = `collection = '${heartRate.name}' AND outcome = 'complete' AND r
  * @param nowMicros the time of day
  * @returns whether there is some of which nobody knows, because both paths had answered
  */
-export async function nameRoutes(connection: DuckDBConnection, nowMicros: number): Promise<boolean> {
+export async function nameRoutes(store: Pick<Store, 'transaction'>, connection: DuckDBConnection, nowMicros: number): Promise<boolean> {
   const [named] = await readRows(connection, `SELECT 1 FROM sync.meta WHERE key = '${NAMED}'`);
   if (named) return false;
   const hasAnswered = async (path: string) =>
@@ -21,7 +22,7 @@ export async function nameRoutes(connection: DuckDBConnection, nowMicros: number
   const isGenerated = await hasAnswered(heartRate.sandboxPath);
   const isUnclear = isGenerated && (await hasAnswered(heartRate.plainPath));
   const unnamed = await readRows(connection, `SELECT 1 FROM sync.windows WHERE ${UNNAMED} LIMIT 1`);
-  await withTransaction(connection, async () => {
+  await store.transaction(connection, async () => {
     if (isGenerated && !isUnclear) await connection.run(`UPDATE sync.windows SET route = '${heartRate.sandboxPath}' WHERE ${UNNAMED}`);
     await connection.run(`INSERT INTO sync.meta (key, value) VALUES ('${NAMED}', '${nowMicros}')`);
   });

@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError } from '../../base/errors.ts';
 import { qualified, quoteName, quoteText } from '../sql.ts';
-import { readRows, withTransaction } from '../store/database.ts';
+import { readRows } from '../store/database.ts';
+import type { Store } from '../store/store.ts';
 import type { Table } from '../tables.ts';
 import { collectionViews } from './collection-views.ts';
 import { type ColumnSource, openQuery } from './column-sources.ts';
@@ -137,7 +138,11 @@ interface Present {
  * them, nothing is written; one that somebody changed is made anew. What others made under other names is left alone.
  * @throws RingneckError when something of somebody else has one of their names
  */
-export async function ensureViews(connection: DuckDBConnection, tables: readonly Table[]): Promise<void> {
+export async function ensureViews(
+  store: Pick<Store, 'transaction'>,
+  connection: DuckDBConnection,
+  tables: readonly Table[],
+): Promise<void> {
   const [row] = await readRows(connection, `SELECT value FROM sync.meta WHERE key = 'views'`);
   const known: Known = row ? JSON.parse(row[0] as string) : { ours: [], hash: '' };
   const scripts = await allScripts(connection);
@@ -148,12 +153,12 @@ export async function ensureViews(connection: DuckDBConnection, tables: readonly
   if (known.hash === hashOf(about, present, ours)) return;
   refuseStrangers(present, created, ours);
   // Noted before they are made: after a crash in between they are known for ours.
-  await noteKnown(connection, { ours: [...new Set([...known.ours, ...created])], hash: '' });
-  await withTransaction(connection, async () => {
+  await noteKnown(store, connection, { ours: [...new Set([...known.ours, ...created])], hash: '' });
+  await store.transaction(connection, async () => {
     for (const gone of present.filter(one => ours.has(keyOf(one)) && !created.includes(keyOf(one)))) await drop(connection, gone);
     await createViews(connection);
   });
-  await noteKnown(connection, { ours: created, hash: hashOf(about, await readPresent(connection), new Set(created)) });
+  await noteKnown(store, connection, { ours: created, hash: hashOf(about, await readPresent(connection), new Set(created)) });
 }
 
 const keyOf = ({ kind, name }: Created | Present) => `${kind} ${name}`;
@@ -164,8 +169,8 @@ function hashOf(about: string, present: readonly Present[], ours: ReadonlySet<st
     .digest('base64url');
 }
 
-function noteKnown(connection: DuckDBConnection, known: Known): Promise<void> {
-  return withTransaction(connection, async () => {
+function noteKnown(store: Pick<Store, 'transaction'>, connection: DuckDBConnection, known: Known): Promise<void> {
+  return store.transaction(connection, async () => {
     await connection.run(`DELETE FROM sync.meta WHERE key = 'views'`);
     await connection.run(`INSERT INTO sync.meta (key, value) VALUES ('views', ${quoteText(JSON.stringify(known))})`);
   });

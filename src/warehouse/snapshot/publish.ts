@@ -7,7 +7,7 @@ import { ensureFolder, syncFolder } from '../../base/files.ts';
 import type { Mapping } from '../mapping.ts';
 import { createViews } from '../schema/views.ts';
 import { qualified, quoteName, quoteText } from '../sql.ts';
-import { readRows, withTransaction } from '../store/database.ts';
+import { readRows } from '../store/database.ts';
 import type { Memory } from '../store/memory.ts';
 import type { Table } from '../tables.ts';
 import { commentOn, createTable, listTables } from '../tables.ts';
@@ -54,7 +54,7 @@ export async function writeSnapshot(parts: SnapshotParts, inspect?: () => Promis
       await connection.run('USE snapshot');
       await createViews(connection).finally(() => connection.run(`USE ${source}`));
     };
-    await withTransaction(connection, copy, () => memory.runWithMost(connection, 'COMMIT'));
+    await memory.transaction(connection, copy);
     await inspect?.();
   });
 }

@@ -5,7 +5,8 @@ import { RingneckError } from '../../base/errors.ts';
 import type { Mapping } from '../mapping.ts';
 import { NeedsRebuild } from '../needs-rebuild.ts';
 import type { RequestClock } from '../request-clock.ts';
-import { LARGE_BYTES, LacksMemory, type Memory } from '../store/memory.ts';
+import { LARGE_BYTES, LacksMemory } from '../store/memory.ts';
+import type { Store } from '../store/store.ts';
 import { DirtySet } from '../write/dirty-set.ts';
 import type { WriteBatch } from '../write/write-batch.ts';
 import type { WriteResult } from '../write-result.ts';
@@ -30,8 +31,7 @@ export interface Publication {
 }
 
 interface CopiesParts {
-  connect(): Promise<DuckDBConnection>;
-  memory: Memory;
+  store: Pick<Store, 'connect' | 'memory'>;
   mappings: readonly Mapping[];
   clock: RequestClock;
   /** Throws when there is no room on the disk. */
@@ -121,19 +121,20 @@ export class SnapshotCopies {
   }
 
   #inTurn<T>(what: string, path: string, mode: number, signal: AbortSignal, work: (parts: SnapshotParts) => Promise<T>): Promise<T> {
-    const { memory, mappings, clock, beforeTable } = this.#parts;
+    const { store, mappings, clock, beforeTable } = this.#parts;
+    const { memory } = store;
     return this.#next(what, connection =>
       work({ connection, memory, mappings, path, mode, takenAt: this.#takeMoment(clock), beforeTable, signal }),
     );
   }
 
   #next<T>(what: string, work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
-    const { connect, memory } = this.#parts;
+    const { store } = this.#parts;
     const done = this.#last.then(async () => {
       if (this.#isClosed) throw new RingneckError('the warehouse is closed');
-      this.#connection ??= connect();
+      this.#connection ??= store.connect();
       const connection = await this.#connection;
-      return memory.enough(connection, what, () => work(connection), LARGE_BYTES);
+      return store.memory.enough(connection, what, () => work(connection), LARGE_BYTES);
     });
     this.#last = done.catch(() => undefined);
     return done;

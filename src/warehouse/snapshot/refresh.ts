@@ -5,7 +5,7 @@ import { RingneckError } from '../../base/errors.ts';
 import type { Mapping } from '../mapping.ts';
 import { NeedsRebuild } from '../needs-rebuild.ts';
 import { literal, quoteName, quoteText, textList } from '../sql.ts';
-import { firstLine, readRows, withTransaction } from '../store/database.ts';
+import { firstLine, readRows } from '../store/database.ts';
 import { isOutOfMemory } from '../store/memory.ts';
 import type { Table } from '../tables.ts';
 import type { DirtySet } from '../write/dirty-set.ts';
@@ -75,7 +75,7 @@ async function refresh(parts: SnapshotParts, find: (() => DirtySet) | undefined)
         });
         await dropLists(connection);
       };
-      await withTransaction(connection, work, () => memory.runWithMost(connection, 'COMMIT'));
+      await memory.transaction(connection, work);
     },
     temporary => copyFile(path, temporary, constants.COPYFILE_FICLONE),
   );

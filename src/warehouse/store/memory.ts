@@ -1,6 +1,7 @@
 import { totalmem } from 'node:os';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { messageOf, RingneckError } from '../../base/errors.ts';
+import { withTransaction } from './database.ts';
 
 /** DuckDB fills what it may have with blocks that it wrote and nobody will read soon. Storing needs little. */
 export const STORING_BYTES = 80_000_000;
@@ -64,6 +65,11 @@ export class Memory {
   async runWithMost(connection: DuckDBConnection, statement: string): Promise<void> {
     const lower = await this.raise(connection, { bytes: mostBytes() });
     await connection.run(statement).finally(lower);
+  }
+
+  /** Does work in one transaction, whose end may have the most. It may be repeated, and does all its reads inside. */
+  transaction<T>(connection: DuckDBConnection, work: () => Promise<T>): Promise<T> {
+    return withTransaction(connection, work, () => this.runWithMost(connection, 'COMMIT'));
   }
 
   /**

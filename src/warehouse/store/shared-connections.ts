@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError, TryLaterError } from '../../base/errors.ts';
-import type { Memory } from './memory.ts';
+import type { Store } from './store.ts';
 
 /**
  * A connection does one statement after the other, so that a quick one would wait for a long one. Each that works holds one of Node's four
@@ -11,8 +11,7 @@ const CONNECTIONS = 3;
 
 /** Connections that several work with at once. */
 export class SharedConnections {
-  readonly #connect: () => Promise<DuckDBConnection>;
-  readonly #memory: Memory;
+  readonly #store: Pick<Store, 'connect' | 'memory'>;
   readonly #idle: DuckDBConnection[] = [];
   /** Who waits for a connection, in turn. */
   readonly #waiting: (() => void)[] = [];
@@ -22,9 +21,8 @@ export class SharedConnections {
   #held: Promise<unknown> | undefined;
   #isClosed = false;
 
-  constructor(connect: () => Promise<DuckDBConnection>, memory: Memory) {
-    this.#connect = connect;
-    this.#memory = memory;
+  constructor(store: Pick<Store, 'connect' | 'memory'>) {
+    this.#store = store;
   }
 
   /**
@@ -49,9 +47,9 @@ export class SharedConnections {
     else await new Promise<void>(resolve => this.#waiting.push(resolve));
     let connection: DuckDBConnection | undefined;
     try {
-      connection = this.#idle.pop() ?? (await this.#connect());
+      connection = this.#idle.pop() ?? (await this.#store.connect());
       const using = connection;
-      return await this.#memory.enough(using, 'a question to the warehouse', () => work(using));
+      return await this.#store.memory.enough(using, 'a question to the warehouse', () => work(using));
     } finally {
       if (connection) this.#idle.push(connection);
       const next = this.#waiting.shift();

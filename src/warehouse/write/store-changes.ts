@@ -9,7 +9,8 @@ import { type HeartRateSpan, withdrawHeartRate } from '../heart-rate/withdraw-he
 import type { Column, Mapping } from '../mapping.ts';
 import type { RequestClock } from '../request-clock.ts';
 import type { LedgerEntry } from '../sql.ts';
-import { readRows, withTransaction } from '../store/database.ts';
+import { readRows } from '../store/database.ts';
+import type { Store } from '../store/store.ts';
 import { nothingWritten, type WriteResult } from '../write-result.ts';
 import type { KeptReadings } from './kept-readings.ts';
 import { ledgerStatements } from './ledger-statements.ts';
@@ -19,11 +20,9 @@ import type { WriteBatch } from './write-batch.ts';
 
 /** What is the same for every transaction of the writer. */
 export interface Storage {
+  store: Pick<Store, 'transaction' | 'takeSks'>;
   connection: DuckDBConnection;
-  /** Ends the transaction of the connection. */
-  commit(): Promise<void>;
   columnsOf(table: string): readonly Column[];
-  nextSk(): number;
   clock: RequestClock;
   lowWatermark: LowWatermark;
   kept: KeptReadings;
@@ -55,11 +54,8 @@ export async function storeChanges(
 ): Promise<{ counts: WriteResult[]; ledger: LedgerEntry[] }> {
   const dirty: Dirty = { things: new Set(), heartRate: [] };
   try {
-    const { counts, ledger, documents, ranges } = await withTransaction(
-      storage.connection,
-      () => storeAll(storage, changes, dirty),
-      storage.commit,
-    );
+    const { store, connection } = storage;
+    const { counts, ledger, documents, ranges } = await store.transaction(connection, () => storeAll(storage, changes, dirty));
     storage.lowWatermark.remember(documents, ranges);
     return { counts, ledger };
   } finally {
@@ -72,11 +68,11 @@ export async function storeChanges(
 export const windowsFrom = (route: string) => `windows from ${route}`;
 
 async function storeAll(storage: Storage, changes: readonly WriteBatch[], dirty: Dirty) {
-  const { connection, columnsOf, nextSk, clock, lowWatermark, kept } = storage;
+  const { store, connection, columnsOf, clock, lowWatermark, kept } = storage;
   const documents: ConfirmedDocument[] = [];
   const transaction: Transaction = {
     connection,
-    nextSk,
+    takeSks: count => store.takeSks(count),
     columnsOf,
     confirmedAt: (table, userId, id) => lowWatermark.find(table, userId, id),
     confirm: (table, userId, id, moment) => documents.push({ table, userId, id, moment }),

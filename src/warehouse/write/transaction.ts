@@ -5,7 +5,8 @@ import type { Value } from '../sql.ts';
 /** What a store function needs of the writer. */
 export interface Transaction {
   connection: DuckDBConnection;
-  nextSk(): number;
+  /** As `Store.takeSks`. */
+  takeSks(count: number): Promise<number>;
   /** The columns of a table in the order in which they lie in the file. */
   columnsOf(table: string): readonly Column[];
   /** When the content of this document was last confirmed, where an older answer may still arrive. */

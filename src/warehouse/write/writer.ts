@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { RingneckError } from '../../base/errors.ts';
 import type { LedgerEntry } from '../sql.ts';
 import { firstLine, isFatal } from '../store/database.ts';
-import { type CheckpointOptions, Checkpoints } from '../store/file/checkpoints.ts';
+import type { Store } from '../store/store.ts';
 import type { WriteResult } from '../write-result.ts';
 import { batchSize, isTwoGroups } from './batch-size.ts';
 import { BulkThrottle } from './bulk-throttle.ts';
@@ -21,8 +21,8 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-export interface WriterOptions extends CheckpointOptions, Pick<Storage, 'columnsOf' | 'clock' | 'kept' | 'heartRateChanges'> {
-  newestSk: number;
+export interface WriterOptions extends Omit<Storage, 'store' | 'lowWatermark'> {
+  store: Pick<Store, 'transaction' | 'takeSks' | 'afterGroup' | 'memory'>;
   /** Called before each group; throws when there is no room on the disk. */
   beforeGroup?: () => void;
   /** Called once when DuckDB can serve no further statement in this process. */
@@ -38,7 +38,6 @@ export interface WriterOptions extends CheckpointOptions, Pick<Storage, 'columns
 export class Writer {
   readonly #options: WriterOptions;
   readonly #storage: Storage;
-  readonly #checkpoints: Checkpoints;
   readonly #lanes: Record<Lane, Waiting[]> = { live: [], bulk: [] };
   readonly #bulkThrottle = new BulkThrottle();
   #bulkSamples = 0;
@@ -53,14 +52,9 @@ export class Writer {
   readonly #between: (() => Promise<void>)[] = [];
 
   constructor(options: WriterOptions) {
-    const { connection, columnsOf, clock, kept, heartRateChanges } = options;
-    let sk = options.newestSk;
+    const { store, connection, columnsOf, clock, kept, heartRateChanges } = options;
     this.#options = options;
-    const lowWatermark = new LowWatermark(clock);
-    const checkpoints = new Checkpoints(options);
-    const commit = () => checkpoints.commit();
-    this.#storage = { connection, commit, columnsOf, nextSk: () => ++sk, clock, lowWatermark, kept, heartRateChanges };
-    this.#checkpoints = checkpoints;
+    this.#storage = { store, connection, columnsOf, clock, lowWatermark: new LowWatermark(clock), kept, heartRateChanges };
   }
 
   /** Resolves when less than two groups wait: the back-pressure on whoever reads from the service. Live work never waits for it. */
@@ -136,7 +130,7 @@ export class Writer {
       }
       const startedAt = performance.now();
       await this.#commit(next.group);
-      await this.#checkpoints.afterGroup(this.#bulkThrottle.isExpected());
+      await this.#options.store.afterGroup(this.#bulkThrottle.isExpected());
       if (next.lane === 'bulk') this.#bulkThrottle.noteBulk(performance.now() - startedAt);
     }
     // In the same turn in which nothing was found: a change that comes later must start a new run.
@@ -189,9 +183,11 @@ export class Writer {
     try {
       this.#options.beforeGroup?.();
       const changes = group.map(({ change }) => change);
-      const { connection, memory } = this.#options;
-      const store = () => storeChanges(this.#storage, changes);
-      const { counts, ledger } = await (group.length === 1 ? memory.enough(connection, 'what is to be stored', store) : store());
+      const { connection, store } = this.#options;
+      const storeAll = () => storeChanges(this.#storage, changes);
+      const { counts, ledger } = await (group.length === 1
+        ? store.memory.enough(connection, 'what is to be stored', storeAll)
+        : storeAll());
       this.#options.onCommitted?.(changes, counts, ledger);
       for (let i = 0; i < group.length; i++) group[i]!.resolve(counts[i]!);
     } catch (error) {

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import type { DuckDBInstance } from '@duckdb/node-api';
 import { TryLaterError } from '../../../base/errors.ts';
-import { openWaiting } from '../../store/database.ts';
+import { openWaiting } from '../../store/file/open-file.ts';
 
 /**
  * Keeps other processes from what `path` stands for, until what is returned is called. It is DuckDB's lock on a file: the operating system

@@ -1,5 +1,4 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { NEVER_BYTES } from '../database.ts';
 import type { Memory } from '../memory.ts';
 
 /**
@@ -8,16 +7,14 @@ import type { Memory } from '../memory.ts';
  */
 const CHECKPOINT_BYTES = { bulk: 16 * 1024 * 1024, live: 64 * 1024 * 1024 };
 
-export interface CheckpointOptions {
+/** Of a log after which DuckDB makes a checkpoint by itself. */
+export const NEVER_BYTES = 1024 ** 4;
+
+interface CheckpointOptions {
   connection: DuckDBConnection;
   memory: Memory;
   /** Bytes of the write-ahead log. */
   logSize(): number;
-}
-
-/** Brings all that is in the log into the file. */
-export async function emptyLog({ connection, memory, logSize }: CheckpointOptions): Promise<void> {
-  if (logSize() > 0) await memory.runWithMost(connection, 'CHECKPOINT');
 }
 
 /** Who decides on checkpoints: DuckDB, or, while live work comes, we; then they are rare, and DuckDB needs more memory from one to the next. */
@@ -32,9 +29,10 @@ export class Checkpoints {
     this.#options = options;
   }
 
-  /** Ends the transaction of the connection. */
-  async commit(): Promise<void> {
-    await this.#options.memory.runWithMost(this.#options.connection, 'COMMIT');
+  /** Brings all that is in the log into the file. */
+  async emptyLog(): Promise<void> {
+    const { connection, memory, logSize } = this.#options;
+    if (logSize() > 0) await memory.runWithMost(connection, 'CHECKPOINT');
   }
 
   /** Between two groups: settles who decides, and makes a checkpoint when it is ours and due. */

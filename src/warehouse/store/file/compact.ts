@@ -2,33 +2,24 @@ import { chmodSync, rmSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError, TryLaterError } from '../../../base/errors.ts';
-import type { Column, Mapping } from '../../mapping.ts';
+import type { Mapping } from '../../mapping.ts';
 import { run } from '../../snapshot/publish.ts';
 import { compareCounts, dropLists, refreshDocuments, refreshHeartRate } from '../../snapshot/refresh.ts';
 import { literal, qualified, quoteName, quoteText } from '../../sql.ts';
 import { matchKeys } from '../../write/ledger-statements.ts';
-import { readRows, waitForHolder, withTransaction } from '../database.ts';
+import { readRows } from '../database.ts';
 import type { Memory } from '../memory.ts';
-import type { Committed } from './committed.ts';
+import type { Upkeep } from '../store.ts';
+import { NotOpenedAgain } from '../store.ts';
 import { copyTable, listPresent, namesOf, type Present } from './copy-tables.ts';
+import { waitForHolder } from './open-file.ts';
 import { NotDurable, putInPlace } from './put-in-place.ts';
 
-export interface CompactParts {
-  /** Its own, beside the writer's; the warehouse is the database in use. */
-  connection: DuckDBConnection;
+interface CompactParts extends Upkeep {
   memory: Memory;
   mappings: readonly Mapping[];
-  columnsOf(table: string): readonly Column[];
-  /** The file of the warehouse itself: no link. */
+  /** The file of the warehouse itself, which is the database in use: no link. */
   path: string;
-  /** Throws when there is no room on the disk. */
-  beforeTable: () => void;
-  /** Ends the work, which throws its reason, until the new file is in its place. */
-  signal: AbortSignal;
-  /** What was committed since the last time it was asked; first before anything is copied. */
-  takeCommitted(): Committed;
-  /** Does work while nobody else reads or writes. */
-  alone<T>(work: () => Promise<T>): Promise<T>;
 }
 
 /** What a new file is attached as. */
@@ -45,9 +36,6 @@ const KEYS_AT_ONCE = 500;
 
 /** A reader may find the file free while it changes places, and is waited for: to give up is to end the process. */
 const HOLDER_PATIENCE_MS = 60_000;
-
-/** The new file is in its place, but this process cannot go on with it. */
-export class NotOpenedAgain extends Error {}
 
 /**
  * Replaces the file of an open warehouse by a sorted copy of all that it holds, with what is committed meanwhile. Nobody waits while it is
@@ -136,7 +124,7 @@ async function copyAll(parts: CompactParts, source: string): Promise<Present[]> 
       await copyTable(connection, table, { from: source, to: COPY }, signal);
     }
   };
-  await withTransaction(connection, copy, () => memory.runWithMost(connection, 'COMMIT'));
+  await memory.transaction(connection, copy);
   await checkpointOf(parts, COPY);
   return tables;
 }
@@ -168,7 +156,7 @@ async function catchUp(parts: CompactParts, source: string): Promise<number> {
     for (const table of wholly) await replaceRows(parts, source, table, [{}]);
     await dropLists(connection);
   };
-  await withTransaction(connection, bringOver, () => memory.runWithMost(connection, 'COMMIT'));
+  await memory.transaction(connection, bringOver);
   await checkpointOf(parts, COPY);
   return performance.now() - start;
 }

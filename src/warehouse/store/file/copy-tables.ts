@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { messageOf, RingneckError } from '../../../base/errors.ts';
+import { kindOf, messageOf, RingneckError } from '../../../base/errors.ts';
 import { quoteName, quoteText } from '../../sql.ts';
-import { kindOf, readRows } from '../database.ts';
+import { readRows } from '../database.ts';
 import { isOutOfMemory } from '../memory.ts';
 
 /** A table as the file has it, of ours or not. */

@@ -5,11 +5,12 @@ import { messageOf, RingneckError } from '../../../base/errors.ts';
 import { mapResource } from '../../mapping.ts';
 import { quoteName, quoteText, textList } from '../../sql.ts';
 import { listTables } from '../../tables.ts';
-import { readRows, refuseOpen, waitForHolder, withTransaction } from '../database.ts';
+import { readRows } from '../database.ts';
 import { duckdb } from '../duckdb.ts';
 import { isOutOfMemory, LARGE_BYTES, LacksMemory, Memory } from '../memory.ts';
 import { copyTable, has, listPresent, type Present, ROWS_AT_ONCE, shownName } from './copy-tables.ts';
 import { requestWithout } from './erase-request.ts';
+import { refuseOpen, waitForHolder } from './open-file.ts';
 import { putInPlace } from './put-in-place.ts';
 
 /** Whose rows go: the account, and the ids by which the service's events name the person and nobody else. */
@@ -77,11 +78,7 @@ async function replace(
   await connection.run('COPY FROM DATABASE old TO new (SCHEMA)');
   await replaceRequests(connection, person.userId);
   const present = await listPresent(connection, 'old', 'new');
-  const removed = await withTransaction(
-    connection,
-    () => copyRows(connection, present, person, beforeTable),
-    () => memory.runWithMost(connection, 'COMMIT'),
-  );
+  const removed = await memory.transaction(connection, () => copyRows(connection, present, person, beforeTable));
   for (const name of ['new', 'old']) await memory.runWithMost(connection, `CHECKPOINT ${name}`);
   putInPlace(temporary, path);
   // The old one first: what it does with a log of its name is done while nobody can have one for the new file.

@@ -1,7 +1,7 @@
-import type { LedgerEntry, Value } from '../../sql.ts';
-import { DirtySet } from '../../write/dirty-set.ts';
-import type { WriteBatch } from '../../write/write-batch.ts';
-import type { WriteResult } from '../../write-result.ts';
+import type { LedgerEntry, Value } from '../sql.ts';
+import type { WriteResult } from '../write-result.ts';
+import { DirtySet } from './dirty-set.ts';
+import type { WriteBatch } from './write-batch.ts';
 
 type Key = Readonly<Record<string, Value>>;
 

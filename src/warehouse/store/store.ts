@@ -1,0 +1,41 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import type { Column } from '../mapping.ts';
+import type { Committed } from '../write/committed.ts';
+import type { Memory } from './memory.ts';
+
+/** What a warehouse lies in. All else is the same SQL over its connections. */
+export interface Store {
+  /** What its DuckDB may have. */
+  readonly memory: Memory;
+  /** A connection that finds the tables of the warehouse by their names. */
+  connect(): Promise<DuckDBConnection>;
+  /** Does work in one transaction. It may be repeated, and does all its reads inside. */
+  transaction<T>(connection: DuckDBConnection, work: () => Promise<T>): Promise<T>;
+  /** Takes so many numbers of versions that nobody else has, and gives the first of them. One call after the other. */
+  takeSks(count: number): Promise<number>;
+  /** Between two groups of writes; never throws. */
+  afterGroup(isLive: boolean): Promise<void>;
+  /**
+   * Puts in order what many writes have left.
+   * @throws NotOpenedAgain where only a new process can go on
+   */
+  maintain(upkeep: Upkeep): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What the owner gives for that. */
+export interface Upkeep {
+  /** Nobody else's meanwhile. */
+  connection: DuckDBConnection;
+  columnsOf(table: string): readonly Column[];
+  /** Throws when there is no room on the disk. */
+  beforeTable: () => void;
+  /** Ends the work, which throws its reason, until it can no longer be taken back. */
+  signal: AbortSignal;
+  /** What was committed since the last time it was asked; first before anything is read. */
+  takeCommitted(): Committed;
+  /** Does work while nobody else reads or writes. */
+  alone<T>(work: () => Promise<T>): Promise<T>;
+}
+
+export class NotOpenedAgain extends Error {}
