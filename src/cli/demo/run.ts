@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { join, relative, resolve } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { addDays, dayOfMicros } from '../../../schema/instant.ts';
 import type { App } from '../../app/app.ts';
@@ -10,6 +10,7 @@ import { readSettings, type Settings } from '../../base/config.ts';
 import { messageOf, RingneckError, withDetail } from '../../base/errors.ts';
 import { closeAll, Interrupted } from '../../base/interrupt.ts';
 import { createLog } from '../../base/log.ts';
+import { warehouseIn } from '../../base/warehouse-file.ts';
 import type { DayRange } from '../../ledger/windows.ts';
 import { formatCount, printLine, printLines } from '../terminal/print.ts';
 import { writeResult } from '../terminal/result.ts';
@@ -126,7 +127,7 @@ class Demo {
   }
 
   async #sayGoodbye(url: string): Promise<void> {
-    const warehouse = relative('.', join(this.#folder, 'warehouse.duckdb'));
+    const warehouse = relative('.', warehouseIn(this.#folder));
     printLine(`The warehouse is ${warehouse}, a plain DuckDB file. Ask it more:`);
     printLine(`   RINGNECK_DATA=${FOLDER} ${PROGRAM} sql "SELECT * FROM daily_activity LIMIT 5"`);
     if (!this.#options.keep) return;
