@@ -27,7 +27,7 @@ export type Desired = (typeof DESIRED)[number];
 
 export type Kind = Pick<SubscriptionRow, 'eventType' | 'dataType'>;
 
-export const keyOf = ({ eventType, dataType }: Kind): string => `${eventType} ${dataType}`;
+export const keyOf = ({ eventType, dataType }: Record<keyof Kind, string>): string => `${eventType} ${dataType}`;
 
 /** Every subscription that we want: one for each kind of data and operation (4.4). */
 export const kindsOf = (dataTypes: readonly string[]): Kind[] =>

@@ -40,7 +40,7 @@ export function readEvent(rawHeaders: readonly string[], body: Uint8Array, proof
   const parsed = webhookEvent.safeParse(content);
   if (!parsed.success) return { refused: refusalOf(content) };
   // Of an object with the five keys: safeParse has seen them.
-  const unknownKeys = Object.keys(content as object).length - FIELDS;
+  const unknownKeys = Object.keys(content ?? {}).length - FIELDS;
   return { event: parsed.data, signature: signature.toUpperCase(), unknownKeys };
 }
 

@@ -1,4 +1,4 @@
-import { addDays, dayOfMicros, findDayNumber } from '../../schema/instant.ts';
+import { addDays, dayNumberOf, dayOfMicros } from '../../schema/instant.ts';
 import { UsageError } from '../base/errors.ts';
 import { listAllNames, listNames } from '../ledger/accounts.ts';
 import { type CoverageRun, type CoverageState, findFirstPlanned, readCoverageRuns } from '../ledger/coverage.ts';
@@ -70,9 +70,10 @@ export async function readCoverage(
   await ensureKnown(parts, selection);
   const { from, to } = await findRange(parts, selection, nowMs);
   const accounts = await listNames(parts.warehouse, selection.users);
-  const days = Math.min(findDayNumber(to)! - findDayNumber(from)! + 1, Math.max(1, Math.floor(MOST_ROWS / collections.length)));
+  const days = Math.min(dayNumberOf(to) - dayNumberOf(from) + 1, Math.max(1, Math.floor(MOST_ROWS / collections.length)));
   const together = Math.max(1, Math.floor(MOST_ROWS / (collections.length * days)));
-  const place = new Map(collections.map(({ name }, index) => [name, index]));
+  const places = new Map(collections.map(({ name }, index) => [name, index]));
+  const placeOf = ({ collection }: CoverageRun) => places.get(collection) ?? places.size;
   const runs: CoverageRun[] = [];
   for (let index = 0; index < accounts.length; index += together) {
     const part: CoverageRun[] = [];
@@ -83,7 +84,7 @@ export async function readCoverage(
       part.push(...(await readCoverageRuns(parts.warehouse, some, { from: first, to: last }, which)));
     }
     // The sort is stable: within one account and collection the days stay in their order.
-    part.sort((a, b) => compare(a.user_id, b.user_id) || place.get(a.collection)! - place.get(b.collection)!);
+    part.sort((a, b) => compare(a.user_id, b.user_id) || placeOf(a) - placeOf(b));
     for (const run of joinRuns(part)) runs.push(run);
   }
   return { from, to, over: addDays(dayOfMicros(bothNows(parts.serviceClock)[0] * 1000), -1), runs };
@@ -118,7 +119,7 @@ async function ensureKnown({ warehouse, collections }: Parts, { users = [], coll
 
 async function findRange(parts: Parts, selection: CoverageSelection, nowMs: number): Promise<DayRange> {
   const range = await findDays(parts, selection, nowMs);
-  if (findDayNumber(range.to)! - findDayNumber(range.from)! >= MOST_DAYS) {
+  if (dayNumberOf(range.to) - dayNumberOf(range.from) >= MOST_DAYS) {
     throw new UsageError(
       `${range.from} to ${range.to} is more than 100 years: name days that are nearer to each other with --from and --to`,
     );

@@ -59,9 +59,10 @@ export class AccountWindows {
   take(): OpenWindow | undefined {
     if (!this.hasNext()) return undefined;
     const [due] = this.#findDue();
+    const planned = due ? undefined : this.#planned.shift();
+    const next = due ?? (planned && open(planned));
     if (due) this.#begun.splice(this.#begun.indexOf(due), 1);
-    const next = due ?? open(this.#planned.shift()!);
-    this.#inHand.add(next);
+    if (next) this.#inHand.add(next);
     return next;
   }
 

@@ -29,8 +29,8 @@ export function bothNows({ now, aheadMs = 0 }: Pick<ServiceClock, 'now' | 'ahead
  * of one time, those of both and all between them: whichever is wrong, the last days are among them.
  */
 export function lastDays(count: number, clock: Pick<ServiceClock, 'now' | 'aheadMs'>): DayRange {
-  const [earlier, later] = bothNows(clock).map(ms => addDays(dayOfMicros(ms * 1000), 1)) as [string, string];
-  return { from: addDays(earlier, 1 - count), to: later };
+  const [earlier, later] = bothNows(clock);
+  return { from: addDays(dayOfMicros(earlier * 1000), 2 - count), to: addDays(dayOfMicros(later * 1000), 1) };
 }
 
 /** Before it nobody wore a ring; after it a range that is widened has a year of five digits, which no date of the interface can be. */
@@ -63,7 +63,8 @@ export async function prepareRequest(
   for (const name of selection.collections ?? []) {
     if (!names.includes(name)) throw new UsageError(`no resource ${JSON.stringify(name)}: there are ${names.join(', ')}`);
   }
-  const chosen = selection.collections?.length ? names.filter(name => selection.collections!.includes(name)) : names;
+  const { collections: wanted = [] } = selection;
+  const chosen = wanted.length ? names.filter(name => wanted.includes(name)) : names;
   const users = accounts.filter(({ state }) => state === 'active').map(({ userId }) => userId);
   const parked = (await listParkedCollections(warehouse)).filter(
     ({ userId, collection }) => users.includes(userId) && chosen.includes(collection),
@@ -80,13 +81,9 @@ export async function prepareRequest(
 
 /** Reads exactly these days anew, of which there is at least one, in a run of its own. */
 export function startSpans({ runs }: Pick<Pipeline, 'runs'>, spans: readonly Span[]): Promise<Run> {
-  const from = spans.map(span => span.from).sort()[0]!;
-  const to = spans
-    .map(span => span.to)
-    .sort()
-    .at(-1)!;
-  const [users, collections] = [spans.map(({ userId }) => userId), spans.map(({ collection }) => collection)].map(names => [
-    ...new Set(names),
-  ]) as [string[], string[]];
+  const days = spans.flatMap(({ from, to }) => [from, to]).sort();
+  const [from = '', to = ''] = [days[0], days.at(-1)];
+  const users = [...new Set(spans.map(({ userId }) => userId))];
+  const collections = [...new Set(spans.map(({ collection }) => collection))];
   return runs.start({ kind: 'backfill', from, to, users, collections, refresh: true, spans });
 }

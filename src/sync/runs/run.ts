@@ -113,13 +113,13 @@ export class Run {
     this.takenUp = parts.takenUp;
     this.#parts = parts;
     const lists = new Map<string, [PlannedWindow[], PlannedWindow[]]>();
-    for (const [stage, windows] of [parts.windows, parts.later].entries()) {
-      for (const window of windows) {
-        const list = lists.get(window.userId) ?? [[], []];
-        lists.set(window.userId, list);
-        list[stage]!.push(window);
-      }
-    }
+    const listOf = ({ userId }: PlannedWindow) => {
+      const list = lists.get(userId) ?? [[], []];
+      lists.set(userId, list);
+      return list;
+    };
+    for (const window of parts.windows) listOf(window)[0].push(window);
+    for (const window of parts.later) listOf(window)[1].push(window);
     for (const [userId, list] of lists) {
       this.#accounts.set(userId, new AccountWindows(this.#nextNumber++, list, parts.windowsPerAccount));
     }
@@ -148,7 +148,13 @@ export class Run {
 
   /** Whether this window is still without an outcome, here and now. */
   isPending(window: OpenWindow): boolean {
-    return this.#accounts.get(window.userId)?.has(window) ?? false;
+    return this.#findPending(window) !== undefined;
+  }
+
+  /** The windows of its account, where this one is still without an outcome. */
+  #findPending(window: OpenWindow): AccountWindows | undefined {
+    const account = this.#accounts.get(window.userId);
+    return account?.has(window) ? account : undefined;
   }
 
   /** The accounts with windows that have no outcome. */
@@ -237,8 +243,8 @@ export class Run {
 
   /** A window has its outcome, which is in the ledger. One that is settled twice counts once. */
   async settle(window: OpenWindow, outcome: Outcome, reason: string | undefined, kind: string, detail?: string): Promise<void> {
-    if (!this.isPending(window)) return;
-    const account = this.#accounts.get(window.userId)!;
+    const account = this.#findPending(window);
+    if (!account) return;
     account.close(window);
     if (account.isDone) this.#accounts.delete(window.userId);
     if (outcome === 'complete' || outcome === 'not_offered') this.progress.windows.done++;
@@ -251,9 +257,10 @@ export class Run {
 
   /** Parts of a window come in its place. */
   replace(window: OpenWindow, parts: readonly PlannedWindow[]): void {
-    if (!this.isPending(window)) return;
+    const account = this.#findPending(window);
+    if (!account) return;
     this.progress.windows.planned += parts.length - 1;
-    this.#accounts.get(window.userId)!.replace(window, parts);
+    account.replace(window, parts);
   }
 
   /** Failures of one collection for one reason are one failure over their whole range. */

@@ -36,7 +36,8 @@ export interface Round {
  */
 export async function ensureOne(round: Round, kind: Kind, before: SubscriptionRow | undefined): Promise<SubscriptionRow> {
   try {
-    const kept = round.listed ? await keepListed(round, kind, before) : await keepKnown(round, kind, before);
+    const { listed } = round;
+    const kept = listed ? await keepListed(round, listed, kind, before) : await keepKnown(round, kind, before);
     if (kept) return kept;
     if (before?.state === 'active') round.lost.push(keyOf(kind));
     return await create(round, kind, before);
@@ -50,9 +51,14 @@ export async function ensureOne(round: Round, kind: Kind, before: SubscriptionRo
 }
 
 /** Keeps one that the service lists; undefined when there is none. */
-async function keepListed(round: Round, kind: Kind, before: SubscriptionRow | undefined): Promise<SubscriptionRow | undefined> {
+async function keepListed(
+  round: Round,
+  listed: readonly RemoteSubscription[],
+  kind: Kind,
+  before: SubscriptionRow | undefined,
+): Promise<SubscriptionRow | undefined> {
   const { warehouse } = round;
-  const same = round.listed!.filter(({ eventType, dataType }) => eventType === kind.eventType && dataTypeOf(dataType) === kind.dataType);
+  const same = listed.filter(({ eventType, dataType }) => eventType === kind.eventType && dataTypeOf(dataType) === kind.dataType);
   const found = same.find(({ callbackUrl }) => isOurs(round, callbackUrl)) ?? same[0];
   if (!found) return undefined;
   if (!isOurs(round, found.callbackUrl)) return redirect(round, kind, before, found.id);
@@ -75,8 +81,10 @@ async function renew(
   before: SubscriptionRow | undefined,
   standing: SubscriptionRow,
 ): Promise<SubscriptionRow | undefined> {
+  const { id } = standing;
+  if (id === null) return undefined;
   try {
-    return await orUndefined404(async () => activeEntry(round, kind, before, await round.client.renew(standing.id!), true));
+    return await orUndefined404(async () => activeEntry(round, kind, before, await round.client.renew(id), true));
   } catch (error) {
     if (!isOfOne(error) || (standing.state !== 'active' && !isExpired(standing, round.warehouse))) throw error;
     return stand(round, kind, standing, error);

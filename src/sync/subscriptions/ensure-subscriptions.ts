@@ -40,15 +40,19 @@ export async function ensureSubscriptions({ dataTypes, log, ...parts }: EnsurePa
     if (round.redirected.length)
       log.warn({ redirected: round.redirected }, 'subscriptions went to another callback: they come to ours now');
     for (const [reason, some] of groupByReason(news)) {
-      const level = some[0]!.state === 'not_offered' ? 'info' : 'warn';
-      log[level]({ subscriptions: some.map(keyOf), state: some[0]!.state, reason }, 'there is no subscription');
+      const [{ state }] = some;
+      log[state === 'not_offered' ? 'info' : 'warn']({ subscriptions: some.map(keyOf), state, reason }, 'there is no subscription');
     }
   }
   return { rows, failed: round.failed, notKept: round.notKept, details: round.details };
 }
 
-function groupByReason(rows: readonly SubscriptionRow[]): Map<string | null, SubscriptionRow[]> {
-  const groups = new Map<string | null, SubscriptionRow[]>();
-  for (const row of rows) groups.set(row.reason, [...(groups.get(row.reason) ?? []), row]);
+function groupByReason(rows: readonly SubscriptionRow[]) {
+  const groups = new Map<string | null, [SubscriptionRow, ...SubscriptionRow[]]>();
+  for (const row of rows) {
+    const group = groups.get(row.reason);
+    if (group) group.push(row);
+    else groups.set(row.reason, [row]);
+  }
   return groups;
 }

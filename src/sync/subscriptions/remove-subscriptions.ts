@@ -1,4 +1,4 @@
-import { dataTypeOf, type Operation } from '../../../schema/webhook.ts';
+import { dataTypeOf } from '../../../schema/webhook.ts';
 import { shownMessageOf } from '../../base/errors.ts';
 import type { SubscriptionClient } from '../../client/subscriptions.ts';
 import { keyOf, readSubscriptions, type SubscriptionRow, subscriptionEntry } from '../../ledger/subscriptions.ts';
@@ -28,7 +28,7 @@ export async function removeSubscriptions(parts: {
   const ours = listed
     ? listed
         .filter(({ callbackUrl }) => isOurs(parts, callbackUrl))
-        .map(({ eventType, dataType, id }) => ({ eventType: eventType as Operation, dataType: dataTypeOf(dataType), id }))
+        .map(({ eventType, dataType, id }) => ({ eventType, dataType: dataTypeOf(dataType), id }))
     : [...known.values()].flatMap(({ eventType, dataType, id }) => (id ? [{ eventType, dataType, id }] : []));
   const result: Removed = { removed: 0, failed: [], listed: listed !== undefined };
   await forEachConcurrent(ours, async ({ id, ...kind }) => {
@@ -43,9 +43,7 @@ export async function removeSubscriptions(parts: {
     if (before) await warehouse.record([removedEntry(warehouse, before, 'removed by command')]);
   });
   if (listed) {
-    const left = new Set(
-      listed.map(({ eventType, dataType }) => keyOf({ eventType: eventType as Operation, dataType: dataTypeOf(dataType) })),
-    );
+    const left = new Set(listed.map(({ eventType, dataType }) => keyOf({ eventType, dataType: dataTypeOf(dataType) })));
     const ourKinds = new Set(ours.map(keyOf));
     const others = [...known.values()].filter(row => row.state !== 'removed' && !ourKinds.has(keyOf(row)));
     const reasonOf = (row: SubscriptionRow) =>

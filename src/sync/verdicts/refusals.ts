@@ -1,4 +1,4 @@
-import { dayOfMicros, findDayNumber, MICROS_PER_DAY } from '../../../schema/instant.ts';
+import { dayNumberOf, dayOfMicros, MICROS_PER_DAY } from '../../../schema/instant.ts';
 import { messageOf } from '../../base/errors.ts';
 import { ServiceError } from '../../client/error.ts';
 import { listParkedCollections } from '../../ledger/accounts.ts';
@@ -48,7 +48,7 @@ export async function askRefused(pipeline: Pipeline, signal?: AbortSignal): Prom
 
 /** A window in which nothing was asked for: it says that the last word on the collection is no refusal, and nothing of any day. */
 function answersAgain({ warehouse, now }: Pick<Pipeline, 'warehouse' | 'now'>, place: Place): LedgerEntry {
-  const startAt = findDayNumber(dayOfMicros(now() * 1000))! * MICROS_PER_DAY;
+  const startAt = dayNumberOf(dayOfMicros(now() * 1000)) * MICROS_PER_DAY;
   const window = { ...place, runId: 'answers-again', startAt, endAt: startAt + MICROS_PER_DAY };
   return windowEntry(window, { outcome: 'complete', committedAt: warehouse.clock.next() });
 }
