@@ -10,6 +10,12 @@ export interface Instant {
   offset: number;
 }
 
+/** A stretch of time in microseconds, `endAt` excluded. */
+export interface MomentRange {
+  startAt: number;
+  endAt: number;
+}
+
 const INSTANT = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(?:([Zz])|([+-])(\d\d):?(\d\d)(?::?(\d\d))?)$/;
 const DAY = /^(\d{4})-(\d\d)-(\d\d)$/;
 const MICROS_PER_SECOND = 1_000_000;

@@ -63,8 +63,6 @@ export interface ClientOptions {
 
 export interface DocumentAnswer extends RequestTimes {
   document: unknown;
-  /** To be called once the document is committed or dismissed. */
-  done(): void;
 }
 
 interface CollectionQuery {
@@ -98,7 +96,6 @@ export class Client {
   /** What tells one text from all others, as it does answers. */
   readonly digestOf: Digest;
   readonly #base: ServiceAddress;
-  readonly #clock: RequestClock;
   readonly #routes: RouteMemory;
   readonly #serviceClock: ServiceClock;
   readonly #now: () => number;
@@ -118,7 +115,6 @@ export class Client {
     const heartRateSetting = heartRatePath === 'auto' ? 'auto' : parsePath(heartRatePath, 'RINGNECK_HEART_RATE_PATH');
     this.#base = parseBaseUrl(options.baseUrl);
     this.address = this.#base.origin + this.#base.path;
-    this.#clock = clock;
     this.#now = now;
     this.#routes = options.routes ?? createRouteMemory(options.wallNow);
     this.#serviceClock = options.serviceClock ?? createServiceClock(wallNow);
@@ -143,7 +139,7 @@ export class Client {
       ...this.#watch(options),
     });
     this.digestOf = createDigest(options.digestKey ?? randomUUID);
-    this.#pages = new PageReader(this.#send, clock, this.#routes, this.digestOf, {
+    this.#pages = new PageReader(this.#send, this.#routes, this.digestOf, {
       maxPages: options.maxPages ?? 10_000,
       maxEmptyPages: options.maxEmptyPages ?? 1_000,
     });
@@ -178,17 +174,17 @@ export class Client {
     return this.#stoppable(signal, stop => this.#pages.read({ route: `${COLLECTIONS}/${path}`, parameters, ...rest }, stop));
   }
 
-  async document(resource: Pick<Resource, 'path'>, id: string, { signal, ...rest }: DocumentQuery): Promise<DocumentAnswer> {
+  /** @param take commits or dismisses the answer, which is under way until then */
+  async document<T>(
+    resource: Pick<Resource, 'path'>,
+    id: string,
+    { signal, ...rest }: DocumentQuery,
+    take: (answer: DocumentAnswer) => T | Promise<T>,
+  ): Promise<T> {
     const route = documentRoute(resource);
     if (!isAskable(id)) throw new ServiceError('invalid_request', route, 'not asked: no document can have this identifier');
     const path = `${COLLECTIONS}/${resource.path}/${encodeURIComponent(id)}`;
-    const { value, ...moments } = await this.#askOnce({ route, path, ...rest }, signal);
-    let open = true;
-    const done = () => {
-      if (open) this.#clock.release(moments.requestedAt);
-      open = false;
-    };
-    return { document: value, ...moments, done };
+    return this.#askOnce({ route, path, ...rest }, signal, ({ value, ...moments }) => take({ document: value, ...moments }));
   }
 
   /** Whether the document route of a resource has ever answered 200 at this service: only then, or where 4.1 lists it, a 404 means gone. */
@@ -202,12 +198,10 @@ export class Client {
   }
 
   /** Undefined where the service does not offer it. */
-  async personalInfo(token: string, signal?: AbortSignal): Promise<unknown> {
+  async personalInfo(token: string, signal?: AbortSignal): Promise<Identified | undefined> {
     const route = `${COLLECTIONS}/personal_info`;
     try {
-      const { value, requestedAt } = await this.#askOnce({ route, path: route, token }, signal);
-      this.#clock.release(requestedAt);
-      return value;
+      return await this.#askOnce({ route, path: route, token }, signal, ({ value }) => value);
     } catch (error) {
       if (error instanceof ServiceError && error.kind === 'not_found') return undefined;
       throw error;
@@ -269,15 +263,17 @@ export class Client {
     }
   }
 
-  async #askOnce(
+  async #askOnce<T>(
     request: Pick<ServiceRequest<Identified>, 'route' | 'path' | 'token' | 'lane' | 'releaseWhile' | 'onSend'>,
     signal: AbortSignal | undefined,
-  ): Promise<OkResponse<Identified>> {
+    take: (answer: Omit<OkResponse<Identified>, 'done'>) => T | Promise<T>,
+  ): Promise<T> {
     const read = this.#aborts.open(signal);
+    const { done, ...answer } = await this.#send.send({ ...request, accept: acceptIdentified }, read.signal).finally(() => read.leave());
     try {
-      return await this.#send.send({ ...request, accept: acceptIdentified }, read.signal);
+      return await take(answer);
     } finally {
-      read.leave();
+      done();
     }
   }
 }

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { parseJson } from '../base/json.ts';
 import { ServiceError } from './error.ts';
 import type { RequestLane } from './rate-limiter.ts';
-import type { OkResponse, RequestClock, RequestSender, RequestTimes } from './request.ts';
+import type { OkResponse, RequestSender, RequestTimes } from './request.ts';
 import type { ReleaseWhile } from './response.ts';
 import type { RouteMemory } from './routes.ts';
 
@@ -51,16 +51,14 @@ type Envelope = Pick<Page, 'documents' | 'nextToken' | 'digest' | 'bytes' | 'par
 /** Follows pages. A page's moment ends when the consumer asks for the next page or leaves. */
 export class PageReader {
   readonly #sender: RequestSender;
-  readonly #clock: RequestClock;
   readonly #routes: Pick<RouteMemory, 'hasAnswered'>;
   readonly #digestOf: Digest;
   readonly #limits: PageLimits;
   // The interface does not show whether a token goes alone or with the parameters it came from. What the service took last is tried first.
   #tokenAlone = false;
 
-  constructor(sender: RequestSender, clock: RequestClock, routes: Pick<RouteMemory, 'hasAnswered'>, digestOf: Digest, limits: PageLimits) {
+  constructor(sender: RequestSender, routes: Pick<RouteMemory, 'hasAnswered'>, digestOf: Digest, limits: PageLimits) {
     this.#sender = sender;
-    this.#clock = clock;
     this.#routes = routes;
     this.#digestOf = digestOf;
     this.#limits = limits;
@@ -71,17 +69,19 @@ export class PageReader {
     let nextToken: string | null = null;
     let emptyPages = 0;
     for (let pages = 1; ; pages++) {
-      const { value, ...moments }: OkResponse<Envelope> = await this.#askPage(reading, { nextToken, number: pages - 1 }, signal).catch(
-        error => {
-          throw asUnclear(error, nextToken !== null, this.#routes);
-        },
-      );
+      const { value, done, ...moments }: OkResponse<Envelope> = await this.#askPage(
+        reading,
+        { nextToken, number: pages - 1 },
+        signal,
+      ).catch(error => {
+        throw asUnclear(error, nextToken !== null, this.#routes);
+      });
       nextToken = value.nextToken;
       emptyPages = value.documents.length > 0 || value.parse ? 0 : emptyPages + 1;
       try {
         yield { route: reading.route, ...value, ...moments };
       } finally {
-        this.#clock.release(moments.requestedAt);
+        done();
       }
       if (nextToken === null) return;
       const endless = (message: string) => new ServiceError('endless', reading.route, message);

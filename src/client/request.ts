@@ -46,9 +46,10 @@ export interface RequestTimes {
   serviceAt: number | null;
 }
 
-/** A good answer. Whoever has it calls `clock.release(requestedAt)` when it has taken effect. */
+/** A good answer. Whoever has it calls `done`, once, when it has taken effect. */
 export interface OkResponse<T> extends RequestTimes {
   value: T;
+  done(): void;
 }
 
 const FIRST_BACKOFF_MS = 500;
@@ -113,7 +114,7 @@ export class RequestSender {
       const serviceAt = this.#learn(request, response, outcome, { sentMs, startMs });
       if (!('value' in outcome)) return outcome;
       good = true;
-      return { value: outcome.value, requestedAt, readAt: Math.floor(sentMs * 1000), serviceAt };
+      return { value: outcome.value, requestedAt, readAt: Math.floor(sentMs * 1000), serviceAt, done: () => clock.release(requestedAt) };
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
       if (error.code !== undefined) onUnreached(error.code, startMs);

@@ -1,4 +1,4 @@
-import { findDayNumber, formatDay, MICROS_PER_DAY } from '../../schema/instant.ts';
+import { dayNumberOf, formatDay, MICROS_PER_DAY, type MomentRange } from '../../schema/instant.ts';
 import type { RequestTimes } from '../client/client.ts';
 import type { LedgerEntry, Value } from '../warehouse/sql.ts';
 import type { WriteResult } from '../warehouse/write-result.ts';
@@ -51,9 +51,9 @@ export function planDays(
   range: DayRange,
   size: number,
   settled: { coverage: readonly Coverage[]; settledDays: number } | undefined,
-): { spans: { startAt: number; endAt: number }[]; skipped: number } {
-  const first = findDayNumber(range.from)!;
-  const last = findDayNumber(range.to)!;
+): { spans: MomentRange[]; skipped: number } {
+  const first = dayNumberOf(range.from);
+  const last = dayNumberOf(range.to);
   const isSettled = (day: number) =>
     settled?.coverage.some(
       ({ startAt, endAt, readAt }) =>
@@ -61,11 +61,11 @@ export function planDays(
         endAt >= (day + 1) * MICROS_PER_DAY &&
         readAt >= (day + 1 + settled.settledDays) * MICROS_PER_DAY,
     ) ?? false;
-  const spans: { startAt: number; endAt: number }[] = [];
+  const spans: MomentRange[] = [];
   let skipped = 0;
   for (let start = first; start <= last; start += size) {
     const end = Math.min(start + size - 1, last);
-    let open: { startAt: number; endAt: number } | undefined;
+    let open: MomentRange | undefined;
     const before = spans.length;
     for (let day = start; day <= end; day++) {
       if (isSettled(day)) {
@@ -85,22 +85,29 @@ export function planDays(
 /** An answer that is more than can be held at once: its window is to be read in parts. */
 export class TooLarge extends Error {}
 
+/** Where a window begins and ends; undefined where its collection has no dates. */
+export const rangeOf = ({ startAt, endAt }: Window): MomentRange | undefined =>
+  startAt === null || endAt === null ? undefined : { startAt, endAt };
+
 /** Whether a window can be read in parts: those are whole days. */
-export const hasSeveralDays = ({ startAt, endAt }: Window): boolean =>
-  startAt !== null && endAt !== null && endAt - startAt > MICROS_PER_DAY;
+export function hasSeveralDays(window: Window): boolean {
+  const range = rangeOf(window);
+  return range !== undefined && range.endAt - range.startAt > MICROS_PER_DAY;
+}
 
 /** So many parts are made of one, unless it has fewer days. */
 const PARTS = 4;
 
 /** Parts of whole days, for a day that is read in two pieces would never be settled. */
 export function cutWindow<W extends Window>(window: W): W[] {
-  const days = daysOf({ startAt: window.startAt!, endAt: window.endAt! });
-  const size = Math.ceil((window.endAt! - window.startAt!) / MICROS_PER_DAY / PARTS);
-  return planDays(days, size, undefined).spans.map(span => ({ ...window, earlier: undefined, ...span }));
+  const range = rangeOf(window);
+  if (!range) return [window];
+  const size = Math.ceil((range.endAt - range.startAt) / MICROS_PER_DAY / PARTS);
+  return planDays(daysOf(range), size, undefined).spans.map(span => ({ ...window, earlier: undefined, ...span }));
 }
 
 /** The days of a window, both included. */
-export function daysOf({ startAt, endAt }: { startAt: number; endAt: number }): DayRange {
+export function daysOf({ startAt, endAt }: MomentRange): DayRange {
   return { from: formatDay(Math.floor(startAt / MICROS_PER_DAY)), to: formatDay(Math.ceil(endAt / MICROS_PER_DAY) - 1) };
 }
 

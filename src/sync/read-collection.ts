@@ -1,15 +1,16 @@
-import { findDayNumber, MICROS_PER_DAY } from '../../schema/instant.ts';
+import { dayNumberOf, findDayNumber, MICROS_PER_DAY, type MomentRange } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
 import type { Page, ReleaseWhile, RequestLane, RequestTimes } from '../client/client.ts';
 import { ServiceError } from '../client/error.ts';
 import type { DayRange, Rejects } from '../ledger/windows.ts';
+import type { RequestScope } from '../warehouse/request-clock.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
-import type { DocumentChange, KnownDocument, WriteResult } from '../warehouse/write-result.ts';
+import type { KnownDocument, WriteResult } from '../warehouse/write-result.ts';
 import { type KnownAnswer, nameAnswer } from './known-documents.ts';
 import { type Pipeline, tokenGuard } from './pipeline.ts';
 
-/** What reads documents from the service into the warehouse. */
-export interface PageReading {
+/** How documents are read from the service into the warehouse. */
+export interface ReadOptions {
   pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'tokens'>;
   token: string;
   signal?: AbortSignal | undefined;
@@ -21,16 +22,22 @@ export interface PageReading {
   onAnswer?(): void;
   /** Called as each page is stored. */
   onStored?(counts: WriteResult, documents: number): void;
-  /** What is committed with the last of the pages: documents that are gone, entries of the ledger. Called once it has come. */
-  finish?(read: CompleteRead): Promise<{
-    removed?: readonly string[];
-    /** The days from which they are absent, where nothing else says that they are gone. */
-    absentFrom?: DayRange | undefined;
-    ledger?: (stored: StoredAnswer) => readonly LedgerEntry[];
-    /** The days that are settled now; undefined where documents belong to no day. */
-    days?: DayRange | undefined;
-  }>;
+  /** Called once the last of the pages has come. */
+  finish?(read: CompleteRead): Promise<ReadEnd>;
 }
+
+/** What is committed with the last of the pages. */
+export interface ReadEnd {
+  /** Documents that are gone. */
+  removed?: readonly string[];
+  /** The days from which they are absent, where nothing else says that they are gone. */
+  absentFrom?: DayRange | undefined;
+  ledger?: (stored: StoredAnswer) => readonly LedgerEntry[];
+  /** The days that are settled now; undefined where documents belong to no day. */
+  days?: DayRange | undefined;
+}
+
+type PageToStore = Pick<Page, 'requestedAt' | 'documents'> & { known?: readonly KnownDocument[] };
 
 /** What became of all that came. */
 export interface StoredAnswer {
@@ -58,135 +65,157 @@ const MOST_HELD_BYTES = 16 * 1024 * 1024;
  * answer that is still under way: it may bring them under another day.
  * @throws ServiceError, also where all that came is of another range; the pages that came before it are stored by then
  */
-export async function storePages(
-  resource: Resource,
-  userId: string,
-  range: { from?: string; to?: string },
-  { pipeline: { client, warehouse, tokens }, token, signal, lane = 'bulk', releaseWhile, known, onAnswer, onStored, finish }: PageReading,
-): Promise<CompleteRead & { changes: DocumentChange[] }> {
-  const guard = tokenGuard(tokens, userId, token);
-  const ids = new Set<string>();
-  const dayStarts = new Set<number>();
-  const moments = momentsOfDays(range);
-  const rejects: Rejects = { rejected: 0, undated: 0 };
-  const read = { ...UNASKED, requests: 0, documents: 0, ids };
-  const changes: DocumentChange[] = [];
-  const digests: (string | undefined)[] = [];
-  const came: KnownDocument[] = [];
-  type End = Awaited<ReturnType<NonNullable<typeof finish>>>;
-  type Answer = Pick<Page, 'requestedAt' | 'documents'> & { known?: readonly KnownDocument[] };
-  // The documents are taken out of the page, and no frame that waits for their commit has them: as they came they are large.
-  const store = (page: Answer, end: End, isLast: boolean) => {
-    const { removed, absentFrom, days } = end;
-    const ledger = isLast ? end.ledger : undefined;
-    return warehouse.storeDocuments(
-      {
-        userId,
-        resource,
-        requestedAt: page.requestedAt,
-        documents: page.documents.splice(0),
-        known: page.known,
-        range: moments,
-        ...(removed && isLast ? { removed, absentFrom } : {}),
-        ...(ledger ? { completes: { since: read.requestedAt, days } } : {}),
-      },
-      {
-        lane,
-        guard,
-        ...(ledger && {
-          ledger: counts => {
-            if (counts.differing) return [];
-            const pages = nameAnswer(client, digests, [...came, ...counts.came], read.documents);
-            return ledger({ rejects: sum(rejects, counts), removed: counts.removed, pages });
-          },
-        }),
-      },
-    );
-  };
-  const note = (counts: WriteResult, documents: number) => {
-    Object.assign(rejects, sum(rejects, counts));
-    changes.push(...counts.changes);
-    for (const document of counts.came) came.push(document);
-    onStored?.(counts, documents);
-  };
-  const findEnd = async (): Promise<End> => (finish ? await finish(read) : {});
-  /** What the end says is gone, after what the last page brought. */
-  const remove = async (end: End) => {
-    if (!end.removed?.length) return;
-    const requestedAt = end.absentFrom ? Math.min(read.requestedAt, warehouse.clock.oldestAnswer() - 1) : read.requestedAt;
-    note(await store({ requestedAt, documents: [] }, end, true), 0);
-  };
-  let storing: Promise<void> | undefined;
-  const take = async (page: Page) => {
+export function readCollection(resource: Resource, userId: string, range: Partial<DayRange>, options: ReadOptions): Promise<CompleteRead> {
+  return new CollectionReading(resource, userId, range, options).read();
+}
+
+class CollectionReading {
+  readonly #resource: Resource;
+  readonly #userId: string;
+  readonly #range: Partial<DayRange>;
+  readonly #moments: MomentRange | undefined;
+  readonly #options: ReadOptions;
+  readonly #guard: () => void;
+  readonly #ids = new Set<string>();
+  readonly #read = { ...UNASKED, requests: 0, documents: 0, ids: this.#ids };
+  readonly #dayStarts = new Set<number>();
+  readonly #rejects: Rejects = { rejected: 0, undated: 0 };
+  readonly #digests: (string | undefined)[] = [];
+  readonly #came: KnownDocument[] = [];
+  /** The one page that waits for its commit while another is on its way. */
+  #storing: Promise<void> | undefined;
+
+  constructor(resource: Resource, userId: string, range: Partial<DayRange>, options: ReadOptions) {
+    this.#resource = resource;
+    this.#userId = userId;
+    this.#range = range;
+    this.#moments = momentsOfDays(range);
+    this.#options = options;
+    this.#guard = tokenGuard(options.pipeline.tokens, userId, options.token);
+  }
+
+  read(): Promise<CompleteRead> {
+    return this.#options.pipeline.warehouse.clock.withRequest(async request => {
+      try {
+        await this.#readPages(request);
+        return this.#read;
+      } finally {
+        await this.#storing?.catch(() => undefined);
+      }
+    });
+  }
+
+  async #readPages(request: RequestScope): Promise<void> {
+    const { pipeline, token, signal, lane = 'bulk', releaseWhile, known, onAnswer } = this.#options;
+    const query = { token, ...this.#range, lane, releaseWhile, signal, known: known?.pages ?? [] };
+    /** Pages that came before, while none of another kind has come. */
+    const waiting: Page[] = [];
+    let heldBytes = 0;
+    for await (const page of pipeline.client.documents(this.#resource, query)) {
+      if (!this.#read.requests) Object.assign(this.#read, momentsOfRequest(page));
+      request.beginRead(page.requestedAt);
+      this.#read.requests++;
+      onAnswer?.();
+      this.#digests.push(page.digest);
+      request.keep(page.requestedAt);
+      waiting.push(page);
+      heldBytes += page.bytes ?? 0;
+      if (known && heldBytes <= MOST_HELD_BYTES && waiting.length === this.#read.requests && waiting.every(({ parse }) => parse)) {
+        if (page.nextToken !== null || (await this.#takeKnown(known))) continue;
+      }
+      for (let next = waiting.shift(); next; next = waiting.shift()) {
+        await this.#take(next);
+        request.drop(next.requestedAt);
+      }
+    }
+  }
+
+  /** Whether the answer is the one that came before, and what it brought is still what is stored. */
+  async #takeKnown({ documents }: KnownAnswer): Promise<boolean> {
+    this.#read.documents = documents.length;
+    for (const { id } of documents) this.#ids.add(id);
+    const end = await this.#findEnd();
+    // Which of them came with which page is not known: none of them was sent before the first.
+    const counts = await this.#store({ requestedAt: this.#read.requestedAt, documents: [], known: documents }, end, !end.removed?.length);
+    if (counts.differing) {
+      this.#read.documents = 0;
+      this.#ids.clear();
+      return false;
+    }
+    this.#note(counts, documents.length);
+    await this.#remove(end);
+    return true;
+  }
+
+  async #take(page: Page): Promise<void> {
     if (page.parse) page.documents = page.parse();
     const count = page.documents.length;
-    read.documents += count;
-    for (const document of page.documents) {
-      if (hasId(document)) ids.add(document.id);
-    }
-    for (const day of momentsOfDocuments(page.documents)) dayStarts.add(day);
-    if (page.nextToken === null) ensureAnswers(page.route, dayStarts, moments);
-    // One page at most waits for its commit while another is on its way.
-    await storing;
+    this.#read.documents += count;
+    for (const document of page.documents) if (hasId(document)) this.#ids.add(document.id);
+    for (const day of momentsOfDocuments(page.documents)) this.#dayStarts.add(day);
+    if (page.nextToken === null) ensureAnswers(page.route, this.#dayStarts, this.#moments);
+    await this.#storing;
     if (page.nextToken !== null) {
-      storing = store(page, {}, false).then(counts => note(counts, count));
+      this.#storing = this.#store(page).then(counts => this.#note(counts, count));
       // Heard of when the next page has come, or at the end.
-      storing.catch(() => undefined);
+      this.#storing.catch(() => undefined);
       return;
     }
     // What a last page brought is good, whatever may be said of what it did not bring.
-    const end = await findEnd().catch(async error => {
-      note(await store(page, {}, false), count);
+    const end = await this.#findEnd().catch(async error => {
+      this.#note(await this.#store(page), count);
       throw error;
     });
-    note(await store(page, end, !end.removed?.length), count);
-    await remove(end);
-  };
-  /** Whether the answer is the one that came before, and what it brought is still what is stored. */
-  const takeKnown = async ({ documents }: KnownAnswer): Promise<boolean> => {
-    read.documents = documents.length;
-    for (const { id } of documents) ids.add(id);
-    const end = await findEnd();
-    // Which of them came with which page is not known: none of them was sent before the first.
-    const counts = await store({ requestedAt: read.requestedAt, documents: [], known: documents }, end, !end.removed?.length);
-    if (counts.differing) {
-      read.documents = 0;
-      ids.clear();
-      return false;
-    }
-    note(counts, documents.length);
-    await remove(end);
-    return true;
-  };
-  /** Pages that came before, while none of another kind has come. */
-  const waiting: Page[] = [];
-  let held = 0;
-  try {
-    for await (const page of client.documents(resource, { token, ...range, lane, releaseWhile, signal, known: known?.pages ?? [] })) {
-      if (!read.requestedAt) {
-        Object.assign(read, momentsOfRequest(page));
-        warehouse.clock.leaseRead(page.requestedAt);
-      }
-      read.requests++;
-      onAnswer?.();
-      digests.push(page.digest);
-      warehouse.clock.leaseAgain(page.requestedAt);
-      waiting.push(page);
-      held += page.bytes ?? 0;
-      if (known && held <= MOST_HELD_BYTES && waiting.length === read.requests && waiting.every(({ parse }) => parse)) {
-        if (page.nextToken !== null) continue;
-        if (await takeKnown(known)) continue;
-      }
-      while (waiting.length) {
-        await take(waiting[0]!);
-        warehouse.clock.release(waiting.shift()!.requestedAt);
-      }
-    }
-    return { ...read, changes };
-  } finally {
-    await storing?.catch(() => undefined);
-    for (const { requestedAt } of waiting) warehouse.clock.release(requestedAt);
-    if (read.requestedAt) warehouse.clock.releaseRead(read.requestedAt);
+    this.#note(await this.#store(page, end, !end.removed?.length), count);
+    await this.#remove(end);
+  }
+
+  async #findEnd(): Promise<ReadEnd> {
+    return (await this.#options.finish?.(this.#read)) ?? {};
+  }
+
+  /** What the end says is gone, after what the last page brought. */
+  async #remove(end: ReadEnd): Promise<void> {
+    if (!end.removed?.length) return;
+    const { requestedAt } = this.#read;
+    const { clock } = this.#options.pipeline.warehouse;
+    const absentAt = end.absentFrom ? Math.min(requestedAt, clock.oldestAnswer() - 1) : requestedAt;
+    this.#note(await this.#store({ requestedAt: absentAt, documents: [] }, end, true), 0);
+  }
+
+  /**
+   * The documents are taken out of the page, and no frame that waits for their commit has them: as they came they are large.
+   * @param isLast nothing of the reading comes after it
+   */
+  #store(page: PageToStore, end: ReadEnd = {}, isLast = false): Promise<WriteResult> {
+    const { pipeline, lane = 'bulk' } = this.#options;
+    const { removed, absentFrom, days } = end;
+    const ledger = isLast ? end.ledger : undefined;
+    return pipeline.warehouse.storeDocuments(
+      {
+        userId: this.#userId,
+        resource: this.#resource,
+        requestedAt: page.requestedAt,
+        documents: page.documents.splice(0),
+        known: page.known,
+        range: this.#moments,
+        ...(removed && isLast ? { removed, absentFrom } : {}),
+        ...(ledger ? { completes: { since: this.#read.requestedAt, days } } : {}),
+      },
+      { lane, guard: this.#guard, ...(ledger && { ledger: counts => this.#entriesOf(ledger, counts) }) },
+    );
+  }
+
+  #entriesOf(ledger: NonNullable<ReadEnd['ledger']>, counts: WriteResult): readonly LedgerEntry[] {
+    if (counts.differing) return [];
+    const pages = nameAnswer(this.#options.pipeline.client, this.#digests, [...this.#came, ...counts.came], this.#read.documents);
+    return ledger({ rejects: sum(this.#rejects, counts), removed: counts.removed, pages });
+  }
+
+  #note(counts: WriteResult, documents: number): void {
+    Object.assign(this.#rejects, sum(this.#rejects, counts));
+    for (const document of counts.came) this.#came.push(document);
+    this.#options.onStored?.(counts, documents);
   }
 }
 
@@ -203,12 +232,6 @@ const sum = (a: Rejects, b: Rejects): Rejects => ({ rejected: a.rejected + b.rej
 
 const hasId = (document: unknown): document is { id: string } =>
   typeof document === 'object' && document !== null && 'id' in document && typeof document.id === 'string';
-
-/** Microseconds, `endAt` excluded. */
-export interface MomentRange {
-  startAt: number;
-  endAt: number;
-}
 
 /** How far beside its range an answer may lie: a night may be filed under the next day, and the days of another zone begin elsewhere. */
 const BESIDE = MICROS_PER_DAY;
@@ -233,7 +256,7 @@ export function ensureAnswers(route: string, moments: Iterable<number>, range: M
 export const momentsOfDays = ({ from, to }: Partial<DayRange>): MomentRange | undefined =>
   from === undefined || to === undefined
     ? undefined
-    : { startAt: findDayNumber(from)! * MICROS_PER_DAY, endAt: (findDayNumber(to)! + 1) * MICROS_PER_DAY };
+    : { startAt: dayNumberOf(from) * MICROS_PER_DAY, endAt: (dayNumberOf(to) + 1) * MICROS_PER_DAY };
 
 /** When the days of these documents begin. */
 export function* momentsOfDocuments(documents: Iterable<unknown>): Generator<number> {

@@ -19,7 +19,7 @@ export class RequestClock {
     this.#now = now;
   }
 
-  /** A request is sent now: its moment in microseconds, one after every earlier one. Held until `end`. */
+  /** A request is sent now: its moment in microseconds, one after every earlier one. Held until `release`. */
   lease(): number {
     const moment = this.next();
     this.leaseAgain(moment);
@@ -42,7 +42,7 @@ export class RequestClock {
     return this.#last;
   }
 
-  /** Keeps a moment under way until one more `end`. */
+  /** Keeps a moment under way until one more `release`. */
   leaseAgain(moment: number): void {
     add(this.#held, moment, 1);
   }
@@ -51,13 +51,14 @@ export class RequestClock {
     add(this.#held, moment, -1);
   }
 
-  /** Keeps the moment of a read, which may wait for hours between two answers, until one more `endRead`. */
-  leaseRead(moment: number): void {
-    add(this.#reads, moment, 1);
-  }
-
-  releaseRead(moment: number): void {
-    add(this.#reads, moment, -1);
+  /** Work with requests of its own: what it has begun is under way until it has ended, whichever way. */
+  async withRequest<T>(work: (request: RequestScope) => Promise<T>): Promise<T> {
+    const request = new RequestScope(this, this.#reads);
+    try {
+      return await work(request);
+    } finally {
+      request.end();
+    }
   }
 
   /** Nothing that was sent before this moment can still take effect. */
@@ -68,6 +69,56 @@ export class RequestClock {
   /** No answer to a request sent before this moment can still arrive. */
   oldestAnswer(): number {
     return oldestOf(this.#held);
+  }
+}
+
+/** The moments that a piece of work has under way. */
+export class RequestScope {
+  readonly #clock: RequestClock;
+  readonly #reads: Map<number, number>;
+  readonly #waiting = new Set<number>();
+  #sentAt: number | undefined;
+  #readAt: number | undefined;
+
+  constructor(clock: RequestClock, reads: Map<number, number>) {
+    this.#clock = clock;
+    this.#reads = reads;
+  }
+
+  /** A request is sent now, instead of the one before. */
+  send(): void {
+    if (this.#sentAt !== undefined) this.#clock.release(this.#sentAt);
+    this.#sentAt = this.#clock.lease();
+  }
+
+  /** The moment of the last request that was sent. */
+  get sentAt(): number | undefined {
+    return this.#sentAt;
+  }
+
+  /** The first answer of a read has come, which may wait for hours until the next one: its moment stands for all of it. */
+  beginRead(moment: number): void {
+    if (this.#readAt !== undefined) return;
+    this.#readAt = moment;
+    add(this.#reads, moment, 1);
+  }
+
+  /** An answer is kept, to be stored later than the next one is asked for. */
+  keep(moment: number): void {
+    if (this.#waiting.has(moment)) return;
+    this.#waiting.add(moment);
+    this.#clock.leaseAgain(moment);
+  }
+
+  /** An answer that was kept is stored, or on its way to be. */
+  drop(moment: number): void {
+    if (this.#waiting.delete(moment)) this.#clock.release(moment);
+  }
+
+  end(): void {
+    for (const moment of this.#waiting) this.drop(moment);
+    if (this.#readAt !== undefined) add(this.#reads, this.#readAt, -1);
+    if (this.#sentAt !== undefined) this.#clock.release(this.#sentAt);
   }
 }
 

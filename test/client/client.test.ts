@@ -3,14 +3,19 @@ import { UsageError } from '../../src/base/errors.ts';
 import { Client } from '../../src/client/client.ts';
 import { errorOf, page, RANGE, READINESS, readAll, readiness, set, TOKEN } from './setting.ts';
 
-test('one document: its moment lasts until done', async () => {
+const dismiss = () => undefined;
+
+test('one document: its moment lasts until it is taken, also where that fails', async () => {
   const { client, open, noted } = await set({ [`${READINESS}/*`]: { json: { id: 'a', score: 80 } } });
-  const answer = await client.document(readiness, 'a', { token: TOKEN });
-  expect(answer.document).toEqual({ id: 'a', score: 80 });
-  expect([...open]).toEqual([answer.requestedAt]);
-  answer.done();
-  answer.done();
+  const taken = await client.document(readiness, 'a', { token: TOKEN }, async ({ document, requestedAt }) => {
+    expect([...open]).toEqual([requestedAt]);
+    return document;
+  });
+  expect(taken).toEqual({ id: 'a', score: 80 });
   expect(noted).toEqual([`GET ${READINESS}/{document_id} 200`]);
+  const failing = client.document(readiness, 'a', { token: TOKEN }, () => Promise.reject(new Error('not stored')));
+  await expect(failing).rejects.toThrow('not stored');
+  expect([...open]).toEqual([]);
 });
 
 test.each([
@@ -19,26 +24,26 @@ test.each([
   ['ü %', '/%C3%BC%20%25'],
 ])('an identifier is data: %s', async (id, sent) => {
   const { service, client } = await set({ [`${READINESS}/*`]: { json: { id } } });
-  (await client.document(readiness, id, { token: TOKEN })).done();
+  await client.document(readiness, id, { token: TOKEN }, dismiss);
   expect(service.asked[0]).toMatchObject({ path: READINESS + sent, rawQuery: '' });
 });
 
 test('an identifier that no document can have is not asked for', async () => {
   const { service, client } = await set();
   for (const id of ['', '.', '..', '\ud800']) {
-    expect(await errorOf(client.document(readiness, id, { token: TOKEN }))).toMatchObject({ kind: 'invalid_request' });
+    expect(await errorOf(client.document(readiness, id, { token: TOKEN }, dismiss))).toMatchObject({ kind: 'invalid_request' });
   }
   expect(service.asked).toEqual([]);
 });
 
 test('a document that is missing, or is none', async () => {
   const { service, client } = await set({ [`${READINESS}/*`]: { status: 404, json: { detail: 'Document not found.' } } });
-  const error = await errorOf(client.document(readiness, 'identifier', { token: TOKEN }));
+  const error = await errorOf(client.document(readiness, 'identifier', { token: TOKEN }, dismiss));
   expect(error).toMatchObject({ kind: 'not_found', route: `${READINESS}/{document_id}` });
   expect([error.message, error.detail]).toEqual([`GET ${READINESS}/{document_id}: answered 404`, 'Document not found.']);
   for (const json of [null, [], 'text']) {
     service.on(`${READINESS}/*`, { json });
-    expect(await errorOf(client.document(readiness, 'a', { token: TOKEN }))).toMatchObject({ kind: 'malformed' });
+    expect(await errorOf(client.document(readiness, 'a', { token: TOKEN }, dismiss))).toMatchObject({ kind: 'malformed' });
   }
 });
 

@@ -75,7 +75,10 @@ test.each<[string, unknown]>([
   ['an envelope', { data: [{ id: 'a' }], next_token: null }],
 ])('a 200 with %s is no document', async (_, json) => {
   const { client, noted } = await set({ [`${READINESS}/*`]: { json }, '/v2/usercollection/personal_info': { json } });
-  expect(await errorOf(client.document(readiness, 'a', { token: TOKEN }))).toMatchObject({ kind: 'malformed', status: 200 });
+  expect(await errorOf(client.document(readiness, 'a', { token: TOKEN }, () => undefined))).toMatchObject({
+    kind: 'malformed',
+    status: 200,
+  });
   expect(await errorOf(client.personalInfo(TOKEN))).toMatchObject({ kind: 'malformed', status: 200 });
   expect(noted).toEqual([]);
 });

@@ -10,7 +10,7 @@ import type { WriteResult } from '../../warehouse/write-result.ts';
 import { hasTrustedRoute } from '../events/document-fetches.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { tokenGuard } from '../pipeline.ts';
-import { type CompleteRead, storePages } from '../read-collection.ts';
+import { type CompleteRead, readCollection } from '../read-collection.ts';
 import { ACCEPT, type DeletionShare, isTooMany, TOO_MANY_IN_RUN } from './deletion-brake.ts';
 
 /** How long after the first proof the second one counts, where no document route can be asked. */
@@ -47,8 +47,8 @@ export interface Absence {
   onStored(counts: WriteResult, documents: number): void;
 }
 
-/** A stored document; without a day where its kind has none. */
-export interface StoredDocument {
+/** A stored document that an answer lacks; without a day where its kind has none. */
+export interface MissingDocument {
   id: string;
   day: string | null;
 }
@@ -56,7 +56,7 @@ export interface StoredDocument {
 /** The documents that are gone, or why none may be taken for gone. */
 export type Verdict =
   | {
-      removed: StoredDocument[];
+      removed: MissingDocument[];
       /** The days from which they are absent, where nothing else says that they are gone. */
       absentFrom?: DayRange | undefined;
       suspicious?: undefined;
@@ -104,12 +104,12 @@ async function forgetUnlisted({ pipeline: { warehouse }, resource, userId, read 
 
 interface Absent {
   /** Those that a document route tells of one by one. */
-  named: StoredDocument[];
+  named: MissingDocument[];
   /** Those of which only their absence tells; none where documents belong to no day. */
-  unnamed: StoredDocument[];
+  unnamed: MissingDocument[];
 }
 
-async function splitByRoute(absence: Absence, absent: readonly StoredDocument[]): Promise<Absent> {
+async function splitByRoute(absence: Absence, absent: readonly MissingDocument[]): Promise<Absent> {
   const { pipeline, resource, days } = absence;
   const askable = absent.filter(({ id }) => isAskable(id));
   const hasRoute = askable.length > 0 && (hasTrustedRoute(pipeline.client, resource) || (await tryRoute(absence)));
@@ -123,7 +123,7 @@ async function tryRoute({ pipeline: { client }, resource, token, signal, release
   if (present === undefined) return false;
   read.requests++;
   try {
-    (await client.document(resource, present, { token, signal, releaseWhile })).done();
+    await client.document(resource, present, { token, signal, releaseWhile }, () => undefined);
   } catch (error) {
     if (!(error instanceof ServiceError) || error.kind === 'stopped') throw error;
   }
@@ -134,16 +134,16 @@ async function tryRoute({ pipeline: { client }, resource, token, signal, release
 /** Whether each was so some minutes ago already; what was not is noted, for a later reading. */
 async function isSecondProof(
   { pipeline: { warehouse, now }, resource, userId, begunAt }: Absence,
-  absent: readonly StoredDocument[],
+  absent: readonly MissingDocument[],
   kind: 'missing' | 'unlisted' = 'missing',
 ): Promise<boolean> {
   const place = { userId, collection: resource.name, kind };
   const known = await readSuspicions(warehouse, place);
   const nowMicros = now() * 1000;
-  const isKnown = ({ id }: StoredDocument) => (known.get(id) ?? Number.POSITIVE_INFINITY) <= nowMicros;
+  const isKnown = ({ id }: MissingDocument) => (known.get(id) ?? Number.POSITIVE_INFINITY) <= nowMicros;
   const unknown = absent.filter(document => !isKnown(document));
   await warehouse.record(unknown.map(({ id }) => suspicionEntry({ ...place, objectId: id }, nowMicros)));
-  return !unknown.length && absent.every(({ id }) => known.get(id)! + CONFIRMS_AFTER_MICROS <= begunAt);
+  return !unknown.length && absent.every(({ id }) => (known.get(id) ?? nowMicros) + CONFIRMS_AFTER_MICROS <= begunAt);
 }
 
 async function readAbsent({
@@ -152,30 +152,27 @@ async function readAbsent({
   userId,
   days,
   read,
-}: Absence): Promise<{ absent: StoredDocument[]; stored: number }> {
+}: Absence): Promise<{ absent: MissingDocument[]; stored: number }> {
   const rows = await readFetched(warehouse, resource.name, userId, { days, before: read.requestedAt });
   const absent = rows.filter(({ id, isBefore }) => isBefore && !read.ids.has(id));
   return { absent: absent.map(({ id, day }) => ({ id, day })), stored: rows.length };
 }
 
-async function confirmByDocument(absence: Absence, absent: readonly StoredDocument[]): Promise<StoredDocument[]> {
+async function confirmByDocument(absence: Absence, absent: readonly MissingDocument[]): Promise<MissingDocument[]> {
   const { pipeline, resource, userId, token, signal, releaseWhile, days, read, acceptDeletions, onAnswer, onStored } = absence;
   const { client, warehouse } = pipeline;
-  const removed: StoredDocument[] = [];
-  const leftOut: StoredDocument[] = [];
+  const removed: MissingDocument[] = [];
+  const leftOut: MissingDocument[] = [];
   for (const document of absent) {
     read.requests++;
     try {
-      const answer = await client.document(resource, document.id, { token, signal, releaseWhile });
-      try {
+      await client.document(resource, document.id, { token, signal, releaseWhile }, async answer => {
         onAnswer();
         ensureIs(resource, document.id, answer.document);
         const page = { userId, resource, requestedAt: answer.requestedAt, documents: [answer.document] };
         onStored(await warehouse.storeDocuments(page, { guard: tokenGuard(pipeline.tokens, userId, token) }), 1);
         if (isWithin(answer.document, days)) leftOut.push(document);
-      } finally {
-        answer.done();
-      }
+      });
     } catch (error) {
       if (!(error instanceof ServiceError && error.kind === 'not_found')) throw error;
       onAnswer();
@@ -200,11 +197,13 @@ function ensureIs({ path }: Resource, id: string, document: unknown): void {
 }
 
 /** What another answer brings is not gone: it was left out before, or it is not far about its stored day now. */
-async function confirmByReading(absence: Absence, absent: readonly StoredDocument[]): Promise<StoredDocument[]> {
+async function confirmByReading(absence: Absence, absent: readonly MissingDocument[]): Promise<MissingDocument[]> {
   const { pipeline, resource, userId, token, signal, releaseWhile, read, onAnswer, onStored } = absence;
-  const days = absent.map(({ day }) => day!).sort();
-  const range = { from: addDays(days[0]!, -MOVED_DAYS), to: addDays(days.at(-1)!, MOVED_DAYS) };
-  const again = await storePages(resource, userId, range, {
+  const days = absent.flatMap(({ day }) => day ?? []).sort();
+  const [first, last] = [days[0], days.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  const range = { from: addDays(first, -MOVED_DAYS), to: addDays(last, MOVED_DAYS) };
+  const again = await readCollection(resource, userId, range, {
     pipeline,
     token,
     signal,

@@ -94,9 +94,14 @@ export function enqueueEvents(
   queue: string,
   held: ReadonlyMap<string, string> = new Map(),
 ): QueueFilling {
-  const ownerOf = (event: string) => (JSON.parse(event) as WebhookEvent).user_id;
-  const bound = { most: MOST_IN_QUEUE, mostOfOne: MOST_OF_ONE, ownerOf };
+  const bound = { most: MOST_IN_QUEUE, mostOfOne: MOST_OF_ONE, ownerOf: personOf };
   return new QueueFilling({ journal: inbox, queues, queue, idOf: jobIdOf, jobOf, togetherOf, held, bound, log });
+}
+
+/** Of whom an accepted event tells, by the service's id. */
+export function personOf(text: string): string {
+  const event: WebhookEvent = JSON.parse(text);
+  return event.user_id;
 }
 
 /** By which job the queue holds each event that it knows from the inbox. */
@@ -107,11 +112,15 @@ export async function findHeld(queue: Queue, ids: Iterable<string>): Promise<Map
     const alone = /^\d+$/.exec(id.slice(OF_INBOX.length));
     const job = alone ? undefined : await queue.getJob(id);
     // A job of several that one of them has left for one of its own does not hold that one.
-    const keys = alone ? [alone[0]] : ((job?.data as EventsJob | undefined)?.keys ?? []);
+    const keys = alone ? [alone[0]] : keysOf(job?.data);
     for (const key of keys) if (alone || !held.has(key)) held.set(key, id);
   }
   return held;
 }
+
+/** The keys of a job of several. */
+const keysOf = (data: unknown): string[] =>
+  typeof data === 'object' && data !== null && 'keys' in data && Array.isArray(data.keys) ? data.keys.map(String) : [];
 
 const jobOf = (key: string, event: string): NewJob => eventJob({ receivedAt: Number(key), event, misses: 0 });
 

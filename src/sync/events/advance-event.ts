@@ -2,7 +2,7 @@ import { dataTypeOf, webhookEvent } from '../../../schema/webhook.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { EventJob } from './accept-event.ts';
 import { type AcceptedEvent, type EventResult, FORGOTTEN, mayBeEarly, type Tries } from './event-outcome.ts';
-import { createEventProcessor, type EventDelays } from './process-event.ts';
+import { type EventDelays, EventProcessor } from './process-event.ts';
 
 /** What became of an event, for whoever looks on. */
 export interface EventLine {
@@ -48,14 +48,14 @@ export interface Advance {
 export class EventAdvancer {
   readonly #pipeline: Pipeline;
   readonly #options: EventOptions;
-  readonly #process: ReturnType<typeof createEventProcessor>;
+  readonly #processor: EventProcessor;
   /** The kinds of data whose documents come with heart rate. */
   readonly #measured: ReadonlySet<string>;
 
   constructor(pipeline: Pipeline, options: EventOptions) {
     this.#pipeline = pipeline;
     this.#options = options;
-    this.#process = createEventProcessor(pipeline, options);
+    this.#processor = new EventProcessor(pipeline, options);
     this.#measured = new Set(pipeline.warehouse.mappings.flatMap(({ resource }) => (resource.bringsHeartRate ? [resource.dataType] : [])));
   }
 
@@ -63,7 +63,7 @@ export class EventAdvancer {
     const { receivedAt, event, misses, absences = 0, failures = 0, refusals = 0, again = false } = data;
     const tries = { misses, absences, failures, refusals };
     const accepted = { receivedAt, event: webhookEvent.parse(JSON.parse(event)), tries, again };
-    const { userId, step } = await this.#process(accepted);
+    const { userId, step } = await this.#processor.process(accepted);
     if ('finished' in step) {
       const { finished } = step;
       if (finished !== FORGOTTEN && (!again || CHANGING.has(finished.outcome))) this.#tell(accepted, userId, finished);

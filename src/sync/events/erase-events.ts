@@ -1,8 +1,7 @@
-import type { WebhookEvent } from '../../../schema/webhook.ts';
 import { listFinished } from '../../ledger/events.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { collectQueue, scheduleQueue } from '../runs/runs.ts';
-import { type EventJob, eventQueue, isOfInbox } from './accept-event.ts';
+import { type EventJob, eventQueue, isOfInbox, personOf } from './accept-event.ts';
 
 type Parts = Pick<Pipeline, 'warehouse' | 'queues'>;
 
@@ -36,7 +35,7 @@ export async function keepEvents({ warehouse, inbox }: Pick<Pipeline, 'warehouse
  */
 export function forgetEvents({ inbox }: Pick<Pipeline, 'inbox'>, serviceUserIds: readonly string[]): number {
   const before = inbox.size;
-  inbox.rewrite((_, event) => !serviceUserIds.includes((JSON.parse(event) as WebhookEvent).user_id));
+  inbox.rewrite((_, event) => !serviceUserIds.includes(personOf(event)));
   return before - inbox.size;
 }
 

@@ -54,6 +54,9 @@ export interface EventInWork extends AcceptedEvent {
   isGone?: boolean;
 }
 
+/** Events that speak of one document. */
+export type SameDocument = readonly [EventInWork, ...EventInWork[]];
+
 /** The ledger's row of an event. A job that runs twice replaces it. */
 export function eventEntry(
   { receivedAt, event, accountSince }: AcceptedEvent,
@@ -117,9 +120,9 @@ export interface Answered {
 export async function storeAnswer(
   { warehouse, tokens }: Pick<Pipeline, 'warehouse' | 'tokens'>,
   { requestedAt, document }: Answered,
-  events: readonly EventInWork[],
+  events: SameDocument,
 ): Promise<EventResult> {
-  const { userId, resource, event, token } = events[0]!;
+  const { userId, resource, event, token } = events[0];
   const change = document === undefined ? { documents: [], removed: [event.object_id] } : { documents: [document] };
   const counts = await warehouse.storeDocuments(
     { userId, resource, requestedAt, ...change },

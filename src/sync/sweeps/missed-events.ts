@@ -11,7 +11,7 @@ import type { LedgerEntry } from '../../warehouse/sql.ts';
 import { readDays } from '../../warehouse/stored-documents.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import type { DocumentChange } from '../../warehouse/write-result.ts';
-import type { StoredDocument } from '../deletions/deletions.ts';
+import type { MissingDocument } from '../deletions/deletions.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { bothNows } from '../runs/backfill.ts';
 
@@ -27,7 +27,7 @@ export interface FoundChanges {
   foundAt: number;
   changes: readonly DocumentChange[];
   /** The documents among them that are gone, with their days. */
-  removed: readonly StoredDocument[];
+  removed: readonly MissingDocument[];
 }
 
 /**

@@ -12,8 +12,8 @@ const LONGEST_ID = 1_024;
  */
 export async function findPerson(client: Pick<Client, 'personalInfo'>, token: string, signal?: AbortSignal): Promise<string | undefined> {
   try {
-    const info = (await client.personalInfo(token, signal)) as { id?: unknown } | undefined;
-    return typeof info?.id === 'string' && info.id.length <= LONGEST_ID ? info.id : undefined;
+    const info = await client.personalInfo(token, signal);
+    return info && info.id.length <= LONGEST_ID ? info.id : undefined;
   } catch (error) {
     if (isRefusal(error)) return undefined;
     throw error;
@@ -43,7 +43,8 @@ export async function listSamePersons(warehouse: Warehouse): Promise<SamePerson[
   const find = createAccountFinder(warehouse);
   const several: SamePerson[] = [];
   for (const [serviceUserId, accounts] of byPerson) {
-    if (accounts.length > 1) several.push({ accounts, eventsGoTo: (await find(serviceUserId))!.userId });
+    const found = accounts.length > 1 ? await find(serviceUserId) : undefined;
+    if (found) several.push({ accounts, eventsGoTo: found.userId });
   }
   return several;
 }

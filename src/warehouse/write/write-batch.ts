@@ -1,3 +1,4 @@
+import type { MomentRange } from '../../../schema/instant.ts';
 import type { ParsedDocument, RejectedDocument } from '../documents/parse-document.ts';
 import type { HeartRateRange } from '../heart-rate/store-heart-rate.ts';
 import type { HeartRateWithdrawal } from '../heart-rate/withdraw-heart-rate.ts';
@@ -18,14 +19,9 @@ export interface DocumentPage {
   removed: readonly string[];
   /** The days from which they are absent: what lies under another day by now is not gone. Undefined where each is known to be. */
   absentFrom?: { from: string; to: string } | undefined;
-  /** What was asked for, in microseconds; undefined where it was no range. */
+  /** What was asked for; undefined where it was no range. */
   range?: MomentRange | undefined;
   completes?: CompletedReading | undefined;
-}
-
-export interface MomentRange {
-  startAt: number;
-  endAt: number;
 }
 
 /** Stored with its last answer: what was rejected before, and did not come again, is not there any more. */

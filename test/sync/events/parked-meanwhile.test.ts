@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { sleep } from '../../../schema/resources/sleep.ts';
-import { createRangeReads } from '../../../src/sync/events/range-reads.ts';
+import { RangeReads } from '../../../src/sync/events/range-reads.ts';
 import { openEventHarness } from '../../support/event-harness.ts';
 import { night } from '../../support/nights.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -47,7 +47,7 @@ test('a range that is read with the token of a stranger brings nothing to an eve
   await harness.person('ada', { sleep: [night('ada-1')] });
   await harness.person('ben', { sleep: [night('ben-1')] });
   const absent: string[] = [];
-  const readRange = createRangeReads(harness.pipeline, async ({ event, token }) => {
+  const ranges = new RangeReads(harness.pipeline, async ({ event, token }) => {
     absent.push(`${event.object_id} by ${token}`);
     return { finished: { outcome: 'parked', reason: 'not there' } };
   });
@@ -61,7 +61,7 @@ test('a range that is read with the token of a stranger brings nothing to an eve
     } as const;
     const tries = { misses: 0, absences: 0, failures: 0 };
     harness.tokens.set('ada', token);
-    return readRange({ receivedAt: 1, event, tries, userId: 'ada', resource: sleep, token }, {});
+    return ranges.read({ receivedAt: 1, event, tries, userId: 'ada', resource: sleep, token }, {});
   };
   // The second waits for the read of the first; the token is replaced, and the third comes.
   const asked = [ask('ben-token', 'ada-0'), ask('ben-token', 'ada-2'), ask('ada-token', 'ben-1')];

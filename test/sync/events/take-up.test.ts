@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { accountEntry, getAccount, listParkedCollections, setAccountState } from '../../../src/ledger/accounts.ts';
 import { type EventsJob, enqueueEvents, eventQueue } from '../../../src/sync/events/accept-event.ts';
-import { createEventProcessor } from '../../../src/sync/events/process-event.ts';
+import { EventProcessor } from '../../../src/sync/events/process-event.ts';
 import { takeUpEvents } from '../../../src/sync/events/take-up.ts';
 import { hasRedis, startRedis } from '../../queue/redis-server.ts';
 import { spo2 } from '../../service/documents.ts';
@@ -86,14 +86,14 @@ async function openPaused(name: string) {
 test('an event that is parked while its account is being resumed is taken up, whichever comes first', async () => {
   const { warehouse, paused, pipeline } = await openPaused('raced');
   pipeline.tokens.find = () => undefined;
-  const settle = createEventProcessor(pipeline, {});
+  const processor = new EventProcessor(pipeline, {});
   let before = paused;
   let raced = 0;
   for (let turns = 0; turns < 12; turns++) {
     const receivedAt = warehouse.clock.next();
     const resumed = setAccountState(warehouse, before, 'active', null).then(() => takeUpEvents(pipeline));
     for (let turn = 0; turn < turns; turn++) await new Promise(resolve => setImmediate(resolve));
-    const { step } = await settle({ receivedAt, event: EVENT, tries: { misses: 0, absences: 0, failures: 0 } });
+    const { step } = await processor.process({ receivedAt, event: EVENT, tries: { misses: 0, absences: 0, failures: 0 } });
     await resumed;
     const [row] = await warehouse.read(`SELECT reason FROM sync.events WHERE epoch_us(received_at) = ${receivedAt}`);
     if (row?.[0] === 'the account is paused: paused by command') {
@@ -114,10 +114,10 @@ test('an event that is parked while its account is being resumed is taken up, wh
 test('an event that is parked by what is wrong with itself is not taken up before its account changes', async () => {
   const { warehouse, paused, pipeline } = await openPaused('itself');
   await setAccountState(warehouse, paused, 'active', null);
-  const settle = createEventProcessor(pipeline, {});
+  const processor = new EventProcessor(pipeline, {});
   const receivedAt = warehouse.clock.next();
   const event = { ...EVENT, object_id: '..' };
-  const { step } = await settle({ receivedAt, event, tries: { misses: 0, absences: 0, failures: 0 } });
+  const { step } = await processor.process({ receivedAt, event, tries: { misses: 0, absences: 0, failures: 0 } });
   expect(step).toMatchObject({ finished: { outcome: 'parked' } });
   await takeUpEvents(pipeline);
   expect(pipeline.inbox.size).toBe(0);

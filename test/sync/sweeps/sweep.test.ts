@@ -112,9 +112,9 @@ test.each([
     ];
     for (const [name, id] of told) {
       const resource = resourceNamed(name);
-      const answer = await client.document(resource, id, { token: ada.token });
-      await warehouse.storeDocuments({ userId: ada.name, resource, requestedAt: answer.requestedAt, documents: [answer.document] });
-      answer.done();
+      await client.document(resource, id, { token: ada.token }, ({ requestedAt, document }) =>
+        warehouse.storeDocuments({ userId: ada.name, resource, requestedAt, documents: [document] }),
+      );
     }
     expect((await idsOf('daily_stress')).at(-1)).toBe(fresh[1]);
     expect(await harness.hash()).not.toEqual(before);
