@@ -1,6 +1,6 @@
+import { memoize } from './users/memoize.ts';
 import { keyOf, type Person } from './users/person.ts';
 import { hashPair, Random } from './users/random.ts';
-import { remember } from './users/remember.ts';
 import type { BedTimes } from './users/schedule.ts';
 import type { Zone } from './users/zone.ts';
 
@@ -19,8 +19,8 @@ export class Behaviour {
   readonly #person: Person;
   readonly #zone: Zone;
   readonly #bedTimesOf: (day: number) => BedTimes;
-  readonly #isAway = remember(64, day => this.#drawAway(day));
-  readonly #syncsOf = remember(64, day => this.#drawSyncs(day));
+  readonly #isAway = memoize(64, day => this.#drawAway(day));
+  readonly #syncsOf = memoize(64, day => this.#drawSyncs(day));
 
   constructor(person: Person, zone: Zone, bedTimesOf: (day: number) => BedTimes) {
     this.#person = person;

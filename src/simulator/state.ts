@@ -8,7 +8,7 @@ import { writeFileAtomically } from '../base/files.ts';
 import type { Behaviour } from './behaviour.ts';
 import { editSchema } from './edit.ts';
 import { activityEnd } from './users/movement.ts';
-import type { Life } from './users/recorded-life.ts';
+import type { UserModel } from './users/user-model.ts';
 import { DAY } from './users/zone.ts';
 
 /** The timeline as it is kept: what is visible, what was edited and what is still to be told change together, in one write. */
@@ -21,12 +21,12 @@ const timelineState = z.object({
   clock_ms: z.number(),
   real_ms: z.number(),
   /** Up to this moment, in seconds, everything that was due has happened. */
-  lived_to: z.number(),
+  advanced_to: z.number(),
   /** What the names of its events begin with, and the number of the next: none ever has another's name, in another timeline neither. */
   name: z.string().regex(/^[0-9a-f]{8}$/),
   next_event: z.int(),
-  /** By the people's indexes. `lived_to` is there where somebody is further than everybody. */
-  people: z.array(z.object({ synced: z.number(), uploaded: z.number(), lived_to: z.number().optional() })),
+  /** By the people's indexes. `advanced_to` is there where somebody is further than everybody. */
+  people: z.array(z.object({ synced: z.number(), uploaded: z.number(), advanced_to: z.number().optional() })),
   edits: z.array(editSchema),
   /** Events that are perhaps not told of yet. */
   outbox: z.array(z.object({ eventId: z.string(), event: webhookEvent })),
@@ -46,11 +46,11 @@ export function findState(path: string, { seed, count }: { seed: number; count: 
   try {
     state = timelineState.parse(JSON.parse(text));
   } catch (error) {
-    throw new RingneckError(`${path} is no life of this program; restore it or remove it to begin anew (${messageOf(error)})`);
+    throw new RingneckError(`${path} is no timeline of this program; restore it or remove it to begin anew (${messageOf(error)})`);
   }
   if (state.seed === seed && state.people.length === count) return state;
   throw new RingneckError(
-    `${path} is the life of ${state.people.length} people of seed ${state.seed}, not of ${count} of seed ${seed}; remove it to begin anew`,
+    `${path} is the timeline of ${state.people.length} people of seed ${state.seed}, not of ${count} of seed ${seed}; remove it to begin anew`,
   );
 }
 
@@ -60,7 +60,7 @@ export function writeState(path: string, state: TimelineState): void {
 
 /** A user as the timeline begins. */
 export interface BegunUser {
-  life: Life;
+  model: UserModel;
   behaviour: Behaviour;
 }
 
@@ -84,9 +84,9 @@ export function beginState(
       const synced = behaviour.syncs(now - LONGEST_SILENCE, now).at(-1) ?? now - LONGEST_SILENCE;
       return { synced, uploaded: behaviour.lastUpload(synced, now) ?? synced };
     });
-    return { ...rest, whole_to: null, clock_ms: realMs, real_ms: realMs, lived_to: now, people };
+    return { ...rest, whole_to: null, clock_ms: realMs, real_ms: realMs, advanced_to: now, people };
   }
-  const end = Math.max(...users.map(({ life: { zone } }) => activityEnd(zone, dayNumberOf(to))));
+  const end = Math.max(...users.map(({ model: { zone } }) => activityEnd(zone, dayNumberOf(to))));
   const people = users.map(() => ({ synced: 0, uploaded: 0 }));
-  return { ...rest, whole_to: to, clock_ms: end * 1000, real_ms: realMs, lived_to: end, people };
+  return { ...rest, whole_to: to, clock_ms: end * 1000, real_ms: realMs, advanced_to: end, people };
 }

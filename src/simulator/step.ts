@@ -1,11 +1,11 @@
 import { findDayNumber, formatDay } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
 import type { Behaviour } from './behaviour.ts';
-import { createDiary, type Diary } from './users/diary.ts';
 import type { Edit } from './users/edits.ts';
 import { Random } from './users/random.ts';
-import type { Life } from './users/recorded-life.ts';
 import { mainSleep, type SleepReport } from './users/reports.ts';
+import type { UserModel } from './users/user-model.ts';
+import { createUserRecord, type UserRecord } from './users/user-record.ts';
 import type { View } from './users/view.ts';
 
 /** What came of a time: what is visible at its end, and the edits that were made in it. */
@@ -20,7 +20,7 @@ export function withSync(view: View, moment: number): View {
 }
 
 /** What happens to a user from after one moment to another: the ring syncs, data come in the background, things are edited. */
-export function stepUntil(life: Life, behaviour: Behaviour, { view, edits }: Step, from: number, to: number): Step {
+export function stepUntil(model: UserModel, behaviour: Behaviour, { view, edits }: Step, from: number, to: number): Step {
   const syncs = behaviour.syncs(from, to).map(moment => ({ moment, isSync: true }));
   const looks = behaviour.editMoments(from, to).map(moment => ({ moment, isSync: false }));
   const made: Edit[] = [];
@@ -30,7 +30,7 @@ export function stepUntil(life: Life, behaviour: Behaviour, { view, edits }: Ste
       // With the ring's sync comes all that it has.
       seen = withSync(seen, moment);
     } else {
-      const edit = findOwnEdit(createDiary(life, [...edits, ...made], seen), moment);
+      const edit = findOwnEdit(createUserRecord(model, [...edits, ...made], seen), moment);
       if (edit) made.push(edit);
     }
   }
@@ -39,9 +39,9 @@ export function stepUntil(life: Life, behaviour: Behaviour, { view, edits }: Ste
   return { view: seen, edits: made };
 }
 
-/** Where documents may differ between a diary and what came after it: the days, and the resources. */
+/** Where documents may differ between a record and what came after it: the days, and the resources. */
 export function findReach(
-  { zone, view }: Diary,
+  { zone, view }: UserRecord,
   after: Step,
   resources: readonly Resource[],
 ): { days: Iterable<number>; resources: readonly Resource[] } {
@@ -68,31 +68,31 @@ export function findReach(
 }
 
 /** What a user changes who looks at the app at a moment: last night's sleep, or a nap of today. Undefined: nothing. */
-function findOwnEdit(diary: Diary, moment: number): Edit | undefined {
-  const { person, zone } = diary;
+function findOwnEdit(record: UserRecord, moment: number): Edit | undefined {
+  const { person, zone } = record;
   const random = new Random([person.seed, person.index, moment, 'edit']);
   const today = zone.local(moment).day;
-  const night = mainSleep(diary.sleepsOf(today));
+  const night = mainSleep(record.sleepsOf(today));
   // An evening nap counts for tomorrow.
-  const naps = [today, today + 1].flatMap(day => diary.sleepsOf(day)).filter(({ type }) => ['sleep', 'late_nap', 'rest'].includes(type));
+  const naps = [today, today + 1].flatMap(day => record.sleepsOf(day)).filter(({ type }) => ['sleep', 'late_nap', 'rest'].includes(type));
   const nap = naps.at(-1);
-  if (nap && random.chance(0.7)) return editNap(diary, random, nap);
-  return night && editNight(diary, random, night);
+  if (nap && random.chance(0.7)) return editNap(record, random, nap);
+  return night && editNight(record, random, night);
 }
 
-const aboutSleep = ({ person }: Diary, { day, id }: SleepReport) => ({ userId: person.userId, day: formatDay(day), id });
+const aboutSleep = ({ person }: UserRecord, { day, id }: SleepReport) => ({ userId: person.userId, day: formatDay(day), id });
 
-function editNap(diary: Diary, random: Random, nap: SleepReport): Edit {
-  if (random.chance(0.4)) return { kind: 'delete-sleep', ...aboutSleep(diary, nap) };
+function editNap(record: UserRecord, random: Random, nap: SleepReport): Edit {
+  if (random.chance(0.4)) return { kind: 'delete-sleep', ...aboutSleep(record, nap) };
   const confirmed = nap.type !== 'rest';
-  return { kind: 'retype-sleep', ...aboutSleep(diary, nap), type: confirmed ? random.pick(['rest', 'deleted']) : 'sleep' };
+  return { kind: 'retype-sleep', ...aboutSleep(record, nap), type: confirmed ? random.pick(['rest', 'deleted']) : 'sleep' };
 }
 
-function editNight(diary: Diary, random: Random, night: SleepReport): Edit {
-  if (random.chance(0.08)) return { kind: 'delete-sleep', ...aboutSleep(diary, night) };
-  if (random.chance(0.08)) return { kind: 'retype-sleep', ...aboutSleep(diary, night), type: 'deleted' };
-  if (random.chance(0.25)) return { kind: 'reanalyse-day', userId: diary.person.userId, day: formatDay(night.day) };
+function editNight(record: UserRecord, random: Random, night: SleepReport): Edit {
+  if (random.chance(0.08)) return { kind: 'delete-sleep', ...aboutSleep(record, night) };
+  if (random.chance(0.08)) return { kind: 'retype-sleep', ...aboutSleep(record, night), type: 'deleted' };
+  if (random.chance(0.25)) return { kind: 'reanalyse-day', userId: record.person.userId, day: formatDay(night.day) };
   // Waking is moved back only: nobody sleeps in the future.
   const [startShift, endShift] = [300 * random.integer(-6, 6), -30 * random.integer(1, 40)];
-  return { kind: 'edit-bedtime', ...aboutSleep(diary, night), startShift, endShift };
+  return { kind: 'edit-bedtime', ...aboutSleep(record, night), startShift, endShift };
 }

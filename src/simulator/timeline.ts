@@ -16,16 +16,16 @@ import { checkEdit, napUntil, type SleepEdit } from './sleep-edits.ts';
 import { type BegunUser, beginState, findState, type TimelineState, writeState } from './state.ts';
 import { findReach, type Step, stepUntil, withSync } from './step.ts';
 import { realTimers, type Timers } from './timers.ts';
-import { createDiary, type Diary } from './users/diary.ts';
 import type { Edit } from './users/edits.ts';
-import { createLives, type People, showPeople } from './users/people.ts';
+import { createUserModels, type People, showPeople } from './users/people.ts';
 import type { Person } from './users/person.ts';
 import { peopleSource } from './users/source.ts';
+import { createUserRecord, type UserRecord } from './users/user-record.ts';
 import type { View } from './users/view.ts';
 import { DAY } from './users/zone.ts';
 
 export interface TimelineOptions {
-  /** Holds `life.json`. */
+  /** Holds `timeline.json`. */
   folder: string;
   seed: number;
   count: number;
@@ -47,10 +47,10 @@ export interface TimelineOptions {
 
 interface SimulatedUser extends BegunUser {
   /** Up to this moment, in seconds, everything that was due has happened; perhaps to everybody up to a later one. */
-  livedTo: number;
+  advancedTo: number;
   /** When something happens next, seconds. */
   due: number;
-  diary: Diary;
+  record: UserRecord;
   /** All that were ever made of this user's documents. */
   edits: readonly Edit[];
 }
@@ -85,10 +85,13 @@ export class Timeline {
   constructor(options: TimelineOptions) {
     const { folder, seed, count, to, speed, announce, lagMs = () => 0, realNow = Date.now, timers = realTimers, log } = options;
     this.#options = options;
-    this.#path = join(folder, 'life.json');
+    this.#path = join(folder, 'timeline.json');
     this.#realNow = realNow;
     this.#timers = timers;
-    const users = createLives(seed, count).map(life => ({ life, behaviour: new Behaviour(life.person, life.zone, life.bedTimesOf) }));
+    const users = createUserModels(seed, count).map(model => ({
+      model,
+      behaviour: new Behaviour(model.person, model.zone, model.bedTimesOf),
+    }));
     const found = findState(this.#path, options);
     // Another last day than the one kept begins the timeline anew from there.
     this.#state = found?.whole_to === (to ?? null) ? found : beginState(users, { seed, to, realMs: realNow() }, found);
@@ -110,7 +113,7 @@ export class Timeline {
 
   /** What has reached the service of everybody, in the order of their indexes. */
   people(): { person: Person; view: View }[] {
-    return this.#users.map(({ diary: { person, view } }) => ({ person, view }));
+    return this.#users.map(({ record: { person, view } }) => ({ person, view }));
   }
 
   /** How many events are not told of yet. */
@@ -139,7 +142,7 @@ export class Timeline {
   sync(userId: string): Promise<WebhookEvent[]> {
     return this.#inTurn(async () => {
       const user = await this.#findCurrent(userId);
-      return this.#commit(new Map([[user, { view: withSync(user.diary.view, this.#nowSeconds()), edits: [] }]]));
+      return this.#commit(new Map([[user, { view: withSync(user.record.view, this.#nowSeconds()), edits: [] }]]));
     });
   }
 
@@ -147,8 +150,8 @@ export class Timeline {
   edit(edit: SleepEdit): Promise<WebhookEvent[]> {
     return this.#inTurn(async () => {
       const user = await this.#findCurrent(edit.userId);
-      checkEdit(user.diary, edit, this.#nowSeconds());
-      return this.#commit(new Map([[user, { view: user.diary.view, edits: [edit] }]]));
+      checkEdit(user.record, edit, this.#nowSeconds());
+      return this.#commit(new Map([[user, { view: user.record.view, edits: [edit] }]]));
     });
   }
 
@@ -157,9 +160,9 @@ export class Timeline {
     return this.#inTurn(async () => {
       const user = await this.#findCurrent(userId);
       const moment = this.#nowSeconds();
-      const nap = napUntil(user.diary, moment, minutes, this.#state.edits);
-      const events = this.#commit(new Map([[user, { view: withSync(user.diary.view, moment), edits: [nap] }]]));
-      const sleep = user.diary.sleepsOf(dayNumberOf(nap.day)).at(-1);
+      const nap = napUntil(user.record, moment, minutes, this.#state.edits);
+      const events = this.#commit(new Map([[user, { view: withSync(user.record.view, moment), edits: [nap] }]]));
+      const sleep = user.record.sleepsOf(dayNumberOf(nap.day)).at(-1);
       if (!sleep) throw new Problem(500, 'The nap is not there.');
       return { day: nap.day, id: sleep.id, events };
     });
@@ -173,9 +176,9 @@ export class Timeline {
     this.#save({});
   }
 
-  #show(changed: ReadonlyMap<SimulatedUser, Diary> = new Map()): People {
+  #show(changed: ReadonlyMap<SimulatedUser, UserRecord> = new Map()): People {
     const { seed, from } = this.#options;
-    return showPeople(seed, from, new Map(this.#users.map(user => [user.life.person.userId, changed.get(user) ?? user.diary])));
+    return showPeople(seed, from, new Map(this.#users.map(user => [user.model.person.userId, changed.get(user) ?? user.record])));
   }
 
   /** What is changed is so once it is written. */
@@ -203,7 +206,7 @@ export class Timeline {
 
   async #goOn(): Promise<void> {
     await this.#inTurn(() => this.#catchUp()).catch(error => {
-      this.#options.log?.warn({ reason: messageOf(error) }, 'life stands still; tried again in a moment');
+      this.#options.log?.warn({ reason: messageOf(error) }, 'the timeline stands still; tried again in a moment');
       this.#wait = AFTER_FAILURE_MS;
       this.#schedule();
     });
@@ -212,15 +215,15 @@ export class Timeline {
   /** Lets happen what is due by now, in steps of a day at most and to some users at a time, so that nothing is ever held up for long. */
   async #catchUp(): Promise<void> {
     const now = this.#nowSeconds();
-    while (!this.#closed && this.#state.lived_to < now) {
-      const end = Math.min(now, this.#state.lived_to + DAY);
+    while (!this.#closed && this.#state.advanced_to < now) {
+      const end = Math.min(now, this.#state.advanced_to + DAY);
       const due = this.#users.filter(user => user.due <= end);
       let workedMs = 0;
       for (let first = 0; first < due.length && !this.#closed; first += USERS_AT_ONCE) {
         const started = this.#realNow();
         const some = due.slice(first, first + USERS_AT_ONCE);
-        const step = ({ life, behaviour, diary, edits }: SimulatedUser, from: number) =>
-          stepUntil(life, behaviour, { view: diary.view, edits: [...edits] }, from, end);
+        const step = ({ model, behaviour, record, edits }: SimulatedUser, from: number) =>
+          stepUntil(model, behaviour, { view: record.view, edits: [...edits] }, from, end);
         this.#commit(new Map(some.map(user => [user, step(user, this.#reachedBy(user))])), end);
         workedMs += this.#realNow() - started;
         await yieldTurn();
@@ -228,31 +231,33 @@ export class Timeline {
       // Each step, also one that nothing was due in, gives others a turn.
       await yieldTurn();
       this.#wait = Math.max(SHORTEST_WAIT_MS, REST_PER_WORK * workedMs);
-      if (!this.#closed) this.#state = { ...this.#state, lived_to: end };
+      if (!this.#closed) this.#state = { ...this.#state, advanced_to: end };
     }
   }
 
   /** Makes what came of a time visible and keeps it, together with the events of exactly what it changed. */
-  #commit(steps: ReadonlyMap<SimulatedUser, Step>, livedTo?: number): WebhookEvent[] {
+  #commit(steps: ReadonlyMap<SimulatedUser, Step>, advancedTo?: number): WebhookEvent[] {
     const state = this.#state;
-    const changed = new Map([...steps].map(([user, { view, edits }]) => [user, createDiary(user.life, [...user.edits, ...edits], view)]));
+    const changed = new Map(
+      [...steps].map(([user, { view, edits }]) => [user, createUserRecord(user.model, [...user.edits, ...edits], view)]),
+    );
     const after = this.#show(changed);
     const events = [...steps].flatMap(([user, change]) => this.#eventsOf(user, after, change));
     const named = events.map((event, i) => ({ eventId: `${state.name}-${state.next_event + i}`, event }));
     this.#save({
       next_event: state.next_event + events.length,
       people: this.#users.map(user => {
-        const { synced, uploaded } = (changed.get(user) ?? user.diary).view;
-        const lived_to = changed.has(user) ? (livedTo ?? user.livedTo) : user.livedTo;
-        return { synced, uploaded, ...(lived_to > state.lived_to ? { lived_to } : {}) };
+        const { synced, uploaded } = (changed.get(user) ?? user.record).view;
+        const advanced_to = changed.has(user) ? (advancedTo ?? user.advancedTo) : user.advancedTo;
+        return { synced, uploaded, ...(advanced_to > state.advanced_to ? { advanced_to } : {}) };
       }),
       edits: [...state.edits, ...[...steps.values()].flatMap(({ edits }) => edits)],
       outbox: [...this.#outbox.events(), ...named],
     });
-    for (const [user, diary] of changed) {
-      user.diary = diary;
+    for (const [user, record] of changed) {
+      user.record = record;
       user.edits = [...user.edits, ...(steps.get(user)?.edits ?? [])];
-      user.livedTo = livedTo ?? user.livedTo;
+      user.advancedTo = advancedTo ?? user.advancedTo;
       user.due = user.behaviour.next(this.#reachedBy(user));
     }
     this.#shown = after;
@@ -262,24 +267,24 @@ export class Timeline {
     return events;
   }
 
-  #eventsOf({ life: { person, zone }, diary }: SimulatedUser, after: People, change: Step): WebhookEvent[] {
+  #eventsOf({ model: { person, zone }, record }: SimulatedUser, after: People, change: Step): WebhookEvent[] {
     const now = this.#clock.now();
     const event_time = formatInstant({ micros: now * 1000, offset: zone.offsetAt(Math.floor(now / 1000)) });
-    return findDifferences(this.#shown, after, person.userId, findReach(diary, change, this.#options.resources)).map(
+    return findDifferences(this.#shown, after, person.userId, findReach(record, change, this.#options.resources)).map(
       ({ operation, dataType, id }) => ({ event_type: operation, data_type: dataType, object_id: id, event_time, user_id: person.userId }),
     );
   }
 
   /** A user, at a moment by which everything due has happened. */
   async #findCurrent(userId: string): Promise<SimulatedUser> {
-    const user = this.#users.find(({ life }) => life.person.userId === userId);
+    const user = this.#users.find(({ model }) => model.person.userId === userId);
     if (!user) throw new Problem(404, 'No such person.');
     await this.#catchUp();
     return user;
   }
 
-  #reachedBy({ livedTo }: Pick<SimulatedUser, 'livedTo'>): number {
-    return Math.max(this.#state.lived_to, livedTo);
+  #reachedBy({ advancedTo }: Pick<SimulatedUser, 'advancedTo'>): number {
+    return Math.max(this.#state.advanced_to, advancedTo);
   }
 
   #nowSeconds(): number {
@@ -294,15 +299,15 @@ function resumeUsers(
   { from, to, edits: earlier = [] }: TimelineOptions,
 ): SimulatedUser[] {
   const wholeTo = to === undefined ? dayNumberOf(from) - 1 : dayNumberOf(to);
-  const editsOf = new Map<string, Edit[]>(users.map(({ life }) => [life.person.userId, []]));
+  const editsOf = new Map<string, Edit[]>(users.map(({ model }) => [model.person.userId, []]));
   for (const edit of [...earlier, ...state.edits]) editsOf.get(edit.userId)?.push(edit);
-  return users.flatMap(({ life, behaviour }, index) => {
+  return users.flatMap(({ model, behaviour }, index) => {
     const kept = state.people[index];
     if (!kept) return [];
-    const livedTo = Math.max(state.lived_to, kept.lived_to ?? state.lived_to);
-    const edits = editsOf.get(life.person.userId) ?? [];
-    const diary = createDiary(life, edits, { wholeTo, synced: kept.synced, uploaded: kept.uploaded });
-    return [{ life, behaviour, livedTo, due: behaviour.next(livedTo), diary, edits }];
+    const advancedTo = Math.max(state.advanced_to, kept.advanced_to ?? state.advanced_to);
+    const edits = editsOf.get(model.person.userId) ?? [];
+    const record = createUserRecord(model, edits, { wholeTo, synced: kept.synced, uploaded: kept.uploaded });
+    return [{ model, behaviour, advancedTo, due: behaviour.next(advancedTo), record, edits }];
   });
 }
 

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { findInstant } from '../../schema/instant.ts';
 import { Behaviour } from '../../src/simulator/behaviour.ts';
-import { createLives } from '../../src/simulator/users/people.ts';
+import { createUserModels } from '../../src/simulator/users/people.ts';
 
-const lives = createLives(7, 3);
-const [ada, , cleo] = lives.map(({ person, zone, bedTimesOf }) => new Behaviour(person, zone, bedTimesOf));
+const models = createUserModels(7, 3);
+const [ada, , cleo] = models.map(({ person, zone, bedTimesOf }) => new Behaviour(person, zone, bedTimesOf));
 const seconds = (text: string) => findInstant(text)!.micros / 1e6;
 
 test('a ring syncs a few times on most days, never before its wearer is awake', () => {
-  for (const { person, zone, bedTimesOf } of lives) {
+  for (const { person, zone, bedTimesOf } of models) {
     const habits = new Behaviour(person, zone, bedTimesOf);
     let total = 0;
     for (let day = 20_100; day < 20_200; day++) {

@@ -5,14 +5,14 @@ import type { TokenState } from '../../src/service/tokens.ts';
 import { createControl } from '../../src/simulator/control-route.ts';
 import { openControlSecret } from '../../src/simulator/control-secret.ts';
 import { createFaultSwitches } from '../../src/simulator/faults.ts';
-import { makeFolder, openLife, userIds } from './open-life.ts';
+import { makeFolder, openTimeline, userIds } from './open-timeline.ts';
 
 async function start() {
-  const { life, told } = openLife();
+  const { timeline, told } = openTimeline();
   const faults = createFaultSwitches();
   const states = new Map<string, TokenState>();
   const control = createControl({
-    timeline: life,
+    timeline: timeline,
     faults,
     isSecret: given => given === 's3cret',
     setTokenState(userId, state) {
@@ -36,7 +36,7 @@ async function start() {
     // biome-ignore lint/suspicious/noExplicitAny: answers of any shape.
     return { status: response.status, body: (await response.json()) as any };
   }
-  return { ask, life, told, faults, states, ids: userIds(life) };
+  return { ask, timeline, told, faults, states, ids: userIds(timeline) };
 }
 
 test('it says where the clock stands, who has synced, which faults are on', async () => {
@@ -69,7 +69,7 @@ test('without its secret it tells and does nothing', async () => {
   expect([told, faults.shown()]).toEqual([[], {}]);
 });
 
-test('the clock is moved and set running; life happens in between', async () => {
+test('the clock is moved and set running; what is due happens in between', async () => {
   const { ask, told } = await start();
   const moved = await ask('/control/clock', { advance: 86_400 });
   expect([moved.status, moved.body.clock]).toEqual([200, { now: '2025-02-02T09:00:00.000Z', speed: 0 }]);

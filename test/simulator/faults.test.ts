@@ -12,7 +12,7 @@ import { createFaultSwitches, faultHelp } from '../../src/simulator/faults.ts';
 import { oneOfEach } from '../service/documents.ts';
 import { createLiteralSource, type Holdings } from '../service/literal-service.ts';
 import { openTestWebhooks } from '../service/webhooks/webhook-service.ts';
-import { advanceTo, openLife, userIds } from './open-life.ts';
+import { advanceTo, openTimeline, userIds } from './open-timeline.ts';
 
 describe('a fault', () => {
   it.each([
@@ -262,20 +262,20 @@ describe('events', () => {
 
 test('what is not readable yet becomes so after its time, a deletion too', async () => {
   let lag = 0;
-  const { life, real } = openLife({ lagMs: () => lag });
-  const [ada] = userIds(life);
+  const { timeline, real } = openTimeline({ lagMs: () => lag });
+  const [ada] = userIds(timeline);
   const sleep = resources.find(({ name }) => name === 'sleep')!;
-  await advanceTo(life, '2025-02-18T12:20:00+01:00');
+  await advanceTo(timeline, '2025-02-18T12:20:00+01:00');
   lag = 40_000;
-  const nap = await life.nap(ada, 30);
+  const nap = await timeline.nap(ada, 30);
   expect(nap.events.length).toBeGreaterThan(0);
   real.now += 39_999;
-  expect(await life.source.find(ada, sleep, nap.id)).toBeUndefined();
+  expect(await timeline.source.find(ada, sleep, nap.id)).toBeUndefined();
   real.now += 1;
-  expect(await life.source.find(ada, sleep, nap.id)).toMatchObject({ id: nap.id });
-  await life.edit({ kind: 'delete-sleep', userId: ada, day: nap.day, id: nap.id });
+  expect(await timeline.source.find(ada, sleep, nap.id)).toMatchObject({ id: nap.id });
+  await timeline.edit({ kind: 'delete-sleep', userId: ada, day: nap.day, id: nap.id });
   real.now += 39_999;
-  expect(await life.source.find(ada, sleep, nap.id)).toMatchObject({ id: nap.id });
+  expect(await timeline.source.find(ada, sleep, nap.id)).toMatchObject({ id: nap.id });
   lag = 0;
-  expect(await life.source.find(ada, sleep, nap.id)).toBeUndefined();
+  expect(await timeline.source.find(ada, sleep, nap.id)).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-// A life that goes on, fast, until it is killed. Each event that it tells of becomes a line of a file.
+// A timeline that goes on, fast, until it is killed. Each event that it tells of becomes a line of a file.
 import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';

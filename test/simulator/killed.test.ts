@@ -8,7 +8,7 @@ import { expect, inject, test } from 'vitest';
 import { resources } from '../../schema/index.ts';
 import type { Change } from '../../src/simulator/change.ts';
 import { until } from '../support/until.ts';
-import { makeFolder, openLife, userIds } from './open-life.ts';
+import { makeFolder, openTimeline, userIds } from './open-timeline.ts';
 
 const SCRIPT = fileURLToPath(new URL('killed.mjs', import.meta.url));
 const FROM = '2025-02-01';
@@ -28,8 +28,8 @@ test('killed again and again, it loses no event, names none twice, and what was 
     child.kill('SIGKILL');
     await ended;
   }
-  const { life, told } = openLife({ folder });
-  await life.setSpeed(0);
+  const { timeline, told } = openTimeline({ folder });
+  await timeline.setSpeed(0);
 
   // The last line of a killed process may be torn; it is told of again.
   const before = readLines()
@@ -52,9 +52,9 @@ test('killed again and again, it loses no event, names none twice, and what was 
     if (event.event_type === 'delete') there.delete(key);
   }
   const served: string[] = [];
-  for (const userId of userIds(life)) {
+  for (const userId of userIds(timeline)) {
     for (const resource of resources.filter(({ dated }) => dated)) {
-      const documents = await life.source.list(userId, resource, { from: FROM, to: '2025-06-30', limit: 10_000 });
+      const documents = await timeline.source.list(userId, resource, { from: FROM, to: '2025-06-30', limit: 10_000 });
       served.push(...documents.map(({ id }) => `${userId} ${resource.dataType} ${id}`));
     }
   }

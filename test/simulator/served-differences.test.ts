@@ -3,7 +3,7 @@ import { resources } from '../../schema/index.ts';
 import { addDays } from '../../schema/instant.ts';
 import { createService } from '../../src/service/service.ts';
 import { createAuthenticate, hashToken } from '../../src/service/tokens.ts';
-import { openLife, userIds } from './open-life.ts';
+import { openTimeline, userIds } from './open-timeline.ts';
 
 /** Everything that the service serves of somebody in some days, read page by page over HTTP: text by data type and id. */
 async function readAll(url: string, userId: string, from: string, to: string): Promise<Map<string, string>> {
@@ -31,11 +31,11 @@ function differences(before: Map<string, string>, after: Map<string, string>): s
 }
 
 it('through nine days of three people the events are exactly what differs between what was served before and after', async () => {
-  const { life, told } = openLife({ to: '2025-02-13' });
-  const people = userIds(life);
+  const { timeline, told } = openTimeline({ to: '2025-02-13' });
+  const people = userIds(timeline);
   const service = createService({
     resources,
-    source: life.source,
+    source: timeline.source,
     authenticate: createAuthenticate(new Map(people.map(userId => [hashToken(userId), { userId, state: 'active' as const }]))),
     clock: () => new Date(0),
     tokenKey: new Uint8Array(32).fill(7),
@@ -46,12 +46,12 @@ it('through nine days of three people the events are exactly what differs betwee
 
   const kinds = new Set<string>();
   for (let round = 0; round < 24; round++) {
-    const day = new Date(life.clock.now()).toISOString().slice(0, 10);
+    const day = new Date(timeline.clock.now()).toISOString().slice(0, 10);
     const read = () => Promise.all(people.map(userId => readAll(url, userId, addDays(day, -6), addDays(day, 2))));
     const before = await read();
     told.length = 0;
     // Uneven steps, each of less than a day: one state follows the other.
-    await life.advance(3600 * [7, 13, 11, 5][round % 4]!);
+    await timeline.advance(3600 * [7, 13, 11, 5][round % 4]!);
     const after = await read();
     for (const [i, userId] of people.entries()) {
       const events = told.map(({ event }) => event).filter(({ user_id }) => user_id === userId);

@@ -19,7 +19,7 @@ export interface Beats {
 }
 
 /** What the pulse of a day follows. */
-export interface DayOfLife {
+export interface PulseInputs {
   minutes: Minutes;
   periods: readonly Period[];
   moments: readonly MeasuredMoment[];
@@ -28,17 +28,17 @@ export interface DayOfLife {
 }
 
 /** Measures a day: about every 50 seconds awake, every few in training, every 5 minutes lying and asleep, never without the ring. */
-export function measureBeats(person: Person, zone: Zone, day: number, life: DayOfLife): Beats {
-  const { minutes } = life;
+export function measureBeats(person: Person, zone: Zone, day: number, inputs: PulseInputs): Beats {
+  const { minutes } = inputs;
   const random = new Random(keyOf(person, day, 'heart rate'));
-  const pulse = pulseByMinute(person, zone, random, life);
+  const pulse = pulseByMinute(person, zone, random, inputs);
   const rows: { at: number; bpm: number; source: Source }[] = [];
   const end = minutes.end * 1000;
   const push = (at: number, bpm: number, source: Source) => {
     const last = rows.at(-1);
     if (at >= minutes.start * 1000 && at < end && (!last || at > last.at)) rows.push({ at, bpm, source });
   };
-  const known = knownPulses(random, life);
+  const known = knownPulses(random, inputs);
   let next = 0;
   const emitUntil = (moment: number) => {
     for (let one = known[next]; one && one.end <= moment; one = known[++next]) emit(one);
@@ -95,7 +95,7 @@ interface Known {
 }
 
 /** Sleeps and sessions of the day as rows, in their order. */
-function knownPulses(random: Random, { periods, moments }: DayOfLife): Known[] {
+function knownPulses(random: Random, { periods, moments }: PulseInputs): Known[] {
   const known: Known[] = [];
   for (const { start, end, kind, pulse, day, ordinal } of periods) {
     const source = kind === 'rest' || kind === 'deleted' ? 'rest' : 'sleep';
@@ -119,7 +119,7 @@ function knownPulses(random: Random, { periods, moments }: DayOfLife): Known[] {
 }
 
 /** The pulse of each waking minute: it follows effort quickly up and slowly down, the time of day, and stress. */
-function pulseByMinute(person: Person, zone: Zone, random: Random, { minutes, condition, stress }: DayOfLife): Float32Array {
+function pulseByMinute(person: Person, zone: Zone, random: Random, { minutes, condition, stress }: PulseInputs): Float32Array {
   const pulse = new Float32Array(minutes.met.length);
   const rest = condition.restingHeartRate;
   const highest = 208 - 0.7 * person.age;

@@ -12,7 +12,7 @@ export const UNKNOWN = 255;
 /** What a ring on a table measures, in tenths of a MET. */
 export const UNWORN = 1;
 
-/** Minutes of a life, one after the other: those of a day from 4 a.m. to 4 a.m. by the clock of where somebody is then, or of an activity. */
+/** Minutes, one after the other: those of a day from 4 a.m. to 4 a.m. by the clock of where somebody is then, or of an activity. */
 export interface Minutes extends Span {
   /** Tenths of a MET, or UNKNOWN. */
   met: Uint8Array;

@@ -1,7 +1,7 @@
 import { resources } from '../../../schema/index.ts';
 import { findDayNumber, formatDay } from '../../../schema/instant.ts';
 import type { Resource, WireDocument } from '../../../schema/resource.ts';
-import { createDiary, type Diary } from './diary.ts';
+import { createUserModel } from './create-user-model.ts';
 import { dailyActivity } from './documents/activity.ts';
 import { dailySleep } from './documents/daily-sleep.ts';
 import { declared, declaredOfDay } from './documents/declared.ts';
@@ -14,10 +14,10 @@ import { dailyResilience, dailyStress } from './documents/stress.ts';
 import type { Edit } from './edits.ts';
 import { SOURCES } from './heart-rate.ts';
 import { findName } from './identity.ts';
-import { createLife } from './life.ts';
 import { createPerson, type Person } from './person.ts';
-import type { Life } from './recorded-life.ts';
 import { ringConfigurations } from './rings.ts';
+import type { UserModel } from './user-model.ts';
+import { createUserRecord, type UserRecord } from './user-record.ts';
 import { wholeView } from './view.ts';
 
 /** A row of the heart-rate series as it travels (specification 2.14). */
@@ -45,10 +45,10 @@ export interface People {
   personalInfo(userId: string): WireDocument | undefined;
 }
 
-type WriteDay = (diary: Diary, day: number) => WireDocument[];
-type WriteAll = (diary: Diary, firstDay: number) => WireDocument[];
+type WriteDay = (record: UserRecord, day: number) => WireDocument[];
+type WriteAll = (record: UserRecord, firstDay: number) => WireDocument[];
 
-/** Documents that tell of a life. Those of any other type have values that its declaration allows. */
+/** Documents that are written from a user’s record. Those of any other type have values that its declaration allows. */
 const dated = writers<WriteDay>(
   {
     daily_readiness: dailyReadiness,
@@ -62,11 +62,11 @@ const dated = writers<WriteDay>(
     sleep,
     session,
   },
-  resource => resource.dated && ((diary, day) => declaredOfDay(resource, diary, day)),
+  resource => resource.dated && ((record, day) => declaredOfDay(resource, record, day)),
 );
 const undated = writers<WriteAll>(
   { ring_configuration: ringConfigurations },
-  resource => !resource.dated && (diary => [declared(resource, diary)]),
+  resource => !resource.dated && (record => [declared(resource, record)]),
 );
 
 /** What writes each resource that `byDeclaration` has something for. */
@@ -92,52 +92,52 @@ export interface PeopleOptions {
 export function createPeople({ seed, count, from, to, edits = [] }: PeopleOptions): People {
   const [first, last] = [findDayNumber(from), findDayNumber(to)];
   if (first === undefined || last === undefined || first > last) throw new RangeError(`no range of days: ${from} to ${to}`);
-  const lives = createLives(seed, count);
-  return showPeople(seed, from, new Map(lives.map(life => [life.person.userId, createDiary(life, edits, wholeView(last))])));
+  const models = createUserModels(seed, count);
+  return showPeople(seed, from, new Map(models.map(model => [model.person.userId, createUserRecord(model, edits, wholeView(last))])));
 }
 
-/** The lives of the people of a seed. */
-export function createLives(seed: number, count: number): Life[] {
-  return Array.from({ length: count }, (_, index) => createLife(createPerson(seed, index)));
+/** The models of the people of a seed. */
+export function createUserModels(seed: number, count: number): UserModel[] {
+  return Array.from({ length: count }, (_, index) => createUserModel(createPerson(seed, index)));
 }
 
-/** People as their diaries tell of them from a first day on; in the order of their indexes, by user. */
-export function showPeople(seed: number, from: string, diaries: ReadonlyMap<string, Diary>): People {
+/** People as their records show them from a first day on; in the order of their indexes, by user. */
+export function showPeople(seed: number, from: string, records: ReadonlyMap<string, UserRecord>): People {
   const first = findDayNumber(from);
   if (first === undefined) throw new RangeError(`no day: ${from}`);
-  const persons = [...diaries.values()].map(({ person }) => person);
+  const persons = [...records.values()].map(({ person }) => person);
 
   return {
     persons,
     from,
     get to() {
       let last = first;
-      for (const { lastDay } of diaries.values()) last = Math.max(last, lastDay);
+      for (const { lastDay } of records.values()) last = Math.max(last, lastDay);
       return formatDay(last);
     },
     documents(userId, resourceName, day) {
-      const diary = diaries.get(userId);
+      const record = records.get(userId);
       const number = findDayNumber(day);
       const write = dated.get(resourceName);
-      if (!diary || !write || number === undefined || number < first || number > diary.lastDay) return [];
-      return write(diary, number).sort(byId);
+      if (!record || !write || number === undefined || number < first || number > record.lastDay) return [];
+      return write(record, number).sort(byId);
     },
     findDay(userId, resourceName, id) {
       const name = findName(seed, resourceName, id);
-      const diary = diaries.get(userId);
-      if (!name || !diary || name.person !== diary.person.index) return undefined;
-      return name.day < first || name.day > diary.lastDay ? undefined : formatDay(name.day);
+      const record = records.get(userId);
+      if (!name || !record || name.person !== record.person.index) return undefined;
+      return name.day < first || name.day > record.lastDay ? undefined : formatDay(name.day);
     },
     undated(userId, resourceName) {
-      const diary = diaries.get(userId);
-      return (diary && undated.get(resourceName)?.(diary, first).sort(byId)) ?? [];
+      const record = records.get(userId);
+      return (record && undated.get(resourceName)?.(record, first).sort(byId)) ?? [];
     },
     heartRate(userId, fromMicros, toMicros, limit = Number.POSITIVE_INFINITY) {
-      const diary = diaries.get(userId);
-      return diary ? heartRateRows(diary, first, fromMicros / 1000, toMicros / 1000, limit) : [];
+      const record = records.get(userId);
+      return record ? heartRateRows(record, first, fromMicros / 1000, toMicros / 1000, limit) : [];
     },
     personalInfo(userId) {
-      const person = diaries.get(userId)?.person;
+      const person = records.get(userId)?.person;
       if (!person) return undefined;
       const { age, weightKg: weight, heightM: height, sex, name } = person;
       return { id: userId, age, weight, height, biological_sex: sex, email: `${name}@example.org` };
@@ -148,7 +148,7 @@ export function showPeople(seed: number, from: string, diaries: ReadonlyMap<stri
 const byId = (a: WireDocument, b: WireDocument) => (String(a.id) < String(b.id) ? -1 : 1);
 
 /** Rows by time in milliseconds, from the local day `first` to the last moment that is there. */
-function heartRateRows({ zone, beatsOf, view }: Diary, first: number, from: number, to: number, limit: number): HeartRateRow[] {
+function heartRateRows({ zone, beatsOf, view }: UserRecord, first: number, from: number, to: number, limit: number): HeartRateRow[] {
   const rows: HeartRateRow[] = [];
   const begin = Math.max(from, zone.at(first, 0) * 1000);
   const end = Math.min(to, Math.max(zone.at(view.wholeTo + 1, 0), view.synced, view.uploaded) * 1000);

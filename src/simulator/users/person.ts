@@ -102,7 +102,7 @@ function trainingDays(random: Random, count: number): number[] {
   return days.sort((a, b) => a - b);
 }
 
-/** The key of a stream of random numbers that belongs to a day in somebody's life. */
+/** The key of a stream of random numbers that belongs to a day of a person. */
 export const keyOf = (person: Person, day: number, purpose: string, version = 0): Key => [person.seed, person.index, day, purpose, version];
 
 /** 0 is Monday. Day 0 was a Thursday. */

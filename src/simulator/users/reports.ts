@@ -3,8 +3,8 @@ import { writeId } from './identity.ts';
 import { type Period, recordPeriod } from './periods.ts';
 import { keyOf } from './person.ts';
 import { Random, round } from './random.ts';
-import type { Life } from './recorded-life.ts';
 import { AWAKE, DEEP, EPOCH, LIGHT, REM, reanalyse, SHORTEST, withLeastSleep } from './stages.ts';
+import type { UserModel } from './user-model.ts';
 
 /** A sleep period as it is reported: what the ring saw, after later analyses and the user's edits. */
 export interface SleepReport extends Omit<Period, 'kind' | 'moved'> {
@@ -19,25 +19,25 @@ export interface SleepReport extends Omit<Period, 'kind' | 'moved'> {
 const FIRST_RECORDED = 128;
 
 /** The naps that edits of a day record, by those edits. */
-export function recordedNaps(life: Life, day: number, edits: readonly Edit[]): Map<Edit, Period> {
+export function recordedNaps(model: UserModel, day: number, edits: readonly Edit[]): Map<Edit, Period> {
   const naps = new Map<Edit, Period>();
   for (const edit of edits) {
     if (edit.kind !== 'record-nap') continue;
-    const kind = life.zone.local(edit.end).day === day ? 'sleep' : 'late_nap';
-    naps.set(edit, recordPeriod(life, edit, { kind, day, ordinal: FIRST_RECORDED + naps.size }));
+    const kind = model.zone.local(edit.end).day === day ? 'sleep' : 'late_nap';
+    naps.set(edit, recordPeriod(model, edit, { kind, day, ordinal: FIRST_RECORDED + naps.size }));
   }
   return naps;
 }
 
 /** The sleeps of a day as far as the ring had recorded them at its last sync, after the day's edits, in their order. */
-export function sleepReports(life: Life, day: number, edits: readonly Edit[], synced: number): SleepReport[] {
-  const { person } = life;
-  let reports = life
+export function sleepReports(model: UserModel, day: number, edits: readonly Edit[], synced: number): SleepReport[] {
+  const { person } = model;
+  let reports = model
     .periodsOf(day)
     .flatMap(period => soFar(period, synced) ?? [])
     .map(report);
   let version = 0;
-  const naps = recordedNaps(life, day, edits);
+  const naps = recordedNaps(model, day, edits);
   for (const edit of edits) {
     if (edit.kind === 'reanalyse-day') {
       version++;

@@ -1,8 +1,8 @@
 import type { WireDocument } from '../../../schema/resource.ts';
-import type { Diary } from './diary.ts';
 import { writeId } from './identity.ts';
 import type { Person } from './person.ts';
 import { Random } from './random.ts';
+import type { UserRecord } from './user-record.ts';
 import type { Zone } from './zone.ts';
 
 const DESIGNS = ['heritage', 'horizon', 'balance', 'ceramic'] as const;
@@ -12,15 +12,15 @@ const COLORS = ['silver', 'stealth_black', 'glossy_black', 'titanium', 'brushed_
 const GEN4 = 20_011;
 
 /** Every third person breaks or loses rings within the year; the others keep one until its battery has aged. */
-function habit({ seed, index }: Person): { life: number; first: number } {
-  const life = index % 3 === 1 ? 240 : 1150;
-  return { life, first: new Random([seed, index, 'rings']).integer(0, life - 1) };
+function habit({ seed, index }: Person): { lifetime: number; first: number } {
+  const lifetime = index % 3 === 1 ? 240 : 1150;
+  return { lifetime, first: new Random([seed, index, 'rings']).integer(0, lifetime - 1) };
 }
 
 /** The ordinal of the ring that a person wears from the evening of a day. */
 export function ringOn(person: Person, day: number): number {
-  const { life, first } = habit(person);
-  return Math.floor((day - first) / life);
+  const { lifetime, first } = habit(person);
+  return Math.floor((day - first) / lifetime);
 }
 
 /** The identifier of a ring, as a sleep names it. */
@@ -29,7 +29,7 @@ export function ringId(person: Person, ring: number): string {
 }
 
 /** The rings worn from the night before a first day on. */
-export function ringConfigurations({ person, zone, view }: Diary, firstDay: number): WireDocument[] {
+export function ringConfigurations({ person, zone, view }: UserRecord, firstDay: number): WireDocument[] {
   const oldest = ringOn(person, firstDay - 1);
   // A new ring is known from the first sync on the day after it was set up.
   const newest = Math.max(oldest, ringOn(person, Math.max(view.wholeTo, zone.local(view.synced).day - 1)));
@@ -38,8 +38,8 @@ export function ringConfigurations({ person, zone, view }: Diary, firstDay: numb
 
 /** The ring_configuration of a ring. */
 function ringDocument(person: Person, zone: Zone, ring: number): WireDocument {
-  const { life, first } = habit(person);
-  const setUpDay = first + ring * life;
+  const { lifetime, first } = habit(person);
+  const setUpDay = first + ring * lifetime;
   const random = new Random([person.seed, person.index, ring, 'ring']);
   const document: WireDocument = {
     id: ringId(person, ring),

@@ -1,6 +1,6 @@
+import { memoize } from './memoize.ts';
 import type { Person } from './person.ts';
 import { Random } from './random.ts';
-import { remember } from './remember.ts';
 import { DAY, type Span, type Zone, zoneNamed } from './zone.ts';
 
 /** A stay in another time zone, from the moment in which the clock is set on the way out to that on the way home. */
@@ -48,7 +48,7 @@ const FARTHEST = 10 * HOUR;
 /** The travels of a person, a pure function of the person and the day. */
 export function createTravels(person: Person): Travels {
   const home = zoneNamed(person.zone);
-  const tripIn = remember<Trip | null>(64, round => planTrip(person, home, round));
+  const tripIn = memoize<Trip | null>(64, round => planTrip(person, home, round));
   // No flight is near the border of a round, so it does not matter whether the day is a local one or one of UTC.
   const tripNear = (day: number) => tripIn(Math.floor(day / ROUND_DAYS));
   return {

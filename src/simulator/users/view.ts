@@ -1,4 +1,4 @@
-/** How much of somebody's life has reached the service. Moments in seconds since the Unix epoch. */
+/** How much of what a user's ring recorded has reached the service. Moments in seconds since the Unix epoch. */
 export interface View {
   /** Up to this day, a day number, everything is there. */
   wholeTo: number;

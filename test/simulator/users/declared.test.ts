@@ -16,9 +16,9 @@ import {
 } from '../../../schema/fields.ts';
 import { findDayNumber } from '../../../schema/instant.ts';
 import { resource, type WireDocument } from '../../../schema/resource.ts';
-import { createDiary } from '../../../src/simulator/users/diary.ts';
 import { declared, declaredOfDay } from '../../../src/simulator/users/documents/declared.ts';
-import { createLives } from '../../../src/simulator/users/people.ts';
+import { createUserModels } from '../../../src/simulator/users/people.ts';
+import { createUserRecord } from '../../../src/simulator/users/user-record.ts';
 import { wholeView } from '../../../src/simulator/users/view.ts';
 import { daysOf, findStrange } from './conformity.ts';
 
@@ -46,9 +46,9 @@ const hydration = resource({
   }),
 });
 const year = daysOf({ from: '2025-01-01', to: '2025-12-31' }).map(each => findDayNumber(each)!);
-const [ada, ben] = createLives(7, 2);
-const diaryOf = (life = ada!, view = wholeView(year.at(-1)!)) => createDiary(life, [], view);
-const write = (life = ada!) => year.flatMap(number => declaredOfDay(hydration, diaryOf(life), number));
+const [ada, ben] = createUserModels(7, 2);
+const recordOf = (model = ada!, view = wholeView(year.at(-1)!)) => createUserRecord(model, [], view);
+const write = (model = ada!) => year.flatMap(number => declaredOfDay(hydration, recordOf(model), number));
 
 test('a type known by its declaration alone has one document a day, with values that it allows', () => {
   const documents = write();
@@ -70,13 +70,13 @@ test('a type known by its declaration alone has one document a day, with values 
 test('the same person and day always have the same document, others have others', () => {
   expect(write()).toEqual(write());
   expect(write(ben)[0]).not.toEqual(write()[0]);
-  expect(declared(hydration, diaryOf())).toEqual(declared(hydration, diaryOf()));
+  expect(declared(hydration, recordOf())).toEqual(declared(hydration, recordOf()));
 });
 
 test('it is there once the ring has synced after what it tells of, or has uploaded, where it comes in the background', () => {
   const { end } = write()[9]!;
   const over = Date.parse(end as string) / 1000;
-  const at = (synced: number, uploaded: number) => diaryOf(ada, { wholeTo: year[0]!, synced, uploaded });
+  const at = (synced: number, uploaded: number) => recordOf(ada, { wholeTo: year[0]!, synced, uploaded });
   const count = (type: typeof hydration, synced: number, uploaded: number) => declaredOfDay(type, at(synced, uploaded), year[9]!).length;
   expect([count(hydration, over - 3600, over + 3600), count(hydration, over + 3600, 0)]).toEqual([0, 1]);
   const uploaded = { ...hydration, comesInBackground: true as const };

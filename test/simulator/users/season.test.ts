@@ -1,17 +1,17 @@
 import { expect, it } from 'vitest';
 import { findDayNumber, formatDay } from '../../../schema/instant.ts';
-import { createLives, createPeople } from '../../../src/simulator/users/people.ts';
+import { createPeople, createUserModels } from '../../../src/simulator/users/people.ts';
 import { weekday } from '../../../src/simulator/users/person.ts';
 import { seasonOn } from '../../../src/simulator/users/season.ts';
 
 const FROM = findDayNumber('2023-01-02')!;
 const DAYS = 3 * 364;
-const lives = createLives(7, 6);
+const models = createUserModels(7, 6);
 const people = createPeople({ seed: 7, count: 6, from: formatDay(FROM), to: formatDay(FROM + DAYS) });
 const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length;
 
 it('three weeks build up and one recovers, and after two to four of these comes a pause', () => {
-  const person = lives[0]!.person;
+  const person = models[0]!.person;
   const weeks = Array.from({ length: DAYS / 7 }, (_, week) => {
     const volumes = Array.from({ length: 7 }, (_, i) => seasonOn(person, FROM + 7 * week + i).volume);
     // A season changes on a Monday.
@@ -25,7 +25,7 @@ it('three weeks build up and one recovers, and after two to four of these comes 
 
 it('people train most in the third week of a block, little in the fourth, and hardly in a pause', () => {
   const loads: Record<string, number[]> = {};
-  for (const { person, planOf } of lives) {
+  for (const { person, planOf } of models) {
     for (let day = FROM; day < FROM + DAYS; day++) {
       const { volume } = seasonOn(person, day);
       loads[volume] ??= [];
@@ -40,7 +40,7 @@ it('people train most in the third week of a block, little in the fourth, and ha
 });
 
 it('VO2 max creeps up in a block and falls off in the pause after it', () => {
-  for (const { person } of lives) {
+  for (const { person } of models) {
     const best: number[] = [];
     const worst: number[] = [];
     for (let day = FROM; day < FROM + DAYS; day++) {
@@ -56,7 +56,7 @@ it('VO2 max creeps up in a block and falls off in the pause after it', () => {
 
 it('in the third week of a block the heart beats faster and less variably than at the end of the week of recovery', () => {
   const nights = (volume: number) =>
-    lives.map(({ person, conditionOf }) =>
+    models.map(({ person, conditionOf }) =>
       Array.from({ length: DAYS }, (_, i) => FROM + i)
         .filter(day => seasonOn(person, day).volume === volume && weekday(day) >= 3)
         .map(conditionOf)

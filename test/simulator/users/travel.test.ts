@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Sample } from '../../../schema/fields.ts';
 import { findDayNumber, findInstant } from '../../../schema/instant.ts';
-import { createLives, createPeople } from '../../../src/simulator/users/people.ts';
+import { createPeople, createUserModels } from '../../../src/simulator/users/people.ts';
 import { createPerson } from '../../../src/simulator/users/person.ts';
 import { createTravels } from '../../../src/simulator/users/travel.ts';
 import { overlaps } from '../../../src/simulator/users/zone.ts';
@@ -114,11 +114,11 @@ it('of the first three one flies several times a year, one rarely, and one hardl
 });
 
 describe.each([1, 2, 7, 99])('wherever the people of seed %i fly', seed => {
-  const lives = createLives(seed, 9);
+  const models = createUserModels(seed, 9);
   const days = Array.from({ length: 400 }, (_, i) => day('2024-12-01') + i);
 
   it('days begin at 4 a.m. where they are, one after the other, in whole 5 minutes', () => {
-    for (const { zone } of lives) {
+    for (const { zone } of models) {
       for (const of of days) {
         const [start, end] = [zone.at(of, 4 * HOUR), zone.at(of + 1, 4 * HOUR)];
         expect(zone.local(start)).toEqual({ day: of, clock: 4 * HOUR });
@@ -130,7 +130,7 @@ describe.each([1, 2, 7, 99])('wherever the people of seed %i fly', seed => {
   });
 
   it('the local day of a moment never goes back', () => {
-    for (const { zone } of lives) {
+    for (const { zone } of models) {
       const reached: number[] = [];
       for (let moment = days[0]! * 86_400; moment < days.at(-1)! * 86_400; moment += 1800) reached.push(zone.local(moment).day);
       expect(reached.findIndex((of, i) => i > 0 && of < reached[i - 1]!)).toBe(-1);
@@ -139,7 +139,7 @@ describe.each([1, 2, 7, 99])('wherever the people of seed %i fly', seed => {
 
   it('nobody sleeps, trains or takes a moment twice at a time, and everybody is awake when the clock is set, or naps', () => {
     let flights = 0;
-    for (const { person, planOf, bedTimesOf } of lives) {
+    for (const { person, planOf, bedTimesOf } of models) {
       const { flightOn } = createTravels(person);
       for (const of of days) {
         const { naps, training, flight } = planOf(of);

@@ -3,21 +3,21 @@ import type { Sample } from '../../../schema/fields.ts';
 import { resources } from '../../../schema/index.ts';
 import { findInstant, formatDay } from '../../../schema/instant.ts';
 import type { WireDocument } from '../../../schema/resource.ts';
-import { createDiary } from '../../../src/simulator/users/diary.ts';
-import { createLives, createPeople, showPeople } from '../../../src/simulator/users/people.ts';
+import { createPeople, createUserModels, showPeople } from '../../../src/simulator/users/people.ts';
+import { createUserRecord } from '../../../src/simulator/users/user-record.ts';
 import { SPECIFIED } from '../../support/declared.ts';
 import { daysOf } from './conformity.ts';
 
 const FROM = '2025-02-01';
-const lives = createLives(7, 3);
+const models = createUserModels(7, 3);
 const whole = createPeople({ seed: 7, count: 3, from: FROM, to: '2025-03-31' });
-const [ada, ben, cleo] = lives.map(life => life.person.userId) as [string, string, string];
+const [ada, ben, cleo] = models.map(model => model.person.userId) as [string, string, string];
 const seconds = (text: string) => findInstant(text)!.micros / 1e6;
 
 /** The people after a last sync and a last upload; nothing is whole. */
 function seen(synced: string, uploaded = synced) {
   const view = { wholeTo: -1, synced: seconds(synced), uploaded: seconds(uploaded) };
-  return showPeople(7, FROM, new Map(lives.map(life => [life.person.userId, createDiary(life, [], view)])));
+  return showPeople(7, FROM, new Map(models.map(model => [model.person.userId, createUserRecord(model, [], view)])));
 }
 
 /** What there is of a day, as `resource: count`. */
@@ -111,7 +111,7 @@ describe('activity and stress come in the background', () => {
   const start = seconds(`${day}T04:00:00+01:00`);
   const activityAt = (moment: number) => {
     const view = { wholeTo: -1, synced: seconds(`${day}T00:00:00+01:00`), uploaded: moment };
-    const people = showPeople(7, FROM, new Map([[ada, createDiary(lives[0]!, [], view)]]));
+    const people = showPeople(7, FROM, new Map([[ada, createUserRecord(models[0]!, [], view)]]));
     return { activity: people.documents(ada, 'daily_activity', day)[0], stress: people.documents(ada, 'daily_stress', day)[0] };
   };
 
@@ -129,12 +129,12 @@ describe('activity and stress come in the background', () => {
   it('it grows and never shrinks, and ends as the whole day’s document', () => {
     for (const [index, userId] of [ada, ben, cleo].entries()) {
       for (const number of [20137, 20138, 20139, 20140]) {
-        const zone = lives[index]!.zone;
+        const zone = models[index]!.zone;
         const [first, last] = [zone.at(number, 14_400), zone.at(number + 1, 14_400)];
         let before: WireDocument | undefined;
         for (let moment = first; moment <= last; moment += 1800) {
           const view = { wholeTo: -1, synced: first, uploaded: moment };
-          const people = showPeople(7, FROM, new Map([[userId, createDiary(lives[index]!, [], view)]]));
+          const people = showPeople(7, FROM, new Map([[userId, createUserRecord(models[index]!, [], view)]]));
           const [now] = people.documents(userId, 'daily_activity', formatDay(number));
           if (moment > first) expect((now!.met as Sample).items).toHaveLength((moment - first) / 60);
           for (const key of [
@@ -199,7 +199,7 @@ it('nothing of the future is ever there', () => {
   const moments = Array.from({ length: 24 }, (_, i) => seconds('2025-02-15T00:00:00Z') + i * 17_977);
   for (const now of moments) {
     const view = { wholeTo: -1, synced: now - 7200, uploaded: now };
-    const people = showPeople(7, FROM, new Map(lives.map(life => [life.person.userId, createDiary(life, [], view)])));
+    const people = showPeople(7, FROM, new Map(models.map(model => [model.person.userId, createUserRecord(model, [], view)])));
     for (const { userId } of people.persons) {
       const documents = daysOf({ from: '2025-02-14', to: '2025-02-24' }).flatMap(day =>
         resources.filter(({ dated }) => dated).flatMap(({ name }) => people.documents(userId, name, day)),

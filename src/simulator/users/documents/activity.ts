@@ -1,11 +1,11 @@
 import { formatDay } from '../../../../schema/instant.ts';
 import type { WireDocument } from '../../../../schema/resource.ts';
-import type { Diary } from '../diary.ts';
 import { UNKNOWN, UNWORN } from '../movement.ts';
 import { keyOf, type Person } from '../person.ts';
 import { Random, round } from '../random.ts';
 import { along, WEIGHTS, weigh } from '../scores.ts';
 import { digits } from '../stages.ts';
+import type { UserRecord } from '../user-record.ts';
 import { omitSome } from './optional.ts';
 
 /** Classes as the wire numbers them. */
@@ -67,8 +67,8 @@ function sumUp(met: Uint8Array, tenthSteps: Uint16Array): Sums {
 const kcalPerMinute = ({ weightKg }: Person) => weightKg / 60;
 
 /** The daily_activity of a day, or of the part of it that is there; none before the first 5 minutes. */
-export function dailyActivity(diary: Diary, day: number): WireDocument[] {
-  const { person, zone, activityOf } = diary;
+export function dailyActivity(record: UserRecord, day: number): WireDocument[] {
+  const { person, zone, activityOf } = record;
   const { start, met, steps } = activityOf(day);
   if (met.length === 0) return [];
   const sums = sumUp(met, steps);
@@ -76,12 +76,12 @@ export function dailyActivity(diary: Diary, day: number): WireDocument[] {
   const minutes = (kind: number) => Math.round(sums.metMinutes[kind]! / 10);
   const activeCalories = Math.round(sums.effort * kcalPerMinute(person));
   const walked = metersOf(sums);
-  const { targetEffort, targetMeters } = targetOf(diary, day);
+  const { targetEffort, targetMeters } = targetOf(record, day);
   const alerts = inactivityAlerts(sums.classes);
-  const scored = scoreOf(diary, day, sums, alerts, walked / targetMeters, start + met.length * 60);
+  const scored = scoreOf(record, day, sums, alerts, walked / targetMeters, start + met.length * 60);
   const timestamp = zone.write(start);
   const document: WireDocument = {
-    id: diary.idOf('daily_activity', day),
+    id: record.idOf('daily_activity', day),
     active_calories: activeCalories,
     average_met_minutes: round(sums.average, 5),
     class_5_min: digits(sums.classes),
@@ -114,15 +114,15 @@ export function dailyActivity(diary: Diary, day: number): WireDocument[] {
 const metersOf = ({ effort }: Sums) => Math.round(effort * METERS_PER_EFFORT);
 
 /** The target follows the person and gives way a little when the body has not recovered. */
-function targetOf({ person, planOf }: Diary, day: number): { targetEffort: number; targetMeters: number } {
+function targetOf({ person, planOf }: UserRecord, day: number): { targetEffort: number; targetMeters: number } {
   const targetEffort = (350 + 160 * person.fitness) * (planOf(day - 1).training && planOf(day - 2).training ? 0.85 : 1);
   return { targetEffort, targetMeters: Math.round((targetEffort * METERS_PER_EFFORT) / 500) * 500 };
 }
 
 /** The share of its target that a whole day has reached. */
-export function reachedOn(diary: Diary, day: number): number {
-  const { met, steps } = diary.wholeActivityOf(day);
-  return metersOf(sumUp(met, steps)) / targetOf(diary, day).targetMeters;
+export function reachedOn(record: UserRecord, day: number): number {
+  const { met, steps } = record.wholeActivityOf(day);
+  return metersOf(sumUp(met, steps)) / targetOf(record, day).targetMeters;
 }
 
 /** As a plain array; tenths become numbers of one decimal. */
@@ -146,7 +146,7 @@ function inactivityAlerts(classes: Uint8Array): number {
   return alerts;
 }
 
-function scoreOf({ planOf }: Diary, day: number, { seconds }: Sums, alerts: number, reached: number, end: number) {
+function scoreOf({ planOf }: UserRecord, day: number, { seconds }: Sums, alerts: number, reached: number, end: number) {
   const sitting = seconds[INACTIVE]! / 3600;
   const week = Array.from({ length: 7 }, (_, ago) => {
     const { training } = planOf(day - ago);

@@ -1,10 +1,10 @@
 import { formatDay } from '../../../../schema/instant.ts';
 import type { WireDocument } from '../../../../schema/resource.ts';
-import type { Diary } from '../diary.ts';
 import { keyOf } from '../person.ts';
 import { Random } from '../random.ts';
 import { contributes, mainSleep, type SleepReport, totalsOf } from '../reports.ts';
 import { along, WEIGHTS, weigh } from '../scores.ts';
+import type { UserRecord } from '../user-record.ts';
 import type { Zone } from '../zone.ts';
 import { omitSome } from './optional.ts';
 
@@ -32,17 +32,17 @@ export function sleepScore(zone: Zone, reports: readonly SleepReport[]) {
 }
 
 /** The daily_sleep of a day; none without a main sleep. */
-export function dailySleep(diary: Diary, day: number): WireDocument[] {
-  const scored = sleepScore(diary.zone, diary.sleepsOf(day));
+export function dailySleep(record: UserRecord, day: number): WireDocument[] {
+  const scored = sleepScore(record.zone, record.sleepsOf(day));
   if (!scored) return [];
-  const random = new Random(keyOf(diary.person, day, 'daily sleep'));
+  const random = new Random(keyOf(record.person, day, 'daily sleep'));
   return [
     {
-      id: diary.idOf('daily_sleep', day),
+      id: record.idOf('daily_sleep', day),
       contributors: omitSome(random, { ...scored.contributors }, ['timing', 'latency'], 0.01),
       day: formatDay(day),
       score: scored.score,
-      timestamp: diary.zone.write(diary.zone.at(day, 0)),
+      timestamp: record.zone.write(record.zone.at(day, 0)),
     },
   ];
 }

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { type FieldAbout, findFieldAbout, unwrap } from '../../../../schema/fields.ts';
 import { formatDay } from '../../../../schema/instant.ts';
 import type { Resource, WireDocument } from '../../../../schema/resource.ts';
-import type { Diary } from '../diary.ts';
 import { keyOf } from '../person.ts';
 import { Random, round } from '../random.ts';
+import type { UserRecord } from '../user-record.ts';
 
 const MINUTE = 60;
 const HOUR = 3600;
@@ -13,23 +13,23 @@ const SAMPLES = 12;
 const USUAL = { min: 0, max: 1000 };
 
 /** The document of a type that is known by its declaration alone, one a day; it is there once what it tells of is over. */
-export function declaredOfDay(resource: Resource, diary: Diary, day: number): WireDocument[] {
-  const random = new Random(keyOf(diary.person, day, resource.name));
-  const start = diary.zone.at(day, random.integer(8, 18) * HOUR);
+export function declaredOfDay(resource: Resource, record: UserRecord, day: number): WireDocument[] {
+  const random = new Random(keyOf(record.person, day, resource.name));
+  const start = record.zone.at(day, random.integer(8, 18) * HOUR);
   const end = start + SAMPLES * 5 * MINUTE;
-  const isThere = resource.comesInBackground ? end <= diary.uploadedOf(day) : diary.hasSynced(day, end);
-  return isThere ? [write(resource, { diary, day, start, end, random })] : [];
+  const isThere = resource.comesInBackground ? end <= record.uploadedOf(day) : record.hasSynced(day, end);
+  return isThere ? [write(resource, { record, day, start, end, random })] : [];
 }
 
 /** The only document of an undated type that is known by its declaration alone. */
-export function declared(resource: Resource, diary: Diary): WireDocument {
-  const random = new Random(keyOf(diary.person, 0, resource.name));
-  return write(resource, { diary, day: 0, start: 0, end: HOUR, random });
+export function declared(resource: Resource, record: UserRecord): WireDocument {
+  const random = new Random(keyOf(record.person, 0, resource.name));
+  return write(resource, { record, day: 0, start: 0, end: HOUR, random });
 }
 
 /** What a document tells of. */
 interface Told {
-  diary: Diary;
+  record: UserRecord;
   day: number;
   start: number;
   end: number;
@@ -37,9 +37,9 @@ interface Told {
 }
 
 function write({ name, document, startsAt }: Resource, told: Told): WireDocument {
-  const { diary, day, start } = told;
-  const known: WireDocument = { id: diary.idOf(name, day), day: formatDay(day) };
-  if (startsAt) known[startsAt] = diary.zone.write(start);
+  const { record, day, start } = told;
+  const known: WireDocument = { id: record.idOf(name, day), day: formatDay(day) };
+  if (startsAt) known[startsAt] = record.zone.write(start);
   const shape = fieldsOf(document);
   return Object.fromEntries(shape.flatMap(([key, schema]) => (key in known ? [[key, known[key]]] : writeField(key, schema, told))));
 }
@@ -59,7 +59,7 @@ function writeValue(schema: z.ZodType, told: Told): unknown {
   return Object.fromEntries(shape.flatMap(([key, field]) => writeField(key, field, told)));
 }
 
-function writeLeaf({ kind, values }: FieldAbout, schema: z.ZodType, { diary: { zone }, day, start, end, random }: Told): unknown {
+function writeLeaf({ kind, values }: FieldAbout, schema: z.ZodType, { record: { zone }, day, start, end, random }: Told): unknown {
   const { min, max } = boundsOf(schema);
   switch (kind) {
     case 'text':

@@ -1,20 +1,20 @@
 import { formatDay } from '../../../../schema/instant.ts';
 import type { WireDocument } from '../../../../schema/resource.ts';
-import type { Diary } from '../diary.ts';
 import { SESSION_INTERVAL } from '../moments.ts';
 import { keyOf } from '../person.ts';
 import { Random } from '../random.ts';
+import type { UserRecord } from '../user-record.ts';
 import { omitSome } from './optional.ts';
 
 /** The sessions of a day. */
-export function session(diary: Diary, day: number): WireDocument[] {
-  return diary.momentsOf(day).map(moment => {
-    const timestamp = diary.zone.write(moment.start);
+export function session(record: UserRecord, day: number): WireDocument[] {
+  return record.momentsOf(day).map(moment => {
+    const timestamp = record.zone.write(moment.start);
     const samples = (items: (number | null)[] | undefined) => (items ? { interval: SESSION_INTERVAL, items, timestamp } : null);
     const document: WireDocument = {
-      id: diary.idOf('session', day, moment.ordinal),
+      id: record.idOf('session', day, moment.ordinal),
       day: formatDay(day),
-      end_datetime: diary.zone.write(moment.end),
+      end_datetime: record.zone.write(moment.end),
       heart_rate: samples(moment.heartRate),
       heart_rate_variability: samples(moment.hrv),
       mood: moment.mood,
@@ -22,7 +22,7 @@ export function session(diary: Diary, day: number): WireDocument[] {
       start_datetime: timestamp,
       type: moment.kind,
     };
-    const random = new Random(keyOf(diary.person, day, 'session document', moment.ordinal));
+    const random = new Random(keyOf(record.person, day, 'session document', moment.ordinal));
     return omitSome(random, document, ['heart_rate', 'heart_rate_variability', 'motion_count', 'mood'], 0.04);
   });
 }

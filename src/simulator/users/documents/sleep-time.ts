@@ -1,9 +1,9 @@
 import { formatDay } from '../../../../schema/instant.ts';
 import type { WireDocument } from '../../../../schema/resource.ts';
-import type { Diary } from '../diary.ts';
 import { keyOf } from '../person.ts';
 import { Random } from '../random.ts';
 import { mean } from '../reports.ts';
+import type { UserRecord } from '../user-record.ts';
 
 const QUARTER = 900;
 /** Nights that a suggestion is made from, and those of them that are recent. */
@@ -17,12 +17,12 @@ const SCATTERED = 4200;
 const FAR = 2400;
 
 /** The sleep_time of a day, the bedtime suggested for its evening, from how somebody has slept lately; on some days there is none. */
-export function sleepTime(diary: Diary, day: number): WireDocument[] {
-  if (!diary.knowsMorning(day)) return [];
-  const { person, zone, bedTimesOf, nightOf } = diary;
+export function sleepTime(record: UserRecord, day: number): WireDocument[] {
+  if (!record.knowsMorning(day)) return [];
+  const { person, zone, bedTimesOf, nightOf } = record;
   const random = new Random(keyOf(person, day, 'sleep time'));
   if (random.chance(0.08)) return [];
-  const head = { id: diary.idOf('sleep_time', day), day: formatDay(day) };
+  const head = { id: record.idOf('sleep_time', day), day: formatDay(day) };
   const none = (recommendation: string | null, status: string) => [{ ...head, optimal_bedtime: null, recommendation, status }];
   const nights = Array.from({ length: NIGHTS }, (_, ago) => {
     const { night, unworn } = bedTimesOf(day - ago);

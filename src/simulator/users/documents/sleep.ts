@@ -1,11 +1,11 @@
 import { formatDay } from '../../../../schema/instant.ts';
 import type { WireDocument } from '../../../../schema/resource.ts';
-import type { Diary } from '../diary.ts';
 import { keyOf, type Person } from '../person.ts';
 import { Random, round } from '../random.ts';
 import { contributes, mainSleep, type SleepReport, totalsOf } from '../reports.ts';
 import { ringId, ringOn } from '../rings.ts';
 import { digits, fiveMinutes } from '../stages.ts';
+import type { UserRecord } from '../user-record.ts';
 import { sleepScore } from './daily-sleep.ts';
 import { omitSome } from './optional.ts';
 import { readinessOf } from './readiness.ts';
@@ -28,13 +28,13 @@ const [FIRST_NEW, LAST_NEW] = [20_098, 20_188];
 const algorithmChanged = ({ seed, index }: Person) => new Random([seed, index, 'algorithm']).integer(FIRST_NEW, LAST_NEW);
 
 /** The sleep documents of a day. */
-export function sleep(diary: Diary, day: number): WireDocument[] {
-  const sleeps = diary.sleepsOf(day);
-  return sleeps.map(report => document(diary, day, sleeps, report));
+export function sleep(record: UserRecord, day: number): WireDocument[] {
+  const sleeps = record.sleepsOf(day);
+  return sleeps.map(report => document(record, day, sleeps, report));
 }
 
-function document(diary: Diary, day: number, sleeps: readonly SleepReport[], report: SleepReport): WireDocument {
-  const { person, zone } = diary;
+function document(record: UserRecord, day: number, sleeps: readonly SleepReport[], report: SleepReport): WireDocument {
+  const { person, zone } = record;
   const random = new Random(keyOf(person, day, 'sleep document', report.ordinal));
   const totals = totalsOf(report);
   const fiveMinute = digits(fiveMinutes(report.stages));
@@ -60,7 +60,7 @@ function document(diary: Diary, day: number, sleeps: readonly SleepReport[], rep
     lowest_heart_rate: totals.lowestHeartRate ?? null,
     movement_30_sec: digits(report.movement),
     period: report.ordinal,
-    ...effects(diary, day, sleeps, report),
+    ...effects(record, day, sleeps, report),
     rem_sleep_duration: totals.rem,
     restless_periods: totals.restlessPeriods,
     ring_id: ringId(person, ringOn(person, day - 1)),
@@ -77,15 +77,15 @@ function document(diary: Diary, day: number, sleeps: readonly SleepReport[], rep
 }
 
 /** The main sleep carries the readiness it led to; a nap, by how much it changed the scores. */
-function effects(diary: Diary, day: number, sleeps: readonly SleepReport[], report: SleepReport): WireDocument {
+function effects(record: UserRecord, day: number, sleeps: readonly SleepReport[], report: SleepReport): WireDocument {
   const main = mainSleep(sleeps);
-  if (report === main) return { readiness: readinessOf(diary, day, sleeps) ?? null, readiness_score_delta: null, sleep_score_delta: null };
+  if (report === main) return { readiness: readinessOf(record, day, sleeps) ?? null, readiness_score_delta: null, sleep_score_delta: null };
   if (!main || !contributes(report)) return { readiness: null };
   const others = sleeps.filter(other => other !== report);
   const delta = (score: (sleeps: readonly SleepReport[]) => number | undefined) => (score(sleeps) ?? 0) - (score(others) ?? 0);
   return {
     readiness: null,
-    readiness_score_delta: delta(some => readinessOf(diary, day, some)?.score),
-    sleep_score_delta: delta(some => sleepScore(diary.zone, some)?.score),
+    readiness_score_delta: delta(some => readinessOf(record, day, some)?.score),
+    sleep_score_delta: delta(some => sleepScore(record.zone, some)?.score),
   };
 }

@@ -1,27 +1,27 @@
 import { formatDay } from '../../../../schema/instant.ts';
 import type { WireDocument } from '../../../../schema/resource.ts';
-import type { Diary } from '../diary.ts';
 import { keyOf, type Person } from '../person.ts';
 import type { Plan } from '../plan.ts';
 import { clamp, Random, round } from '../random.ts';
 import { mean } from '../reports.ts';
 import { USUAL_HRV } from '../scores.ts';
+import type { UserRecord } from '../user-record.ts';
 
 /** Stress is judged in quarters of an hour. */
 const QUARTER = 900;
 const LONGEST = 9 * 3600;
 
 /** The daily_stress of a day, or of the part of it that is there. A day on which the ring lay about for hours has no summary. */
-export function dailyStress(diary: Diary, day: number): WireDocument[] {
-  const { person, planOf } = diary;
-  const uploaded = diary.uploadedOf(day);
-  const passed = wakingShare(diary, day, uploaded);
+export function dailyStress(record: UserRecord, day: number): WireDocument[] {
+  const { person, planOf } = record;
+  const uploaded = record.uploadedOf(day);
+  const passed = wakingShare(record, day, uploaded);
   if (passed === 0) return [];
   const random = new Random(keyOf(person, day, 'daily stress'));
   if (random.chance(0.015)) return [];
   const plan = planOf(day);
   const { gaps, moments } = plan;
-  const head = { id: diary.idOf('daily_stress', day), day: formatDay(day) };
+  const head = { id: record.idOf('daily_stress', day), day: formatDay(day) };
   const away = gaps.reduce((sum, gap) => sum + Math.max(0, Math.min(gap.end, uploaded) - gap.start), 0);
   if (away > 3 * 3600)
     return [random.chance(0.5) ? { ...head, day_summary: null, recovery_high: null, stress_high: null } : { ...head, day_summary: null }];
@@ -45,7 +45,7 @@ function hoursOf(person: Person, day: number, { stress }: Plan): { high: number;
 }
 
 /** How much of the waking hours of a day lies before a moment, 0 to 1. */
-function wakingShare({ bedTimesOf }: Diary, day: number, moment: number): number {
+function wakingShare({ bedTimesOf }: UserRecord, day: number, moment: number): number {
   const [before, after] = [bedTimesOf(day), bedTimesOf(day + 1)];
   const start = (before.unworn ?? before.night).end;
   return clamp((moment - start) / ((after.unworn ?? after.night).start - start), 0, 1);
@@ -60,10 +60,10 @@ const LEVELS = [
 ] as const;
 
 /** The daily_resilience of a day, from the stress and the nights of the past two weeks. */
-export function dailyResilience(diary: Diary, day: number): WireDocument[] {
-  const { person, planOf, bedTimesOf, nightOf } = diary;
+export function dailyResilience(record: UserRecord, day: number): WireDocument[] {
+  const { person, planOf, bedTimesOf, nightOf } = record;
   const random = new Random(keyOf(person, day, 'resilience'));
-  if (bedTimesOf(day).unworn || !diary.knowsMorning(day) || random.chance(0.02)) return [];
+  if (bedTimesOf(day).unworn || !record.knowsMorning(day) || random.chance(0.02)) return [];
   // What is known of today in the morning is its night.
   const days = Array.from({ length: 14 }, (_, ago) => day - 1 - ago).map(each => hoursOf(person, each, planOf(each)));
   const nights = Array.from({ length: 14 }, (_, ago) => nightOf(day - ago)).filter(night => night !== null);
@@ -77,5 +77,5 @@ export function dailyResilience(diary: Diary, day: number): WireDocument[] {
   };
   const overall = mean(Object.values(contributors));
   const level = LEVELS.find(([from]) => overall >= from)![1];
-  return [{ id: diary.idOf('daily_resilience', day), day: formatDay(day), contributors, level }];
+  return [{ id: record.idOf('daily_resilience', day), day: formatDay(day), contributors, level }];
 }

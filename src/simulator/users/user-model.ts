@@ -9,10 +9,10 @@ import type { BedTimes } from './schedule.ts';
 import type { Zone } from './zone.ts';
 
 /**
- * Somebody's life, day by day and on demand, as the ring measures it. All of it is a pure function of the person and the day;
+ * What a user does and a ring measures of it, day by day and on demand. All of it is a pure function of the person and the day;
  * what is kept is only for speed. No edit changes it.
  */
-export interface Life {
+export interface UserModel {
   person: Person;
   zone: Zone;
   bedTimesOf(day: number): BedTimes;

@@ -1,5 +1,5 @@
 /** The same function with its latest results kept, at most `limit` of them. For pure functions of a number. */
-export function remember<T>(limit: number, make: (key: number) => T): (key: number) => T {
+export function memoize<T>(limit: number, make: (key: number) => T): (key: number) => T {
   const kept = new Map<number, T>();
   return key => {
     const found = kept.get(key);

@@ -2,19 +2,19 @@ import { findDayNumber } from '../../../schema/instant.ts';
 import type { Edit } from './edits.ts';
 import type { Beats } from './heart-rate.ts';
 import { writeId } from './identity.ts';
+import { memoize } from './memoize.ts';
 import { activityMinutes, activityStart, type Minutes } from './movement.ts';
 import type { Period } from './periods.ts';
-import type { Life } from './recorded-life.ts';
-import { remember } from './remember.ts';
 import { recordedNaps, type SleepReport, sleepReports } from './reports.ts';
+import type { UserModel } from './user-model.ts';
 import type { View } from './view.ts';
 import { overlaps } from './zone.ts';
 
 /**
- * A life with its edits, as far as it has reached the service: what documents are written from. `sleepsOf`, `momentsOf` and
- * `activityOf` give what is there of a day; the rest of the life is known whole, whatever was synced.
+ * A user's model with its edits, as far as it has reached the service: what documents are written from. `sleepsOf`, `momentsOf` and
+ * `activityOf` give what is there of a day; the rest of the model is known whole, whatever was synced.
  */
-export interface Diary extends Omit<Life, 'minutesOf' | 'beatsOf'> {
+export interface UserRecord extends Omit<UserModel, 'minutesOf' | 'beatsOf'> {
   view: View;
   sleepsOf(day: number): SleepReport[];
   beatsOf(day: number): Beats;
@@ -33,9 +33,9 @@ export interface Diary extends Omit<Life, 'minutesOf' | 'beatsOf'> {
   idOf(kind: string, day: number, ordinal?: number): string;
 }
 
-/** The diary of a life under a view. Edits of other people are left out. */
-export function createDiary(life: Life, edits: readonly Edit[], view: View): Diary {
-  const { person, zone, bedTimesOf } = life;
+/** The record of a model under a view. Edits of other people are left out. */
+export function createUserRecord(model: UserModel, edits: readonly Edit[], view: View): UserRecord {
+  const { person, zone, bedTimesOf } = model;
   const byDay = new Map<number | undefined, Edit[]>();
   for (const edit of edits) {
     if (edit.userId !== person.userId) continue;
@@ -44,27 +44,27 @@ export function createDiary(life: Life, edits: readonly Edit[], view: View): Dia
   }
   const hasSynced = (day: number, moment: number) => day <= view.wholeTo || moment <= view.synced;
   const uploadedOf = (day: number) => (day <= view.wholeTo ? Number.POSITIVE_INFINITY : view.uploaded);
-  const naps = [...byDay].flatMap(([day, ofDay]) => (day === undefined ? [] : [...recordedNaps(life, day, ofDay).values()]));
+  const naps = [...byDay].flatMap(([day, ofDay]) => (day === undefined ? [] : [...recordedNaps(model, day, ofDay).values()]));
   const napsIn = (day: number) => {
     const span = { start: activityStart(zone, day), end: activityStart(zone, day + 1) };
     return naps.filter(nap => overlaps(nap, span));
   };
   const withNaps = <T>(of: (day: number, naps: readonly Period[]) => T): ((day: number) => T) =>
-    naps.length === 0 ? day => of(day, []) : remember(8, day => of(day, napsIn(day)));
-  const [minutesOf, beatsOf] = [withNaps(life.minutesOf), withNaps(life.beatsOf)];
+    naps.length === 0 ? day => of(day, []) : memoize(8, day => of(day, napsIn(day)));
+  const [minutesOf, beatsOf] = [withNaps(model.minutesOf), withNaps(model.beatsOf)];
   const wholeActivityOf = (day: number) => activityMinutes(minutesOf, day);
   const latest = Math.max(view.synced, view.uploaded);
   return {
-    ...life,
+    ...model,
     view,
     hasSynced,
     uploadedOf,
     // An evening nap counts for the day after.
     lastDay: Math.max(view.wholeTo, latest > 0 ? zone.local(latest).day + 1 : view.wholeTo),
-    sleepsOf: remember(8, day =>
-      sleepReports(life, day, byDay.get(day) ?? [], day <= view.wholeTo ? Number.POSITIVE_INFINITY : view.synced),
+    sleepsOf: memoize(8, day =>
+      sleepReports(model, day, byDay.get(day) ?? [], day <= view.wholeTo ? Number.POSITIVE_INFINITY : view.synced),
     ),
-    momentsOf: day => life.momentsOf(day).filter(({ end }) => hasSynced(day, end)),
+    momentsOf: day => model.momentsOf(day).filter(({ end }) => hasSynced(day, end)),
     beatsOf,
     activityOf: day => cutMinutes(wholeActivityOf(day), uploadedOf(day)),
     wholeActivityOf,
