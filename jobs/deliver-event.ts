@@ -76,7 +76,7 @@ export function openDeliveries(options: DeliveryOptions): Deliveries {
   const { queues, webhooks, delayMs, log } = options;
   // Services that share a Redis have queues of their own.
   const queue = `deliver-${webhooks.client.id}`;
-  const outbox = new Journal(options.folder, { notesSettled: true });
+  const outbox = new Journal(options.folder, { notesFinished: true });
   const filling = new QueueFilling({ journal: outbox, queues, queue, idOf: key => key, jobOf: deliveryJob, log });
   const finished = new ReplayCache({ windowMs: REMEMBERED_MS / 2, now: Date.now });
   const destinations = new KeyedSemaphore(PLACES, () => performance.now());
@@ -94,7 +94,7 @@ export function openDeliveries(options: DeliveryOptions): Deliveries {
       if (job.data.dueAt !== undefined && !outbox.has(id)) return;
       await deliver(options, { destinations, countInFlight, ending: ending.signal }, job, lock);
       finished.add(id);
-      filling.settle(id);
+      filling.finish(id);
     },
     { concurrency: WORKERS },
   );

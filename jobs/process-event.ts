@@ -83,15 +83,15 @@ class EventJobs {
     const key = String(data.receivedAt);
     // Settled already: enqueued twice, or of a queue that was restored from a dump.
     if (isOfInbox(job.id) && !data.again && !this.#pipeline.inbox.has(key)) return;
-    const { next, isSettled } = await this.#advance(data);
+    const { next, isFinished } = await this.#advance(data);
     if (next && next.data !== data) await job.updateData(next.data);
-    if (isSettled) this.#filling.settle(key);
+    if (isFinished) this.#filling.finish(key);
     else if (next && next.ms > PUT_OFF_MS) this.#filling.putOff(key);
     if (next) return delay(job, lock, next.ms);
   }
 
   /**
-   * Events that came at once: each that is not settled now goes on in a job of its own.
+   * Events that came at once: each that has no outcome now goes on in a job of its own.
    * @param isRepeated one of them may have ended the process: apart, it keeps no other from its outcome
    */
   async #workTogether(keys: readonly string[], isRepeated: boolean): Promise<void> {
@@ -106,10 +106,10 @@ class EventJobs {
     const data = { receivedAt: Number(key), event, misses: 0 };
     if (isRepeated) return this.#goOnAlone(key, { data, ms: 0 });
     // What one throws, the queue would see of a job of its own: it waits as long, and keeps the others from nothing.
-    const failed = { next: { data, ms: EVENT_JOB_OPTIONS.backoff.delay }, isSettled: false };
-    const { next, isSettled } = await this.#advance(data).catch(() => failed);
+    const failed = { next: { data, ms: EVENT_JOB_OPTIONS.backoff.delay }, isFinished: false };
+    const { next, isFinished } = await this.#advance(data).catch(() => failed);
     if (next) await this.#goOnAlone(key, next);
-    if (isSettled) this.#filling.settle(key);
+    if (isFinished) this.#filling.finish(key);
   }
 
   async #goOnAlone(key: string, { data, ms }: { data: OpenEvent; ms: number }): Promise<void> {

@@ -6,13 +6,13 @@ import { messageOf, TryLaterError } from './errors.ts';
 import { ensureFolder, syncFolder, writeFileAtomically } from './files.ts';
 
 export interface JournalOptions {
-  /** Notes in the journal itself what is settled: for who has no ledger to know it from. */
-  notesSettled?: boolean;
+  /** Notes in the journal itself what is finished: for who has no ledger to know it from. */
+  notesFinished?: boolean;
   /** From this size on a file is followed by the next. */
   fileBytes?: number;
 }
 
-/** One file. It is removed as soon as everything in it is settled. */
+/** One file. It is removed as soon as everything in it is finished. */
 interface Segment {
   path: string;
   open: number;
@@ -30,7 +30,7 @@ interface OpenFile {
   size: number;
 }
 
-/** A line to be written: an entry, or the note that one is settled. */
+/** A line to be written: an entry, or the note that one is finished. */
 interface Line {
   key: string;
   text?: string;
@@ -50,10 +50,10 @@ const bytesOf = ({ key, text }: Pick<Line, 'key' | 'text'>): Buffer => {
 };
 const sumOf = (content: string | Buffer) => crc32(content).toString(16).padStart(8, '0');
 
-/** What has been taken on and not settled yet, durable in a folder of our own. Only one process may have it open. */
+/** What has been taken on and not finished yet, durable in a folder of our own. Only one process may have it open. */
 export class Journal {
   readonly #folder: string;
-  readonly #notesSettled: boolean;
+  readonly #notesFinished: boolean;
   readonly #fileBytes: number;
   readonly #entries = new Map<string, Entry>();
   readonly #segments: Segment[] = [];
@@ -67,9 +67,9 @@ export class Journal {
   #closed = false;
 
   /** Opens what a folder holds; the folder is made with the first entry. What a crash has torn at the end of a file was promised to nobody. */
-  constructor(folder: string, { notesSettled = false, fileBytes = FILE_BYTES }: JournalOptions = {}) {
+  constructor(folder: string, { notesFinished = false, fileBytes = FILE_BYTES }: JournalOptions = {}) {
     this.#folder = folder;
-    this.#notesSettled = notesSettled;
+    this.#notesFinished = notesFinished;
     this.#fileBytes = fileBytes;
     for (const name of listNames(folder)) {
       const number = FILE.exec(name)?.[1];
@@ -93,24 +93,24 @@ export class Journal {
   }
 
   /** Nothing is left to be done for a key, known or not. */
-  settle(key: string): void {
+  finish(key: string): void {
     if (!this.#drop(key)) return;
     this.#removeFinished();
     // A note that cannot be written is not missed: what it speaks of is done once more, which does no harm.
-    if (this.#notesSettled) this.#write(key).catch(() => undefined);
+    if (this.#notesFinished) this.#write(key).catch(() => undefined);
   }
 
   has(key: string): boolean {
     return this.#entries.has(key);
   }
 
-  /** The text of one that is not settled. */
+  /** The text of one that is not finished. */
   find(key: string): string | undefined {
     const entry = this.#entries.get(key);
     return entry && this.#read(entry);
   }
 
-  /** Those not settled, the first appended first. */
+  /** Those not finished, the first appended first. */
   keys(): string[] {
     return [...this.#entries.keys()];
   }
@@ -119,7 +119,7 @@ export class Journal {
     return this.#entries.size;
   }
 
-  /** Writes the files anew with what is not settled and to be kept: of all else no byte stays. Nobody may append meanwhile. */
+  /** Writes the files anew with what is not finished and to be kept: of all else no byte stays. Nobody may append meanwhile. */
   rewrite(keep: (key: string, text: string) => boolean): void {
     const kept = [...this.#entries].map(([key, entry]) => ({ key, text: this.#read(entry) })).filter(({ key, text }) => keep(key, text));
     const old = this.#segments.splice(0);
@@ -137,7 +137,7 @@ export class Journal {
     for (const { path } of old) rmSync(path, { force: true });
   }
 
-  /** Resolves when what was appended and settled is written. */
+  /** Resolves when what was appended and finished is written. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#writing;
@@ -186,10 +186,10 @@ export class Journal {
     return true;
   }
 
-  /** Where notes of what is settled lie in later files than the entries, an earlier file must not outlive a later one. */
+  /** Where notes of what is finished lie in later files than the entries, an earlier file must not outlive a later one. */
   #removeFinished(): void {
     for (const segment of [...this.#segments]) {
-      if (segment.open > 0 && this.#notesSettled) return;
+      if (segment.open > 0 && this.#notesFinished) return;
       if (segment.open > 0 || segment === this.#head) continue;
       rmSync(segment.path, { force: true });
       this.#segments.splice(this.#segments.indexOf(segment), 1);

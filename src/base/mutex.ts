@@ -9,7 +9,7 @@ export class Mutex {
   }
 
   /** Resolves when all that was asked for until now is done. */
-  async settle(): Promise<void> {
+  async drain(): Promise<void> {
     await this.#last;
   }
 }

@@ -41,7 +41,7 @@ export interface PageLimits {
 }
 
 /** Which page is asked for: its token, null for the first one, and how many came before it. */
-interface Place {
+interface PagePlace {
   nextToken: string | null;
   number: number;
 }
@@ -92,7 +92,7 @@ export class PageReader {
     }
   }
 
-  async #askPage(reading: Reading, place: Place, signal: AbortSignal): Promise<OkResponse<Envelope>> {
+  async #askPage(reading: Reading, place: PagePlace, signal: AbortSignal): Promise<OkResponse<Envelope>> {
     const { parameters } = reading;
     if (place.nextToken === null || Object.keys(parameters).length === 0) return this.#ask(reading, parameters, place, signal);
     const alone = this.#tokenAlone;
@@ -110,7 +110,7 @@ export class PageReader {
     }
   }
 
-  #ask(reading: Reading, parameters: Record<string, string>, { nextToken, number }: Place, signal: AbortSignal) {
+  #ask(reading: Reading, parameters: Record<string, string>, { nextToken, number }: PagePlace, signal: AbortSignal) {
     const { route, token, lane, releaseWhile, known } = reading;
     const digestOf = this.#digestOf;
     const digest = known?.[number];

@@ -1,6 +1,6 @@
 import { isVerdict, ServiceError } from './error.ts';
 import type { Permit, RateLimiter, Tier } from './rate-limiter.ts';
-import { type Failure, readResponse, type ServiceRequest } from './response.ts';
+import { type FailedResponse, readResponse, type ServiceRequest } from './response.ts';
 import { findDateMs } from './retry-after.ts';
 import type { RouteMemory } from './routes.ts';
 import type { ServiceClock } from './service-clock.ts';
@@ -96,7 +96,7 @@ export class RequestSender {
     }
   }
 
-  async #attempt<T>(request: ServiceRequest<T>, signal: AbortSignal): Promise<OkResponse<T> | Failure> {
+  async #attempt<T>(request: ServiceRequest<T>, signal: AbortSignal): Promise<OkResponse<T> | FailedResponse> {
     const { transport, clock, now, wallNow, onRequest, onAwaited, onUnreached } = this.#settings;
     request.onSend?.();
     const requestedAt = clock.lease();
@@ -129,7 +129,7 @@ export class RequestSender {
   #learn<T>(
     { route, isDoubtful }: ServiceRequest<T>,
     response: ServiceResponse,
-    outcome: { value: T } | Failure,
+    outcome: { value: T } | FailedResponse,
     { sentMs, startMs }: { sentMs: number; startMs: number },
   ): number | null {
     const { routes, serviceClock, wallNow, onReached, onUnreached } = this.#settings;

@@ -36,7 +36,7 @@ export interface ServiceRequest<T> {
   isDoubtful?(value: T): boolean;
 }
 
-export interface Failure {
+export interface FailedResponse {
   error: ServiceError;
   /** Whether the same may be asked again after a while. */
   again: boolean;
@@ -48,7 +48,7 @@ export interface Failure {
 const OLDEST_S = 60;
 
 /** What an answer means: what was asked for, or a failure. */
-export function readResponse<T>(request: ServiceRequest<T>, response: ServiceResponse, now: number): { value: T } | Failure {
+export function readResponse<T>(request: ServiceRequest<T>, response: ServiceResponse, now: number): { value: T } | FailedResponse {
   const ageS = findAgeS(response.headers);
   if (ageS > OLDEST_S) {
     const message = `answered ${response.status} from a cache on the way, ${ageS} s old`;
@@ -58,11 +58,11 @@ export function readResponse<T>(request: ServiceRequest<T>, response: ServiceRes
   return readStatus(request, response, now);
 }
 
-function readBody<T>(request: ServiceRequest<T>, response: ServiceResponse): { value: T } | Failure {
+function readBody<T>(request: ServiceRequest<T>, response: ServiceResponse): { value: T } | FailedResponse {
   const { status, bytes } = response;
   const known = status === 200 ? request.recognize?.(bytes) : undefined;
   if (known !== undefined) return { value: known };
-  const malformed = (message: string): Failure => ({
+  const malformed = (message: string): FailedResponse => ({
     error: new ServiceError('malformed', request.route, message, { status }),
     again: true,
   });
@@ -81,7 +81,7 @@ function readBody<T>(request: ServiceRequest<T>, response: ServiceResponse): { v
 }
 
 /** Only the service's own refusal is a verdict. What else comes of a status tells of the way to it, and is asked again. */
-function readStatus(request: ServiceRequest<unknown>, response: ServiceResponse, now: number): Failure {
+function readStatus(request: ServiceRequest<unknown>, response: ServiceResponse, now: number): FailedResponse {
   const { status, headers } = response;
   if (status < 400) {
     const message = `answered ${status}, a redirect, which is not followed: RINGNECK_SERVICE_URL should be the final address`;

@@ -24,7 +24,7 @@ export const listUnjudged = (warehouse: Readable): Promise<FoundChange[]> =>
      WHERE missed_at IS NULL`,
   );
 
-interface Place {
+interface ChangeKey {
   userId: string;
   collection: string;
   id: string;
@@ -33,7 +33,7 @@ interface Place {
 }
 
 /** What takes a change away that was announced. */
-export const announcedEntry = ({ userId, collection, id, eventType, foundAt }: Place): LedgerEntry => ({
+export const announcedEntry = ({ userId, collection, id, eventType, foundAt }: ChangeKey): LedgerEntry => ({
   table: 'sync.missed_events',
   key: { user_id: userId, collection, id, event_type: eventType, found_at: foundAt },
 });

@@ -6,7 +6,7 @@ import { isPassing } from './environment-errors.ts';
 import type { NewJob, Queues } from './queues.ts';
 
 export interface FillOptions {
-  journal: Pick<Journal, 'find' | 'has' | 'keys' | 'settle' | 'size'>;
+  journal: Pick<Journal, 'find' | 'has' | 'keys' | 'finish' | 'size'>;
   queues: Pick<Queues, 'addAll' | 'forget' | 'ids'>;
   queue: string;
   /** By this the queue knows it again. */
@@ -113,8 +113,8 @@ export class QueueFilling {
   }
 
   /** It is done: it leaves the journal, and its place in the queue to the next. */
-  settle(key: string): void {
-    this.#options.journal.settle(key);
+  finish(key: string): void {
+    this.#options.journal.finish(key);
     this.#leave(key);
     this.#start();
   }
@@ -265,7 +265,7 @@ export class QueueFilling {
     const lost = (await this.#findLost().catch(() => [])).filter(key => this.#held.has(key));
     if (this.#closing.signal.aborted) return;
     if (lost.length)
-      this.#options.log.warn({ waiting: lost.length }, 'the queue has lost what it held: what is not settled is enqueued again');
+      this.#options.log.warn({ waiting: lost.length }, 'the queue has lost what it held: what is not finished is enqueued again');
     const lostOf = new Map<Row, string[]>();
     for (const key of lost) {
       const row = this.#held.get(key);
@@ -284,7 +284,7 @@ export class QueueFilling {
     for (const key of this.#held.keys()) if (!journal.has(key)) this.#leave(key);
     const expected = [...this.#held.keys()].map(key => ({ key, jobId: this.#jobIdOf(key) }));
     if (!expected.length) return [];
-    // What was settled meanwhile has left both; what got a job of its own meanwhile may have done so after the answer.
+    // What was finished meanwhile has left both; what got a job of its own meanwhile may have done so after the answer.
     const findAbsent = async (among: typeof expected) => {
       const ids = await queues.ids(queue);
       return among.filter(({ key, jobId }) => journal.has(key) && !ids.has(jobId) && this.#jobIdOf(key) === jobId);

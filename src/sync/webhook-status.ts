@@ -19,7 +19,7 @@ export interface WebhookStatus {
   problem: string | null;
   problems: { event_type: string; data_type: string; state: string; reason: string | null }[];
   last_event_at: string | null;
-  /** Accepted and not settled yet. */
+  /** Accepted and without an outcome yet. */
   waiting: number;
   /** Of the last 24 hours, by outcome. */
   events_24h: Record<string, number>;

@@ -39,7 +39,7 @@ test('what was appended is there when it is opened again, in its order, whatever
   const journal = openJournal(folder);
   await journal.append('1748736000000001', '{"object_id":"ü😀\\u0000"}');
   await Promise.all(['b', 'c', 'd'].map(key => journal.append(key, `text of ${key}`)));
-  journal.settle('c');
+  journal.finish('c');
   // Never closed, as after a kill. What is settled its own ledger knows.
   const again = openJournal(folder);
   expect(again.keys()).toEqual(['1748736000000001', 'b', 'c', 'd']);
@@ -103,26 +103,26 @@ test('a file goes as soon as everything in it is settled', async () => {
   const journal = openJournal(folder, { fileBytes: 60 });
   for (const key of ['a', 'b', 'c', 'd', 'e']) await journal.append(key, 'x'.repeat(20));
   expect(readdirSync(folder)).toHaveLength(3);
-  journal.settle('c');
+  journal.finish('c');
   expect(readdirSync(folder)).toHaveLength(3);
-  journal.settle('d');
+  journal.finish('d');
   expect(readdirSync(folder)).toEqual(['0000000001.journal', '0000000003.journal']);
-  for (const key of ['a', 'b', 'e']) journal.settle(key);
+  for (const key of ['a', 'b', 'e']) journal.finish(key);
   await journal.close();
   expect(readdirSync(folder)).toEqual([]);
 });
 
 test('where it notes itself what is settled, that is known when it is opened again', async () => {
   const folder = newFolder();
-  const open = () => openJournal(folder, { notesSettled: true, fileBytes: 60 });
+  const open = () => openJournal(folder, { notesFinished: true, fileBytes: 60 });
   const journal = open();
   for (const key of ['a', 'b', 'c', 'd', 'e', 'f']) await journal.append(key, 'x'.repeat(20));
-  for (const key of ['f', 'd', 'c', 'b']) journal.settle(key);
+  for (const key of ['f', 'd', 'c', 'b']) journal.finish(key);
   await journal.close();
   const again = open();
   expect(again.keys()).toEqual(['a', 'e']);
-  again.settle('a');
-  again.settle('e');
+  again.finish('a');
+  again.finish('e');
   await again.close();
   expect(open().keys()).toEqual([]);
   expect(readdirSync(folder)).toEqual([]);
@@ -130,15 +130,15 @@ test('where it notes itself what is settled, that is known when it is opened aga
 
 test('a file that is just being made is kept, though the last of what was before it is settled meanwhile', async () => {
   const folder = newFolder();
-  const before = openJournal(folder, { notesSettled: true });
+  const before = openJournal(folder, { notesFinished: true });
   await before.append('a', '1');
   await before.append('b', '2');
   await before.close();
-  const journal = openJournal(folder, { notesSettled: true });
-  journal.settle('a');
+  const journal = openJournal(folder, { notesFinished: true });
+  journal.finish('a');
   // Its note goes into a new file, which the disk has not made yet when these have passed.
   for (let n = 0; n < 10; n++) await Promise.resolve();
-  journal.settle('b');
+  journal.finish('b');
   await journal.append('c', '3');
   expect(journal.find('c')).toBe('3');
   await journal.close();
@@ -188,10 +188,10 @@ test('written anew it holds no byte of what is settled or was not to be kept, al
   const folder = newFolder();
   const journal = openJournal(folder, { fileBytes: 60 });
   for (const key of ['a', 'b', 'c', 'd']) await journal.append(key, `of somebody called ${key}`);
-  journal.settle('a');
+  journal.finish('a');
   await journal.close();
   const other = openJournal(folder);
-  other.settle('a');
+  other.finish('a');
   other.rewrite((key, text) => key !== 'c' && text.startsWith('of'));
   expect(other.keys()).toEqual(['b', 'd']);
   expect(other.find('d')).toBe('of somebody called d');
@@ -221,7 +221,7 @@ test('a key is kept once, however often and at whatever moment it is appended', 
   await Promise.all([journal.append('a', 'x'), journal.append('a', 'x')]);
   await journal.append('a', 'y');
   expect([journal.size, journal.find('a')]).toEqual([1, 'x']);
-  journal.settle('a');
+  journal.finish('a');
   await journal.close();
   expect(readdirSync(folder)).toEqual([]);
 });

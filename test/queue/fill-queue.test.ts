@@ -19,7 +19,7 @@ function setUp(keys: readonly string[] = [], checkMs = 1_000_000, more: Partial<
       find: key => held.get(key),
       has: key => held.has(key),
       keys: () => [...held.keys()],
-      settle: key => void held.delete(key),
+      finish: key => void held.delete(key),
       get size() {
         return held.size;
       },
@@ -127,7 +127,7 @@ test('what the queue has lost is enqueued again, whatever else it holds', async 
   await until('it is filled', () => additions.length === 2);
   expect(names(additions[1]!.jobs)).toEqual(['c']);
   expect(new Set(forgotten)).toEqual(new Set(['id-c']));
-  expect(new Set(lines)).toEqual(new Set(['the queue has lost what it held: what is not settled is enqueued again']));
+  expect(new Set(lines)).toEqual(new Set(['the queue has lost what it held: what is not finished is enqueued again']));
 });
 
 test('what one reading of the queue has missed, because it went from one state to another meanwhile, is not lost', async () => {
@@ -185,7 +185,7 @@ test('what shared a job is lost with it, unless it has one of its own by then', 
   await until('what has no job is enqueued again', () => additions.length === 2);
   expect(names(additions[1]!.jobs)).toEqual(['c']);
   expect(forgotten).toEqual(['id-a-c']);
-  expect(lines).toEqual(['the queue has lost what it held: what is not settled is enqueued again']);
+  expect(lines).toEqual(['the queue has lost what it held: what is not finished is enqueued again']);
 });
 
 test('what the queue holds from before is not enqueued again while its job is there', async () => {
@@ -216,7 +216,7 @@ function setUpBounded(keys: readonly string[], most: number, more: Partial<FillO
       find: key => open.get(key),
       has: key => open.has(key),
       keys: () => [...open.keys()],
-      settle: key => void open.delete(key),
+      finish: key => void open.delete(key),
       get size() {
         return open.size;
       },
@@ -254,7 +254,7 @@ function setUpBounded(keys: readonly string[], most: number, more: Partial<FillO
     },
     settle(key: string) {
       settled.push(key);
-      filling.settle(key);
+      filling.finish(key);
     },
     /** Works off one job. */
     work() {

@@ -6,7 +6,7 @@ import { findDay, hasOthers } from '../../warehouse/stored-documents.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { lastDays } from '../runs/backfill.ts';
-import { type EventInWork, noteEvents, parked, type Step, storeAnswer } from './event-outcome.ts';
+import { type EventInWork, type EventStep, noteEvents, parked, storeAnswer } from './event-outcome.ts';
 import type { RangeRead } from './range-reads.ts';
 
 /** When an event whose document is not there is taken up again, in milliseconds. */
@@ -49,13 +49,13 @@ export async function finishAbsent(
   event: EventInWork,
   read: RangeRead,
   delays: AbsentDelays,
-): Promise<Step> {
+): Promise<EventStep> {
   const { warehouse } = pipeline;
   const isDelete = event.event.event_type === 'delete';
   const { misses } = event.tries;
   const counts = read.documents > 0 || (isDelete && !(await hasNeighbours(warehouse, event, read.range)));
   const absences = event.tries.absences + (counts ? 1 : 0);
-  const later = (ms: number): Step => ({ again: ms, tries: { ...event.tries, misses: misses + 1, absences } });
+  const later = (ms: number): EventStep => ({ again: ms, tries: { ...event.tries, misses: misses + 1, absences } });
   if (isDelete) {
     if (misses === 0) return later(delays.confirmDelete);
   } else {
@@ -68,7 +68,7 @@ export async function finishAbsent(
   if (absences >= 2) return { finished: await storeAnswer(pipeline, { requestedAt: read.requestedAt }, [event]) };
   return note(`not found by its identifier, and nothing at all came ${placeOf(read)}, which proves nothing: the next sweep decides`);
 
-  async function note(reason: string): Promise<Step> {
+  async function note(reason: string): Promise<EventStep> {
     return { finished: await noteEvents(warehouse, [event], event.userId, parked(reason)) };
   }
 }

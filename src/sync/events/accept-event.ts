@@ -57,7 +57,7 @@ export async function openInbox(folder: string, warehouse: Pick<Warehouse, 'read
   const [first] = inbox.keys();
   if (first === undefined) return inbox;
   const oldest = inbox.keys().reduce((least, key) => Math.min(least, Number(key)), Number(first));
-  for (const receivedAt of await listFinished(warehouse, oldest)) inbox.settle(String(receivedAt));
+  for (const receivedAt of await listFinished(warehouse, oldest)) inbox.finish(String(receivedAt));
   return inbox;
 }
 
@@ -86,7 +86,7 @@ export function createAccept(
 }
 
 /**
- * Keeps the first events of the inbox in the queue, whatever becomes of it, and puts the next into it as those are settled.
+ * Keeps the first events of the inbox in the queue, whatever becomes of it, and puts the next into it as those have their outcome.
  * @param held by which job the queue holds what it holds already
  */
 export function enqueueEvents(

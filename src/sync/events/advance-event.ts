@@ -41,7 +41,7 @@ export type OpenEvent = EventJob & Partial<Tries> & { again?: boolean };
 export interface Advance {
   next?: { data: OpenEvent; ms: number };
   /** It has its outcome: it leaves the inbox when the queue holds what is next. */
-  isSettled: boolean;
+  isFinished: boolean;
 }
 
 /** Takes events from one step to the next, and tells of those that have their outcome. */
@@ -67,11 +67,11 @@ export class EventAdvancer {
     if ('finished' in step) {
       const { finished } = step;
       if (finished !== FORGOTTEN && (!again || CHANGING.has(finished.outcome))) this.#tell(accepted, userId, finished);
-      if (again || !mayBeEarly(accepted, finished, this.#pipeline.serviceClock.now())) return { isSettled: true };
+      if (again || !mayBeEarly(accepted, finished, this.#pipeline.serviceClock.now())) return { isFinished: true };
       const second = { ...data, misses: 0, absences: 0, failures: 0, refusals: 0, again: true };
-      return { next: { data: second, ms: this.#options.lookAgainMs ?? LOOK_AGAIN_MS }, isSettled: true };
+      return { next: { data: second, ms: this.#options.lookAgainMs ?? LOOK_AGAIN_MS }, isFinished: true };
     }
-    return { next: { data: step.tries === tries ? data : { ...data, ...step.tries }, ms: step.again }, isSettled: false };
+    return { next: { data: step.tries === tries ? data : { ...data, ...step.tries }, ms: step.again }, isFinished: false };
   }
 
   #tell({ receivedAt, event }: AcceptedEvent, userId: string | null, { outcome, removedRows }: EventResult): void {
@@ -86,7 +86,7 @@ export class EventAdvancer {
       ms: Math.max(0, now - receivedAt / 1000),
       ...(removedRows === undefined ? {} : { removedRows }),
     };
-    this.#pipeline.log.debug(line, 'event settled');
+    this.#pipeline.log.debug(line, 'event finished');
     this.#options.onEvent?.(line);
     if (userId !== null && outcome === 'stored' && this.#measured.has(dataTypeOf(event.data_type))) this.#options.onHeartRate?.(userId);
   }

@@ -4,7 +4,7 @@ import { ServiceError } from '../../client/error.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { type EventInWork, type EventResult, giveWay, noteEvents, parked, type SameDocument, storeAnswer } from './event-outcome.ts';
 
-/** What a fetch came to: the event is settled, or its document is not there. */
+/** What a fetch came to: the event has its outcome, or its document is not there. */
 export type Fetched = { finished: EventResult } | { missing: NotFound };
 
 export interface NotFound {
@@ -19,11 +19,11 @@ export const hasTrustedRoute = (client: Pick<Client, 'hasDocumentRoute'>, resour
   resource.specified.includes('document') || client.hasDocumentRoute(resource);
 
 /** What a fetch came to for each of its events. */
-type Answer = (event: EventInWork) => Fetched;
+type FetchedFor = (event: EventInWork) => Fetched;
 
 interface Fetch {
   events: [EventInWork, ...EventInWork[]];
-  done: Promise<Answer>;
+  done: Promise<FetchedFor>;
 }
 
 /**
@@ -55,7 +55,7 @@ export class DocumentFetches {
     return begun;
   }
 
-  #send(events: SameDocument, onSent: () => void): Promise<Answer> {
+  #send(events: SameDocument, onSent: () => void): Promise<FetchedFor> {
     const { client, warehouse } = this.#pipeline;
     const [{ resource, event, token }] = events;
     // The moment of the last attempt: a 404 has none of its own, and removes only what was stored before it was asked for.

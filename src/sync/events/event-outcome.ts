@@ -31,7 +31,7 @@ export interface Tries {
 }
 
 /** Where the work on an event stands: done, or to be taken up again after so many milliseconds. */
-export type Step = { finished: EventResult } | { again: number; tries: Tries };
+export type EventStep = { finished: EventResult } | { again: number; tries: Tries };
 
 /** An accepted event. */
 export interface AcceptedEvent {

@@ -19,11 +19,11 @@ import {
   type AcceptedEvent,
   type EventInWork,
   type EventResult,
+  type EventStep,
   FORGOTTEN,
   giveWay,
   noteEvents,
   parked,
-  type Step,
   storeAnswer,
 } from './event-outcome.ts';
 import { mapCommand } from './map-command.ts';
@@ -59,7 +59,7 @@ const DELAYS: EventDelays = {
 /** Where an event stands, and the account that it is about, where known. */
 export interface Processed {
   userId: string | null;
-  step: Step;
+  step: EventStep;
 }
 
 /** Takes events to their next steps. */
@@ -194,17 +194,17 @@ export class EventProcessor {
     return { userId, step: { finished } };
   }
 
-  async #answerToUnknown(error: unknown, accepted: AcceptedEvent): Promise<Step> {
+  async #answerToUnknown(error: unknown, accepted: AcceptedEvent): Promise<EventStep> {
     const { tries } = accepted;
     const decision = decide(error, 0);
     if (decision.do === 'wait') return { again: decision.ms, tries };
     const next = decision.do === 'retry' ? this.#delays.failed[tries.failures] : undefined;
     if (next !== undefined) return { again: next, tries: { ...tries, failures: tries.failures + 1 } };
-    if (decision.do === 'settle' && decision.outcome === 'stopped') throw error;
+    if (decision.do === 'finish' && decision.outcome === 'stopped') throw error;
     return this.#noteUnknown(accepted);
   }
 
-  async #noteUnknown(accepted: AcceptedEvent): Promise<Step> {
+  async #noteUnknown(accepted: AcceptedEvent): Promise<EventStep> {
     const { warehouse, log } = this.#pipeline;
     const { user_id: id } = accepted.event;
     // Another event may have told meanwhile who it is.
@@ -218,7 +218,7 @@ export class EventProcessor {
     return { finished: await noteEvents(warehouse, [accepted], null, { outcome: 'unknown_user', reason }) };
   }
 
-  async #fetch(event: EventInWork): Promise<Step> {
+  async #fetch(event: EventInWork): Promise<EventStep> {
     const { warehouse, client, serviceClock } = this.#pipeline;
     const { resource, tries } = event;
     let isGone = false;
@@ -249,7 +249,7 @@ export class EventProcessor {
   }
 
   /** The step that an error asks for. */
-  async #answerTo(error: unknown, event: EventInWork, account: Account): Promise<Step> {
+  async #answerTo(error: unknown, event: EventInWork, account: Account): Promise<EventStep> {
     const { tries } = event;
     const most = this.#delays.failed.length;
     if (error instanceof TokenReplaced) return { again: 0, tries };
@@ -265,7 +265,7 @@ export class EventProcessor {
         return this.#noteParked(event, isOfService(error) ? `the service did not answer: ${messageOf(error)}` : messageOf(error));
       case 'park':
         return this.#answerToRefusal(error, event, account);
-      case 'settle':
+      case 'finish':
         if (decision.outcome === 'stopped') throw error;
         // A full disk, a key that is wrong: it ends, and what is to be stored waits for that.
         if (!isOfService(error)) return this.#later(event, Math.min(tries.failures, most - 1));
@@ -273,7 +273,7 @@ export class EventProcessor {
     }
   }
 
-  async #answerToRefusal(error: unknown, event: EventInWork, account: Account): Promise<Step> {
+  async #answerToRefusal(error: unknown, event: EventInWork, account: Account): Promise<EventStep> {
     const { tries, token } = event;
     // The refusal of a token that was replaced meanwhile says nothing of the new one.
     if (this.#findToken(event) !== token) return { again: 0, tries };
@@ -289,11 +289,11 @@ export class EventProcessor {
     return this.#noteParked(event, messageOf(error));
   }
 
-  #later({ tries }: EventInWork, step: number): Step {
+  #later({ tries }: EventInWork, step: number): EventStep {
     return { again: this.#delays.failed[step] ?? 0, tries: { ...tries, failures: tries.failures + 1 } };
   }
 
-  async #noteParked(event: EventInWork, reason: string): Promise<Step> {
+  async #noteParked(event: EventInWork, reason: string): Promise<EventStep> {
     return { finished: await noteEvents(this.#pipeline.warehouse, [event], event.userId, parked(reason)) };
   }
 }

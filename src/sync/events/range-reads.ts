@@ -2,7 +2,7 @@ import type { Page, ReleaseWhile } from '../../client/client.ts';
 import type { DayRange } from '../../ledger/windows.ts';
 import { type Pipeline, tokenGuard } from '../pipeline.ts';
 import { ensureAnswers, momentsOfDays, momentsOfDocuments } from '../read-collection.ts';
-import { type Answered, type EventInWork, giveWay, type Step, storeAnswer } from './event-outcome.ts';
+import { type Answered, type EventInWork, type EventStep, giveWay, storeAnswer } from './event-outcome.ts';
 
 /** A range that was read to its end. Its moment is held until what is absent from it is dealt with. */
 export interface RangeRead {
@@ -15,7 +15,7 @@ export interface RangeRead {
 interface Waiting {
   event: EventInWork;
   range: Partial<DayRange>;
-  resolve(step: Step): void;
+  resolve(step: EventStep): void;
   reject(error: unknown): void;
 }
 
@@ -31,19 +31,19 @@ interface Group {
  */
 export class RangeReads {
   readonly #pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'tokens'>;
-  readonly #finishAbsent: (event: EventInWork, read: RangeRead) => Promise<Step>;
+  readonly #finishAbsent: (event: EventInWork, read: RangeRead) => Promise<EventStep>;
   readonly #lines = new Map<string, Waiting[]>();
 
   /** @param finishAbsent says what becomes of an event whose document a complete read did not bring */
   constructor(
     pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'tokens'>,
-    finishAbsent: (event: EventInWork, read: RangeRead) => Promise<Step>,
+    finishAbsent: (event: EventInWork, read: RangeRead) => Promise<EventStep>,
   ) {
     this.#pipeline = pipeline;
     this.#finishAbsent = finishAbsent;
   }
 
-  read(event: EventInWork, range: Partial<DayRange>): Promise<Step> {
+  read(event: EventInWork, range: Partial<DayRange>): Promise<EventStep> {
     return new Promise((resolve, reject) => {
       const key = `${event.userId}\n${event.resource.name}\n${event.token}`;
       const waiting = { event, range, resolve, reject };
@@ -67,7 +67,7 @@ export class RangeReads {
     this.#lines.delete(key);
   }
 
-  /** Each event is settled as soon as its document has come; what an event cannot store is its own trouble. */
+  /** Each event has its outcome as soon as its document has come; what an event cannot store is its own trouble. */
   #readOnce({ together, range }: Group): Promise<void> {
     const { client, warehouse } = this.#pipeline;
     const [{ event: first }] = together;

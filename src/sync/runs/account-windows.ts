@@ -20,7 +20,7 @@ export class AccountWindows {
   #planned: PlannedWindow[];
   /** Those that were put off, and parts of others: they come before what nobody has begun. */
   #begun: OpenWindow[] = [];
-  /** Those that need what the others bring: begun when these are settled. */
+  /** Those that need what the others bring: begun when these have their outcome. */
   #later: PlannedWindow[];
   #isSlow = false;
 

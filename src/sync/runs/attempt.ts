@@ -8,7 +8,7 @@ import type { DeletionShare } from '../deletions/deletion-brake.ts';
 import { ask, firstPages } from '../first-pages.ts';
 import { type CollectContext, type Collection, type Pipeline, TokenReplaced, type WindowResult } from '../pipeline.ts';
 import { ATTEMPTS, type Decision, decide } from '../verdicts/outcome.ts';
-import { kindOf, park, type Refused } from '../verdicts/park.ts';
+import { errorKindOf, park, type Refused } from '../verdicts/park.ts';
 import { isRefusal } from '../verdicts/probe.ts';
 import { confirmsRefusal, refuteRefusal } from '../verdicts/refusals.ts';
 import type { AccountWindows, OpenWindow } from './account-windows.ts';
@@ -73,7 +73,7 @@ export class Attempt {
       // What was asked with the earlier token is no attempt at the window.
       if (!(error instanceof TokenReplaced)) window.attemptsMade++;
       if (window.attemptsMade < ATTEMPTS) windows.putOff(window, pipeline.retryDelayMs * 2 ** Math.max(0, window.attemptsMade - 1));
-      else await run.settle(window, 'failed', messageOf(error), kindOf(error), detailOf(error));
+      else await run.finishWindow(window, 'failed', messageOf(error), errorKindOf(error), detailOf(error));
     }
   }
 
@@ -91,7 +91,7 @@ export class Attempt {
       return await this.#read(token);
     } catch (error) {
       if (run.signal.aborted) return undefined;
-      if (error instanceof TooLarge || (kindOf(error) === 'too_large' && hasSeveralDays(this.#window))) {
+      if (error instanceof TooLarge || (errorKindOf(error) === 'too_large' && hasSeveralDays(this.#window))) {
         await pipeline.runs.cut(run, this.#window);
         return undefined;
       }
@@ -107,8 +107,8 @@ export class Attempt {
     const find = () => findAccount(warehouse, this.#window.userId);
     const found = await find();
     // Without a token it may be in the middle of being removed.
-    const isSettled = found?.state === 'active' && this.#findToken() !== undefined;
-    return isSettled ? found : changeAccounts(warehouse, find);
+    const isCertain = found?.state === 'active' && this.#findToken() !== undefined;
+    return isCertain ? found : changeAccounts(warehouse, find);
   }
 
   #findToken(): string | undefined {
@@ -132,8 +132,8 @@ export class Attempt {
         return this.#confirmNotFound(error, account);
       case 'park':
         return this.#park(error, account);
-      case 'settle':
-        return this.#settle(error, decision);
+      case 'finish':
+        return this.#finishFailed(error, decision);
     }
   }
 
@@ -186,7 +186,7 @@ export class Attempt {
     return this.#finish({ outcome: 'suspicious', reason: `${messageOf(error)}${ONCE}`, detail: detailOf(error) });
   }
 
-  async #settle(error: unknown, { outcome, reason }: Extract<Decision, { do: 'settle' }>): Promise<Away> {
+  async #finishFailed(error: unknown, { outcome, reason }: Extract<Decision, { do: 'finish' }>): Promise<Away> {
     const { pipeline, run } = this.#parts;
     const unreached = outcome === 'failed' ? await pipeline.runs.findUnreached(run, false) : undefined;
     if (!unreached) return this.#finish({ ...tellOf(error), outcome, reason });
@@ -223,7 +223,7 @@ export class Attempt {
       share.keep(removed ?? 0);
       return this.#finish({ outcome, reason, removed });
     }
-    await run.settle(window, 'complete', undefined, 'complete');
+    await run.finishWindow(window, 'complete', undefined, 'complete');
     return undefined;
   }
 
@@ -260,13 +260,13 @@ export class Attempt {
     await runs.store(run, () =>
       warehouse.record([windowEntry(window, { outcome, reason, removed, committedAt: committedAt ?? warehouse.clock.next() })]),
     );
-    await run.settle(window, outcome, reason, kind, detail);
+    await run.finishWindow(window, outcome, reason, kind, detail);
   }
 }
 
 const tellOf = (error: unknown): Pick<End, 'reason' | 'kind' | 'detail'> => ({
   reason: messageOf(error),
-  kind: kindOf(error),
+  kind: errorKindOf(error),
   detail: detailOf(error),
 });
 

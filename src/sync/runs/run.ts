@@ -6,7 +6,7 @@ import type { WriteResult } from '../../warehouse/write-result.ts';
 import type { DeletionBrake } from '../deletions/deletion-brake.ts';
 import { AccountWindows, type OpenWindow } from './account-windows.ts';
 
-export interface Failure {
+export interface WindowFailure {
   user_id: string;
   collection: string;
   from: string | null;
@@ -41,7 +41,7 @@ export interface RunSummary extends Omit<Progress, 'waiting_for' | 'waiting_unti
   to: string;
   /** What of it was read before this part of the run: how many windows, and when the first of them (ISO 8601, UTC). */
   read_before?: ReadBefore;
-  failures: Failure[];
+  failures: WindowFailure[];
 }
 
 export interface ReadBefore {
@@ -56,7 +56,7 @@ export interface RunParts {
   id: string;
   request: RunRequest;
   windows: readonly PlannedWindow[];
-  /** Those that need what the others of their account bring: begun when these are settled. */
+  /** Those that need what the others of their account bring: begun when these have their outcome. */
   later: readonly PlannedWindow[];
   alreadyDone: number;
   readBefore?: ReadBefore | undefined;
@@ -86,7 +86,7 @@ export class Run {
   /** An earlier process left it, and nobody asked for it here. */
   readonly takenUp: boolean;
   readonly progress: Progress;
-  readonly failures: Failure[] = [];
+  readonly failures: WindowFailure[] = [];
   /** Runs that read what this one has made unread: whoever waits for it waits for these too. */
   readonly goesOnIn: Promise<Run>[] = [];
   readonly done: Promise<RunSummary>;
@@ -241,8 +241,8 @@ export class Run {
     this.progress.removed += counts.removed;
   }
 
-  /** A window has its outcome, which is in the ledger. One that is settled twice counts once. */
-  async settle(window: OpenWindow, outcome: Outcome, reason: string | undefined, kind: string, detail?: string): Promise<void> {
+  /** A window has its outcome, which is in the ledger. One that is finished twice counts once. */
+  async finishWindow(window: OpenWindow, outcome: Outcome, reason: string | undefined, kind: string, detail?: string): Promise<void> {
     const account = this.#findPending(window);
     if (!account) return;
     account.close(window);

@@ -135,7 +135,7 @@ export class SubscriptionManager {
     this.#closed = true;
     this.#clearTimer();
     await this.#options.client.close();
-    await this.#changes.settle();
+    await this.#changes.drain();
   }
 
   #keep(): void {

@@ -11,7 +11,7 @@ export type Decision =
   | { do: 'confirm' }
   /** The account or the collection is not to be asked again: which of them, a probe tells. */
   | { do: 'park' }
-  | { do: 'settle'; outcome: Outcome; reason: string };
+  | { do: 'finish'; outcome: Outcome; reason: string };
 
 /** Attempts of one window, each with the client's own retries inside. */
 export const ATTEMPTS = 3;
@@ -54,11 +54,11 @@ export function decide(error: unknown, attemptsMade: number): Decision {
       return { do: what };
     case 'retry':
       if (attemptsMade + 1 < ATTEMPTS) return { do: 'retry' };
-      return { do: 'settle', outcome: 'failed', reason: messageOf(error) };
-    case 'settle':
-      throw new Error('no kind settles without an outcome');
+      return { do: 'finish', outcome: 'failed', reason: messageOf(error) };
+    case 'finish':
+      throw new Error('no kind finishes without an outcome');
     default:
-      return { do: 'settle', outcome: what, reason: messageOf(error) };
+      return { do: 'finish', outcome: what, reason: messageOf(error) };
   }
 }
 

@@ -4,7 +4,7 @@ import { changeAccounts, findAccount, isAsRead, setAccountState } from '../../le
 import type { Pipeline } from '../pipeline.ts';
 import { isNotOffered, isRefusal, probeAccount } from './probe.ts';
 
-export const kindOf = (error: unknown) => (error instanceof ServiceError ? error.kind : 'not_stored');
+export const errorKindOf = (error: unknown) => (error instanceof ServiceError ? error.kind : 'not_stored');
 
 /** What a refusal concerns: all of the account, which is parked then, one collection, or a token that has been replaced meanwhile. */
 export type Refused = 'account' | 'collection' | 'replaced_token';
@@ -29,7 +29,7 @@ export async function park(
         if (!isNotOffered(error)) throw error;
       });
       if (isReplaced()) return 'replaced_token';
-      pipeline.log.warn({ account: account.userId, kind: kindOf(refusal) }, 'the service refuses one collection of the account');
+      pipeline.log.warn({ account: account.userId, kind: errorKindOf(refusal) }, 'the service refuses one collection of the account');
       return 'collection';
     } catch (error) {
       if (!isRefusal(error)) throw error;

@@ -88,7 +88,7 @@ describe.skipIf(!hasRedis)('events that were answered 2xx outlive a Redis', () =
     await harness.settled(3);
     expect(await outcomes(harness)).toEqual(STORED);
     expect(said().filter(line => line.includes('lost'))).toEqual([
-      'the queue has lost what it held: what is not settled is enqueued again',
+      'the queue has lost what it held: what is not finished is enqueued again',
     ]);
   });
 

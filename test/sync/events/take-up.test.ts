@@ -99,12 +99,12 @@ test('an event that is parked while its account is being resumed is taken up, wh
     if (row?.[0] === 'the account is paused: paused by command') {
       raced++;
       expect({ turns, goesOn: 'again' in step || pipeline.inbox.has(String(receivedAt)) }).toEqual({ turns, goesOn: true });
-      pipeline.inbox.settle(String(receivedAt));
+      pipeline.inbox.finish(String(receivedAt));
       // Also where the process ended before anybody went on with it.
       await takeUpEvents(pipeline);
       expect({ turns, isTakenUp: pipeline.inbox.has(String(receivedAt)) }).toEqual({ turns, isTakenUp: true });
     }
-    for (const key of [...pipeline.inbox.keys()]) pipeline.inbox.settle(key);
+    for (const key of [...pipeline.inbox.keys()]) pipeline.inbox.finish(key);
     before = await setAccountState(warehouse, await getAccount(warehouse, 'ada'), 'paused', 'paused by command');
     await warehouse.record([{ table: 'sync.events', key: { received_at: receivedAt } }]);
   }

@@ -50,7 +50,7 @@ async function settle(
   await warehouse.record([
     windowEntry(window, { outcome, ...(reason ? { reason } : {}), requestedAt, readAt, committedAt, requests: 2, documents: 9 }),
   ]);
-  await run.settle(window, outcome, reason, kind);
+  await run.finishWindow(window, outcome, reason, kind);
 }
 
 const describe = ({ userId, collection, startAt, endAt }: PlannedWindow) =>
@@ -583,7 +583,7 @@ test('a stopped run that goes on is another part of itself: what the first part 
   expect(second.enter(job!.data as AccountJob)).toBeUndefined();
   expect(second.isPending(left!)).toBe(false);
   const before = second.progress.windows.done;
-  await second.settle(left!, 'complete', undefined, 'complete');
+  await second.finishWindow(left!, 'complete', undefined, 'complete');
   expect(second.progress.windows.done).toBe(before);
   expect(pipeline.jobs[0]!.opts!.jobId).not.toBe(job!.opts!.jobId);
 });

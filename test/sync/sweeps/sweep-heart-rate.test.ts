@@ -31,7 +31,7 @@ async function setUp(...users: string[]) {
   );
   const settle = async (window: OpenWindow) => {
     await warehouse.record([windowEntry(window, { outcome: 'complete', requestedAt: clock.ms * 1000, committedAt: clock.ms * 1000 })]);
-    await pipeline.runs.find(window.runId)!.settle(window, 'complete', undefined, 'complete');
+    await pipeline.runs.find(window.runId)!.finishWindow(window, 'complete', undefined, 'complete');
   };
   return {
     pipeline,
@@ -139,7 +139,7 @@ test('a night that comes late brings the heart rate about its day, whether or no
   heartRates.request('ada');
   pass(2);
   const [last] = await takeRun();
-  await pipeline.runs.find(last!.runId)!.settle(last!, 'failed', 'answered 502', 'unavailable');
+  await pipeline.runs.find(last!.runId)!.finishWindow(last!, 'failed', 'answered 502', 'unavailable');
   const windows = await takeRun();
   const days = windows.map(({ userId, startAt, endAt }) => [userId, startAt, endAt]);
   expect(days).toEqual([['ada', at('2025-02-09T00:00:00Z'), at('2025-02-12T00:00:00Z')]]);

@@ -26,7 +26,7 @@ async function setUp() {
   const pipeline = Object.assign(await pipelineOf(warehouse, NOON), { log });
   const settle = async (window: OpenWindow) => {
     await warehouse.record([windowEntry(window, { outcome: 'complete', requestedAt: at('2025-03-10T12:00:00Z') })]);
-    await pipeline.runs.find(window.runId)!.settle(window, 'complete', undefined, 'complete');
+    await pipeline.runs.find(window.runId)!.finishWindow(window, 'complete', undefined, 'complete');
   };
   return {
     pipeline,

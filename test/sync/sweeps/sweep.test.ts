@@ -253,7 +253,7 @@ test('what was missed is told with the reading of heart rate, at a start only wh
   await start();
   await until('heart rate was read', () => isIdle(1));
   expect(told).toEqual([]);
-  pipeline.inbox.settle('1');
+  pipeline.inbox.finish('1');
   await start();
   await until('what was missed is told', () => told.length > 0);
   expect(told).toEqual([{ user: 'ada', collection: 'sleep', count: 2 }]);

@@ -12,13 +12,13 @@ const table: [ServiceErrorKind, object, object][] = [
   ['forbidden', { do: 'park' }, { do: 'park' }],
   ['not_found', { do: 'confirm' }, { do: 'confirm' }],
   ['rate_limited', { do: 'wait', ms: 30_000 }, { do: 'wait', ms: 30_000 }],
-  ['unavailable', { do: 'retry' }, { do: 'settle', outcome: 'failed', reason }],
-  ['malformed', { do: 'retry' }, { do: 'settle', outcome: 'failed', reason }],
-  ['too_large', { do: 'retry' }, { do: 'settle', outcome: 'failed', reason }],
-  ['invalid_request', { do: 'settle', outcome: 'failed', reason }, { do: 'settle', outcome: 'failed', reason }],
-  ['endless', { do: 'settle', outcome: 'failed', reason }, { do: 'settle', outcome: 'failed', reason }],
-  ['redirected', { do: 'retry' }, { do: 'settle', outcome: 'failed', reason }],
-  ['stopped', { do: 'settle', outcome: 'stopped', reason }, { do: 'settle', outcome: 'stopped', reason }],
+  ['unavailable', { do: 'retry' }, { do: 'finish', outcome: 'failed', reason }],
+  ['malformed', { do: 'retry' }, { do: 'finish', outcome: 'failed', reason }],
+  ['too_large', { do: 'retry' }, { do: 'finish', outcome: 'failed', reason }],
+  ['invalid_request', { do: 'finish', outcome: 'failed', reason }, { do: 'finish', outcome: 'failed', reason }],
+  ['endless', { do: 'finish', outcome: 'failed', reason }, { do: 'finish', outcome: 'failed', reason }],
+  ['redirected', { do: 'retry' }, { do: 'finish', outcome: 'failed', reason }],
+  ['stopped', { do: 'finish', outcome: 'stopped', reason }, { do: 'finish', outcome: 'stopped', reason }],
 ];
 
 test.each(table)('%s', (kind, first, last) => {
@@ -55,21 +55,21 @@ test('a service that says for how long it is away is waited for, however often',
 
 test('there are three attempts', () => {
   expect(ATTEMPTS).toBe(3);
-  expect([0, 1, 2, 3].map(made => decide(error('unavailable'), made).do)).toEqual(['retry', 'retry', 'settle', 'settle']);
+  expect([0, 1, 2, 3].map(made => decide(error('unavailable'), made).do)).toEqual(['retry', 'retry', 'finish', 'finish']);
 });
 
 test('an error of our own, as of the warehouse, is tried again and then failed with its text', () => {
   expect(decide(new Error('conflict'), 0)).toEqual({ do: 'retry' });
   expect(decide(new TryLaterError('busy'), 0)).toEqual({ do: 'retry' });
-  expect(decide(new Error('conflict'), 2)).toEqual({ do: 'settle', outcome: 'failed', reason: 'conflict' });
-  expect(decide('thrown text', 2)).toEqual({ do: 'settle', outcome: 'failed', reason: 'thrown text' });
+  expect(decide(new Error('conflict'), 2)).toEqual({ do: 'finish', outcome: 'failed', reason: 'conflict' });
+  expect(decide('thrown text', 2)).toEqual({ do: 'finish', outcome: 'failed', reason: 'thrown text' });
 });
 
 test('what tells a person what to do, as a full disk or a wrong key, is not tried again', () => {
   expect(decide(new RingneckError('the disk is almost full'), 0)).toEqual({
-    do: 'settle',
+    do: 'finish',
     outcome: 'failed',
     reason: 'the disk is almost full',
   });
-  expect(decide(new UsageError('the key is missing'), 0)).toEqual({ do: 'settle', outcome: 'failed', reason: 'the key is missing' });
+  expect(decide(new UsageError('the key is missing'), 0)).toEqual({ do: 'finish', outcome: 'failed', reason: 'the key is missing' });
 });
