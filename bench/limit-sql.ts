@@ -1,5 +1,5 @@
 import type { FieldKind } from '../schema/fields.ts';
-import { type Field, type Mapping, mapResource } from '../src/warehouse/mapping.ts';
+import { type Field, type LeafField, type Mapping, mapResource } from '../src/warehouse/mapping.ts';
 import { quoteName } from '../src/warehouse/sql.ts';
 import { createTable, listTables, type Table } from '../src/warehouse/tables.ts';
 import { HEART_RATE, resourceNamed } from './recording.ts';
@@ -50,9 +50,9 @@ function loadDocuments({ table, root, columns }: Mapping, files: string): string
   const values = leavesOf(root).flatMap(({ about, path, column }) => {
     const value = ['d', ...path.map(quoteName)].join('.');
     const parts =
-      about!.kind === 'sample'
+      about.kind === 'sample'
         ? [momentOf(`${value}."timestamp"`), offsetOf(`${value}."timestamp"`), `${value}."interval"`, `len(${value}.items)`]
-        : about!.kind === 'instant'
+        : about.kind === 'instant'
           ? [momentOf(value), offsetOf(value)]
           : [value];
     return parts.map((part, i) => `${part} AS ${quoteName(columns[column + i]!.name)}`);
@@ -82,12 +82,12 @@ function loadHeartRate(files: string): string {
    FROM ${read(files, HEART_RATE_ROW)}`;
 }
 
-const leavesOf = (field: Field): Field[] => field.fields?.flatMap(leavesOf) ?? [field];
+const leavesOf = (field: Field): LeafField[] => (field.known ? [...field.known.values()].flatMap(leavesOf) : [field]);
 
 /** What read_json is to make of a document; a column that is not named here would have to be guessed from a sample of the rows. */
-function typeOf({ about, fields }: Field, isWanted = (_: Field) => true): string {
-  if (about) return TYPES[about.kind];
-  const inner = fields!.filter(isWanted).map(field => `${quoteName(field.key)} ${typeOf(field, isWanted)}`);
+function typeOf(field: Field, isWanted = (_: Field) => true): string {
+  if (!field.known) return TYPES[field.about.kind];
+  const inner = [...field.known.values()].filter(isWanted).map(field => `${quoteName(field.key)} ${typeOf(field, isWanted)}`);
   return `STRUCT(${inner.join(', ')})`;
 }
 

@@ -14,22 +14,32 @@ export interface Column {
   comment: string;
 }
 
-/** One field of a document. A leaf knows where its columns begin; an object has the leaves inside. */
-export interface Field {
+interface FieldBase {
   key: string;
   /** Keys from the document downwards. */
   path: readonly string[];
   /** The key is promised within the object around it. */
   promised: boolean;
+}
+
+/** A field that has columns. */
+export interface LeafField extends FieldBase {
   schema: z.ZodType;
-  about?: FieldAbout;
+  about: FieldAbout;
   /** Position of the (first) column in `Mapping.columns`. */
   column: number;
   /** Position in `Mapping.series`, for a Sample. */
   series: number;
-  fields?: readonly Field[];
-  known?: ReadonlyMap<string, Field>;
+  known?: undefined;
 }
+
+/** An object of fields, or the document itself. */
+export interface ObjectField extends FieldBase {
+  /** By their keys. */
+  known: ReadonlyMap<string, Field>;
+}
+
+export type Field = LeafField | ObjectField;
 
 export interface Series {
   /** `<resource>_<field>`. */
@@ -46,7 +56,7 @@ export interface Mapping {
   /** The mapped columns, without `user_id` and the bookkeeping ones; `id` and `day` are among them. */
   columns: readonly Column[];
   series: readonly Series[];
-  root: Field;
+  root: ObjectField;
 }
 
 /** The columns of a document table that hold no field of the document. */
@@ -58,7 +68,7 @@ export const BOOKKEEPING: readonly Column[] = [
   { name: 'content_hash', type: 'VARCHAR', comment: 'Hash of what arrived' },
 ];
 
-const SCALARS: Record<string, ColumnType> = {
+const SCALARS: Record<Exclude<FieldAbout['kind'], 'sample'>, ColumnType> = {
   text: 'VARCHAR',
   integer: 'BIGINT',
   number: 'DOUBLE',
@@ -84,41 +94,40 @@ export function mapResource(resource: Resource): Mapping {
     columns.push({ name, type, comment });
   };
 
-  const addField = (key: string, schema: z.ZodType, path: readonly string[]): Field => {
-    const about = findFieldAbout(schema);
-    const inner = unwrap(schema);
-    const promised = inner === schema;
-    const field: Field = {
-      key,
-      path,
-      promised,
-      schema: inner,
-      about,
-      column: columns.length,
-      series: -1,
-    };
+  const addLeaf = (key: string, about: FieldAbout, schema: z.ZodType, path: readonly string[], promised: boolean): LeafField => {
+    const field = { key, path, promised, schema, about, column: columns.length, series: series.length };
     const name = path.join('_');
-    if (about) {
-      const comment = about.unit ? `${about.description} [${about.unit}]` : about.description;
-      if (about.kind === 'sample') {
-        addColumn(`${name}_start`, 'TIMESTAMP', `${comment}: when recording started, UTC`);
-        addColumn(`${name}_offset`, 'INTEGER', `Offset of ${name}_start [${OFFSET}]`);
-        addColumn(`${name}_interval`, 'DOUBLE', `Time between the samples in ${resource.name}_${name} [s]`);
-        addColumn(`${name}_count`, 'BIGINT', `Number of samples in ${resource.name}_${name}`);
-        field.series = series.length;
-        series.push({ table: `${resource.name}_${name}`, path, column: field.column, comment });
-      } else {
-        addColumn(name, SCALARS[about.kind]!, about.kind === 'instant' ? `${comment}, UTC` : comment);
-        if (about.kind === 'instant') addColumn(`${name}_offset`, 'INTEGER', `Offset of ${name} [${OFFSET}]`);
-      }
-      return field;
+    const comment = about.unit ? `${about.description} [${about.unit}]` : about.description;
+    if (about.kind === 'sample') {
+      addColumn(`${name}_start`, 'TIMESTAMP', `${comment}: when recording started, UTC`);
+      addColumn(`${name}_offset`, 'INTEGER', `Offset of ${name}_start [${OFFSET}]`);
+      addColumn(`${name}_interval`, 'DOUBLE', `Time between the samples in ${resource.name}_${name} [s]`);
+      addColumn(`${name}_count`, 'BIGINT', `Number of samples in ${resource.name}_${name}`);
+      series.push({ table: `${resource.name}_${name}`, path, column: field.column, comment });
+    } else {
+      addColumn(name, SCALARS[about.kind], about.kind === 'instant' ? `${comment}, UTC` : comment);
+      if (about.kind === 'instant') addColumn(`${name}_offset`, 'INTEGER', `Offset of ${name} [${OFFSET}]`);
     }
-    if (!(inner instanceof z.ZodObject)) throw new Error(`${resource.name}: the field ${name} is made by no function of schema/fields.ts`);
-    field.fields = Object.entries(inner.shape).map(([child, childSchema]) => addField(child, childSchema as z.ZodType, [...path, child]));
-    field.known = new Map(field.fields.map(child => [child.key, child]));
     return field;
   };
 
-  const root = addField('', resource.document, []);
+  const addObject = (key: string, { shape }: z.ZodObject, path: readonly string[], promised: boolean): ObjectField => ({
+    key,
+    path,
+    promised,
+    known: new Map(Object.entries(shape).map(([child, schema]) => [child, addField(child, schema, [...path, child])])),
+  });
+
+  const addField = (key: string, schema: z.core.$ZodType, path: readonly string[]): Field => {
+    const declared = schema as z.ZodType;
+    const about = findFieldAbout(declared);
+    const inner = unwrap(declared);
+    const promised = inner === declared;
+    if (about) return addLeaf(key, about, inner, path, promised);
+    if (inner instanceof z.ZodObject) return addObject(key, inner, path, promised);
+    throw new Error(`${resource.name}: the field ${path.join('_')} is made by no function of schema/fields.ts`);
+  };
+
+  const root = addObject('', resource.document, [], true);
   return { resource, table: resource.name, columns, series, root };
 }

@@ -1,7 +1,7 @@
 import { formatInstant } from '../../../schema/instant.ts';
 import type { WireDocument } from '../../../schema/resource.ts';
 import { ExactNumber, parseJson } from '../../base/json.ts';
-import type { Field, Mapping } from '../mapping.ts';
+import type { LeafField, Mapping, ObjectField } from '../mapping.ts';
 import type { Value } from '../sql.ts';
 
 /**
@@ -16,23 +16,23 @@ export function composeDocument(
   items: readonly (Float64Array | undefined)[],
   extra: string | null,
 ): WireDocument {
-  const kept = extra ? (parseJson(extra) as WireDocument) : {};
+  const kept = extra ? parseJson(extra) : undefined;
   const { document } = composeObject(mapping.root, values, items, kept);
-  merge(document, kept);
+  if (isRecord(kept)) merge(document, kept);
   return document;
 }
 
 /** @param kept what `extra` holds in the place of this object */
 function composeObject(
-  object: Field,
+  object: ObjectField,
   values: readonly Value[],
   items: readonly (Float64Array | undefined)[],
   kept: unknown,
 ): { document: WireDocument; empty: boolean } {
   const document: WireDocument = {};
   let empty = !isRecord(kept);
-  for (const field of object.fields!) {
-    if (field.fields) {
+  for (const field of object.known.values()) {
+    if (field.known) {
       const inner = composeObject(field, values, items, isRecord(kept) ? kept[field.key] : undefined);
       if (!inner.empty || field.promised) document[field.key] = inner.document;
       if (!inner.empty) empty = false;
@@ -45,17 +45,18 @@ function composeObject(
   return { document, empty };
 }
 
-function composeLeaf(field: Field, values: readonly Value[], items: readonly (Float64Array | undefined)[]): unknown {
+function composeLeaf(field: LeafField, values: readonly Value[], items: readonly (Float64Array | undefined)[]): unknown {
   const value = values[field.column];
   if (value === null || value === undefined) return null;
-  switch (field.about!.kind) {
+  const instant = () => formatInstant({ micros: Number(value), offset: Number(values[field.column + 1] ?? 0) });
+  switch (field.about.kind) {
     case 'instant':
-      return formatInstant({ micros: value as number, offset: (values[field.column + 1] as number | null) ?? 0 });
+      return instant();
     case 'sample':
       return {
         interval: values[field.column + 2],
         items: Array.from(items[field.series] ?? [], item => (Number.isNaN(item) ? null : item)),
-        timestamp: formatInstant({ micros: value as number, offset: (values[field.column + 1] as number | null) ?? 0 }),
+        timestamp: instant(),
       };
     default:
       return value;

@@ -1,11 +1,33 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
+import type { Row } from '../rows.ts';
+import { number, orNull, text } from '../rows.ts';
 import type { LedgerEntry } from '../sql.ts';
-import { quoteText } from '../sql.ts';
-import { readRows } from '../store/database.ts';
+import { textList } from '../sql.ts';
+import { select } from '../store/database.ts';
 import { type Drift, OTHER_PATHS } from './parse-document.ts';
 
 /** Told apart in one collection: a service that names its fields by chance must not fill the ledger. */
 const MOST_PATHS = 1000;
+
+/** What is counted: drift of one kind at one path of a collection. */
+interface Counted {
+  collection: string;
+  path: string;
+  kind: Drift['kind'];
+  documents: number;
+  example: string;
+}
+
+const keyOf = ({ collection, path, kind }: { collection: string; path: string; kind: string }) => JSON.stringify([collection, path, kind]);
+
+class Counts extends Map<string, Counted> {
+  count(drift: Counted): void {
+    const key = keyOf(drift);
+    const before = this.get(key);
+    if (before) before.documents += drift.documents;
+    else this.set(key, drift);
+  }
+}
 
 /** Adds what was observed to the counts in `sync.drift`. Paths only: a value would be health data. */
 export async function driftEntries(
@@ -13,29 +35,24 @@ export async function driftEntries(
   observed: readonly { collection: string; drift: readonly Drift[] }[],
   now: number,
 ): Promise<LedgerEntry[]> {
-  const seen = new Map<string, { documents: number; example: string }>();
-  const count = (key: string, documents: number, example: string) => {
-    const before = seen.get(key);
-    if (before) before.documents += documents;
-    else seen.set(key, { documents, example });
-  };
+  const seen = new Counts();
   for (const { collection, drift } of observed) {
-    for (const { path, kind, example } of drift) count(JSON.stringify([collection, path, kind]), 1, example);
+    for (const { path, kind, example } of drift) seen.count({ collection, path, kind, documents: 1, example });
   }
   if (!seen.size) return [];
-  const { known, sizes } = await readKnown(connection, [...seen.keys()]);
-  for (const [key, { documents, example }] of [...seen]) {
-    const [collection, path, kind] = JSON.parse(key) as [string, string, string];
+  const known = new Map((await readKnown(connection, [...seen.values()])).map(row => [keyOf(row), row]));
+  const sizes = new Map((await select(connection, SIZE, SIZES)).map(({ collection, paths }) => [collection, paths]));
+  for (const [key, drift] of [...seen]) {
+    const { collection, path } = drift;
     if (known.has(key) || path === OTHER_PATHS) continue;
     const size = sizes.get(collection) ?? 0;
     if (size < MOST_PATHS) sizes.set(collection, size + 1);
     else {
       seen.delete(key);
-      count(JSON.stringify([collection, OTHER_PATHS, kind]), documents, example);
+      seen.count({ ...drift, path: OTHER_PATHS });
     }
   }
-  return [...seen].map(([key, { documents, example }]) => {
-    const [collection, path, kind] = JSON.parse(key) as [string, string, string];
+  return [...seen].map(([key, { collection, path, kind, documents, example }]) => {
     const before = known.get(key);
     return {
       table: 'sync.drift',
@@ -50,36 +67,19 @@ export async function driftEntries(
   });
 }
 
-interface Known {
-  documents: number;
-  first: number;
-  example: string | null;
-}
+const KNOWN = { collection: text, path: text, kind: text, documents: number, first: number, example: orNull(text) };
 
-/** What is counted already of these paths and of what is too various, and how many paths each collection has. */
-async function readKnown(
-  connection: DuckDBConnection,
-  keys: readonly string[],
-): Promise<{ known: Map<string, Known>; sizes: Map<string, number> }> {
-  const wanted = keys.map(key => `(${(JSON.parse(key) as string[]).map(quoteText).join(', ')})`);
-  const rows = await readRows(
+/** What is counted already of these paths, and of what is too various. */
+function readKnown(connection: DuckDBConnection, counted: readonly Counted[]): Promise<Row<typeof KNOWN>[]> {
+  const wanted = counted.map(({ collection, path, kind }) => `(${textList([collection, path, kind])})`);
+  return select(
     connection,
+    KNOWN,
     `SELECT collection, path, kind, documents, first_seen_at, example FROM sync.drift
      SEMI JOIN (VALUES ${wanted.join(', ')}) wanted (collection, path, kind) USING (collection, path, kind)
-     UNION ALL SELECT collection, path, kind, documents, first_seen_at, example FROM sync.drift WHERE path = '${OTHER_PATHS}'
-     UNION ALL SELECT collection, NULL, NULL, count(*), NULL, NULL FROM sync.drift GROUP BY collection`,
+     UNION ALL SELECT collection, path, kind, documents, first_seen_at, example FROM sync.drift WHERE path = '${OTHER_PATHS}'`,
   );
-  const known = new Map<string, Known>();
-  const sizes = new Map<string, number>();
-  for (const [collection, path, kind, documents, first, example] of rows) {
-    if (path === null) sizes.set(collection as string, documents as number);
-    else {
-      known.set(JSON.stringify([collection, path, kind]), {
-        documents: documents as number,
-        first: first as number,
-        example: example as string | null,
-      });
-    }
-  }
-  return { known, sizes };
 }
+
+const SIZE = { collection: text, paths: number };
+const SIZES = 'SELECT collection, count(*) FROM sync.drift GROUP BY collection';

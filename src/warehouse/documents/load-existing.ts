@@ -1,21 +1,15 @@
 import type { Mapping } from '../mapping.ts';
-import { qualified, textList } from '../sql.ts';
-import { readRows } from '../store/database.ts';
+import { number, oneOf, orNull, type Row, text } from '../rows.ts';
+import { qualified, quoteText, textList } from '../sql.ts';
+import { select } from '../store/database.ts';
 import type { Transaction } from '../write/transaction.ts';
 import type { DocumentPage } from '../write/write-batch.ts';
-
-interface Stored {
-  sk: number;
-  day: string | null;
-  fetchedAt: number;
-  hash: string;
-}
 
 export const keyOf = (userId: string, id: string) => `${userId}\n${id}`;
 
 /** What is known of the documents of one resource before a group is stored, by user and id. */
 export interface Existing {
-  stored: Map<string, Stored>;
+  stored: Map<string, Row<typeof STORED>>;
   /** When each was found gone. */
   tombstones: Map<string, number>;
   /** When each was last refused. */
@@ -23,85 +17,110 @@ export interface Existing {
   /** What was absent from an answer before. */
   suspected: Set<string>;
   /** What was refused before of an account whose reading is complete. */
-  earlier: Refused[];
+  earlier: Row<typeof REFUSED>[];
 }
 
-interface Refused {
-  userId: string;
-  id: string;
-  refusedAt: number;
-  day: string | null;
-  startAt: number | null;
-  endAt: number | null;
+const NAMED = { collection: text, userId: text, id: text };
+const STORED = { ...NAMED, sk: number, day: orNull(text), fetchedAt: number, hash: text };
+const NOTED = { ...NAMED, kind: oneOf(['tombstones', 'refused', 'suspected']), moment: number };
+const REFUSED = { ...NAMED, refusedAt: number, day: orNull(text), startAt: orNull(number), endAt: orNull(number) };
+
+/** The pages of one resource, and whom and what they name. */
+interface Asked {
+  mapping: Mapping;
+  users: ReadonlySet<string>;
+  ids: ReadonlySet<string>;
+  /** Whose reading is complete. */
+  complete: ReadonlySet<string>;
 }
 
-/** What a group of pages meets, by table: read by one statement. */
+/**
+ * What a group of pages meets, by table. Nearly always it takes one statement: a service rarely removes, leaves out or sends what cannot be
+ * stored.
+ */
 export async function loadExisting(
   { connection, readKept }: Pick<Transaction, 'connection' | 'readKept'>,
   groups: ReadonlyMap<Mapping, readonly DocumentPage[]>,
-): Promise<Map<string, Existing>> {
-  const before = new Map<string, Existing>();
-  const selects: string[] = [];
-  const [allUsers, allIds] = [new Set<string>(), new Set<string>()];
-  // Nearly always all are empty: a service rarely removes, leaves out or sends what cannot be stored.
+): Promise<(table: string) => Existing> {
+  const existing = new Map<string, Existing>();
+  const existingOf = (table: string): Existing => {
+    const known = existing.get(table) ?? {
+      stored: new Map(),
+      tombstones: new Map(),
+      refused: new Map(),
+      suspected: new Set(),
+      earlier: [],
+    };
+    existing.set(table, known);
+    return known;
+  };
   const holds = async (table: string) => (await readKept(table, `SELECT 1 FROM ${table} LIMIT 1`)).length > 0;
-  for (const [{ table, resource }, pages] of groups) {
-    before.set(table, { stored: new Map(), tombstones: new Map(), refused: new Map(), suspected: new Set(), earlier: [] });
-    const users = new Set(pages.map(({ userId }) => userId));
-    const ids = new Set<string>();
-    for (const { documents, known = [], removed, rejected } of pages) {
-      for (const { id } of documents) ids.add(id);
-      for (const { id } of known) ids.add(id);
-      for (const { id } of rejected) ids.add(id);
-      for (const id of removed) ids.add(id);
-    }
-    const complete = new Set(pages.flatMap(({ userId, completes }) => (completes ? [userId] : [])));
-    if (complete.size && (await holds('sync.rejected'))) {
-      selects.push(
-        `SELECT 'earlier', collection, user_id, id, epoch_us(start_at), day, fetched_at, epoch_us(end_at)::VARCHAR
-         FROM sync.rejected WHERE user_id IN (${textList(complete)}) AND collection = '${table}'`,
-      );
-    }
-    if (!ids.size) continue;
-    for (const user of users) allUsers.add(user);
-    for (const id of ids) allIds.add(id);
-    selects.push(
-      `SELECT 'stored', '${table}', user_id, id, sk, ${resource.dated ? 'day' : 'NULL'}, fetched_at, content_hash
-       FROM ${qualified(table)} WHERE user_id IN (${textList(users)}) AND id IN (${textList(ids)})`,
-    );
+  const asked = [...groups].map(([mapping, pages]) => listAsked(mapping, pages));
+
+  const refused = (await holds('sync.rejected')) ? selectRefused(asked) : [];
+  for (const row of refused.length ? await select(connection, REFUSED, refused.join(' UNION ALL ')) : []) {
+    const { refused, earlier } = existingOf(row.collection);
+    refused.set(keyOf(row.userId, row.id), row.refusedAt);
+    earlier.push(row);
   }
-  if (!selects.length) return before;
-  const moments = (table: string, id: string, column: string) =>
-    `SELECT '${table}', collection, user_id, ${id}, NULL, NULL, ${column}, NULL
-     FROM sync.${table} WHERE user_id IN (${textList(allUsers)}) AND ${id} IN (${textList(allIds)})`;
-  if (allIds.size) {
-    if (await holds('sync.tombstones')) selects.push(moments('tombstones', 'id', 'removed_at'));
-    if (await holds('sync.rejected')) selects.push(moments('rejected', 'id', 'fetched_at'));
-    if (await holds('sync.suspicions')) selects.push(`${moments('suspicions', 'object_id', 'first_seen_at')} AND kind = 'missing'`);
+  const named = asked.filter(({ ids }) => ids.size > 0);
+  if (!named.length) return existingOf;
+  for (const row of await select(connection, STORED, named.map(selectStored).join(' UNION ALL '))) {
+    existingOf(row.collection).stored.set(keyOf(row.userId, row.id), row);
   }
-  for (const [kind, table, userId, id, sk, day, moment, hash] of await readRows(connection, selects.join(' UNION ALL '))) {
-    const known = before.get(table as string);
-    const key = keyOf(userId as string, id as string);
-    if (kind === 'stored') {
-      known?.stored.set(key, { sk: sk as number, day: day as string | null, fetchedAt: moment as number, hash: hash as string });
-    } else if (kind === 'earlier') {
-      known?.refused.set(key, moment as number);
-      known?.earlier.push({
-        userId: userId as string,
-        id: id as string,
-        refusedAt: moment as number,
-        day: day as string | null,
-        startAt: sk as number | null,
-        endAt: hash === null ? null : Number(hash),
-      });
-    } else if (kind === 'suspicions') known?.suspected.add(key);
-    else known?.[kind === 'tombstones' ? 'tombstones' : 'refused'].set(key, moment as number);
+  const noted: string[] = [];
+  for (const note of NOTES) if (await holds(note.table)) noted.push(selectNoted(note, named));
+  for (const { collection, kind, userId, id, moment } of noted.length ? await select(connection, NOTED, noted.join(' UNION ALL ')) : []) {
+    const key = keyOf(userId, id);
+    if (kind === 'suspected') existingOf(collection).suspected.add(key);
+    else existingOf(collection)[kind].set(key, moment);
   }
-  return before;
+  return existingOf;
 }
 
+function listAsked(mapping: Mapping, pages: readonly DocumentPage[]): Asked {
+  const ids = new Set<string>();
+  for (const { documents, known = [], removed, rejected } of pages) {
+    for (const { id } of documents) ids.add(id);
+    for (const { id } of known) ids.add(id);
+    for (const { id } of rejected) ids.add(id);
+    for (const id of removed) ids.add(id);
+  }
+  return {
+    mapping,
+    ids,
+    users: new Set(pages.map(({ userId }) => userId)),
+    complete: new Set(pages.flatMap(({ userId, completes }) => (completes ? [userId] : []))),
+  };
+}
+
+const selectStored = ({ mapping: { table, resource }, users, ids }: Asked) =>
+  `SELECT '${table}', user_id, id, sk, ${resource.dated ? 'day' : 'NULL'}, fetched_at, content_hash
+   FROM ${qualified(table)} WHERE user_id IN (${textList(users)}) AND id IN (${textList(ids)})`;
+
+const NOTES = [
+  { kind: 'tombstones', table: 'sync.tombstones', id: 'id', moment: 'removed_at', where: 'true' },
+  { kind: 'refused', table: 'sync.rejected', id: 'id', moment: 'fetched_at', where: 'true' },
+  { kind: 'suspected', table: 'sync.suspicions', id: 'object_id', moment: 'first_seen_at', where: `kind = 'missing'` },
+] as const;
+
+function selectNoted({ kind, table, id, moment, where }: (typeof NOTES)[number], asked: readonly Asked[]): string {
+  const users = textList(new Set(asked.flatMap(({ users }) => [...users])));
+  const ids = textList(new Set(asked.flatMap(({ ids }) => [...ids])));
+  return `SELECT collection, user_id, ${id}, '${kind}', ${moment} FROM ${table} WHERE user_id IN (${users}) AND ${id} IN (${ids}) AND ${where}`;
+}
+
+const selectRefused = (asked: readonly Asked[]): string[] =>
+  asked
+    .filter(({ complete }) => complete.size > 0)
+    .map(
+      ({ mapping, complete }) =>
+        `SELECT collection, user_id, id, fetched_at, day, start_at, end_at FROM sync.rejected
+         WHERE user_id IN (${textList(complete)}) AND collection = ${quoteText(mapping.table)}`,
+    );
+
 /** Whether a complete reading would have brought it, were it still there. */
-export function isReadAgain({ refusedAt, day, startAt, endAt }: Refused, { completes, range }: DocumentPage): boolean {
+export function isReadAgain({ refusedAt, day, startAt, endAt }: Existing['earlier'][number], { completes, range }: DocumentPage): boolean {
   if (!completes || refusedAt >= completes.since) return false;
   if (!completes.days || !range) return !completes.days;
   if (day !== null) return day >= completes.days.from && day <= completes.days.to;

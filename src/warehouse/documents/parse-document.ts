@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { Sample } from '../../../schema/fields.ts';
 import { findDayNumber, findInstant, type Instant } from '../../../schema/instant.ts';
 import { ExactNumber, writeJson } from '../../base/json.ts';
-import type { Field, Mapping } from '../mapping.ts';
+import type { Field, LeafField, Mapping, ObjectField } from '../mapping.ts';
 import { MAPPING_VERSION } from '../mapping.ts';
 import type { Value } from '../sql.ts';
 import { storable } from '../sql.ts';
@@ -80,9 +79,8 @@ export function parseDocument(mapping: Mapping, raw: unknown): Parsed {
       throw new Unusable(isLong ? `id is longer than ${LONGEST_ID} characters` : 'id is missing or no text');
     }
     const extra = readObject(mapping.root, raw, reading);
-    const dayField = mapping.resource.dated ? mapping.root.known?.get('day') : undefined;
-    const day = dayField ? (reading.values[dayField.column] as string | null) : null;
-    if (dayField && day === null) throw new Unusable('day is missing or not a calendar day');
+    const day = mapping.resource.dated ? findDay(mapping, reading) : null;
+    if (mapping.resource.dated && day === null) throw new Unusable('day is missing or not a calendar day');
     const extraText = extra ? jsonText(sorted(extra)) : null;
     if (extraText !== null && Buffer.byteLength(extraText) > MOST_TEXT_BYTES) throw new Unusable('too much of it has no column');
     const hash = contentHash(mapping, reading, extraText);
@@ -94,6 +92,12 @@ export function parseDocument(mapping: Mapping, raw: unknown): Parsed {
     const { key, text, reason } = keepText(raw, error instanceof Unusable ? error.message : TOO_DEEP);
     return { rejected: { id: id || key, reason, text, day } };
   }
+}
+
+function findDay({ root }: Mapping, { values }: Reading): string | null {
+  const field = root.known.get('day');
+  const day = field && !field.known ? values[field.column] : null;
+  return typeof day === 'string' ? day : null;
 }
 
 const TOO_DEEP = 'nested too deeply to be kept';
@@ -139,10 +143,10 @@ export function observe(drift: Drift[], seen: Drift): void {
   else if (drift.length === MOST_DRIFT) drift.push({ path: OTHER_PATHS, example: '$', kind: seen.kind });
 }
 
-function readObject(object: Field, raw: Record<string, unknown>, reading: Reading): Extra | undefined {
+function readObject(object: ObjectField, raw: Record<string, unknown>, reading: Reading): Extra | undefined {
   let extra: Extra | undefined;
   let found = 0;
-  for (const field of object.fields!) {
+  for (const field of object.known.values()) {
     const value = raw[field.key];
     if (value !== undefined) found++;
     const left = readField(field, value, reading);
@@ -155,7 +159,7 @@ function readObject(object: Field, raw: Record<string, unknown>, reading: Readin
   if (keys.length !== found) {
     for (const key of keys) {
       // A null says no more than an absent key.
-      if (object.known!.has(key) || raw[key] === null) continue;
+      if (object.known.has(key) || raw[key] === null) continue;
       extra ??= {};
       setOwn(extra, key, raw[key]);
       observe(reading.drift, driftAt([...object.path, key], 'unknown field'));
@@ -173,15 +177,15 @@ function setOwn(target: Extra, key: string, value: unknown): void {
 function readField(field: Field, value: unknown, reading: Reading): unknown {
   if (value === null || value === undefined) {
     // Promised is within the object around it, and that one is here.
-    if (field.promised && !(value === null && field.about?.mayBeNull)) note(field, 'missing', reading);
+    if (field.promised && !(value === null && !field.known && field.about.mayBeNull)) note(field, 'missing', reading);
     return undefined;
   }
-  if (field.fields) {
+  if (field.known) {
     if (isObject(value)) return readObject(field, value, reading);
     return misfit(field, 'wrong type', value, reading);
   }
   const at = field.column;
-  switch (field.about!.kind) {
+  switch (field.about.kind) {
     case 'sample':
       return readSample(field, value, reading);
     case 'instant': {
@@ -196,7 +200,7 @@ function readField(field: Field, value: unknown, reading: Reading): unknown {
       if (typeof value !== 'string') return misfit(field, 'wrong type', value, reading);
       if (!storable(value)) return misfit(field, 'bad format', value, reading);
       if (value.length > MOST_TEXT_BYTES / 4) return misfit(field, 'out of range', value, reading);
-      if (field.about!.values && !field.about!.values.includes(value)) note(field, 'unknown value', reading);
+      if (field.about.values && !field.about.values.includes(value)) note(field, 'unknown value', reading);
       break;
     case 'day':
       if (typeof value !== 'string') return misfit(field, 'wrong type', value, reading);
@@ -204,23 +208,23 @@ function readField(field: Field, value: unknown, reading: Reading): unknown {
       break;
     case 'integer': {
       const number = numberOf(value);
-      if (!Number.isSafeInteger(number)) return misfit(field, 'wrong type', value, reading);
+      if (typeof number !== 'number' || !Number.isSafeInteger(number)) return misfit(field, 'wrong type', value, reading);
       if (!field.schema.safeParse(number).success) note(field, 'out of range', reading);
-      reading.values[at] = number as number;
+      reading.values[at] = number;
       return undefined;
     }
     case 'number': {
       const number = numberOf(value);
-      if (!Number.isFinite(number)) return misfit(field, 'wrong type', value, reading);
+      if (typeof number !== 'number' || !Number.isFinite(number)) return misfit(field, 'wrong type', value, reading);
       if (!field.schema.safeParse(number).success) note(field, 'out of range', reading);
-      reading.values[at] = number as number;
+      reading.values[at] = number;
       return undefined;
     }
     case 'flag':
       if (typeof value !== 'boolean') return misfit(field, 'wrong type', value, reading);
       break;
   }
-  reading.values[at] = value as Value;
+  reading.values[at] = value;
   return undefined;
 }
 
@@ -237,13 +241,14 @@ function misfit(field: Field, kind: Drift['kind'], value: unknown, reading: Read
   return value;
 }
 
-function readSample(field: Field, value: unknown, reading: Reading): unknown {
+function readSample(field: LeafField, value: unknown, reading: Reading): unknown {
   if (!isObject(value)) return misfit(field, 'wrong type', value, reading);
-  const { items, timestamp } = value as unknown as Sample;
-  const interval = numberOf(value.interval) as number;
+  const { items, timestamp } = value;
+  const interval = numberOf(value.interval);
   if (isAbsent(interval) || isAbsent(items) || isAbsent(timestamp)) return misfit(field, 'missing', value, reading);
   const { numbers, strange } = Array.isArray(items) ? numbersOf(items) : {};
-  if (!numbers || !Number.isFinite(interval) || typeof timestamp !== 'string') return misfit(field, 'wrong type', value, reading);
+  if (!numbers || typeof interval !== 'number' || !Number.isFinite(interval) || typeof timestamp !== 'string')
+    return misfit(field, 'wrong type', value, reading);
   const instant = findExactInstant(timestamp);
   if (!instant) return misfit(field, 'bad format', value, reading);
   // The samples must have moments of their own, in their order, that DuckDB can hold.
@@ -322,9 +327,9 @@ function numbersOf(items: unknown[]): { numbers: Float64Array; strange?: number 
 function contentHash(mapping: Mapping, reading: Reading, extra: string | null): string {
   const hash = createHash('sha256');
   const filled: Value[] = [];
-  for (let i = 0; i < reading.values.length; i++) {
-    const value = reading.values[i]!;
-    if (value !== null) filled.push(mapping.columns[i]!.name, value);
+  for (const [i, { name }] of mapping.columns.entries()) {
+    const value = reading.values[i] ?? null;
+    if (value !== null) filled.push(name, value);
   }
   hash.update(`${MAPPING_VERSION}\n${JSON.stringify(filled)}\n${extra ?? ''}\n`);
   for (const run of reading.runs) {

@@ -3,9 +3,10 @@ import { formatInstant } from '../../../schema/instant.ts';
 import type { WireDocument } from '../../../schema/resource.ts';
 import { RingneckError } from '../../base/errors.ts';
 import type { Mapping } from '../mapping.ts';
+import { number, orNull, text } from '../rows.ts';
 import type { Value } from '../sql.ts';
 import { qualified, quoteName, quoteText, textList } from '../sql.ts';
-import { plainValue, readRows } from '../store/database.ts';
+import { readRows, select } from '../store/database.ts';
 import { composeDocument } from './compose-document.ts';
 
 export interface StoredDocument {
@@ -16,8 +17,29 @@ export interface StoredDocument {
   document: WireDocument;
 }
 
-/** Where the mapped columns begin in the rows read here. */
-const VALUES = 5;
+/** What stands before the mapped columns in the rows read here. */
+const BOOKKEPT = ['user_id', 'sk', 'fetched_at', 'content_hash', 'extra'];
+
+interface ReadRow {
+  userId: string;
+  sk: number;
+  fetchedAt: number;
+  contentHash: string;
+  extra: string | null;
+  /** In the order of `Mapping.columns`. */
+  values: readonly Value[];
+}
+
+function toRow([userId = null, sk = null, fetchedAt = null, contentHash = null, extra = null, ...values]: readonly Value[]): ReadRow {
+  return {
+    userId: text(userId),
+    sk: number(sk),
+    fetchedAt: number(fetchedAt),
+    contentHash: text(contentHash),
+    extra: orNull(text)(extra),
+    values,
+  };
+}
 
 /**
  * Reads stored documents as the wire documents they came from.
@@ -29,58 +51,53 @@ export async function readDocuments(
   where: string,
   attempts = 5,
 ): Promise<StoredDocument[]> {
-  const names = mapping.columns.map(({ name }) => quoteName(name)).join(', ');
-  const rows = await readRows(
-    connection,
-    `SELECT user_id, sk, fetched_at, content_hash, extra, ${names} FROM ${qualified(mapping.table)} WHERE ${where}`,
-  );
+  const names = [...BOOKKEPT, ...mapping.columns.map(({ name }) => name)].map(quoteName).join(', ');
+  const rows = (await readRows(connection, `SELECT ${names} FROM ${qualified(mapping.table)} WHERE ${where}`)).map(toRow);
   if (!rows.length) return [];
   const dayColumn = mapping.columns.findIndex(({ name }) => name === 'day');
-  const items = await Promise.all(
-    mapping.series.map(({ table }) => readItems(connection, table, rows, dayColumn < 0 ? undefined : VALUES + dayColumn)),
-  );
+  const items = await Promise.all(mapping.series.map(({ table }) => readItems(connection, table, rows, dayColumn)));
   // A version that was replaced between the two reads has lost its samples: then both are read again.
-  const torn = rows.some(row =>
-    mapping.series.some(({ column }, s) => (row[VALUES + column + 3] ?? 0) !== (items[s]!.get(row[1] as number)?.length ?? 0)),
+  const torn = rows.some(({ sk, values }) =>
+    mapping.series.some(({ column }, s) => (values[column + 3] ?? 0) !== (items[s]?.get(sk)?.length ?? 0)),
   );
   if (torn) {
     if (attempts > 1) return readDocuments(connection, mapping, where, attempts - 1);
     throw new RingneckError(`the samples of a document in ${mapping.table} are not as many as it says`);
   }
-  return rows.map(([userId, sk, fetchedAt, contentHash, extra, ...values]) => ({
-    userId: userId as string,
-    sk: sk as number,
-    fetchedAt: fetchedAt as number,
-    contentHash: contentHash as string,
+  return rows.map(({ values, extra, ...row }) => ({
+    ...row,
     document: composeDocument(
       mapping,
       values,
-      items.map(bySk => bySk.get(sk as number)),
-      extra as string | null,
+      items.map(bySk => bySk.get(row.sk)),
+      extra,
     ),
   }));
 }
 
+/** @param dayColumn the place of the day among the values; below 0 where there is none */
 async function readItems(
   connection: DuckDBConnection,
   table: string,
-  rows: readonly (readonly Value[])[],
-  dayIndex: number | undefined,
+  rows: readonly ReadRow[],
+  dayColumn: number,
 ): Promise<Map<number, Float64Array>> {
-  const users = textList(new Set(rows.map(row => row[0] as string)));
-  const days = dayIndex === undefined ? '' : `AND day IN (${textList(new Set(rows.map(row => row[dayIndex] as string)))})`;
+  const users = textList(new Set(rows.map(({ userId }) => userId)));
+  const days = dayColumn < 0 ? '' : `AND day IN (${textList(new Set(rows.map(({ values }) => text(values[dayColumn] ?? null))))})`;
   const result = await connection.runAndReadAll(
     `SELECT sk::DOUBLE, coalesce(value, 'nan'::DOUBLE) FROM ${qualified(table)}
-     WHERE user_id IN (${users}) ${days} AND sk IN (${rows.map(row => row[1]).join(', ')}) ORDER BY sk, ts`,
+     WHERE user_id IN (${users}) ${days} AND sk IN (${rows.map(({ sk }) => sk).join(', ')}) ORDER BY sk, ts`,
   );
   const collected = new Map<number, number[]>();
-  for (const [sk, value] of result.getRows() as [number, number][]) {
-    const list = collected.get(sk);
-    if (list) list.push(value);
-    else collected.set(sk, [value]);
+  for (const [sk, value] of result.getRows()) {
+    const list = collected.get(Number(sk)) ?? [];
+    collected.set(Number(sk), list);
+    list.push(Number(value));
   }
   return new Map([...collected].map(([sk, list]) => [sk, Float64Array.from(list)]));
 }
+
+const MEASURED = { micros: number, offset: number, bpm: number, source: text };
 
 /** Heart-rate rows as on the wire: `from` included, `to` excluded, in microseconds; ascending by (timestamp, source), after `after`. */
 export async function readHeartRate(
@@ -91,12 +108,16 @@ export async function readHeartRate(
   const { from, to, after, limit } = query;
   const start = after ? `make_timestamp(${after.micros}::BIGINT)` : undefined;
   const beyond = after ? `AND ts >= ${start} AND (ts > ${start} OR source > ${quoteText(after.source)})` : '';
-  const result = await connection.runAndReadAll(
+  const rows = await select(
+    connection,
+    MEASURED,
     `SELECT ts, utc_offset, bpm, source FROM heart_rate WHERE user_id = ${quoteText(userId)}
      AND ts >= make_timestamp(${from}::BIGINT) AND ts < make_timestamp(${to}::BIGINT) ${beyond} ORDER BY ts, source LIMIT ${limit}`,
   );
-  return result.getRows().map(row => {
-    const [micros, offset, bpm, source] = row.map(plainValue) as [number, number, number, string];
-    return { timestamp: formatInstant({ micros, offset }), timestamp_unix: Math.floor(micros / 1000), bpm, source };
-  });
+  return rows.map(({ micros, offset, bpm, source }) => ({
+    timestamp: formatInstant({ micros, offset }),
+    timestamp_unix: Math.floor(micros / 1000),
+    bpm,
+    source,
+  }));
 }

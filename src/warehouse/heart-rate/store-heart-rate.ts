@@ -4,9 +4,11 @@ import { heartRate } from '../../../schema/resources/heart-rate.ts';
 import type { Drift, RejectedDocument } from '../documents/parse-document.ts';
 import type { Comparison, Found, Missing } from '../heart-rate-answer.ts';
 import { compareRows, identity } from '../heart-rate-answer.ts';
-import type { LedgerEntry, Value } from '../sql.ts';
+import type { Row } from '../rows.ts';
+import { flag, number, orNull, text } from '../rows.ts';
+import type { LedgerEntry } from '../sql.ts';
 import { quoteText } from '../sql.ts';
-import { readRows } from '../store/database.ts';
+import { readRows, select } from '../store/database.ts';
 import { appending, MomentAppender } from '../write/append.ts';
 import type { Transaction } from '../write/transaction.ts';
 import type { WriteResult } from '../write-result.ts';
@@ -68,9 +70,12 @@ export async function holdsJust(
   stored: { rows: number; requestedAt: number },
 ): Promise<boolean> {
   const where = whereRange(userId, from, to);
-  const [row] = await readRows(connection, `SELECT count(*), epoch_us(max(fetched_at))::DOUBLE FROM heart_rate WHERE ${where}`);
-  const [rows, newest] = row as [number, number | null];
-  return rows === stored.rows && newest !== null && newest <= stored.requestedAt;
+  const [found] = await select(
+    connection,
+    { rows: number, newest: orNull(number) },
+    `SELECT count(*), max(fetched_at) FROM heart_rate WHERE ${where}`,
+  );
+  return found?.rows === stored.rows && found.newest !== null && found.newest <= stored.requestedAt;
 }
 
 const whereRange = (userId: string, from: number, to: number) =>
@@ -84,11 +89,12 @@ const APART = 5 * 60_000_000;
 
 /** The rows of an untrusted answer that are new, whatever became of the stored ones. */
 async function findNew(connection: DuckDBConnection, { userId, from, to, rows }: HeartRateRange): Promise<HeartRateRows> {
-  const [bounds] = await readRows(
+  const [bounds] = await select(
     connection,
-    `SELECT epoch_us(min(ts))::DOUBLE, epoch_us(max(ts))::DOUBLE FROM heart_rate WHERE ${whereRange(userId, from, to)}`,
+    { first: orNull(number), last: orNull(number) },
+    `SELECT min(ts), max(ts) FROM heart_rate WHERE ${whereRange(userId, from, to)}`,
   );
-  const [first, last] = bounds as [number | null, number | null];
+  const { first = null, last = null } = bounds ?? {};
   if (first === null || last === null) return rows;
   return HeartRateRows.of([...rows].filter(({ micros }) => micros <= first - APART || micros >= last + APART));
 }
@@ -179,8 +185,8 @@ export async function rejectedHeartRate(
 ): Promise<{ ledger: LedgerEntry[]; undated: number }> {
   const key = (id: string) => ({ user_id: userId, collection: heartRate.name, id });
   const rows = await readRejected(transaction, userId, from, to);
-  const known = new Map(rows.map(([id, fetchedAt]) => [id as string, fetchedAt as number]));
-  const within = new Set(rows.flatMap(([id, , isWithin]) => (isWithin ? [id as string] : [])));
+  const known = new Map(rows.map(({ id, fetchedAt }) => [id, fetchedAt]));
+  const within = new Set(rows.flatMap(({ id, isWithin }) => (isWithin ? [id] : [])));
   const isAsked = (micros: number) => micros >= from && micros < to;
   const outdated = (id: string) => {
     const micros = findInstant(id)?.micros;
@@ -215,13 +221,21 @@ export async function rejectedHeartRate(
   };
 }
 
+const REFUSED = { id: text, fetchedAt: number, isWithin: orNull(flag) };
+
 /** Those of an account that were refused before, and whether their window lies in the range: for nearly everybody none. */
-async function readRejected({ connection, readKept }: Transaction, userId: string, from: number, to: number): Promise<Value[][]> {
+async function readRejected(
+  { connection, readKept }: Transaction,
+  userId: string,
+  from: number,
+  to: number,
+): Promise<Row<typeof REFUSED>[]> {
   const of = `FROM sync.rejected WHERE collection = '${heartRate.name}'`;
   const users = await readKept('sync.rejected', `SELECT DISTINCT user_id ${of}`);
   if (!users.some(([user]) => user === userId)) return [];
-  return readRows(
+  return select(
     connection,
+    REFUSED,
     `SELECT id, fetched_at, start_at >= make_timestamp(${from}::BIGINT) AND end_at <= make_timestamp(${to}::BIGINT)
      ${of} AND user_id = ${quoteText(userId)}`,
   );

@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { heartRate } from '../../../schema/resources/heart-rate.ts';
+import { createKeptRows, number, text } from '../rows.ts';
 import type { Value } from '../sql.ts';
 import { quoteText } from '../sql.ts';
 import { readRows } from '../store/database.ts';
@@ -26,15 +27,17 @@ export const selectSpans = (route: string) =>
    WHERE collection = '${heartRate.name}' AND route = ${quoteText(route)} AND outcome = 'complete' ORDER BY user_id, start_at`;
 
 /** The same by account, neighbours together. */
-export function joinSpans(rows: readonly Value[][]): HeartRateSpan[] {
+export function joinSpans(rows: readonly (readonly Value[])[]): HeartRateSpan[] {
   const spans: HeartRateSpan[] = [];
-  for (const [userId, from, to] of rows as [string, number, number][]) {
+  for (const span of toSpans(rows)) {
     const last = spans.at(-1);
-    if (last?.userId === userId && from <= last.to) last.to = Math.max(last.to, to);
-    else spans.push({ userId, from, to });
+    if (last?.userId === span.userId && span.from <= last.to) last.to = Math.max(last.to, span.to);
+    else spans.push({ ...span });
   }
   return spans;
 }
+
+const toSpans = createKeptRows({ userId: text, from: number, to: number });
 
 /**
  * Removes what the windows of a path have brought, inside the caller's transaction. A window's rows are all that lies in its range: each

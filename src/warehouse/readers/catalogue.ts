@@ -1,10 +1,10 @@
 import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import type { Resource } from '../../../schema/resource.ts';
 import { mapResource } from '../mapping.ts';
-import { number, orNull, readValue, text as textOf } from '../rows.ts';
+import { number, oneOf, orNull, readValue, text, text as textOf } from '../rows.ts';
 import { createViews, listCreated, readScripts } from '../schema/views.ts';
 import { qualified } from '../sql.ts';
-import { readRows } from '../store/database.ts';
+import { select } from '../store/database.ts';
 import { duckdb } from '../store/duckdb.ts';
 import { listTables, warehouseScript } from '../tables.ts';
 import { openReader } from './open-reader.ts';
@@ -96,36 +96,42 @@ const NAME = (schema: string, name: string) => `CASE ${schema} WHEN 'main' THEN 
 const OURS = 'NOT internal AND database_name = current_database()';
 
 async function readEntries(connection: DuckDBConnection, resources: readonly Resource[]): Promise<CatalogueEntry[]> {
-  const relations = (await readRows(
+  const relations = await select(
     connection,
+    { name: text, kind: oneOf(['table', 'view']), comment: orNull(text), sql: orNull(text) },
     `SELECT ${NAME('schema_name', 'table_name')}, 'table', comment, NULL FROM duckdb_tables() WHERE ${OURS}
      UNION ALL SELECT ${NAME('schema_name', 'view_name')}, 'view', comment, sql FROM duckdb_views() WHERE ${OURS}`,
-  )) as [string, 'table' | 'view', string | null, string | null][];
-  const columns = (await readRows(
+  );
+  const columns = await select(
     connection,
+    { of: text, column: text, type: text, comment: orNull(text) },
     `SELECT ${NAME('schema_name', 'table_name')}, column_name, data_type, comment FROM duckdb_columns() WHERE ${OURS} ORDER BY column_index`,
-  )) as [string, string, string, string | null][];
-  const macros = (await readRows(
+  );
+  const macros = await select(
     connection,
+    { name: text, parameters: text, comment: orNull(text), sql: orNull(text), kind: oneOf(['macro', 'table macro']) },
     `SELECT ${NAME('schema_name', 'function_name')}, array_to_string(parameters, ', '), comment, macro_definition, replace(function_type, '_', ' ')
      FROM duckdb_functions() WHERE ${OURS} AND function_type IN ('macro', 'table_macro') ORDER BY len(parameters)`,
-  )) as [string, string, string | null, string | null, 'macro' | 'table macro'][];
-
+  );
   const order = listOrder(resources);
-  const entry = (name: string, kind: CatalogueEntry['kind'], comment: string | null, sql: string | null): CatalogueEntry => {
+  const entry = ({
+    name,
+    kind,
+    comment,
+    sql,
+  }: Pick<CatalogueEntry, 'name' | 'kind' | 'sql'> & { comment: string | null }): CatalogueEntry => {
     const { script, statement } = findStatement(name);
     const group = groupOf(name, kind, resources, order);
     return { name, kind, group, ...splitParagraph(comment), rows: null, columns: [], calls: [], reads: [], script, sql: statement ?? sql };
   };
-  const entries = relations.map(([name, kind, comment, sql]) => ({
-    ...entry(name, kind, comment, sql),
-    columns: columns.filter(([of]) => of === name).map(([, column, type, text]) => describeColumn(column, type, text)),
-    reads: kind === 'view' ? listReads(connection, name, order) : [],
+  const entries = relations.map(relation => ({
+    ...entry(relation),
+    columns: columns.filter(({ of }) => of === relation.name).map(describeColumn),
+    reads: relation.kind === 'view' ? listReads(connection, relation.name, order) : [],
   }));
-  for (const name of new Set(macros.map(([macro]) => macro))) {
-    const [first, ...more] = macros.filter(([macro]) => macro === name);
-    const calls = [first!, ...more].map(([, parameters]) => `${name}(${parameters})`);
-    entries.push({ ...entry(name, first![4], first![2], first![3]), columns: [], reads: [], calls });
+  for (const macro of new Map(macros.toReversed().map(one => [one.name, one])).values()) {
+    const alike = macros.filter(({ name }) => name === macro.name);
+    entries.push({ ...entry(macro), columns: [], reads: [], calls: alike.map(({ name, parameters }) => `${name}(${parameters})`) });
   }
   const place = ({ name, group }: CatalogueEntry) => {
     const known = order.indexOf(name);
@@ -150,14 +156,14 @@ function groupOf(name: string, kind: CatalogueEntry['kind'], resources: readonly
 
 /** `… one document a day. (2.3)`: what it is, and where the specification says so. */
 function splitParagraph(comment: string | null): { meaning: string; paragraph: string | null } {
-  const [, meaning, paragraph] = /^(.*?)(?:\s*\((\d+(?:\.\d+)+)\))?$/s.exec(comment ?? '')!;
-  return { meaning: meaning!, paragraph: paragraph ?? null };
+  const [, meaning = '', paragraph = null] = /^(.*?)(?:\s*\((\d+(?:\.\d+)+)\))?$/s.exec(comment ?? '') ?? [];
+  return { meaning, paragraph };
 }
 
 const NUMBER = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\))$/;
 
 /** `Time in bed [s]`: the unit of a number stands in the comment in brackets, of anything else at its end. */
-function describeColumn(name: string, type: string, comment: string | null): CatalogueColumn {
+function describeColumn({ column: name, type, comment }: { column: string; type: string; comment: string | null }): CatalogueColumn {
   const unit = (NUMBER.test(type) ? /\s*\[([^\]]+)\]/ : /\s*\[([^\]]+)\]$/).exec(comment ?? '');
   return { name, type, unit: unit?.[1] ?? null, meaning: (comment ?? '').replace(unit?.[0] ?? '', '') };
 }

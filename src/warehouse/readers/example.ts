@@ -20,8 +20,9 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
 
 /** A first query to run and to change; undefined for a macro that we cannot call by the names of its parameters. */
 export function writeExample({ name, kind, calls, columns, script }: CatalogueEntry, person = 'ada'): string | undefined {
-  if (calls.length) {
-    const parameters = /\((.*)\)$/.exec(calls[0]!)![1]!.split(', ');
+  const [call] = calls;
+  if (call) {
+    const parameters = call.replace(/^.*\((.*)\)$/s, '$1').split(', ');
     const values = parameters.map(parameter => ARGUMENTS[parameter]);
     return values.every(value => value !== undefined) ? `${kind === 'macro' ? 'SELECT' : 'FROM'} ${name}(${values.join(', ')})` : undefined;
   }

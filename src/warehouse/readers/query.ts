@@ -139,7 +139,7 @@ class Session {
       if (await this.#failed()) throw await this.#why(sql, index);
     };
     return {
-      columns: result.columnNames().map((name, i) => describe(name, types[i]!)),
+      columns: types.map((type, i) => describe(result.columnName(i), type)),
       chunks: this.#read(result, ensureWhole),
       countRest: withinMs => countRows(result, performance.now() + withinMs, ensureWhole),
     };

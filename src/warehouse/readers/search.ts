@@ -1,10 +1,11 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { resources } from '../../../schema/index.ts';
 import { mapResource } from '../mapping.ts';
+import { flag, text } from '../rows.ts';
 import { listCreated } from '../schema/views.ts';
 import { ABOUT } from '../snapshot/metadata.ts';
 import { quoteName, quoteText } from '../sql.ts';
-import { readRows } from '../store/database.ts';
+import { readRows, select } from '../store/database.ts';
 import { LARGE_BYTES, Memory } from '../store/memory.ts';
 import { listTables } from '../tables.ts';
 import { openReader } from './open-reader.ts';
@@ -59,38 +60,36 @@ export async function searchDatabase(path: string, words: readonly Needle[]): Pr
 }
 
 async function searchTables(connection: DuckDBConnection, words: readonly Needle[]): Promise<Place[]> {
-  const columns = (await readRows(
+  const columns = await select(
     connection,
-    `SELECT c.schema_name || '.' || c.table_name, c.column_name, c.data_type, c.schema_name
+    { schema: text, bare: text, column: text, type: text },
+    `SELECT c.schema_name, c.table_name, c.column_name, c.data_type
      FROM duckdb_columns() c JOIN duckdb_tables() t USING (table_oid, database_oid)
      WHERE t.database_name = current_database() AND NOT t.internal AND c.data_type SIMILAR TO '.*(VARCHAR|JSON|BLOB|UUID|ENUM).*'
      ORDER BY t.table_oid, c.column_index`,
-  )) as [string, string, string, string][];
-  const known = new Set(columns.map(([table]) => table.slice(table.indexOf('.') + 1)));
+  );
+  const known = new Set(columns.map(({ bare }) => bare));
+  const tables = new Map<string, typeof columns>();
+  for (const column of columns) {
+    const place = `${quoteName(column.schema)}.${quoteName(column.bare)}`;
+    tables.set(place, [...(tables.get(place) ?? []), column]);
+  }
   const places: Place[] = [];
-  for (const table of new Set(columns.map(([name]) => name))) {
-    const own = columns.filter(([name]) => name === table);
-    const hasUser = own.some(([, column]) => column.toLowerCase() === 'user_id');
-    const isOurs = OURS.has(table.replace(/^main\./, ''));
-    const asked = own.flatMap(([, column, type]) =>
-      words
-        .map(word => ({
-          what: word.what,
-          column,
-          condition: conditionOf(word, { table, column, type, hasUser, isOurs, isOurWord: known.has(word.text) }),
-        }))
-        .filter(({ condition }) => condition !== undefined),
+  for (const [place, own] of tables) {
+    const hasUser = own.some(({ column }) => column.toLowerCase() === 'user_id');
+    const asked = own.flatMap(({ schema, bare, column, type }) =>
+      words.flatMap(word => {
+        const table = schema === 'main' ? bare : `${schema}.${bare}`;
+        const condition = conditionOf(word, { table, column, type, hasUser, isOurs: OURS.has(table), isOurWord: known.has(word.text) });
+        return condition === undefined ? [] : [{ what: word.what, where: `${table}.${column}`, condition }];
+      }),
     );
     if (!asked.length) continue;
-    const schema = own[0]![3];
-    const place = `${quoteName(schema)}.${quoteName(table.slice(schema.length + 1))}`;
-    const [row] = await readRows(
+    const [found = []] = await readRows(
       connection,
       `SELECT ${asked.map(({ condition }) => `coalesce(bool_or(${condition}), false)`).join(', ')} FROM ${place}`,
     );
-    asked.forEach(({ what, column }, i) => {
-      if (row![i]) places.push({ what, where: `${table.replace(/^main\./, '')}.${column}` });
-    });
+    for (const [i, { what, where }] of asked.entries()) if (found[i]) places.push({ what, where });
   }
   return places;
 }
@@ -139,19 +138,20 @@ const listOurs = () => new Set([...listCreated().map(({ name }) => name), ...COM
 
 /** A view or a macro that somebody made of one person; ours name nobody. */
 async function searchViews(connection: DuckDBConnection, words: readonly Needle[]): Promise<Place[]> {
-  const made = (await readRows(
+  const made = await select(
     connection,
+    { where: text, schema: text, name: text, sql: text },
     `SELECT 'the view ' || view_name, schema_name, view_name, sql FROM duckdb_views()
        WHERE NOT internal AND database_name = current_database()
      UNION ALL SELECT 'the macro ' || function_name, schema_name, function_name, macro_definition FROM duckdb_functions()
        WHERE NOT internal AND database_name = current_database() AND macro_definition IS NOT NULL`,
-  )) as [string, string, string, string][];
+  );
   const ours = listOurs();
   const tables = new Set((await readRows(connection, 'SELECT table_name FROM duckdb_tables()')).map(([name]) => name));
-  const strange = made.filter(([, schema, name]) => !ours.has(schema === 'main' ? name : `${schema}.${name}`));
-  return strange.flatMap(([where, , , sql]) =>
+  const strange = made.filter(({ schema, name }) => !ours.has(schema === 'main' ? name : `${schema}.${name}`));
+  return strange.flatMap(({ where, sql }) =>
     words
-      .filter(({ what, text }) => !tables.has(text) && sql.includes(what === 'name' ? quoteText(text) : text))
+      .filter(word => !tables.has(word.text) && sql.includes(word.what === 'name' ? quoteText(word.text) : word.text))
       .map(({ what }) => ({ what, where })),
   );
 }
@@ -159,8 +159,9 @@ async function searchViews(connection: DuckDBConnection, words: readonly Needle[
 /** What somebody has called things, and said of them: names, comments, values of an ENUM, defaults and conditions. */
 async function searchCatalogue(connection: DuckDBConnection, words: readonly Needle[]): Promise<Place[]> {
   const here = 'NOT internal AND database_name = current_database()';
-  const texts = (await readRows(
+  const texts = await select(
     connection,
+    { where: text, of: text, said: text, isName: flag },
     `SELECT 'the name of a table', schema_name || '.' || table_name, table_name, true FROM duckdb_tables() WHERE ${here}
      UNION ALL SELECT 'the name of a view', schema_name || '.' || view_name, view_name, true FROM duckdb_views() WHERE ${here}
      UNION ALL SELECT 'the name of a macro', schema_name || '.' || function_name, function_name, true FROM duckdb_functions() WHERE ${here}
@@ -183,14 +184,14 @@ async function searchCatalogue(connection: DuckDBConnection, words: readonly Nee
        FROM duckdb_constraints() WHERE database_name = current_database() AND constraint_type = 'CHECK'
      UNION ALL SELECT 'the type ' || type_name, schema_name || '.' || type_name, type_name || ' ' || labels::VARCHAR, false
        FROM duckdb_types() WHERE ${here} AND labels IS NOT NULL`,
-  )) as [string, string, string, boolean][];
+  );
   const ours = new Set([...OURS.keys(), ...listOurs()]);
-  return texts.flatMap(([where, of, text, isName]) => {
+  return texts.flatMap(({ where, of, said, isName }) => {
     const own = of.replace(/^main\./, '');
     // What we say of our own speaks of nobody; what others have said of it instead may.
-    if (of === 'sync' || (ours.has(own) && (isName || !OURS.has(own) || OURS.get(own)!.has(text)))) return [];
-    const found = words.filter(word => (isName ? namesIt(text, word.text) : new RegExp(whole(word.text)).test(text)));
-    return found.map(({ what }) => ({ what, where: isName ? `${where}: ${text}` : where }));
+    if (of === 'sync' || (ours.has(own) && (isName || (OURS.get(own)?.has(said) ?? true)))) return [];
+    const found = words.filter(word => (isName ? namesIt(said, word.text) : new RegExp(whole(word.text)).test(said)));
+    return found.map(({ what }) => ({ what, where: isName ? `${where}: ${said}` : where }));
   });
 }
 

@@ -1,31 +1,30 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { heartRate } from '../../../schema/resources/heart-rate.ts';
 import { BOOKKEEPING } from '../mapping.ts';
+import { flag, text } from '../rows.ts';
 import { qualified, quoteText } from '../sql.ts';
-import { readRows } from '../store/database.ts';
+import { select } from '../store/database.ts';
 
 /** Somebody's copy of a table of ours has its columns, but not their comments. */
-const OURS = BOOKKEEPING.find(({ name }) => name === 'content_hash')!;
+const HASH_COMMENT = BOOKKEEPING.find(({ name }) => name === 'content_hash')?.comment ?? '';
 
 /**
  * The statements that make `sync.collections` and `sync.document_days` over the document tables in the database in use, whichever there
  * are: they follow from the declarations, as the tables do.
  */
 export async function collectionViews(connection: DuckDBConnection): Promise<string> {
-  const tables = await readRows(
+  const tables = await select(
     connection,
+    { name: text, dated: flag },
     `SELECT table_name, bool_or(column_name = 'day') FROM duckdb_columns()
      WHERE database_name = current_database() AND schema_name = 'main' AND NOT internal
-     GROUP BY table_name HAVING bool_or(column_name = '${OURS.name}' AND comment = ${quoteText(OURS.comment)}) ORDER BY table_name`,
+     GROUP BY table_name HAVING bool_or(column_name = 'content_hash' AND comment = ${quoteText(HASH_COMMENT)}) ORDER BY table_name`,
   );
-  const names = [
-    ...tables.map(([name, dated]) => ({ name: name as string, dated: dated as boolean })),
-    { name: heartRate.name, dated: true },
-  ];
-  const days = tables.map(([name, dated]) => {
+  const names = [...tables, { name: heartRate.name, dated: true }];
+  const days = tables.map(({ name, dated }) => {
     const table = qualified(`main.${name}`);
     const day = dated ? 'day' : 'NULL::DATE';
-    return `SELECT user_id, ${quoteText(name as string)} AS collection, ${day} AS day, 1 AS documents, 0 AS rejected FROM ${table}`;
+    return `SELECT user_id, ${quoteText(name)} AS collection, ${day} AS day, 1 AS documents, 0 AS rejected FROM ${table}`;
   });
   days.push('SELECT user_id, collection, day, 0, 1 FROM sync.rejected WHERE day IS NOT NULL');
   return `CREATE OR REPLACE VIEW sync.collections AS

@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
+import { json } from '../rows.ts';
 import { quoteText } from '../sql.ts';
-import { readRows } from '../store/database.ts';
+import { select } from '../store/database.ts';
 
 /** A column of a table or view, as statements name them. */
 export interface ColumnSource {
@@ -29,30 +30,34 @@ interface Relation {
 
 /** Finds the columns that a query passes on unchanged as this one of its own; none where it is computed. */
 export async function openQuery(connection: DuckDBConnection, query: string): Promise<(column: string) => ColumnSource[]> {
-  const [row] = await readRows(connection, `SELECT json_serialize_sql(${quoteText(query)})`);
-  const { statements } = JSON.parse(row![0] as string) as { statements: { node: Query }[] };
-  return column => trace(statements[0]!.node, column, new Map());
+  const [row] = await select(
+    connection,
+    { parsed: json<{ statements: { node: Query }[] }>() },
+    `SELECT json_serialize_sql(${quoteText(query)})::VARCHAR`,
+  );
+  const node = row?.parsed.statements[0]?.node;
+  return column => (node ? trace(node, column, new Map()) : []);
 }
 
 function trace(query: Query, column: string, outer: ReadonlyMap<string, Query>): ColumnSource[] {
   const named = new Map(outer);
   for (const { key, value } of query.cte_map.map) named.set(key, value.query.node);
-  if (query.type === 'SET_OPERATION_NODE') return [query.left!, query.right!].flatMap(part => trace(part, column, named));
+  if (query.type === 'SET_OPERATION_NODE') return [query.left, query.right].flatMap(part => (part ? trace(part, column, named) : []));
   const passed = query.select_list?.find(item => (item.alias || item.column_names?.at(-1)) === column);
   const isStar = query.select_list?.some(item => item.class === 'STAR' && !item.replace_list?.length);
   if (passed ? passed.class !== 'COLUMN_REF' : !isStar) return [];
-  const [name, relation] = passed?.column_names?.toReversed() ?? [column];
+  const [name = column, relation] = passed?.column_names?.toReversed() ?? [];
   return listRelations(query.from_table)
     .filter(({ alias, table_name }) => relation === undefined || relation === (alias || table_name))
-    .flatMap(from => follow(from, name!, named));
+    .flatMap(from => follow(from, name, named));
 }
 
-function follow({ subquery, schema_name, table_name }: Relation, column: string, named: ReadonlyMap<string, Query>): ColumnSource[] {
+function follow({ subquery, schema_name, table_name = '' }: Relation, column: string, named: ReadonlyMap<string, Query>): ColumnSource[] {
   if (subquery) return trace(subquery.node, column, named);
-  const query = schema_name ? undefined : named.get(table_name!);
+  const query = schema_name ? undefined : named.get(table_name);
   // Within, its name means something else, or itself.
   if (query) return trace(query, column, new Map([...named].filter(([name]) => name !== table_name)));
-  return [{ relation: schema_name ? `${schema_name}.${table_name}` : table_name!, column }];
+  return [{ relation: schema_name ? `${schema_name}.${table_name}` : table_name, column }];
 }
 
 function listRelations(from: Relation | undefined): Relation[] {

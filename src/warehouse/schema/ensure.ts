@@ -1,8 +1,9 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError } from '../../base/errors.ts';
-import type { Column, ColumnType } from '../mapping.ts';
+import type { Column } from '../mapping.ts';
+import { orNull, text } from '../rows.ts';
 import { qualified, quoteName } from '../sql.ts';
-import { readRows } from '../store/database.ts';
+import { readRows, select } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import type { Table } from '../tables.ts';
 import { commentOn, createTable } from '../tables.ts';
@@ -48,10 +49,11 @@ export async function ensureTables(
     });
   }
   const now = statements.length ? await readPresent(connection) : present;
-  return new Map(
-    tables.map(table => [table.name, now.get(table.name)!.columns.map(({ name }) => table.columns.find(column => column.name === name)!)]),
-  );
+  return new Map(tables.map(table => [table.name, inOrderOf(now.get(table.name), table.columns)]));
 }
+
+const inOrderOf = (present: Present | undefined, columns: readonly Column[]): Column[] =>
+  present?.columns.flatMap(({ name }) => columns.find(column => column.name === name) ?? []) ?? [];
 
 async function refuseNewer(connection: DuckDBConnection, present: ReadonlyMap<string, Present>): Promise<void> {
   const columns = present.get('sync.meta')?.columns.map(({ name }) => name) ?? [];
@@ -63,17 +65,18 @@ async function refuseNewer(connection: DuckDBConnection, present: ReadonlyMap<st
 }
 
 async function readPresent(connection: DuckDBConnection): Promise<Map<string, Present>> {
-  const rows = await readRows(
+  const rows = await select(
     connection,
+    { schema: text, table: text, about: orNull(text), name: text, type: text, comment: orNull(text) },
     `SELECT t.schema_name, t.table_name, t.comment, c.column_name, c.data_type, c.comment
      FROM duckdb_tables() t JOIN duckdb_columns() c USING (table_oid, database_oid)
      WHERE t.database_name = current_database() AND NOT t.internal ORDER BY c.column_index`,
   );
   const present = new Map<string, Present>();
-  for (const [schema, table, tableComment, name, type, comment] of rows as (string | null)[][]) {
-    const key = nameOf(schema!, table!);
-    const entry = present.get(key) ?? { columns: [], comment: tableComment! };
-    entry.columns.push({ name: name!, type: type!, comment: comment! });
+  for (const { schema, table, about, ...column } of rows) {
+    const key = nameOf(schema, table);
+    const entry = present.get(key) ?? { columns: [], comment: about };
+    entry.columns.push(column);
     present.set(key, entry);
   }
   return present;
@@ -85,16 +88,17 @@ const nameOf = (schema: string, table: string) => (schema === 'main' ? table : `
 /** A view under a name of ours, or a key, index or default on a table of ours. */
 async function findStrangers(connection: DuckDBConnection, tables: readonly Table[]): Promise<string[]> {
   const ours = new Set(tables.map(({ name }) => name));
-  const found = await readRows(
+  const found = await select(
     connection,
+    { schema: text, name: text, what: text },
     `SELECT schema_name, view_name, 'a view has the name ' FROM duckdb_views() WHERE NOT internal AND database_name = current_database()
      UNION ALL SELECT schema_name, table_name, 'an index lies on ' FROM duckdb_indexes() WHERE database_name = current_database()
      UNION ALL SELECT schema_name, table_name, 'a constraint lies on ' FROM duckdb_constraints() WHERE database_name = current_database()
      UNION ALL SELECT schema_name, table_name, 'a default lies on ' FROM duckdb_columns()
        WHERE NOT internal AND database_name = current_database() AND column_default IS NOT NULL`,
   );
-  return (found as string[][]).flatMap(([schema, name, what]) => {
-    const key = nameOf(schema!, name!);
+  return found.flatMap(({ schema, name, what }) => {
+    const key = nameOf(schema, name);
     return ours.has(key) ? [`${what}${key}`] : [];
   });
 }
@@ -104,7 +108,7 @@ function differences(table: Table, present: Present | undefined): string[] {
   return present.columns.flatMap(({ name, type }) => {
     const expected = table.columns.find(column => column.name === name);
     if (!expected) return [`${table.name}.${name} is no column of ours`];
-    return expected.type === (type as ColumnType) ? [] : [`${table.name}.${name} is ${type}, not ${expected.type}`];
+    return expected.type === type ? [] : [`${table.name}.${name} is ${type}, not ${expected.type}`];
   });
 }
 

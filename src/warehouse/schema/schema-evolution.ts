@@ -6,8 +6,9 @@ import { parseDocument } from '../documents/parse-document.ts';
 import { readDocuments } from '../documents/read-documents.ts';
 import type { Field, Mapping } from '../mapping.ts';
 import { MAPPING_VERSION } from '../mapping.ts';
+import { number, text } from '../rows.ts';
 import { qualified, quoteText } from '../sql.ts';
-import { readRows } from '../store/database.ts';
+import { readRows, select } from '../store/database.ts';
 import { warehouseScript } from '../tables.ts';
 import type { DocumentPage, WriteBatch } from '../write/write-batch.ts';
 
@@ -23,8 +24,9 @@ export function declarationsHash(mappings: readonly Mapping[]): string {
 }
 
 /** What the tables do not show of a declaration: which keys are promised. */
-function outline({ key, promised, about, fields }: Field): unknown[] {
-  return [key, promised, about?.kind, fields?.map(outline)];
+function outline(field: Field): unknown[] {
+  const { key, promised, known } = field;
+  return known ? [key, promised, undefined, [...known.values()].map(outline)] : [key, promised, field.about.kind, undefined];
 }
 
 /**
@@ -48,8 +50,8 @@ async function writeAll(pages: readonly DocumentPage[], write: (change: WriteBat
 
 async function* pagesWithExtra(connection: DuckDBConnection, mapping: Mapping): AsyncGenerator<DocumentPage[]> {
   const table = qualified(mapping.table);
-  const keys = await readRows(connection, `SELECT DISTINCT unnest(json_keys(extra)) FROM ${table} WHERE extra IS NOT NULL`);
-  const evolvable = keys.map(([key]) => key as string).filter(key => mapping.root.known!.has(key));
+  const keys = await select(connection, { key: text }, `SELECT DISTINCT unnest(json_keys(extra)) FROM ${table} WHERE extra IS NOT NULL`);
+  const evolvable = keys.map(({ key }) => key).filter(key => mapping.root.known.has(key));
   if (!evolvable.length) return;
   const has = evolvable.map(key => `list_contains(json_keys(extra), ${quoteText(key)})`).join(' OR ');
   const [[newest] = [-1]] = await readRows(connection, `SELECT max(sk) FROM ${table}`);
@@ -59,8 +61,8 @@ async function* pagesWithExtra(connection: DuckDBConnection, mapping: Mapping): 
       mapping,
       `extra IS NOT NULL AND (${has}) AND sk > ${last} AND sk <= ${newest} ORDER BY sk LIMIT ${STEP}`,
     );
+    last = documents.at(-1)?.sk ?? last;
     if (!documents.length) return;
-    last = documents.at(-1)!.sk;
     yield documents.flatMap(({ userId, fetchedAt, contentHash, document }) => {
       const parsed = parseDocument(mapping, document);
       if (!parsed.document || parsed.document.hash === contentHash) return [];
@@ -71,13 +73,13 @@ async function* pagesWithExtra(connection: DuckDBConnection, mapping: Mapping): 
 }
 
 async function rejectedPages(connection: DuckDBConnection, mapping: Mapping): Promise<DocumentPage[]> {
-  const rows = await readRows(
+  const rows = await select(
     connection,
+    { userId: text, document: text, requestedAt: number },
     `SELECT user_id, document::VARCHAR, fetched_at FROM sync.rejected WHERE collection = ${quoteText(mapping.resource.name)}`,
   );
-  return rows.flatMap(([userId, text, fetchedAt]) => {
-    const { document } = parseDocument(mapping, parseJson(text as string));
-    if (!document) return [];
-    return [{ userId: userId as string, mapping, requestedAt: fetchedAt as number, documents: [document], rejected: [], removed: [] }];
+  return rows.flatMap(({ userId, requestedAt, ...rejected }) => {
+    const { document } = parseDocument(mapping, parseJson(rejected.document));
+    return document ? [{ userId, mapping, requestedAt, documents: [document], rejected: [], removed: [] }] : [];
   });
 }

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError } from '../../base/errors.ts';
+import { json, oneOf, orNull, text } from '../rows.ts';
 import { qualified, quoteName, quoteText } from '../sql.ts';
-import { readRows } from '../store/database.ts';
+import { select } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import type { Table } from '../tables.ts';
 import { collectionViews } from './collection-views.ts';
@@ -66,7 +67,7 @@ export function listCreated(): Created[] {
 
 function createdBy(scripts: readonly Script[]): Created[] {
   return scripts.flatMap(({ sql }) =>
-    [...sql.matchAll(CREATES)].map(([, kind, name]) => ({ kind: kind === 'VIEW' ? ('view' as const) : ('macro' as const), name: name! })),
+    [...sql.matchAll(CREATES)].map(([, kind, name = '']): Created => ({ kind: kind === 'VIEW' ? 'view' : 'macro', name })),
   );
 }
 
@@ -100,17 +101,13 @@ async function inheritComments(connection: DuckDBConnection, scripts: readonly S
 const keyOfColumn = ({ relation, column }: ColumnSource) => `${relation}.${column}`;
 
 async function readComments(connection: DuckDBConnection): Promise<Map<string, ColumnSource & { comment: string | null }>> {
-  const rows = await readRows(
+  const rows = await select(
     connection,
+    { relation: text, column: text, comment: orNull(text) },
     `SELECT CASE schema_name WHEN 'main' THEN table_name ELSE schema_name || '.' || table_name END, column_name, comment
      FROM duckdb_columns() WHERE NOT internal AND database_name = current_database()`,
   );
-  return new Map(
-    (rows as [string, string, string | null][]).map(([relation, column, comment]) => [
-      keyOfColumn({ relation, column }),
-      { relation, column, comment },
-    ]),
-  );
+  return new Map(rows.map(row => [keyOfColumn(row), row]));
 }
 
 async function allScripts(connection: DuckDBConnection): Promise<Script[]> {
@@ -143,8 +140,8 @@ export async function ensureViews(
   connection: DuckDBConnection,
   tables: readonly Table[],
 ): Promise<void> {
-  const [row] = await readRows(connection, `SELECT value FROM sync.meta WHERE key = 'views'`);
-  const known: Known = row ? JSON.parse(row[0] as string) : { ours: [], hash: '' };
+  const [row] = await select(connection, { known: json<Known>() }, `SELECT value FROM sync.meta WHERE key = 'views'`);
+  const known = row?.known ?? { ours: [], hash: '' };
   const scripts = await allScripts(connection);
   const about = JSON.stringify([scripts, tables]);
   const created = createdBy(scripts).map(keyOf);
@@ -190,8 +187,9 @@ async function drop(connection: DuckDBConnection, { kind, name }: Present): Prom
  * it from the file. But whoever replaces one by another loses its comments.
  */
 async function readPresent(connection: DuckDBConnection): Promise<Present[]> {
-  const rows = await readRows(
+  const rows = await select(
     connection,
+    { kind: oneOf(['table', 'view', 'macro']), schema: text, bare: text, about: orNull(text) },
     `SELECT 'table', schema_name, table_name, NULL FROM duckdb_tables() WHERE NOT internal AND database_name = current_database()
      UNION ALL
      SELECT 'view', v.schema_name, v.view_name, concat_ws(chr(10), v.comment, c.comments)
@@ -205,7 +203,7 @@ async function readPresent(connection: DuckDBConnection): Promise<Present[]> {
      FROM duckdb_functions() WHERE NOT internal AND database_name = current_database()
      ORDER BY ALL`,
   );
-  return (rows as [Present['kind'], string, string, string | null][]).map(([kind, schema, bare, about]) => ({
+  return rows.map(({ kind, schema, bare, about }) => ({
     kind,
     // DuckDB's names are the same in either case.
     name: (schema === 'main' ? bare : `${schema}.${bare}`).toLowerCase(),

@@ -1,9 +1,10 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { version } from '../../base/version.ts';
 import type { Mapping } from '../mapping.ts';
+import { number, orNull, text } from '../rows.ts';
 import { FORMAT } from '../schema/ensure.ts';
 import { quoteName } from '../sql.ts';
-import { readRows } from '../store/database.ts';
+import { select } from '../store/database.ts';
 import { publishedTables, schemaName } from './publish.ts';
 
 export interface Contents {
@@ -26,28 +27,29 @@ export async function describeContents(connection: DuckDBConnection, mappings: r
   const tables: Contents['tables'] = {};
   for (const { name, columns } of publishedTables(mappings)) {
     const hashed = columns.map(column => column.name).filter(column => !LEFT_OUT.includes(column));
-    const [row] = await readRows(
+    const [table] = await select(
       connection,
+      { rows: number, content_hash: text },
       `SELECT count(*), coalesce(sum(hash(${hashed.map(quoteName).join(', ')})::HUGEINT), 0)::VARCHAR FROM snapshot.${schemaName(name)}`,
     );
-    const [rows, content_hash] = row as [number, string];
-    tables[name] = { rows, content_hash };
+    if (table) tables[name] = table;
   }
-  const people = [
+  const days = [
     ...mappings.map(
       ({ table, resource }) => `SELECT user_id, ${resource.dated ? 'day' : 'NULL::DATE AS day'} FROM snapshot.main.${quoteName(table)}`,
     ),
     'SELECT user_id, ts::DATE FROM snapshot.main.heart_rate',
   ];
-  const [row] = await readRows(
+  const [all] = await select(
     connection,
-    `SELECT min(day)::VARCHAR, max(day)::VARCHAR, count(DISTINCT user_id), version() FROM (${people.join(' UNION ALL ')})`,
+    { first_day: orNull(text), last_day: orNull(text), people: number, duckdb: text },
+    `SELECT min(day)::VARCHAR, max(day)::VARCHAR, count(DISTINCT user_id), version() FROM (${days.join(' UNION ALL ')})`,
   );
-  const [first_day, last_day, count, duckdb] = row as [string | null, string | null, number, string];
+  const { first_day = null, last_day = null, people = 0, duckdb = '' } = all ?? {};
   return {
     first_day,
     last_day,
-    people: count,
+    people,
     program: version,
     duckdb,
     format: FORMAT,

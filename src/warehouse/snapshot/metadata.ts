@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { version } from '../../base/version.ts';
 import type { Mapping } from '../mapping.ts';
+import { number, text } from '../rows.ts';
 import { FORMAT } from '../schema/ensure.ts';
 import { declarationsHash } from '../schema/schema-evolution.ts';
 import { readScripts } from '../schema/views.ts';
 import type { Value } from '../sql.ts';
 import { literal, quoteName } from '../sql.ts';
-import { readRows } from '../store/database.ts';
+import { readRows, select } from '../store/database.ts';
 import type { Table } from '../tables.ts';
 import { column, createTable } from '../tables.ts';
 
@@ -63,11 +64,13 @@ export async function findAbout(connection: DuckDBConnection): Promise<About | u
     `SELECT count(*) FROM duckdb_columns() WHERE database_name = 'snapshot' AND schema_name = 'sync' AND table_name = 'snapshot'
        AND column_name IN ('sorted_at', 'changed_rows', 'declarations')`,
   );
-  if (known[0]![0] !== 3) return undefined;
-  const [row] = await readRows(connection, 'SELECT sorted_at, changed_rows, declarations FROM snapshot.sync.snapshot');
-  if (!row) return undefined;
-  const [sortedAt, changedRows, declarations] = row as [number, number, string];
-  return { sortedAt, changedRows, declarations };
+  if (known[0]?.[0] !== 3) return undefined;
+  const [about] = await select(
+    connection,
+    { sortedAt: number, changedRows: number, declarations: text },
+    'SELECT sorted_at, changed_rows, declarations FROM snapshot.sync.snapshot',
+  );
+  return about;
 }
 
 /** Writes that row into the attached snapshot, whose rows are there. */
@@ -94,7 +97,7 @@ export async function writeAbout(
     declarations: about.declarations,
   };
   const names = ABOUT.columns.map(({ name }) => quoteName(name));
-  const values = ABOUT.columns.map(({ name, type }) => literal(row[name]!, type));
+  const values = ABOUT.columns.map(({ name, type }) => literal(row[name] ?? null, type));
   await connection.run('DELETE FROM snapshot.sync.snapshot');
   await connection.run(`INSERT INTO snapshot.sync.snapshot (${names.join(', ')}) VALUES (${values.join(', ')})`);
 }

@@ -4,8 +4,9 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError } from '../../base/errors.ts';
 import type { Mapping } from '../mapping.ts';
 import { NeedsRebuild } from '../needs-rebuild.ts';
+import { number, orNull, text } from '../rows.ts';
 import { literal, quoteName, quoteText, textList } from '../sql.ts';
-import { firstLine, readRows } from '../store/database.ts';
+import { firstLine, select } from '../store/database.ts';
 import { isOutOfMemory } from '../store/memory.ts';
 import type { Table } from '../tables.ts';
 import type { DirtySet } from '../write/dirty-set.ts';
@@ -92,11 +93,11 @@ export async function compareCounts(connection: DuckDBConnection, source: string
     ({ name, place = schemaName(name) }) =>
       `SELECT ${quoteText(name)}, (SELECT count(*) FROM ${source}.${place}), (SELECT count(*) FROM snapshot.${place})`,
   );
-  const rows = (await readRows(connection, selects.join(' UNION ALL '))) as [string, number, number][];
+  const rows = await select(connection, { name: text, ours: number, theirs: number }, selects.join(' UNION ALL '));
   return {
-    total: rows.reduce((sum, [, ours]) => sum + ours, 0),
-    growth: rows.reduce((sum, [, ours, theirs]) => sum + Math.abs(ours - theirs), 0),
-    differing: rows.flatMap(([name, ours, theirs]) => (ours === theirs ? [] : [name])),
+    total: rows.reduce((sum, { ours }) => sum + ours, 0),
+    growth: rows.reduce((sum, { ours, theirs }) => sum + Math.abs(ours - theirs), 0),
+    differing: rows.flatMap(({ name, ours, theirs }) => (ours === theirs ? [] : [name])),
   };
 }
 
@@ -140,12 +141,16 @@ export async function refreshDocuments(
 
 /** The rows of the versions that a temporary table lists; undefined when it lists none. */
 async function conditionOf(connection: DuckDBConnection, list: string): Promise<string | undefined> {
-  const rows = await readRows(connection, `SELECT sk, user_id, day FROM ${list} LIMIT ${FEW_DOCUMENTS + 1}`);
+  const rows = await select(
+    connection,
+    { sk: number, user: text, day: orNull(text) },
+    `SELECT sk, user_id, day FROM ${list} LIMIT ${FEW_DOCUMENTS + 1}`,
+  );
   if (!rows.length) return undefined;
   if (rows.length > FEW_DOCUMENTS) return `sk IN (SELECT sk FROM ${list})`;
-  const users = textList(new Set(rows.map(([, user]) => user as string)));
-  const days = textList(new Set(rows.flatMap(([, , day]) => (day === null ? [] : [day as string]))));
-  return `sk IN (${rows.map(([sk]) => sk).join(', ')}) AND user_id IN (${users})${days ? ` AND day IN (${days})` : ''}`;
+  const users = textList(new Set(rows.map(({ user }) => user)));
+  const days = textList(new Set(rows.flatMap(({ day }) => day ?? [])));
+  return `sk IN (${rows.map(({ sk }) => sk).join(', ')}) AND user_id IN (${users})${days ? ` AND day IN (${days})` : ''}`;
 }
 
 /** The same for heart rate. */
@@ -162,14 +167,15 @@ export async function refreshHeartRate(parts: RefreshParts, source: string, rang
     `CREATE OR REPLACE TEMP TABLE differing AS SELECT DISTINCT user_id, day FROM
      ((${days(source)} EXCEPT ${days('snapshot')}) UNION ALL (${days('snapshot')} EXCEPT ${days(source)}))`,
   );
-  const found = await readRows(
+  const found = await select(
     connection,
+    { user: text, from: number, to: number },
     `SELECT user_id, epoch_us(min(day)::TIMESTAMP), epoch_us(max(day)::TIMESTAMP + INTERVAL 1 DAY) FROM differing GROUP BY user_id`,
   );
   if (!found.length) return 0;
   const bounds = between(
-    found.map(([user]) => user as string),
-    found.map(([, from, to]) => [from as number, to as number]),
+    found.map(({ user }) => user),
+    found.map(({ from, to }) => [from, to]),
   );
   const condition = `${bounds} AND (user_id, ts::DATE) IN (SELECT (user_id, day) FROM differing)`;
   const table = publishedTables(mappings).find(({ name }) => name === 'heart_rate')!;

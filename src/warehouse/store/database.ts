@@ -1,10 +1,11 @@
 import type { DuckDBConnection, DuckDBValue } from '@duckdb/node-api';
 import { messageOf } from '../../base/errors.ts';
+import { type Row, readRows as readShaped, type Shape } from '../rows.ts';
 import type { Value } from '../sql.ts';
 import { duckdb } from './duckdb.ts';
 
 export function firstLine(error: unknown): string {
-  return messageOf(error).split('\n', 1)[0]!;
+  return messageOf(error).replace(/\n.*/s, '');
 }
 
 /** After such an error DuckDB refuses every further statement: only a new process can go on. */
@@ -49,3 +50,7 @@ export async function readRows(connection: DuckDBConnection, sql: string): Promi
   const reader = await connection.runAndReadAll(sql);
   return reader.getRows().map(row => row.map(plainValue));
 }
+
+/** The same as objects, each value checked. */
+export const select = <S extends Shape>(connection: DuckDBConnection, shape: S, sql: string): Promise<Row<S>[]> =>
+  readShaped({ read: text => readRows(connection, text) }, shape, sql);

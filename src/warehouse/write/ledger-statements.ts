@@ -1,23 +1,21 @@
 import type { Column } from '../mapping.ts';
 import { type LedgerEntry, literal, qualified, quoteName, type Value } from '../sql.ts';
 
+type Key = Readonly<Record<string, Value>>;
+
 /** The statements that write ledger entries in their order, neighbours of one table together. */
 export function ledgerStatements(entries: readonly LedgerEntry[], columnsOf: (table: string) => readonly Column[]): string[] {
   const statements: string[] = [];
   for (let i = 0; i < entries.length; ) {
     const { table } = entries[i]!;
-    let end = i;
-    while (end < entries.length && entries[end]!.table === table) end++;
     // Of two entries with one key the later one is meant.
     const latest = new Map<string | number, LedgerEntry>();
-    for (let n = i; n < end; n++) {
-      const { key } = entries[n]!;
-      const name = key ? JSON.stringify(key) : n;
+    for (let entry = entries[i]; entry?.table === table; entry = entries[++i]) {
+      const name = entry.key ? JSON.stringify(entry.key) : i;
       latest.delete(name);
-      latest.set(name, entries[n]!);
+      latest.set(name, entry);
     }
     statements.push(...tableStatements(table, [...latest.values()], columnsOf(table)));
-    i = end;
   }
   return statements;
 }
@@ -32,7 +30,7 @@ function tableStatements(table: string, entries: readonly LedgerEntry[], columns
   const statements = matchKeys(keys, (name, value) => literal(value, typeOf(name))).map(
     ({ list, condition }) => `DELETE FROM ${qualified(table)} ${list ? `USING ${list}` : ''} WHERE ${condition}`,
   );
-  const rows = entries.filter(({ row }) => row).map(({ key, row }) => ({ ...key, ...row }) as Record<string, Value>);
+  const rows = entries.flatMap(({ key, row }): Key[] => (row ? [{ ...key, ...row }] : []));
   for (const row of rows) for (const name of Object.keys(row)) typeOf(name);
   if (rows.length) {
     // Of a plan most columns are null, and every value costs time to parse while others wait.
@@ -49,10 +47,10 @@ function tableStatements(table: string, entries: readonly LedgerEntry[], columns
  * @returns what is joined, and on what; without a list all keys are one
  */
 export function matchKeys(
-  keys: readonly Readonly<Record<string, Value>>[],
+  keys: readonly Key[],
   literalOf: (column: string, value: Value) => string,
 ): { list: string | undefined; condition: string }[] {
-  const alike = new Map<string, Readonly<Record<string, Value>>[]>();
+  const alike = new Map<string, [Key, ...Key[]]>();
   for (const key of keys) {
     const names = Object.keys(key).join('\n');
     const some = alike.get(names);
@@ -60,15 +58,14 @@ export function matchKeys(
     else alike.set(names, [key]);
   }
   return [...alike.values()].map(some => {
-    const isShared = (name: string) => some.every(key => key[name] === some[0]![name]);
-    const equals = (name: string, other: string) =>
-      `${quoteName(name)} ${some.some(key => key[name] === null) ? 'IS NOT DISTINCT FROM' : '='} ${other}`;
-    const names = Object.keys(some[0]!);
-    const varying = names.filter(name => !isShared(name));
-    const conditions = names.map(name =>
-      equals(name, isShared(name) ? literalOf(name, some[0]![name]!) : `wanted.k${varying.indexOf(name)}`),
-    );
-    const values = some.map(key => `(${varying.map(name => literalOf(name, key[name]!)).join(', ')})`);
+    const [first] = some;
+    const literalAt = (key: Key, name: string) => literalOf(name, key[name] ?? null);
+    const varying = Object.keys(first).filter(name => some.some(key => key[name] !== first[name]));
+    const conditions = Object.keys(first).map(name => {
+      const equals = some.some(key => key[name] === null) ? 'IS NOT DISTINCT FROM' : '=';
+      return `${quoteName(name)} ${equals} ${varying.includes(name) ? `wanted.k${varying.indexOf(name)}` : literalAt(first, name)}`;
+    });
+    const values = some.map(key => `(${varying.map(name => literalAt(key, name)).join(', ')})`);
     return {
       list: varying.length ? `(VALUES ${values.join(', ')}) wanted (${varying.map((_, i) => `k${i}`).join(', ')})` : undefined,
       condition: conditions.join(' AND '),

@@ -6,6 +6,7 @@ import { storeDocuments } from '../documents/store-documents.ts';
 import { type HeartRateChanges, overlaps } from '../heart-rate/heart-rate-changes.ts';
 import { rejectedHeartRate, storeHeartRate } from '../heart-rate/store-heart-rate.ts';
 import { type HeartRateSpan, withdrawHeartRate } from '../heart-rate/withdraw-heart-rate.ts';
+import type { Comparison } from '../heart-rate-answer.ts';
 import type { Column, Mapping } from '../mapping.ts';
 import type { RequestClock } from '../request-clock.ts';
 import type { LedgerEntry } from '../sql.ts';
@@ -16,7 +17,7 @@ import type { KeptReadings } from './kept-readings.ts';
 import { ledgerStatements } from './ledger-statements.ts';
 import type { ConfirmedDocument, ConfirmedRange, LowWatermark } from './low-watermark.ts';
 import type { Transaction } from './transaction.ts';
-import type { WriteBatch } from './write-batch.ts';
+import type { DocumentPage, WriteBatch } from './write-batch.ts';
 
 /** What is the same for every transaction of the writer. */
 export interface Storage {
@@ -29,10 +30,15 @@ export interface Storage {
   heartRateChanges: HeartRateChanges;
 }
 
+/** A change, and what storing it did so far. */
+interface Stored {
+  readonly change: WriteBatch;
+  counts: WriteResult;
+}
+
 /** What a transaction has done so far. */
 interface Done {
-  /** Of each change. */
-  counts: WriteResult[];
+  readonly changes: readonly Stored[];
   /** To be written at its end. */
   ledger: LedgerEntry[];
   observed: { collection: string; drift: readonly Drift[] }[];
@@ -78,84 +84,92 @@ async function storeAll(storage: Storage, changes: readonly WriteBatch[], dirty:
     confirm: (table, userId, id, moment) => documents.push({ table, userId, id, moment }),
     readKept: (table, sql) => kept.read(table, sql, text => readRows(connection, text)),
   };
-  const done: Done = { counts: changes.map(() => nothingWritten()), ledger: [], observed: [] };
-  await storePages(transaction, changes, done);
-  const ranges = await storeRanges(transaction, storage, changes, done, dirty);
-  const { counts, ledger, observed } = done;
+  const done: Done = { changes: changes.map(change => ({ change, counts: nothingWritten() })), ledger: [], observed: [] };
+  await storePages(transaction, done);
+  const ranges = await storeRanges(transaction, storage, done, dirty);
+  const { ledger, observed } = done;
   for (const entry of await driftEntries(connection, observed, clock.wall())) ledger.push(entry);
-  changes.forEach(({ ledger: own = [] }, i) => {
-    for (const entry of typeof own === 'function' ? own(counts[i]!) : own) ledger.push(entry);
-  });
+  for (const { change, counts } of done.changes) {
+    const own = typeof change.ledger === 'function' ? change.ledger(counts) : (change.ledger ?? []);
+    for (const entry of own) ledger.push(entry);
+  }
   for (const { table, row } of ledger) {
     dirty.things.add(table);
     if (typeof row?.route === 'string') dirty.things.add(windowsFrom(row.route));
   }
   for (const statement of ledgerStatements(ledger, columnsOf)) await connection.run(statement);
-  return { counts, ledger, documents, ranges };
+  return { counts: done.changes.map(({ counts }) => counts), ledger, documents, ranges };
 }
 
-async function storePages(transaction: Transaction, changes: readonly WriteBatch[], { counts, ledger, observed }: Done): Promise<void> {
-  const indexes = byMapping(changes);
-  const pages = new Map([...indexes].map(([mapping, of]) => [mapping, of.map(i => changes[i]!.page!)]));
-  for (const [mapping, stored] of await storeDocuments(transaction, pages)) {
-    indexes.get(mapping)!.forEach((i, n) => {
-      counts[i] = stored.counts[n]!;
-    });
-    for (const entry of stored.ledger) ledger.push(entry);
-    observed.push({ collection: mapping.resource.name, drift: stored.drift });
+async function storePages(transaction: Transaction, { changes, ledger, observed }: Done): Promise<void> {
+  const groups = new Map<Mapping, { pages: DocumentPage[]; of: Stored[] }>();
+  for (const stored of changes) {
+    const { page } = stored.change;
+    if (!page) continue;
+    const group = groups.get(page.mapping) ?? { pages: [], of: [] };
+    groups.set(page.mapping, group);
+    group.pages.push(page);
+    group.of.push(stored);
   }
-}
-
-function byMapping(changes: readonly WriteBatch[]): Map<Mapping, number[]> {
-  const indexes = new Map<Mapping, number[]>();
-  changes.forEach(({ page }, i) => {
-    if (!page) return;
-    const list = indexes.get(page.mapping);
-    if (list) list.push(i);
-    else indexes.set(page.mapping, [i]);
-  });
-  return indexes;
+  const results = await storeDocuments(transaction, new Map([...groups].map(([mapping, { pages }]) => [mapping, pages])));
+  for (const [mapping, { counts, ledger: entries, drift }] of results) {
+    groups.get(mapping)?.of.forEach((stored, n) => {
+      stored.counts = counts[n] ?? stored.counts;
+    });
+    for (const entry of entries) ledger.push(entry);
+    observed.push({ collection: mapping.resource.name, drift });
+  }
 }
 
 /** Ranges of one group may overlap: each is settled before the next is cut. */
-async function storeRanges(
-  transaction: Transaction,
-  { lowWatermark, heartRateChanges }: Storage,
-  changes: readonly WriteBatch[],
-  { counts, ledger, observed }: Done,
-  dirty: Dirty,
-): Promise<ConfirmedRange[]> {
+async function storeRanges(transaction: Transaction, storage: Storage, done: Done, dirty: Dirty): Promise<ConfirmedRange[]> {
   const settled: ConfirmedRange[] = [];
-  for (let i = 0; i < changes.length; i++) {
-    const { heartRate: range, withdrawal } = changes[i]!;
+  for (const stored of done.changes) {
+    const { heartRate: range, withdrawal } = stored.change;
     if (withdrawal) {
       dirty.heartRate.push(...withdrawal.spans);
       dirty.things.add(windowsFrom(withdrawal.route)).add('sync.rejected');
-      counts[i]!.removed = await withdrawHeartRate(transaction.connection, withdrawal);
+      stored.counts.removed = await withdrawHeartRate(transaction.connection, withdrawal);
     }
     if (!range) continue;
-    const segments = lowWatermark.listUnconfirmed(range, settled);
-    const { userId, from, to, requestedAt, compared } = range;
-    const isWhole = segments.length === 1 && segments[0]![0] === from && segments[0]![1] === to;
-    const holds = compared && isWhole && heartRateChanges.isUnchanged(compared.version, range) && !overlaps(dirty.heartRate, range);
-    if (holds && compared.same) {
-      const refused = await rejectedHeartRate(transaction, { userId, from, to, requestedAt, rejected: [] }, segments);
-      counts[i] = { ...nothingWritten(), unchanged: compared.same.rows };
-      for (const entry of refused.ledger) ledger.push(entry);
-      settled.push({ userId, from, to, requestedAt });
-      continue;
-    }
-    dirty.heartRate.push({ userId, from, to });
-    const stored = await storeHeartRate(transaction, range, segments, holds ? compared.found : undefined);
-    observed.push({ collection: heartRate.name, drift: stored.drift });
-    if (range.isSuspicious) {
-      counts[i] = stored.counts;
-      continue;
-    }
-    const refused = await rejectedHeartRate(transaction, range, segments);
-    counts[i] = { ...stored.counts, rejected: range.rejected.length, undated: refused.undated };
-    for (const entry of refused.ledger) ledger.push(entry);
-    settled.push({ userId, from, to, requestedAt });
+    const segments = storage.lowWatermark.listUnconfirmed(range, settled);
+    const compared = findComparison(storage, range, segments, dirty);
+    stored.counts = await storeRange(transaction, range, { segments, compared }, done, dirty);
+    const { userId, from, to, requestedAt } = range;
+    if (!range.isSuspicious || compared?.same) settled.push({ userId, from, to, requestedAt });
   }
   return settled;
+}
+
+/** What the answer was found to be, where that still holds. */
+function findComparison({ heartRateChanges }: Storage, range: HeartRate, segments: Segments, dirty: Dirty): Comparison | undefined {
+  const { from, to, compared } = range;
+  const [[start, end] = []] = segments;
+  if (!compared || segments.length !== 1 || start !== from || end !== to) return undefined;
+  return heartRateChanges.isUnchanged(compared.version, range) && !overlaps(dirty.heartRate, range) ? compared : undefined;
+}
+
+type HeartRate = NonNullable<WriteBatch['heartRate']>;
+type Segments = readonly (readonly [from: number, to: number])[];
+
+async function storeRange(
+  transaction: Transaction,
+  range: HeartRate,
+  { segments, compared }: { segments: Segments; compared: Comparison | undefined },
+  { ledger, observed }: Done,
+  dirty: Dirty,
+): Promise<WriteResult> {
+  const { userId, from, to, requestedAt } = range;
+  if (compared?.same) {
+    const refused = await rejectedHeartRate(transaction, { userId, from, to, requestedAt, rejected: [] }, segments);
+    for (const entry of refused.ledger) ledger.push(entry);
+    return { ...nothingWritten(), unchanged: compared.same.rows };
+  }
+  dirty.heartRate.push({ userId, from, to });
+  const { counts, drift } = await storeHeartRate(transaction, range, segments, compared?.found);
+  observed.push({ collection: heartRate.name, drift });
+  if (range.isSuspicious) return counts;
+  const refused = await rejectedHeartRate(transaction, range, segments);
+  for (const entry of refused.ledger) ledger.push(entry);
+  return { ...counts, rejected: range.rejected.length, undated: refused.undated };
 }

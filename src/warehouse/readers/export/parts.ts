@@ -1,6 +1,7 @@
 import { RingneckError } from '../../../base/errors.ts';
+import { number, orNull, text } from '../../rows.ts';
 import { qualified, quoteName, quoteText } from '../../sql.ts';
-import { firstLine, readRows } from '../../store/database.ts';
+import { firstLine, select } from '../../store/database.ts';
 import type { ExportFormat } from './formats.ts';
 import { type ExportSource, type ExportTable, runOver } from './source.ts';
 
@@ -41,11 +42,11 @@ export async function planParts(
   const hash = `coalesce(sum(hash(${table.columns.map(({ name }) => quoteName(name)).join(', ')})::HUGEINT), 0)::VARCHAR`;
   const sql = `SELECT ${month}, count(*), ${hash} FROM ${qualified(table.name)} WHERE ${conditionOf(table, selection)}
      ${monthly ? 'GROUP BY 1 ORDER BY 1' : ''}`;
-  const rows = (await runOver(source, table, () => readRows(source.connection, sql)).catch((error: unknown) => {
+  const shape = { month: orNull(text), rows: number, content: text };
+  const parts = await runOver(source, table, () => select(source.connection, shape, sql)).catch((error: unknown) => {
     throw new RingneckError(`${table.name} cannot be read: ${firstLine(error)}`, 1, { cause: error });
-  })) as [string | null, number, string][];
-  if (!rows.length) return [{ table, month: null, rows: 0, content: '0' }];
-  return rows.map(([of, count, content]) => ({ table, month: of, rows: count, content }));
+  });
+  return parts.length ? parts.map(part => ({ table, ...part })) : [{ table, month: null, rows: 0, content: '0' }];
 }
 
 /** The query of a part's rows, each time in the same order. */
@@ -81,7 +82,7 @@ function conditionOf(table: ExportTable, { users, from, to }: ExportSelection): 
 }
 
 function inMonth(table: ExportTable, month: string): string {
-  const { sql } = timeOf(table)!;
+  const sql = timeOf(table)?.sql ?? 'NULL';
   if (month === UNDATED) return `${sql} IS NULL`;
   const first = `DATE ${quoteText(`${month}-01`)}`;
   return `${sql} >= ${first} AND ${sql} < (${first} + INTERVAL 1 MONTH)`;

@@ -1,8 +1,9 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Resource } from '../../../../schema/resource.ts';
 import { mapResource } from '../../mapping.ts';
+import { oneOf, orNull, text } from '../../rows.ts';
 import { qualified } from '../../sql.ts';
-import { readRows } from '../../store/database.ts';
+import { readRows, select } from '../../store/database.ts';
 import { duckdb } from '../../store/duckdb.ts';
 import { Memory } from '../../store/memory.ts';
 import { listTables } from '../../tables.ts';
@@ -88,23 +89,22 @@ export async function openExportSource(path: string, resources: readonly Resourc
 
 async function readCatalogue(connection: DuckDBConnection): Promise<Map<string, ExportTable>> {
   const here = 'NOT internal AND database_name = current_database()';
-  const [relations, columns] = [
-    await readRows(
-      connection,
-      `SELECT schema_name, table_name, 'table', comment FROM duckdb_tables() WHERE ${here}
-       UNION ALL SELECT schema_name, view_name, 'view', comment FROM duckdb_views() WHERE ${here} ORDER BY ALL`,
-    ),
-    await readRows(
-      connection,
-      `SELECT schema_name, table_name, column_name, data_type, comment FROM duckdb_columns() WHERE ${here} ORDER BY column_index`,
-    ),
-  ] as [[string, string, 'table' | 'view', string | null][], [string, string, string, string, string | null][]];
-  const nameOf = (schema: string, name: string) => (schema === 'main' ? name : `${schema}.${name}`);
+  const relations = await select(
+    connection,
+    { schema: text, bare: text, kind: oneOf(['table', 'view']), comment: orNull(text) },
+    `SELECT schema_name, table_name, 'table', comment FROM duckdb_tables() WHERE ${here}
+     UNION ALL SELECT schema_name, view_name, 'view', comment FROM duckdb_views() WHERE ${here} ORDER BY ALL`,
+  );
+  const columns = await select(
+    connection,
+    { schema: text, table: text, name: text, type: text, comment: orNull(text) },
+    `SELECT schema_name, table_name, column_name, data_type, comment FROM duckdb_columns() WHERE ${here} ORDER BY column_index`,
+  );
   return new Map(
-    relations.map(([schema, bare, kind, comment]) => {
-      const name = nameOf(schema, bare);
-      const own = columns.filter(([inSchema, table]) => inSchema === schema && table === bare);
-      return [name, { name, kind, comment, columns: own.map(([, , column, type, about]) => ({ name: column, type, comment: about })) }];
+    relations.map(({ schema, bare, kind, comment }) => {
+      const name = schema === 'main' ? bare : `${schema}.${bare}`;
+      const own = columns.filter(column => column.schema === schema && column.table === bare);
+      return [name, { name, kind, comment, columns: own.map(({ name, type, comment }) => ({ name, type, comment })) }];
     }),
   );
 }

@@ -1,7 +1,8 @@
 import { messageOf, RingneckError } from '../../../base/errors.ts';
 import { version } from '../../../base/version.ts';
+import { number } from '../../rows.ts';
 import { quoteName, quoteText } from '../../sql.ts';
-import { firstLine } from '../../store/database.ts';
+import { firstLine, readRows } from '../../store/database.ts';
 import type { ExportFormat } from './formats.ts';
 import { type ExportPart, type ExportSelection, isOfSamples, selectPart } from './parts.ts';
 import { type ExportColumn, type ExportSource, runOver } from './source.ts';
@@ -17,13 +18,12 @@ export async function writePart(
   selection: ExportSelection,
   path: string,
 ): Promise<void> {
-  const columns = part.table.columns.map(column => (format === 'csv' ? csvColumn(column) : quoteName(column.name)));
-  // The first thing in the file, by which spreadsheets know its encoding.
-  if (format === 'csv') columns[0] = columns[0]!.replace(/ AS "/, ` AS "${BYTE_ORDER_MARK}`);
+  const columns = part.table.columns.map((column, i) => (format === 'csv' ? csvColumn(column, i === 0) : quoteName(column.name)));
   const sql = `COPY (${selectPart(part, selection, columns)}) TO ${quoteText(path)} (${optionsOf(part, format, selection)}, USE_TMP_FILE false)`;
   let written: number;
   try {
-    written = Number((await runOver(source, part.table, () => source.connection.runAndReadAll(sql))).getRows()[0]![0]);
+    const [[count = null] = []] = await runOver(source, part.table, () => readRows(source.connection, sql));
+    written = number(count);
   } catch (error) {
     if (/no space left|disk full/i.test(messageOf(error))) {
       throw new RingneckError(`the disk is full: ${path} cannot be written. Make room, and the same command continues`, 1, {
@@ -75,6 +75,7 @@ export const unitOf = (comment: string | null): string | null => /\[([^[\]]+)\]/
 const SAMPLES_IN_GROUP = 122_880;
 const DOCUMENTS_IN_GROUP = 8_192;
 
+/** The first thing in the file, by which spreadsheets know its encoding. */
 const BYTE_ORDER_MARK = '\ufeff';
 
 /** Their text begins with a digit, a minus, or a letter of our choice: it is never a formula. */
@@ -95,8 +96,8 @@ const KEPT_NUMBER = '0|[1-9][0-9]{0,14}';
  * A text that a spreadsheet would take for a formula, or for a number that it would change, has an apostrophe before it. Taking one away from
  * each that begins so gives all as it was.
  */
-function csvColumn({ name, type }: ExportColumn): string {
-  const header = quoteName(FORMULA.includes(name[0]!) ? `'${name}` : name);
+function csvColumn({ name, type }: ExportColumn, isFirst: boolean): string {
+  const header = quoteName(`${isFirst ? BYTE_ORDER_MARK : ''}${FORMULA.includes(name.charAt(0)) ? `'${name}` : name}`);
   const column = quoteName(name);
   if (PLAIN.test(type)) return `${column} AS ${header}`;
   const text = `${column}::VARCHAR`;

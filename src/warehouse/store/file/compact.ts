@@ -44,53 +44,14 @@ const HOLDER_PATIENCE_MS = 60_000;
  * @throws NotOpenedAgain where only a new process can go on
  */
 export async function compact(parts: CompactParts): Promise<void> {
-  const { connection, path, signal, beforeTable, takeCommitted, alone } = parts;
-  const temporary = temporaryOf(path);
+  const { connection, path, signal } = parts;
   const [[name] = []] = await readRows(connection, 'SELECT current_database()');
-  const source = String(name);
   const interrupt = () => connection.interrupt();
+  const goOn = () => signal.removeEventListener('abort', interrupt);
   signal.addEventListener('abort', interrupt);
   removeTemporary(path);
   try {
-    await run(connection, signal, `ATTACH ${quoteText(temporary)} AS ${COPY}`);
-    chmodSync(temporary, 0o600);
-    takeCommitted();
-    const tables = await copyAll(parts, source);
-    const approach = async () => {
-      for (let step = 1; (await catchUp(parts, source)) > QUICK_MS; step++) {
-        if (step === STEPS) throw new TryLaterError('too much is being stored');
-      }
-    };
-    const checkpoint = () => checkpointOf(parts, source);
-    const changePlaces = async () => {
-      await catchUp(parts, source);
-      await ensureWhole(connection, source, tables);
-      await checkpoint();
-      signal.throwIfAborted();
-      try {
-        putInPlace(temporary, path);
-      } catch (error) {
-        // What is stored from here on would be in the file that was replaced.
-        throw error instanceof NotDurable ? new NotOpenedAgain(error.message, { cause: error }) : error;
-      }
-      signal.removeEventListener('abort', interrupt);
-      await openAgain(connection, source, path);
-    };
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await approach();
-        // Two waits for those who write, each shorter than one would be. A checkpoint that finds the disk full ends the process.
-        beforeTable();
-        await alone(checkpoint);
-        await approach();
-        beforeTable();
-        await alone(changePlaces);
-        return;
-      } catch (error) {
-        if (!(error instanceof TryLaterError) || attempt === ATTEMPTS) throw error;
-      }
-      await setTimeout(ATTEMPTS_APART_MS, undefined, { signal });
-    }
+    await copyAndReplace(parts, String(name), goOn);
   } catch (error) {
     if (error instanceof NotOpenedAgain) throw error;
     const detach = () => connection.run(`DETACH DATABASE IF EXISTS ${COPY}`);
@@ -101,8 +62,55 @@ export async function compact(parts: CompactParts): Promise<void> {
     removeTemporary(path);
     throw signal.aborted ? signal.reason : error;
   } finally {
-    signal.removeEventListener('abort', interrupt);
+    goOn();
   }
+}
+
+/** @param goOn called when it can no longer be taken back: from there on nothing interrupts it */
+async function copyAndReplace(parts: CompactParts, source: string, goOn: () => void): Promise<void> {
+  const { connection, path, signal, beforeTable, takeCommitted, alone } = parts;
+  const temporary = temporaryOf(path);
+  await run(connection, signal, `ATTACH ${quoteText(temporary)} AS ${COPY}`);
+  chmodSync(temporary, 0o600);
+  takeCommitted();
+  const tables = await copyAll(parts, source);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await approach(parts, source);
+      // Two waits for those who write, each shorter than one would be. A checkpoint that finds the disk full ends the process.
+      beforeTable();
+      await alone(() => checkpointOf(parts, source));
+      await approach(parts, source);
+      beforeTable();
+      return await alone(() => changePlaces(parts, source, tables, goOn));
+    } catch (error) {
+      if (!(error instanceof TryLaterError) || attempt === ATTEMPTS) throw error;
+    }
+    await setTimeout(ATTEMPTS_APART_MS, undefined, { signal });
+  }
+}
+
+/** Until what was committed meanwhile is quickly brought over. */
+async function approach(parts: CompactParts, source: string): Promise<void> {
+  for (let step = 1; (await catchUp(parts, source)) > QUICK_MS; step++) {
+    if (step === STEPS) throw new TryLaterError('too much is being stored');
+  }
+}
+
+async function changePlaces(parts: CompactParts, source: string, tables: readonly Present[], goOn: () => void): Promise<void> {
+  const { connection, path, signal } = parts;
+  await catchUp(parts, source);
+  await ensureWhole(connection, source, tables);
+  await checkpointOf(parts, source);
+  signal.throwIfAborted();
+  try {
+    putInPlace(temporaryOf(path), path);
+  } catch (error) {
+    // What is stored from here on would be in the file that was replaced.
+    throw error instanceof NotDurable ? new NotOpenedAgain(error.message, { cause: error }) : error;
+  }
+  goOn();
+  await openAgain(connection, source, path);
 }
 
 const temporaryOf = (path: string) => `${path}.new`;

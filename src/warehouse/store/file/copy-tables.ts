@@ -1,7 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { kindOf, messageOf, RingneckError } from '../../../base/errors.ts';
+import { flag, json, text } from '../../rows.ts';
 import { quoteName, quoteText } from '../../sql.ts';
-import { readRows } from '../database.ts';
+import { readRows, select } from '../database.ts';
 import { isOutOfMemory } from '../memory.ts';
 
 /** A table as the file has it, of ours or not. */
@@ -23,23 +24,24 @@ export const has = ({ columns }: Pick<Present, 'columns'>, name: string) => colu
 
 /** The tables of an attached file, whose like are in another one already. */
 export async function listPresent(connection: DuckDBConnection, from: string, to: string): Promise<Present[]> {
-  const rows = (await readRows(
+  const rows = await select(
     connection,
+    { schema: text, name: text, column: text, mayBeGenerated: flag },
     `SELECT t.schema_name, t.table_name, c.column_name, c.column_default IS NOT NULL
      FROM duckdb_tables() t JOIN duckdb_columns() c USING (table_oid, database_oid)
      WHERE t.database_name = ${quoteText(from)} AND NOT t.internal ORDER BY t.table_oid, c.column_index`,
-  )) as [string, string, string, boolean][];
-  const keys = (await readRows(
+  );
+  const keys = await select(
     connection,
+    { schema: text, name: text, key: json<Present['ownKeys'][number]>() },
     `SELECT schema_name, table_name, to_json([constraint_column_names, referenced_column_names])::VARCHAR
      FROM duckdb_constraints() WHERE database_name = ${quoteText(from)} AND constraint_type = 'FOREIGN KEY'
        AND lower(referenced_table) = lower(table_name)`,
-  )) as [string, string, string][];
+  );
   const present = new Map<string, { name: string; place: string; columns: string[]; ownKeys: Present['ownKeys'] }>();
-  for (const [schema, name, column, mayBeGenerated] of rows) {
+  for (const { schema, name, column, mayBeGenerated } of rows) {
     const place = `${quoteName(schema)}.${quoteName(name)}`;
-    const ofTable = keys.filter(([inSchema, of]) => inSchema === schema && of === name);
-    const ownKeys = ofTable.map(([, , key]) => JSON.parse(key) as Present['ownKeys'][number]);
+    const ownKeys = keys.filter(of => of.schema === schema && of.name === name).map(({ key }) => key);
     const table = present.get(place) ?? { name: `${schema}.${name}`, place, columns: [], ownKeys };
     present.set(place, table);
     if (!mayBeGenerated || !(await isGenerated(connection, `${quoteName(to)}.${place}`, column))) table.columns.push(column);
@@ -130,7 +132,7 @@ async function numberRows(
   // A key takes no notice of how its column is collated.
   const keyOf = (row: string, name: string) => (isText(name) ? `encode(${row}.${quoteName(name)})` : `${row}.${quoteName(name)}`);
   const pairs = table.ownKeys.map(([columns, named]) => {
-    const same = columns.map((column, i) => `${keyOf('other', named[i]!)} = ${keyOf('one', column)}`);
+    const same = columns.map((column, i) => `${keyOf('other', named[i] ?? column)} = ${keyOf('one', column)}`);
     return `SELECT one.${number} AS naming, other.${number} AS named FROM temp.numbered AS one JOIN temp.numbered AS other ON ${same.join(' AND ')}`;
   });
   await run(`CREATE OR REPLACE TEMP TABLE pairs AS ${pairs.join(' UNION ALL ')}`);
@@ -145,7 +147,8 @@ async function listRounds(connection: DuckDBConnection): Promise<number[][]> {
   const waitsFor = new Map<number, number>();
   const namedBy = new Map<number, number[]>();
   for await (const pairs of (await connection.stream('SELECT naming, named FROM temp.pairs')).yieldRows()) {
-    for (const [row, named] of pairs as [number, number][]) {
+    for (const [row, named] of pairs.map(pair => pair.map(Number))) {
+      if (row === undefined || named === undefined) continue;
       waitsFor.set(row, (waitsFor.get(row) ?? 0) + 1);
       const naming = namedBy.get(named);
       if (naming) naming.push(row);
@@ -157,7 +160,7 @@ async function listRounds(connection: DuckDBConnection): Promise<number[][]> {
   while (written.length) {
     const ready: number[] = [];
     for (const row of written.flatMap(named => namedBy.get(named) ?? [])) {
-      const left = waitsFor.get(row)! - 1;
+      const left = (waitsFor.get(row) ?? 0) - 1;
       waitsFor.set(row, left);
       if (left === 0) ready.push(row);
     }

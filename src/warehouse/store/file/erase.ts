@@ -3,9 +3,10 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { resources } from '../../../../schema/index.ts';
 import { messageOf, RingneckError } from '../../../base/errors.ts';
 import { mapResource } from '../../mapping.ts';
+import { number, text } from '../../rows.ts';
 import { quoteName, quoteText, textList } from '../../sql.ts';
 import { listTables } from '../../tables.ts';
-import { readRows } from '../database.ts';
+import { select } from '../database.ts';
 import { duckdb } from '../duckdb.ts';
 import { isOutOfMemory, LARGE_BYTES, LacksMemory, Memory } from '../memory.ts';
 import { copyTable, has, listPresent, type Present, ROWS_AT_ONCE, shownName } from './copy-tables.ts';
@@ -106,12 +107,13 @@ async function copyRows(
       const fix = OURS.has(shownName(table)) ? 'try again' : 'drop that table, or what it refers to, and try again';
       throw new RingneckError(`${messageOf(error)}: nothing was erased; ${fix}`, 1, { cause: error });
     });
-    const [counts] = await readRows(
+    const [counts] = await select(
       connection,
+      { copied: number, kept: number, gone: number },
       `SELECT (SELECT count(*) FROM new.${place}), (SELECT count(*) FROM old.${place} WHERE ${keep}),
               (SELECT count(*) FROM old.${place} WHERE NOT (${keep}))`,
     );
-    const [copied, kept, gone] = counts as [number, number, number];
+    const { copied = 0, kept = 0, gone = 0 } = counts ?? {};
     if (copied !== kept) throw new RingneckError(`${name} was not copied whole (${copied} rows of ${kept}): nothing was replaced`);
     if (gone > 0) removed[shownName(table)] = gone;
   }
@@ -139,15 +141,16 @@ function columnsOf({ name, columns }: Present): string {
 /** Lays the requests that name the person aside as they are without; NULL: the run was theirs alone. */
 async function replaceRequests(connection: DuckDBConnection, userId: string): Promise<void> {
   await connection.run('CREATE OR REPLACE TEMP TABLE requests (run_id VARCHAR, request VARCHAR)');
-  const rows = (await readRows(
+  const rows = await select(
     connection,
+    { runId: text, said: text },
     `SELECT run_id, request::VARCHAR FROM old.sync.runs WHERE contains(request::VARCHAR, ${quoteText(JSON.stringify(userId))})`,
-  )) as [string, string][];
-  const values = rows.flatMap(([runId, text]) => {
-    const request = requestWithout(parse(runId, text), userId);
+  );
+  const values = rows.flatMap(({ runId, said }) => {
+    const request = requestWithout(parse(runId, said), userId);
     if (request === undefined) return [`(${quoteText(runId)}, NULL)`];
     const replaced = JSON.stringify(request);
-    return replaced === text ? [] : [`(${quoteText(runId)}, ${quoteText(replaced)})`];
+    return replaced === said ? [] : [`(${quoteText(runId)}, ${quoteText(replaced)})`];
   });
   for (let i = 0; i < values.length; i += ROWS_AT_ONCE) {
     await connection.run(`INSERT INTO requests VALUES ${values.slice(i, i + ROWS_AT_ONCE).join(', ')}`);

@@ -1,0 +1,172 @@
+import type { Mapping } from '../mapping.ts';
+import type { LedgerEntry } from '../sql.ts';
+import type { Transaction } from '../write/transaction.ts';
+import type { DocumentPage } from '../write/write-batch.ts';
+import { type KnownDocument, nothingWritten, type WriteResult } from '../write-result.ts';
+import { type Existing, isReadAgain, keyOf } from './load-existing.ts';
+import type { ParsedDocument, RejectedDocument } from './parse-document.ts';
+
+/** A version to be appended. */
+export interface Addition {
+  page: DocumentPage;
+  document: ParsedDocument;
+}
+
+/** What is to be done for the pages of one resource, each added after those before it. */
+export class PagePlan {
+  /** Of each page. */
+  readonly counts: WriteResult[] = [];
+  /** Rejected documents and tombstones. */
+  readonly ledger: LedgerEntry[] = [];
+  readonly #confirmations: Pick<Transaction, 'confirmedAt' | 'confirm'>;
+  readonly #mapping: Mapping;
+  readonly #existing: Existing;
+  /** By key what becomes of a document; undefined: it is removed. */
+  readonly #decisions = new Map<string, Addition | undefined>();
+  /** When this group settled a document: by storing, removing, or finding it unchanged. */
+  readonly #settled = new Map<string, number>();
+
+  constructor(confirmations: Pick<Transaction, 'confirmedAt' | 'confirm'>, mapping: Mapping, existing: Existing) {
+    this.#confirmations = confirmations;
+    this.#mapping = mapping;
+    this.#existing = existing;
+  }
+
+  /** The stored versions that leave. */
+  get replaced(): { userId: string; day: string | null; sk: number }[] {
+    return [...this.#decisions.keys()].flatMap(key => this.#existing.stored.get(key) ?? []);
+  }
+
+  get additions(): Addition[] {
+    return [...this.#decisions.values()].flatMap(addition => addition ?? []);
+  }
+
+  add(page: DocumentPage): void {
+    const count = nothingWritten();
+    this.counts.push(count);
+    for (const document of page.documents) this.#store(page, document, count);
+    for (const document of page.known ?? []) this.#store(page, document, count);
+    for (const id of page.removed) this.#remove(page, id, count);
+    for (const rejected of page.rejected) this.#reject(page, rejected, count);
+    this.#forgetReadAgain(page);
+  }
+
+  #store(page: DocumentPage, document: ParsedDocument | KnownDocument, count: WriteResult): void {
+    const { id, hash } = document;
+    const key = keyOf(page.userId, id);
+    count.came.push({ id, hash });
+    this.#forgetSuspicion(page, key, id);
+    const current = this.#current(key);
+    if (page.requestedAt < this.#newestOf(page, key, id)) {
+      // A known document may have come with a later page than the moment of its answer tells.
+      if (isParsed(document) || current?.hash === hash) count.outdated++;
+      else count.differing++;
+      return;
+    }
+    if (current?.hash === hash) {
+      count.unchanged++;
+    } else if (!isParsed(document)) {
+      count.differing++;
+      return;
+    } else {
+      count.changes.push({ id, command: current ? 'update' : 'create' });
+      if (this.#existing.stored.get(key)?.hash === hash) this.#decisions.delete(key);
+      else this.#decisions.set(key, { page, document });
+      count.stored++;
+      count.samples += document.samples;
+    }
+    this.#finish(page, key, id);
+    if (this.#existing.tombstones.delete(key)) this.ledger.push({ table: 'sync.tombstones', key: this.#ledgerKey(page, id) });
+    this.#forgetRejected(page, key, id);
+  }
+
+  #remove(page: DocumentPage, id: string, count: WriteResult): void {
+    const key = keyOf(page.userId, id);
+    const current = this.#current(key);
+    if (page.requestedAt < this.#newestOf(page, key, id) || isElsewhere(page, current?.day)) {
+      count.outdated++;
+      return;
+    }
+    this.#forgetSuspicion(page, key, id);
+    if (current) count.changes.push({ id, command: 'delete' });
+    this.#decisions.set(key, undefined);
+    count.removed++;
+    this.#existing.tombstones.set(key, page.requestedAt);
+    this.#finish(page, key, id);
+    this.ledger.push({ table: 'sync.tombstones', key: this.#ledgerKey(page, id), row: { removed_at: page.requestedAt } });
+    this.#forgetRejected(page, key, id);
+  }
+
+  #reject(page: DocumentPage, { id, reason, text, day }: RejectedDocument, count: WriteResult): void {
+    const { requestedAt, range } = page;
+    const { refused } = this.#existing;
+    const key = keyOf(page.userId, id);
+    this.#forgetSuspicion(page, key, id);
+    const isOutdated = requestedAt < this.#newestOf(page, key, id);
+    // What another answer has brought too is missing from this one all the same.
+    if (day === null && !isOutdated) count.undated++;
+    if (isOutdated || requestedAt < (refused.get(key) ?? 0)) {
+      count.outdated++;
+      return;
+    }
+    refused.set(key, requestedAt);
+    count.rejected++;
+    this.ledger.push({
+      table: 'sync.rejected',
+      key: this.#ledgerKey(page, id),
+      row: { reason, document: text, fetched_at: requestedAt, day, start_at: range?.startAt ?? null, end_at: range?.endAt ?? null },
+    });
+  }
+
+  /** What a complete reading would have brought, were it still there. */
+  #forgetReadAgain(page: DocumentPage): void {
+    for (const known of this.#existing.earlier) {
+      // What this group has refused again, for whichever range, is there.
+      const isLeft = known.userId === page.userId && this.#existing.refused.get(keyOf(known.userId, known.id)) === known.refusedAt;
+      if (isLeft && isReadAgain(known, page)) this.ledger.push({ table: 'sync.rejected', key: this.#ledgerKey(page, known.id) });
+    }
+  }
+
+  /** What is stored once this group is, as far as it is planned. */
+  #current(key: string): { hash: string; day: string | null } | undefined {
+    return this.#decisions.has(key) ? this.#decisions.get(key)?.document : this.#existing.stored.get(key);
+  }
+
+  /** The moment of the newest answer that has settled a document. */
+  #newestOf(page: DocumentPage, key: string, id: string): number {
+    const { stored, tombstones } = this.#existing;
+    return Math.max(
+      stored.get(key)?.fetchedAt ?? 0,
+      tombstones.get(key) ?? 0,
+      this.#settled.get(key) ?? 0,
+      this.#confirmations.confirmedAt(this.#mapping.table, page.userId, id) ?? 0,
+    );
+  }
+
+  #finish({ userId, requestedAt }: DocumentPage, key: string, id: string): void {
+    this.#settled.set(key, requestedAt);
+    this.#confirmations.confirm(this.#mapping.table, userId, id, requestedAt);
+  }
+
+  #ledgerKey({ userId }: DocumentPage, id: string) {
+    return { user_id: userId, collection: this.#mapping.resource.name, id };
+  }
+
+  #forgetRejected(page: DocumentPage, key: string, id: string): void {
+    if ((this.#existing.refused.get(key) ?? Number.POSITIVE_INFINITY) > page.requestedAt) return;
+    this.ledger.push({ table: 'sync.rejected', key: this.#ledgerKey(page, id) });
+    this.#existing.refused.delete(key);
+  }
+
+  /** It came, or it is gone: in neither case a second proof is waited for. */
+  #forgetSuspicion(page: DocumentPage, key: string, id: string): void {
+    if (!this.#existing.suspected.delete(key)) return;
+    const { user_id, collection } = this.#ledgerKey(page, id);
+    this.ledger.push({ table: 'sync.suspicions', key: { user_id, collection, kind: 'missing', object_id: id } });
+  }
+}
+
+const isParsed = (document: KnownDocument | ParsedDocument): document is ParsedDocument => 'values' in document;
+
+const isElsewhere = ({ absentFrom }: DocumentPage, day: string | null | undefined) =>
+  absentFrom !== undefined && typeof day === 'string' && (day < absentFrom.from || day > absentFrom.to);
