@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import type { Resource, WireDocument } from '../../schema/resource.ts';
 import { RingneckError } from '../base/errors.ts';
-import { type ParsedDocuments, parseDocuments } from './documents/parse-documents.ts';
+import { type ParsedDocuments, parseDocuments } from './documents/parse-document.ts';
 import { readDocuments, readHeartRate, type StoredDocument } from './documents/read-documents.ts';
 import { HeartRateChanges } from './heart-rate/heart-rate-changes.ts';
 import { countByDay, countMissing, holdsJust } from './heart-rate/store-heart-rate.ts';

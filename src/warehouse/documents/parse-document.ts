@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { findDayNumber, findInstant, type Instant } from '../../../schema/instant.ts';
 import { ExactNumber, writeJson } from '../../base/json.ts';
 import type { Field, LeafField, Mapping, ObjectField } from '../mapping.ts';
@@ -345,4 +346,29 @@ function sorted(value: unknown): unknown {
   const copy: Extra = {};
   for (const key of Object.keys(value).sort()) setOwn(copy, key, sorted(value[key]));
   return copy;
+}
+
+/** Documents parsed between two turns of the event loop. */
+const DOCUMENTS_BETWEEN_TURNS = 64;
+
+export interface ParsedDocuments {
+  documents: ParsedDocument[];
+  rejected: RejectedDocument[];
+  samples: number;
+}
+
+/** Parses the documents of one answer; others have their turn meanwhile. */
+export async function parseDocuments(mapping: Mapping, raws: readonly unknown[]): Promise<ParsedDocuments> {
+  const documents: ParsedDocument[] = [];
+  const rejected: RejectedDocument[] = [];
+  let samples = 0;
+  for (let i = 0; i < raws.length; i++) {
+    const parsed = parseDocument(mapping, raws[i]);
+    if (parsed.document) {
+      documents.push(parsed.document);
+      samples += parsed.document.samples;
+    } else rejected.push(parsed.rejected);
+    if (i % DOCUMENTS_BETWEEN_TURNS === DOCUMENTS_BETWEEN_TURNS - 1) await setImmediate();
+  }
+  return { documents, rejected, samples };
 }

@@ -57,14 +57,18 @@ export class HeartRateRows implements Iterable<HeartRateRow> {
   }
 
   at(index: number): HeartRateRow {
-    const { micros, offsets, bpm, sources } = this.columns;
+    const { micros, offsets, bpm } = this.columns;
     return {
       micros: micros[index]!,
       offset: offsets[index]!,
       bpm: bpm[index]!,
-      source: this.names[sources[index]!]!,
+      source: this.sourceAt(index),
       drift: this.#drift.get(this.#first + index),
     };
+  }
+
+  sourceAt(index: number): string {
+    return this.names[this.columns.sources[index]!]!;
   }
 
   *[Symbol.iterator](): Generator<HeartRateRow> {

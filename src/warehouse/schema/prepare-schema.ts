@@ -1,12 +1,12 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Column, Mapping } from '../mapping.ts';
 import { RequestClock } from '../request-clock.ts';
+import { qualified } from '../sql.ts';
+import { readRows } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import { listTables } from '../tables.ts';
-import { dateReadings } from './date-readings.ts';
 import { ensureTables } from './ensure.ts';
-import { readHighWatermark } from './high-watermark.ts';
-import { nameRoutes } from './name-routes.ts';
+import { dateReadings, nameRoutes } from './upgrade.ts';
 import { ensureViews } from './views.ts';
 
 export interface PreparedSchema {
@@ -31,4 +31,22 @@ export async function prepareSchema(
   const clock = new RequestClock(await readHighWatermark(connection, mappings), now);
   await dateReadings(store, connection, clock.wall());
   return { columns, clock, isUnclear: await nameRoutes(store, connection, clock.wall()) };
+}
+
+/** The newest moment that is stored, 0 where there is none: those of the next requests come after. */
+async function readHighWatermark(connection: DuckDBConnection, mappings: readonly Mapping[]): Promise<number> {
+  const tables = mappings.map(({ table }) => `SELECT max(fetched_at) AS moment FROM ${qualified(table)}`);
+  const [[moment] = []] = await readRows(
+    connection,
+    `SELECT max(moment) FROM (${[
+      ...tables,
+      'SELECT max(fetched_at) FROM heart_rate',
+      'SELECT max(removed_at) FROM sync.tombstones',
+      'SELECT max(fetched_at) FROM sync.rejected',
+      'SELECT greatest(max(requested_at), max(committed_at)) FROM sync.windows',
+      'SELECT max(since) FROM sync.accounts',
+      'SELECT greatest(max(received_at), max(committed_at)) FROM sync.events',
+    ].join(' UNION ALL ')})`,
+  );
+  return Number(moment ?? 0);
 }

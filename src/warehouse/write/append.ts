@@ -48,31 +48,28 @@ function setValidity(vector: Vector, rows: number): void {
   bindings.copy_data_to_vector_validity(vector, 0, scratch.valid.buffer as ArrayBuffer, 0, Math.ceil(rows / 64) * 8);
 }
 
-/** Appends rows column by column through data chunks: per-value appends are 13 times slower. */
-export class RowAppender {
+/** Appends through data chunks, column by column: per-value appends are 13 times slower. */
+abstract class ChunkAppender {
   readonly #appender: DuckDBAppender;
-  readonly #columns: readonly Column[];
   readonly #chunk: DuckDBDataChunk;
+  readonly #places: ReadonlyMap<string, number>;
+  #chunks = 0;
 
   /** @param columns in the order in which they lie in the file */
   constructor(appender: DuckDBAppender, columns: readonly Column[]) {
     this.#appender = appender;
-    this.#columns = columns;
     this.#chunk = duckdb.DuckDBDataChunk.create(columns.map(({ type }) => TYPES[type]));
+    this.#places = new Map(columns.map(({ name }, place) => [name, place]));
   }
 
-  /** Each row in the order of the columns: instants in microseconds, days as text. */
-  async append(rows: readonly (readonly Value[])[]): Promise<void> {
-    for (let from = 0, chunks = 1; from < rows.length; from += CHUNK, chunks++) {
-      const part = rows.length <= CHUNK ? rows : rows.slice(from, from + CHUNK);
-      this.#chunk.reset();
-      this.#chunk.rowCount = part.length;
-      for (let c = 0; c < this.#columns.length; c++) {
-        fillVector(bindings.data_chunk_get_vector(this.#chunk.chunk, c), this.#columns[c]!.type, part, c);
-      }
-      this.#appender.appendDataChunk(this.#chunk);
-      if (chunks % CHUNKS_BETWEEN_YIELDS === 0) await setImmediate();
-    }
+  /** @param fill is given the vectors by the names of their columns */
+  protected async appendChunk(rows: number, fill: (vectorOf: (column: string) => Vector) => void): Promise<void> {
+    const chunk = this.#chunk;
+    chunk.reset();
+    chunk.rowCount = rows;
+    fill(column => bindings.data_chunk_get_vector(chunk.chunk, this.#places.get(column) ?? -1));
+    this.#appender.appendDataChunk(chunk);
+    if (++this.#chunks % CHUNKS_BETWEEN_YIELDS === 0) await setImmediate();
   }
 
   clear(): void {
@@ -81,6 +78,25 @@ export class RowAppender {
 
   close(): void {
     this.#appender.closeSync();
+  }
+}
+
+export class RowAppender extends ChunkAppender {
+  readonly #columns: readonly Column[];
+
+  constructor(appender: DuckDBAppender, columns: readonly Column[]) {
+    super(appender, columns);
+    this.#columns = columns;
+  }
+
+  /** Each row in the order of the columns: instants in microseconds, days as text. */
+  async append(rows: readonly (readonly Value[])[]): Promise<void> {
+    for (let from = 0; from < rows.length; from += CHUNK) {
+      const part = rows.length <= CHUNK ? rows : rows.slice(from, from + CHUNK);
+      await this.appendChunk(part.length, vectorOf => {
+        for (const [c, { name, type }] of this.#columns.entries()) fillVector(vectorOf(name), type, part, c);
+      });
+    }
   }
 }
 
@@ -146,23 +162,8 @@ export interface RunOfDocument {
   run: Run;
 }
 
-type SeriesColumn = 'sk' | 'user_id' | 'day' | 'ts' | 'utc_offset' | 'value';
-
 /** Appends whole runs of samples: what is the same for a run becomes a constant vector. */
-export class RunAppender {
-  readonly #appender: DuckDBAppender;
-  readonly #chunk: DuckDBDataChunk;
-  readonly #at: Record<SeriesColumn, number>;
-  #chunks = 0;
-
-  /** @param columns in the order in which they lie in the file */
-  constructor(appender: DuckDBAppender, columns: readonly Column[]) {
-    this.#appender = appender;
-    this.#chunk = duckdb.DuckDBDataChunk.create(columns.map(({ type }) => TYPES[type]));
-    const at = (name: string) => columns.findIndex(column => column.name === name);
-    this.#at = { sk: at('sk'), user_id: at('user_id'), day: at('day'), ts: at('ts'), utc_offset: at('utc_offset'), value: at('value') };
-  }
-
+export class RunAppender extends ChunkAppender {
   async append({ sk, userId, day, run }: RunOfDocument): Promise<void> {
     const skValue = bindings.create_int64(BigInt(sk));
     const userValue = bindings.create_varchar(userId);
@@ -170,32 +171,20 @@ export class RunAppender {
     const dayValue = dayNumber === undefined ? bindings.create_null_value() : bindings.create_date({ days: dayNumber });
     const offsetValue = bindings.create_int32(run.offset);
     const step = run.interval * 1_000_000;
+    const { buffer, byteOffset } = run.items;
     for (let from = 0; from < run.items.length; from += CHUNK) {
       const rows = Math.min(CHUNK, run.items.length - from);
-      const chunk = this.#chunk;
-      chunk.reset();
-      chunk.rowCount = rows;
-      const vector = (name: SeriesColumn) => bindings.data_chunk_get_vector(chunk.chunk, this.#at[name]);
-      bindings.vector_reference_value(vector('sk'), skValue);
-      bindings.vector_reference_value(vector('user_id'), userValue);
-      bindings.vector_reference_value(vector('day'), dayValue);
-      for (let i = 0; i < rows; i++) writeInt64(i, run.start + Math.round((from + i) * step));
-      bindings.copy_data_to_vector(vector('ts'), 0, scratch.int64.buffer, 0, rows * 8);
-      bindings.vector_reference_value(vector('utc_offset'), offsetValue);
-      const { buffer, byteOffset } = run.items;
-      bindings.copy_data_to_vector(vector('value'), 0, buffer as ArrayBuffer, byteOffset + from * 8, rows * 8);
-      if (markNulls(run.items, from, rows)) setValidity(vector('value'), rows);
-      this.#appender.appendDataChunk(chunk);
-      if (++this.#chunks % CHUNKS_BETWEEN_YIELDS === 0) await setImmediate();
+      await this.appendChunk(rows, vectorOf => {
+        bindings.vector_reference_value(vectorOf('sk'), skValue);
+        bindings.vector_reference_value(vectorOf('user_id'), userValue);
+        bindings.vector_reference_value(vectorOf('day'), dayValue);
+        for (let i = 0; i < rows; i++) writeInt64(i, run.start + Math.round((from + i) * step));
+        bindings.copy_data_to_vector(vectorOf('ts'), 0, scratch.int64.buffer, 0, rows * 8);
+        bindings.vector_reference_value(vectorOf('utc_offset'), offsetValue);
+        bindings.copy_data_to_vector(vectorOf('value'), 0, buffer as ArrayBuffer, byteOffset + from * 8, rows * 8);
+        if (markNulls(run.items, from, rows)) setValidity(vectorOf('value'), rows);
+      });
     }
-  }
-
-  clear(): void {
-    this.#appender.clear();
-  }
-
-  close(): void {
-    this.#appender.closeSync();
   }
 }
 
@@ -205,61 +194,29 @@ export interface MomentsOfUser {
   rows: HeartRateRows;
 }
 
-type MomentColumn = 'user_id' | 'ts' | 'utc_offset' | 'bpm' | 'source' | 'fetched_at';
-
 /** Appends rows of heart rate: what is the same for all of them becomes a constant vector. */
-export class MomentAppender {
-  readonly #appender: DuckDBAppender;
-  readonly #chunk: DuckDBDataChunk;
-  readonly #at: Record<MomentColumn, number>;
-
-  /** @param columns in the order in which they lie in the file */
-  constructor(appender: DuckDBAppender, columns: readonly Column[]) {
-    this.#appender = appender;
-    this.#chunk = duckdb.DuckDBDataChunk.create(columns.map(({ type }) => TYPES[type]));
-    const at = (name: MomentColumn) => columns.findIndex(column => column.name === name);
-    this.#at = {
-      user_id: at('user_id'),
-      ts: at('ts'),
-      utc_offset: at('utc_offset'),
-      bpm: at('bpm'),
-      source: at('source'),
-      fetched_at: at('fetched_at'),
-    };
-  }
-
+export class MomentAppender extends ChunkAppender {
   async append({ userId, fetchedAt, rows }: MomentsOfUser): Promise<void> {
     const userValue = bindings.create_varchar(userId);
     const fetchedValue = bindings.create_timestamp({ micros: BigInt(fetchedAt) });
-    const { names } = rows;
-    const { micros, offsets, bpm, sources } = rows.columns;
-    const chunk = this.#chunk;
-    const vector = (name: MomentColumn) => bindings.data_chunk_get_vector(chunk.chunk, this.#at[name]);
-    for (let from = 0, chunks = 1; from < rows.length; from += CHUNK, chunks++) {
+    const { micros, offsets, bpm } = rows.columns;
+    for (let from = 0; from < rows.length; from += CHUNK) {
       const count = Math.min(CHUNK, rows.length - from);
-      chunk.reset();
-      chunk.rowCount = count;
-      bindings.vector_reference_value(vector('user_id'), userValue);
-      bindings.vector_reference_value(vector('fetched_at'), fetchedValue);
-      for (let i = 0; i < count; i++) writeInt64(i, micros[from + i]!);
-      bindings.copy_data_to_vector(vector('ts'), 0, scratch.int64.buffer, 0, count * 8);
-      for (let i = 0; i < count; i++) writeInt64(i, bpm[from + i]!);
-      bindings.copy_data_to_vector(vector('bpm'), 0, scratch.int64.buffer, 0, count * 8);
-      const { buffer, byteOffset } = offsets;
-      bindings.copy_data_to_vector(vector('utc_offset'), 0, buffer as ArrayBuffer, byteOffset + from * 4, count * 4);
-      const source = vector('source');
-      for (let i = 0; i < count; i++) bindings.vector_assign_string_element(source, i, names[sources[from + i]!]!);
-      this.#appender.appendDataChunk(chunk);
-      if (chunks % CHUNKS_BETWEEN_YIELDS === 0) await setImmediate();
+      await this.appendChunk(count, vectorOf => {
+        bindings.vector_reference_value(vectorOf('user_id'), userValue);
+        bindings.vector_reference_value(vectorOf('fetched_at'), fetchedValue);
+        for (const [column, values] of [
+          ['ts', micros],
+          ['bpm', bpm],
+        ] as const) {
+          for (let i = 0; i < count; i++) writeInt64(i, values[from + i]!);
+          bindings.copy_data_to_vector(vectorOf(column), 0, scratch.int64.buffer, 0, count * 8);
+        }
+        bindings.copy_data_to_vector(vectorOf('utc_offset'), 0, offsets.buffer as ArrayBuffer, offsets.byteOffset + from * 4, count * 4);
+        const source = vectorOf('source');
+        for (let i = 0; i < count; i++) bindings.vector_assign_string_element(source, i, rows.sourceAt(from + i));
+      });
     }
-  }
-
-  clear(): void {
-    this.#appender.clear();
-  }
-
-  close(): void {
-    this.#appender.closeSync();
   }
 }
 
