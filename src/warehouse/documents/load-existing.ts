@@ -57,11 +57,13 @@ export async function loadExisting(
   const holds = async (table: string) => (await readKept(table, `SELECT 1 FROM ${table} LIMIT 1`)).length > 0;
   const asked = [...groups].map(([mapping, pages]) => listAsked(mapping, pages));
 
-  const refused = (await holds('sync.rejected')) ? selectRefused(asked) : [];
-  for (const row of refused.length ? await select(connection, REFUSED, refused.join(' UNION ALL ')) : []) {
-    const { refused, earlier } = existingOf(row.collection);
-    refused.set(keyOf(row.userId, row.id), row.refusedAt);
-    earlier.push(row);
+  const earlier = selectRefused(asked);
+  if (earlier.length && (await holds('sync.rejected'))) {
+    for (const row of await select(connection, REFUSED, earlier.join(' UNION ALL '))) {
+      const { refused, earlier } = existingOf(row.collection);
+      refused.set(keyOf(row.userId, row.id), row.refusedAt);
+      earlier.push(row);
+    }
   }
   const named = asked.filter(({ ids }) => ids.size > 0);
   if (!named.length) return existingOf;
