@@ -17,7 +17,8 @@ const {
 
 /*
  * Values as the command line of DuckDB 1.5.6 prints them, measured against it: `formatJson` as in its JSON mode, `formatText` as in its
- * tables and CSV. One difference, wanted: whole numbers that JavaScript cannot hold are strings in JSON.
+ * tables and CSV. One difference, wanted: whole numbers that JavaScript cannot hold are strings in JSON. DuckDB's own casts cannot stand around
+ * every statement, and cost more CPU: 400,000 rows of a moment, two numbers and a text take 0.5 s by casts and 0.33 s here.
  */
 
 /** The JSON text of a value. NaN and infinities are bare words, as DuckDB writes them. */
