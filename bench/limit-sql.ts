@@ -2,13 +2,8 @@ import type { FieldKind } from '../schema/fields.ts';
 import { type Field, type LeafField, type Mapping, mapResource } from '../src/warehouse/mapping.ts';
 import { quoteName } from '../src/warehouse/sql.ts';
 import { createTable, listTables, type Table } from '../src/warehouse/tables.ts';
+import type { LimitSql } from './limit.ts';
 import { HEART_RATE, resourceNamed } from './recording.ts';
-
-/** What somebody would write who loads the answers with DuckDB's own means: into the same tables, each by one statement. */
-export interface LimitSql {
-  create: string[];
-  load: string[];
-}
 
 const SAMPLE = 'STRUCT("interval" DOUBLE, items DOUBLE[], "timestamp" VARCHAR)';
 const TYPES: Record<FieldKind, string> = {

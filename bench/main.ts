@@ -1,27 +1,28 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { describeMachine } from './machine.ts';
+import duckdb from '@duckdb/node-api/package.json' with { type: 'json' };
+import { measureBackfill, measureMemory, measureOneDay, measureSecondPass, measureWaiting } from './backfill.ts';
+import { measureBurst, measureIdle, measureLive, measureSustained, measureVisible } from './events.ts';
+import { measureDailySyncs, measureErase } from './files.ts';
+import { measurePlanning, measureSettled } from './planning.ts';
 import type { Bench, Row } from './row.ts';
-import { measureBackfill } from './rows/backfill.ts';
-import { measureBurst } from './rows/burst.ts';
-import { measureDailySyncs } from './rows/daily-syncs.ts';
-import { measureDisk } from './rows/disk.ts';
-import { measureErase } from './rows/erase.ts';
-import { measureHeartRate } from './rows/heart-rate.ts';
-import { measureIdle } from './rows/idle.ts';
-import { measureLive } from './rows/live.ts';
-import { measureMemory } from './rows/memory.ts';
-import { measureOneDay } from './rows/one-day.ts';
-import { measurePlanning } from './rows/planning.ts';
-import { measureQuestions } from './rows/questions.ts';
-import { measureSecondPass } from './rows/second-pass.ts';
-import { measureSettled } from './rows/settled.ts';
-import { measureSnapshot } from './rows/snapshot.ts';
-import { measureSustained, measureVisible } from './rows/sustained.ts';
-import { measureWaiting } from './rows/waiting.ts';
-import { measureWritePath } from './rows/write-path.ts';
+import { measureQuestions, measureSnapshot } from './snapshot.ts';
+import { measureDisk, measureHeartRate, measureWritePath } from './write-path.ts';
+
+/** What the figures were measured on. */
+export function describeMachine(): string {
+  const [cpu] = cpus();
+  const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
+  return [
+    `${cpus().length} × ${cpu?.model.trim()}`,
+    memory,
+    `${process.platform} ${process.arch}`,
+    `Node ${process.versions.node}`,
+    `DuckDB ${duckdb.version}`,
+  ].join(', ');
+}
 
 const ROWS: Record<string, (bench: Bench) => Promise<Row[]>> = {
   backfill: measureBackfill,
