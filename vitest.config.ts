@@ -6,7 +6,10 @@ const startProcesses = ['test/base/access.test.ts', 'test/service/lock.test.ts',
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/support/build.ts'],
+    globalSetup: ['test/support/memory.ts', 'test/support/build.ts'],
+    setupFiles: ['test/support/each-file.ts'],
+    // What files import is loaded once by each worker, a third of their time: a helper among it has hooks inside of functions alone.
+    isolate: false,
     // Limits for what hangs: a loaded machine must not reach them.
     testTimeout: 180_000,
     hookTimeout: 180_000,
@@ -16,8 +19,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        // What they import is loaded once for all of them, a third of their time: a helper among it calls `onTestFinished`, not `afterEach`.
-        test: { name: 'unit', include: rooms.map(room => `test/${room}/**/*.test.ts`), exclude: startProcesses, isolate: false },
+        test: { name: 'unit', include: rooms.map(room => `test/${room}/**/*.test.ts`), exclude: startProcesses },
       },
       {
         extends: true,

@@ -4,7 +4,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   root: new URL('../..', import.meta.url).pathname,
   test: {
-    globalSetup: ['test/support/build.ts'],
+    globalSetup: ['test/support/memory.ts', 'test/support/build.ts'],
+    setupFiles: ['test/support/each-file.ts'],
     include: ['test/campaign/**/*.test.ts'],
     testTimeout: 3_600_000,
     hookTimeout: 60_000,

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { join } from 'node:path';
-import { afterAll, inject } from 'vitest';
+import { inject } from 'vitest';
 
 /** The program as test/support/build.ts compiled it, because Node 20 runs no TypeScript. */
 export const MAIN = join(inject('compiled'), 'src/cli/main.js');
@@ -89,7 +89,8 @@ export function startRingneck(args: readonly string[], { env = {}, cwd, input = 
   };
 }
 
-afterAll(async () => {
+/** Kills what still runs. */
+export async function killStarted(): Promise<void> {
   for (const child of started.keys()) child.kill('SIGKILL');
   await Promise.all(started.values());
-});
+}

@@ -1,12 +1,16 @@
-import { expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { WebhookSettings } from '../../../src/base/config.ts';
 import { createLog } from '../../../src/base/log.ts';
 import { readDesired } from '../../../src/ledger/subscriptions.ts';
 import { dueAt } from '../../../src/sync/subscriptions/expiry.ts';
 import { reportSubscriptions, reportWebhooks } from '../../../src/sync/webhook-status.ts';
 import { CLIENT, invalid, type Said, startSubscriptionService } from '../../support/literal-subscriptions.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
 import { rows } from '../../support/warehouse.ts';
-import { CALLBACK, CONCEALED, clock, methods, rowOf, SIX, set, states, told, warehouse } from './kept-subscriptions.ts';
+import { CALLBACK, CONCEALED, clock, methods, rowOf, SIX, set, startAfresh, states, told, warehouse } from './kept-subscriptions.ts';
+
+const folder = tempFolder();
+beforeEach(() => startAfresh(folder));
 
 test('one subscription is made for each kind of data and operation, and each is in the ledger', async () => {
   const { service, start, timers } = await set();

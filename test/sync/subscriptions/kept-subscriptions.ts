@@ -1,10 +1,9 @@
-import { afterAll, beforeEach, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { silentLog } from '../../../src/base/log.ts';
 import { SubscriptionClient } from '../../../src/client/subscriptions.ts';
 import { SubscriptionManager, type SubscriptionManagerOptions } from '../../../src/sync/subscriptions/subscription-manager.ts';
 import type { Warehouse } from '../../../src/warehouse/warehouse.ts';
 import { CLIENT, type SubscriptionService, startSubscriptionService } from '../../support/literal-subscriptions.ts';
-import { tempFolder } from '../../support/temp-folder.ts';
 import { newPath, openWarehouse, rows } from '../../support/warehouse.ts';
 
 export const CALLBACK = 'https://example.org/webhook?key=not-for-logs-key';
@@ -13,16 +12,17 @@ export const CONCEALED = 'https://example.org/webhook?29264238';
 export const START = Date.parse('2025-06-01T00:00:00Z');
 export const SIX = ['create sleep', 'update sleep', 'delete sleep', 'create session', 'update session', 'delete session'];
 
-const folder = tempFolder();
 export const clock = { ms: START };
-/** A new one for each test. */
+/** Of the test that runs. */
 export let warehouse: Warehouse;
-beforeEach(async () => {
+
+/** Before each test: sets the clock back and opens a new warehouse. */
+export async function startAfresh(folder: string): Promise<void> {
   clock.ms = START;
-  warehouse = await openWarehouse(newPath(folder), { now: () => clock.ms });
-  const opened = warehouse;
-  afterAll(() => opened.close());
-});
+  const opened = await openWarehouse(newPath(folder), { now: () => clock.ms });
+  onTestFinished(() => opened.close());
+  warehouse = opened;
+}
 
 /** A service, and a manager of our subscriptions there whose timer is run by hand. */
 export async function set(options: Partial<SubscriptionManagerOptions> = {}, service?: SubscriptionService) {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { WebhookSettings } from '../../../src/base/config.ts';
 import { createLog } from '../../../src/base/log.ts';
 import { readDesired } from '../../../src/ledger/subscriptions.ts';
@@ -6,8 +6,12 @@ import { concealQuery } from '../../../src/sync/subscriptions/callback-url.ts';
 import { reportSubscriptions, reportWebhooks } from '../../../src/sync/webhook-status.ts';
 import { SUBSCRIPTIONS } from '../../support/declared.ts';
 import { CLIENT, invalid, startSubscriptionService } from '../../support/literal-subscriptions.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
 import { until } from '../../support/until.ts';
-import { CALLBACK, CONCEALED, rowOf, START, set, states, told, warehouse } from './kept-subscriptions.ts';
+import { CALLBACK, CONCEALED, rowOf, START, set, startAfresh, states, told, warehouse } from './kept-subscriptions.ts';
+
+const folder = tempFolder();
+beforeEach(() => startAfresh(folder));
 
 test('removing cancels what goes to our callback, and nothing is made again until it is wanted', async () => {
   const { service, start, manager, timers } = await set();
