@@ -1,18 +1,14 @@
-// Compacts a warehouse and kills itself at one of its statements, or before or after the files change places:
-// `node child-compactor.mjs <compiled folder> <file> <number of the statement | before the rename | after the rename |
-// after a commit | busy since <number> | never>`.
-// Where it lives on it says how many statements there were.
+// Compacts a warehouse and kills itself after the files have changed places, or after the next commit, or is killed:
+// `node child-compactor.mjs <compiled folder> <file> <after the rename | after a commit | busy since <number>>`.
 import fs from 'node:fs';
-import { createRequire, syncBuiltinESMExports } from 'node:module';
+import { syncBuiltinESMExports } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
 const [folder, path, at] = process.argv.slice(2);
 const load = file => import(pathToFileURL(`${folder}/${file}`).href);
-const { DuckDBConnection } = createRequire(import.meta.url)('@duckdb/node-api');
 const die = () => process.kill(process.pid, 'SIGKILL');
 const rename = fs.renameSync;
 fs.renameSync = (from, to) => {
-  if (at === 'before the rename') die();
   rename(from, to);
   if (at === 'after the rename') die();
 };
@@ -20,20 +16,10 @@ syncBuiltinESMExports();
 const { Warehouse } = await load('src/warehouse/warehouse.js');
 const { resources } = await load('schema/index.js');
 const warehouse = await Warehouse.open({ path, resources, patienceMs: 30_000 });
-let statements = 0;
-const { run } = DuckDBConnection.prototype;
-DuckDBConnection.prototype.run = function (...given) {
-  if (String(++statements) === at) die();
-  return run.apply(this, given);
-};
 if (at.startsWith('busy since ')) await storeAndCompact(Number(at.slice('busy since '.length)));
 await warehouse.compact();
-if (at === 'after a commit') {
-  await warehouse.record([{ table: 'sync.meta', key: { key: 'said' }, row: { value: 'after it was compacted' } }]);
-  die();
-}
-await warehouse.close();
-console.log(statements);
+await warehouse.record([{ table: 'sync.meta', key: { key: 'said' }, row: { value: 'after it was compacted' } }]);
+die();
 
 /** Stores one number after the other, and says each once it is committed, while it compacts again and again; until it is killed. */
 async function storeAndCompact(first) {
