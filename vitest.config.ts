@@ -3,29 +3,35 @@ import { defineConfig } from 'vitest/config';
 /** Rooms whose tests start no other process and open no queue, but for three files: `npm run test:unit`. */
 const rooms = ['base', 'client', 'ledger', 'receiver', 'schema', 'service', 'simulator'];
 const startProcesses = ['test/base/access.test.ts', 'test/service/lock.test.ts', 'test/simulator/killed.test.ts'];
+/** Rooms whose tests start others and share a process themselves. */
+const shared = ['app', 'end-to-end', 'jobs', 'queue', 'sync', 'warehouse'];
 
 export default defineConfig({
   test: {
     globalSetup: ['test/support/memory.ts', 'test/support/build.ts'],
     setupFiles: ['test/support/each-file.ts'],
-    // What files import is loaded once by each worker, a third of their time: a helper among it has hooks inside of functions alone.
-    isolate: false,
     // Limits for what hangs: a loaded machine must not reach them.
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 30_000 } },
     pool: 'forks',
     maxWorkers: '100%',
+    // What files import is loaded once by each worker, a third of their time: hooks of shared helpers stand inside of functions. The
+    // command line counts on a process that is fresh.
     projects: [
       {
         extends: true,
-        test: { name: 'unit', include: rooms.map(room => `test/${room}/**/*.test.ts`), exclude: startProcesses },
+        test: { name: 'unit', include: rooms.map(room => `test/${room}/**/*.test.ts`), exclude: startProcesses, isolate: false },
+      },
+      {
+        extends: true,
+        test: { name: 'shared', include: shared.map(room => `test/${room}/**/*.test.ts`), isolate: false },
       },
       {
         extends: true,
         test: {
-          name: 'whole',
-          include: ['test/*.test.ts', `test/!(${[...rooms, 'campaign'].join('|')})/**/*.test.ts`, ...startProcesses],
+          name: 'alone',
+          include: ['test/*.test.ts', `test/!(${[...rooms, ...shared, 'campaign'].join('|')})/**/*.test.ts`, ...startProcesses],
         },
       },
     ],

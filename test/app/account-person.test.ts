@@ -4,7 +4,6 @@ import type { AppCommands as Operations } from '../../src/app/commands.ts';
 import { findAccount, setAccountState } from '../../src/ledger/accounts.ts';
 import { type Asked, startFaultService } from '../support/fault-service.ts';
 import { openHarness } from '../support/harness.ts';
-import { ringneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -287,7 +286,7 @@ test('a second account of one person is said when it is added, and by doctor, wi
   const env = { RINGNECK_DATA: join(folder, 'twice'), RINGNECK_SERVICE_URL: sandbox.url };
   const add = (...args: string[]) => runHere(['account', 'add', ...args], { env, input: sandbox.people[0]!.token });
   const examine = async () => {
-    const { results } = JSON.parse((await ringneck(['doctor', '--json'], { env })).stdout) as { results: Record<string, string>[] };
+    const { results } = JSON.parse((await runHere(['doctor', '--json'], { env })).stdout) as { results: Record<string, string>[] };
     return results.filter(({ check }) => check === 'accounts').map(({ state, message }) => `${state}: ${message}`);
   };
   expect(await add('dev')).toEqual({ code: 0, stdout: 'dev active\n', stderr: '' });

@@ -17,7 +17,7 @@ import { freePort, hasRedis, startRedis } from '../queue/redis-server.ts';
 import { SUBSCRIPTIONS } from '../support/declared.ts';
 import { openHarness } from '../support/harness.ts';
 import { openListeningHarness, TOKENS } from '../support/listening-harness.ts';
-import { ringneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, withDuckDB } from '../support/warehouse.ts';
 
@@ -43,7 +43,7 @@ async function serve(answer: RequestListener): Promise<string> {
 }
 
 const run = async (env: Record<string, string>) => {
-  const { code, stdout, stderr } = await ringneck(['doctor', '--json'], { env });
+  const { code, stdout, stderr } = await runHere(['doctor', '--json'], { env });
   expect(`${stdout}${stderr}`).not.toMatch(/not-for-logs|token-of-ada/);
   const { state, results } = JSON.parse(stdout) as { state: string; results: CheckResult[] };
   return { code, state, results: said(results), stderr };
@@ -112,7 +112,7 @@ test('days before today that nobody has read are told of, with the accounts', as
   expect(results.filter(said => said.includes(' days:'))).toEqual([
     'warn days: days of collections lie before today that were never read to their end, or failed when last read: 24 of ada, 24 of ben, 24 of cleo, 24 of dan, 24 of eve, those of 2 others',
   ]);
-  const { stdout } = await ringneck(['status'], { env });
+  const { stdout } = await runHere(['status'], { env });
   expect(stdout).toMatch(new RegExp(`\n  sleep +holes .* 12 days are unread, or failed when last read, from ${day(14)} to ${day(3)}\n`));
   expect(stdout).toContain('\nWhat is missing is read by: ringneck coverage --repair\n');
 });
@@ -156,7 +156,7 @@ test('subscriptions are not tried where the service gives no answer, and a clien
   const { env, leave } = await openListeningHarness(newFolder());
   await leave();
   const found = async (changes: Record<string, string>) => {
-    const { stdout } = await ringneck(['doctor', '--json'], { env: { ...env, ...changes } });
+    const { stdout } = await runHere(['doctor', '--json'], { env: { ...env, ...changes } });
     return (JSON.parse(stdout).results as CheckResult[]).filter(({ check }) => check === 'subscriptions');
   };
   expect(await found({ RINGNECK_SERVICE_URL: `http://127.0.0.1:${await freePort()}` })).toEqual([
@@ -189,7 +189,7 @@ test('wrong settings are a result, and the only one; a missing folder is not mad
 
 test('as text each result is a line, and below it how to fix it', async () => {
   const data = newFolder();
-  const { code, stdout } = await ringneck(['doctor'], { env: { RINGNECK_DATA: data } });
+  const { code, stdout } = await runHere(['doctor'], { env: { RINGNECK_DATA: data } });
   expect(code).toBe(1);
   const lines = stdout.split('\n');
   expect(lines.slice(0, 2)).toEqual([

@@ -2,7 +2,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { ringneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -26,7 +25,7 @@ function commands() {
   const data = join(folder, `d${++folders}`);
   // `doctor` ends its process.
   return (url: string, args: string[], input = '') =>
-    (args[0] === 'doctor' ? ringneck : runHere)(args, {
+    runHere(args, {
       env: { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: url, RINGNECK_LOG_LEVEL: 'silent' },
       input,
     });

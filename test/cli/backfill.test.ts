@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { COLLECTIONS, DATED_COLLECTIONS } from '../support/declared.ts';
 import { startFaultService } from '../support/fault-service.ts';
-import { ringneck, startRingneck } from '../support/ringneck.ts';
+import { startRingneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -30,7 +30,7 @@ test('from a token to SQL: the shapes of every report', async () => {
 
   // A file of Windows ends its line otherwise; standard input is read too.
   writeFileSync(join(folder, 'ada.token'), `${ada!.token}\r\n`);
-  const added = await ringneck(['account', 'add', 'ada', '--token-file', join(folder, 'ada.token'), '--json'], { env });
+  const added = await runHere(['account', 'add', 'ada', '--token-file', join(folder, 'ada.token'), '--json'], { env });
   expect([added.code, added.stderr]).toEqual([0, '']);
   expect(JSON.parse(added.stdout)).toEqual({
     user_id: 'ada',
@@ -56,7 +56,7 @@ test('from a token to SQL: the shapes of every report', async () => {
   );
   expect(existsSync(join(data, 'queue'))).toBe(false);
 
-  const filled = await ringneck(['backfill', '--from', '2025-01-01', '--to', '2025-01-10', '--json'], { env });
+  const filled = await runHere(['backfill', '--from', '2025-01-01', '--to', '2025-01-10', '--json'], { env });
   expect(filled.code).toBe(0);
   expect(filled.stdout.split('\n')).toHaveLength(2);
   expect(filled.stderr).toMatch(/^\d+\/\d+ windows, .* documents, .* samples, \d+ requests/);
@@ -180,7 +180,7 @@ test('from a token to SQL: the shapes of every report', async () => {
     stdout: 'user_id,any\nada,true\nben,true\n',
     stderr: '',
   });
-  expect(await ringneck(['sql', '--format', 'json'], { env, input: 'SELECT 42 AS answer;\n' })).toEqual({
+  expect(await runHere(['sql', '--format', 'json'], { env, input: 'SELECT 42 AS answer;\n' })).toEqual({
     code: 0,
     stdout: '[{"answer":42}]\n',
     stderr: '',

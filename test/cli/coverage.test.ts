@@ -6,7 +6,7 @@ import type { CoverageRun, CoverageState } from '../../src/ledger/coverage.ts';
 import type { CoverageReport } from '../../src/sync/coverage.ts';
 import { type Answer, type Asked, type FaultService, startFaultService } from '../support/fault-service.ts';
 import { type Harness, openHarness } from '../support/harness.ts';
-import { MAIN, ringneck } from '../support/ringneck.ts';
+import { MAIN } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { STRESS } from '../support/wire.ts';
@@ -288,7 +288,7 @@ test('the command: exit 1 while something is missing, 0 once it is repaired; its
     await harness.backfill({ from: '2025-03-06', to: '2025-03-08', collections: ['daily_stress', 'session'] });
   });
   const only = ['--resource', 'daily_stress', '--resource', 'session', '--from', '2025-03-06', '--to', '2025-03-09'];
-  const refused = await ringneck(['coverage', ...only, '--json'], { env });
+  const refused = await runHere(['coverage', ...only, '--json'], { env });
   expect(refused.code).toBe(1);
   const reason = 'GET /v2/usercollection/daily_stress: answered 403';
   expect(JSON.parse(refused.stdout)).toEqual([

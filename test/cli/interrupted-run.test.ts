@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { COLLECTIONS } from '../support/declared.ts';
 import { type FaultService, startFaultService } from '../support/fault-service.ts';
-import { ringneck, startRingneck } from '../support/ringneck.ts';
+import { startRingneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -58,7 +58,7 @@ test('a lone command goes on with the backfill that was interrupted until it is 
   expect(ended.stderr.slice(ended.stderr.indexOf(GOING_ON) + GOING_ON.length)).toMatch(/^\d+\/\d+ windows, /);
   expect(await query(env, RUNS)).toBe('kind,state\nbackfill,complete\nbackfill,complete\n');
 
-  const next = await ringneck(LITTLE, { env });
+  const next = await runHere(LITTLE, { env });
   expect(next.stderr).not.toContain('going on');
 });
 
@@ -88,7 +88,7 @@ test('Ctrl-C leaves the run that was interrupted to the next start, and the comm
   expect(await query(env, RUNS)).toBe('kind,state\nbackfill,running\nbackfill,complete\n');
 
   service.on(SLEEP, () => undefined);
-  const nightly = await ringneck(['nightly', '--days', '1'], { env });
+  const nightly = await runHere(['nightly', '--days', '1'], { env });
   expect(nightly.stdout).toContain('the backfill of 2025-01-01 to 2025-01-10 that was interrupted: complete\n');
   expect(nightly.code).toBe(0);
 });
@@ -105,7 +105,7 @@ test('Ctrl-C of a repair that waits for it leaves it to the next start too', asy
   expect(await query(env, RUNS)).toBe('kind,state\nbackfill,running\n');
 
   service.on(SLEEP, () => undefined);
-  const again = await ringneck(asked, { env });
+  const again = await runHere(asked, { env });
   expect(again.code).toBe(0);
   expect(again.stderr).toContain(`/${COLLECTIONS.length} windows`);
   expect(await query(env, RUNS)).toBe('kind,state\nbackfill,complete\n');

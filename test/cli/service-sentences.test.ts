@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
 import { openHarness } from '../support/harness.ts';
-import { ringneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -58,7 +57,7 @@ test('a refused token is parked by our words, and its giver is shown the service
   expect(added.stderr).toContain(SENTENCE);
   expect(added.stdout).toMatch(/^ada parked: unauthorized: GET \/v2\/usercollection\/\w+: answered 401\n$/);
   expect((await runHere(['status', '--json'], { env })).stdout).not.toContain('Ada Example');
-  expect((await ringneck(['doctor'], { env })).stdout).not.toContain('Ada Example');
+  expect((await runHere(['doctor'], { env })).stdout).not.toContain('Ada Example');
   await runHere(['account', 'resume', 'ada'], { env });
-  expect((await ringneck(['doctor'], { env })).stdout).toContain(SENTENCE);
+  expect((await runHere(['doctor'], { env })).stdout).toContain(SENTENCE);
 });

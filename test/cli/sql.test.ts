@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFi
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { MAIN, type Running, ringneck, startRingneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
 import { openWarehouse, store } from '../support/warehouse.ts';
@@ -21,7 +22,7 @@ beforeAll(async () => {
   await warehouse.close();
 });
 
-const sql = (query: string, ...options: string[]) => ringneck(['sql', query, ...options], { env });
+const sql = (query: string, ...options: string[]) => runHere(['sql', query, ...options], { env });
 
 /** The process of a query, once it has the warehouse open. */
 async function processOf({ process: { pid } }: Running): Promise<number> {
@@ -80,7 +81,7 @@ test.each([
   [['-j'], "ringneck: unknown option '-j': ringneck sql --help shows those there are\n"],
   [['SELECT', '1'], 'ringneck: a query is one argument: put it in quotes\n'],
 ])('%j is wrong usage', async (args, stderr) => {
-  expect(await ringneck(['sql', ...args], { env })).toMatchObject({ code: 2, stderr });
+  expect(await runHere(['sql', ...args], { env })).toMatchObject({ code: 2, stderr });
 });
 
 test.each([
@@ -209,7 +210,7 @@ test('a file that is no warehouse is refused in one line', async () => {
   const broken = join(folder, 'broken');
   mkdirSync(broken);
   writeFileSync(join(broken, 'warehouse.duckdb'), 'this is no database');
-  const { code, stdout, stderr } = await ringneck(['sql', 'SELECT 1'], { env: { RINGNECK_DATA: broken } });
+  const { code, stdout, stderr } = await runHere(['sql', 'SELECT 1'], { env: { RINGNECK_DATA: broken } });
   expect([code, stdout, stderr.split('\n').length]).toEqual([1, '', 2]);
   expect(stderr).toContain(`cannot open ${join(broken, 'warehouse.duckdb')}`);
 });
@@ -217,7 +218,7 @@ test('a file that is no warehouse is refused in one line', async () => {
 test('a data folder that cannot be made or written is one line', async () => {
   const file = join(folder, 'file');
   writeFileSync(file, '');
-  expect(await ringneck(['status'], { env: { RINGNECK_DATA: file } })).toEqual({
+  expect(await runHere(['status'], { env: { RINGNECK_DATA: file } })).toEqual({
     code: 1,
     stdout: '',
     stderr: `ringneck: cannot make the folder ${file}: EEXIST: file already exists, mkdir '${file}'\n`,

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openHarness } from '../support/harness.ts';
-import { ringneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { STRESS } from '../support/wire.ts';
 
@@ -40,7 +40,7 @@ test('status tells in one line what documents of the last 30 days had that their
     expect.objectContaining({ path: 'second', kind: 'unknown field', documents: 1 }),
   ]);
   await harness.close();
-  const { stdout } = await ringneck(['status'], { env: { RINGNECK_DATA: data } });
+  const { stdout } = await runHere(['status'], { env: { RINGNECK_DATA: data } });
   const since = day(now - 35 * DAY).slice(0, 10);
   expect(stdout).toContain(`\ndrift: 1 unknown value, 2 unknown fields since ${since}: ringneck sql 'FROM sync.drift'\n`);
 });

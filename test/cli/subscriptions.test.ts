@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { SUBSCRIPTIONS } from '../support/declared.ts';
 import { openListeningHarness } from '../support/listening-harness.ts';
-import { ringneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
@@ -44,7 +43,7 @@ test('ensure, list and remove work through the control socket, against the real 
     renewed_at: expect.any(String),
     expiration_time: new Date(expiration_time).toISOString(),
   });
-  const text = await ringneck(['subscriptions', 'list'], { env });
+  const text = await runHere(['subscriptions', 'list'], { env });
   expect(text.stdout.split('\n')).toHaveLength(SUBSCRIPTIONS + 2);
   expect(text.stdout).not.toContain('not-for-logs');
 
@@ -89,7 +88,7 @@ test('a callback that the service cannot verify: exit code 1, and what to check'
   manager.start();
   await manager.remove({ onNextEvent: false });
   await receiver.close();
-  const { code, stdout, stderr } = await ringneck(['subscriptions', 'ensure'], { env });
+  const { code, stdout, stderr } = await runHere(['subscriptions', 'ensure'], { env });
   expect([code, stdout]).toEqual([1, `0 of ${SUBSCRIPTIONS} subscriptions are active\n`]);
   expect(stderr).toContain('check RINGNECK_CALLBACK_URL, the reverse proxy and RINGNECK_VERIFICATION_TOKEN');
   expect(stderr).not.toContain('not-for-logs');
@@ -124,7 +123,7 @@ test('without webhooks there is nothing to list, and with a wrong secret it says
       'ringneck: webhooks are not configured: set RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET, RINGNECK_VERIFICATION_TOKEN\n',
   });
   const wrong = { ...env, RINGNECK_DATA: newFolder(), RINGNECK_CLIENT_SECRET: 'not-for-logs-wrong' };
-  const refused = await ringneck(['subscriptions', 'list'], { env: wrong });
+  const refused = await runHere(['subscriptions', 'list'], { env: wrong });
   expect([refused.code, refused.stdout]).toEqual([1, '']);
   expect(refused.stderr).toMatch(
     /^ringneck: GET \/v2\/webhook\/subscription: answered 401: check RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET \(it says: .+\)\n$/,

@@ -8,7 +8,7 @@ import { silentLog } from '../../src/base/log.ts';
 import { findEntry, formatCatalogue, formatEntry } from '../../src/cli/terminal/catalogue.ts';
 import { type Catalogue, declareCatalogue, readCatalogue } from '../../src/warehouse/readers/catalogue.ts';
 import { openHarness } from '../support/harness.ts';
-import { ringneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { openWarehouse, store, withDuckDB } from '../support/warehouse.ts';
 import { ACTIVITY, STRESS } from '../support/wire.ts';
@@ -28,7 +28,7 @@ beforeAll(async () => {
 const JSON_OF = ({ stdout }: { stdout: string }) => JSON.parse(stdout);
 
 test('tables tells of each table how many rows it has', async () => {
-  const listed = JSON_OF(await ringneck(['tables', '--all', '--json'], { env }));
+  const listed = JSON_OF(await runHere(['tables', '--all', '--json'], { env }));
   const of = (name: string) => listed.find((entry: { name: string }) => entry.name === name);
   expect(of('daily_activity_met')).toEqual({
     name: 'daily_activity_met',
@@ -42,7 +42,7 @@ test('tables tells of each table how many rows it has', async () => {
 });
 
 test('in a pipe each table is one line, documents in the order of the specification', async () => {
-  const { code, stdout, stderr } = await ringneck(['tables'], { env });
+  const { code, stdout, stderr } = await runHere(['tables'], { env });
   expect([code, stderr]).toEqual([0, '']);
   const lines = stdout.trimEnd().split('\n');
   expect(stdout).not.toContain('sync.runs');
@@ -58,7 +58,7 @@ test('in a pipe each table is one line, documents in the order of the specificat
 });
 
 test('describe explains each column', async () => {
-  expect(await ringneck(['describe', 'VO2_Max'], { env })).toEqual({
+  expect(await runHere(['describe', 'VO2_Max'], { env })).toEqual({
     code: 0,
     stderr: '',
     stdout: `vo2_max: table, 0 rows
@@ -91,8 +91,8 @@ Specification: 2.7
 column   type    unit       meaning
 vo2_max  BIGINT  ml/kg/min  Maximal oxygen uptake
 `;
-  expect(await ringneck(['describe', 'VO2_Max.vo2_MAX'], { env })).toEqual({ code: 0, stderr: '', stdout: shown });
-  expect(JSON_OF(await ringneck(['describe', 'main."vo2_max".vo2_max', '--json'], { env }))).toMatchObject({
+  expect(await runHere(['describe', 'VO2_Max.vo2_MAX'], { env })).toEqual({ code: 0, stderr: '', stdout: shown });
+  expect(JSON_OF(await runHere(['describe', 'main."vo2_max".vo2_max', '--json'], { env }))).toMatchObject({
     name: 'vo2_max',
     columns: [{ name: 'vo2_max', type: 'BIGINT', unit: 'ml/kg/min', meaning: 'Maximal oxygen uptake' }],
     example: null,
@@ -102,7 +102,7 @@ vo2_max  BIGINT  ml/kg/min  Maximal oxygen uptake
 
 test('describe shows how a macro is called, and its SQL', async () => {
   expect(formatEntry(findEntry(declared, 'local'))).toMatch(/^local\(ts, utc_offset\): macro\n/);
-  expect((await ringneck(['describe', 'local', '--sql'], { env })).stdout).toMatch(
+  expect((await runHere(['describe', 'local', '--sql'], { env })).stdout).toMatch(
     /^CREATE OR REPLACE MACRO local\(ts, utc_offset\) AS\s.*;\n$/s,
   );
 });
@@ -114,7 +114,7 @@ test('describe --json tells of joins, and the example asks for somebody who is t
   await withDuckDB(path, connection =>
     connection.run(`INSERT INTO sync.accounts (user_id, state) VALUES ('zoe', 'active'), ('o''neil', 'active')`),
   );
-  const described = JSON_OF(await ringneck(['describe', 'sleep_hrv', '--json'], { env: { RINGNECK_DATA: join(folder, 'named') } }));
+  const described = JSON_OF(await runHere(['describe', 'sleep_hrv', '--json'], { env: { RINGNECK_DATA: join(folder, 'named') } }));
   expect(described.joins).toEqual([
     {
       ...{ from: 'sleep', to: 'sleep_hrv', on: 'USING (user_id, day, sk)', many: true, label: 'sk' },
@@ -132,7 +132,7 @@ test('describe --json tells of joins, and the example asks for somebody who is t
 
 test('describe suggests what was probably meant', async () => {
   const line = 'there is no table, view or macro "slep": did you mean sleep?';
-  expect(await ringneck(['describe', 'slep'], { env })).toEqual({ code: 2, stdout: '', stderr: `ringneck: ${line}\n` });
+  expect(await runHere(['describe', 'slep'], { env })).toEqual({ code: 2, stdout: '', stderr: `ringneck: ${line}\n` });
 });
 
 test.each([
@@ -155,7 +155,7 @@ test.each([
 
 test('before there is a warehouse tables tells what it will hold', async () => {
   const nowhere = { env: { RINGNECK_DATA: join(folder, 'nowhere') } };
-  const { code, stdout, stderr } = await ringneck(['tables', '--json'], nowhere);
+  const { code, stdout, stderr } = await runHere(['tables', '--json'], nowhere);
   expect([code, stderr]).toEqual([0, `there is no warehouse in ${join(folder, 'nowhere')} yet: this is what it will hold\n`]);
   expect(JSON.parse(stdout).find(({ name }: { name: string }) => name === 'sleep').rows).toBe(null);
   expect(formatEntry(findEntry(declared, 'sleep'))).toMatch(/^sleep: table\n/);
@@ -177,7 +177,7 @@ test('while somebody owns the warehouse its snapshot is read', async () => {
   await store(harness.app.warehouse, 'daily_stress', [STRESS]);
   const control = await serveControl({ folder: join(folder, 'owned'), commands: harness.commands, log: silentLog });
   try {
-    const { code, stdout } = await ringneck(['tables', '--json'], { env: { RINGNECK_DATA: join(folder, 'owned') } });
+    const { code, stdout } = await runHere(['tables', '--json'], { env: { RINGNECK_DATA: join(folder, 'owned') } });
     expect([code, JSON.parse(stdout).find(({ name }: { name: string }) => name === 'daily_stress').rows]).toEqual([0, 1]);
   } finally {
     await control.close();
@@ -215,8 +215,8 @@ test('a table of somebody else with brackets and the like in its name breaks nei
     await connection.run('CREATE TABLE "coffee (cups" (day DATE, cups INT)');
     await connection.run('CREATE VIEW "a|b[*+?^$\\." AS SELECT 1 AS one');
   });
-  const listed = JSON_OF(await ringneck(['tables', '--all', '--json'], { env: other })) as { name: string; group: string }[];
+  const listed = JSON_OF(await runHere(['tables', '--all', '--json'], { env: other })) as { name: string; group: string }[];
   expect(listed.filter(({ group }) => group === 'other').map(({ name }) => name)).toEqual(['a|b[*+?^$\\.', 'coffee (cups']);
-  expect(await ringneck(['describe', 'coffee (cups'], { env: other })).toMatchObject({ code: 0, stdout: expect.stringContaining('cups') });
-  expect(await ringneck(['describe', 'daily'], { env: other })).toMatchObject({ code: 0, stdout: expect.stringMatching(/^daily: view/) });
+  expect(await runHere(['describe', 'coffee (cups'], { env: other })).toMatchObject({ code: 0, stdout: expect.stringContaining('cups') });
+  expect(await runHere(['describe', 'daily'], { env: other })).toMatchObject({ code: 0, stdout: expect.stringMatching(/^daily: view/) });
 });

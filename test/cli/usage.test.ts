@@ -113,7 +113,7 @@ test.each<[string[], string]>([
 });
 
 test('help is a result', async () => {
-  const { code, stdout, stderr } = await ringneck(['backfill', '--help']);
+  const { code, stdout, stderr } = await runHere(['backfill', '--help']);
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toContain('\nExample:\n  ringneck backfill --from 2025-01-01 --to 2025-12-31\n');
 });
@@ -162,7 +162,7 @@ test('where there is no account, nobody can be asked', async () => {
 test('a sandbox of days that no date of the interface can be is refused', async () => {
   const days = ['--from', '9999-12-20', '--to', '9999-12-31'];
   refused(
-    await ringneck(['service', '--people', '1', ...days], { env: env() }),
+    await runHere(['service', '--people', '1', ...days], { env: env() }),
     '--from 9999-12-20: give a day from 1900-01-01 to 2199-12-31',
   );
 });
@@ -170,7 +170,7 @@ test('a sandbox of days that no date of the interface can be is refused', async 
 test('without an address of the service there is nothing to ask', async () => {
   const data = env();
   const line = 'RINGNECK_SERVICE_URL is not set: the base address of the service, as http://127.0.0.1:4000';
-  refused(await ringneck(['up'], { env: { ...data, RINGNECK_PORT: '0' } }), line);
+  refused(await runHere(['up'], { env: { ...data, RINGNECK_PORT: '0' } }), line);
   expect(await runHere(['account', 'add', 'ada'], { env: data, input: 'token' })).toEqual({
     code: 0,
     stdout: 'ada active\n',
@@ -191,7 +191,7 @@ test('status of an empty folder', async () => {
 
 test('sql before there is a warehouse', async () => {
   const data = env();
-  expect(await ringneck(['sql', 'SELECT 1'], { env: data })).toEqual({
+  expect(await runHere(['sql', 'SELECT 1'], { env: data })).toEqual({
     code: 1,
     stdout: '',
     stderr: `ringneck: there is no file ${data.RINGNECK_DATA}/warehouse.duckdb yet: run a backfill first\n`,

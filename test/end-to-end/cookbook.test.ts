@@ -26,6 +26,7 @@ let reader: Queries;
 beforeAll(async () => {
   sandbox = await startSandbox({ count: 3, seed: 7, ...YEAR });
   const app = await App.open({
+    isAlone: true,
     log: silentLog,
     settings: readSettings({ RINGNECK_DATA: folder, RINGNECK_SERVICE_URL: sandbox.url }),
   });

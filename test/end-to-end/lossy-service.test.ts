@@ -6,7 +6,8 @@ import { connectControl } from '../../src/app/control/connect-control.ts';
 import { freePort } from '../queue/redis-server.ts';
 import { SUBSCRIPTIONS } from '../support/declared.ts';
 import { openHarness } from '../support/harness.ts';
-import { type Running, ringneck, startRingneck } from '../support/ringneck.ts';
+import { type Running, startRingneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import type { SandboxProcess } from '../support/sandbox-process.ts';
 import { inspectFile } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -49,7 +50,7 @@ async function openData(name: string, { url, people }: SandboxProcess, more: Rec
   await harness.close();
   const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: url, RINGNECK_LOG_LEVEL: 'info', ...more };
   const run = async (...command: string[]) => {
-    const ended = await ringneck([...command, '--json'], { env });
+    const ended = await runHere([...command, '--json'], { env });
     expect(ended, ended.stderr).toMatchObject({ code: 0 });
     return JSON.parse(ended.stdout);
   };

@@ -8,7 +8,8 @@ import { call } from '../../src/app/call.ts';
 import { readSettings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { freePort } from '../queue/redis-server.ts';
-import { ringneck, startRingneck } from '../support/ringneck.ts';
+import { startRingneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import type { SandboxProcess } from '../support/sandbox-process.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
@@ -113,12 +114,12 @@ test('a document type that exists nowhere else takes one file and one line', asy
     RINGNECK_VERIFICATION_TOKEN: 'a-word-of-ours',
   };
   const cli = async (...args: string[]) => {
-    const ended = await ringneck([...args, '--json'], { main, env, input: args[1] === 'add' ? token : '' });
+    const ended = await runHere([...args, '--json'], { main, env, input: args[1] === 'add' ? token : '' });
     expect(ended, ended.stderr).toMatchObject({ code: 0 });
     return JSON.parse(ended.stdout);
   };
   const sql = async (statement: string) => {
-    const { code, stdout, stderr } = await ringneck(['sql', statement, '--format', 'json'], { main, env });
+    const { code, stdout, stderr } = await runHere(['sql', statement, '--format', 'json'], { main, env });
     expect(code, stderr).toBe(0);
     return JSON.parse(stdout);
   };

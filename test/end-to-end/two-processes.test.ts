@@ -8,6 +8,7 @@ import { silentLog } from '../../src/base/log.ts';
 import { freePort, hasRedis, startRedis } from '../queue/redis-server.ts';
 import { SUBSCRIPTIONS } from '../support/declared.ts';
 import { type Running, ringneck, startRingneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import type { SandboxProcess } from '../support/sandbox-process.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { rowsOf, withDuckDB } from '../support/warehouse.ts';
@@ -43,7 +44,7 @@ async function openTerminals(name: string, options: { service?: string[]; env?: 
   };
   const settings = readSettings(env);
   const cli = async (...command: string[]) => {
-    const ended = await ringneck(command, { env });
+    const ended = await runHere(command, { env });
     expect(ended, ended.stderr).toMatchObject({ code: 0 });
     return JSON.parse(ended.stdout);
   };

@@ -1,8 +1,8 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { CommanderError } from 'commander';
-import { inject, vi } from 'vitest';
-import type { Ended, Surroundings } from './ringneck.ts';
+import { vi } from 'vitest';
+import { type Ended, MAIN, type Surroundings } from './ringneck.ts';
 
 type Program = typeof import('../../src/cli/program.ts');
 type Errors = typeof import('../../src/base/errors.ts');
@@ -13,12 +13,15 @@ let running: string | undefined;
  * Does a command as `ringneck` does it, in this process: a process for each takes long. What only a process has is not there: the
  * log, signals, a terminal, the way out. One at a time, for it has the standard streams, the environment and the exit code to itself.
  */
-export async function runHere(args: readonly string[], { env = {}, input = '' }: Omit<Surroundings, 'cwd'> = {}): Promise<Ended> {
+export async function runHere(
+  args: readonly string[],
+  { env = {}, input = '', main = MAIN }: Omit<Surroundings, 'cwd'> = {},
+): Promise<Ended> {
   const what = `ringneck ${args.join(' ')}`;
   if (running) throw new Error(`${running} is not done yet: ${what} would write into its streams`);
   running = what;
   // The compiled program: the processes that it starts lie beside it.
-  const load = <Module>(path: string) => import(join(inject('compiled'), 'src', path)) as Promise<Module>;
+  const load = <Module>(path: string) => import(join(dirname(main), '..', path)) as Promise<Module>;
   const [{ createProgram }, { RingneckError, shownMessageOf }] = await Promise.all([
     load<Program>('cli/program.js'),
     load<Errors>('base/errors.js'),

@@ -18,10 +18,8 @@ const gc = runInNewContext('gc') as () => void;
 
 /** What is collected is finalised in a later turn. */
 async function collectGarbage(): Promise<void> {
-  for (let turn = 0; turn < 3; turn++) {
-    gc();
-    await setImmediate();
-  }
+  gc();
+  for (let turn = 0; turn < 2; turn++) await setImmediate();
 }
 
 afterEach(() => {

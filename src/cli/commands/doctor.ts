@@ -3,8 +3,6 @@ import type { CheckResult } from '../../app/doctor/check-result.ts';
 import { withExample } from '../options.ts';
 import { printJson, printLine } from '../terminal/print.ts';
 
-const LINGER_MS = 1_000;
-
 export function addDoctor(program: Command): void {
   withExample(
     program
@@ -25,8 +23,6 @@ export function addDoctor(program: Command): void {
     if (options.json) printJson({ state, results });
     else printResults(results);
     if (state === 'fail') process.exitCode = 1;
-    // What gave no answer in time may never give one: it must not keep us.
-    setTimeout(() => process.exit(), LINGER_MS).unref();
   });
 }
 

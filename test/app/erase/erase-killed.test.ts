@@ -5,7 +5,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { freePort, hasRedis, startRedis } from '../../queue/redis-server.ts';
 import { signed } from '../../receiver/signed.ts';
 import { type EraseMoment, type EraseSetting, killErasing, openEraseSetting } from '../../support/erase-kill-rounds.ts';
-import { ringneck, startRingneck } from '../../support/ringneck.ts';
+import { startRingneck } from '../../support/ringneck.ts';
+import { runHere } from '../../support/run-here.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { until } from '../../support/until.ts';
 
@@ -40,12 +41,12 @@ test.runIf(hasRedis)('what cannot be finished while Redis is away is not forgott
   writeFileSync(join(data, 'erasing.json'), JSON.stringify(begun));
   const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: serviceUrl, RINGNECK_QUEUE_URL: redis.url };
   await redis.kill();
-  const refused = await ringneck(['account', 'list'], { env });
+  const refused = await runHere(['account', 'list'], { env });
   expect(refused.code).toBe(75);
   expect(refused.stderr).toContain('cannot be finished (the next command tries again): Redis at');
   expect(existsSync(join(data, 'erasing.json'))).toBe(true);
   await redis.start();
-  const finished = await ringneck(['account', 'list', '--json'], { env });
+  const finished = await runHere(['account', 'list', '--json'], { env });
   expect(finished.code, finished.stderr).toBe(0);
   expect(finished.stdout).not.toContain('"ada"');
   expect(existsSync(join(data, 'erasing.json'))).toBe(false);
@@ -94,20 +95,20 @@ test.runIf(hasRedis)(
     expect(inbox()).not.toContain('of-ada');
     // Nobody reads meanwhile.
     for (const args of [['account', 'list'], ['status'], ['sql', 'SELECT 1'], ['account', 'mirror-token', 'ada']]) {
-      expect(await ringneck(args, { env })).toMatchObject({ code: 75, stdout: '', stderr: expect.stringContaining('is being erased') });
+      expect(await runHere(args, { env })).toMatchObject({ code: 75, stdout: '', stderr: expect.stringContaining('is being erased') });
     }
     expect(up.stderr).not.toContain('the mirror is served');
     expect(up.stderr.match(/which waits for Redis/g)).toHaveLength(1);
     await redis.start();
     await up.said('is finished');
     await up.said('the mirror is served');
-    const listed = async () => ringneck(['account', 'list', '--json'], { env });
+    const listed = async () => runHere(['account', 'list', '--json'], { env });
     await until('commands are answered', async () => (await listed()).code === 0, 20_000);
     expect((JSON.parse((await listed()).stdout) as { user_id: string }[]).map(({ user_id }) => user_id)).toEqual(['adam']);
     expect(existsSync(join(data, 'erasing.json'))).toBe(false);
     expect(await send(userIds[0]!, 'of-ada')).toBe(204);
     const settled = async () =>
-      JSON.parse((await ringneck(['sql', 'SELECT object_id FROM sync.events', '--format', 'json'], { env })).stdout);
+      JSON.parse((await runHere(['sql', 'SELECT object_id FROM sync.events', '--format', 'json'], { env })).stdout);
     await until('what was accepted is settled', async () => JSON.stringify(await settled()).includes('of-nobody'), 20_000);
     expect(JSON.stringify(await settled())).not.toContain('of-ada');
     up.kill('SIGTERM');
@@ -133,7 +134,7 @@ describe.runIf(hasRedis).each(['away', 'not the one that writes'])('while an era
     if (what === 'away') await redis.kill();
     const up = startRingneck(['up'], { env });
     await up.said('"msg":"up"');
-    expect(await ringneck(['account', 'list'], { env })).toMatchObject({ code: 75 });
+    expect(await runHere(['account', 'list'], { env })).toMatchObject({ code: 75 });
     up.kill('SIGTERM');
     expect((await up.end()).code).toBe(0);
     expect(existsSync(join(data, 'erasing.json'))).toBe(true);

@@ -212,7 +212,7 @@ test('while an account is being erased nobody reads, and the command that finish
   writeFileSync(join(data, 'erasing.json'), JSON.stringify(marker));
   const read = await cli(['sql', 'SELECT 1']);
   expect(read).toMatchObject({ code: 75, stdout: '', stderr: expect.stringContaining('is being erased') });
-  const listed = await ringneck(['account', 'list', '--json'], { env });
+  const listed = await runHere(['account', 'list', '--json'], { env });
   expect(listed).toMatchObject({ code: 1, stdout: '[]\n' });
   expect(listed.stderr).toContain(`still found of complete:\n  the token in ${join(data, 'token.txt')}\n`);
   expect(listed.stderr).toContain(`exports, not searched and left as they are:\n  ${join(data, 'out')}\n`);

@@ -78,10 +78,10 @@ test('in a copied folder with a long path an account is erased from the copy, wh
   await up.said('"msg":"up"');
   const copy = join(folder, 'c'.repeat(100));
   cpSync(original, copy, { recursive: true, verbatimSymlinks: true });
-  const erased = await ringneck(['account', 'remove', 'ada', '--erase', '--yes', '--json'], { env: env(copy) });
+  const erased = await runHere(['account', 'remove', 'ada', '--erase', '--yes', '--json'], { env: env(copy) });
   expect(JSON.parse(erased.stdout || '{}')).toMatchObject({ user_id: 'ada' });
   const names = async (data: string) =>
-    JSON.parse((await ringneck(['account', 'list', '--json'], { env: env(data) })).stdout).map(
+    JSON.parse((await runHere(['account', 'list', '--json'], { env: env(data) })).stdout).map(
       ({ user_id }: { user_id: string }) => user_id,
     );
   expect([await names(original), await names(copy)]).toEqual([['ada', 'adam'], ['adam']]);
@@ -108,7 +108,7 @@ test('an account is erased, and the search that finds it in the old folder finds
   writeFileSync(join(before, 'request.txt'), `authorization: ${Buffer.from(`Bearer ${person!.token}`).toString('base64')}`);
   const dated = statSync(join(data, 'snapshots/ringneck-2025-01-04T0000Z.duckdb'));
 
-  const { code, stdout, stderr } = await ringneck(['account', 'remove', 'ada', '--erase', '--yes', '--json'], { env });
+  const { code, stdout, stderr } = await runHere(['account', 'remove', 'ada', '--erase', '--yes', '--json'], { env });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const report = JSON.parse(stdout);
   expect(report).toMatchObject({
@@ -183,7 +183,7 @@ test('what the search still finds is said, by file and not by value, and the exi
   const { token } = sandbox.people[0]!;
   await cli(['account', 'add', 'ada'], token);
   writeFileSync(join(data, 'ada.token'), token);
-  const erased = await ringneck(['account', 'remove', 'ada', '--erase', '--yes'], { env });
+  const erased = await runHere(['account', 'remove', 'ada', '--erase', '--yes'], { env });
   expect(erased.code).toBe(1);
   expect(erased.stdout).toContain(`: found\nstill found of ada:\n  the token in ${join(data, 'ada.token')}\n`);
   expect(erased.stdout + erased.stderr).not.toContain(token);

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { serveControl } from '../../../src/app/control/serve-control.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { openHarness } from '../../support/harness.ts';
-import { ringneck } from '../../support/ringneck.ts';
+import { runHere } from '../../support/run-here.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { openWarehouse, store, withDuckDB } from '../../support/warehouse.ts';
 import { STRESS } from '../../support/wire.ts';
@@ -16,13 +16,13 @@ test('an empty warehouse gives the columns, says so, and is no failure', async (
   const empty = join(folder, 'empty');
   await (await openWarehouse(join(empty, 'warehouse.duckdb'))).close();
   const out = join(folder, 'of-empty');
-  const { code, stdout, stderr } = await ringneck(['export', '--format', 'csv', '--out', out, '--table', 'heart_rate'], {
+  const { code, stdout, stderr } = await runHere(['export', '--format', 'csv', '--out', out, '--table', 'heart_rate'], {
     env: { RINGNECK_DATA: empty },
   });
   expect([code, stderr]).toEqual([0, 'no rows: the files hold only the names of the columns\n']);
   expect(stdout).toBe(`${out}: 0 rows in 1 file, 1 kB\n`);
   expect(readFileSync(join(out, 'heart_rate/heart_rate.csv'), 'utf8')).toBe('\ufeffuser_id,ts,utc_offset,bpm,source,fetched_at\r\n');
-  const none = await ringneck(['export', '--out', join(folder, 'none')], { env: { RINGNECK_DATA: join(folder, 'nowhere') } });
+  const none = await runHere(['export', '--out', join(folder, 'none')], { env: { RINGNECK_DATA: join(folder, 'nowhere') } });
   expect([none.code, none.stdout]).toEqual([1, '']);
   expect(none.stderr).toContain('run a backfill first');
 });
@@ -33,7 +33,7 @@ test('while somebody owns the folder the export is of a fresh snapshot', async (
   await store(harness.app.warehouse, 'daily_stress', [STRESS]);
   const control = await serveControl({ folder: owned, commands: harness.commands, log: silentLog });
   const out = join(folder, 'of-owned');
-  const { code, stderr } = await ringneck(['export', '--out', out], { env: { RINGNECK_DATA: owned } });
+  const { code, stderr } = await runHere(['export', '--out', out], { env: { RINGNECK_DATA: owned } });
   expect([code, stderr]).toEqual([0, '']);
   expect(await read(':memory:', `SELECT user_id, id FROM '${out}/daily_stress/*.parquet'`)).toEqual([['ann', STRESS.id]]);
   expect(manifestOf(out).source.kind).toBe('snapshot');
@@ -51,7 +51,7 @@ test('a view of a received file reads no file outside the export', async () => {
   );
   const out = join(folder, 'of-received');
   for (const format of ['csv', 'parquet', 'ndjson']) {
-    const { code, stdout, stderr } = await ringneck(['export', '--format', format, '--out', join(out, format)], {
+    const { code, stdout, stderr } = await runHere(['export', '--format', format, '--out', join(out, format)], {
       env: { RINGNECK_DATA: received },
     });
     expect([code, stdout]).toEqual([1, '']);
@@ -60,7 +60,7 @@ test('a view of a received file reads no file outside the export', async () => {
     );
     expect(filesIn(join(out, format))).not.toHaveProperty(`vo2_max/vo2_max.${format}`);
   }
-  const { code, stderr } = await ringneck(['export', '--out', join(out, 'rest'), '--table', 'daily_stress'], {
+  const { code, stderr } = await runHere(['export', '--out', join(out, 'rest'), '--table', 'daily_stress'], {
     env: { RINGNECK_DATA: received },
   });
   expect([code, stderr]).toEqual([0, '']);
@@ -95,13 +95,13 @@ test('a view of a received file lists no names behind a link in the export’s f
     // As an export of it would have left the folder.
     writeFileSync(join(out, 'export.json'), JSON.stringify(MANIFEST_OF_NAMES));
     symlinkSync(home, link);
-    expect(
-      await ringneck(['export', '--format', 'ndjson', '--out', out, '--table', 'names'], { env: { RINGNECK_DATA: received } }),
-    ).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `ringneck: ${link} is a link, and what it points to may not be an export: remove the link, or export into another folder\n`,
-    });
+    expect(await runHere(['export', '--format', 'ndjson', '--out', out, '--table', 'names'], { env: { RINGNECK_DATA: received } })).toEqual(
+      {
+        code: 2,
+        stdout: '',
+        stderr: `ringneck: ${link} is a link, and what it points to may not be an export: remove the link, or export into another folder\n`,
+      },
+    );
     rmSync(link);
   }
 });

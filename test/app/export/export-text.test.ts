@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ringneck } from '../../support/ringneck.ts';
+import { runHere } from '../../support/run-here.ts';
 import { withDuckDB } from '../../support/warehouse.ts';
 import { filesIn, ODD_TEXTS, openExporting, read } from './exporting.ts';
 
@@ -94,7 +94,7 @@ test('of a CSV file with more lines than a spreadsheet shows there is a remark, 
 test('the NDJSON is that of `ringneck sql`', async () => {
   const out = join(folder, 'ndjson');
   await exportHere(out, { format: 'ndjson', tables: ['sleep_time'] });
-  const { stdout } = await ringneck(['sql', 'FROM sleep_time ORDER BY user_id, day, id', '--format', 'ndjson'], { env });
+  const { stdout } = await runHere(['sql', 'FROM sleep_time ORDER BY user_id, day, id', '--format', 'ndjson'], { env });
   const lines = (text: string) =>
     text
       .trimEnd()
