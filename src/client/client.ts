@@ -3,7 +3,7 @@ import { setTimeout as sleepFor } from 'node:timers/promises';
 import { resources } from '../../schema/index.ts';
 import { dayOfMicros } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
-import { createAbortRegistry } from './abort-registry.ts';
+import { AbortRegistry } from './abort-registry.ts';
 import { isAskable, parseBaseUrl, parsePath, type ServiceAddress } from './base-url.ts';
 import { ServiceError } from './error.ts';
 import { type HeartRateQuery, HeartRateReader } from './heart-rate.ts';
@@ -103,7 +103,7 @@ export class Client {
   readonly #send: RequestSender;
   readonly #pages: PageReader;
   readonly #heartRate: HeartRateReader;
-  readonly #aborts = createAbortRegistry();
+  readonly #aborts = new AbortRegistry();
   #requests = 0;
   #answers = 0;
   /** Since the first request that reached nobody, and what the last one came to. */

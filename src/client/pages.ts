@@ -132,7 +132,7 @@ export class PageReader {
 }
 
 /** A path with its query; `+` becomes `%2B`, as 4.3 demands. */
-export function withQuery(path: string, parameters: Record<string, string>): string {
+function withQuery(path: string, parameters: Record<string, string>): string {
   const query = new URLSearchParams(parameters).toString();
   return query ? `${path}?${query}` : path;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { findInstant } from '../../schema/instant.ts';
-import { createAbortRegistry } from './abort-registry.ts';
+import { AbortRegistry } from './abort-registry.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { isVerdict, ServiceError } from './error.ts';
 import { readResponse, type ServiceRequest } from './response.ts';
@@ -72,7 +72,7 @@ export class SubscriptionClient {
   readonly #secrets: string[];
   readonly #now: () => number;
   readonly #transport: Transport;
-  readonly #aborts = createAbortRegistry();
+  readonly #aborts = new AbortRegistry();
 
   constructor(options: SubscriptionClientOptions) {
     const { clientId, clientSecret, callbackUrl, verificationToken, now = Date.now } = options;

@@ -22,7 +22,7 @@ const ACCOUNT = {
 export type Account = Readonly<Row<typeof ACCOUNT>>;
 
 /** `user_id` in every table: also a file's name, a metric's label, a word in a shell. */
-export const ACCOUNT_NAME = /^[A-Za-z0-9._-]{1,64}$/;
+const ACCOUNT_NAME = /^[A-Za-z0-9._-]{1,64}$/;
 
 /** Throws UsageError when a name could not be an account's. */
 export function parseAccountName(name: string): string {

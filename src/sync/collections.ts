@@ -14,7 +14,7 @@ import { type CompleteRead, momentsOfRequest, type ReadEnd, readCollection, type
 import { readHeartRate } from './read-heart-rate.ts';
 import { noteUnannounced } from './sweeps/missed-events.ts';
 
-export function documentCollection(resource: Resource): Collection {
+function documentCollection(resource: Resource): Collection {
   const { namedBy } = resource;
   return {
     name: resource.name,

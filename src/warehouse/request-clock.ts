@@ -42,7 +42,7 @@ export class RequestClock {
     return this.#last;
   }
 
-  /** Keeps a moment under way until one more `release`. */
+  /** Keeps a moment under way until one more `release`; `RequestScope` counts them. */
   leaseAgain(moment: number): void {
     add(this.#held, moment, 1);
   }
@@ -53,12 +53,17 @@ export class RequestClock {
 
   /** Work with requests of its own: what it has begun is under way until it has ended, whichever way. */
   async withRequest<T>(work: (request: RequestScope) => Promise<T>): Promise<T> {
-    const request = new RequestScope(this, this.#reads);
+    const request = this.openRequest();
     try {
       return await work(request);
     } finally {
       request.end();
     }
+  }
+
+  /** The same where nobody waits: whoever opens it ends it. */
+  openRequest(): RequestScope {
+    return new RequestScope(this, this.#reads);
   }
 
   /** Nothing that was sent before this moment can still take effect. */

@@ -164,7 +164,7 @@ export class Warehouse {
 
   /**
    * Stores the answer to one request for documents. Resolves once it is committed.
-   * @param page.requestedAt the moment the request was sent, from `moments.begin()`
+   * @param page.requestedAt the moment the request was sent, from `clock.lease()`
    * @param page.known documents of an answer that is, byte for byte, an earlier one; those that are stored otherwise by now are counted as
    *   `differing` and left as they are
    * @param page.removed documents that the answer says are gone
@@ -181,7 +181,6 @@ export class Warehouse {
   ): Promise<WriteResult> {
     const { userId, requestedAt, known, absentFrom, range, completes } = page;
     const mapping = this.mapping(page.resource.name);
-    this.clock.leaseAgain(requestedAt);
     // What cannot be an id of ours is not here to be removed.
     const removed = (page.removed ?? []).filter(storable);
     const parsing = this.#writer.room(lane).then(() => parseDocuments(mapping, page.documents));
@@ -193,17 +192,16 @@ export class Warehouse {
     });
   }
 
-  async #storeParsed(
+  #storeParsed(
     page: Omit<DocumentPage, 'documents' | 'rejected'>,
     parsing: Promise<ParsedDocuments>,
     { lane, ledger, guard }: { lane: Lane; ledger: Ledger | undefined; guard: (() => void) | undefined },
   ): Promise<WriteResult> {
-    try {
+    return this.clock.withRequest(async request => {
+      request.keep(page.requestedAt);
       const { documents, rejected, samples } = await parsing;
-      return await this.#write({ page: { ...page, documents, rejected }, ledger, guard, samples }, lane);
-    } finally {
-      this.clock.release(page.requestedAt);
-    }
+      return this.#write({ page: { ...page, documents, rejected }, ledger, guard, samples }, lane);
+    });
   }
 
   /**
@@ -213,7 +211,7 @@ export class Warehouse {
    * @param range.isSuspicious adds rows that lie well before or after all that is stored, and touches nothing else
    * @param options.ledger makes what is committed with the rows, of how many came of each UTC day and of what storing them did
    */
-  async storeHeartRate(
+  storeHeartRate(
     range: RawHeartRate & { isSuspicious?: boolean; compared?: Comparison },
     {
       lane = 'bulk',
@@ -221,8 +219,8 @@ export class Warehouse {
       guard,
     }: Omit<WriteOptions, 'ledger'> & { ledger?: (rowsByDay: readonly number[], counts: WriteResult) => readonly LedgerEntry[] } = {},
   ): Promise<WriteResult> {
-    this.clock.leaseAgain(range.requestedAt);
-    try {
+    return this.clock.withRequest(async request => {
+      request.keep(range.requestedAt);
       await this.#writer.room(lane);
       const answer = answerOf(range.rows);
       const same = range.compared?.same;
@@ -238,10 +236,8 @@ export class Warehouse {
           return answer.rejected;
         },
       };
-      return await this.#write({ heartRate, ledger: entries, guard, samples: same ? 0 : answer.rows.length }, lane);
-    } finally {
-      this.clock.release(range.requestedAt);
-    }
+      return this.#write({ heartRate, ledger: entries, guard, samples: same ? 0 : answer.rows.length }, lane);
+    });
   }
 
   /**

@@ -11,7 +11,7 @@ export type HeldEvent = Pick<EventJob, 'receivedAt' | 'event'>;
 const WAITING = ['waiting', 'prioritized', 'active', 'delayed', 'failed'] as const;
 
 /** Every queue that belongs to one warehouse. */
-export async function queuesOf(warehouse: Pipeline['warehouse']): Promise<string[]> {
+async function queuesOf(warehouse: Pipeline['warehouse']): Promise<string[]> {
   return Promise.all([collectQueue(warehouse), scheduleQueue(warehouse), eventQueue(warehouse)]);
 }
 

@@ -58,7 +58,7 @@ export interface EventInWork extends AcceptedEvent {
 export type SameDocument = readonly [EventInWork, ...EventInWork[]];
 
 /** The ledger's row of an event. A job that runs twice replaces it. */
-export function eventEntry(
+function eventEntry(
   { receivedAt, event, accountSince }: AcceptedEvent,
   userId: string | null,
   finished: EventResult,

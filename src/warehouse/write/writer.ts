@@ -69,7 +69,8 @@ export class Writer {
   write(change: WriteBatch, lane: Lane): Promise<WriteResult> {
     if (this.#closed) return Promise.reject(this.#closed);
     const { clock, lowWatermark } = this.#storage;
-    for (const moment of momentsOf(change)) clock.leaseAgain(moment);
+    const request = clock.openRequest();
+    for (const moment of momentsOf(change)) request.keep(moment);
     const committed = new Promise<WriteResult>((resolve, reject) => this.#lanes[lane].push({ change, resolve, reject }));
     if (lane === 'bulk') this.#bulkSamples += change.samples;
     else {
@@ -79,7 +80,7 @@ export class Writer {
     }
     this.#running ??= this.#run();
     return committed.finally(() => {
-      for (const moment of momentsOf(change)) clock.release(moment);
+      request.end();
       lowWatermark.prune();
     });
   }
