@@ -102,7 +102,7 @@ class EventJobs {
 
   async #workOnOne(key: string, isRepeated: boolean): Promise<void> {
     const event = this.#pipeline.inbox.find(key);
-    if (event === undefined) return;
+    if (event === undefined) return this.#filling.finish(key);
     const data = { receivedAt: Number(key), event, misses: 0 };
     if (isRepeated) return this.#goOnAlone(key, { data, ms: 0 });
     // What one throws, the queue would see of a job of its own: it waits as long, and keeps the others from nothing.

@@ -204,7 +204,7 @@ export class App {
 
   async #openInbox(): Promise<Journal> {
     const { openInbox } = await import('../sync/events/accept-event.ts');
-    return openInbox(join(this.settings.data, 'inbox'), this.warehouse);
+    return openInbox(join(this.settings.data, 'inbox'), this.warehouse, this.log);
   }
 
   /** Opens queue and workers, and takes up the runs that the ledger says are unfinished. Where that fails, the next call tries again. */

@@ -16,7 +16,16 @@ import type { SnapshotFailure } from './snapshot/snapshots.ts';
 export interface StatusReport {
   accounts: AccountStatus[];
   /** Windows that are planned, and events that are accepted and not settled, in the queue or not; `problem`: why the queue cannot be asked. */
-  queue: { waiting: number; active: number; delayed: number; failed: number; events: number; problem: string | null };
+  queue: {
+    waiting: number;
+    active: number;
+    delayed: number;
+    failed: number;
+    events: number;
+    /** Events of the inbox that could not be read since its owner began: they are lost. */
+    unreadable_events: number;
+    problem: string | null;
+  };
   /** Null: not configured. */
   webhooks: WebhookStatus | null;
   /** Since when it could not be made, and why. Null: it was, or nobody who keeps the folder has tried. */
@@ -38,10 +47,10 @@ export const statusCommands = { status };
 async function status(app: App): Promise<StatusReport> {
   const { warehouse, now, serviceClock, settings } = app;
   const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
-  const { size: waiting } = await app.inbox();
+  const { size: waiting, damaged } = await app.inbox();
   return {
     accounts: await reportAccounts({ warehouse, now, serviceClock, tokens: app.secrets }, collections, await app.workedOn()),
-    queue: { ...(await countQueue(app)), events: waiting },
+    queue: { ...(await countQueue(app)), events: waiting, unreadable_events: damaged },
     webhooks: await reportWebhooks(warehouse, settings, now, { refused: app.refusals(), waiting }),
     snapshot: { at: modifiedAt(settings.snapshot), failure: app.snapshots.failure ?? null },
     warehouse: await tellSize(warehouse),
@@ -62,7 +71,12 @@ function tellClock({ now, aheadMs }: ServiceClock): StatusReport['service_clock'
 }
 
 /** What is planned waits, in the queue or not yet: the ledger knows of it, also while the queue is away. */
-async function countQueue({ warehouse, log, queueProblem, opened }: App): Promise<Omit<StatusReport['queue'], 'events'>> {
+async function countQueue({
+  warehouse,
+  log,
+  queueProblem,
+  opened,
+}: App): Promise<Omit<StatusReport['queue'], 'events' | 'unreadable_events'>> {
   const planned = await countPlanned(warehouse);
   // An attempt to open it may take its time.
   if (queueProblem !== undefined) return { ...NO_JOBS, waiting: planned, problem: queueProblem };

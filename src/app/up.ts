@@ -161,15 +161,20 @@ export function webhookOf(find: () => Pick<Following, 'webhook'> | undefined): W
   );
 }
 
-/** Ready means that a write succeeds; asked more often, the last answer counts for a while. */
-function readiness(find: () => App, log: Log): () => Promise<void> {
+/** Ready means that a write to the warehouse succeeds, and one to the inbox where there are webhooks; asked more often, the last answer counts for a while. */
+export function readiness(find: () => App, log: Log): () => Promise<void> {
   let last: { at: number; answer: Promise<void> } | undefined;
   return async () => {
     const now = Date.now();
     const app = find();
     if (!last || now - last.at >= READY_EVERY_MS) {
       const row = { value: new Date(now).toISOString() };
-      last = { at: now, answer: app.warehouse.record([{ table: 'sync.meta', key: { key: 'ready_at' }, row }]) };
+      const writing = async () => {
+        await app.warehouse.record([{ table: 'sync.meta', key: { key: 'ready_at' }, row }]);
+        // It may lie on another disk, and is full or read-only by itself.
+        if (app.settings.webhooks) await (await app.inbox()).ensureWritable();
+      };
+      last = { at: now, answer: writing() };
       // Whoever asks may be anybody, and is not told of our files.
       last.answer.catch(error => log.warn({ reason: messageOf(error) }, 'nothing can be written: /ready says so'));
     }

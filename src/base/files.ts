@@ -36,6 +36,8 @@ function makeFolder(path: string): void {
   if (parent !== path && !existsSync(parent)) makeFolder(parent);
   try {
     mkdirSync(path, { mode: 0o700 });
+    // What is made durable in it is, once the folder is.
+    syncFolder(parent);
   } catch (error) {
     // Another process may have been quicker.
     if (isFolder(path)) return;

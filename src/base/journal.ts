@@ -1,4 +1,4 @@
-import { closeSync, openSync, readdirSync, readFileSync, readSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, renameSync, rmSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -10,12 +10,15 @@ export interface JournalOptions {
   notesFinished?: boolean;
   /** From this size on a file is followed by the next. */
   fileBytes?: number;
+  /** Told of lines of a file that cannot be read: what they held may have been promised to somebody. */
+  onDamaged?: (path: string, lines: number) => void;
 }
 
-/** One file. It is removed as soon as everything in it is finished. */
+/** One file. It is removed as soon as everything in it is finished; one with damaged lines is kept under another name. */
 interface Segment {
   path: string;
   open: number;
+  damaged: number;
 }
 
 interface Entry {
@@ -40,6 +43,8 @@ interface Line {
 
 const FILE_BYTES = 1_048_576;
 const FILE = /^(\d{10})\.journal$/;
+/** What is left of a file of which something could not be read. */
+const DAMAGED = /^(\d{10})\.journal\.damaged$/;
 /** Half of a file that `rewrite` was making. The folder may be a link to one of others. */
 const HALF_WRITTEN = /^\d{10}\.journal\.\d+(?:\.[0-9a-f]+)?\.new$/;
 const LINE = /^([0-9a-f]{8}) ([+-]) ([\w.-]+)(?: (.*))?$/s;
@@ -50,11 +55,18 @@ const bytesOf = ({ key, text }: Pick<Line, 'key' | 'text'>): Buffer => {
 };
 const sumOf = (content: string | Buffer) => crc32(content).toString(16).padStart(8, '0');
 
+/** A line without its end; undefined where it is not what was written. */
+function parseLine(bytes: Buffer): { sign: string; key: string; text: string | undefined } | undefined {
+  const [, sum, sign, key, text] = LINE.exec(bytes.toString()) ?? [];
+  return sign !== undefined && key !== undefined && sumOf(bytes.subarray(9)) === sum ? { sign, key, text } : undefined;
+}
+
 /** What has been taken on and not finished yet, durable in a folder of our own. Only one process may have it open. */
 export class Journal {
   readonly #folder: string;
   readonly #notesFinished: boolean;
   readonly #fileBytes: number;
+  readonly #onDamaged: (path: string, lines: number) => void;
   readonly #entries = new Map<string, Entry>();
   readonly #segments: Segment[] = [];
   #lastNumber = 0;
@@ -65,18 +77,20 @@ export class Journal {
   #waiting: Line[] = [];
   #writing: Promise<void> | undefined;
   #closed = false;
+  #damaged = 0;
 
   /** Opens what a folder holds; the folder is made with the first entry. What a crash has torn at the end of a file was promised to nobody. */
-  constructor(folder: string, { notesFinished = false, fileBytes = FILE_BYTES }: JournalOptions = {}) {
+  constructor(folder: string, { notesFinished = false, fileBytes = FILE_BYTES, onDamaged = () => {} }: JournalOptions = {}) {
     this.#folder = folder;
     this.#notesFinished = notesFinished;
     this.#fileBytes = fileBytes;
+    this.#onDamaged = onDamaged;
     for (const name of listNames(folder)) {
       const number = FILE.exec(name)?.[1];
       if (HALF_WRITTEN.test(name)) rmSync(join(folder, name), { force: true });
+      this.#lastNumber = Math.max(this.#lastNumber, Number(number ?? DAMAGED.exec(name)?.[1] ?? 0));
       if (number === undefined) continue;
-      this.#lastNumber = Number(number);
-      const segment: Segment = { path: join(folder, name), open: 0 };
+      const segment: Segment = { path: join(folder, name), open: 0, damaged: 0 };
       this.#segments.push(segment);
       this.#readSegment(segment);
     }
@@ -104,10 +118,38 @@ export class Journal {
     return this.#entries.has(key);
   }
 
-  /** The text of one that is not finished. */
+  /** The text of one that is not finished. One that cannot be read any more is there no longer. */
   find(key: string): string | undefined {
     const entry = this.#entries.get(key);
-    return entry && this.#read(entry);
+    if (!entry) return undefined;
+    const text = this.#read(entry);
+    if (text !== undefined) return text;
+    this.#drop(key);
+    this.#noteDamaged(entry.segment, 1);
+    this.#removeFinished();
+    return undefined;
+  }
+
+  /** How many lines could not be read since it was opened. */
+  get damaged(): number {
+    return this.#damaged;
+  }
+
+  /** Throws where nothing could be appended now, as a file beside the others shows. */
+  async ensureWritable(): Promise<void> {
+    ensureFolder(this.#folder);
+    const path = join(this.#folder, `.trial-${process.pid}`);
+    try {
+      const file = await open(path, 'w', 0o600);
+      try {
+        await file.write(Buffer.alloc(4096));
+        await file.datasync();
+      } finally {
+        await file.close();
+      }
+    } finally {
+      rmSync(path, { force: true });
+    }
   }
 
   /** Those not finished, the first appended first. */
@@ -121,7 +163,10 @@ export class Journal {
 
   /** Writes the files anew with what is not finished and to be kept: of all else no byte stays. Nobody may append meanwhile. */
   rewrite(keep: (key: string, text: string) => boolean): void {
-    const kept = [...this.#entries].map(([key, entry]) => ({ key, text: this.#read(entry) })).filter(({ key, text }) => keep(key, text));
+    const kept = [...this.#entries].flatMap(([key, entry]) => {
+      const text = this.#read(entry);
+      return text !== undefined && keep(key, text) ? [{ key, text }] : [];
+    });
     const old = this.#segments.splice(0);
     this.#entries.clear();
     // It is removed below: what is appended next must not go into it.
@@ -135,6 +180,7 @@ export class Journal {
       this.#addLines(segment, 0, lines);
     }
     for (const { path } of old) rmSync(path, { force: true });
+    for (const name of listNames(this.#folder)) if (DAMAGED.test(name)) rmSync(join(this.#folder, name), { force: true });
   }
 
   /** Resolves when what was appended and finished is written. */
@@ -148,16 +194,24 @@ export class Journal {
 
   #readSegment(segment: Segment): void {
     const bytes = readFileSync(segment.path);
+    let damaged = 0;
     for (let start = 0; start < bytes.length; ) {
       const end = bytes.indexOf(10, start);
-      if (end < 0) return;
-      const [, sum, sign, key] = LINE.exec(bytes.toString('utf8', start, end)) ?? [];
-      if (key !== undefined && sumOf(bytes.subarray(start + 9, end)) === sum) {
-        this.#drop(key);
-        if (sign === '+') this.#addEntry(key, { segment, at: start, length: end - start });
-      }
+      if (end < 0) break;
+      const line = parseLine(bytes.subarray(start, end));
+      if (line) {
+        this.#drop(line.key);
+        if (line.sign === '+') this.#addEntry(line.key, { segment, at: start, length: end - start });
+      } else damaged++;
       start = end + 1;
     }
+    if (damaged) this.#noteDamaged(segment, damaged);
+  }
+
+  #noteDamaged(segment: Segment, lines: number): void {
+    segment.damaged += lines;
+    this.#damaged += lines;
+    this.#onDamaged(segment.path, lines);
   }
 
   #addEntry(key: string, entry: Entry): void {
@@ -191,14 +245,16 @@ export class Journal {
     for (const segment of [...this.#segments]) {
       if (segment.open > 0 && this.#notesFinished) return;
       if (segment.open > 0 || segment === this.#head) continue;
-      rmSync(segment.path, { force: true });
+      // What could not be read may still be of use to somebody.
+      if (segment.damaged && existsSync(segment.path)) renameSync(segment.path, `${segment.path}.damaged`);
+      else rmSync(segment.path, { force: true });
       this.#segments.splice(this.#segments.indexOf(segment), 1);
     }
   }
 
   #newSegment(): Segment {
     ensureFolder(this.#folder);
-    const segment: Segment = { path: join(this.#folder, `${String(++this.#lastNumber).padStart(10, '0')}.journal`), open: 0 };
+    const segment: Segment = { path: join(this.#folder, `${String(++this.#lastNumber).padStart(10, '0')}.journal`), open: 0, damaged: 0 };
     this.#segments.push(segment);
     return segment;
   }
@@ -259,19 +315,22 @@ export class Journal {
     });
   }
 
-  #read({ segment: { path }, at, length }: Entry): string {
+  /** Undefined where the file does not hold it any more. */
+  #read({ segment: { path }, at, length }: Entry): string | undefined {
     if (this.#reading?.path !== path) {
       if (this.#reading) closeSync(this.#reading.file);
       this.#reading = undefined;
+      if (!existsSync(path)) return undefined;
       this.#reading = { path, file: openSync(path, 'r') };
     }
     const bytes = Buffer.alloc(length);
     readSync(this.#reading.file, bytes, 0, length, at);
-    const [, , , , text] = LINE.exec(bytes.toString()) ?? [];
-    if (text === undefined) throw new Error(`${path} was changed while it was open`);
-    return text;
+    return parseLine(bytes)?.text;
   }
 }
+
+/** The files of a journal’s folder of which something could not be read. */
+export const listDamaged = (folder: string): string[] => listNames(folder).filter(name => DAMAGED.test(name));
 
 function listNames(folder: string): string[] {
   try {

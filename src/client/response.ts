@@ -47,6 +47,22 @@ export interface FailedResponse {
 /** What is this old already when it comes says nothing of now: it would count as newer than what was stored since. */
 const OLDEST_S = 60;
 
+/**
+ * Each costs memory before anything is known of it: a few bytes for who sends it, some hundred here. A month of heart rate has 40,000, and a
+ * window that is answered with too much is asked for in parts.
+ */
+const MOST_OBJECTS = 250_000;
+
+/** An answer of so few bytes may hold what it likes. */
+const SMALL_BYTES = 1_048_576;
+
+function holdsTooMany(bytes: Buffer): boolean {
+  if (bytes.length <= SMALL_BYTES) return false;
+  let count = 0;
+  for (const byte of bytes) if (byte === 0x7b || byte === 0x5b) count++;
+  return count > MOST_OBJECTS;
+}
+
 /** What an answer means: what was asked for, or a failure. */
 export function readResponse<T>(request: ServiceRequest<T>, response: ServiceResponse, now: number): { value: T } | FailedResponse {
   const ageS = findAgeS(response.headers);
@@ -67,6 +83,10 @@ function readBody<T>(request: ServiceRequest<T>, response: ServiceResponse): { v
     again: true,
   });
   if (status !== 200 && !request.takesAnySuccess) return malformed(`answered ${status}, which is no answer to a read`);
+  if (holdsTooMany(bytes)) {
+    const message = `answered with more than ${MOST_OBJECTS.toLocaleString('en')} objects and lists at once`;
+    return { error: new ServiceError('too_large', request.route, message, { status }), again: false };
+  }
   const { body } = response;
   let parsed: unknown;
   try {

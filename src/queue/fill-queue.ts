@@ -182,7 +182,9 @@ export class QueueFilling {
   #findRow(key: string): Row | undefined {
     const { journal } = this.#options;
     if (!journal.has(key)) return undefined;
-    const owner = this.#bound === NO_BOUND ? '' : this.#bound.ownerOf(journal.find(key) ?? '');
+    const text = this.#bound === NO_BOUND ? '' : journal.find(key);
+    if (text === undefined) return undefined;
+    const owner = this.#bound === NO_BOUND ? '' : this.#bound.ownerOf(text);
     const row = this.#rows.get(owner) ?? { waiting: new Set(), held: 0, inTurn: new Set() };
     this.#rows.set(owner, row);
     return row;
@@ -220,7 +222,10 @@ export class QueueFilling {
     const { journal, jobOf, togetherOf } = this.#options;
     if (!togetherOf || keys.length < 2) {
       for (const key of keys) this.#shared.delete(key);
-      return keys.map(key => jobOf(key, journal.find(key) ?? ''));
+      return keys.flatMap(key => {
+        const text = journal.find(key);
+        return text === undefined ? [] : [jobOf(key, text)];
+      });
     }
     const jobs: NewJob[] = [];
     for (let i = 0; i < keys.length; i += TOGETHER) {

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { checkAccounts } from '../../src/app/doctor/accounts.ts';
 import { type CheckResult, runCheck } from '../../src/app/doctor/check-result.ts';
 import { checkDocuments } from '../../src/app/doctor/documents.ts';
-import { checkDisk, checkFolder } from '../../src/app/doctor/folder.ts';
+import { checkDisk, checkFolder, checkInbox } from '../../src/app/doctor/folder.ts';
 import { checkQueue } from '../../src/app/doctor/queue.ts';
 import { checkCallback, checkService } from '../../src/app/doctor/service.ts';
 import { checkSettings } from '../../src/app/doctor/settings.ts';
@@ -468,4 +468,20 @@ test.runIf(hasRedis)('a Redis that went away is to be started again, and ringnec
 test('a check that does not end, or throws, is a result', async () => {
   expect(said(await runCheck('x', 20, () => new Promise(() => undefined)))).toEqual(['fail x: no answer in 0.02 s']);
   expect(said(await runCheck('x', 20, () => Promise.reject(new Error('why'))))).toEqual(['fail x: why']);
+});
+
+test('an inbox that takes nothing, or that held what could not be read, is told of', () => {
+  const data = newFolder();
+  const inbox = join(data, 'inbox');
+  expect(checkInbox(data)).toEqual([]);
+  mkdirSync(inbox, { recursive: true });
+  expect(said(checkInbox(data))).toEqual([`ok inbox: ${inbox} is writable`]);
+  writeFileSync(join(inbox, '0000000007.journal.damaged'), '');
+  expect(said(checkInbox(data))).toEqual([
+    `ok inbox: ${inbox} is writable`,
+    `warn inbox: ${join(inbox, '0000000007.journal.damaged')} holds lines that cannot be read: events in them may have been acknowledged, and are lost`,
+  ]);
+  rmSync(inbox, { recursive: true });
+  writeFileSync(inbox, '');
+  expect(said(checkInbox(data))).toEqual([expect.stringMatching(/^fail inbox: .*\/inbox cannot be written to: ENOTDIR/)]);
 });

@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { TryLaterError } from '../../src/base/errors.ts';
-import { Journal, type JournalOptions } from '../../src/base/journal.ts';
+import { Journal, type JournalOptions, listDamaged } from '../../src/base/journal.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const root = tempFolder();
@@ -224,4 +224,61 @@ test('a key is kept once, however often and at whatever moment it is appended', 
   journal.finish('a');
   await journal.close();
   expect(readdirSync(folder)).toEqual([]);
+});
+
+test('a line that was damaged is told of, its neighbours are kept, and its file is not thrown away', async () => {
+  const folder = newFolder();
+  const journal = openJournal(folder);
+  for (const key of ['a', 'b', 'c']) await journal.append(key, `text of ${key}`);
+  const path = join(folder, '0000000001.journal');
+  const content = readFileSync(path, 'utf8');
+  writeFileSync(path, content.replace('text of b', 'text oF b'));
+  const told: unknown[] = [];
+  const again = openJournal(folder, { onDamaged: (file, lines) => told.push([file, lines]) });
+  expect([again.keys(), told, again.damaged]).toEqual([['a', 'c'], [[path, 1]], 1]);
+  for (const key of ['a', 'c']) again.finish(key);
+  expect([readdirSync(folder), listDamaged(folder)]).toEqual([[`0000000001.journal.damaged`], ['0000000001.journal.damaged']]);
+  expect(readFileSync(`${path}.damaged`, 'utf8')).toBe(content.replace('text of b', 'text oF b'));
+  // A number is not given twice: the next damaged file would take its place.
+  const third = openJournal(folder);
+  await third.append('d', 'x');
+  expect(readdirSync(folder).sort()).toEqual(['0000000001.journal.damaged', '0000000002.journal']);
+  // Of whom nothing is to stay, nothing stays in it either.
+  third.rewrite(() => true);
+  expect(listDamaged(folder)).toEqual([]);
+});
+
+test.each([
+  ['changed', (path: string) => writeFileSync(path, readFileSync(path, 'utf8').replace('text of a', 'text oF a'))],
+  ['cut', (path: string) => truncateSync(path, 3)],
+  ['removed', (path: string) => rmSync(path)],
+])('one whose file is %s while it is open is not there any more, and that is told', async (_, damage) => {
+  const folder = newFolder();
+  let told = 0;
+  const journal = openJournal(folder, { onDamaged: () => told++ });
+  await journal.append('a', 'text of a');
+  damage(join(folder, '0000000001.journal'));
+  expect([journal.find('a'), journal.has('a'), journal.size, told]).toEqual([undefined, false, 0, 1]);
+  await journal.append('b', 'text of b');
+});
+
+test('what a crash has torn at the end of a file is no damage: it was promised to nobody', async () => {
+  const folder = newFolder();
+  const journal = openJournal(folder);
+  for (const key of ['a', 'b']) await journal.append(key, `text of ${key}`);
+  const path = join(folder, '0000000001.journal');
+  truncateSync(path, statSync(path).size - 4);
+  const again = openJournal(folder);
+  expect([again.keys(), again.damaged]).toEqual([['a'], 0]);
+});
+
+test('a folder that takes no file is known before anything is appended', async () => {
+  const folder = newFolder();
+  const journal = openJournal(folder);
+  await journal.ensureWritable();
+  expect(readdirSync(folder)).toEqual([]);
+  rmSync(folder, { recursive: true });
+  writeFileSync(folder, '');
+  await expect(journal.ensureWritable()).rejects.toThrow(folder);
+  rmSync(folder);
 });

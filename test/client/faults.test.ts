@@ -149,3 +149,11 @@ test('the n-th request fails, for every n: the read is whole all the same', asyn
     }
   }
 });
+
+test('an answer that is nothing but objects is refused before it is parsed: each costs memory', async () => {
+  const { client } = await set({ [READINESS]: { text: `{"data":[${'{},'.repeat(400_000)}{}],"next_token":null}` } });
+  const error = await errorOf(readAll(client.documents(readiness, RANGE)));
+  expect(error).toMatchObject({ kind: 'too_large' });
+  expect(error.message).toContain('answered with more than 250,000 objects and lists at once');
+  expect(client.requests).toBe(1);
+});

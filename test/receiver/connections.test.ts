@@ -146,3 +146,19 @@ test('without webhooks there is no /webhook', async () => {
   expect([receiver.refusals(), receiver.accepted()]).toEqual([{}, 0]);
   await receiver.close();
 });
+
+test('who sends requests without waiting for an answer is cut off before they pile up', async () => {
+  let accepted = 0;
+  const { receiver } = await openWebhook({
+    accept: async () => {
+      accepted++;
+      await sleep(50);
+    },
+  });
+  const connection = await RawConnection.open(receiver.url);
+  connection.socket.write(Buffer.concat(Array.from({ length: 2_000 }, good)));
+  await until('it is cut', () => connection.closed);
+  expect(accepted).toBeLessThanOrEqual(16);
+  const patient = await RawConnection.open(receiver.url);
+  for (let i = 0; i < 40; i++) expect((await patient.ask(good()))?.status).toBe(204);
+});

@@ -115,7 +115,7 @@ export async function openEventHarness(folder: string, options: EventOptions & E
     warehouse,
     client,
     queues,
-    inbox: await openInbox(join(data, 'inbox'), warehouse),
+    inbox: await openInbox(join(data, 'inbox'), warehouse, log),
     tokens: {
       find: userId => tokens.get(userId),
       whyMissing: userId => (tokens.has(userId) ? undefined : `no token: ringneck account add ${userId}`),

@@ -9,7 +9,7 @@ import { call } from '../call.ts';
 import type { AppCommands } from '../commands.ts';
 import { connectControl } from '../control/connect-control.ts';
 import { type CheckResult, fail, ok, runCheck, warn } from './check-result.ts';
-import { checkDisk, checkFolder } from './folder.ts';
+import { checkDisk, checkFolder, checkInbox } from './folder.ts';
 import { checkQueue } from './queue.ts';
 import { checkCallback, checkService } from './service.ts';
 import { checkSettings } from './settings.ts';
@@ -34,6 +34,7 @@ export async function checkAll(): Promise<CheckResult[]> {
     serviceUrl ? runCheck('service', REACH_MS, () => checkService({ ...settings, serviceUrl })) : [],
     webhooks ? runCheck('callback', REACH_MS, () => checkCallback(webhooks)) : [],
     runCheck('disk', REACH_MS, async () => checkDisk(existingFolder(settings.data))),
+    runCheck('inbox', REACH_MS, async () => checkInbox(settings.data)),
   ]);
   const results = [...checkSettings(settings), ...folder, ...parts.flat()];
   return results.toSorted((a, b) => ORDER.indexOf(a.check) - ORDER.indexOf(b.check));
@@ -44,6 +45,7 @@ const ORDER = [
   'folder',
   'owner',
   'disk',
+  'inbox',
   'clock',
   'queue',
   'service',

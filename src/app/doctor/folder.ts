@@ -1,8 +1,9 @@
-import { closeSync, constants, openSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { closeSync, constants, existsSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { findAccess } from '../../base/access.ts';
 import { diskReserveBytes } from '../../base/disk.ts';
 import { messageOf } from '../../base/errors.ts';
+import { listDamaged } from '../../base/journal.ts';
 import { type CheckResult, fail, ok, warn } from './check-result.ts';
 
 /** Whether the data folder can be used, and whether others can write or look into it. */
@@ -11,19 +12,40 @@ export function checkFolder(path: string): CheckResult[] {
   if (!stats) return [warn('folder', `${path} does not exist yet`, 'the first command makes it; is RINGNECK_DATA what you meant?')];
   if (!stats.isDirectory()) return [fail('folder', `${path} is not a folder`, 'set RINGNECK_DATA to a folder')];
   const access = findAccess(path).map(({ can, message, fix }) => (can === 'write' ? fail : warn)('folder', message, fix));
-  return [writable(path), ...access];
+  return [writable('folder', path), ...access];
+}
+
+/** Whether events can be accepted, and whether all that were could be read again. */
+export function checkInbox(data: string): CheckResult[] {
+  const inbox = join(data, 'inbox');
+  if (!existsSync(inbox)) return [];
+  const damaged = listDamaged(inbox).map(name =>
+    warn(
+      'inbox',
+      `${join(inbox, name)} holds lines that cannot be read: events in them may have been acknowledged, and are lost`,
+      'read the days again to which they may belong (ringneck nightly, or ringneck backfill --refresh --from DAY), then remove the file',
+    ),
+  );
+  return [writable('inbox', inbox), ...damaged];
 }
 
 /** Asked of the file system itself: modes do not tell of one that is mounted read-only. */
-function writable(path: string): CheckResult {
+function writable(check: string, path: string): CheckResult {
   const trial = join(path, `.doctor-${process.pid}`);
   try {
-    closeSync(openSync(trial, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600));
-    rmSync(trial);
-    return ok('folder', `${path} is writable`);
+    const file = openSync(trial, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600);
+    try {
+      // A disk that is full may still take a name.
+      writeSync(file, Buffer.alloc(4096));
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+      rmSync(trial);
+    }
+    return ok(check, `${path} is writable`);
   } catch (error) {
     return fail(
-      'folder',
+      check,
       `${path} cannot be written to: ${messageOf(error)}`,
       'give the folder to the user that runs ringneck, or mount it writable',
     );

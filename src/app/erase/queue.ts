@@ -18,7 +18,7 @@ type Options = Pick<AppOptions, 'settings' | 'log'>;
  */
 export async function emptyQueue({ settings, log }: Options, warehouse: Warehouse): Promise<void> {
   const folder = join(settings.data, 'queue');
-  await withInbox(settings.data, warehouse, async inbox => {
+  await withInbox({ settings, log }, warehouse, async inbox => {
     const aside = join(settings.data, 'erasing-events.json');
     // What an erasing by a version without an inbox has set aside before it was killed.
     if (existsSync(aside))
@@ -45,12 +45,12 @@ export async function emptyQueue({ settings, log }: Options, warehouse: Warehous
  * Removes the events about a person that were accepted and not worked off.
  * @returns how many there were
  */
-export function removeEvents({ settings }: Options, warehouse: Warehouse, serviceUserIds: readonly string[]): Promise<number> {
-  return withInbox(settings.data, warehouse, async inbox => forgetEvents({ inbox }, serviceUserIds));
+export function removeEvents(options: Options, warehouse: Warehouse, serviceUserIds: readonly string[]): Promise<number> {
+  return withInbox(options, warehouse, async inbox => forgetEvents({ inbox }, serviceUserIds));
 }
 
-async function withInbox<T>(data: string, warehouse: Warehouse, work: (inbox: Journal) => Promise<T>): Promise<T> {
-  const inbox = await openInbox(join(data, 'inbox'), warehouse);
+async function withInbox<T>({ settings, log }: Options, warehouse: Warehouse, work: (inbox: Journal) => Promise<T>): Promise<T> {
+  const inbox = await openInbox(join(settings.data, 'inbox'), warehouse, log);
   try {
     return await work(inbox);
   } finally {

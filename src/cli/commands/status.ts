@@ -56,6 +56,7 @@ function printStatus({
   if (accounts.some(({ collections }) => collections.some(isFixable))) printLines(`${READ_MISSING}\n`);
   const { waiting, active, delayed, failed, events } = queue;
   printLine(`queue: ${events} events waiting; windows: ${waiting} waiting, ${active} active, ${delayed} delayed, ${failed} failed`);
+  if (queue.unreadable_events) printLine(`  ${queue.unreadable_events} events could not be read any more, and are lost: ringneck doctor`);
   if (queue.problem) printLine(`  unreachable: ${queue.problem}`);
   printLine(`snapshot: ${snapshot.at ?? 'none yet'}`);
   if (snapshot.failure) printLine(`  could not be made since ${snapshot.failure.since}: ${snapshot.failure.reason}`);

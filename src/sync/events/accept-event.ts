@@ -52,8 +52,13 @@ export const isOfInbox = (jobId: string | undefined): boolean => jobId?.startsWi
  * Opens the accepted events that have no outcome yet. Each is in here from before its 2xx until the ledger has its outcome: what the ledger
  * has already is left out.
  */
-export async function openInbox(folder: string, warehouse: Pick<Warehouse, 'read'>): Promise<Journal> {
-  const inbox = new Journal(folder);
+export async function openInbox(folder: string, warehouse: Pick<Warehouse, 'read'>, log: Log): Promise<Journal> {
+  const onDamaged = (file: string, lines: number) =>
+    log.error(
+      { file, lines },
+      'events of the inbox cannot be read: they may have been acknowledged, and are lost. ringneck doctor says more',
+    );
+  const inbox = new Journal(folder, { onDamaged });
   const [first] = inbox.keys();
   if (first === undefined) return inbox;
   const oldest = inbox.keys().reduce((least, key) => Math.min(least, Number(key)), Number(first));

@@ -95,7 +95,7 @@ test('what the ledger has is not in the inbox any more', async () => {
   onTestFinished(() => before.close());
   for (const key of [NOW * 1000, NOW * 1000 + 1, NOW * 1000 + 2]) await before.append(String(key), '{}');
   await warehouse.record([{ table: 'sync.events', key: { received_at: NOW * 1000 + 1 }, row: { outcome: 'stored' } }]);
-  const inbox = await openInbox(path, warehouse);
+  const inbox = await openInbox(path, warehouse, silentLog);
   onTestFinished(() => inbox.close());
   expect(inbox.keys()).toEqual(['1748736000000000', '1748736000000002']);
 });
