@@ -11,7 +11,7 @@ import { rewriteWithout } from '../../src/warehouse/store/file/erase.ts';
 import { LacksMemory } from '../../src/warehouse/store/memory.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, placeWarehouse, rowsOf, store, withDuckDB } from '../support/warehouse.ts';
-import { STRESS } from '../support/wire.ts';
+import { ACTIVITY, STRESS } from '../support/wire.ts';
 
 const folder = tempFolder();
 
@@ -59,6 +59,41 @@ test('a log of long texts that a killed process has left, beside a table that is
   expect(await withDuckDB(path, connection => rowsOf(connection, 'SELECT count(*) AS rows FROM daily_stress'))).toEqual([{ rows: 25 }]);
 }, 30_000);
 
+test('a commit has more memory as soon as texts may need it, and no more than that', async () => {
+  const path = newPath(folder);
+  let warehouse = await openWarehouse(path);
+  const items = Array.from({ length: 60_000 }, () => 1);
+  const storeMany = () =>
+    store(
+      warehouse,
+      'daily_activity',
+      Array.from({ length: 5 }, (_, i) => ({ ...ACTIVITY, id: `a-${warehouse.clock.next()}-${i}`, met: { ...ACTIVITY.met, items } })),
+    );
+  const limits: number[] = [];
+  const run = DuckDBConnection.prototype.run;
+  vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(async function (this: DuckDBConnection, ...parameters) {
+    const limit = /^SET memory_limit = '(\d+)B'/.exec(String(parameters[0]))?.[1];
+    if (limit) limits.push(Number(limit));
+    return run.apply(this, parameters);
+  });
+  await storeMany();
+  limits.length = 0;
+  await store(warehouse, 'daily_stress', [STRESS]);
+  expect(limits).toEqual([]);
+  await store(warehouse, 'daily_stress', [{ ...STRESS, id: 'long', noted: 'x'.repeat(100_000) }]);
+  // 80 MB, and 100 kB of each of 2,048 rows four times: 819.2 MB; the other texts of the row have less than 1 kB.
+  expect(limits).toEqual([expect.closeTo(900_000_000, -7), 80_000_000]);
+  await warehouse.close();
+  warehouse = await openWarehouse(path);
+  await storeMany();
+  limits.length = 0;
+  await storeMany();
+  expect(limits).toEqual([expect.closeTo(900_000_000, -7), 80_000_000]);
+  const noted = 'x'.repeat(4 * MB);
+  for (let i = 0; i < 24; i++) await store(warehouse, 'daily_stress', [{ ...STRESS, id: `document-${i}`, noted }]);
+  await warehouse.close();
+}, 60_000);
+
 test('what was stored can be published, kept up to date, dated, compacted, exported, searched and erased', async () => {
   const path = await filled();
   const warehouse = await openWarehouse(path);
@@ -69,7 +104,7 @@ test('what was stored can be published, kept up to date, dated, compacted, expor
   await warehouse.copy(`${path}.dated`, 0o600);
   await warehouse.compact();
   // Giving back what one of them needed is never left out.
-  expect(await warehouse.read(`SELECT current_setting('memory_limit'), current_setting('threads')`)).toEqual([['76.2 MiB', 2]]);
+  expect(await warehouse.read(`SELECT current_setting('memory_limit'), current_setting('threads')`)).toEqual([['76.2 MiB', 1]]);
   await warehouse.close();
   await exportStress(path);
   expect(await searchDatabase(path, [{ what: 'token', text: 'y'.repeat(100) }])).toEqual([{ what: 'token', where: 'daily_stress.extra' }]);
@@ -109,7 +144,7 @@ test('where all of the memory is not enough each says so in one sentence, and no
   ]);
   await expect(warehouse.copy(`${path}.dated`, 0o600)).rejects.toThrow(new LacksMemory(`the dated snapshot ${tooLarge}`));
   await expect(warehouse.compact()).rejects.toThrow(new LacksMemory(`compacting the warehouse ${tooLarge}`));
-  expect(await warehouse.read(`SELECT current_setting('memory_limit'), current_setting('threads')`)).toEqual([['76.2 MiB', 2]]);
+  expect(await warehouse.read(`SELECT current_setting('memory_limit'), current_setting('threads')`)).toEqual([['76.2 MiB', 1]]);
   await warehouse.close();
   await expect(rewriteWithout(path, { userId: 'bob', serviceUserIds: [] }, () => {})).rejects.toThrow(
     new LacksMemory(`nothing was erased: erasing ${tooLarge}`),

@@ -5,7 +5,7 @@ import { RingneckError } from '../../base/errors.ts';
 import type { Mapping } from '../mapping.ts';
 import { NeedsRebuild } from '../needs-rebuild.ts';
 import type { RequestClock } from '../request-clock.ts';
-import { LARGE_BYTES, LacksMemory } from '../store/memory.ts';
+import { LARGE_BYTES, LARGE_THREADS, LacksMemory } from '../store/memory.ts';
 import type { Store } from '../store/store.ts';
 import { DirtySet } from '../write/dirty-set.ts';
 import type { WriteBatch } from '../write/write-batch.ts';
@@ -134,7 +134,7 @@ export class SnapshotCopies {
       if (this.#isClosed) throw new RingneckError('the warehouse is closed');
       this.#connection ??= store.connect();
       const connection = await this.#connection;
-      return store.memory.enough(connection, what, () => work(connection), LARGE_BYTES);
+      return store.memory.enough(connection, what, () => work(connection), { bytes: LARGE_BYTES, threads: LARGE_THREADS });
     });
     this.#last = done.catch(() => undefined);
     return done;

@@ -2,6 +2,7 @@ import { totalmem } from 'node:os';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { messageOf, RingneckError } from '../../base/errors.ts';
 import { withTransaction } from './database.ts';
+import { RowTexts } from './row-texts.ts';
 
 /** DuckDB fills what it may have with blocks that it wrote and nobody will read soon. Storing needs little. */
 export const STORING_BYTES = 80_000_000;
@@ -12,6 +13,13 @@ export const STORING_BYTES = 80_000_000;
  */
 export const LARGE_BYTES = 256_000_000;
 
+/**
+ * Whoever waits for a statement works on it too. While another thread does the only task of one, as of a commit, the first asks for another
+ * task without a pause, which took an eighth of the CPU of a backfill: a second thread is for sorting whole tables.
+ */
+export const STORING_THREADS = 1;
+export const LARGE_THREADS = 2;
+
 /** What lacked memory is tried again with so many times as much, until it has the most. */
 const STEP = 4;
 
@@ -21,6 +29,9 @@ export interface Limits {
   threads: number;
 }
 
+/** Somebody who does not say it takes any number of threads. */
+type Wanted = Pick<Limits, 'bytes'> & Partial<Limits>;
+
 /** Work that failed with the most memory that there is. */
 export class LacksMemory extends RingneckError {}
 
@@ -28,8 +39,9 @@ export const isOutOfMemory = (error: unknown): boolean => /^Out of Memory Error/
 
 /** What one DuckDB may have: little, until somebody needs more. Those who do are counted: the last one gives it back. */
 export class Memory {
+  readonly texts = new RowTexts();
   readonly #usual: Limits;
-  readonly #wanted = new Set<Limits>();
+  readonly #wanted = new Set<Wanted>();
   /** As they were set last: others may have set the threads since. */
   #threads: number;
   #turn: Promise<unknown> = Promise.resolve();
@@ -39,12 +51,9 @@ export class Memory {
     this.#threads = usual.threads;
   }
 
-  /** Until what this resolves to is called DuckDB may have so much memory, and no more threads than that. */
-  async raise(
-    connection: DuckDBConnection,
-    { bytes = LARGE_BYTES, threads = this.#usual.threads }: Partial<Limits> = {},
-  ): Promise<() => Promise<void>> {
-    const wanted = { bytes, threads };
+  /** Until what this resolves to is called DuckDB may have so much memory, and so many threads unless others want fewer. */
+  async raise(connection: DuckDBConnection, { bytes = LARGE_BYTES, threads }: Partial<Limits> = {}): Promise<() => Promise<void>> {
+    const wanted: Wanted = threads === undefined ? { bytes } : { bytes, threads };
     this.#wanted.add(wanted);
     await this.#apply(connection).catch(error => {
       this.#wanted.delete(wanted);
@@ -60,10 +69,14 @@ export class Memory {
   /**
    * Does a statement that makes a checkpoint, or may make one; a commit alone reads the other rows of 2,048 again too. A checkpoint holds
    * all long texts of 2,048 rows of a table at once, however large. One that lacks memory leaves a database that serves nothing more, and
-   * after the next start it comes again: it may have the most at once.
+   * after the next start it comes again: it may at once have the most that texts can ask for. No more than that: DuckDB fills what it has
+   * with blocks of which it has no need.
    */
   async runWithMost(connection: DuckDBConnection, statement: string): Promise<void> {
-    const lower = await this.raise(connection, { bytes: mostBytes() });
+    const { bytes: ofTexts = Number.POSITIVE_INFINITY } = this.texts;
+    // Short ones have room in what DuckDB has anyhow.
+    const bytes = ofTexts > this.#usual.bytes / 2 ? Math.min(this.#usual.bytes + ofTexts, mostBytes()) : this.#usual.bytes;
+    const lower = bytes > this.#usual.bytes ? await this.raise(connection, { bytes }) : undefined;
     await connection.run(statement).finally(lower);
   }
 
@@ -79,12 +92,11 @@ export class Memory {
    * @param what it is for: `a snapshot`
    * @throws LacksMemory where the most is not enough
    */
-  async enough<T>(connection: DuckDBConnection, what: string, work: () => Promise<T>, first = this.#usual.bytes): Promise<T> {
-    let bytes = first;
-    let { threads } = this.#usual;
+  async enough<T>(connection: DuckDBConnection, what: string, work: () => Promise<T>, first = this.#usual): Promise<T> {
+    let { bytes, threads } = first;
     for (;;) {
-      const lower =
-        bytes > this.#usual.bytes || threads < this.#usual.threads ? await this.raise(connection, { bytes, threads }) : undefined;
+      const isUsual = bytes === this.#usual.bytes && threads === this.#usual.threads;
+      const lower = isUsual ? undefined : await this.raise(connection, { bytes, threads });
       try {
         return await work();
       } catch (error) {
@@ -101,9 +113,10 @@ export class Memory {
 
   #apply(connection: DuckDBConnection): Promise<void> {
     const done = this.#turn.then(async () => {
-      const all = [this.#usual, ...this.#wanted];
-      await connection.run(`SET memory_limit = '${Math.max(...all.map(({ bytes }) => bytes))}B'`);
-      const threads = Math.min(...all.map(limits => limits.threads));
+      const wanted = [...this.#wanted];
+      await connection.run(`SET memory_limit = '${Math.max(this.#usual.bytes, ...wanted.map(({ bytes }) => bytes))}B'`);
+      const counts = wanted.flatMap(limits => limits.threads ?? []);
+      const threads = counts.length ? Math.min(...counts) : this.#usual.threads;
       if (threads === this.#threads) return;
       await connection.run(`SET threads = ${threads}`);
       this.#threads = threads;

@@ -11,6 +11,7 @@ import type { Column, Mapping } from '../mapping.ts';
 import type { RequestClock } from '../request-clock.ts';
 import type { LedgerEntry } from '../sql.ts';
 import { readRows } from '../store/database.ts';
+import type { RowTexts } from '../store/row-texts.ts';
 import type { Store } from '../store/store.ts';
 import { nothingWritten, type WriteResult } from '../write-result.ts';
 import type { KeptReadings } from './kept-readings.ts';
@@ -21,7 +22,7 @@ import type { DocumentPage, WriteBatch } from './write-batch.ts';
 
 /** What is the same for every transaction of the writer. */
 export interface Storage {
-  store: Pick<Store, 'transaction' | 'takeSks'>;
+  store: Pick<Store, 'transaction' | 'takeSks' | 'memory'>;
   connection: DuckDBConnection;
   columnsOf(table: string): readonly Column[];
   clock: RequestClock;
@@ -93,12 +94,24 @@ async function storeAll(storage: Storage, changes: readonly WriteBatch[], dirty:
     const own = typeof change.ledger === 'function' ? change.ledger(counts) : (change.ledger ?? []);
     for (const entry of own) ledger.push(entry);
   }
+  noteTexts(store.memory.texts, done);
   for (const { table, row } of ledger) {
     dirty.things.add(table);
     if (typeof row?.route === 'string') dirty.things.add(windowsFrom(row.route));
   }
   for (const statement of ledgerStatements(ledger, columnsOf)) await connection.run(statement);
   return { counts: done.changes.map(({ counts }) => counts), ledger, documents, ranges };
+}
+
+/** What is about to be committed. */
+function noteTexts(texts: RowTexts, { changes, ledger }: Done): void {
+  for (const { change, counts } of changes) {
+    const { page, heartRate: range, samples } = change;
+    texts.noteSamples(samples);
+    for (const { values, extra, hash } of page?.documents ?? []) texts.note([...values, page?.userId ?? '', extra, hash]);
+    if (range && counts.stored) for (const source of range.rows.names) texts.note([range.userId, source]);
+  }
+  for (const { key, row } of ledger) if (row) texts.note(Object.values({ ...key, ...row }));
 }
 
 async function storePages(transaction: Transaction, { changes, ledger, observed }: Done): Promise<void> {

@@ -39,6 +39,7 @@ export class Checkpoints {
   async afterGroup(isLive: boolean): Promise<void> {
     const { connection, logSize, memory } = this.#options;
     try {
+      if (memory.texts.isWorthAsking) await memory.texts.ask(connection);
       if (this.#areOurs !== isLive) {
         await connection.run(`SET wal_autocheckpoint = '${isLive ? NEVER_BYTES : CHECKPOINT_BYTES.bulk}B'`);
         this.#areOurs = isLive;

@@ -6,7 +6,7 @@ import { ensureFolder, realPath } from '../../../base/files.ts';
 import type { Mapping } from '../../mapping.ts';
 import { qualified } from '../../sql.ts';
 import { readRows } from '../database.ts';
-import { Memory, STORING_BYTES } from '../memory.ts';
+import { Memory, STORING_BYTES, STORING_THREADS } from '../memory.ts';
 import type { Store, Upkeep } from '../store.ts';
 import { Checkpoints, NEVER_BYTES } from './checkpoints.ts';
 import { compact, removeTemporary } from './compact.ts';
@@ -56,7 +56,7 @@ export class FileStore implements Store {
 
   /** @throws TryLaterError naming the process that holds the file, after waiting for it */
   static async open(
-    { path, memoryBytes = STORING_BYTES, threads = 2, patienceMs }: FileOptions,
+    { path, memoryBytes = STORING_BYTES, threads = STORING_THREADS, patienceMs }: FileOptions,
     mappings: readonly Mapping[],
   ): Promise<FileStore> {
     ensureFolder(dirname(path));
