@@ -17,7 +17,10 @@ async function packagesLoadedBy(args: readonly string[], data: string, more: Rec
   const [file] = readdirSync(folder).filter(name => name.startsWith(`coverage-${command.process.pid}-`));
   const { result } = JSON.parse(readFileSync(join(folder, file!), 'utf8')) as { result: { url: string }[] };
   const packages = new Set(
-    result.map(({ url }) => /.*\/(?:node_modules\/((?:@[^/]+\/)?[^/]+)|bundle\/([^/]+)-[^/]{8}\.js$)/.exec(url)?.slice(1).join('')),
+    result.map(({ url }) => {
+      const [, asItIs, bundled] = /.*\/(?:node_modules\/((?:@[^/]+\/)?[^/]+)|bundle\/([^/]+)-[^/]{8}\.js$)/.exec(url) ?? [];
+      return asItIs ?? bundled?.replace(/^(@[^_]+)_/, '$1/');
+    }),
   );
   return Object.keys(dependencies).filter(name => packages.has(name));
 }
