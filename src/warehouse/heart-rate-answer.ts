@@ -148,3 +148,16 @@ export interface Missing {
   missing: number;
   stored: number;
 }
+
+/** All rows that the service has of one account from `from` (included) to `to` (excluded), in microseconds. */
+export interface HeartRateRange {
+  userId: string;
+  from: number;
+  to: number;
+  requestedAt: number;
+  rows: HeartRateRows;
+  /** The answer is not trusted: it brings rows that lie well before or after all that is stored of the range (`APART`), and touches nothing else. */
+  isSuspicious?: boolean | undefined;
+  /** What the answer was found to be beside what is stored, with the version of what was looked at. */
+  compared?: Comparison | undefined;
+}

@@ -2,8 +2,7 @@ import type { Mapping } from '../mapping.ts';
 import { number, oneOf, orNull, type Row, text } from '../rows.ts';
 import { qualified, quoteText, textList } from '../sql.ts';
 import { select } from '../store/database.ts';
-import type { Transaction } from '../write/transaction.ts';
-import type { DocumentPage } from '../write/write-batch.ts';
+import type { DocumentPage, Transaction } from '../write/write-batch.ts';
 
 export const keyOf = (userId: string, id: string) => `${userId}\n${id}`;
 

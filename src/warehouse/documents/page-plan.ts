@@ -1,7 +1,6 @@
 import type { Mapping } from '../mapping.ts';
 import type { LedgerEntry } from '../sql.ts';
-import type { Transaction } from '../write/transaction.ts';
-import type { DocumentPage } from '../write/write-batch.ts';
+import type { DocumentPage, Transaction } from '../write/write-batch.ts';
 import { type KnownDocument, nothingWritten, type WriteResult } from '../write-result.ts';
 import { type Existing, isReadAgain, keyOf } from './load-existing.ts';
 import type { ParsedDocument, RejectedDocument } from './parse-document.ts';

@@ -122,12 +122,12 @@ export function keepText(raw: unknown, reason: string): { key: string; text: str
  * JSON text as DuckDB takes it. One lone surrogate in one row would make every JSON function fail over the whole table, so it
  * becomes U+FFFD.
  */
-export function jsonText(value: unknown): string {
+function jsonText(value: unknown): string {
   return writeJson(value).replace(/\\(\\|ud[89a-f][0-9a-f]{2})/g, (written, what) => (what === '\\' ? written : '\\ufffd'));
 }
 
 /** What tells rejected documents without an id apart: the same text is the same one, whenever it comes. */
-export const keyOfText = (text: string) => `sha256:${createHash('sha256').update(text).digest('base64url').slice(0, 22)}`;
+const keyOfText = (text: string) => `sha256:${createHash('sha256').update(text).digest('base64url').slice(0, 22)}`;
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);

@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { findInstant, MICROS_PER_DAY } from '../../../schema/instant.ts';
 import { heartRate } from '../../../schema/resources/heart-rate.ts';
 import type { Drift, RejectedDocument } from '../documents/parse-document.ts';
-import type { Comparison, Found, Missing } from '../heart-rate-answer.ts';
+import type { Found, HeartRateRange, Missing } from '../heart-rate-answer.ts';
 import { compareRows, identity } from '../heart-rate-answer.ts';
 import type { Row } from '../rows.ts';
 import { flag, number, orNull, text } from '../rows.ts';
@@ -10,23 +10,10 @@ import type { LedgerEntry } from '../sql.ts';
 import { quoteText } from '../sql.ts';
 import { readRows, select } from '../store/database.ts';
 import { appending, MomentAppender } from '../write/append.ts';
-import type { Transaction } from '../write/transaction.ts';
+import type { Transaction } from '../write/write-batch.ts';
 import type { WriteResult } from '../write-result.ts';
 import { nothingWritten } from '../write-result.ts';
 import { type HeartRateRow, HeartRateRows } from './heart-rate-rows.ts';
-
-/** All rows that the service has of one account from `from` (included) to `to` (excluded), in microseconds. */
-export interface HeartRateRange {
-  userId: string;
-  from: number;
-  to: number;
-  requestedAt: number;
-  rows: HeartRateRows;
-  /** The answer is not trusted: it brings rows that lie well before or after all that is stored of the range (`APART`), and touches nothing else. */
-  isSuspicious?: boolean | undefined;
-  /** What the answer was found to be beside what is stored, with the version of what was looked at. */
-  compared?: Comparison | undefined;
-}
 
 /** How many rows there are of each UTC day of a range, from its first to its last. */
 export function countByDay(rows: HeartRateRows, { from, to }: { from: number; to: number }): number[] {

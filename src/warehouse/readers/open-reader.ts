@@ -1,5 +1,5 @@
 import { existsSync, rmSync } from 'node:fs';
-import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError } from '../../base/errors.ts';
 import { quoteText, type Value } from '../sql.ts';
 import { readRows } from '../store/database.ts';
@@ -45,26 +45,25 @@ export async function openReader({ path, memoryLimit, threads, patienceMs, spill
     ...(threads === undefined ? {} : { threads: String(threads) }),
   };
   const instance = await openWaiting(path, config, patienceMs);
-  let connection: DuckDBConnection | undefined;
-  const close = () => {
-    connection?.closeSync();
+  const end = () => {
     instance.closeSync();
     if (spill) rmSync(spill, { recursive: true, force: true });
   };
   try {
-    connection = await connectSealed(instance, out);
+    const connection = await instance.connect();
+    // In this order.
+    if (out !== undefined) await connection.run(`SET allowed_directories = [${quoteText(`${out}/`)}]`);
+    await connection.run('SET enable_external_access = false');
+    return {
+      connection,
+      read: sql => readRows(connection, sql),
+      close() {
+        connection.closeSync();
+        end();
+      },
+    };
   } catch (error) {
-    close();
+    end();
     throw error;
   }
-  const opened = connection;
-  return { connection: opened, read: sql => readRows(opened, sql), close };
-}
-
-async function connectSealed(instance: DuckDBInstance, out: string | undefined): Promise<DuckDBConnection> {
-  const connection = await instance.connect();
-  // In this order.
-  if (out !== undefined) await connection.run(`SET allowed_directories = [${quoteText(`${out}/`)}]`);
-  await connection.run('SET enable_external_access = false');
-  return connection;
 }

@@ -1,4 +1,4 @@
-import type { HeartRateRange } from '../heart-rate/store-heart-rate.ts';
+import type { HeartRateRange } from '../heart-rate-answer.ts';
 import type { RequestClock } from '../request-clock.ts';
 
 /** A document that an answer has settled: stored, removed, or found unchanged. */

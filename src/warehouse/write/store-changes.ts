@@ -17,8 +17,7 @@ import { nothingWritten, type WriteResult } from '../write-result.ts';
 import type { KeptReadings } from './kept-readings.ts';
 import { ledgerStatements } from './ledger-statements.ts';
 import type { ConfirmedDocument, ConfirmedRange, LowWatermark } from './low-watermark.ts';
-import type { Transaction } from './transaction.ts';
-import type { DocumentPage, WriteBatch } from './write-batch.ts';
+import type { DocumentPage, Transaction, WriteBatch } from './write-batch.ts';
 
 /** What is the same for every transaction of the writer. */
 export interface Storage {

@@ -1,9 +1,10 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
 import type { MomentRange } from '../../../schema/instant.ts';
 import type { ParsedDocument, RejectedDocument } from '../documents/parse-document.ts';
-import type { HeartRateRange } from '../heart-rate/store-heart-rate.ts';
 import type { HeartRateWithdrawal } from '../heart-rate/withdraw-heart-rate.ts';
-import type { Mapping } from '../mapping.ts';
-import type { LedgerEntry } from '../sql.ts';
+import type { HeartRateRange } from '../heart-rate-answer.ts';
+import type { Column, Mapping } from '../mapping.ts';
+import type { LedgerEntry, Value } from '../sql.ts';
 import type { KnownDocument, WriteResult } from '../write-result.ts';
 
 /** The answer to one request for documents of one account, parsed. */
@@ -46,3 +47,18 @@ export interface WriteBatch {
 
 /** Entries to be committed with a change; as a function, of what storing it did. It may be called again when the transaction is. */
 export type Ledger = readonly LedgerEntry[] | ((counts: WriteResult) => readonly LedgerEntry[]);
+
+/** What a store function needs of the writer. */
+export interface Transaction {
+  connection: DuckDBConnection;
+  /** As `Store.takeSks`. */
+  takeSks(count: number): Promise<number>;
+  /** The columns of a table in the order in which they lie in the file. */
+  columnsOf(table: string): readonly Column[];
+  /** When the content of this document was last confirmed, where an older answer may still arrive. */
+  confirmedAt(table: string, userId: string, id: string): number | undefined;
+  /** To be remembered once the transaction is committed. */
+  confirm(table: string, userId: string, id: string, moment: number): void;
+  /** Rows of the ledger as they were before the transaction, kept until one touches the table. */
+  readKept(table: string, sql: string): Promise<readonly Value[][]>;
+}
