@@ -1,6 +1,6 @@
 import type { Job } from 'bullmq';
 import { messageOf, TryLaterError } from '../src/base/errors.ts';
-import type { QueueFilling } from '../src/queue/fill-queue.ts';
+import type { FillPace, QueueFilling } from '../src/queue/fill-queue.ts';
 import { WorkSemaphore } from '../src/queue/work-semaphore.ts';
 import {
   EVENT_JOB_OPTIONS,
@@ -37,12 +37,12 @@ export interface Fetching {
  * Starts working off the accepted events. An event is a hint: its document is fetched, and what the service answers is stored. The queue
  * may be lost, for the inbox holds what has no outcome yet; a job may run twice, at any time.
  */
-export async function startFetching(pipeline: Pipeline, options: EventOptions = {}): Promise<Fetching> {
+export async function startFetching(pipeline: Pipeline, options: EventOptions & FillPace = {}): Promise<Fetching> {
   const queue = await eventQueue(pipeline.warehouse);
   // What a version without an inbox accepted is in the queue alone, and may be lost with it.
   const held = [...(await pipeline.queues.ids(queue))];
   if (!held.every(isOfInbox)) await keepEvents(pipeline, await readEvents(pipeline));
-  const filling = enqueueEvents(pipeline, queue, await findHeld(pipeline.queues.queue(queue), held));
+  const filling = enqueueEvents(pipeline, queue, await findHeld(pipeline.queues.queue(queue), held), options);
   const jobs = new EventJobs(pipeline, queue, filling, options);
   const settings = { concurrency: CONCURRENCY, maxStalledCount: MOST_CRASHES };
   const worker = pipeline.queues.worker<OpenEvent | EventsJob>(queue, (job, lock) => jobs.work(job, lock), settings);

@@ -5,7 +5,7 @@ import type { Log } from '../base/log.ts';
 import { isPassing } from './environment-errors.ts';
 import type { NewJob, Queues } from './queues.ts';
 
-export interface FillOptions {
+export interface FillOptions extends FillPace {
   journal: Pick<Journal, 'find' | 'has' | 'keys' | 'finish' | 'size'>;
   queues: Pick<Queues, 'addAll' | 'forget' | 'ids'>;
   queue: string;
@@ -19,7 +19,10 @@ export interface FillOptions {
   /** Where it is left out the queue holds all of the journal. */
   bound?: Bound;
   log: Log;
-  /** How often it is looked whether the queue still holds what it should, and after how long what failed is tried again. */
+}
+
+/** How often it is looked whether the queue still holds what it should, and after how long what failed is tried again. */
+export interface FillPace {
   checkMs?: number;
   againMs?: number;
 }

@@ -13,7 +13,7 @@ import { runHere } from '../support/run-here.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
-import { rowsOf, withDuckDB } from '../support/warehouse.ts';
+import { placeWarehouse, rowsOf, withDuckDB } from '../support/warehouse.ts';
 
 const folder = tempFolder();
 let sandbox: Sandbox;
@@ -25,6 +25,7 @@ afterAll(() => sandbox.close());
 let folders = 0;
 function surroundings(env: Record<string, string> = {}) {
   const data = join(folder, `d${++folders}`);
+  placeWarehouse(join(data, 'warehouse.duckdb'));
   return { data, env: { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_PORT: '0', ...env } };
 }
 

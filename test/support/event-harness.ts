@@ -9,6 +9,7 @@ import { Client } from '../../src/client/client.ts';
 import { createServiceClock } from '../../src/client/service-clock.ts';
 import { type Account, accountEntry } from '../../src/ledger/accounts.ts';
 import { openRouteMemory } from '../../src/ledger/routes.ts';
+import type { FillPace } from '../../src/queue/fill-queue.ts';
 import { openQueues } from '../../src/queue/open.ts';
 import type { Queue } from '../../src/queue/queues.ts';
 import { createService } from '../../src/service/service.ts';
@@ -74,7 +75,7 @@ export interface EventHarnessOptions {
 }
 
 /** Queue, warehouse and service, with the worker of events running; all of it real, but for the clock. */
-export async function openEventHarness(folder: string, options: EventOptions & EventHarnessOptions = {}): Promise<EventHarness> {
+export async function openEventHarness(folder: string, options: EventOptions & FillPace & EventHarnessOptions = {}): Promise<EventHarness> {
   const {
     settings = {},
     queueUrl,

@@ -85,7 +85,7 @@ export async function eventEnvironment(
 
 /** The people with what the service has of them at the beginning. */
 export async function fillHarness(data: string, serviceUrl: string): Promise<void> {
-  const harness = await openHarness(data, serviceUrl, { queue: 'embedded' });
+  const harness = await openHarness(data, serviceUrl);
   await harness.add(PEOPLE.map(name => ({ name, token: `${name}-token` })));
   await harness.backfill({ from: '2025-03-01', to: '2025-03-09' });
   await harness.close();

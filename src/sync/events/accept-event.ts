@@ -2,7 +2,7 @@ import type { WebhookEvent } from '../../../schema/webhook.ts';
 import { Journal } from '../../base/journal.ts';
 import type { Log } from '../../base/log.ts';
 import { listFinished } from '../../ledger/events.ts';
-import { QueueFilling } from '../../queue/fill-queue.ts';
+import { type FillPace, QueueFilling } from '../../queue/fill-queue.ts';
 import type { NewJob, Queue, Queues } from '../../queue/queues.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { warehouseId } from '../runs/runs.ts';
@@ -98,9 +98,10 @@ export function enqueueEvents(
   { inbox, queues, log }: { inbox: Journal; queues: Pick<Queues, 'addAll' | 'forget' | 'ids'>; log: Log },
   queue: string,
   held: ReadonlyMap<string, string> = new Map(),
+  pace: FillPace = {},
 ): QueueFilling {
   const bound = { most: MOST_IN_QUEUE, mostOfOne: MOST_OF_ONE, ownerOf: personOf };
-  return new QueueFilling({ journal: inbox, queues, queue, idOf: jobIdOf, jobOf, togetherOf, held, bound, log });
+  return new QueueFilling({ ...pace, journal: inbox, queues, queue, idOf: jobIdOf, jobOf, togetherOf, held, bound, log });
 }
 
 /** Of whom an accepted event tells, by the service's id. */

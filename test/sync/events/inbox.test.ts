@@ -25,7 +25,14 @@ function setUp(queueUrl?: string) {
     data,
     said: () => lines.map(line => (JSON.parse(line) as { msg: string }).msg),
     async open(options: EventHarnessOptions = {}) {
-      const harness = await openEventHarness(folder, { data, log, ...(queueUrl ? { queueUrl } : {}), ...options });
+      const harness = await openEventHarness(folder, {
+        data,
+        log,
+        checkMs: 200,
+        againMs: 50,
+        ...(queueUrl ? { queueUrl } : {}),
+        ...options,
+      });
       let closing: Promise<void> | undefined;
       const close = () => {
         closing ??= harness.close();
@@ -159,7 +166,7 @@ describe.skipIf(!hasRedis)('events that were answered 2xx outlive a Redis', () =
     await redis.client.call(breaks[0]!, ...breaks.slice(1));
     for (const object_id of IDS) await ada.announce({ object_id });
     await until('it is told', () => said().some(line => line.includes('the queue takes no work')));
-    await new Promise(resolve => setTimeout(resolve, 2_500));
+    await new Promise(resolve => setTimeout(resolve, 500));
     expect(harness.lines).toEqual([]);
     await redis.client.call(fixes[0]!, ...fixes.slice(1));
     await harness.settled(3);
