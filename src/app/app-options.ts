@@ -13,6 +13,8 @@ export interface AppOptions {
   secondLookMs?: number;
   /** How long a run goes on where nobody can be reached. */
   unreachedMs?: number;
+  /** How often a run looks whether the queue holds what it should. */
+  lookMs?: number;
   /** How the client waits and gives up. */
   client?: Pick<ClientOptions, 'sleep' | 'retries' | 'maxWaitMs' | 'deadlineMs' | 'maxResponseBytes'>;
   now?: () => number;

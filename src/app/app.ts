@@ -238,7 +238,7 @@ export class App {
       inbox,
       tokens: secrets,
       collections: collectionsOf(resources),
-      runs: new Runs(),
+      runs: new Runs(this.#options.lookMs === undefined ? {} : { lookMs: this.#options.lookMs }),
       settledDays: settings.settledDays,
       requestsPerToken: settings.requestsPerToken,
       retryDelayMs: this.#options.retryDelayMs ?? RETRY_DELAY_MS,

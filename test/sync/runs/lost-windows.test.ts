@@ -25,7 +25,7 @@ async function setUp(name: string, redis: RedisServer) {
   const lines: string[] = [];
   const log = createLog({ level: 'info', pretty: false, stream: { write: line => void lines.push(line) } });
   const settings = { queueUrl: redis.url, queuePrefix: 'test' };
-  const harness = await openHarness(join(folder, name), service.url, { now: () => NOON, log, settings });
+  const harness = await openHarness(join(folder, name), service.url, { now: () => NOON, lookMs: 200, log, settings });
   await harness.add(PEOPLE.map(name => ({ name, token: `token-${name}` })));
   const { queues, warehouse } = await harness.app.pipeline();
   const queue = queues.queue(await collectQueue(warehouse));
