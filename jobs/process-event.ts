@@ -1,6 +1,7 @@
 import type { Job } from 'bullmq';
 import { messageOf, TryLaterError } from '../src/base/errors.ts';
 import type { FillPace, QueueFilling } from '../src/queue/fill-queue.ts';
+import type { Queue } from '../src/queue/queues.ts';
 import { WorkSemaphore } from '../src/queue/work-semaphore.ts';
 import {
   EVENT_JOB_OPTIONS,
@@ -42,6 +43,7 @@ export async function startFetching(pipeline: Pipeline, options: EventOptions & 
   // What a version without an inbox accepted is in the queue alone, and may be lost with it.
   const held = [...(await pipeline.queues.ids(queue))];
   if (!held.every(isOfInbox)) await keepEvents(pipeline, await readEvents(pipeline));
+  await promoteFar(pipeline.queues.queue(queue));
   const filling = enqueueEvents(pipeline, queue, await findHeld(pipeline.queues.queue(queue), held), options);
   const jobs = new EventJobs(pipeline, queue, filling, options);
   const settings = { concurrency: CONCURRENCY, maxStalledCount: MOST_CRASHES };
@@ -58,6 +60,17 @@ export async function startFetching(pipeline: Pipeline, options: EventOptions & 
       await worker.close();
     },
   };
+}
+
+/** No event is put off for longer, unless a service asks to wait so long, which it does again. */
+const FAR_MS = 31 * 60_000;
+
+/** Has those worked on that wait for a time far away: the clock of this machine was ahead when they were put off. */
+async function promoteFar(queue: Queue): Promise<void> {
+  for (const job of await queue.getDelayed()) {
+    // A worker of another process may have been quicker.
+    if (job.timestamp + job.delay - Date.now() > FAR_MS) await job.promote().catch(() => undefined);
+  }
 }
 
 class EventJobs {

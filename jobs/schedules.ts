@@ -1,4 +1,5 @@
 import { messageOf, TryLaterError } from '../src/base/errors.ts';
+import { SetBack } from '../src/base/set-back.ts';
 import type { Queue } from '../src/queue/queues.ts';
 import type { Pipeline } from '../src/sync/pipeline.ts';
 import { scheduleQueue } from '../src/sync/runs/runs.ts';
@@ -78,6 +79,8 @@ class KeptSchedules implements WatchedQueue {
   readonly #jobIds = new Map<Schedule, string>();
   /** Those whose next job is not in the queue, with its id. */
   #lost = new Map<Schedule, string | undefined>();
+  readonly #setBack = new SetBack();
+  #isSetBack = false;
 
   constructor(pipeline: Pipeline, name: string, schedules: readonly Schedule[]) {
     this.#pipeline = pipeline;
@@ -95,6 +98,12 @@ class KeptSchedules implements WatchedQueue {
   }
 
   async isLost(): Promise<boolean> {
+    // The next times of all lie as much further away.
+    if (this.#setBack.happened()) this.#isSetBack = true;
+    if (this.#isSetBack) {
+      this.#lost = new Map(this.#schedules.map(schedule => [schedule, this.#jobIds.get(schedule)]));
+      return true;
+    }
     this.#lost = await this.#findLost();
     if (!this.#lost.size) return false;
     // One that was taken up in between has another next job: that is made before its work begins.
@@ -111,6 +120,7 @@ class KeptSchedules implements WatchedQueue {
       if (jobId !== undefined) await this.#pipeline.queues.forget(this.#name, [jobId]);
       await this.#add(schedule);
     }
+    this.#isSetBack = false;
   }
 
   async #run(name: string): Promise<void> {

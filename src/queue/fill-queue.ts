@@ -2,12 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../base/errors.ts';
 import type { Journal } from '../base/journal.ts';
 import type { Log } from '../base/log.ts';
+import { SetBack } from '../base/set-back.ts';
 import { isPassing } from './environment-errors.ts';
 import type { NewJob, Queues } from './queues.ts';
 
 export interface FillOptions extends FillPace {
   journal: Pick<Journal, 'find' | 'has' | 'keys' | 'finish' | 'size'>;
-  queues: Pick<Queues, 'addAll' | 'forget' | 'ids'>;
+  queues: Pick<Queues, 'addAll' | 'forget' | 'ids' | 'promote'>;
   queue: string;
   /** By this the queue knows it again. */
   idOf(key: string): string;
@@ -77,6 +78,8 @@ export class QueueFilling {
   #isFilling = false;
   #filling: Promise<void> | undefined;
   #isChecking = false;
+  readonly #setBack = new SetBack();
+  #isToPromote = false;
   #refused = false;
 
   constructor(options: FillOptions) {
@@ -269,6 +272,7 @@ export class QueueFilling {
   }
 
   async #check(): Promise<void> {
+    await this.#promoteAfterSetBack().catch(() => undefined);
     // A queue that is away answers when it is back.
     const lost = (await this.#findLost().catch(() => [])).filter(key => this.#held.has(key));
     if (this.#closing.signal.aborted) return;
@@ -284,6 +288,17 @@ export class QueueFilling {
     for (const [row, keys] of lostOf) row.waiting = new Set([...keys, ...row.waiting]);
     this.#takeUpUntold();
     this.#start();
+  }
+
+  /** What is put off waits for a time of the machine's clock, and would wait for as long as that was set back. */
+  async #promoteAfterSetBack(): Promise<void> {
+    const { queues, queue, log } = this.#options;
+    const happened = this.#setBack.happened();
+    if (happened) log.warn('the clock of this machine was set back: what waits in the queue is done now');
+    this.#isToPromote ||= happened;
+    if (!this.#isToPromote) return;
+    await queues.promote(queue);
+    this.#isToPromote = false;
   }
 
   /** What the queue should hold and does not: it was emptied, restored from an older dump, failed over, or has dropped a part. */

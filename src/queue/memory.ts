@@ -56,6 +56,9 @@ export class MemoryQueues implements Queues {
 
   async forget(): Promise<void> {}
 
+  /** Waits here go by a clock that nobody sets. */
+  async promote(): Promise<void> {}
+
   async ids(name: string): Promise<Set<string>> {
     return new Set(jobsOf(this.#held, name).keys());
   }

@@ -112,6 +112,10 @@ class BullQueues implements Queues {
     }
   }
 
+  promote(name: string): Promise<void> {
+    return this.#orUnavailable(() => this.queue(name).promoteJobs());
+  }
+
   async ids(name: string): Promise<Set<string>> {
     const states = ['wait', 'prioritized', 'delayed', 'active', 'failed'] as const;
     return new Set(await this.#orUnavailable(() => this.queue(name).getRanges([...states], 0, -1)));

@@ -62,6 +62,8 @@ export interface Queues {
    * added again. What a worker holds stays. Rejects with QueueUnavailable like `addAll`.
    */
   forget(queue: string, ids: readonly string[]): Promise<void>;
+  /** Has all jobs that are put off worked on now. Rejects with QueueUnavailable like `add`. */
+  promote(queue: string): Promise<void>;
   /** The ids of all jobs that wait, are put off, worked on or have failed. Rejects with QueueUnavailable like `add`. */
   ids(queue: string): Promise<Set<string>>;
   /** Rejects with QueueUnavailable like `add`. */

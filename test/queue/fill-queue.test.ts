@@ -30,6 +30,7 @@ function setUp(keys: readonly string[] = [], checkMs = 1_000_000, more: Partial<
           additions.push({ jobs, resolve, reject });
         }),
       forget: async (_, ids) => void forgotten.push(...ids),
+      promote: async () => {},
       ids: async () => {
         state.reads++;
         const ids = state.next ?? state.ids;
@@ -228,6 +229,7 @@ function setUpBounded(keys: readonly string[], most: number, more: Partial<FillO
         largest = Math.max(largest, inQueue().length);
       },
       forget: async () => {},
+      promote: async () => {},
       ids: async () => new Set(jobs.keys()),
     },
     queue: 'q',
@@ -374,7 +376,9 @@ test('the end waits for no look at the queue', async () => {
     asked = true;
     return new Promise<Set<string>>(() => {});
   };
-  const harness = setUpBounded(numbered('ada', 3), 300, { queues: { addAll: async () => {}, forget: async () => {}, ids } });
+  const harness = setUpBounded(numbered('ada', 3), 300, {
+    queues: { addAll: async () => {}, forget: async () => {}, promote: async () => {}, ids },
+  });
   await until('it is looked', () => asked);
   expect(await Promise.race([harness.filling.close().then(() => 'closed'), new Promise(resolve => setTimeout(resolve, 1_000))])).toBe(
     'closed',

@@ -65,7 +65,13 @@ export async function finishAbsent(
     if (absences && !event.isGone) return note(`not found ${placeOf(read)}, but it may have moved to other days: the next sweep decides`);
     if (absences === 1 && misses === delays.unreadable.length) return later(delays.confirm);
   }
-  if (absences >= 2) return { finished: await storeAnswer(pipeline, { requestedAt: read.requestedAt }, [event]) };
+  if (absences >= 2) {
+    const { from, to } = read.range;
+    // Where only its absence tells: under other days it may have been stored meanwhile, or be on its way.
+    const absentFrom = !event.isGone && from && to ? { from, to } : undefined;
+    const requestedAt = absentFrom ? Math.min(read.requestedAt, warehouse.clock.oldestAnswer() - 1) : read.requestedAt;
+    return { finished: await storeAnswer(pipeline, { requestedAt, absentFrom }, [event]) };
+  }
   return note(`not found by its identifier, and nothing at all came ${placeOf(read)}, which proves nothing: the next sweep decides`);
 
   async function note(reason: string): Promise<EventStep> {

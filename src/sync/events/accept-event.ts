@@ -95,7 +95,7 @@ export function createAccept(
  * @param held by which job the queue holds what it holds already
  */
 export function enqueueEvents(
-  { inbox, queues, log }: { inbox: Journal; queues: Pick<Queues, 'addAll' | 'forget' | 'ids'>; log: Log },
+  { inbox, queues, log }: { inbox: Journal; queues: Pick<Queues, 'addAll' | 'forget' | 'ids' | 'promote'>; log: Log },
   queue: string,
   held: ReadonlyMap<string, string> = new Map(),
   pace: FillPace = {},

@@ -3,6 +3,7 @@ import type { Resource } from '../../../schema/resource.ts';
 import type { WebhookEvent } from '../../../schema/webhook.ts';
 import type { ReleaseWhile } from '../../client/client.ts';
 import type { EventOutcome } from '../../ledger/events.ts';
+import type { DayRange } from '../../ledger/windows.ts';
 import type { RequestClock } from '../../warehouse/request-clock.ts';
 import type { LedgerEntry } from '../../warehouse/sql.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
@@ -114,16 +115,18 @@ export interface Answered {
   requestedAt: number;
   /** Undefined: it is gone. */
   document?: unknown;
+  /** The days from which it is absent, where nothing else says that it is gone. */
+  absentFrom?: DayRange | undefined;
 }
 
 /** Stores what the service answered about a document, and in the same transaction what became of the events that speak of it. */
 export async function storeAnswer(
   { warehouse, tokens }: Pick<Pipeline, 'warehouse' | 'tokens'>,
-  { requestedAt, document }: Answered,
+  { requestedAt, document, absentFrom }: Answered,
   events: SameDocument,
 ): Promise<EventResult> {
   const { userId, resource, event, token } = events[0];
-  const change = document === undefined ? { documents: [], removed: [event.object_id] } : { documents: [document] };
+  const change = document === undefined ? { documents: [], removed: [event.object_id], absentFrom } : { documents: [document] };
   const counts = await warehouse.storeDocuments(
     { userId, resource, requestedAt, ...change },
     {

@@ -4,6 +4,7 @@ import { MICROS_PER_DAY } from '../../../schema/instant.ts';
 import { isDiskFull } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
 import { Mutex } from '../../base/mutex.ts';
+import { SetBack } from '../../base/set-back.ts';
 import { withTimeout } from '../../base/timeout.ts';
 import { factEntry, readFact } from '../../ledger/meta.ts';
 import {
@@ -73,6 +74,8 @@ const jobIdOf = ({ runId, part, number }: AccountJob): string => `${runId}-${par
 export class Runs implements RunKeeper {
   readonly #active = new Map<string, Run>();
   readonly #waits: Waits;
+  readonly #setBack = new SetBack();
+  #isToPromote = false;
   readonly #times: { lookMs: number; takeUpMs: number };
   /** What looks for runs that nobody works on and for events that could not be taken up, and what looks after those under way, while there are any. */
   #takingUp: NodeJS.Timeout | undefined;
@@ -203,9 +206,13 @@ export class Runs implements RunKeeper {
    * while.
    */
   async #look(): Promise<void> {
+    // An account that is put off waits for a time of the machine's clock.
+    this.#isToPromote ||= this.#setBack.happened();
     const runs = this.active().map(run => ({ run, jobs: run.jobs() }));
     if (!runs.some(({ jobs }) => jobs.length)) return;
     try {
+      if (this.#isToPromote) await this.#pipeline.queues.promote(this.#queue);
+      this.#isToPromote = false;
       const held = await this.#pipeline.queues.ids(this.#queue);
       for (const { run, jobs } of runs) {
         const lost = jobs.filter(job => !held.has(jobIdOf(job)) && run.awaits(job));
