@@ -1,3 +1,4 @@
+import { groupBy } from '../base/items.ts';
 import { isOfUnknownPerson, isUnchecked, UNCHECKED } from '../ledger/unproven.ts';
 
 /** What is to be done, where more than one command says it. */
@@ -34,8 +35,9 @@ const FIX_ALL = 'ringneck account resume --parked, if it was fixed there; or rin
 /** Accounts that are not asked, those that are so for one reason together: of two hundred that one fault has parked there is one line. */
 export function tellAlike(accounts: readonly Standing[]): Alike[] {
   const withoutName = ({ user_id: name, reason }: Standing) => reason?.replaceAll(`account add ${name}`, 'account add NAME') ?? '';
-  return groupAlike(accounts, account => `${account.state}\n${withoutName(account)}`).map(group => {
-    const [first] = group as [Standing];
+  const alike = groupBy(accounts, account => `${account.state}\n${withoutName(account)}`);
+  return [...alike.values()].map(group => {
+    const [first] = group;
     const reason = group.length === 1 ? first.reason : withoutName(first);
     const fix = fixParked(first);
     return {
@@ -48,13 +50,3 @@ export function tellAlike(accounts: readonly Standing[]): Alike[] {
 export const sentenceOf = ({ said, fix }: Alike): string => (fix ? `${said}: ${fix}` : said);
 
 const nameTogether = (names: readonly string[]) => (names.length === 1 ? `${names[0]} is` : `${names.length} accounts are`);
-
-export function groupAlike<T>(items: readonly T[], keyOf: (item: T) => string): T[][] {
-  const groups = new Map<string, T[]>();
-  for (const item of items) {
-    const group = groups.get(keyOf(item));
-    if (group) group.push(item);
-    else groups.set(keyOf(item), [item]);
-  }
-  return [...groups.values()];
-}

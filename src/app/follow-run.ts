@@ -1,4 +1,4 @@
-import { shownMessageOf } from '../base/errors.ts';
+import { RingneckError, shownMessageOf } from '../base/errors.ts';
 import { createFailure } from '../base/failure.ts';
 import type { Pipeline } from '../sync/pipeline.ts';
 import type { Skipped } from '../sync/runs/backfill.ts';
@@ -83,7 +83,7 @@ async function follow(run: Run, { emit, signal }: CommandContext<Progress>, mayS
   const timer = setInterval(() => emit(current.tellProgress()), PROGRESS_MS);
   const closing = createFailure();
   const onAbort = () => {
-    if ((signal.reason as { exitCode?: number } | undefined)?.exitCode === 130 && mine) void current.stop();
+    if (signal.reason instanceof RingneckError && signal.reason.exitCode === 130 && mine) void current.stop();
     else closing.fail(signal.reason);
   };
   signal.addEventListener('abort', onAbort);

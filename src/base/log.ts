@@ -39,7 +39,7 @@ export function createLog({ level, pretty, stream }: { level: string; pretty: bo
   const options = { level, redact: { paths: secretKeys.flatMap(atDepths), censor: '[redacted]' } };
   if (!pretty) return pino(options, { write: line => output.write(printableJson(line)) });
   // Loaded only where a person looks on.
-  const { prettyFactory } = require('pino-pretty') as typeof import('pino-pretty');
+  const { prettyFactory }: typeof import('pino-pretty') = require('pino-pretty');
   // Not pino-pretty's own stream: it passes lines on a moment later, and a process that exits at once would lose them.
   const colorize = stream === undefined && process.stderr.isTTY && process.stderr.hasColors();
   const format = prettyFactory({ colorize, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss' });

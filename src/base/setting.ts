@@ -119,7 +119,7 @@ export const cronPattern = text('a cron pattern of five or six fields, as `30 3 
   const pattern = given.trim();
   if (DAILY.test(pattern)) return pattern;
   if (!/^\S+(\s+\S+){4,5}$|^@[a-z]+$/.test(pattern)) return undefined;
-  const { CronExpressionParser } = require('cron-parser') as typeof import('cron-parser');
+  const { CronExpressionParser }: typeof import('cron-parser') = require('cron-parser');
   CronExpressionParser.parse(pattern).next();
   return pattern;
 });

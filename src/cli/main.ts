@@ -33,7 +33,7 @@ try {
   } else {
     noteLines(`ringneck: ${shownMessageOf(error)}`);
     // What the operating system refuses is no bug of ours: its line says it all.
-    if (!(error instanceof RingneckError) && !isOfSystem(error)) noteLines(String((error as Error)?.stack ?? error));
+    if (!(error instanceof RingneckError) && !isOfSystem(error)) noteLines(String(error instanceof Error ? (error.stack ?? error) : error));
     process.exitCode = error instanceof RingneckError ? error.exitCode : 1;
     // What was detached goes on elsewhere; its connection must not keep this process.
     if (error instanceof Interrupted) process.exit();

@@ -59,7 +59,7 @@ function findHolder(folder: string, number: number): Holder | undefined {
     throw error;
   }
   try {
-    return JSON.parse(text) as Holder;
+    return JSON.parse(text);
   } catch {
     // A lock appears whole, so only a crash of the machine can have torn it.
     return undefined;

@@ -38,7 +38,7 @@ export function parseNextToken<Bound, Position>(
   const expected = sign(key, owner, payload);
   const actual = Buffer.from(signature, 'base64url');
   if (actual.length !== expected.length || !timingSafeEqual(actual, expected)) throw invalid('it is none of this user and collection');
-  const page = JSON.parse(Buffer.from(payload, 'base64url').toString()) as PageRequest<Bound, Position>;
+  const page: PageRequest<Bound, Position> = JSON.parse(Buffer.from(payload, 'base64url').toString());
   for (const name of ['start', 'end', 'fields'] as const) {
     if (given[name] !== undefined && JSON.stringify(given[name]) !== JSON.stringify(page[name]))
       throw invalid('the other parameters are not those it was issued for; send it alone or with the same ones');

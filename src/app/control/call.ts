@@ -54,7 +54,7 @@ export async function call(
   try {
     const response = await send(owner.address, { method: 'POST', path, body, signal: giveUp.signal });
     if (response.statusCode !== 200) throw new RingneckError(`${capital(who)} refused ${name}: ${await textOf(response)}`);
-    for await (const line of linesOf(response) as AsyncGenerator<Line>) {
+    for await (const line of linesOf(response)) {
       quiet.heard();
       if (!begun) {
         begun = true;

@@ -79,7 +79,7 @@ interface Found {
 async function findOwner(folder: string, address: string, patienceMs: number): Promise<Found | undefined> {
   try {
     const response = await send(address, { method: 'GET', path: '/version', signal: AbortSignal.timeout(patienceMs) });
-    const { version, pid, warehouse } = JSON.parse(await textOf(response)) as { version: string; pid: number; warehouse?: string | null };
+    const { version, pid, warehouse }: { version: string; pid: number; warehouse?: string | null } = JSON.parse(await textOf(response));
     return { version, pid, isOlder: warehouse === undefined, ours: warehouse === (findWarehouseIdentity(folder) ?? null) };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';

@@ -1,4 +1,5 @@
 import { type IncomingMessage, request } from 'node:http';
+import type { Line } from './command.ts';
 
 /** Sends one request over a socket; done when its answer begins. The signal ends the answer too. */
 export function send(
@@ -21,8 +22,8 @@ export async function textOf(response: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** The lines of an answer as they come, each an object of JSON; what follows the last line break is no line. */
-export async function* linesOf(response: IncomingMessage): AsyncGenerator<unknown> {
+/** The lines of an answer as they come; what follows the last line break is no line. */
+export async function* linesOf(response: IncomingMessage): AsyncGenerator<Line> {
   let rest = '';
   for await (const part of response.setEncoding('utf8')) {
     const lines = `${rest}${part}`.split('\n');

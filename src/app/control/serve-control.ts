@@ -101,7 +101,7 @@ class ControlServer {
     if (command === undefined) return refuse(response, 404, `no command is called ${name}`);
     const body = await bodyOf(request);
     if (body === undefined) return refuse(response, 413, `a call has ${MOST_CHARACTERS} characters at most`);
-    const { id, input } = JSON.parse(body) as Call;
+    const { id, input }: Call = JSON.parse(body);
     const controller = new AbortController();
     const answer = beginAnswer(response);
     response.on('close', () => {

@@ -1,10 +1,11 @@
 import { shownMessageOf, UsageError } from '../../base/errors.ts';
+import { type Group, groupBy } from '../../base/items.ts';
 import { withTimeout } from '../../base/timeout.ts';
 import { type Account, listAccounts } from '../../ledger/accounts.ts';
 import { isRefusal, probeAccount } from '../../sync/verdicts/probe.ts';
 import { listSamePersons } from '../../sync/verdicts/same-person.ts';
 import type { App } from '../app.ts';
-import { groupAlike, newToken, tellAlike } from '../fixes.ts';
+import { newToken, tellAlike } from '../fixes.ts';
 import { type CheckResult, fail, notTried, ok, SEE_SERVICE, warn } from './check-result.ts';
 import { findSilence } from './service.ts';
 
@@ -31,7 +32,7 @@ export async function checkAccounts(app: App, serviceUrl: string): Promise<Check
   const troubles = found.filter(one => typeof one === 'object');
   const results = [
     ...tellAlike(parked.map(toStanding)).map(({ said, fix }) => warn('accounts', said, fix ?? 'do what it says')),
-    ...groupAlike(troubles, ({ message, fix }) => JSON.stringify([message('NAME', true), fix('NAME')])).map(tellTogether),
+    ...[...groupBy(troubles, ({ message, fix }) => JSON.stringify([message('NAME', true), fix('NAME')])).values()].map(tellTogether),
   ];
   if (silence !== undefined && found.includes('not tried'))
     results.unshift(notTried('accounts', silence, `${SEE_SERVICE}; the accounts may be well`));
@@ -54,8 +55,8 @@ interface Trouble {
   fix(name: string): string;
 }
 
-function tellTogether(alike: readonly Trouble[]): CheckResult {
-  const [{ userId, message, fix }] = alike as [Trouble];
+function tellTogether(alike: Group<Trouble>): CheckResult {
+  const [{ userId, message, fix }] = alike;
   return alike.length === 1
     ? fail('accounts', message(userId, false), fix(userId))
     : fail('accounts', message(`${alike.length} accounts`, true), fix('NAME'));

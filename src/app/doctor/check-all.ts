@@ -29,7 +29,7 @@ export async function checkAll(): Promise<CheckResult[]> {
   const { serviceUrl, queueUrl, webhooks } = settings;
   const folder = [...checkFolder(settings.data), ...checkSnapshotFolder(settings)];
   const parts = await Promise.all([
-    folder[0]!.state === 'ok' && !folder.some(({ state }) => state === 'fail') ? checkOwned(settings) : [],
+    folder[0]?.state === 'ok' && !folder.some(({ state }) => state === 'fail') ? checkOwned(settings) : [],
     queueUrl ? runCheck('queue', REACH_MS, () => checkQueue(queueUrl)) : [],
     serviceUrl ? runCheck('service', REACH_MS, () => checkService({ ...settings, serviceUrl })) : [],
     webhooks ? runCheck('callback', REACH_MS, () => checkCallback(webhooks)) : [],

@@ -96,7 +96,7 @@ export async function checkService(
 
 function isObjectWithId(text: string): boolean {
   try {
-    return typeof (JSON.parse(text) as { id?: unknown } | null)?.id === 'string';
+    return typeof JSON.parse(text)?.id === 'string';
   } catch {
     return false;
   }
@@ -156,7 +156,7 @@ function findWrong({ status, text }: Reached, challenge: string): { message: str
   if (status === 404) return { message: 'answers 404', fix: `the path is wrong, or webhooks were off when ringneck up started: ${BEHIND}` };
   if (status !== 200) return { message: `answers ${status}`, fix: BEHIND };
   try {
-    if ((JSON.parse(text) as { challenge?: unknown } | null)?.challenge === challenge) return undefined;
+    if (JSON.parse(text)?.challenge === challenge) return undefined;
   } catch {
     // Not JSON: some page.
   }

@@ -21,8 +21,10 @@ export async function emptyQueue({ settings, log }: Options, warehouse: Warehous
   await withInbox({ settings, log }, warehouse, async inbox => {
     const aside = join(settings.data, 'erasing-events.json');
     // What an erasing by a version without an inbox has set aside before it was killed.
-    if (existsSync(aside))
-      await keepEvents({ warehouse, inbox }, (JSON.parse(readFileSync(aside, 'utf8')) as { events: HeldEvent[] }).events);
+    if (existsSync(aside)) {
+      const { events }: { events: HeldEvent[] } = JSON.parse(readFileSync(aside, 'utf8'));
+      await keepEvents({ warehouse, inbox }, events);
+    }
     rmSync(aside, { force: true });
     const keep = async (queues: Queues) => keepEvents({ warehouse, inbox }, await readEvents({ warehouse, queues }));
     // Also beside a Redis: from the time before there was one.

@@ -40,7 +40,7 @@ export async function searchFolder(
   if (end !== 0)
     throw new RingneckError(`the rows are erased, but the search afterwards failed (${said.trim() || `it ended with ${end}`})`);
   try {
-    return JSON.parse(result) as Searched;
+    return JSON.parse(result);
   } catch (error) {
     throw new RingneckError(`the rows are erased, but the search afterwards gave no answer (${messageOf(error)})`, 1, { cause: error });
   }

@@ -96,7 +96,9 @@ export function refuseLinks(folder: string): void {
 export function refuseShared(folder: string, said = folder): void {
   const fix = fixWritable(folder);
   if (fix === undefined) return;
-  throw new UsageError(`${accessOf(folder, `${said} is`)!.message}: export into another folder, or ${fix}`);
+  throw new UsageError(
+    `${accessOf(folder, `${said} is`)?.message ?? `others can write to ${said}`}: export into another folder, or ${fix}`,
+  );
 }
 
 export function writeManifest(folder: string, content: Manifest): void {
@@ -159,6 +161,6 @@ async function sync(path: string, flags: string): Promise<void> {
 
 async function hashFile(path: string): Promise<string> {
   const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) hash.update(chunk as Buffer);
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) hash.update(chunk);
   return hash.digest('hex');
 }

@@ -36,8 +36,8 @@ export function chooseTables({ tables, usual }: ExportSource, { tables: names, u
   if (!names && !usual.length) throw new RingneckError('the warehouse has no tables yet: run a backfill first');
   return (
     names?.map(name => {
-      const table = tables.get(name)!;
-      if (!isFileName(name))
+      const table = tables.get(name);
+      if (!table || !isFileName(name))
         throw new UsageError(`the name ${JSON.stringify(name)} cannot be that of a file: export a view of another name`);
       if (users && !hasUsers(table)) throw new UsageError(`${name} has no user_id, so it holds everybody's rows: leave out --user, or it`);
       return table;

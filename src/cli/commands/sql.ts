@@ -102,10 +102,11 @@ async function writeAnswer(session: Session, sql: string, format: Format | undef
 export function oneLine(message: string): string {
   const lines = message.split('\n');
   const at = lines.findIndex(line => /^LINE \d+: /.test(line));
+  const line = lines[at] ?? '';
   const caret = lines[at + 1]?.indexOf('^') ?? -1;
   if (at < 0 || caret < 0) return lines.join(' ');
-  const [, number] = /^LINE (\d+): /.exec(lines[at]!)!;
-  const place = lines[at]!.slice(caret, caret + 40).trim();
+  const number = Number.parseInt(line.slice('LINE '.length), 10);
+  const place = line.slice(caret, caret + 40).trim();
   const rest = [...lines.slice(0, at), ...lines.slice(at + 2)].join(' ').trim();
   return `${rest} (line ${number}, ${place ? `at ${JSON.stringify(place)}` : 'at its end'})`;
 }

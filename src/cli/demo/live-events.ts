@@ -63,10 +63,10 @@ export async function showLiveEvents(
 ): Promise<void> {
   const { lines, signal } = watch;
   const person = people[0]!;
-  const command = (path: string, body: object) => callControl(control, path, body);
+  const command = <Answer = unknown>(path: string, body: object) => callControl<Answer>(control, path, body);
   const begun = Date.now();
   await command('clock', { speed: SPEED, advance: 9 * HOUR });
-  const nap = (await command('nap', { person: person.name, minutes: NAP_MINUTES })) as { day: string; id: string };
+  const nap = await command<{ day: string; id: string }>('nap', { person: person.name, minutes: NAP_MINUTES });
   await lines.until(line => line.object_id === nap.id && line.outcome === 'stored', signal);
   printLine(`   ${person.name} has napped: ${await countNaps(app, nap.id)}`);
   await command('edit', { person: person.name, kind: 'delete-sleep', day: nap.day, id: nap.id });
@@ -88,14 +88,14 @@ async function countNaps({ warehouse }: App, id: string): Promise<string> {
   return `${rows} row${rows === 1 ? '' : 's'} in sleep${tombstones ? ', and a tombstone in sync.tombstones' : ''}`;
 }
 
-async function callControl({ url, secret }: Announced['control'], path: string, body: object): Promise<unknown> {
+async function callControl<Answer>({ url, secret }: Announced['control'], path: string, body: object): Promise<Answer> {
   const answer = await fetch(`${url}/${path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
   if (!answer.ok) throw new RingneckError(`the service's control route answers ${answer.status} to ${path}: ${await answer.text()}`);
-  return answer.json();
+  return JSON.parse(await answer.text());
 }
 
 /** The events as they are shown, and who waits for one of them. */

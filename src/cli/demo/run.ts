@@ -168,7 +168,7 @@ async function startService(
         signal.addEventListener('abort', () => reject(signal.reason), { once: true });
       }),
     ]);
-    return { child, announced: JSON.parse(String(first.value)) as Announced };
+    return { child, announced: JSON.parse(String(first.value)) };
   } catch (error) {
     child.kill();
     throw error instanceof RingneckError ? error : new RingneckError(`the service did not start: ${messageOf(error)}`);

@@ -21,13 +21,13 @@ export function formatBox(
 ): Box {
   const head = columns.map(({ name }) => printable(name));
   const texts = rows.map(row => row.map(text => (text === null ? 'NULL' : printable(text))));
-  const needed = head.map((name, i) => texts.reduce((most, row) => Math.max(most, widthOf(row[i]!)), widthOf(name)));
+  const needed = head.map((name, i) => texts.reduce((most, row) => Math.max(most, widthOf(row[i] ?? '')), widthOf(name)));
   const { shown, widest } = fitColumns(needed, width - 1);
   const widths = needed.slice(0, shown).map(size => Math.min(size, widest));
   const rule = (left: string, between: string, right: string) =>
     left + widths.map(size => '─'.repeat(size + FRAME - 1)).join(between) + right;
   const line = (cells: readonly string[]) =>
-    `│${widths.map((size, i) => ` ${pad(shorten(cells[i]!, size), size, columns[i]!.numeric)} `).join('│')}│`;
+    `│${widths.map((size, i) => ` ${pad(shorten(cells[i] ?? '', size), size, columns[i]?.numeric ?? false)} `).join('│')}│`;
   return {
     text: [rule('┌', '┬', '┐'), line(head), rule('├', '┼', '┤'), ...texts.map(line), rule('└', '┴', '┘')].join('\n'),
     cut: needed.slice(0, shown).filter(size => size > widest).length,

@@ -40,7 +40,7 @@ process.on('disconnect', () => {
 process.on('exit', removeFolder);
 process.once('message', ({ question, memoryBytes }: { question: QueryRequest; memoryBytes: number }) => {
   stepBack();
-  process.send!('begun');
+  process.send?.('begun');
   new Worker(new URL('./memory-watch.js', import.meta.url), { workerData: { mostBytes: memoryBytes + BESIDE_BYTES } });
   answer(question).then(
     () => send({ kind: 'done' }),
@@ -81,7 +81,7 @@ async function readPage({ columns, chunks, countRest }: QueryResult, wanted: num
     if (next.done) break;
     const taken = next.value.slice(0, wanted - rows.length);
     over = next.value.length - taken.length;
-    for (const row of taken) rows.push(columns.map(({ text }, i) => show(text(row[i]!))));
+    for (const row of taken) rows.push(columns.map(({ text }, i) => show(text(row[i] ?? null))));
   }
   const rest = rows.length < wanted ? { rows: 0, ended: true } : await countRest(COUNT_MS);
   await chunks.return(undefined);

@@ -30,7 +30,7 @@ export async function runDotCommand(
   readCatalogue: () => Promise<Catalogue>,
   width: number,
 ): Promise<string | undefined> {
-  const [command, argument = '', ...more] = line.trim().replace(/;$/, '').split(/\s+/);
+  const [command = '', argument = '', ...more] = line.trim().replace(/;$/, '').split(/\s+/);
   if (more.length) throw new UsageError(`${command} takes one word: .help shows how`);
   switch (command) {
     case '.help':
@@ -59,8 +59,8 @@ export async function runDotCommand(
     case '.quit':
       return undefined;
     default: {
-      const nearest = didYouMean(command!, COMMANDS);
-      throw new UsageError(`${printable(command!)} is no command${nearest ? `: did you mean ${nearest}?` : ''} (.help shows them)`);
+      const nearest = didYouMean(command, COMMANDS);
+      throw new UsageError(`${printable(command)} is no command${nearest ? `: did you mean ${nearest}?` : ''} (.help shows them)`);
     }
   }
 }

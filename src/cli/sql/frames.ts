@@ -70,5 +70,5 @@ export async function* readFrames(input: Readable): AsyncGenerator<Frame> {
 }
 
 function parseFrame(kind: number, body: Buffer): Frame {
-  return KINDS[kind] === 'text' ? { kind: 'text', text: body } : (JSON.parse(body.toString()) as Frame);
+  return KINDS[kind] === 'text' ? { kind: 'text', text: body } : JSON.parse(body.toString());
 }

@@ -1,6 +1,7 @@
 import { styleText } from 'node:util';
-import { findDayNumber, formatDay } from '../../../schema/instant.ts';
+import { dayNumberOf, formatDay } from '../../../schema/instant.ts';
 import { READ_MISSING } from '../../app/fixes.ts';
+import { type Group, groupBy } from '../../base/items.ts';
 import { printable } from '../../base/printable.ts';
 import { type CoverageRun, type CoverageState, STATES } from '../../ledger/coverage.ts';
 import { type CoverageReport, findMissing, findReadEarly, MISSING } from '../../sync/coverage.ts';
@@ -42,39 +43,28 @@ export function coverageLines(report: CoverageReport, colours: boolean): string[
   ];
 }
 
-function groupBy(runs: readonly CoverageRun[], keyOf: (run: CoverageRun) => string): Map<string, CoverageRun[]> {
-  const groups = new Map<string, CoverageRun[]>();
-  for (const run of runs) {
-    const group = groups.get(keyOf(run));
-    if (group) group.push(run);
-    else groups.set(keyOf(run), [run]);
-  }
-  return groups;
-}
-
 type Paint = (state: CoverageState, text: string) => string;
 
-function accountLines(user: string, runs: readonly CoverageRun[], { from, to }: CoverageReport, paint: Paint): string[] {
+function accountLines(user: string, runs: Group<CoverageRun>, { from, to }: CoverageReport, paint: Paint): string[] {
   const collections = groupBy(runs, run => run.collection);
-  const [first, last] = [findDayNumber(from)!, findDayNumber(to)!];
+  const [first, last] = [dayNumberOf(from), dayNumberOf(to)];
   const lines = [user];
   for (let start = first; start <= last; start += DAYS) {
     const end = Math.min(start + DAYS - 1, last);
     lines.push(`${padName('')} ${ruler(start, end)}`);
     for (const [name, own] of collections) {
-      const undated = own[0]!.from === null;
-      if (undated && start !== first) continue;
-      const cells = undated ? paint(own[0]!.state, SHOWN[own[0]!.state].mark) : own.map(run => cellsOf(run, start, end, paint)).join('');
-      lines.push(`${padName(name)} ${cells}`);
+      if (own[0].from !== null || start === first)
+        lines.push(`${padName(name)} ${own.map(run => cellsOf(run, start, end, paint)).join('')}`);
     }
     lines.push('');
   }
   return lines;
 }
 
-function cellsOf(run: CoverageRun, start: number, end: number, paint: Paint): string {
-  const count = Math.min(findDayNumber(run.to!)!, end) - Math.max(findDayNumber(run.from!)!, start) + 1;
-  return count > 0 ? paint(run.state, SHOWN[run.state].mark.repeat(count)) : '';
+/** Of the days from a first to a last one; what belongs to no day has one cell. */
+function cellsOf({ from, to, state }: CoverageRun, start: number, end: number, paint: Paint): string {
+  const count = from === null || to === null ? 1 : Math.min(dayNumberOf(to), end) - Math.max(dayNumberOf(from), start) + 1;
+  return count > 0 ? paint(state, SHOWN[state].mark.repeat(count)) : '';
 }
 
 const padName = (name: string) => (name.length > NAME ? `${name.slice(0, NAME - 1)}…` : name.padEnd(NAME));
@@ -109,7 +99,7 @@ function summary(report: CoverageReport): string {
 const sum = (runs: readonly CoverageRun[]) => runs.reduce((count, run) => count + daysIn(run), 0);
 
 /** What belongs to no day counts once. */
-const daysIn = ({ from, to }: CoverageRun) => (from === null || to === null ? 1 : findDayNumber(to)! - findDayNumber(from)! + 1);
+const daysIn = ({ from, to }: CoverageRun) => (from === null || to === null ? 1 : dayNumberOf(to) - dayNumberOf(from) + 1);
 
 /** Each state and reason with the places where it is so. */
 function reasonLines(runs: readonly CoverageRun[]): string[] {
@@ -118,7 +108,7 @@ function reasonLines(runs: readonly CoverageRun[]): string[] {
   return groups
     .toSorted(([a], [b]) => Number(JSON.parse(b)[0]) - Number(JSON.parse(a)[0]))
     .flatMap(([, group]) => {
-      const { state, reason } = group[0]!;
+      const [{ state, reason }] = group;
       const places = [...groupBy(group, ({ user_id, from, to }) => `${user_id} ${daysText(from, to)}`.trimEnd())].map(
         ([place, same]) => `${place}: ${same.map(({ collection }) => collection).join(', ')}`,
       );

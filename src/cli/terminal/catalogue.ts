@@ -59,14 +59,14 @@ export function formatCatalogue(
   const nameWidth = Math.max(...shown.map(({ name }) => stringWidth(name)));
   const countWidth = Math.max(...shown.map(entry => count(entry).length));
   const left = 2 + nameWidth + 2 + (countWidth ? countWidth + 2 : 0);
-  const groups = GROUPS.map(group => shown.filter(entry => entry.group === group))
-    .filter(members => members.length)
-    .map(members => {
+  const groups = GROUPS.map(group => ({ group, members: shown.filter(entry => entry.group === group) }))
+    .filter(({ members }) => members.length)
+    .map(({ group, members }) => {
       const lines = members.flatMap(entry => {
         const head = `  ${entry.name.padEnd(nameWidth)}  ${countWidth ? `${count(entry).padStart(countWidth)}  ` : ''}`;
         return hang(head, left, shorten(entry.meaning), width);
       });
-      return [TITLES[members[0]!.group], ...lines].join('\n');
+      return [TITLES[group], ...lines].join('\n');
     });
   return printableLines(groups.join('\n\n'));
 }

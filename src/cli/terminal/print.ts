@@ -42,7 +42,7 @@ const NO_LINES = {
 /** A table without lines, readable in a terminal and by `awk`. */
 export function formatTable(head: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
   // Loaded only here: most commands print no table.
-  const Table = require('cli-table3') as typeof import('cli-table3');
+  const Table: typeof import('cli-table3') = require('cli-table3');
   const table = new Table({
     head: [...head],
     chars: NO_LINES,

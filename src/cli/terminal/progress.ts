@@ -34,7 +34,7 @@ export function showProgress<Progress>(
 function showBar<Progress>(begin: (first: Progress) => ProgressWords<Progress>): ShownProgress<Progress> {
   let shown: { words: ProgressWords<Progress>; progress: Progress } | undefined;
   // Loaded only here: most output is no terminal.
-  const { SingleBar } = require('cli-progress') as typeof import('cli-progress');
+  const { SingleBar }: typeof import('cli-progress') = require('cli-progress');
   const bar = new SingleBar({
     format: () => (shown ? shown.words.bar(shown.progress, process.stderr.columns || USUAL_COLUMNS) : ''),
     stream: process.stderr,

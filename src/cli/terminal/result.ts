@@ -31,7 +31,7 @@ type Write = (text: string) => Promise<void>;
 type Chunks = QueryResult['chunks'];
 
 const jsonRow = (columns: readonly ResultColumn[], row: readonly Cell[]) =>
-  printableJson(`{${columns.map(({ name, json }, i) => `${JSON.stringify(name)}:${json(row[i]!)}`).join(',')}}`);
+  printableJson(`{${columns.map(({ name, json }, i) => `${JSON.stringify(name)}:${json(row[i] ?? null)}`).join(',')}}`);
 
 /** Each write ends with a line: a result that ends early leaves no half one. */
 async function writeJson(columns: readonly ResultColumn[], chunks: Chunks, write: Write): Promise<void> {
@@ -46,7 +46,7 @@ async function writeJson(columns: readonly ResultColumn[], chunks: Chunks, write
 async function writeCsv(columns: readonly ResultColumn[], chunks: Chunks, write: Write): Promise<void> {
   if (columns.length) await write(`${columns.map(({ name }) => csvField(name)).join(',')}\n`);
   for await (const rows of chunks) {
-    await write(rows.map(row => `${columns.map(({ text }, i) => csvField(text(row[i]!))).join(',')}\n`).join(''));
+    await write(rows.map(row => `${columns.map(({ text }, i) => csvField(text(row[i] ?? null))).join(',')}\n`).join(''));
   }
 }
 
@@ -58,16 +58,16 @@ function csvField(text: string | null): string {
 
 async function writeTable(columns: readonly ResultColumn[], chunks: Chunks, write: Write): Promise<void> {
   const head = columns.map(({ name }) => printable(name));
-  let widths: number[] | undefined;
+  let widths: number[] = [];
   let waiting: string[][] = [];
   const line = (cells: readonly string[]) =>
     `${cells
-      .map((cell, i) => pad(cell, widths![i]!, columns[i]!.numeric))
+      .map((cell, i) => pad(cell, widths[i] ?? 0, columns[i]?.numeric ?? false))
       .join('  ')
       .trimEnd()}\n`;
   const flush = async () => {
-    if (!widths) {
-      widths = head.map((name, i) => waiting.reduce((width, cells) => Math.max(width, widthOf(cells[i]!)), widthOf(name)));
+    if (!widths.length) {
+      widths = head.map((name, i) => waiting.reduce((width, cells) => Math.max(width, widthOf(cells[i] ?? '')), widthOf(name)));
       await write(line(head));
       await write(line(widths.map(width => '─'.repeat(width))));
     }
@@ -75,10 +75,10 @@ async function writeTable(columns: readonly ResultColumn[], chunks: Chunks, writ
     waiting = [];
   };
   for await (const rows of chunks) {
-    for (const row of rows) waiting.push(columns.map(({ text }, i) => printable(text(row[i]!) ?? '')));
-    if (widths || waiting.length >= ROWS_MEASURED) await flush();
+    for (const row of rows) waiting.push(columns.map(({ text }, i) => printable(text(row[i] ?? null) ?? '')));
+    if (widths.length || waiting.length >= ROWS_MEASURED) await flush();
   }
-  if (columns.length && (!widths || waiting.length)) await flush();
+  if (columns.length && (!widths.length || waiting.length)) await flush();
 }
 
 /** How many places of a terminal a printable text takes. */

@@ -89,8 +89,9 @@ function guardedConnector(guard: CallbackGuard, timeout: number): buildConnector
           timeout,
           // Not asked for IP literals; `resolve` has judged those too.
           lookup: (_hostname, { all }, found) => {
-            if (all) found(null, addresses);
-            else found(null, addresses[0]!.address, addresses[0]!.family);
+            const [first] = addresses;
+            if (all || !first) found(null, addresses);
+            else found(null, first.address, first.family);
           },
         });
         connect(options, callback);

@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import type { IPv4, IPv6 } from 'ipaddr.js';
 
 // Not imported: Node would first read its source for what it exports, 25 ms of CPU for every command.
-const ipaddr = createRequire(import.meta.url)('ipaddr.js') as typeof import('ipaddr.js');
+const ipaddr: typeof import('ipaddr.js') = createRequire(import.meta.url)('ipaddr.js');
 
 /** A callback that is not called, or did not do what verification asks (6.2). The message is for whoever named the callback. */
 export class CallbackRefused extends Error {}
@@ -107,9 +107,11 @@ function findLiteral(hostname: string): string | undefined {
 const isLocalName = (hostname: string) => /(^|\.)localhost\.?$/i.test(hostname);
 const localAddresses = ['127.0.0.1', '::1'];
 
-const [mapped, nat64, sixToFour, teredo, globalUnicast] = ['::ffff:0:0/96', '64:ff9b::/96', '2002::/16', '2001::/32', '2000::/3'].map(
-  text => ipaddr.IPv6.parseCIDR(text),
-) as [AddressRange, AddressRange, AddressRange, AddressRange, AddressRange];
+const mapped = ipaddr.IPv6.parseCIDR('::ffff:0:0/96');
+const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
+const sixToFour = ipaddr.IPv6.parseCIDR('2002::/16');
+const teredo = ipaddr.IPv6.parseCIDR('2001::/32');
+const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 const CARRIERS = [mapped, nat64, sixToFour, teredo];
 
 /** The addresses that a connection ends at: IPv6 can carry IPv4 in several ways (RFC 4291, 6052, 3056, 4380, 5214). */
@@ -117,14 +119,16 @@ function carriedBy(ip: Ip): Ip[] {
   if (!(ip instanceof ipaddr.IPv6)) return [ip];
   const { parts } = ip;
   const carried = (at: number, mask = 0) => {
-    const [high, low] = [parts[at]! ^ mask, parts[at + 1]! ^ mask];
+    const [high, low] = parts.slice(at, at + 2).map(part => part ^ mask);
+    if (high === undefined || low === undefined) throw new RangeError(`no part ${at} of ${ip}`);
     return new ipaddr.IPv4([high >> 8, high & 255, low >> 8, low & 255]);
   };
   if (ip.match(mapped) || ip.match(nat64)) return [carried(6)];
   if (ip.match(sixToFour)) return [carried(1)];
   if (ip.match(teredo)) return [carried(2), carried(6, 0xffff)];
   // ISATAP has a network of its owner's; with it the address itself must be public too.
-  if ((parts[4]! & 0xfcff) === 0 && parts[5] === 0x5efe) return [ip, carried(6)];
+  const [, , , , fifth = 0, sixth] = parts;
+  if ((fifth & 0xfcff) === 0 && sixth === 0x5efe) return [ip, carried(6)];
   return [ip];
 }
 

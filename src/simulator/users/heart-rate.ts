@@ -47,7 +47,7 @@ export function measureBeats(person: Person, zone: Zone, day: number, inputs: Pu
   let at = minutes.start * 1000 + random.integer(0, 40_000);
   while (at < end) {
     const minute = Math.floor((at / 1000 - minutes.start) / 60);
-    const state = minutes.state[minute]!;
+    const state = minutes.state[minute];
     // Sleeps and sessions carry samples of their own: their rows are those samples.
     emitUntil(at);
     const inside = known[next];
@@ -61,7 +61,7 @@ export function measureBeats(person: Person, zone: Zone, day: number, inputs: Pu
       at = (minutes.start + (minute + 1) * 60) * 1000 + random.integer(0, 9_000);
       continue;
     }
-    const bpm = Math.round(pulse[minute]! + random.normal(0, state === State.lying ? 1 : 1.8));
+    const bpm = Math.round((pulse[minute] ?? 0) + random.normal(0, state === State.lying ? 1 : 1.8));
     if (at >= live && state === State.awake) {
       for (let i = 0; i < 20; i++) push(at + i * 1500 + random.integer(0, 900), bpm + random.integer(-2, 2), 'live');
       live = Number.POSITIVE_INFINITY;
@@ -80,7 +80,7 @@ export function measureBeats(person: Person, zone: Zone, day: number, inputs: Pu
 }
 
 /** Milliseconds to the next measurement. */
-function pause(random: Random, state: number): number {
+function pause(random: Random, state: number | undefined): number {
   if (state === State.training) return random.integer(4_000, 13_000);
   if (state === State.lying) return random.integer(270_000, 330_000);
   const draw = random.next();
@@ -128,7 +128,7 @@ function pulseByMinute(person: Person, zone: Zone, random: Random, { minutes, co
   let effort = 0;
   let wander = 0;
   for (let i = 0; i < pulse.length; i++) {
-    const target = Math.max(0, minutes.met[i]! / 10 - 1.1) * (minutes.state[i] === State.unworn ? 0 : 1);
+    const target = Math.max(0, (minutes.met[i] ?? 0) / 10 - 1.1) * (minutes.state[i] === State.unworn ? 0 : 1);
     effort += (target - effort) * (target > effort ? 0.45 : 0.22);
     wander = 0.93 * wander + random.normal(0, 0.9);
     const hour = ((minutes.start + i * 60 + offset) % 86_400) / 3600;

@@ -141,7 +141,7 @@ function wander(
       const fidget = bout === SIT && random.chance(0.05) ? 6 : 0;
       met[minute] = clamp(Math.round(level + fidget + bout.spread * random.normal(0, 0.6)), bout === COUCH ? 9 : 11, 60);
       state[minute] = bout.state;
-      steps[minute] = stepsAt(met[minute]!);
+      steps[minute] = stepsAt(met[minute] ?? 0);
     }
   }
 }

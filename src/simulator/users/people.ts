@@ -1,6 +1,7 @@
 import { resources } from '../../../schema/index.ts';
 import { findDayNumber, formatDay } from '../../../schema/instant.ts';
 import type { Resource, WireDocument } from '../../../schema/resource.ts';
+import { itemAt } from '../../base/items.ts';
 import { createUserModel } from './create-user-model.ts';
 import { dailyActivity } from './documents/activity.ts';
 import { dailySleep } from './documents/daily-sleep.ts';
@@ -158,9 +159,10 @@ function heartRateRows({ zone, beatsOf, view }: UserRecord, first: number, from:
   for (let day = zone.local(Math.floor(begin / 1000)).day - 1; zone.at(day, 0) * 1000 < end && rows.length < limit; day++) {
     const { at, bpm, source } = beatsOf(day);
     for (let i = 0; i < at.length && rows.length < limit; i++) {
-      const moment = at[i]!;
+      const moment = at[i] ?? end;
       if (moment >= end) return rows;
-      if (moment >= begin) rows.push({ timestamp: write(moment), timestamp_unix: moment, bpm: bpm[i]!, source: SOURCES[source[i]!]! });
+      if (moment < begin) continue;
+      rows.push({ timestamp: write(moment), timestamp_unix: moment, bpm: itemAt(bpm, i), source: itemAt(SOURCES, itemAt(source, i)) });
     }
   }
   return rows;

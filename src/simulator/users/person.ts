@@ -1,3 +1,4 @@
+import { itemAt } from '../../base/items.ts';
 import { writeId } from './identity.ts';
 import { clamp, type Key, Random, round } from './random.ts';
 
@@ -74,7 +75,7 @@ export function createPerson(seed: number, index: number): Person {
     sex,
     weightKg: round(heightM * heightM * random.between(20.5, 27), 1),
     heightM,
-    zone: ZONES[index % ZONES.length]!,
+    zone: itemAt(ZONES, index % ZONES.length),
     fitness,
     restingHeartRate: round(clamp(68 - 18 * fitness + random.normal(0, 2), 48, 68)),
     hrv: round(clamp(28 + 50 * fitness - (age - 40) * 0.7 + random.normal(0, 7), 25, 90)),

@@ -1,3 +1,5 @@
+import { itemAt } from '../../base/items.ts';
+
 /** What a stream of random numbers belongs to: the same key gives the same numbers on every machine, in every order. */
 export type Key = readonly (number | string)[];
 
@@ -75,7 +77,7 @@ export class Random {
   }
 
   pick<T>(choices: readonly T[]): T {
-    return choices[Math.floor(choices.length * this.next())] as T;
+    return itemAt(choices, Math.floor(choices.length * this.next()));
   }
 }
 

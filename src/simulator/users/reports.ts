@@ -138,14 +138,14 @@ export interface SleepTotals {
 
 export function totalsOf({ stages, movement, pulse }: Pick<SleepReport, 'stages' | 'movement' | 'pulse'>): SleepTotals {
   const epochs = [0, 0, 0, 0, 0];
-  for (const stage of stages) epochs[stage]!++;
-  const seconds = (stage: number) => epochs[stage]! * EPOCH;
+  for (const stage of stages) epochs[stage] = (epochs[stage] ?? 0) + 1;
+  const seconds = (stage: number) => (epochs[stage] ?? 0) * EPOCH;
   const inBed = stages.length * EPOCH;
   const asleep = inBed - seconds(AWAKE);
   const first = stages.findIndex(stage => stage !== AWAKE);
   let restlessPeriods = 0;
   movement.forEach((digit, i) => {
-    if (digit > 1 && !(movement[i - 1]! > 1)) restlessPeriods++;
+    if (digit > 1 && !((movement[i - 1] ?? 0) > 1)) restlessPeriods++;
   });
   const beats = pulse.heartRate.filter(item => item !== null);
   const hrv = pulse.hrv.filter(item => item !== null);

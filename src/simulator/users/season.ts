@@ -1,3 +1,4 @@
+import { itemAt } from '../../base/items.ts';
 import type { Person } from './person.ts';
 import { Random } from './random.ts';
 
@@ -30,5 +31,5 @@ export function seasonOn({ seed, index }: Person, day: number): Season {
   const through = monday - round * ROUND_WEEKS;
   const block = CYCLE.length * new Random([seed, index, round, 'season']).integer(2, 4);
   if (through >= block) return { ...PAUSE, form: (ROUND_WEEKS - through) / (ROUND_WEEKS - block) };
-  return { ...CYCLE[Math.floor(through) % CYCLE.length]!, form: through / block };
+  return { ...itemAt(CYCLE, Math.floor(through) % CYCLE.length), form: through / block };
 }

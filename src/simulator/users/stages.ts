@@ -14,8 +14,14 @@ export const SHORTEST = (15 * 60) / EPOCH;
 const BLOCK = 10;
 
 /** Shares of deep sleep and of REM in the successive cycles of a night: deep sleep comes early, REM late. */
-const DEEP_SHARES = [0.42, 0.3, 0.17, 0.06, 0.02, 0];
-const REM_SHARES = [0.1, 0.22, 0.31, 0.38, 0.42, 0.4];
+const SHARES = [
+  { deep: 0.42, rem: 0.1 },
+  { deep: 0.3, rem: 0.22 },
+  { deep: 0.17, rem: 0.31 },
+  { deep: 0.06, rem: 0.38 },
+  { deep: 0.02, rem: 0.42 },
+];
+const LATE_SHARES = { deep: 0, rem: 0.4 };
 
 /** One phase for each 30 seconds: cycles of about 90 minutes between falling asleep and waking. */
 export function sleepStages(random: Random, epochs: number, unrest: number): Uint8Array {
@@ -29,9 +35,9 @@ export function sleepStages(random: Random, epochs: number, unrest: number): Uin
   for (let cycle = 0; at < epochs - waking; cycle++) {
     const length = Math.round(cycle === 0 ? random.between(140, 185) : random.between(165, 220));
     const onset = cycle === 0 ? random.integer(8, 24) : random.integer(10, 36);
-    const share = Math.min(cycle, DEEP_SHARES.length - 1);
-    const deep = Math.round(length * DEEP_SHARES[share]! * deepness * random.between(0.75, 1.2));
-    const rem = Math.round(length * REM_SHARES[share]! * dreaming * random.between(0.65, 1.25));
+    const shares = SHARES[cycle] ?? LATE_SHARES;
+    const deep = Math.round(length * shares.deep * deepness * random.between(0.75, 1.2));
+    const rem = Math.round(length * shares.rem * dreaming * random.between(0.65, 1.25));
     paint(stages, DEEP, at + onset, at + onset + deep);
     paint(stages, REM, at + length - rem, at + length);
     // Many cycles end with a moment awake that nobody remembers.
@@ -63,7 +69,7 @@ function interrupt(random: Random, stages: Uint8Array, from: number, unrest: num
   const long = random.chance(0.15 + 0.5 * unrest) ? from + Math.floor(random.next() * (stages.length - from)) : -1;
   for (let i = from; i < stages.length; i++) {
     const draw = random.next();
-    const stage = stages[i]!;
+    const stage = stages[i];
     if (i === long) paint(stages, AWAKE, i, i + random.integer(14, 60));
     else if (draw < 0.005 + 0.03 * unrest) paint(stages, AWAKE, i, i + (random.chance(0.6) ? random.integer(1, 2) : random.integer(3, 14)));
     else if (stage === DEEP && draw < 0.035) paint(stages, LIGHT, i, i + random.integer(1, 5));
@@ -81,10 +87,11 @@ function paint(stages: Uint8Array, stage: number, from: number, to: number): voi
 export function reanalyse(random: Random, stages: Uint8Array): Uint8Array {
   const result = stages.slice();
   for (let i = 1; i < stages.length - 1; i++) {
-    if (stages[i] === stages[i - 1]) continue;
+    const [before = AWAKE, after = AWAKE] = stages.subarray(i - 1, i + 1);
+    if (after === before) continue;
     const shift = random.integer(-4, 4);
-    if (shift > 0) paint(result, stages[i - 1]!, i, i + shift);
-    else paint(result, stages[i]!, Math.max(0, i + shift), i);
+    if (shift > 0) paint(result, before, i, i + shift);
+    else paint(result, after, Math.max(0, i + shift), i);
   }
   return result;
 }
@@ -94,13 +101,13 @@ const MOVEMENT: Record<number, readonly [number, number, number]> = {
   [DEEP]: [0.02, 0.004, 0.001],
   [LIGHT]: [0.07, 0.018, 0.006],
   [REM]: [0.055, 0.012, 0.003],
-  [AWAKE]: [0.33, 0.26, 0.16],
 };
+const MOVEMENT_AWAKE = [0.33, 0.26, 0.16] as const;
 
 /** One movement digit for each 30 seconds. */
 export function movements(random: Random, stages: Uint8Array): Uint8Array {
   return stages.map(stage => {
-    const [restless, tossing, active] = MOVEMENT[stage]!;
+    const [restless, tossing, active] = MOVEMENT[stage] ?? MOVEMENT_AWAKE;
     const draw = random.next();
     if (draw < active) return 4;
     if (draw < active + tossing) return 3;
@@ -113,7 +120,7 @@ export function fiveMinutes(stages: Uint8Array): Uint8Array {
   const blocks = new Uint8Array(Math.ceil(stages.length / BLOCK));
   for (let block = 0; block < blocks.length; block++) {
     const counts = [0, 0, 0, 0, 0];
-    for (let i = block * BLOCK; i < Math.min(stages.length, (block + 1) * BLOCK); i++) counts[stages[i]!]!++;
+    for (const stage of stages.subarray(block * BLOCK, (block + 1) * BLOCK)) counts[stage] = (counts[stage] ?? 0) + 1;
     blocks[block] = counts.lastIndexOf(Math.max(...counts));
   }
   return blocks;

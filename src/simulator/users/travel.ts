@@ -69,7 +69,7 @@ export function createTravels(person: Person): Travels {
 
 function planTrip({ seed, index }: Person, home: Zone, round: number): Trip | null {
   const random = new Random([seed, index, round, 'trip']);
-  if (!random.chance(ODDS[index % ODDS.length]!)) return null;
+  if (!random.chance(ODDS[index % ODDS.length] ?? 0)) return null;
   const outDay = round * ROUND_DAYS + random.integer(3, 17);
   const homeDay = outDay + (random.chance(0.6) ? random.integer(3, 6) : random.integer(8, 12));
   const noon = home.at(outDay, 12 * HOUR);

@@ -45,18 +45,18 @@ function sumUp(met: Uint8Array, tenthSteps: Uint16Array): Sums {
   for (let block = 0; block < classes.length; block++) {
     let sum = 0;
     for (let i = block * 5; i < block * 5 + 5; i++) {
-      const value = met[i]!;
+      const value = met[i] ?? UNKNOWN;
       spent += value === UNKNOWN || value === UNWORN ? 10 : value;
       if (value === UNKNOWN) continue;
       sum += value;
       known++;
       if (value >= 15) effort += value - 10;
-      steps += tenthSteps[i]!;
+      steps += tenthSteps[i] ?? 0;
     }
     const kind = classOf(sum);
     classes[block] = kind;
-    seconds[kind]! += 300;
-    metMinutes[kind]! += sum;
+    seconds[kind] = (seconds[kind] ?? 0) + 300;
+    metMinutes[kind] = (metMinutes[kind] ?? 0) + sum;
     total += sum;
   }
   const average = known ? total / known / 10 : 0;
@@ -73,7 +73,7 @@ export function dailyActivity(record: UserRecord, day: number): WireDocument[] {
   if (met.length === 0) return [];
   const sums = sumUp(met, steps);
   const random = new Random(keyOf(person, day, 'activity document'));
-  const minutes = (kind: number) => Math.round(sums.metMinutes[kind]! / 10);
+  const minutes = (kind: number) => Math.round((sums.metMinutes[kind] ?? 0) / 10);
   const activeCalories = Math.round(sums.effort * kcalPerMinute(person));
   const walked = metersOf(sums);
   const { targetEffort, targetMeters } = targetOf(record, day);
@@ -127,9 +127,7 @@ export function reachedOn(record: UserRecord, day: number): number {
 
 /** As a plain array; tenths become numbers of one decimal. */
 function itemsOf(met: Uint8Array): (number | null)[] {
-  const items = new Array<number | null>(met.length);
-  for (let i = 0; i < met.length; i++) items[i] = met[i] === UNKNOWN ? null : met[i]! / 10;
-  return items;
+  return Array.from(met, value => (value === UNKNOWN ? null : value / 10));
 }
 
 /** One for each 50 minutes of sitting at a stretch. */
@@ -147,7 +145,7 @@ function inactivityAlerts(classes: Uint8Array): number {
 }
 
 function scoreOf({ planOf }: UserRecord, day: number, { seconds }: Sums, alerts: number, reached: number, end: number) {
-  const sitting = seconds[INACTIVE]! / 3600;
+  const sitting = (seconds[INACTIVE] ?? 0) / 3600;
   const week = Array.from({ length: 7 }, (_, ago) => {
     const { training } = planOf(day - ago);
     // Of today's training nothing is known before it is over.
