@@ -66,6 +66,11 @@ export class Memory {
     };
   }
 
+  /** Has DuckDB give back to the system what it has freed: it does so when it is told a limit, if only the one that it has. */
+  async trim(connection: DuckDBConnection): Promise<void> {
+    await this.#apply(connection);
+  }
+
   /**
    * Does a statement that makes a checkpoint, or may make one; a commit alone reads the other rows of 2,048 again too. A checkpoint holds
    * all long texts of 2,048 rows of a table at once, however large. One that lacks memory leaves a database that serves nothing more, and

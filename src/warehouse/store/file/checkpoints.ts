@@ -48,6 +48,7 @@ export class Checkpoints {
       else {
         await this.#lowerMemory?.();
         this.#lowerMemory = undefined;
+        await memory.trim(connection);
       }
       if (isLive && logSize() > CHECKPOINT_BYTES.live) await memory.runWithMost(connection, 'CHECKPOINT');
     } catch {
