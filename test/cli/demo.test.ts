@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { clearFolder } from '../../src/cli/demo/folder.ts';
-import { ringneck, startRingneck } from '../support/ringneck.ts';
+import { type Ended, ringneck, startRingneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -36,15 +36,34 @@ function install(): string {
 const SECTIONS =
   /^1\. The service, .*\n {3}http:\/\/127\.0\.0\.1:\d+ {2}ada, ben, .*\n\n2\. Backfill .*\n {3}[\d,]+ documents and [\d,]+ samples in [\d.]+ s, [\d,]+ requests\n\n3\. Questions\n/;
 
+const demoFolder = tempFolder();
+const madeFolder = tempFolder();
+let making: Promise<Ended> | undefined;
+
+/** A demo in a folder that was empty, of which each test that needs what it has made gets a copy. */
+function makeDemo(): Promise<Ended> {
+  making ??= (async () => {
+    const env = {
+      RINGNECK_SERVICE_URL: 'http://127.0.0.1:9',
+      RINGNECK_DATA: '/nowhere',
+      RINGNECK_PORT: 'x',
+      RINGNECK_QUEUE_URL: 'redis://127.0.0.1:9',
+    };
+    const ended = await ringneck(['demo', '--no-wait', '--days', '10'], { cwd: demoFolder, env, main: install() });
+    cpSync(join(demoFolder, 'data-demo'), madeFolder, { recursive: true });
+    return ended;
+  })();
+  return making;
+}
+
+async function placeDemo(folder: string): Promise<void> {
+  expect((await makeDemo()).code).toBe(0);
+  cpSync(madeFolder, folder, { recursive: true });
+}
+
 test('it runs in an empty folder whatever the settings, answers its questions, and leaves a warehouse and no process', async () => {
-  const cwd = tempFolder();
-  const env = {
-    RINGNECK_SERVICE_URL: 'http://127.0.0.1:9',
-    RINGNECK_DATA: '/nowhere',
-    RINGNECK_PORT: 'x',
-    RINGNECK_QUEUE_URL: 'redis://127.0.0.1:9',
-  };
-  const { code, stdout, stderr } = await ringneck(['demo', '--no-wait', '--days', '10'], { cwd, env, main: install() });
+  const { code, stdout, stderr } = await makeDemo();
+  const cwd = demoFolder;
   expect([code, stderr.match(/rror/), stderr.match(/^\{.*/m)]).toEqual([0, null, null]);
   expect(stdout).toMatch(SECTIONS);
   expect(stdout).toContain('The warehouse is data-demo/warehouse.duckdb, a plain DuckDB file.');
@@ -90,19 +109,6 @@ test('a folder of that name which no demo made is left alone', async () => {
   });
   expect(readdirSync(join(cwd, 'data-demo'))).toEqual(['precious']);
 });
-
-const demoFolder = tempFolder();
-let making: Promise<string> | undefined;
-
-/** What a demo of one day has made. Made once: each test has a copy. */
-async function placeDemo(folder: string): Promise<void> {
-  making ??= (async () => {
-    const cwd = demoFolder;
-    expect((await ringneck(['demo', '--no-wait', '--days', '1'], { cwd })).code).toBe(0);
-    return join(cwd, 'data-demo');
-  })();
-  cpSync(await making, folder, { recursive: true });
-}
 
 test('an account of one’s own in the demo’s folder is left alone, also when only its rows are left', async () => {
   const cwd = tempFolder();

@@ -14,6 +14,7 @@ import { until } from '../../support/until.ts';
 const folder = tempFolder();
 const DOCUMENT = '/v2/usercollection/daily_spo2/*';
 const RANGE = '/v2/usercollection/daily_spo2';
+const QUICK = { checkMs: 200, againMs: 50, delays: { failed: Array<number>(60).fill(1_000) } };
 const IDS = ['spo2-1', 'spo2-2', 'spo2-3'];
 
 /** A harness with a person of three documents; each `open` is a start of the process over the same data folder. */
@@ -28,8 +29,7 @@ function setUp(queueUrl?: string) {
       const harness = await openEventHarness(folder, {
         data,
         log,
-        checkMs: 200,
-        againMs: 50,
+        ...QUICK,
         ...(queueUrl ? { queueUrl } : {}),
         ...options,
       });
