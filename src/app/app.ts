@@ -88,7 +88,7 @@ export class App {
     ensureFolder(settings.data);
     let erasing: PausedErasing | undefined;
     if (isErasing(settings.data)) {
-      const [{ finishErase }, { findPaused }] = await Promise.all([import('./erase/erase.ts'), import('./erase/paused.ts')]);
+      const { finishErase, findPaused } = await import('./erase/erase.ts');
       erasing = await finishErase(options).then(
         () => undefined,
         error => findPaused(options, error),

@@ -1,3 +1,5 @@
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import type { Resource } from '../../schema/resource.ts';
 import { heartRate } from '../../schema/resources/heart-rate.ts';
@@ -11,7 +13,6 @@ import type { Query } from './query.ts';
 import { listRoutes, type Route } from './routes.ts';
 import { defaultSettings, type ServiceSettings } from './settings.ts';
 import type { DocumentSource } from './source.ts';
-import { serveSpecification } from './specification-pages.ts';
 import type { Authenticate } from './tokens.ts';
 import { listSubscriptionRoutes, serveSubscriptions } from './webhooks/subscription-routes.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
@@ -137,4 +138,12 @@ async function read(maker: PageMaker, route: Route, userId: string, query: Query
 
 function fastifyPath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1');
+}
+
+/** Serves the OpenAPI document at /openapi.json, and a page to browse it at /docs. */
+function serveSpecification(service: FastifyInstance, document: Record<string, unknown>): void {
+  const text = JSON.stringify(document);
+  service.get('/openapi.json', async (_request, reply) => reply.type('application/json; charset=utf-8').send(text));
+  service.register(swagger, { mode: 'static', specification: { document: document as never } });
+  service.register(swaggerUi, { routePrefix: '/docs', staticCSP: true, uiConfig: { docExpansion: 'none' } });
 }

@@ -1,8 +1,9 @@
-import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { resources } from '../../../schema/index.ts';
 import { diskReserveBytes, ensureDiskReserve, isDiskFull } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
+import { realPath, writeFileAtomically } from '../../base/files.ts';
 import { openMirrorTokens } from '../../base/secrets/mirror-tokens.ts';
 import { Secrets } from '../../base/secrets/secrets.ts';
 import { warehouseIn } from '../../base/warehouse-file.ts';
@@ -12,16 +13,16 @@ import { rememberErased } from '../../sync/events/erased-ids.ts';
 import { warehouseId } from '../../sync/runs/runs.ts';
 import type { Needle } from '../../warehouse/readers/search.ts';
 import { Warehouse } from '../../warehouse/warehouse.ts';
-import type { AppOptions } from '../app-options.ts';
+import type { AppOptions, PausedErasing } from '../app-options.ts';
 import { connectControl } from '../control/connect-control.ts';
 import { ensureOurs, ensurePlace, ensureUnshared } from '../snapshot/place.ts';
-import { forgetHistory } from './history.ts';
 import { isErasing } from './is-erasing.ts';
 import { removeLeftovers } from './leftovers.ts';
 import { type Marker, readMarker, removeMarker, writeMarker } from './marker.ts';
 import { emptyQueue, removeEvents } from './queue.ts';
 import { type EraseReport, isClean } from './report.ts';
 import { searchFolder } from './search.ts';
+import { containsNeedle } from './search-bytes.ts';
 
 type EraseOptions = Pick<AppOptions, 'settings' | 'log' | 'now' | 'onErased'>;
 
@@ -235,4 +236,27 @@ function readOurs(options: EraseOptions): Marker {
       ? 'an account is being erased whose events wait in Redis: set RINGNECK_QUEUE_URL as it was'
       : 'an account is being erased whose events wait in the embedded queue: unset RINGNECK_QUEUE_URL until that is done',
   );
+}
+
+/**
+ * An erasing that could not be finished for want of Redis, where events may be accepted meanwhile.
+ * @throws the error where it is another one, and where nobody knows whose events are not to be kept
+ */
+export function findPaused(
+  { settings, acceptsWhileErasing }: Pick<AppOptions, 'settings' | 'acceptsWhileErasing'>,
+  error: unknown,
+): PausedErasing {
+  if (!acceptsWhileErasing || !settings.queueUrl || !isRedisError(error) || !isErasing(settings.data)) throw error;
+  const { serviceUserIds } = readMarker(settings.data);
+  if (!serviceUserIds) throw error;
+  return { serviceUserIds, reason: messageOf(error) };
+}
+
+/** What was typed at the prompt of `ringneck sql` may name a person: those lines go. */
+function forgetHistory(folder: string, words: readonly Needle[]): void {
+  const path = join(folder, 'sql_history');
+  if (!existsSync(path)) return;
+  const lines = readFileSync(path, 'utf8').split('\n');
+  const kept = lines.filter(line => !words.some(word => containsNeedle(Buffer.from(line), word)));
+  if (kept.length < lines.length) writeFileAtomically(realPath(path), kept.join('\n'));
 }
