@@ -136,8 +136,6 @@ const declared = {
 type Declared = typeof declared;
 type ValueOf<Item> = Item extends Setting<infer Value> ? Value : never;
 
-export type LogLevel = (typeof logLevels)[number];
-
 /** What webhooks need, all together. */
 export interface WebhookSettings {
   callbackUrl: string;
