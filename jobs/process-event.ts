@@ -43,7 +43,7 @@ export async function startFetching(pipeline: Pipeline, options: EventOptions & 
   // What a version without an inbox accepted is in the queue alone, and may be lost with it.
   const held = [...(await pipeline.queues.ids(queue))];
   if (!held.every(isOfInbox)) await keepEvents(pipeline, await readEvents(pipeline));
-  await promoteFar(pipeline.queues.queue(queue));
+  await promoteFromAhead(pipeline.queues.queue(queue));
   const filling = enqueueEvents(pipeline, queue, await findHeld(pipeline.queues.queue(queue), held), options);
   const jobs = new EventJobs(pipeline, queue, filling, options);
   const settings = { concurrency: CONCURRENCY, maxStalledCount: MOST_CRASHES };
@@ -62,14 +62,14 @@ export async function startFetching(pipeline: Pipeline, options: EventOptions & 
   };
 }
 
-/** No event is put off for longer, unless a service asks to wait so long, which it does again. */
-const FAR_MS = 31 * 60_000;
+/** Clocks of two moments of one machine may differ by so much. */
+const SAME_CLOCK_MS = 60_000;
 
-/** Has those worked on that wait for a time far away: the clock of this machine was ahead when they were put off. */
-async function promoteFar(queue: Queue): Promise<void> {
+/** Has those worked on that were put off by a clock of this machine that was ahead: they would wait for as long as it was. */
+async function promoteFromAhead(queue: Queue): Promise<void> {
   for (const job of await queue.getDelayed()) {
     // A worker of another process may have been quicker.
-    if (job.timestamp + job.delay - Date.now() > FAR_MS) await job.promote().catch(() => undefined);
+    if (job.timestamp > Date.now() + SAME_CLOCK_MS) await job.promote().catch(() => undefined);
   }
 }
 

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { checkAccounts } from '../../src/app/doctor/accounts.ts';
 import { type CheckResult, runCheck } from '../../src/app/doctor/check-result.ts';
 import { checkDocuments } from '../../src/app/doctor/documents.ts';
-import { checkDisk, checkFolder, checkInbox } from '../../src/app/doctor/folder.ts';
+import { checkDisk, checkFolder, checkInbox, checkUnreadable } from '../../src/app/doctor/folder.ts';
 import { checkQueue } from '../../src/app/doctor/queue.ts';
 import { checkCallback, checkService } from '../../src/app/doctor/service.ts';
 import { checkSettings } from '../../src/app/doctor/settings.ts';
@@ -480,6 +480,9 @@ test('an inbox that takes nothing, or that held what could not be read, is told 
   expect(said(checkInbox(data))).toEqual([
     `ok inbox: ${inbox} is writable`,
     `warn inbox: ${join(inbox, '0000000007.journal.damaged')} holds lines that cannot be read: events in them may have been acknowledged, and are lost`,
+  ]);
+  expect(said([...checkUnreadable(0), ...checkUnreadable(2)])).toEqual([
+    'warn inbox: 2 lines of the inbox cannot be read: events in them may have been acknowledged, and are lost',
   ]);
   rmSync(inbox, { recursive: true });
   writeFileSync(inbox, '');

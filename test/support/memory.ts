@@ -13,7 +13,8 @@ export default function setup(): (() => void) | undefined {
   if (process.env.TMPDIR?.startsWith(join(MEMORY, PREFIX)) || freeBytes() < ENOUGH_BYTES) return;
   removeLeft();
   const folder = join(MEMORY, `${PREFIX}${process.pid}`);
-  mkdirSync(folder, { mode: 0o700 });
+  // Tests that become another user go through it.
+  mkdirSync(folder, { mode: 0o711 });
   process.env.TMPDIR = folder;
   return () => rmSync(folder, { recursive: true, force: true });
 }

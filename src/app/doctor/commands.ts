@@ -5,6 +5,7 @@ import { type CheckResult, fail, ok, runCheck } from './check-result.ts';
 import { checkClock } from './clock.ts';
 import { checkDays } from './days.ts';
 import { checkDocuments } from './documents.ts';
+import { checkUnreadable } from './folder.ts';
 import { checkSnapshot } from './snapshot.ts';
 import { checkSubscriptions, checkUnknownPersons } from './subscriptions.ts';
 import { checkWarehouse } from './warehouse.ts';
@@ -32,6 +33,7 @@ async function check(app: App): Promise<CheckResult[]> {
     runCheck('days', DAYS_MS, () => checkDays(app)),
     runCheck('documents', DAYS_MS, () => checkDocuments(app)),
     runCheck('subscriptions', SUBSCRIPTIONS_MS, () => checkSubscriptions(app)),
+    runCheck('inbox', QUEUE_MS, async () => checkUnreadable((await app.inbox()).damaged)),
     runCheck('events', QUEUE_MS, () => checkUnknownPersons(app)),
     runCheck('warehouse', WAREHOUSE_MS + LAST_STATEMENT_MS, () => checkWarehouse(app.warehouse, WAREHOUSE_MS)),
     runCheck('snapshot', SNAPSHOT_MS, () => checkSnapshot(app)),

@@ -19,14 +19,25 @@ export function checkFolder(path: string): CheckResult[] {
 export function checkInbox(data: string): CheckResult[] {
   const inbox = join(data, 'inbox');
   if (!existsSync(inbox)) return [];
+  const isWritable = writable('inbox', inbox);
+  if (isWritable.state === 'fail') return [isWritable];
   const damaged = listDamaged(inbox).map(name =>
     warn(
       'inbox',
       `${join(inbox, name)} holds lines that cannot be read: events in them may have been acknowledged, and are lost`,
-      'read the days again to which they may belong (ringneck nightly, or ringneck backfill --refresh --from DAY), then remove the file',
+      `${READ_AGAIN}, then remove the file`,
     ),
   );
-  return [writable('inbox', inbox), ...damaged];
+  return [isWritable, ...damaged];
+}
+
+const READ_AGAIN = 'read the days again to which they may belong (ringneck nightly, or ringneck backfill --refresh --from DAY)';
+
+/** What the owner of the inbox could not read: the files may still be in use. */
+export function checkUnreadable(lines: number): CheckResult[] {
+  if (!lines) return [];
+  const message = `${lines} lines of the inbox cannot be read: events in them may have been acknowledged, and are lost`;
+  return [warn('inbox', message, READ_AGAIN)];
 }
 
 /** Asked of the file system itself: modes do not tell of one that is mounted read-only. */

@@ -69,8 +69,7 @@ export async function finishAbsent(
     const { from, to } = read.range;
     // Where only its absence tells: under other days it may have been stored meanwhile, or be on its way.
     const absentFrom = !event.isGone && from && to ? { from, to } : undefined;
-    const requestedAt = absentFrom ? Math.min(read.requestedAt, warehouse.clock.oldestAnswer() - 1) : read.requestedAt;
-    return { finished: await storeAnswer(pipeline, { requestedAt, absentFrom }, [event]) };
+    return { finished: await storeAnswer(pipeline, { requestedAt: read.requestedAt, absentFrom }, [event]) };
   }
   return note(`not found by its identifier, and nothing at all came ${placeOf(read)}, which proves nothing: the next sweep decides`);
 

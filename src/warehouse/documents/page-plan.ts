@@ -1,6 +1,6 @@
 import type { Mapping } from '../mapping.ts';
 import type { LedgerEntry } from '../sql.ts';
-import type { DocumentPage, Transaction } from '../write/write-batch.ts';
+import type { Confirmed, DocumentPage, Transaction } from '../write/write-batch.ts';
 import { type KnownDocument, nothingWritten, type WriteResult } from '../write-result.ts';
 import { type Existing, isReadAgain, keyOf } from './load-existing.ts';
 import type { ParsedDocument, RejectedDocument } from './parse-document.ts';
@@ -17,15 +17,15 @@ export class PagePlan {
   readonly counts: WriteResult[] = [];
   /** Rejected documents and tombstones. */
   readonly ledger: LedgerEntry[] = [];
-  readonly #confirmations: Pick<Transaction, 'confirmedAt' | 'confirm'>;
+  readonly #confirmations: Confirmations;
   readonly #mapping: Mapping;
   readonly #existing: Existing;
   /** By key what becomes of a document; undefined: it is removed. */
   readonly #decisions = new Map<string, Addition | undefined>();
-  /** When this group settled a document: by storing, removing, or finding it unchanged. */
-  readonly #settled = new Map<string, number>();
+  /** What this group has settled of a document: by storing, removing, or finding it unchanged. */
+  readonly #settled = new Map<string, Confirmed>();
 
-  constructor(confirmations: Pick<Transaction, 'confirmedAt' | 'confirm'>, mapping: Mapping, existing: Existing) {
+  constructor(confirmations: Confirmations, mapping: Mapping, existing: Existing) {
     this.#confirmations = confirmations;
     this.#mapping = mapping;
     this.#existing = existing;
@@ -56,7 +56,7 @@ export class PagePlan {
     count.came.push({ id, hash });
     this.#forgetSuspicion(page, key, id);
     const current = this.#current(key);
-    if (page.requestedAt < this.#newestOf(page, key, id)) {
+    if (page.requestedAt < this.#newestOf(page, key, id, isParsed(document) ? document.day : undefined)) {
       // A known document may have come with a later page than the moment of its answer tells.
       if (isParsed(document) || current?.hash === hash) count.outdated++;
       else count.differing++;
@@ -82,7 +82,7 @@ export class PagePlan {
   #remove(page: DocumentPage, id: string, count: WriteResult): void {
     const key = keyOf(page.userId, id);
     const current = this.#current(key);
-    if (page.requestedAt < this.#newestOf(page, key, id) || isElsewhere(page, current?.day)) {
+    if (page.requestedAt < this.#newestOf(page, key, id) || isElsewhere(page.absentFrom, current?.day)) {
       count.outdated++;
       return;
     }
@@ -90,9 +90,11 @@ export class PagePlan {
     if (current) count.changes.push({ id, command: 'delete' });
     this.#decisions.set(key, undefined);
     count.removed++;
-    this.#existing.tombstones.set(key, page.requestedAt);
-    this.#finish(page, key, id);
-    this.ledger.push({ table: 'sync.tombstones', key: this.#ledgerKey(page, id), row: { removed_at: page.requestedAt } });
+    // Under other days an older answer may bring it; from those that it is absent from, what was confirmed keeps it away.
+    const removedAt = page.absentFrom ? Math.min(page.requestedAt, this.#confirmations.oldestAnswer() - 1) : page.requestedAt;
+    this.#existing.tombstones.set(key, removedAt);
+    this.#finish(page, key, id, page.absentFrom);
+    this.ledger.push({ table: 'sync.tombstones', key: this.#ledgerKey(page, id), row: { removed_at: removedAt } });
     this.#forgetRejected(page, key, id);
   }
 
@@ -131,20 +133,24 @@ export class PagePlan {
     return this.#decisions.has(key) ? this.#decisions.get(key)?.document : this.#existing.stored.get(key);
   }
 
-  /** The moment of the newest answer that has settled a document. */
-  #newestOf(page: DocumentPage, key: string, id: string): number {
+  /**
+   * The moment of the newest answer that has settled a document.
+   * @param day under which it comes now: what says that it is absent from other days settles nothing of that
+   */
+  #newestOf(page: DocumentPage, key: string, id: string, day?: string | null): number {
     const { stored, tombstones } = this.#existing;
+    const confirmed = [this.#settled.get(key), this.#confirmations.findConfirmed(this.#mapping.table, page.userId, id)];
     return Math.max(
       stored.get(key)?.fetchedAt ?? 0,
       tombstones.get(key) ?? 0,
-      this.#settled.get(key) ?? 0,
-      this.#confirmations.confirmedAt(this.#mapping.table, page.userId, id) ?? 0,
+      ...confirmed.map(settled => (settled && !isElsewhere(settled.absentFrom, day) ? settled.moment : 0)),
     );
   }
 
-  #finish({ userId, requestedAt }: DocumentPage, key: string, id: string): void {
-    this.#settled.set(key, requestedAt);
-    this.#confirmations.confirm(this.#mapping.table, userId, id, requestedAt);
+  #finish({ userId, requestedAt }: DocumentPage, key: string, id: string, absentFrom?: Confirmed['absentFrom']): void {
+    const confirmed = { moment: requestedAt, absentFrom };
+    this.#settled.set(key, confirmed);
+    this.#confirmations.confirm(this.#mapping.table, userId, id, confirmed);
   }
 
   #ledgerKey({ userId }: DocumentPage, id: string) {
@@ -167,5 +173,7 @@ export class PagePlan {
 
 const isParsed = (document: KnownDocument | ParsedDocument): document is ParsedDocument => 'values' in document;
 
-const isElsewhere = ({ absentFrom }: DocumentPage, day: string | null | undefined) =>
+type Confirmations = Pick<Transaction, 'findConfirmed' | 'confirm' | 'oldestAnswer'>;
+
+const isElsewhere = (absentFrom: Confirmed['absentFrom'], day: string | null | undefined) =>
   absentFrom !== undefined && typeof day === 'string' && (day < absentFrom.from || day > absentFrom.to);

@@ -1,13 +1,12 @@
 import type { HeartRateRange } from '../heart-rate-answer.ts';
 import type { RequestClock } from '../request-clock.ts';
+import type { Confirmed } from './write-batch.ts';
 
 /** A document that an answer has settled: stored, removed, or found unchanged. */
-export interface ConfirmedDocument {
+export interface ConfirmedDocument extends Confirmed {
   table: string;
   userId: string;
   id: string;
-  /** When its request was sent. */
-  moment: number;
 }
 
 /** A range of heart rate that an answer has settled. */
@@ -16,7 +15,7 @@ export type ConfirmedRange = Pick<HeartRateRange, 'userId' | 'from' | 'to' | 're
 /** What committed answers have settled, where the warehouse does not show it. Kept only while an older answer may still arrive. */
 export class LowWatermark {
   readonly #clock: RequestClock;
-  readonly #documents = new Map<string, number>();
+  readonly #documents = new Map<string, Confirmed>();
   /** By user. */
   readonly #ranges = new Map<string, readonly ConfirmedRange[]>();
 
@@ -24,8 +23,8 @@ export class LowWatermark {
     this.#clock = clock;
   }
 
-  /** The moment of the answer that settled this document last. */
-  find(table: string, userId: string, id: string): number | undefined {
+  /** What the answer said that settled this document last. */
+  find(table: string, userId: string, id: string): Confirmed | undefined {
     return this.#documents.size ? this.#documents.get(keyOf({ table, userId, id })) : undefined;
   }
 
@@ -48,7 +47,10 @@ export class LowWatermark {
   /** What a transaction has settled that is committed. */
   remember(documents: readonly ConfirmedDocument[], ranges: readonly ConfirmedRange[]): void {
     const oldest = this.#clock.oldestLeased();
-    for (const document of documents) if (document.moment > oldest) this.#documents.set(keyOf(document), document.moment);
+    for (const document of documents) {
+      const { moment, absentFrom } = document;
+      if (moment > oldest) this.#documents.set(keyOf(document), { moment, absentFrom });
+    }
     for (const range of ranges)
       if (range.requestedAt > oldest) this.#ranges.set(range.userId, [...(this.#ranges.get(range.userId) ?? []), range]);
   }
@@ -57,7 +59,7 @@ export class LowWatermark {
   prune(): void {
     if (!this.#documents.size && !this.#ranges.size) return;
     const oldest = this.#clock.oldestLeased();
-    for (const [key, moment] of this.#documents) if (moment <= oldest) this.#documents.delete(key);
+    for (const [key, { moment }] of this.#documents) if (moment <= oldest) this.#documents.delete(key);
     for (const [userId, ranges] of this.#ranges) {
       const kept = ranges.filter(({ requestedAt }) => requestedAt > oldest);
       if (!kept.length) this.#ranges.delete(userId);
@@ -66,4 +68,4 @@ export class LowWatermark {
   }
 }
 
-const keyOf = ({ table, userId, id }: Omit<ConfirmedDocument, 'moment'>) => `${table}\n${userId}\n${id}`;
+const keyOf = ({ table, userId, id }: Pick<ConfirmedDocument, 'table' | 'userId' | 'id'>) => `${table}\n${userId}\n${id}`;

@@ -80,8 +80,9 @@ async function storeAll(storage: Storage, changes: readonly WriteBatch[], dirty:
     connection,
     takeSks: count => store.takeSks(count),
     columnsOf,
-    confirmedAt: (table, userId, id) => lowWatermark.find(table, userId, id),
-    confirm: (table, userId, id, moment) => documents.push({ table, userId, id, moment }),
+    findConfirmed: (table, userId, id) => lowWatermark.find(table, userId, id),
+    confirm: (table, userId, id, confirmed) => documents.push({ table, userId, id, ...confirmed }),
+    oldestAnswer: () => clock.oldestAnswer(),
     readKept: (table, sql) => kept.read(table, sql, text => readRows(connection, text)),
   };
   const done: Done = { changes: changes.map(change => ({ change, counts: nothingWritten() })), ledger: [], observed: [] };

@@ -48,6 +48,14 @@ export interface WriteBatch {
 /** Entries to be committed with a change; as a function, of what storing it did. It may be called again when the transaction is. */
 export type Ledger = readonly LedgerEntry[] | ((counts: WriteResult) => readonly LedgerEntry[]);
 
+/** What an answer has settled of a document: that it is as it is stored, or gone. */
+export interface Confirmed {
+  /** When its request was sent. */
+  moment: number;
+  /** It is absent from these days: an older answer may bring it under another. */
+  absentFrom?: DocumentPage['absentFrom'];
+}
+
 /** What a store function needs of the writer. */
 export interface Transaction {
   connection: DuckDBConnection;
@@ -55,10 +63,12 @@ export interface Transaction {
   takeSks(count: number): Promise<number>;
   /** The columns of a table in the order in which they lie in the file. */
   columnsOf(table: string): readonly Column[];
-  /** When the content of this document was last confirmed, where an older answer may still arrive. */
-  confirmedAt(table: string, userId: string, id: string): number | undefined;
+  /** What was last confirmed of this document, where an older answer may still arrive. */
+  findConfirmed(table: string, userId: string, id: string): Confirmed | undefined;
   /** To be remembered once the transaction is committed. */
-  confirm(table: string, userId: string, id: string, moment: number): void;
+  confirm(table: string, userId: string, id: string, confirmed: Confirmed): void;
+  /** No answer to a request that was sent before this moment can still arrive. */
+  oldestAnswer(): number;
   /** Rows of the ledger as they were before the transaction, kept until one touches the table. */
   readKept(table: string, sql: string): Promise<readonly Value[][]>;
 }

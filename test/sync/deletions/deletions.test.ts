@@ -538,3 +538,23 @@ test('a ring is gone when its collection was read without it and its own route s
   expect(await read(harness, 'ring_configuration')).toMatchObject({ state: 'complete', removed: 1 });
   expect((await harness.read('SELECT id FROM ring_configuration')).flat()).toEqual(['b']);
 });
+
+test.each([
+  ['comes back under other days', '2025-05-20', 'stored'],
+  ['does not come back under the days that it is absent from', '2025-03-01', 'outdated'],
+])('what a removal took away by its absence %s by an answer that was under way then', async (_, day, expected) => {
+  const { harness } = await setUp('session');
+  const { warehouse } = harness.app;
+  const { clock } = warehouse;
+  const page = { userId: 'ada', resource: resourceNamed('session') };
+  await warehouse.storeDocuments({ ...page, requestedAt: clock.next(), documents: [session(1)] });
+  const late = clock.lease();
+  const removal = { documents: [], removed: ['session-1'], absentFrom: { from: '2025-03-01', to: '2025-04-30' } };
+  expect(await warehouse.storeDocuments({ ...page, requestedAt: clock.next(), ...removal })).toMatchObject({ removed: 1, outdated: 0 });
+  const counts = await warehouse.storeDocuments({ ...page, requestedAt: late, documents: [{ ...session(1), day }] });
+  expect(counts).toMatchObject({ stored: 0, outdated: 0, [expected]: 1 });
+  clock.release(late);
+  const isStored = expected === 'stored';
+  expect(await harness.read('SELECT id, day::VARCHAR FROM session')).toEqual(isStored ? [['session-1', day]] : []);
+  expect((await harness.read('SELECT id FROM sync.tombstones')).flat()).toEqual(isStored ? [] : ['session-1']);
+});

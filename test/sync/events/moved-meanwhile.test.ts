@@ -42,3 +42,18 @@ test('an event of a deletion removes nothing that another reading stores under o
     { id: 'moving', day: '2025-03-04' },
   ]);
 });
+
+test('an event of a deletion removes what was stored while another account is read', async () => {
+  const harness = await openEventHarness(folder, { delays: { confirmDelete: 1 } });
+  onTestFinished(() => harness.close());
+  harness.faults.on(`${SLEEP}/*`, { status: 404, json: { detail: 'Not Found' } });
+  const person = await harness.person('brief', { sleep: [night('beside', '2025-03-03'), night('short', '2025-03-04')] });
+  // An answer of somebody else's that takes its time.
+  const { clock } = harness.pipeline.warehouse;
+  const late = clock.lease();
+  await person.tell({ event_type: 'create', data_type: 'sleep', object_id: 'short' });
+  person.documents.sleep?.pop();
+  expect(await person.tell({ event_type: 'delete', data_type: 'sleep', object_id: 'short' })).toMatchObject({ outcome: 'removed' });
+  expect(await harness.rows("SELECT id FROM sleep WHERE user_id = 'brief'")).toEqual([{ id: 'beside' }]);
+  clock.release(late);
+});
