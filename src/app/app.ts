@@ -99,6 +99,7 @@ export class App {
       resources,
       ...(now ? { now } : {}),
       beforeGroup: () => ensureDiskReserve(settings.data),
+      onMended: message => log.error(`${message}. ringneck doctor checks what is stored`),
       onFatal: error => {
         // Nothing more can be stored by this process: whoever supervises it starts a new one.
         log.fatal({ reason: messageOf(error) }, 'the warehouse failed');

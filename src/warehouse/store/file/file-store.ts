@@ -11,6 +11,7 @@ import type { Store, Upkeep } from '../store.ts';
 import { Checkpoints, NEVER_BYTES } from './checkpoints.ts';
 import { compact, removeTemporary } from './compact.ts';
 import { claimFile, openWaiting } from './open-file.ts';
+import { mendTornBlock } from './torn-block.ts';
 
 export interface FileOptions {
   /** It and its folder are made when missing. */
@@ -19,6 +20,23 @@ export interface FileOptions {
   threads?: number;
   /** How long another holder of the file is waited for. */
   patienceMs?: number;
+  /** Told of a block that a killed process had left half written, and that was mended. */
+  onMended?: (message: string) => void;
+}
+
+/** Blocks of metadata that are mended at one opening: more than a checkpoint writes at a time. */
+const MOST_MENDED = 64;
+
+async function openMended(path: string, open: () => Promise<DuckDBInstance>, onMended: (message: string) => void): Promise<DuckDBInstance> {
+  for (let mended = 0; ; mended++) {
+    try {
+      return await open();
+    } catch (error) {
+      const done = mended < MOST_MENDED ? mendTornBlock(path, error) : undefined;
+      if (done === undefined) throw error;
+      onMended(done);
+    }
+  }
 }
 
 /** A warehouse that is one file with one owner, this process. */
@@ -56,7 +74,7 @@ export class FileStore implements Store {
 
   /** @throws TryLaterError naming the process that holds the file, after waiting for it */
   static async open(
-    { path, memoryBytes = STORING_BYTES, threads = STORING_THREADS, patienceMs }: FileOptions,
+    { path, memoryBytes = STORING_BYTES, threads = STORING_THREADS, patienceMs, onMended = () => {} }: FileOptions,
     mappings: readonly Mapping[],
   ): Promise<FileStore> {
     ensureFolder(dirname(path));
@@ -72,7 +90,7 @@ export class FileStore implements Store {
         wal_autocheckpoint: `${NEVER_BYTES}B`,
         preserve_insertion_order: 'true',
       };
-      instance = await openWaiting(realPath(path), config, patienceMs);
+      instance = await openMended(realPath(path), () => openWaiting(realPath(path), config, patienceMs), onMended);
       // One that was made by other means.
       chmodSync(path, 0o600);
       removeTemporary(realPath(path));
