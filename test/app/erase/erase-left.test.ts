@@ -59,7 +59,7 @@ test('files on another disk are replaced there, halves of copies go, and what ca
   mkdirSync(join(data, 'snapshots'), { recursive: true });
   // What kills have left: a PID of nobody, one that is ours now, and copies that were never published.
   for (const path of [half, `${half}.wal`, join(data, 'snapshot.duckdb.new')]) copyFileSync(join(data, 'snapshot.duckdb'), path);
-  const halves = ['erasing-events.json.999999999.new', 'sql_history.999999999.0123456789abcdef.new'];
+  const halves = ['warehouse.duckdb.torn-block-6', 'erasing-events.json.999999999.new', 'sql_history.999999999.0123456789abcdef.new'];
   for (const name of [...halves, `accounts.secret.${process.pid}.0123456789abcdef.new`]) {
     writeFileSync(join(data, name), sandbox.people[0]!.userId);
   }
@@ -77,7 +77,7 @@ test('files on another disk are replaced there, halves of copies go, and what ca
   expect(code).toBe(1);
   expect(report.unsearched).toEqual([{ file: join(data, 'nights.csv.gz'), reason: expect.stringContaining('neither a text') }]);
   expect([...new Set(report.found.map(({ file }) => file))].toSorted()).toEqual([join(data, 'copy.bak'), join(data, 'elsewhere')]);
-  expect(readdirSync(data).filter(name => /\.new|\.tmp$|^erasing/.test(name))).toEqual([]);
+  expect(readdirSync(data).filter(name => /\.new|\.tmp$|torn|^erasing/.test(name))).toEqual([]);
   expect(readdirSync(join(data, 'snapshots'))).toEqual([]);
   expect(statSync(join(disk, 'warehouse.duckdb')).ino).not.toBe(before);
   expect(readdirSync(disk).toSorted()).toEqual(['queue', 'snapshot.duckdb', 'warehouse.duckdb']);
