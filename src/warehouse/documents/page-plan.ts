@@ -22,8 +22,8 @@ export class PagePlan {
   readonly #existing: Existing;
   /** By key what becomes of a document; undefined: it is removed. */
   readonly #decisions = new Map<string, Addition | undefined>();
-  /** What this group has settled of a document: by storing, removing, or finding it unchanged. */
-  readonly #settled = new Map<string, Confirmed>();
+  /** What the answers of this group have settled of a document: by storing, removing, or finding it unchanged. */
+  readonly #settled = new Map<string, Confirmed[]>();
 
   constructor(confirmations: Confirmations, mapping: Mapping, existing: Existing) {
     this.#confirmations = confirmations;
@@ -82,7 +82,15 @@ export class PagePlan {
   #remove(page: DocumentPage, id: string, count: WriteResult): void {
     const key = keyOf(page.userId, id);
     const current = this.#current(key);
-    if (page.requestedAt < this.#newestOf(page, key, id) || isElsewhere(page.absentFrom, current?.day)) {
+    // That it is absent from some days, as a newer answer says, does not contradict its end.
+    const newest = this.#newestOf(page, key, id, NO_DAY);
+    if (page.requestedAt < newest) {
+      count.outdated++;
+      return;
+    }
+    if (isElsewhere(page.absentFrom, current?.day)) {
+      // It stays where it is, and no older answer may bring it under these days.
+      this.#finish(page, key, id, page.absentFrom);
       count.outdated++;
       return;
     }
@@ -91,7 +99,9 @@ export class PagePlan {
     this.#decisions.set(key, undefined);
     count.removed++;
     // Under other days an older answer may bring it; from those that it is absent from, what was confirmed keeps it away.
-    const removedAt = page.absentFrom ? Math.min(page.requestedAt, this.#confirmations.oldestAnswer() - 1) : page.requestedAt;
+    const removedAt = page.absentFrom
+      ? Math.max(newest, Math.min(page.requestedAt, this.#confirmations.oldestAnswer() - 1))
+      : page.requestedAt;
     this.#existing.tombstones.set(key, removedAt);
     this.#finish(page, key, id, page.absentFrom);
     this.ledger.push({ table: 'sync.tombstones', key: this.#ledgerKey(page, id), row: { removed_at: removedAt } });
@@ -103,7 +113,7 @@ export class PagePlan {
     const { refused } = this.#existing;
     const key = keyOf(page.userId, id);
     this.#forgetSuspicion(page, key, id);
-    const isOutdated = requestedAt < this.#newestOf(page, key, id);
+    const isOutdated = requestedAt < this.#newestOf(page, key, id, day);
     // What another answer has brought too is missing from this one all the same.
     if (day === null && !isOutdated) count.undated++;
     if (isOutdated || requestedAt < (refused.get(key) ?? 0)) {
@@ -139,17 +149,17 @@ export class PagePlan {
    */
   #newestOf(page: DocumentPage, key: string, id: string, day?: string | null): number {
     const { stored, tombstones } = this.#existing;
-    const confirmed = [this.#settled.get(key), this.#confirmations.findConfirmed(this.#mapping.table, page.userId, id)];
+    const confirmed = [...(this.#settled.get(key) ?? []), ...this.#confirmations.findConfirmed(this.#mapping.table, page.userId, id)];
     return Math.max(
       stored.get(key)?.fetchedAt ?? 0,
       tombstones.get(key) ?? 0,
-      ...confirmed.map(settled => (settled && !isElsewhere(settled.absentFrom, day) ? settled.moment : 0)),
+      ...confirmed.map(settled => (isElsewhere(settled.absentFrom, day) ? 0 : settled.moment)),
     );
   }
 
   #finish({ userId, requestedAt }: DocumentPage, key: string, id: string, absentFrom?: Confirmed['absentFrom']): void {
     const confirmed = { moment: requestedAt, absentFrom };
-    this.#settled.set(key, confirmed);
+    this.#settled.set(key, [...(this.#settled.get(key) ?? []), confirmed]);
     this.#confirmations.confirm(this.#mapping.table, userId, id, confirmed);
   }
 
@@ -174,6 +184,9 @@ export class PagePlan {
 const isParsed = (document: KnownDocument | ParsedDocument): document is ParsedDocument => 'values' in document;
 
 type Confirmations = Pick<Transaction, 'findConfirmed' | 'confirm' | 'oldestAnswer'>;
+
+/** It lies outside of all days that something can be absent from. */
+const NO_DAY = '';
 
 const isElsewhere = (absentFrom: Confirmed['absentFrom'], day: string | null | undefined) =>
   absentFrom !== undefined && typeof day === 'string' && (day < absentFrom.from || day > absentFrom.to);

@@ -15,7 +15,7 @@ export type ConfirmedRange = Pick<HeartRateRange, 'userId' | 'from' | 'to' | 're
 /** What committed answers have settled, where the warehouse does not show it. Kept only while an older answer may still arrive. */
 export class LowWatermark {
   readonly #clock: RequestClock;
-  readonly #documents = new Map<string, Confirmed>();
+  readonly #documents = new Map<string, readonly Confirmed[]>();
   /** By user. */
   readonly #ranges = new Map<string, readonly ConfirmedRange[]>();
 
@@ -23,9 +23,9 @@ export class LowWatermark {
     this.#clock = clock;
   }
 
-  /** What the answer said that settled this document last. */
-  find(table: string, userId: string, id: string): Confirmed | undefined {
-    return this.#documents.size ? this.#documents.get(keyOf({ table, userId, id })) : undefined;
+  /** What answers have settled of this document: the newest that was about all days, and those about some. */
+  find(table: string, userId: string, id: string): readonly Confirmed[] {
+    return (this.#documents.size ? this.#documents.get(keyOf({ table, userId, id })) : undefined) ?? [];
   }
 
   /**
@@ -49,7 +49,11 @@ export class LowWatermark {
     const oldest = this.#clock.oldestLeased();
     for (const document of documents) {
       const { moment, absentFrom } = document;
-      if (moment > oldest) this.#documents.set(keyOf(document), { moment, absentFrom });
+      if (moment <= oldest) continue;
+      const key = keyOf(document);
+      // What is said of all days replaces all that is older.
+      const others = (this.#documents.get(key) ?? []).filter(other => absentFrom || other.moment > moment);
+      this.#documents.set(key, [...others, { moment, absentFrom }]);
     }
     for (const range of ranges)
       if (range.requestedAt > oldest) this.#ranges.set(range.userId, [...(this.#ranges.get(range.userId) ?? []), range]);
@@ -59,7 +63,11 @@ export class LowWatermark {
   prune(): void {
     if (!this.#documents.size && !this.#ranges.size) return;
     const oldest = this.#clock.oldestLeased();
-    for (const [key, { moment }] of this.#documents) if (moment <= oldest) this.#documents.delete(key);
+    for (const [key, all] of this.#documents) {
+      const kept = all.filter(({ moment }) => moment > oldest);
+      if (!kept.length) this.#documents.delete(key);
+      else if (kept.length < all.length) this.#documents.set(key, kept);
+    }
     for (const [userId, ranges] of this.#ranges) {
       const kept = ranges.filter(({ requestedAt }) => requestedAt > oldest);
       if (!kept.length) this.#ranges.delete(userId);

@@ -63,8 +63,8 @@ export interface Transaction {
   takeSks(count: number): Promise<number>;
   /** The columns of a table in the order in which they lie in the file. */
   columnsOf(table: string): readonly Column[];
-  /** What was last confirmed of this document, where an older answer may still arrive. */
-  findConfirmed(table: string, userId: string, id: string): Confirmed | undefined;
+  /** What was confirmed of this document, where an older answer may still arrive. */
+  findConfirmed(table: string, userId: string, id: string): readonly Confirmed[];
   /** To be remembered once the transaction is committed. */
   confirm(table: string, userId: string, id: string, confirmed: Confirmed): void;
   /** No answer to a request that was sent before this moment can still arrive. */
