@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError } from '../../base/errors.ts';
+import { Mutex } from '../../base/mutex.ts';
 import type { Mapping } from '../mapping.ts';
 import { NeedsRebuild } from '../needs-rebuild.ts';
 import type { RequestClock } from '../request-clock.ts';
@@ -43,7 +44,7 @@ interface CopiesParts {
 /** The copies of a warehouse for readers, made one after the other, and what has changed since the last one. */
 export class SnapshotCopies {
   readonly #parts: CopiesParts;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Mutex();
   #isClosed = false;
   #takenAt = 0;
   #connection: Promise<DuckDBConnection> | undefined;
@@ -117,7 +118,7 @@ export class SnapshotCopies {
   /** Waits for the one under way, and makes no more. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#last;
+    await this.#turns.drain();
   }
 
   #inTurn<T>(what: string, path: string, mode: number, signal: AbortSignal, work: (parts: SnapshotParts) => Promise<T>): Promise<T> {
@@ -130,14 +131,12 @@ export class SnapshotCopies {
 
   #next<T>(what: string, work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
     const { store } = this.#parts;
-    const done = this.#last.then(async () => {
+    return this.#turns.run(async () => {
       if (this.#isClosed) throw new RingneckError('the warehouse is closed');
       this.#connection ??= store.connect();
       const connection = await this.#connection;
       return store.memory.enough(connection, what, () => work(connection), { bytes: LARGE_BYTES, threads: LARGE_THREADS });
     });
-    this.#last = done.catch(() => undefined);
-    return done;
   }
 
   /** The time of day, but two that are taken within a tick of the clock are told apart. */

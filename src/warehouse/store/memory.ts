@@ -1,6 +1,7 @@
 import { totalmem } from 'node:os';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { messageOf, RingneckError } from '../../base/errors.ts';
+import { Mutex } from '../../base/mutex.ts';
 import { withTransaction } from './database.ts';
 import { RowTexts } from './row-texts.ts';
 
@@ -44,7 +45,7 @@ export class Memory {
   readonly #wanted = new Set<Wanted>();
   /** As they were set last: others may have set the threads since. */
   #threads: number;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Mutex();
 
   constructor(usual: Limits) {
     this.#usual = usual;
@@ -117,7 +118,7 @@ export class Memory {
   }
 
   #apply(connection: DuckDBConnection): Promise<void> {
-    const done = this.#turn.then(async () => {
+    return this.#turns.run(async () => {
       const wanted = [...this.#wanted];
       await connection.run(`SET memory_limit = '${Math.max(this.#usual.bytes, ...wanted.map(({ bytes }) => bytes))}B'`);
       const counts = wanted.flatMap(limits => limits.threads ?? []);
@@ -126,8 +127,6 @@ export class Memory {
       await connection.run(`SET threads = ${threads}`);
       this.#threads = threads;
     });
-    this.#turn = done.catch(() => undefined);
-    return done;
   }
 }
 
