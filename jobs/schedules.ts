@@ -1,5 +1,5 @@
+import { ClockSetBack } from '../src/base/clock-set-back.ts';
 import { messageOf, TryLaterError } from '../src/base/errors.ts';
-import { SetBack } from '../src/base/set-back.ts';
 import type { Queue } from '../src/queue/queues.ts';
 import type { Pipeline } from '../src/sync/pipeline.ts';
 import { scheduleQueue } from '../src/sync/runs/runs.ts';
@@ -79,7 +79,7 @@ class KeptSchedules implements WatchedQueue {
   readonly #jobIds = new Map<Schedule, string>();
   /** Those whose next job is not in the queue, with its id. */
   #lost = new Map<Schedule, string | undefined>();
-  readonly #setBack = new SetBack();
+  readonly #setBack = new ClockSetBack();
   #isSetBack = false;
 
   constructor(pipeline: Pipeline, name: string, schedules: readonly Schedule[]) {

@@ -2,7 +2,7 @@
 const IN_PASSING_MS = 60_000;
 
 /** Notices that the machine's clock was set back: what waits for a time of that clock would wait as much longer. */
-export class SetBack {
+export class ClockSetBack {
   /** Of the machine's clock to one that nobody sets. */
   #offset = Date.now() - performance.now();
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ClockSetBack } from '../base/clock-set-back.ts';
 import { messageOf } from '../base/errors.ts';
 import type { Journal } from '../base/journal.ts';
 import type { Log } from '../base/log.ts';
-import { SetBack } from '../base/set-back.ts';
 import { isPassing } from './environment-errors.ts';
 import type { NewJob, Queues } from './queues.ts';
 
@@ -78,7 +78,7 @@ export class QueueFilling {
   #isFilling = false;
   #filling: Promise<void> | undefined;
   #isChecking = false;
-  readonly #setBack = new SetBack();
+  readonly #setBack = new ClockSetBack();
   #isToPromote = false;
   #refused = false;
 

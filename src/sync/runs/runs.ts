@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MICROS_PER_DAY } from '../../../schema/instant.ts';
+import { ClockSetBack } from '../../base/clock-set-back.ts';
 import { isDiskFull } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
 import { Mutex } from '../../base/mutex.ts';
-import { SetBack } from '../../base/set-back.ts';
 import { withTimeout } from '../../base/timeout.ts';
 import { factEntry, readFact } from '../../ledger/meta.ts';
 import {
@@ -74,7 +74,7 @@ const jobIdOf = ({ runId, part, number }: AccountJob): string => `${runId}-${par
 export class Runs implements RunKeeper {
   readonly #active = new Map<string, Run>();
   readonly #waits: Waits;
-  readonly #setBack = new SetBack();
+  readonly #setBack = new ClockSetBack();
   #isToPromote = false;
   readonly #times: { lookMs: number; takeUpMs: number };
   /** What looks for runs that nobody works on and for events that could not be taken up, and what looks after those under way, while there are any. */
