@@ -42,9 +42,6 @@ export function collectionsOf(resources: readonly Resource[]): Collection[] {
   return [...resources.map(documentCollection), heartRateCollection];
 }
 
-const NOT_YET =
-  'not all that is gone was removed: of some only their absence tells, and an answer that was sent before they were stored is still under way; another reading removes them';
-
 /** Reads a window of documents: what the service has is stored, and what it has no more is removed. */
 class DocumentWindow {
   readonly #resource: Resource;
@@ -109,7 +106,6 @@ class DocumentWindow {
     this.#removed = removed;
     const ledger = ({ rejects, removed: count, pages }: StoredAnswer) => {
       this.#removedCount = count;
-      if (absentFrom && count < removed.length) this.#doubt = NOT_YET;
       return this.#context.ledger({ ...this.#resultOf(read), pages, rejects });
     };
     return { removed: removed.map(({ id }) => id), absentFrom, ledger, days };

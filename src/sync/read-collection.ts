@@ -177,10 +177,7 @@ class CollectionReading {
   /** What the end says is gone, after what the last page brought. */
   async #remove(end: ReadEnd): Promise<void> {
     if (!end.removed?.length) return;
-    const { requestedAt } = this.#read;
-    const { clock } = this.#options.pipeline.warehouse;
-    const absentAt = end.absentFrom ? Math.min(requestedAt, clock.oldestAnswer() - 1) : requestedAt;
-    this.#note(await this.#store({ requestedAt: absentAt, documents: [] }, end, true), 0);
+    this.#note(await this.#store({ requestedAt: this.#read.requestedAt, documents: [] }, end, true), 0);
   }
 
   /**
