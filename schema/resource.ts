@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Scope } from './scopes.ts';
 
 /** A document as it travels: JSON, not yet checked. */
 export type WireDocument = Record<string, unknown>;
@@ -15,6 +16,8 @@ export interface Declaration {
   paragraph?: string;
   /** One sentence for the table comment and the OpenAPI document. */
   summary: string;
+  /** What a person must have granted for it to be read. */
+  scope: Scope;
   /** What section 4 lists; the other routes are served as marked extensions. Nothing of a type that the specification does not know. */
   specified: readonly ('document' | 'collection')[];
   /** The specification shows its collection without a `next_token` (2.16). */

@@ -11,6 +11,7 @@ export const dailyActivity = resource({
   dataTypeAlias: 'activity',
   paragraph: '2.5',
   summary: 'Movement over the 24 hours that start at 4 a.m. local time.',
+  scope: 'daily',
   specified: ['document', 'collection'],
   endDay: 'excluded',
   startsAt: 'timestamp',

@@ -8,6 +8,7 @@ export const dailyReadiness = resource({
   dataType: 'daily_readiness',
   paragraph: '2.3',
   summary: 'How ready for effort a person is, one document a day.',
+  scope: 'daily',
   specified: ['document', 'collection'],
   endDay: 'included',
   startsAt: 'timestamp',

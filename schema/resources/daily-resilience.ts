@@ -9,6 +9,7 @@ export const dailyResilience = resource({
   dataType: 'daily_resilience',
   paragraph: '2.9',
   summary: 'How well a person has borne and recovered from stress lately.',
+  scope: 'daily',
   specified: ['collection'],
   specifiedWithoutPages: true,
   specifiedWithDatesOnly: true,

@@ -9,6 +9,7 @@ export const dailySleep = resource({
   dataType: 'daily_sleep',
   paragraph: '2.4',
   summary: 'The sleep score of a day, over all sleep periods that end on it.',
+  scope: 'daily',
   specified: ['document'],
   endDay: 'included',
   startsAt: 'timestamp',

@@ -7,6 +7,7 @@ export const dailySpo2 = resource({
   dataType: 'daily_spo2',
   paragraph: '2.6',
   summary: 'Oxygen saturation of the blood during sleep.',
+  scope: 'spo2Daily',
   specified: ['document', 'collection'],
   endDay: 'included',
   document: z.object({

@@ -7,6 +7,7 @@ export const dailyStress = resource({
   dataType: 'daily_stress',
   paragraph: '2.11',
   summary: 'Stress and recovery while awake.',
+  scope: 'daily',
   specified: ['document', 'collection'],
   specifiedWithoutPages: true,
   endDay: 'included',

@@ -8,6 +8,7 @@ export const heartRate = {
   name: 'heart_rate',
   paragraph: '2.14',
   summary: 'Heart rate around the clock, one row for each measurement.',
+  scope: 'heartrate',
   /** The path of 4.3, and the one without the sandbox prefix that live services have. */
   sandboxPath: '/v2/sandbox/usercollection/heartrate',
   plainPath: '/v2/usercollection/heartrate',

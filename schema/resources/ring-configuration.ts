@@ -26,6 +26,7 @@ export const ringConfiguration = resource({
   dataType: 'ring_configuration',
   paragraph: '2.8',
   summary: 'A ring that a person wears or wore.',
+  scope: 'personal',
   specified: ['document'],
   endDay: 'included',
   namedBy: { resource: 'sleep', field: 'ring_id' },

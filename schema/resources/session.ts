@@ -7,6 +7,7 @@ export const session = resource({
   dataType: 'session',
   paragraph: '2.13',
   summary: 'A guided or tracked moment.',
+  scope: 'session',
   specified: ['collection'],
   endDay: 'excluded',
   startsAt: 'start_datetime',

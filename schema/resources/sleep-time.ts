@@ -7,6 +7,7 @@ export const sleepTime = resource({
   dataType: 'sleep_time',
   paragraph: '2.10',
   summary: 'Suggested bedtime.',
+  scope: 'daily',
   specified: ['document'],
   endDay: 'included',
   dayOffset: ['optimal_bedtime', 'day_tz'],

@@ -19,6 +19,7 @@ export const sleep = resource({
   dataType: 'sleep',
   paragraph: '2.12',
   summary: 'A sleep period. A day can have several.',
+  scope: 'daily',
   specified: ['collection'],
   endDay: 'excluded',
   startsAt: 'bedtime_start',

@@ -7,6 +7,7 @@ export const vo2Max = resource({
   dataType: 'vo2_max',
   paragraph: '2.7',
   summary: 'Estimated maximal oxygen uptake.',
+  scope: 'daily',
   specified: ['document', 'collection'],
   endDay: 'included',
   startsAt: 'timestamp',

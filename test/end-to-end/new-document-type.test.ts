@@ -23,6 +23,7 @@ export const hydration = resource({
   path: 'Hydration',
   dataType: 'hydration',
   summary: 'What a person drank on a day.',
+  scope: 'daily',
   specified: [],
   endDay: 'excluded',
   startsAt: 'first_drink',

@@ -148,6 +148,7 @@ test('a twelfth resource is served with nothing but its declaration', async () =
     dataType: 'meal',
     paragraph: 'none',
     summary: 'Something eaten.',
+    scope: 'daily',
     specified: [],
     endDay: 'included',
     document: z.object({ id: identifier('Identifier'), day: day('Day of eating') }),

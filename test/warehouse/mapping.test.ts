@@ -18,6 +18,7 @@ const fabricated = (shape: z.ZodRawShape) =>
       dataType: 'fabricated',
       paragraph: '9.9',
       summary: 'For a test.',
+      scope: 'daily',
       specified: ['collection'],
       endDay: 'included',
       document: z.object({ id: identifier('Identifier'), day: day('Day'), ...shape }),

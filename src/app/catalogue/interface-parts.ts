@@ -50,11 +50,11 @@ const table = (heads: readonly string[], rows: readonly (readonly string[])[]): 
   [row(heads), `|${'---|'.repeat(heads.length)}`, ...rows.map(row)].join('\n');
 
 function describeType(resource: Resource): string {
-  const { paragraph, name, summary, path, dataType, document } = resource;
+  const { paragraph, name, summary, path, dataType, scope, document } = resource;
   return [
     `### ${paragraph ? `${paragraph} ` : ''}${name}`,
     summary,
-    `Path segment ${code(path)}; webhook data type ${namesOf(dataType).map(code).join(' or ')}.${paragraph ? '' : ' Beyond the specification.'}`,
+    `Path segment ${code(path)}; webhook data type ${namesOf(dataType).map(code).join(' or ')}; scope ${code(scope)}.${paragraph ? '' : ' Beyond the specification.'}`,
     describeFields(document),
   ].join('\n\n');
 }

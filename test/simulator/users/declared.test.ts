@@ -26,6 +26,7 @@ const hydration = resource({
   path: 'hydration',
   dataType: 'hydration',
   summary: 'What a person drank.',
+  scope: 'daily',
   specified: [],
   endDay: 'included',
   startsAt: 'start',
