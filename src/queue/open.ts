@@ -172,15 +172,21 @@ class BullQueues implements Queues {
     this.#backend.closing?.();
     const ended = Promise.all(workers.map(worker => worker.close()));
     // While the store is away no worker ends, and what its jobs have done cannot be noted: they run again.
-    const isThere = await this.#backend.ready(AbortSignal.timeout(answerMs)).then(
-      () => true,
-      () => false,
-    );
+    const isThere = await this.#answers();
     await withTimeout(ended, isThere ? graceMs : 0).catch(() => workers.forEach(worker => void worker.cancelAllJobs('the process ends')));
     const rest = Promise.allSettled([this.#disconnectAll(), ...[...this.#readers, ...this.#queues.values()].map(one => one.close())]);
     if (isThere) await withTimeout(rest, closeMs).catch(() => undefined);
     if (isThere) await this.#giveBack?.();
     await this.#backend.end();
+  }
+
+  /** Asked: a store that has just gone away seems to be there until its connection is noticed to have ended. */
+  #answers(): Promise<boolean> {
+    const answer = this.#backend.ready(AbortSignal.timeout(answerMs)).then(() => this.#backend.ping());
+    return withTimeout(answer, answerMs).then(
+      () => true,
+      () => false,
+    );
   }
 
   // One after the other: each also disconnects the connection that they share, listening to its socket; Node warns of the eleventh.
