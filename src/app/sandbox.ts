@@ -12,7 +12,10 @@ import { openQueues } from '../queue/open.ts';
 import { listRoutes } from '../service/routes.ts';
 import { createService } from '../service/service.ts';
 import type { ServiceSettings } from '../service/settings.ts';
+import { Grants } from '../service/sign-in/grants.ts';
+import type { SignIn } from '../service/sign-in/sign-in.ts';
 import { findServiceOptions, openServiceState, type ServiceState } from '../service/state.ts';
+import type { TokenState } from '../service/tokens.ts';
 import type { AddressRange } from '../service/webhooks/callback-guard.ts';
 import { openWebhooks, type Webhooks } from '../service/webhooks/webhooks.ts';
 import { addAnswerFaults } from '../simulator/answer-faults.ts';
@@ -43,6 +46,11 @@ export interface SandboxOptions extends SandboxRange {
   heartRatePageSize?: number;
   rateLimit?: ServiceSettings['rateLimit'];
   appRateLimit?: ServiceSettings['appRateLimit'];
+  /** Where people who sign in may be sent back to. */
+  redirectUrl: readonly string[];
+  /** Of an access token of a sign-in, in seconds. */
+  tokenLife: number;
+  peopleLimit?: number;
   inclusiveEnd?: true;
   specificationOnly?: true;
   deliveryDelay: number;
@@ -58,6 +66,8 @@ export interface SandboxAccess {
   url: string;
   people: readonly { name: string; user_id: string; token: string | null }[];
   client: { id: string; secret: string | null };
+  /** Null where people cannot sign in. */
+  sign_in: { authorize_url: string; token_url: string; revoke_url: string; redirect_urls: readonly string[] } | null;
   control: { url: string; secret: string | null };
 }
 
@@ -106,10 +116,11 @@ export class Sandbox {
   async open(): Promise<SandboxAccess> {
     const webhooks = this.#openWebhooks();
     const timeline = await this.#openTimeline(webhooks);
-    const url = await this.#serve(webhooks, timeline);
-    const control = await this.#openControl(webhooks, timeline);
+    const signIn = this.#openSignIn(webhooks);
+    const url = await this.#serve(webhooks, timeline, signIn);
+    const control = await this.#openControl(webhooks, timeline, signIn);
     const client = { id: webhooks.client.id, secret: webhooks.client.isNew ? webhooks.client.secret : null };
-    return { url, people: this.#state.people, client, control };
+    return { url, people: this.#state.people, client, sign_in: this.#describeSignIn(url, signIn), control };
   }
 
   close(): Promise<void> {
@@ -160,6 +171,26 @@ export class Sandbox {
     return webhooks;
   }
 
+  #openSignIn({ client }: Webhooks): SignIn {
+    const { newTokens = false, timeScale, tokenLife, redirectUrl, peopleLimit = Number.POSITIVE_INFINITY } = this.#parts.options;
+    const { isLapsed, people } = this.#state;
+    const grants = new Grants({
+      folder: this.#folder,
+      tokenLifeSeconds: Math.max(1, Math.round(tokenLife / timeScale)),
+      peopleLimit,
+      forget: newTokens,
+      now: Date.now,
+      isLapsed,
+    });
+    return { client, people, redirectUrls: redirectUrl, peopleLimit, grants };
+  }
+
+  #describeSignIn(url: string, { redirectUrls }: SignIn): SandboxAccess['sign_in'] {
+    if (this.#parts.options.specificationOnly) return null;
+    const routes = { authorize_url: `${url}/oauth/authorize`, token_url: `${url}/oauth/token`, revoke_url: `${url}/oauth/revoke` };
+    return { ...routes, redirect_urls: redirectUrls };
+  }
+
   /** The timeline of the people, as the faults let it be seen; without a speed it goes by the calendar, or stands still after a last day. */
   async #openTimeline(webhooks: Webhooks): Promise<Timeline> {
     const { people, seed, from, to } = this.#range;
@@ -198,19 +229,20 @@ export class Sandbox {
     return deliveries;
   }
 
-  async #serve(webhooks: Webhooks, timeline: Timeline): Promise<string> {
+  async #serve(webhooks: Webhooks, timeline: Timeline, signIn: SignIn): Promise<string> {
     const { host, port } = this.#parts.options;
     const served = settingsOf(this.#parts.options);
     const service = createService({
       resources,
       source: timeline.source,
-      authenticate: this.#state.authenticate,
+      authenticate: token => this.#state.authenticate(token) ?? signIn.grants.findHolder(token),
       tokenKey: this.#state.tokenKey,
       clock: () => new Date(timeline.clock.now()),
       realClock: () => new Date(),
       settings: served,
       log: this.#parts.log,
       webhooks,
+      signIn,
       answersAsSpecified: () => this.#faults.get('specification-only') ?? false,
     });
     addAnswerFaults(service, listRoutes({ resources, heartRate, ...served }), this.#faults, this.#range.seed);
@@ -221,11 +253,15 @@ export class Sandbox {
   }
 
   /** On this machine only. */
-  async #openControl(webhooks: Webhooks, timeline: Timeline): Promise<SandboxAccess['control']> {
+  async #openControl(webhooks: Webhooks, timeline: Timeline, { grants }: SignIn): Promise<SandboxAccess['control']> {
     const { newTokens = false, controlPort: port } = this.#parts.options;
     const { secret, isIt: isSecret } = openControlSecret(this.#folder, newTokens);
     const subscriptions = () => webhooks.subscriptions.list(webhooks.client.id).length;
-    const control = createControl({ timeline, faults: this.#faults, isSecret, setTokenState: this.#state.setTokenState, subscriptions });
+    const setTokenState = (userId: string, state: TokenState) => {
+      grants.setTokenState(userId, state);
+      return this.#state.setTokenState(userId, state);
+    };
+    const control = createControl({ timeline, faults: this.#faults, isSecret, setTokenState, subscriptions });
     const address = { host: '127.0.0.1', port };
     const url = await listening(address, '--control-port', control.listen(address));
     this.#closing.push(() => control.close());

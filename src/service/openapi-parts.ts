@@ -91,9 +91,9 @@ const header = (description: string, type: 'integer' | 'string'): Json => ({ des
 export const errorResponses: Record<string, Json> = {
   400: failure('Client exception: a reversed or too long range, a next_token that does not fit.'),
   401: failure('Unauthorized: the access token is missing, malformed, unknown, expired or revoked.', {
-    'WWW-Authenticate': header('Bearer', 'string'),
+    'WWW-Authenticate': header('Bearer, and what is wrong with a token that was sent.', 'string'),
   }),
-  403: failure('Forbidden: the subscription of the user has expired; data is unavailable.'),
+  403: failure('Forbidden: the subscription of the user has expired and data is unavailable, or the user has not granted the scope.'),
   404: failure('Not found: the user has no such document.'),
   413: failure('Content too large: no route of these takes a body.'),
   422: failure('Validation error.', undefined, 'HTTPValidationError'),
@@ -102,7 +102,7 @@ export const errorResponses: Record<string, Json> = {
     'X-RateLimit-Limit': header('Requests in a window.', 'integer'),
     'X-RateLimit-Window': header('Length of the window in seconds.', 'integer'),
     'X-RateLimit-Reset': header('End of the window, seconds since the epoch.', 'integer'),
-    'X-RateLimit-Tier': header('Which limit was exceeded: token or application.', 'string'),
+    'X-RateLimit-Tier': header('Which limit was exceeded: token, application or address.', 'string'),
   }),
   431: failure('Header fields too large: request line and headers hold more than 16 kB.'),
   500: failure('Internal error.'),

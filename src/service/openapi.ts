@@ -3,13 +3,14 @@ import { summaryOf } from '../../schema/resource.ts';
 import { errorResponses, errorSchemas, parameters, personalInfo } from './openapi-parts.ts';
 import type { CollectionRoute, Route, RouteOptions } from './routes.ts';
 import { listRoutes } from './routes.ts';
+import { describeSignIn, signInSchemas, signInSecurity } from './sign-in/describe-sign-in.ts';
 import { describeEvent, describeSubscriptions, subscriptionSchemas, subscriptionSecurity } from './webhooks/describe-subscriptions.ts';
 
 type Json = Record<string, unknown>;
 
 /** The OpenAPI 3.1 document of the service, derived from the schema. The same arguments give the same document. */
-export function describeService(options: RouteOptions & { webhooks?: boolean }): Json {
-  const { resources, heartRate, specificationOnly = false, webhooks = false } = options;
+export function describeService(options: RouteOptions & { webhooks?: boolean; signIn?: boolean }): Json {
+  const { resources, heartRate, specificationOnly = false, webhooks = false, signIn = false } = options;
   const routes = listRoutes(options);
   const schemas: Json = Object.fromEntries(
     resources.map(resource => [schemaName(resource.path), { ...schemaOf(resource.document), description: summaryOf(resource) }]),
@@ -33,17 +34,21 @@ export function describeService(options: RouteOptions & { webhooks?: boolean }):
     servers: [{ url: '/' }],
     security: [{ accessToken: [] }],
     paths: {
-      ...Object.fromEntries(routes.map(route => [route.path, { get: describeRoute(route, routes) }])),
+      ...Object.fromEntries(
+        routes.map(route => [route.path, { get: { ...describeRoute(route, routes), ...(signIn ? securityOf(route) : {}) } }]),
+      ),
+      ...(signIn ? describeSignIn() : {}),
       ...(webhooks ? describeSubscriptions(specificationOnly) : {}),
     },
     ...(webhooks ? { webhooks: { event: describeEvent } } : {}),
     components: {
-      schemas: { ...schemas, ...(webhooks ? subscriptionSchemas : {}), ...errorSchemas },
+      schemas: { ...schemas, ...(webhooks ? subscriptionSchemas : {}), ...(signIn ? signInSchemas : {}), ...errorSchemas },
       parameters,
       responses: errorResponses,
       securitySchemes: {
         accessToken: { type: 'http', scheme: 'bearer', description: 'The access token of a user (5).' },
         ...(webhooks ? subscriptionSecurity : {}),
+        ...(signIn ? signInSecurity : {}),
       },
     },
   };
@@ -86,6 +91,9 @@ function describeRoute(route: Route, routes: readonly Route[]): Json {
     ...(route.extension ? { 'x-extension': true } : {}),
   };
 }
+
+/** A token however it was obtained, or one of a sign-in with this scope. */
+const securityOf = ({ scope }: Route): Json => ({ security: [{ accessToken: [] }, { oauth: [scope] }] });
 
 const operationOf = ({ path }: Route) =>
   `get${path.replaceAll(/[^A-Za-z0-9]+(.)/g, (_, letter: string) => letter.toUpperCase()).replace('}', '')}`;

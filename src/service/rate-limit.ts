@@ -13,12 +13,17 @@ export interface RateCounter {
   count(key: string): void;
 }
 
+const MOST_WINDOWS = 100_000;
+
 /**
  * Counts in fixed windows that start with their first request. rate-limiter-flexible reads `Date.now` and sets timers of its own, so
- * it cannot follow the injected clock. A window is kept for each key, so keys must be few: known tokens, never what a stranger sends.
- * Undefined where the limit is off.
+ * it cannot follow the injected clock. Of very many keys the window that began first is forgotten. Undefined where the limit is off.
  */
-export function createRateCounter(limit: RateLimit | 'off', tier: 'token' | 'application', clock: () => Date): RateCounter | undefined {
+export function createRateCounter(
+  limit: RateLimit | 'off',
+  tier: 'token' | 'application' | 'address',
+  clock: () => Date,
+): RateCounter | undefined {
   if (limit === 'off') return undefined;
   const windows = new Map<string, { start: number; requests: number }>();
   const length = limit.seconds * 1000;
@@ -29,7 +34,10 @@ export function createRateCounter(limit: RateLimit | 'off', tier: 'token' | 'app
     const known = windows.get(key);
     if (known && known.start <= now && now < known.start + length) return known;
     const fresh = { start: now, requests: 0 };
+    windows.delete(key);
     windows.set(key, fresh);
+    const [oldest = key] = windows.keys();
+    if (windows.size > MOST_WINDOWS) windows.delete(oldest);
     return fresh;
   }
 

@@ -1,11 +1,14 @@
 import type { Resource } from '../../schema/resource.ts';
 import type { HeartRate } from '../../schema/resources/heart-rate.ts';
+import type { Scope } from '../../schema/scopes.ts';
 
 interface Place {
   /** As OpenAPI writes it, with `{document_id}`. */
   path: string;
   /** Not listed in section 4. */
   extension: boolean;
+  /** What the user must have granted. */
+  scope: Scope;
 }
 
 export interface DocumentRoute extends Place {
@@ -45,9 +48,9 @@ const SANDBOX = '/v2/sandbox/usercollection';
 export function listRoutes({ resources, heartRate, specificationOnly = false }: RouteOptions): Route[] {
   const routes = [
     ...resources.flatMap(resource => resourceRoutes(resource, PLAIN, resource.specified, specificationOnly)),
-    { kind: 'heart_rate', path: heartRate.sandboxPath, extension: false } as const,
-    { kind: 'heart_rate', path: heartRate.plainPath, extension: true } as const,
-    { kind: 'personal_info', path: `${PLAIN}/personal_info`, extension: true } as const,
+    { kind: 'heart_rate', path: heartRate.sandboxPath, extension: false, scope: heartRate.scope } as const,
+    { kind: 'heart_rate', path: heartRate.plainPath, extension: true, scope: heartRate.scope } as const,
+    { kind: 'personal_info', path: `${PLAIN}/personal_info`, extension: true, scope: 'personal' } as const,
     ...resources.flatMap(resource => resourceRoutes(resource, SANDBOX, [], specificationOnly)),
   ];
   return specificationOnly ? routes.filter(route => !route.extension) : routes;
@@ -61,10 +64,11 @@ function resourceRoutes(resource: Resource, prefix: string, specified: Resource[
       kind: 'collection',
       path,
       extension: !specified.includes('collection'),
+      scope: resource.scope,
       resource,
       parameters: specificationOnly && resource.specifiedWithDatesOnly ? dates : [...dates, 'next_token', 'fields'],
       paged: !(specificationOnly && resource.specifiedWithoutPages),
     },
-    { kind: 'document', path: `${path}/{document_id}`, extension: !specified.includes('document'), resource },
+    { kind: 'document', path: `${path}/{document_id}`, extension: !specified.includes('document'), scope: resource.scope, resource },
   ];
 }

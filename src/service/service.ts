@@ -12,8 +12,10 @@ import { Problem } from './problem.ts';
 import type { Query } from './query.ts';
 import { listRoutes, type Route } from './routes.ts';
 import { defaultSettings, type ServiceSettings } from './settings.ts';
+import type { SignIn } from './sign-in/sign-in.ts';
+import { SIGN_IN_ROUTES, serveSignIn } from './sign-in/sign-in-routes.ts';
 import type { DocumentSource } from './source.ts';
-import type { Authenticate } from './tokens.ts';
+import type { Authenticate, TokenHolder } from './tokens.ts';
 import { listSubscriptionRoutes, serveSubscriptions } from './webhooks/subscription-routes.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 
@@ -31,6 +33,8 @@ export interface ServiceOptions {
   log?: ServiceLog;
   /** Serves section 4.4 too. */
   webhooks?: Webhooks;
+  /** Lets people sign in too, unless `specificationOnly` leaves it out. */
+  signIn?: SignIn;
   /** Whether answers are for now as they are with `specificationOnly`. Extensions stay. */
   answersAsSpecified?: () => boolean;
 }
@@ -40,19 +44,19 @@ const MAX_HEADER_BYTES = 16_384;
 
 /** The service of section 4 and its extensions, over any source of documents. It does not listen yet. */
 export function createService(options: ServiceOptions): FastifyInstance {
-  const { resources, clock, log, webhooks, answersAsSpecified } = options;
+  const { resources, clock, realClock = clock, log, webhooks, answersAsSpecified } = options;
   const settings = { ...defaultSettings, ...options.settings };
   const { specificationOnly } = settings;
-  const described = { resources, heartRate, specificationOnly, webhooks: webhooks !== undefined };
+  const signIn = specificationOnly ? undefined : options.signIn;
+  const described = { resources, heartRate, specificationOnly, webhooks: webhooks !== undefined, signIn: signIn !== undefined };
   const routes = listRoutes(described);
   const subscriptionRoutes = webhooks ? listSubscriptionRoutes(specificationOnly) : [];
   const service = createServer(settings, clock, log);
-  service.addHook(
-    'onRequest',
-    createRefuseUnroutable([...routes.map(({ path }) => ({ method: 'get', path })), ...subscriptionRoutes], settings.bodyLimit),
-  );
+  const known = [...routes.map(({ path }) => ({ method: 'get', path })), ...subscriptionRoutes, ...(signIn ? SIGN_IN_ROUTES : [])];
+  service.addHook('onRequest', createRefuseUnroutable(known, settings.bodyLimit));
   serveSpecification(service, describeService(described));
   if (webhooks) serveSubscriptions(service, webhooks, subscriptionRoutes, () => specificationOnly || (answersAsSpecified?.() ?? false));
+  if (signIn) serveSignIn(service, signIn, realClock);
   serveDocuments(service, routes, new Map(listRoutes({ ...described, specificationOnly: true }).map(route => [route.path, route])), {
     ...options,
     settings,
@@ -118,22 +122,24 @@ function serveDocuments(
   const maker: PageMaker = { source, settings, clock, tokenKey };
   for (const route of routes) {
     service.get<{ Querystring: Query; Params: { document_id?: string } }>(fastifyPath(route.path), async (request, reply) => {
-      const userId = admit(request.headers.authorization);
+      const holder = admit(request.headers.authorization, route.scope);
       const served = answersAsSpecified?.() ? (asSpecified.get(route.path) ?? route) : route;
-      const body = await read(maker, served, userId, request.query, request.params.document_id ?? '');
+      const body = await read(maker, served, holder, request.query, request.params.document_id ?? '');
       reply.header('Cache-Control', 'no-store').type('application/json; charset=utf-8');
       return reply.send(JSON.stringify(body));
     });
   }
 }
 
-async function read(maker: PageMaker, route: Route, userId: string, query: Query, id: string): Promise<object> {
+async function read(maker: PageMaker, route: Route, { userId, scopes }: TokenHolder, query: Query, id: string): Promise<object> {
   if (route.kind === 'collection') return readCollection(maker, route, userId, query);
   if (route.kind === 'heart_rate') return readHeartRate(maker, userId, query);
   const { source } = maker;
   const found = await (route.kind === 'document' ? source.find(userId, route.resource, id) : source.personalInfo(userId));
   if (!found) throw new Problem(404, 'Document not found.');
-  return found;
+  if (route.kind === 'document' || !scopes || scopes.includes('email')) return found;
+  const { email: _, ...withoutEmail } = found;
+  return withoutEmail;
 }
 
 function fastifyPath(path: string): string {

@@ -34,6 +34,8 @@ export interface ServiceState {
   /** Signs next_token. */
   tokenKey: Uint8Array;
   authenticate: Authenticate;
+  /** Whether somebody's membership has lapsed. */
+  isLapsed(userId: string): boolean;
   /** Sets the state of somebody's token, and tells what it was and is: one that is revoked stays so. */
   setTokenState(userId: string, state: TokenState): TokenChange;
   /** The log of edits of the people's data, oldest first. */
@@ -93,15 +95,19 @@ function readServiceState(path: string, options: ServiceStateOptions, unlock: ()
     }
   }
   save();
+  /** The last of those that were made: the others are revoked. */
+  function findToken(userId: string) {
+    const person = people.findIndex(someone => someone.userId === userId);
+    return state.tokens.findLast(one => one.person === person);
+  }
 
   return {
     people: people.map(({ name, userId }, person) => ({ name, user_id: userId, token: clear[person] ?? null })),
     tokenKey: Buffer.from(state.token_key, 'base64'),
     authenticate: createAuthenticate(holders),
+    isLapsed: userId => findToken(userId)?.state === 'lapsed',
     setTokenState(userId, worth) {
-      const person = people.findIndex(someone => someone.userId === userId);
-      // The last of those that were made: the others are revoked.
-      const token = state.tokens.findLast(one => one.person === person);
+      const token = findToken(userId);
       if (!token) throw new RangeError(`${userId} has no token`);
       const before = token.state;
       if (before !== 'revoked') token.state = worth;

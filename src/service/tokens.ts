@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import type { Scope } from '../../schema/scopes.ts';
 
 /** What a known token is worth: expired and revoked are unauthorized (5.1), lapsed is forbidden (5.2). */
 export const TOKEN_STATES = ['active', 'expired', 'revoked', 'lapsed'] as const;
@@ -14,14 +15,16 @@ export interface TokenChange {
 export interface TokenHolder {
   userId: string;
   state: TokenState;
+  /** What was granted; all where nothing is said. */
+  scopes?: readonly Scope[];
 }
 
 /** The holder of a token; undefined when nobody ever had it. */
 export type Authenticate = (token: string) => TokenHolder | undefined;
 
-/** A new access token of 256 random bits. Shown once; only its hash is kept. */
-export function createToken(): string {
-  return `rn_${randomBytes(32).toString('base64url')}`;
+/** A new token of 256 random bits, an access token unless its prefix says otherwise. Shown once; only its hash is kept. */
+export function createToken(prefix = 'rn'): string {
+  return `${prefix}_${randomBytes(32).toString('base64url')}`;
 }
 
 /** What is stored of a token. One SHA-256 is enough: 256 random bits cannot be guessed, so nothing is gained by a slow hash. */

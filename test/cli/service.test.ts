@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ringneck, startRingneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
+import type { SandboxProcess } from '../support/sandbox-process.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
@@ -31,30 +32,60 @@ const status = async (url: string, token: string) =>
     })
   ).status;
 
+const post = (url: string, fields: Record<string, string>) =>
+  fetch(url, { method: 'POST', body: new URLSearchParams(fields), redirect: 'manual' });
+
+/** What the client is told when somebody allows it to read the values of a day. */
+async function signIn({ client, sign_in }: SandboxProcess, person: string): Promise<Record<string, string>> {
+  const [redirect_uri = ''] = sign_in.redirect_urls;
+  const asked = { client_id: client.id, redirect_uri, response_type: 'code', scope: 'daily' };
+  const { headers } = await post(sign_in.authorize_url, { ...asked, person, grant: 'daily', decision: 'allow' });
+  return Object.fromEntries(new URL(headers.get('location') ?? '').searchParams);
+}
+
 test('one line of JSON, the tokens at the first start only, and new ones when asked for', async () => {
   const env = newEnv();
   const first = await visit(env, [...OPTIONS, '--json']);
   const made = JSON.parse(first.first);
-  expect(Object.keys(made)).toEqual(['url', 'people', 'client', 'control']);
+  expect(Object.keys(made)).toEqual(['url', 'people', 'client', 'sign_in', 'control']);
   expect(made.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   expect(made.people).toEqual([
     { name: 'ada', user_id: expect.stringMatching(/^[0-9a-f-]{36}$/), token: expect.stringMatching(/^rn_[\w-]{43}$/) },
     { name: 'ben', user_id: expect.stringMatching(/^[0-9a-f-]{36}$/), token: expect.stringMatching(/^rn_[\w-]{43}$/) },
   ]);
   expect(made.client).toEqual({ id: expect.stringMatching(/^[0-9a-f-]{36}$/), secret: expect.any(String) });
+  expect(made.sign_in).toEqual({
+    authorize_url: `${made.url}/oauth/authorize`,
+    token_url: `${made.url}/oauth/token`,
+    revoke_url: `${made.url}/oauth/revoke`,
+    redirect_urls: ['http://127.0.0.1:8976/callback', 'http://127.0.0.1:8080/connect/callback'],
+  });
   expect(made.control).toEqual({
     url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/control$/),
     secret: expect.stringMatching(/^rc_[\w-]{43}$/),
   });
   const token = made.people[0].token;
   expect(await status(made.url, token)).toBe(200);
+  const { code = '' } = await signIn(made, made.people[0].user_id);
+  const credentials = { client_id: made.client.id, client_secret: made.client.secret };
+  const exchange = { ...credentials, grant_type: 'authorization_code', code, redirect_uri: made.sign_in.redirect_urls[0] };
+  const granted = JSON.parse(await (await post(made.sign_in.token_url, exchange)).text());
+  expect([granted.expires_in, granted.scope, await status(made.url, granted.access_token)]).toEqual([86_400, 'daily', 200]);
+  expect([(await post(made.sign_in.revoke_url, { token })).status, await status(made.url, token)]).toEqual([200, 200]);
   expect(await first.end()).toEqual({ code: 0, stdout: `${first.first}\n`, stderr: '' });
 
-  const second = await visit(env, ['--port', '0', '--json']);
+  const studys = ['--redirect-url', 'https://study.example.org/back', '--people-limit', '1', '--token-life', '7200', '--time-scale', '2'];
+  const second = await visit(env, ['--port', '0', '--json', ...studys]);
   const again = JSON.parse(second.first);
   expect(again.people).toEqual(made.people.map((person: object) => ({ ...person, token: null })));
   expect([again.client.secret, again.control.secret]).toEqual([null, null]);
   expect(await status(again.url, token)).toBe(200);
+  expect(again.sign_in.redirect_urls).toEqual(['https://study.example.org/back']);
+  expect(await signIn(again, made.people[1].user_id)).toMatchObject({ error: 'access_denied' });
+  expect(await status(again.url, granted.access_token)).toBe(200);
+  const refresh = { ...credentials, grant_type: 'refresh_token', refresh_token: granted.refresh_token };
+  const refreshed = JSON.parse(await (await post(again.sign_in.token_url, refresh)).text());
+  expect(refreshed).toMatchObject({ expires_in: 3600, scope: 'daily' });
   await second.end();
 
   const third = await visit(env, [...OPTIONS, '--json', '--new-tokens']);
@@ -62,7 +93,7 @@ test('one line of JSON, the tokens at the first start only, and new ones when as
   expect(renewed.people[0].token).toMatch(/^rn_/);
   expect(renewed.control.secret).toMatch(/^rc_/);
   expect(renewed.control.secret).not.toBe(made.control.secret);
-  expect(await status(renewed.url, token)).toBe(401);
+  expect([await status(renewed.url, token), await status(renewed.url, refreshed.access_token)]).toEqual([401, 401]);
   expect(await status(renewed.url, renewed.people[0].token)).toBe(200);
   await third.end();
 
@@ -107,7 +138,7 @@ test('for people the tokens are a table, and a second service in the folder is t
   expect(first).toMatch(/^name +user_id +token$/);
   while (!/VERIFICATION_TOKEN=\S+\n/.test(service.stdout)) await service.line();
   expect(service.stdout).toMatch(
-    /^name .*\nada +[0-9a-f-]{36} +rn_\S+\nben +\S+ +rn_\S+\n\nclient [0-9a-f-]{36}, secret \S+\ncontrol http:\/\/127\.0\.0\.1:\d+\/control, secret rc_\S+\nserving at http:\/\/127\.0\.0\.1:\d+, described at http:\S+\/docs\n\nTo follow it from another terminal \(`ringneck up` listens there\):\n {2}export RINGNECK_SERVICE_URL=http:\S+\n {2}export RINGNECK_CLIENT_ID=\S+\n {2}export RINGNECK_CLIENT_SECRET=\S+\n {2}export RINGNECK_CALLBACK_URL=http:\/\/127\.0\.0\.1:8080\/webhook\n {2}export RINGNECK_VERIFICATION_TOKEN=\S+\n$/,
+    /^name .*\nada +[0-9a-f-]{36} +rn_\S+\nben +\S+ +rn_\S+\n\nclient [0-9a-f-]{36}, secret \S+\nsign-in http:\/\/\S+\/oauth\/authorize, tokens http:\/\/\S+\/oauth\/token, back to http:\/\/127\.0\.0\.1:8976\/callback or http:\/\/127\.0\.0\.1:8080\/connect\/callback\ncontrol http:\/\/127\.0\.0\.1:\d+\/control, secret rc_\S+\nserving at http:\/\/127\.0\.0\.1:\d+, described at http:\S+\/docs\n\nTo follow it from another terminal \(`ringneck up` listens there\):\n {2}export RINGNECK_SERVICE_URL=http:\S+\n {2}export RINGNECK_CLIENT_ID=\S+\n {2}export RINGNECK_CLIENT_SECRET=\S+\n {2}export RINGNECK_REDIRECT_URL=http:\/\/127\.0\.0\.1:8976\/callback\n {2}export RINGNECK_CALLBACK_URL=http:\/\/127\.0\.0\.1:8080\/webhook\n {2}export RINGNECK_VERIFICATION_TOKEN=\S+\n$/,
   );
   const refused =
     'The service refuses this callback, which is on this machine, until it is started again with --allow-callback 127.0.0.0/8.\n';
@@ -253,6 +284,12 @@ test('its people live: the clock moves, data appear over HTTP, faults go on and 
     ['--fault', 'sulk', 'no fault is called "sulk"; there are status=CODE[/RATE], slow=MS'],
     ['--fault', 'slow', 'slow is no fault: expected slow=MS'],
     ['--clock-speed', '-1', 'expected a whole number from 0 to 10000'],
+    [
+      '--redirect-url',
+      'study.example.org/back',
+      'expected an address like http://127.0.0.1:8976/callback, without a fragment or credentials',
+    ],
+    ['--redirect-url', 'https://study.example.org/#back', 'without a fragment or credentials'],
   ] as const) {
     const refused = await runHere(['service', ...OPTIONS, option, value], { env: newEnv() });
     expect([refused.code, refused.stdout]).toEqual([2, '']);

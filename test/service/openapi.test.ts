@@ -17,6 +17,29 @@ test.each([false, true])('the document is valid OpenAPI 3.1, specificationOnly %
   expect(() => validator.resolveRefs()).not.toThrow();
 });
 
+test('with the sign-in it is valid too: five extensions, and each data route says which scope it needs', async () => {
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into JSON of any shape.
+  const document: any = describeService({ resources, heartRate, signIn: true });
+  const { valid, errors } = await new Validator().validate(structuredClone(document));
+  expect([valid, errors]).toEqual([true, undefined]);
+  const operations = Object.entries<Record<string, Record<string, unknown>>>(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, ...operation })),
+  );
+  const ofSignIn = operations.filter(({ name }) => name.includes('/oauth/'));
+  expect(ofSignIn.map(({ name }) => name)).toEqual([
+    'get /oauth/authorize',
+    'post /oauth/authorize',
+    'post /oauth/token',
+    'get /oauth/revoke',
+    'post /oauth/revoke',
+  ]);
+  for (const operation of ofSignIn) expect(operation).toMatchObject({ 'x-extension': true, security: [], operationId: expect.any(String) });
+  const scopeOf = (path: string) => document.paths[path].get.security;
+  expect(scopeOf('/v2/usercollection/sleep')).toEqual([{ accessToken: [] }, { oauth: ['daily'] }]);
+  expect(scopeOf('/v2/sandbox/usercollection/heartrate')).toEqual([{ accessToken: [] }, { oauth: ['heartrate'] }]);
+  expect(scopeOf('/v2/usercollection/personal_info')).toEqual([{ accessToken: [] }, { oauth: ['personal'] }]);
+});
+
 test('the same arguments give the same text', () => {
   expect(JSON.stringify(describe())).toBe(JSON.stringify(describe()));
 });
@@ -93,8 +116,8 @@ test('where fields narrow an answer, only what always comes is required of it; o
   expect(asSpecified.properties.data.items).toEqual({ $ref: '#/components/schemas/DailyResilience' });
 });
 
-test('every answer that may come of a large body or header is described, of webhooks too', () => {
-  const { paths } = describeService({ resources, heartRate, webhooks: true }) as {
+test('every answer that may come of a large body or header is described, of webhooks and the sign-in too', () => {
+  const { paths } = describeService({ resources, heartRate, webhooks: true, signIn: true }) as {
     paths: Record<string, Record<string, { responses: object }>>;
   };
   for (const commands of Object.values(paths))

@@ -5,6 +5,7 @@ export interface SandboxProcess {
   url: string;
   people: { name: string; user_id: string; token: string }[];
   client: { id: string; secret: string };
+  sign_in: { authorize_url: string; token_url: string; revoke_url: string; redirect_urls: string[] };
   control: { url: string; secret: string };
 }
 

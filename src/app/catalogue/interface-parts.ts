@@ -4,11 +4,13 @@ import { resources } from '../../../schema/index.ts';
 import type { Resource } from '../../../schema/resource.ts';
 import { readinessContributors } from '../../../schema/resources/contributors.ts';
 import { heartRate } from '../../../schema/resources/heart-rate.ts';
+import { scopeMeanings, scopes } from '../../../schema/scopes.ts';
 import { DATA_TYPES, namesOf, webhookEvent, webhookSubscription } from '../../../schema/webhook.ts';
 import { describeService } from '../../service/openapi.ts';
 import { parameters } from '../../service/openapi-parts.ts';
 import { type CollectionRoute, listRoutes, type Route } from '../../service/routes.ts';
 import { defaultSettings } from '../../service/settings.ts';
+import { SIGN_IN_ROUTES } from '../../service/sign-in/sign-in-routes.ts';
 import { listSubscriptionRoutes } from '../../service/webhooks/subscription-routes.ts';
 
 /** What docs/interface.md says of the declarations, by the names in its markers. */
@@ -27,6 +29,16 @@ export const INTERFACE_PARTS: Readonly<Record<string, () => string>> = {
       Object.values(parameters)
         .filter(({ in: place }) => place === 'query')
         .map(({ name, description }) => [code(name), String(description)]),
+    ),
+  scopes: () =>
+    table(
+      ['scope', 'what it lets a client read'],
+      scopes.map(scope => [code(scope), scopeMeanings[scope]]),
+    ),
+  'sign-in routes': () =>
+    table(
+      ['method', 'path', 'does'],
+      SIGN_IN_ROUTES.map(({ method, path, kind }) => [method.toUpperCase(), code(path), kind]),
     ),
   'subscription routes': () =>
     table(

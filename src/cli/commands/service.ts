@@ -10,6 +10,9 @@ import type { ServiceOptions } from '../service/serve-sandbox.ts';
 /** What a first start takes for what it is not told. */
 const FIRST = { people: 3, seed: 7, from: '2025-01-01' };
 
+/** Where `account login` listens, and the pages of `up` for those who are invited. */
+const REDIRECT_URLS = ['http://127.0.0.1:8976/callback', 'http://127.0.0.1:8080/connect/callback'];
+
 export function addService(program: Command): void {
   withExample(
     program
@@ -31,10 +34,22 @@ export function addService(program: Command): void {
         `authorised requests of all tokens together (${shownRate(defaultSettings.appRateLimit)})`,
         parseRate,
       )
+      .option(
+        '--redirect-url <url>',
+        `where people who sign in may be sent back to, to the letter (may be repeated; ${REDIRECT_URLS.join(' and ')})`,
+        addRedirectUrl,
+      )
+      .option('--token-life <seconds>', 'how long an access token of a sign-in lives', wholeNumber(1, 31_536_000), 86_400)
+      .option('--people-limit <n>', 'how many people may sign in for the client (no limit)', wholeNumber(1, 10_000))
       .option('--inclusive-end', 'count the last day of a range in, for every collection')
       .option('--specification-only', 'serve only the routes of section 4 of the specification')
       .option('--delivery-delay <seconds>', 'from a change to the delivery of its event', wholeNumber(0, 86_400), 30)
-      .option('--time-scale <n>', 'how much faster deliveries are tried again and subscriptions expire', wholeNumber(1, 1_000_000), 1)
+      .option(
+        '--time-scale <n>',
+        'how much faster deliveries are tried again, subscriptions and tokens of a sign-in expire',
+        wholeNumber(1, 1_000_000),
+        1,
+      )
       .option('--allow-callback <cidr>', 'allow callbacks in this block of addresses, public or not (may be repeated)', addRange, [])
       .option(
         '--clock-speed <n>',
@@ -48,9 +63,9 @@ export function addService(program: Command): void {
         `\nFaults:\n${faultHelp()}\n\nControl route, in JSON, with the header Authorization: Bearer <its secret>:\n${controlHelp}`,
       ),
     'ringneck service --people 3 --from 2025-01-01 --to 2025-12-31 --seed 7 --port 4000',
-  ).action(async (options: ServiceOptions) => {
+  ).action(async (options: Omit<ServiceOptions, 'redirectUrl'> & { redirectUrl?: string[] }) => {
     const { serveSandbox } = await import('../service/serve-sandbox.ts');
-    await serveSandbox(options, FIRST);
+    await serveSandbox({ ...options, redirectUrl: options.redirectUrl ?? REDIRECT_URLS }, FIRST);
   });
 }
 
@@ -69,6 +84,13 @@ function addRange(text: string, before: AddressRange[]): AddressRange[] {
   if (holdsOnlyCarried(range))
     throw new InvalidArgumentError('these hold IPv4 addresses and open nothing: expected the block of IPv4 itself, like 127.0.0.0/8');
   return [...before, range];
+}
+
+function addRedirectUrl(text: string, before: string[] = []): string[] {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || text.includes('#') || url.username || url.password)
+    throw new InvalidArgumentError(`expected an address like ${REDIRECT_URLS[0]}, without a fragment or credentials`);
+  return [...before, text];
 }
 
 /** A fault with its value, as on the command line. */

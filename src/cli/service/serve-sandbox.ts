@@ -33,13 +33,14 @@ export async function serveSandbox(options: ServiceOptions, first: { people: num
 const CALLBACK_URL = 'http://127.0.0.1:8080/webhook';
 
 /** What another terminal needs to follow this service with webhooks, ready to be copied. */
-function printSettings(url: string, id: string, secret: string, allowed: readonly AddressRange[]): void {
+function printSettings(url: string, id: string, secret: string, redirectUrl: string | undefined, allowed: readonly AddressRange[]): void {
   printLine();
   printLine('To follow it from another terminal (`ringneck up` listens there):');
   for (const [name, value] of [
     ['RINGNECK_SERVICE_URL', url],
     ['RINGNECK_CLIENT_ID', id],
     ['RINGNECK_CLIENT_SECRET', secret],
+    ...(redirectUrl === undefined ? [] : [['RINGNECK_REDIRECT_URL', redirectUrl]]),
     ['RINGNECK_CALLBACK_URL', CALLBACK_URL],
     ['RINGNECK_VERIFICATION_TOKEN', randomBytes(12).toString('hex')],
   ]) {
@@ -59,7 +60,7 @@ function refusesCallback(allowed: readonly AddressRange[]): boolean {
   }
 }
 
-function printAccess({ url, people, client, control }: SandboxAccess, allowed: readonly AddressRange[]): void {
+function printAccess({ url, people, client, sign_in, control }: SandboxAccess, allowed: readonly AddressRange[]): void {
   printLines(
     formatTable(
       ['name', 'user_id', 'token'],
@@ -68,9 +69,10 @@ function printAccess({ url, people, client, control }: SandboxAccess, allowed: r
   );
   printLine();
   printLine(`client ${client.id}, secret ${client.secret ?? '(as before)'}`);
+  if (sign_in) printLine(`sign-in ${sign_in.authorize_url}, tokens ${sign_in.token_url}, back to ${sign_in.redirect_urls.join(' or ')}`);
   printLine(`control ${control.url}, secret ${control.secret ?? '(as before)'}`);
   printLine(`serving at ${url}, described at ${url}/docs`);
-  if (client.secret !== null) printSettings(url, client.id, client.secret, allowed);
+  if (client.secret !== null) printSettings(url, client.id, client.secret, sign_in?.redirect_urls[0], allowed);
   if (people.some(({ token }) => token === null))
     note('Tokens and the client’s secret are shown once, when they are made; --new-tokens replaces them.');
 }
