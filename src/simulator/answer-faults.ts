@@ -1,9 +1,10 @@
 import { STATUS_CODES } from 'node:http';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Problem } from '../service/problem.ts';
 import type { Route } from '../service/routes.ts';
+import { SIGN_IN_ROUTES, TOKEN_PATH } from '../service/sign-in/sign-in-routes.ts';
 import { listSubscriptionRoutes } from '../service/webhooks/subscription-routes.ts';
 import type { FaultSwitches } from './faults.ts';
 import { Random } from './users/random.ts';
@@ -11,7 +12,7 @@ import { Random } from './users/random.ts';
 /** Refusals that have nothing to do with the data: faults leave them as they are. */
 const NOT_ADMITTED = [401, 403, 429];
 
-/** Lets the data routes of a service, which must not listen yet, answer with the faults that are on. */
+/** Lets the data routes and the token route of a service, which must not listen yet, answer with the faults that are on. */
 export function addAnswerFaults(service: FastifyInstance, routes: readonly Route[], faults: FaultSwitches, seed: number): void {
   const byUrl = new Map(routes.map(route => [fastifyPath(route.path), route]));
   const refuseExtension = createRefuseExtension(routes);
@@ -36,18 +37,29 @@ export function addAnswerFaults(service: FastifyInstance, routes: readonly Route
       reply.code(200);
       return emptyAnswer(route);
     }
-    if (method === 'GET' && random.chance(faults.get('truncate') ?? 0)) {
-      const bytes = Buffer.from(payload);
-      reply.header('Content-Length', bytes.length);
-      return half(bytes);
+    return method === 'GET' && random.chance(faults.get('truncate') ?? 0) ? half(reply, payload) : payload;
+  });
+  addTokenFaults(service, faults, seed);
+}
+
+/** By then the tokens are changed: the client cannot know whether they are. */
+function addTokenFaults(service: FastifyInstance, faults: FaultSwitches, seed: number): void {
+  const random = new Random([seed, 'tokens']);
+  service.addHook('onSend', async ({ routeOptions }, reply, payload) => {
+    if (routeOptions.url !== TOKEN_PATH || reply.statusCode !== 200 || typeof payload !== 'string') return payload;
+    const slow = faults.get('token-slow');
+    if (slow) await sleep(slow, undefined, { ref: false });
+    if (random.chance(faults.get('token-error') ?? 0)) {
+      reply.code(500);
+      return JSON.stringify({ detail: STATUS_CODES[500] });
     }
-    return payload;
+    return random.chance(faults.get('token-truncate') ?? 0) ? half(reply, payload) : payload;
   });
 }
 
-/** Answers extensions, of data and of subscriptions, like a service that has never had them. */
+/** Answers extensions, of data, of subscriptions and of the sign-in, like a service that has never had them. */
 function createRefuseExtension(routes: readonly Route[]): (method: string, url: string) => void {
-  const all = [...routes.map(route => ({ ...route, method: 'get' })), ...listSubscriptionRoutes(false)];
+  const all = [...routes.map(route => ({ ...route, method: 'get' })), ...listSubscriptionRoutes(false), ...SIGN_IN_ROUTES];
   const listed = all.map(({ method, path, extension }) => ({ method: method.toUpperCase(), url: fastifyPath(path), extension }));
   return (method, url) => {
     const here = listed.filter(route => route.url === url);
@@ -69,7 +81,9 @@ function emptyAnswer(route: Route): string {
 }
 
 /** Breaks off, and the connection with it. */
-function half(bytes: Buffer): Readable {
+function half(reply: FastifyReply, text: string): Readable {
+  const bytes = Buffer.from(text);
+  reply.header('Content-Length', bytes.length);
   async function* give() {
     yield bytes.subarray(0, Math.floor(bytes.length / 2));
     throw new Error('broken off on purpose');

@@ -18,17 +18,19 @@ const whole = (least: number, most: number) => (text: string | undefined) => {
   return Number.isInteger(value) ? value : undefined;
 };
 const rate = number(0, 1);
+/** Of the requests: all where nothing is said. */
+const share = (text: string | undefined) => (text === undefined ? 1 : rate(text));
 const yes = (text: string | undefined) => (text === undefined || text === 'true' ? true : undefined);
 
 /** Every fault of the sandbox. The option, the control route, their messages and the help derive from this list. */
 const declared = {
   status: fault('status=CODE[/RATE]', 'data routes answer this status from 400 to 599; of a share of the requests', text => {
-    const [code, share] = (text ?? '').split('/', 2);
-    const [status, part] = [whole(400, 599)(code), share === undefined ? 1 : rate(share)];
+    const [code, of] = (text ?? '').split('/', 2);
+    const [status, part] = [whole(400, 599)(code), share(of)];
     return status === undefined || part === undefined ? undefined : { status, rate: part };
   }),
   slow: fault('slow=MS', 'answers come so much later', whole(0, 60_000)),
-  truncate: fault('truncate[=RATE]', 'answers break off half-way', text => (text === undefined ? 1 : rate(text))),
+  truncate: fault('truncate[=RATE]', 'answers break off half-way', share),
   empty: fault('empty', 'answers are 200 and empty', yes),
   'specification-only': fault('specification-only', 'what section 4 does not list is not there', yes),
   lose: fault('lose=RATE', 'a share of the events is never told of', rate),
@@ -36,6 +38,9 @@ const declared = {
   delay: fault('delay=SECONDS', 'events come so much later', number(0, 86_400)),
   shuffle: fault('shuffle', 'events come in another order, within 10 s', yes),
   unreadable: fault('unreadable=SECONDS', 'a change can be read only so long after it was told of', number(0, 86_400)),
+  'token-slow': fault('token-slow=MS', 'tokens of a sign-in come so much later than they were changed', whole(0, 60_000)),
+  'token-error': fault('token-error[=RATE]', 'the token route answers 500 after it has changed the tokens', share),
+  'token-truncate': fault('token-truncate[=RATE]', 'answers with tokens break off half-way', share),
 } satisfies Record<string, Fault<unknown>>;
 
 type Declared = typeof declared;
@@ -46,7 +51,7 @@ const faultNames = Object.keys(declared) as FaultName[];
 const faultForms = faultNames.map(name => declared[name].form);
 
 /** For the help: a line for each fault. */
-export const faultHelp = (): string => faultNames.map(name => `  ${declared[name].form.padEnd(22)}${declared[name].meaning}`).join('\n');
+export const faultHelp = (): string => faultNames.map(name => `  ${declared[name].form.padEnd(24)}${declared[name].meaning}`).join('\n');
 
 /** What is switched on now. */
 export interface FaultSwitches {

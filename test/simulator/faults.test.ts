@@ -11,6 +11,7 @@ import { withEventFaults } from '../../src/simulator/event-faults.ts';
 import { createFaultSwitches, faultHelp } from '../../src/simulator/faults.ts';
 import { oneOfEach } from '../service/documents.ts';
 import { createLiteralSource, type Holdings } from '../service/literal-service.ts';
+import { CALLBACK, openGrants } from '../service/sign-in/sign-in-service.ts';
 import { openTestWebhooks } from '../service/webhooks/webhook-service.ts';
 import { advanceTo, openTimeline, userIds } from './open-timeline.ts';
 
@@ -28,6 +29,9 @@ describe('a fault', () => {
     ['delay', '12.5', 12.5],
     ['shuffle', undefined, true],
     ['unreadable', '40', 40],
+    ['token-slow', '200', 200],
+    ['token-error', undefined, 1],
+    ['token-truncate', '0.5', 0.5],
   ] as const)('%s=%s is switched on and off', (name, text, value) => {
     const faults = createFaultSwitches();
     expect(faults.get(name)).toBeUndefined();
@@ -59,6 +63,7 @@ describe('a fault', () => {
 async function start(settings: Partial<ServiceSettings> = {}, documents: Holdings['documents'] = oneOfEach) {
   const faults = createFaultSwitches();
   const webhooks = openTestWebhooks();
+  const grants = openGrants();
   const service = createService({
     resources,
     source: createLiteralSource({ ada: { documents } }),
@@ -67,6 +72,7 @@ async function start(settings: Partial<ServiceSettings> = {}, documents: Holding
     tokenKey: new Uint8Array(32).fill(7),
     settings: { closeTimeoutMs: 50, pageSize: 1, ...settings },
     webhooks,
+    signIn: { client: webhooks.client, people: [], redirectUrls: [CALLBACK], peopleLimit: 1, grants },
     answersAsSpecified: () => faults.get('specification-only') ?? false,
   });
   addAnswerFaults(service, listRoutes({ resources, heartRate }), faults, 7);
@@ -79,7 +85,13 @@ async function start(settings: Partial<ServiceSettings> = {}, documents: Holding
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
   const collection = () => get('/v2/usercollection/daily_activity?start_date=2025-03-09&end_date=2025-03-10');
-  return { faults, get, collection };
+  const refresh = async (refresh_token: string) => {
+    const body = new URLSearchParams({ grant_type: 'refresh_token', refresh_token, client_id: id, client_secret: secret });
+    const response = await fetch(`${url}/oauth/token`, { method: 'POST', body });
+    return { status: response.status, body: await response.json() };
+  };
+  const signIn = () => grants.exchange(grants.grant('ada', ['daily'], { redirectUri: CALLBACK, challenge: null }), CALLBACK, undefined);
+  return { faults, get, collection, refresh, signIn };
 }
 
 describe('answers', () => {
@@ -134,11 +146,47 @@ describe('answers', () => {
     expect(performance.now() - started).toBeGreaterThanOrEqual(145);
   });
 
+  const USED = {
+    status: 400,
+    body: {
+      error: 'invalid_grant',
+      error_description: 'The refresh token was used before: all tokens that came of this sign-in are revoked.',
+    },
+  };
+
+  it('with token-error: 500, and the refresh token has been used', async () => {
+    const { faults, refresh, signIn } = await start();
+    const { refreshToken } = signIn();
+    faults.set({ 'token-error': true });
+    // What is refused is refused as ever.
+    expect((await refresh('unknown')).body).toEqual({ error: 'invalid_grant', error_description: 'The refresh token is unknown.' });
+    expect(await refresh(refreshToken)).toEqual({ status: 500, body: { detail: 'Internal Server Error' } });
+    faults.set({ 'token-error': null });
+    expect(await refresh(refreshToken)).toEqual(USED);
+  });
+
+  it('with token-truncate: the answer breaks off, and the refresh token has been used', async () => {
+    const { faults, refresh, signIn, collection } = await start();
+    const { refreshToken } = signIn();
+    faults.set({ 'token-truncate': true });
+    await expect(refresh(refreshToken)).rejects.toThrow();
+    expect((await collection()).status).toBe(200);
+    faults.set({ 'token-truncate': null });
+    expect(await refresh(refreshToken)).toEqual(USED);
+  });
+
+  it('with token-slow: the tokens come all the same', async () => {
+    const { faults, refresh, signIn } = await start();
+    faults.set({ 'token-slow': '20' });
+    expect(await refresh(signIn().refreshToken)).toMatchObject({ status: 200, body: { token_type: 'bearer', scope: 'daily' } });
+  });
+
   it('with specification-only: the extensions are not there', async () => {
     const { faults, get, collection } = await start();
     faults.set({ 'specification-only': true });
     expect(await get('/v2/usercollection/sleep/some')).toMatchObject({ status: 404, text: '{"detail":"Not Found"}' });
     expect((await get('/v2/usercollection/personal_info')).status).toBe(404);
+    expect((await get('/oauth/authorize')).status).toBe(404);
     expect((await collection()).status).toBe(200);
     faults.set({ 'specification-only': null });
     expect(await get('/v2/usercollection/sleep/some')).toMatchObject({ status: 404, text: '{"detail":"Document not found."}' });
