@@ -17,8 +17,10 @@ import {
   optional,
   path,
   queueUrl,
+  redirectUrl,
   required,
   type Setting,
+  scopes,
   secret,
   serviceUrl,
   timeZone,
@@ -99,8 +101,8 @@ const declared = {
     matching(/^(auto|\/[^\s?#]*)$/, '“auto” or a path that begins with “/”'),
   ),
   callbackUrl: optional('RINGNECK_CALLBACK_URL', 'webhooks: the full address at which the service reaches `/webhook` of `up`', callbackUrl),
-  clientId: optional('RINGNECK_CLIENT_ID', 'webhooks: the client’s id at the service', headerValue),
-  clientSecret: secret(optional('RINGNECK_CLIENT_SECRET', 'webhooks: the client’s secret; it signs the events', headerValue)),
+  clientId: optional('RINGNECK_CLIENT_ID', 'webhooks and sign-in: the client’s id at the service', headerValue),
+  clientSecret: secret(optional('RINGNECK_CLIENT_SECRET', 'webhooks and sign-in: the client’s secret; it signs the events', headerValue)),
   clientSecretOld: secret(
     optional('RINGNECK_CLIENT_SECRET_OLD', 'webhooks: the previous secret, accepted while it is being replaced', headerValue),
   ),
@@ -112,6 +114,30 @@ const declared = {
     '300',
     'how many seconds an event’s timestamp may differ from this machine’s clock, in either direction; 0: not checked',
     count(0, 86_400),
+  ),
+  authorizeUrl: optional(
+    'RINGNECK_AUTHORIZE_URL',
+    'sign-in: the service’s page on which a person signs in',
+    serviceUrl,
+    '`/oauth/authorize` at RINGNECK_SERVICE_URL',
+  ),
+  tokenUrl: optional(
+    'RINGNECK_TOKEN_URL',
+    'sign-in: where the service gives and renews tokens; it takes them back at `revoke` beside it',
+    serviceUrl,
+    '`/oauth/token` at RINGNECK_SERVICE_URL',
+  ),
+  redirectUrl: required(
+    'RINGNECK_REDIRECT_URL',
+    'http://127.0.0.1:8976/callback',
+    'sign-in: where the service sends the answer, to the letter as it is registered there; `account login` listens at one on this machine',
+    redirectUrl,
+  ),
+  scopes: required(
+    'RINGNECK_SCOPES',
+    'personal daily heartrate workout tag session spo2Daily',
+    'sign-in: what a person is asked to allow; `email` is refused',
+    scopes,
   ),
   headerPrefix: required(
     'RINGNECK_HEADER_PREFIX',
@@ -146,9 +172,21 @@ export interface WebhookSettings {
   verificationToken: string;
 }
 
+/** What sign-in needs. */
+export interface SignInSettings {
+  authorizeUrl: string;
+  tokenUrl: string;
+  redirectUrl: string;
+  scopes: readonly string[];
+  clientId: string;
+  clientSecret: string;
+}
+
 /** All settings, validated; paths are absolute. */
 export type Settings = { readonly [Key in keyof Declared]: ValueOf<Declared[Key]> } & {
   readonly snapshot: string;
+  /** Null: nobody can sign in, for want of the service or the client. */
+  readonly signIn: SignInSettings | null;
   /** Null: webhooks are not configured. */
   readonly webhooks: WebhookSettings | null;
   /** One sentence for each RINGNECK_* variable that is no setting. */
@@ -172,9 +210,10 @@ export function readSettings(env: NodeJS.ProcessEnv, { follows = true }: { follo
     if (value !== undefined) values[key] = value;
     else wrong.push(`${setting.variable}${shownValue(setting, env)}: expected ${setting.value.expected}`);
   }
-  if (values.serviceUrl !== undefined && values.allowHttp !== '1' && !isPrivateWay(String(values.serviceUrl))) {
+  for (const key of ['serviceUrl', 'authorizeUrl', 'tokenUrl'] as const) {
+    if (values[key] === undefined || values.allowHttp === '1' || isPrivateWay(String(values[key]))) continue;
     wrong.push(
-      'RINGNECK_SERVICE_URL is http: on another host, where everybody on the way can read the tokens: ' +
+      `${declared[key].variable} is http: on another host, where everybody on the way can read the tokens: ` +
         'give its https: address, or set RINGNECK_ALLOW_HTTP=1',
     );
   }
@@ -182,7 +221,7 @@ export function readSettings(env: NodeJS.ProcessEnv, { follows = true }: { follo
   if (wrong.length > 0) throw new UsageError(`Wrong ${wrong.length === 1 ? 'setting' : 'settings'}. ${wrong.join('; ')}.`);
   values.snapshot ??= resolve(String(values.data), 'snapshot.duckdb');
   // The keys are those of `declared`, each parsed by its own parser: the one step that the compiler cannot follow.
-  return { ...values, webhooks, unknown: unknownVariables(env), readable } as unknown as Settings;
+  return { ...values, webhooks, signIn: readSignIn(values), unknown: unknownVariables(env), readable } as unknown as Settings;
 }
 
 /** The text of a setting: of a secret one also from its file. */
@@ -216,19 +255,27 @@ function findGiven(setting: Setting<unknown>, env: NodeJS.ProcessEnv, wrong: str
 /** What a container is handed is readable by all of its users, and nobody else has its `/run/secrets`. */
 const isOfContainer = (file: string) => realpathSync(file).startsWith('/run/secrets/');
 
+export const NO_SERVICE = 'RINGNECK_SERVICE_URL is not set: the base address of the service, as http://127.0.0.1:4000';
+
+/** What is to be done where nobody can sign in. */
+export const NO_CLIENT =
+  'nobody can sign in: set RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET, which the service gives to a registered application';
+
 /** What is to be done where webhooks are not configured. */
 export const NO_WEBHOOKS =
   'webhooks are not configured: set RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET, RINGNECK_VERIFICATION_TOKEN';
 
-/** Webhooks need four settings together; without any of them they are off. */
+/** Webhooks need four settings together; without any of them they are off. The client alone is for sign-in, and both halves of it belong together. */
 function readWebhooks(values: Record<string, unknown>, wrong: string[]): WebhookSettings | null {
   const keys = ['callbackUrl', 'clientId', 'clientSecret', 'verificationToken'] as const;
   const missing = keys.filter(key => values[key] === undefined);
   const given = keys.filter(key => values[key] !== undefined);
-  if (given.length && missing.length) {
+  const isForSignIn = given.join() === 'clientId,clientSecret';
+  if (given.length && missing.length && !isForSignIn) {
     const name = (key: (typeof keys)[number]) => declared[key].variable;
+    const need = given.every(key => key.startsWith('client')) ? 'sign-in needs both halves of the client, webhooks' : 'webhooks need';
     wrong.push(
-      `${missing.map(name).join(', ')}: not set, but ${given.map(name).join(', ')} ${given.length === 1 ? 'is' : 'are'}; webhooks need all four`,
+      `${missing.map(name).join(', ')}: not set, but ${given.map(name).join(', ')} ${given.length === 1 ? 'is' : 'are'}; ${need} all four`,
     );
   }
   if (missing.length) return null;
@@ -240,6 +287,20 @@ function readWebhooks(values: Record<string, unknown>, wrong: string[]): Webhook
     clientSecret,
     secrets: [clientSecret, ...(values.clientSecretOld === undefined ? [] : [textOf('clientSecretOld')])],
     verificationToken: textOf('verificationToken'),
+  };
+}
+
+/** The addresses of the service where none are given, and the client. */
+function readSignIn(values: Record<string, unknown>): SignInSettings | null {
+  const { serviceUrl, clientId, clientSecret } = values;
+  if (serviceUrl === undefined || clientId === undefined || clientSecret === undefined) return null;
+  return {
+    authorizeUrl: String(values.authorizeUrl ?? `${serviceUrl}/oauth/authorize`),
+    tokenUrl: String(values.tokenUrl ?? `${serviceUrl}/oauth/token`),
+    redirectUrl: String(values.redirectUrl),
+    scopes: [values.scopes].flat().map(String),
+    clientId: String(clientId),
+    clientSecret: String(clientSecret),
   };
 }
 

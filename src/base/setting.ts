@@ -102,6 +102,18 @@ export const callbackUrl = text('an http:// or https:// address without user or 
   return /^https?:$/.test(url.protocol) && !url.username && !url.password && !given.includes('#') ? url.href : undefined;
 });
 
+/** Kept to the letter, as it is registered. One that is not on this machine is where a person copies the answer from. */
+export const redirectUrl = text(
+  'an address without user, query or fragment: http:// on this machine, as http://127.0.0.1:8976/callback, or https://',
+  given => (serviceUrl.parse(given) !== undefined && isPrivateWay(given) ? given : undefined),
+);
+
+/** A person’s address is nobody’s business here: it is never asked for. */
+export const scopes = text('words of printable ASCII separated by blanks, without `email`', given => {
+  const words = [...new Set(given.trim().split(/\s+/))];
+  return words.every(word => /^[\x21\x23-\x5b\x5d-\x7e]{1,128}$/.test(word) && word.toLowerCase() !== 'email') ? words : undefined;
+});
+
 export const headerValue = matching(/^[\x21-\x7e]{1,512}$/, 'one word of printable ASCII, at most 512 characters');
 
 export const commandLine = text('a command, its quotes closed', given => (splitWords(given).length ? given : undefined));

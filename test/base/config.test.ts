@@ -32,10 +32,13 @@ test('an empty environment gives the defaults', () => {
     requestsPerToken: 4,
     heartRatePath: 'auto',
     signatureWindow: 300,
+    redirectUrl: 'http://127.0.0.1:8976/callback',
+    scopes: ['personal', 'daily', 'heartrate', 'workout', 'tag', 'session', 'spo2Daily'],
     headerPrefix: 'x-service-',
     snapshot: resolve('data', 'snapshot.duckdb'),
     snapshotMode: 0o600,
     webhooks: null,
+    signIn: null,
     unknown: [],
     readable: [],
   });
@@ -151,7 +154,7 @@ test('the table has a row for each setting, the same on every machine', () => {
     '| RINGNECK_ALLOW_HTTP | – | `1`: RINGNECK_SERVICE_URL may be `http:` on another host, although tokens then travel unencrypted |',
     '| RINGNECK_DATA | `./data` | data folder: warehouse, snapshot, secret key, inbox, queue, state of `ringneck service` |',
   ]);
-  expect(rows).toHaveLength(30);
+  expect(rows).toHaveLength(34);
   expect(rows.find(row => row.includes('RINGNECK_TIME_ZONE'))).toBe(
     '| RINGNECK_TIME_ZONE | the system’s | time zone of the cron pattern |',
   );
@@ -178,8 +181,9 @@ test('webhooks are four settings together, and the secret before beside the new 
 test('who asks for no webhooks reads some of the four as none', () => {
   const { RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET } = webhooks;
   const two = { RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET };
-  expect(refusal(two)).toContain('RINGNECK_CALLBACK_URL, RINGNECK_VERIFICATION_TOKEN: not set');
-  expect(readSettings(two, { follows: false })).toMatchObject({ clientId: 'client-1', clientSecret: 'secret-new', webhooks: null });
+  const three = { ...two, RINGNECK_VERIFICATION_TOKEN: 'known-to-us' };
+  expect(refusal(three)).toContain('RINGNECK_CALLBACK_URL: not set');
+  expect(readSettings(three, { follows: false })).toMatchObject({ clientId: 'client-1', clientSecret: 'secret-new', webhooks: null });
   expect(() => readSettings({ ...two, RINGNECK_CALLBACK_URL: 'nonsense' }, { follows: false })).toThrow(
     'RINGNECK_CALLBACK_URL is "nonsense"',
   );
@@ -194,6 +198,52 @@ test('some of the four and not all are refused, and no secret is shown', () => {
   expect(refusal({ ...webhooks, RINGNECK_CALLBACK_URL: 'https://u:p@ringneck.example/webhook' })).toContain(
     'RINGNECK_CALLBACK_URL is "https://***@ringneck.example/webhook": expected an http:// or https:// address without user or fragment',
   );
+});
+
+test('the client alone is for sign-in, and both halves of it belong together', () => {
+  const { RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET } = webhooks;
+  const client = { RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET };
+  expect(readSettings(client)).toMatchObject({ webhooks: null, signIn: null });
+  expect(readSettings({ ...client, RINGNECK_SERVICE_URL: 'https://api.example.com/base' })).toMatchObject({
+    webhooks: null,
+    signIn: {
+      authorizeUrl: 'https://api.example.com/base/oauth/authorize',
+      tokenUrl: 'https://api.example.com/base/oauth/token',
+      redirectUrl: 'http://127.0.0.1:8976/callback',
+      scopes: ['personal', 'daily', 'heartrate', 'workout', 'tag', 'session', 'spo2Daily'],
+      clientId: 'client-1',
+      clientSecret: 'secret-new',
+    },
+  });
+  expect(refusal({ RINGNECK_CLIENT_ID })).toBe(
+    'Wrong setting. RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_SECRET, RINGNECK_VERIFICATION_TOKEN: not set, but RINGNECK_CLIENT_ID is; ' +
+      'sign-in needs both halves of the client, webhooks all four.',
+  );
+});
+
+test('the addresses and scopes of sign-in are what is given, and no way on which others read along', () => {
+  expect(
+    readSettings({
+      ...webhooks,
+      RINGNECK_SERVICE_URL: 'https://api.example.com',
+      RINGNECK_AUTHORIZE_URL: 'https://www.example.com/oauth/authorize',
+      RINGNECK_TOKEN_URL: 'https://api.example.com/token',
+      RINGNECK_REDIRECT_URL: 'http://localhost:9000',
+      RINGNECK_SCOPES: ' daily  spo2Daily daily ',
+    }).signIn,
+  ).toEqual({
+    authorizeUrl: 'https://www.example.com/oauth/authorize',
+    tokenUrl: 'https://api.example.com/token',
+    redirectUrl: 'http://localhost:9000',
+    scopes: ['daily', 'spo2Daily'],
+    clientId: 'client-1',
+    clientSecret: 'secret-new',
+  });
+  expect(refusal({ RINGNECK_SCOPES: 'personal Email' })).toContain(
+    'RINGNECK_SCOPES is "personal Email": expected words of printable ASCII separated by blanks, without `email`',
+  );
+  expect(refusal({ RINGNECK_REDIRECT_URL: 'http://ringneck.example/callback' })).toContain('expected an address without user');
+  expect(refusal({ RINGNECK_TOKEN_URL: 'http://api.example.com/token' })).toContain('RINGNECK_TOKEN_URL is http: on another host');
 });
 
 test('a service on another host is asked by https:, unless RINGNECK_ALLOW_HTTP allows the other', () => {

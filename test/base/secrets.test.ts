@@ -18,6 +18,15 @@ import { openMirrorTokens } from '../../src/base/secrets/mirror-tokens.ts';
 import { ensureSecretKey, Secrets } from '../../src/base/secrets/secrets.ts';
 
 const KEY = 'a key of more than sixteen letters';
+const SIGN_IN = {
+  id: 'first',
+  accessToken: 'access-1',
+  refreshToken: 'refresh-1',
+  expiresAt: 1_700_086_400_000,
+  refreshedAt: 1_700_000_000_000,
+  scopes: ['daily', 'spo2Daily'],
+  previous: 'refresh-0',
+};
 let above: string;
 let folder: string;
 const inFolder = (name: string) => join(folder, name);
@@ -116,6 +125,47 @@ describe('account tokens', () => {
     new Secrets({ folder }).put('anna', 'token-of-anna');
     expect(readFileSync(inFolder('accounts.secret'), 'utf8')).toContain('"format": 2');
     expect(new Secrets({ folder }).find('anna')).toBe('token-of-anna');
+  });
+
+  test('a sign-in is sealed, and for the address at which it was made', () => {
+    const here = new Secrets({ folder, address: 'https://one.example' });
+    const there = new Secrets({ folder, address: 'https://two.example' });
+    here.putSignIn('anna', SIGN_IN);
+    expect([here.find('anna'), here.findSignIn('anna'), here.hasSignIn('anna')]).toEqual(['access-1', SIGN_IN, true]);
+    expect([there.find('anna'), there.findSignIn('anna'), there.hasSignIn('anna')]).toEqual([undefined, undefined, true]);
+    expect(there.listOfAny('anna')).toEqual(['access-1', 'refresh-1', 'refresh-0']);
+    expect(there.whyMissing('anna')).toBe(
+      'the sign-in was made at https://one.example, and this service is https://two.example: ringneck account login anna',
+    );
+    expect(readFileSync(inFolder('accounts.secret'), 'utf8')).not.toMatch(/access-1|refresh|spo2Daily/);
+    for (const forged of [/,\s*"sign-in"/, /one(?=.example)/]) {
+      const text = readFileSync(inFolder('accounts.secret'), 'utf8');
+      writeFileSync(inFolder('accounts.secret'), text.replace(forged, forged.source.startsWith('one') ? 'two' : ''));
+      const opened = forged.source.startsWith('one') ? there : here;
+      expect(() => opened.find('anna')).toThrow(/is damaged: the (token|sign-in) of anna cannot be read/);
+      writeFileSync(inFolder('accounts.secret'), text);
+    }
+    here.put('anna', 'token-of-anna');
+    expect([here.find('anna'), here.findSignIn('anna'), here.hasSignIn('anna')]).toEqual(['token-of-anna', undefined, false]);
+  });
+
+  test('a token of the same sign-in is the same after a refresh, one of another sign-in, person or command is not', () => {
+    const secrets = new Secrets({ folder, address: 'https://one.example' });
+    secrets.putSignIn('anna', SIGN_IN);
+    secrets.putSignIn('anna', { ...SIGN_IN, accessToken: 'access-2', refreshToken: 'refresh-2' });
+    expect([secrets.isSame('anna', 'access-1'), secrets.isSame('anna', 'access-2'), secrets.isSame('bert', 'access-1')]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(secrets.findHolder('access-1')).toMatchObject({ name: 'anna', signIn: { accessToken: 'access-2' } });
+    secrets.putSignIn('anna', { ...SIGN_IN, id: 'another', accessToken: 'access-3' });
+    expect([secrets.isSame('anna', 'access-2'), secrets.isSame('anna', 'access-3')]).toEqual([false, true]);
+    secrets.put('anna', 'token-of-anna');
+    expect([secrets.isSame('anna', 'access-3'), secrets.isSame('anna', 'token-of-anna')]).toEqual([false, true]);
+    secrets.put('anna', 'token-of-somebody');
+    expect(secrets.isSame('anna', 'token-of-anna')).toBe(false);
+    expect(secrets.findHolder('access-3')).toBeUndefined();
   });
 
   test('a given key makes no file of its own', () => {

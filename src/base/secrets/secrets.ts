@@ -2,12 +2,17 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, sc
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { NO_SERVICE } from '../config.ts';
 import { RingneckError, UsageError } from '../errors.ts';
 import { ensureFolder, realPath, writeFileAtomically } from '../files.ts';
 import { openJsonFile } from '../json-file.ts';
+import { readSignIn, type SignIn } from './sign-in.ts';
 
 /** Where what asks the service finds its tokens. */
-export type Tokens = Pick<Secrets, 'find' | 'whyMissing' | 'digest'>;
+export type Tokens = Pick<Secrets, 'find' | 'isSame' | 'whyMissing' | 'digest' | 'findSignIn'>;
+
+/** A text, and what it is bound to beside its account: an address, and that it is a sign-in. */
+type Entry = [name: string, sealed: string, address?: string, kind?: 'sign-in'];
 
 // `check` is a known text under the same key: it tells a wrong key from a damaged value.
 // Format 3 is sealed with a key that we made, without scrypt. Format 1 knew no addresses. An address stands in clear, so that it can be named without the key; it is authenticated with the token.
@@ -15,17 +20,26 @@ const sealedFile = z.strictObject({
   format: z.literal([1, 2, 3]),
   salt: z.base64(),
   check: z.base64(),
-  accounts: z.array(z.tuple([z.string(), z.base64()]).or(z.tuple([z.string(), z.base64(), z.string()]))),
+  accounts: z.array(
+    z.union([
+      z.tuple([z.string(), z.base64()]),
+      z.tuple([z.string(), z.base64(), z.string()]),
+      z.tuple([z.string(), z.base64(), z.string(), z.literal('sign-in')]),
+    ]),
+  ),
 });
 type SealedFile = z.infer<typeof sealedFile>;
 
-/** What a token is bound to: neither a name nor an address holds a line break. */
-const boundTo = (name: string, address: string | undefined) => (address === undefined ? name : `${name}\n${address}`);
+/** What an entry is bound to: neither a name nor an address holds a line break. */
+const boundTo = ([name, , ...rest]: Entry) => [name, ...rest].join('\n');
 
 const CHECK = 'ringneck';
 
+/** As many access tokens of a sign-in are known to have been of it beside the last one: who works with one works for minutes. */
+const MOST_EARLIER = 16;
+
 /**
- * The accounts' tokens in `<data>/accounts.secret`, each for the address of the service that it was given for: no other gets it. Whoever
+ * The accounts' tokens and sign-ins in `<data>/accounts.secret`, each for the address of the service that it was given for: no other gets it. Whoever
  * writes them owns the data folder; anybody may read, and sees what was written since. The key comes from RINGNECK_SECRET_KEY by scrypt, or
  * from `<data>/secret.key`, which the first `put` makes, by HKDF: it is random. Nothing is read or made before it is needed.
  */
@@ -37,6 +51,8 @@ export class Secrets {
   readonly #onBound: (name: string) => void;
   readonly #file: { read(): SealedFile | undefined };
   #derived: { format: number; salt: string; text: string; key: Buffer } | undefined;
+  /** By access token, which sign-in this process has found it in. */
+  readonly #found = new Map<string, { name: string; id: string }>();
 
   /**
    * @param options.key RINGNECK_SECRET_KEY
@@ -52,10 +68,12 @@ export class Secrets {
     this.#file = openJsonFile(this.#path, sealedFile);
   }
 
-  /** The token for our address. One that was sealed before tokens had addresses becomes ours. */
+  /** The token for our address, of a sign-in its access token. One that was sealed before tokens had addresses becomes ours. */
   find(name: string): string | undefined {
     const entry = this.#findEntry(name);
     if (entry === undefined || this.whyMissing(name) !== undefined) return undefined;
+    const signIn = this.findSignIn(name);
+    if (signIn) return this.#remember(name, signIn);
     const token = this.findOfAny(name);
     if (token !== undefined && entry[2] === undefined && this.#ours !== undefined) {
       this.put(name, token);
@@ -64,22 +82,54 @@ export class Secrets {
     return token;
   }
 
+  /** The sign-in for our address; undefined where the account has none, or a token alone. */
+  findSignIn(name: string): SignIn | undefined {
+    const entry = this.#findEntry(name);
+    if (entry?.[3] === undefined || this.whyMissing(name) !== undefined) return undefined;
+    return readSignIn(this.#open(entry));
+  }
+
+  /** Whether a token that `find` gave is still good for what it was given for: it is the account's, or was of the sign-in that it has. */
+  isSame(name: string, token: string): boolean {
+    if (this.find(name) === token) return true;
+    const found = this.#found.get(token);
+    return found?.name === name && this.findSignIn(name)?.id === found.id;
+  }
+
+  /** Whose sign-in a token that `find` gave is of, as long as the account has that sign-in. */
+  findHolder(token: string): { name: string; signIn: SignIn } | undefined {
+    const found = this.#found.get(token);
+    const signIn = found && this.findSignIn(found.name);
+    return found && signIn?.id === found.id ? { name: found.name, signIn } : undefined;
+  }
+
   /** The token, whatever address it was given for: not to be sent anywhere. */
   findOfAny(name: string): string | undefined {
-    const content = this.#file.read();
-    const [, sealed, address] = entryOf(content, name) ?? [];
-    if (content === undefined || sealed === undefined) return undefined;
-    const token = unseal(sealed, boundTo(name, address), this.#keyOf(content));
-    if (token !== undefined) return token;
-    throw new RingneckError(`${this.#path} is damaged: the token of ${name} cannot be read. Give it again: ringneck account add ${name}`);
+    return this.listOfAny(name)[0];
+  }
+
+  /** The token, or of a sign-in all that it holds, the access token first; whatever address they were given for. */
+  listOfAny(name: string): string[] {
+    const entry = this.#findEntry(name);
+    if (entry === undefined) return [];
+    const text = this.#open(entry);
+    if (entry[3] === undefined) return [text];
+    const { accessToken, refreshToken, previous } = readSignIn(text);
+    return [accessToken, refreshToken, previous].filter(token => token !== null);
+  }
+
+  /** Whether the account has signed in, at whatever address. */
+  hasSignIn(name: string): boolean {
+    return this.#findEntry(name)?.[3] !== undefined;
   }
 
   /** Why `find` finds none, in a sentence that names the command; undefined when it finds one. */
   whyMissing(name: string): string | undefined {
     const entry = this.#findEntry(name);
     if (entry === undefined) return `no token: ringneck account add ${name}`;
-    const [, , address] = entry;
+    const [, , address, kind] = entry;
     if (address === undefined || address === this.#ours || this.#ours === undefined) return undefined;
+    if (kind) return `the sign-in was made at ${address}, and this service is ${this.#ours}: ringneck account login ${name}`;
     return (
       `the token was given for ${address}, and this service is ${this.#ours}: ringneck account add ${name} ` +
       '(with --keep-token: the same token for this address)'
@@ -88,14 +138,41 @@ export class Secrets {
 
   /** Keeps a token for our address; without one, for the first at which it is used. */
   put(name: string, token: string): void {
+    this.#put(token, this.#ours === undefined ? [name] : [name, this.#ours]);
+  }
+
+  /** Keeps a sign-in for our address, which there must be. When this returns it is on the disk, and the one before is not. */
+  putSignIn(name: string, signIn: SignIn): void {
+    if (this.#ours === undefined) throw new UsageError(NO_SERVICE);
+    this.#put(JSON.stringify(signIn satisfies SignIn), [name, this.#ours, 'sign-in']);
+    this.#remember(name, signIn);
+  }
+
+  #put(text: string, [name, ...rest]: [name: string, address?: string, kind?: 'sign-in']): void {
     const content = this.#file.read() ?? this.#begin();
     const others = content.accounts.filter(([account]) => account !== name);
-    const sealed = seal(token, boundTo(name, this.#ours), this.#keyOf(content));
-    this.#write({
-      ...content,
-      format: content.format === 3 ? 3 : 2,
-      accounts: [...others, this.#ours === undefined ? [name, sealed] : [name, sealed, this.#ours]],
-    });
+    const sealed = seal(text, boundTo([name, '', ...rest]), this.#keyOf(content));
+    this.#write({ ...content, format: content.format === 3 ? 3 : 2, accounts: [...others, entryWith(name, sealed, rest)] });
+  }
+
+  /** The access token. What was given out of a sign-in before is known for as long as somebody may work with it. */
+  #remember(name: string, { id, accessToken }: SignIn): string {
+    if (this.#found.has(accessToken)) return accessToken;
+    const earlier = [...this.#found].filter(([, found]) => found.name === name);
+    for (const [token] of earlier.slice(0, Math.max(0, earlier.length - MOST_EARLIER))) this.#found.delete(token);
+    this.#found.set(accessToken, { name, id });
+    return accessToken;
+  }
+
+  #open(entry: Entry): string {
+    const [name, sealed] = entry;
+    const content = this.#file.read();
+    const text = content && unseal(sealed, boundTo(entry), this.#keyOf(content));
+    if (text !== undefined) return text;
+    const [what, command] = entry[3] ? ['sign-in', 'login'] : ['token', 'add'];
+    throw new RingneckError(
+      `${this.#path} is damaged: the ${what} of ${name} cannot be read. Give it again: ringneck account ${command} ${name}`,
+    );
   }
 
   remove(name: string): void {
@@ -115,7 +192,7 @@ export class Secrets {
     return createHmac('sha256', this.#keyOf(content)).update(text).digest('base64url');
   }
 
-  #findEntry(name: string) {
+  #findEntry(name: string): Entry | undefined {
     return entryOf(this.#file.read(), name);
   }
 
@@ -159,7 +236,13 @@ export class Secrets {
   }
 }
 
-const entryOf = (content: SealedFile | undefined, name: string) => content?.accounts.find(([account]) => account === name);
+const entryOf = (content: SealedFile | undefined, name: string): Entry | undefined =>
+  content?.accounts.find(([account]) => account === name);
+
+function entryWith(name: string, sealed: string, [address, kind]: [address?: string, kind?: 'sign-in']): SealedFile['accounts'][number] {
+  if (address === undefined) return [name, sealed];
+  return kind === undefined ? [name, sealed, address] : [name, sealed, address, kind];
+}
 
 /** AES-256-GCM of a text, bound to the name it belongs to: base64 of nonce, tag and ciphertext. */
 export function seal(text: string, name: string, key: Buffer): string {

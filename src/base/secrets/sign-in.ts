@@ -1,0 +1,27 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+
+const signIn = z.strictObject({
+  /** The same for all tokens that came of one sign-in, and no other's. */
+  id: z.string(),
+  accessToken: z.string(),
+  /** Works once. Null: the service gave none, and the sign-in ends with its access token. */
+  refreshToken: z.string().nullable(),
+  /** Milliseconds since the epoch by our clock, as `refreshedAt`; null: the service did not say. */
+  expiresAt: z.number().nullable(),
+  /** When the access token was given. */
+  refreshedAt: z.number(),
+  /** What the person allowed. */
+  scopes: z.array(z.string()),
+  /** The refresh token before, until the access token was seen to work. */
+  previous: z.string().nullable(),
+});
+
+/** What the service gave for an account whose person has signed in. */
+export type SignIn = Readonly<z.infer<typeof signIn>>;
+
+/** What a new sign-in is told from all others by. */
+export const newSignInId = (): string => randomUUID();
+
+/** Reads what was sealed. */
+export const readSignIn = (text: string): SignIn => signIn.parse(JSON.parse(text));
