@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 /** Rooms whose tests start no other process and open no queue, but for three files: `npm run test:unit`. */
-const rooms = ['base', 'client', 'ledger', 'receiver', 'schema', 'service', 'simulator'];
+const rooms = ['base', 'client', 'ledger', 'receiver', 'schema', 'service', 'sign-in', 'simulator'];
 const startProcesses = ['test/base/access.test.ts', 'test/service/lock.test.ts', 'test/simulator/killed.test.ts'];
 /** Rooms whose tests start others and share a process themselves. */
 const shared = ['app', 'end-to-end', 'jobs', 'queue', 'sync', 'warehouse'];
@@ -13,6 +13,8 @@ export default defineConfig({
     // Limits for what hangs: a loaded machine must not reach them.
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    // It calls itself a quick start, which in a test it is.
+    onConsoleLog: log => !log.includes('oidc-provider '),
     expect: { poll: { timeout: 30_000 } },
     pool: 'forks',
     maxWorkers: '100%',

@@ -15,7 +15,7 @@ const bundle = await rolldown({
   input: { ringneck: main },
   platform: 'node',
   // They look for files of their own beside them, or are loaded by few commands.
-  external: ['@duckdb/node-bindings', /^@electric-sql\//, /^@fastify\//, 'fastify', 'msgpackr-extract', 'pino-pretty'],
+  external: ['@duckdb/node-bindings', /^@electric-sql\//, /^@fastify\//, 'fastify', 'msgpackr-extract', 'open', 'pino-pretty'],
   plugins: [
     {
       // Of its hundred files one: as they are it takes 60 ms to load them.

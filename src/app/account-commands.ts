@@ -16,7 +16,7 @@ import { takeUpEvents } from '../sync/events/take-up.ts';
 import { lastDays } from '../sync/runs/backfill.ts';
 import { listSamePersons } from '../sync/verdicts/same-person.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
-import { BLIND, beginAccount, ensureIdFree, greet } from './add-account.ts';
+import { type AddedAccount, BLIND, beginAccount, ensureIdFree, greet } from './add-account.ts';
 import type { App } from './app.ts';
 
 export interface AccountReport {
@@ -63,16 +63,24 @@ async function addAccount(
   const { to } = lastDays(1, app.serviceClock);
   if (input.from && input.from > to) throw new UsageError(`--from ${input.from} is in the future`);
   const added = await changeAccounts(app.warehouse, async () => {
+    if (input.token === undefined && app.secrets.hasSignIn(name)) {
+      throw new UsageError(`${name} has signed in, which holds for one address: ringneck account login ${name}`);
+    }
     const token = input.token ?? app.secrets.findOfAny(name);
     if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);
-    return beginAccount(app, name, token, input.serviceUser);
+    return beginAccount(app, name, { token, keep: () => app.secrets.put(name, token) }, input.serviceUser);
   });
+  return reportAdded(app, added);
+}
+
+/** What the service says of an account that is being added, or given something new. */
+export async function reportAdded(app: App, added: AddedAccount): Promise<AddedReport & { warning: string | null }> {
   const { account, warning } = await greet(app, added);
   const waiting = await takeUpWaiting(app);
   return {
     ...reportOf(account),
     warning: [warning, added.isBlind ? BLIND : null].filter(Boolean).join('; ') || waiting,
-    same_person: await findSamePerson(app.warehouse, name),
+    same_person: await findSamePerson(app.warehouse, account.userId),
   };
 }
 

@@ -21,10 +21,17 @@ import { TRIED_MS } from './doctor/accounts.ts';
 export const BLIND =
   'the service never said whose the data of this account are, so nobody can tell whether the new token is of the same person: if it is not, remove the account and add it by another name';
 
+/** What an account is to be read with. */
+export interface Credential {
+  token: string;
+  /** Keeps it, alone or with the sign-in that it is of, in place of what the account has. */
+  keep(): void;
+}
+
 /** An account that is being added or given a token, before the service was asked. */
 export interface AddedAccount {
   account: Account;
-  token: string;
+  credential: Credential;
   /** The account as the ledger has it. */
   recorded: Account | undefined;
   /** The token that it has. */
@@ -48,7 +55,7 @@ export async function ensureIdFree(warehouse: App['warehouse'], name: string, se
 export async function beginAccount(
   { warehouse, secrets }: App,
   name: string,
-  token: string,
+  credential: Credential,
   serviceUser: string | undefined,
 ): Promise<AddedAccount> {
   const known = await findServiceUserId(warehouse, name);
@@ -62,7 +69,7 @@ export async function beginAccount(
   }
   const before = await findAccount(warehouse, name);
   const keptToken = secrets.findOfAny(name);
-  const isNew = token !== keptToken;
+  const isNew = credential.token !== keptToken;
   const wasProven = before?.state === 'active' || (before?.state === 'parked' && !isOfUnknownPerson(before.reason));
   const needsProof = isNew || !wasProven;
   const findBlind = async () => known === null && (isNew || isOfUnknownPerson(before?.reason ?? null)) && holdsDataOf(warehouse, name);
@@ -75,18 +82,18 @@ export async function beginAccount(
     since: warehouse.clock.next(),
     ...(isUnproven ? { state: 'parked', reason: UNCHECKED } : { state: 'active', reason: null }),
   };
-  if (isUnproven) return { account, token, recorded: before, keptToken, isUnproven, isGiven, isBlind: false };
+  if (isUnproven) return { account, credential, recorded: before, keptToken, isUnproven, isGiven, isBlind: false };
   // What ends between the token and the account leaves one that waits to be added again.
   if (isBlind) await warehouse.record([accountEntry({ ...account, state: 'parked', reason: UNCHECKED })]);
   try {
-    secrets.put(name, token);
+    credential.keep();
   } catch (error) {
     if (isBlind) await warehouse.record([accountEntry(before ?? { ...account, state: 'removed' })]);
     throw error;
   }
   await warehouse.record([accountEntry(account), noRefusalsEntry(name)]);
   // An answer to the earlier token may have been on its way into the file.
-  return { account, token, recorded: account, keptToken, isUnproven, isBlind: isBlind || (await findBlind()) };
+  return { account, credential, recorded: account, keptToken, isUnproven, isBlind: isBlind || (await findBlind()) };
 }
 
 /** What the service says of a token. */
@@ -101,7 +108,8 @@ interface Verdict {
 /** Asks the service whether it takes the token, and whose it is: the account is active, or parked with the reason. */
 export async function greet(app: App, added: AddedAccount): Promise<{ account: Account; warning: string | null }> {
   const { warehouse } = app;
-  const { token, isUnproven, account } = added;
+  const { credential, isUnproven, account } = added;
+  const { token } = credential;
   const end = (verdict: Verdict) => changeAccounts(warehouse, () => conclude(app, added, verdict));
   const stay = (warning: string) => end({ reason: isUnproven && !added.isGiven ? UNCHECKED : null, warning });
 
@@ -140,11 +148,12 @@ async function conclude(
   { reason, warning, person }: Verdict,
 ): Promise<{ account: Account; warning: string | null }> {
   const { warehouse, secrets } = app;
-  const { token, isUnproven } = added;
+  const { credential, isUnproven } = added;
   const overtaking = await findOvertaking(app, added);
   const account = overtaking ?? added.account;
   const changed = `the account was changed meanwhile and is ${howIs(account)}`;
-  if (account.state === 'removed' || (overtaking && secrets.findOfAny(account.userId) !== token)) return { account, warning: changed };
+  if (account.state === 'removed' || (overtaking && !secrets.isSame(account.userId, credential.token)))
+    return { account, warning: changed };
   const isOther = isAnother(account, person);
   const verdict = isOther ? ANOTHER_PERSON : reason;
   let next = { ...account, serviceUserId: account.serviceUserId ?? person ?? null };
@@ -155,11 +164,11 @@ async function conclude(
   }
   if (next.state !== account.state || next.reason !== account.reason) next.since = warehouse.clock.next();
   // A process that ends between the two must not leave an active account with the token of somebody else.
-  if (isUnproven && next.state === 'active') secrets.put(account.userId, token);
+  if (isUnproven && next.state === 'active') credential.keep();
   await warehouse.record([accountEntry(next), noRefusalsEntry(account.userId)]);
   if (isUnproven && next.state !== 'active') {
     try {
-      secrets.put(account.userId, token);
+      credential.keep();
     } catch (error) {
       // The earlier token stays, and with it how the account stood.
       if (added.recorded) await warehouse.record([accountEntry(added.recorded)]);
@@ -189,6 +198,6 @@ async function findOvertaking(
     current.state === 'parked' &&
     current.serviceUserId === recorded.serviceUserId &&
     !isOfUnknownPerson(current.reason);
-  if (isParkedSince && secrets.findOfAny(userId) === keptToken) return undefined;
+  if (isParkedSince && (secrets.findOfAny(userId) === keptToken || secrets.isSame(userId, keptToken ?? ''))) return undefined;
   throw new TryLaterError(`${userId} was changed meanwhile and is ${howIs(current)}: the new token is not kept. Give it again.`);
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { resources } from '../../schema/index.ts';
 import { isoOf } from '../../schema/instant.ts';
-import { environment, NO_WEBHOOKS, type Settings } from '../base/config.ts';
+import { environment, NO_SERVICE, NO_WEBHOOKS, type Settings } from '../base/config.ts';
 import { ensureDiskReserve } from '../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../base/errors.ts';
 import { ensureFolder } from '../base/files.ts';
@@ -14,6 +14,7 @@ import { warehouseIn } from '../base/warehouse-file.ts';
 import type { Client } from '../client/client.ts';
 import { openRouteMemory } from '../ledger/routes.ts';
 import type { Queues } from '../queue/queues.ts';
+import type { SignIns } from '../sign-in/sign-ins.ts';
 import { collectionsOf } from '../sync/collections.ts';
 import { UNCLEAR } from '../sync/generated-heart-rate.ts';
 import type { Pipeline } from '../sync/pipeline.ts';
@@ -25,6 +26,7 @@ import { Warehouse } from '../warehouse/warehouse.ts';
 import type { AppOptions, PausedErasing } from './app-options.ts';
 import { findNewestAhead } from './doctor/clock.ts';
 import { isErasing } from './erase/is-erasing.ts';
+import { openSignIns } from './sign-ins.ts';
 import { Snapshots } from './snapshot/snapshots.ts';
 
 const RETRY_DELAY_MS = 5_000;
@@ -55,6 +57,7 @@ export class App {
   };
   readonly #options: AppOptions;
   #client: Promise<Client> | undefined;
+  #signIns: Promise<SignIns> | undefined;
   #manager: Promise<SubscriptionManager> | undefined;
   #inbox: Promise<Journal> | undefined;
   #pipeline: Promise<Pipeline> | undefined;
@@ -144,6 +147,7 @@ export class App {
       clock: warehouse.clock,
       wallNow: now,
       serviceClock,
+      renewal: await this.signIns(),
       requestsPerToken: settings.requestsPerToken,
       reservedForLive: settings.webhooks ? 1 : 0,
       heartRatePath: settings.heartRatePath,
@@ -160,6 +164,12 @@ export class App {
     });
   }
 
+  /** What keeps sign-ins alive, from the first call on. */
+  signIns(): Promise<SignIns> {
+    this.#signIns ??= openSignIns(this);
+    return this.#signIns;
+  }
+
   /** Whether it ends with its command: what it has in hand beside that is thrown away then. */
   get isAlone(): boolean {
     return this.#options.isAlone ?? false;
@@ -167,7 +177,7 @@ export class App {
 
   get #serviceUrl(): string {
     if (this.settings.serviceUrl) return this.settings.serviceUrl;
-    throw new UsageError('RINGNECK_SERVICE_URL is not set: the base address of the service, as http://127.0.0.1:4000');
+    throw new UsageError(NO_SERVICE);
   }
 
   /**
@@ -228,7 +238,7 @@ export class App {
   async #openPipeline(): Promise<Pipeline> {
     const { settings, warehouse, secrets, log, now, serviceClock } = this;
     if (this.erasing) throw new TryLaterError(this.erasing.reason);
-    const [client, inbox] = await Promise.all([this.client(), this.inbox()]);
+    const [client, inbox, signIns] = await Promise.all([this.client(), this.inbox(), this.signIns()]);
     const { startCollecting } = await import('../../jobs/collect-window.ts');
     const queues = await this.#openQueues();
     this.#opening = queues;
@@ -238,6 +248,7 @@ export class App {
       queues,
       inbox,
       tokens: secrets,
+      signIns,
       collections: collectionsOf(resources),
       runs: new Runs(this.#options.lookMs === undefined ? {} : { lookMs: this.#options.lookMs }),
       settledDays: settings.settledDays,
@@ -325,6 +336,7 @@ export class App {
       await pipeline?.queues.close();
       await (await this.#inbox?.catch(() => undefined))?.close();
       await (await this.openedClient)?.close();
+      await (await this.#signIns)?.close();
       await this.onFailure.close();
     } finally {
       await this.#leaveSilence();

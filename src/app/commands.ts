@@ -5,6 +5,7 @@ import type { App } from './app.ts';
 import { coverageCommands } from './coverage-commands.ts';
 import { doctorCommands } from './doctor/commands.ts';
 import { eraseCommands } from './erase/commands.ts';
+import { loginCommands } from './login.ts';
 import { runCommands } from './run-commands.ts';
 import { snapshotCommands } from './snapshot/commands.ts';
 import { statusCommands } from './status-commands.ts';
@@ -13,6 +14,7 @@ import { subscriptionCommands } from './subscription-commands.ts';
 /** All that the owner of a data folder does, for its own command or for another one. Input, events and results are plain JSON. */
 const appCommands = {
   ...accountCommands,
+  ...loginCommands,
   ...runCommands,
   ...statusCommands,
   ...subscriptionCommands,

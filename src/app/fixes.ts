@@ -1,4 +1,5 @@
 import { groupBy } from '../base/items.ts';
+import { mustSignInAgain } from '../base/sign-in-again.ts';
 import { isOfUnknownPerson, isUnchecked, UNCHECKED } from '../ledger/unproven.ts';
 
 /** What is to be done, where more than one command says it. */
@@ -26,7 +27,7 @@ export const newToken = (name: string) => `give it a new token: ringneck account
 export function fixParked({ user_id: name, state, reason }: Standing): string | undefined {
   if (state !== 'parked') return undefined;
   if (isUnchecked(reason) && reason !== UNCHECKED) return newToken(name);
-  if (isOfUnknownPerson(reason)) return undefined;
+  if (isOfUnknownPerson(reason) || mustSignInAgain(reason)) return undefined;
   return `${newToken(name)}; or, if it was fixed there: ringneck account resume ${name}`;
 }
 
@@ -34,7 +35,8 @@ const FIX_ALL = 'ringneck account resume --parked, if it was fixed there; or rin
 
 /** Accounts that are not asked, those that are so for one reason together: of two hundred that one fault has parked there is one line. */
 export function tellAlike(accounts: readonly Standing[]): Alike[] {
-  const withoutName = ({ user_id: name, reason }: Standing) => reason?.replaceAll(`account add ${name}`, 'account add NAME') ?? '';
+  const withoutName = ({ user_id: name, reason }: Standing) =>
+    reason?.replaceAll(`account add ${name}`, 'account add NAME').replaceAll(`account login ${name}`, 'account login NAME') ?? '';
   const alike = groupBy(accounts, account => `${account.state}\n${withoutName(account)}`);
   return [...alike.values()].map(group => {
     const [first] = group;

@@ -131,6 +131,8 @@ class Up {
       this.#following!.subscribe();
       if (app.erasing) return whenErased(app, wait);
       wait = newWait();
+      // They live on while the queue is away.
+      await app.signIns();
       return whenQueueOpens(app, () => this.#begin(app), this.#failure.fail);
     });
   }

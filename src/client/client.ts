@@ -9,7 +9,14 @@ import { ServiceError } from './error.ts';
 import { type HeartRateQuery, HeartRateReader } from './heart-rate.ts';
 import { createDigest, type Digest, type Page, PageReader } from './pages.ts';
 import { RateLimiter, type RequestLane } from './rate-limiter.ts';
-import { type OkResponse, type RequestClock, RequestSender, type RequestSettings, type RequestTimes } from './request.ts';
+import {
+  type OkResponse,
+  type RequestClock,
+  RequestSender,
+  type RequestSettings,
+  type RequestTimes,
+  type TokenRenewal,
+} from './request.ts';
 import type { ReleaseWhile, ServiceRequest } from './response.ts';
 import { createRouteMemory, type RouteMemory } from './routes.ts';
 import { createServiceClock, type ServiceClock } from './service-clock.ts';
@@ -17,7 +24,7 @@ import { explainUnreachable, LATE, Transport } from './transport.ts';
 
 export type { Page } from './pages.ts';
 export type { RequestLane } from './rate-limiter.ts';
-export type { RequestClock, RequestTimes } from './request.ts';
+export type { RequestClock, RequestTimes, TokenRenewal } from './request.ts';
 export type { ReleaseWhile } from './response.ts';
 export type { RouteMemory } from './routes.ts';
 export type { ServiceClock } from './service-clock.ts';
@@ -49,6 +56,8 @@ export interface ClientOptions {
   /** The time of day, in milliseconds. */
   wallNow?: () => number;
   random?: () => number;
+  /** Without it a token is good as long as the service takes it. */
+  renewal?: TokenRenewal | undefined;
   /** What is known of the service's routes from earlier runs. */
   routes?: RouteMemory;
   /** What is known of the service's clock, and learns from every answer. */
@@ -126,6 +135,7 @@ export class Client {
     const { requestsPerToken, reservedForLive } = options;
     this.#send = new RequestSender({
       transport: this.#transport,
+      renewal: options.renewal,
       clock,
       routes: this.#routes,
       serviceClock: this.#serviceClock,

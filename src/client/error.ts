@@ -31,6 +31,7 @@ export interface ServiceErrorDetails {
   field?: string | undefined;
   detail?: string | undefined;
   exists?: boolean | undefined;
+  expired?: boolean | undefined;
 }
 
 /** A request to the service that came to nothing. The text holds no token, no query and no word of the service's. */
@@ -45,6 +46,8 @@ export class ServiceError extends Error {
   declare readonly field?: string;
   /** The service says that what was to be made is there already. */
   declare readonly exists?: true;
+  /** The service says that the token has expired. */
+  declare readonly expired?: true;
   /** Private, so that no log that writes all properties of an error has it. */
   readonly #detail: string | undefined;
 
@@ -57,6 +60,7 @@ export class ServiceError extends Error {
     if (details.status !== undefined) this.status = details.status;
     if (details.field !== undefined) this.field = details.field;
     if (details.exists) this.exists = true;
+    if (details.expired) this.expired = true;
     if (details.retryAfterMs !== undefined) this.retryAfterMs = details.retryAfterMs;
   }
 

@@ -11,6 +11,11 @@ export interface Refusal {
   exists: boolean;
 }
 
+/** Whether a 401 says that the token has expired: in its sentence, or in its header (RFC 6750). */
+export const namesExpiry = ({ status, headers }: Pick<ServiceResponse, 'status' | 'headers'>, { sentence }: Refusal): boolean =>
+  status === 401 && [sentence, ...[headers['www-authenticate']].flat()].some(text => EXPIRED.test(text ?? ''));
+
+const EXPIRED = /\bexpire/i;
 const JSON_TYPE = /^(application\/json|[\w.-]+\/[\w.-]+\+json)\s*(;|$)/i;
 const BEARER = /(^|,\s*)bearer\b/i;
 /** In the `type` of a validation error, which is a word for programs. `msg` is for people: it may tell of anything. */

@@ -1,3 +1,4 @@
+import { messageOf } from '../base/errors.ts';
 import { isVerdict, ServiceError } from './error.ts';
 import type { Permit, RateLimiter, Tier } from './rate-limiter.ts';
 import { type FailedResponse, readResponse, type ServiceRequest } from './response.ts';
@@ -12,8 +13,19 @@ export interface RequestClock {
   release(moment: number): void;
 }
 
+/** Whoever keeps tokens alive: one that is asked with may be of before. What it throws is no word of the service's. */
+export interface TokenRenewal {
+  /** The token to ask with. */
+  current(token: string): Promise<string>;
+  /** The service has taken it. */
+  accepted(token: string): void;
+  /** The service calls it expired: whether there is another one now. */
+  renewRefused(token: string): Promise<boolean>;
+}
+
 export interface RequestSettings {
   transport: Transport;
+  renewal: TokenRenewal | undefined;
   limiter: RateLimiter;
   clock: RequestClock;
   routes: RouteMemory;
@@ -72,11 +84,15 @@ export class RequestSender {
     const turn = new Turn(this.#settings, request, signal);
     await turn.enter();
     try {
-      for (let retries = 0; ; ) {
+      for (let retries = 0, isRenewed = false; ; ) {
         if (await turn.waitForLimits()) continue;
         if (signal.aborted) throw stopped(route);
-        const outcome = await this.#attempt(request, signal);
+        const outcome = await this.#attemptRenewed(request, signal);
         if ('value' in outcome) return outcome;
+        if (outcome.error.expired && !isRenewed) {
+          isRenewed = true;
+          if (await this.#renew(request)) continue;
+        }
         const { error, again, tier } = outcome;
         if (tier) {
           turn.close(tier, error.retryAfterMs ?? 0);
@@ -93,6 +109,29 @@ export class RequestSender {
       }
     } finally {
       turn.leave();
+    }
+  }
+
+  /** Asks with what the token has become. */
+  async #attemptRenewed<T>(request: ServiceRequest<T>, signal: AbortSignal): Promise<OkResponse<T> | FailedResponse> {
+    const { renewal } = this.#settings;
+    if (!renewal) return this.#attempt(request, signal);
+    let token: string;
+    try {
+      token = await renewal.current(request.token);
+    } catch (error) {
+      return { error: new ServiceError('unavailable', request.route, messageOf(error)), again: false };
+    }
+    const outcome = await this.#attempt({ ...request, token }, signal);
+    if ('value' in outcome || (isVerdict(outcome.error) && outcome.error.kind !== 'unauthorized')) renewal.accepted(token);
+    return outcome;
+  }
+
+  async #renew({ token, route }: ServiceRequest<unknown>): Promise<boolean> {
+    try {
+      return (await this.#settings.renewal?.renewRefused(token)) ?? false;
+    } catch (error) {
+      throw new ServiceError('unavailable', route, `answered 401, and ${messageOf(error)}`, { status: 401 });
     }
   }
 

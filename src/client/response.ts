@@ -1,7 +1,7 @@
 import { parseJson } from '../base/json.ts';
 import { ServiceError, type ServiceErrorKind } from './error.ts';
 import type { RequestLane, Tier } from './rate-limiter.ts';
-import { findRefusal, type Refusal } from './refusal.ts';
+import { findRefusal, namesExpiry, type Refusal } from './refusal.ts';
 import { findAgeS, findHeader, findRetryAfterMs, parseRateLimitMs } from './retry-after.ts';
 import type { ServiceResponse } from './transport.ts';
 
@@ -122,7 +122,8 @@ function readStatus(request: ServiceRequest<unknown>, response: ServiceResponse,
   // Request Timeout: the service gave up on this connection, not on the request.
   if (refusal && status !== 408) {
     const { field, exists } = refusal;
-    return { error: new ServiceError(kindOf(status), request.route, message, { status, detail, field, exists }), again: false };
+    const details = { status, detail, field, exists, expired: namesExpiry(response, refusal) };
+    return { error: new ServiceError(kindOf(status), request.route, message, details), again: false };
   }
   const foreign = status < 500 && status !== 408 ? `, ${FOREIGN}` : '';
   const retryAfterMs = status === 503 ? findRetryAfterMs(headers, now) : undefined;

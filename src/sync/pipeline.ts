@@ -7,6 +7,7 @@ import type { Client, ReleaseWhile, RequestTimes, ServiceClock } from '../client
 import type { RunRequest } from '../ledger/runs.ts';
 import type { Rejects, Window } from '../ledger/windows.ts';
 import type { Queues } from '../queue/queues.ts';
+import type { SignIns } from '../sign-in/sign-ins.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import type { WriteResult } from '../warehouse/write-result.ts';
@@ -96,6 +97,7 @@ export interface Pipeline {
   /** The accepted events that have no outcome yet. */
   inbox: Journal;
   tokens: Tokens;
+  signIns: Pick<SignIns, 'renewRefused'>;
   collections: readonly Collection[];
   runs: RunKeeper;
   settledDays: number;
@@ -119,9 +121,9 @@ export interface Pipeline {
 /** A token was replaced or taken away while the service answered it: the answer may be of another person, and is asked for again. */
 export class TokenReplaced extends Error {}
 
-/** Throws TokenReplaced once the account has another token than the one that was asked with. */
+/** Throws TokenReplaced once the account has another token than the one that was asked with, and none that was renewed from it. */
 export const tokenGuard =
-  (tokens: Pick<Tokens, 'find'>, userId: string, token: string): (() => void) =>
+  (tokens: Pick<Tokens, 'isSame'>, userId: string, token: string): (() => void) =>
   () => {
-    if (tokens.find(userId) !== token) throw new TokenReplaced(`the token of ${userId} was replaced meanwhile`);
+    if (!tokens.isSame(userId, token)) throw new TokenReplaced(`the token of ${userId} was replaced meanwhile`);
   };

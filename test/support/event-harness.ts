@@ -119,9 +119,12 @@ export async function openEventHarness(folder: string, options: EventOptions & F
     inbox: await openInbox(join(data, 'inbox'), warehouse, log),
     tokens: {
       find: userId => tokens.get(userId),
+      isSame: (userId, token) => tokens.get(userId) === token,
+      findSignIn: () => undefined,
       whyMissing: userId => (tokens.has(userId) ? undefined : `no token: ringneck account add ${userId}`),
       digest: text => createHash('sha256').update(text).digest('hex'),
     },
+    signIns: { renewRefused: async () => false },
     collections: collectionsOf(resources),
     runs: new Runs(),
     settledDays: 14,

@@ -7,6 +7,13 @@ import { type Ended, MAIN, type Surroundings } from './ringneck.ts';
 type Program = typeof import('../../src/cli/program.ts');
 type Errors = typeof import('../../src/base/errors.ts');
 
+/** Whoever reads what a command says, and types what it asks for. */
+export type Typist = (said: { readonly stderr: string }) => Promise<string>;
+
+async function* typed(input: string | Typist, output: { stderr: string }): AsyncGenerator<Buffer> {
+  yield Buffer.from(typeof input === 'string' ? input : await input(output));
+}
+
 let running: string | undefined;
 
 /**
@@ -15,7 +22,7 @@ let running: string | undefined;
  */
 export async function runHere(
   args: readonly string[],
-  { env = {}, input = '', main = MAIN }: Omit<Surroundings, 'cwd'> = {},
+  { env = {}, input = '', main = MAIN }: Omit<Surroundings, 'cwd' | 'input'> & { input?: string | Typist } = {},
 ): Promise<Ended> {
   const what = `ringneck ${args.join(' ')}`;
   if (running) throw new Error(`${running} is not done yet: ${what} would write into its streams`);
@@ -35,7 +42,7 @@ export async function runHere(
       return true;
     }),
   );
-  const stdin = vi.spyOn(process, 'stdin', 'get').mockReturnValue(Readable.from([Buffer.from(input)]) as unknown as typeof process.stdin);
+  const stdin = vi.spyOn(process, 'stdin', 'get').mockReturnValue(Readable.from(typed(input, output)) as unknown as typeof process.stdin);
   process.exitCode = undefined;
   setEnvironment({ ...withoutOurs(outer), ...env });
   try {

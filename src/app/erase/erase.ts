@@ -83,7 +83,7 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
   const marker = readOurs(options);
   const { name } = marker;
   const secrets = new Secrets({ folder: data, key: settings.secretKey });
-  const token = unlessKeyMissing(() => secrets.findOfAny(name));
+  const tokens = unlessKeyMissing(() => secrets.listOfAny(name)) ?? [];
   const { serviceUserIds, samePerson, id, removed } = await eraseRows(options, marker).catch(async (error: unknown) => {
     if (goesOn && (error instanceof TryLaterError || isDiskFull(error) || isRedisError(error))) throw error;
     // Where not even that can be done the note stays, and the next who opens the folder goes on.
@@ -99,7 +99,7 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
   const words: Needle[] = [
     { what: 'name', text: name },
     ...serviceUserIds.map(text => ({ what: 'service id' as const, text })),
-    ...(token === undefined ? [] : [{ what: 'token' as const, text: token }]),
+    ...tokens.map(text => ({ what: 'token' as const, text })),
   ];
   forgetHistory(data, words);
   removeLeftovers(settings);
@@ -219,7 +219,7 @@ async function replaceSnapshot({ settings, log }: EraseOptions, warehouse: Wareh
 }
 
 /** With a key that is missing the token cannot be read: then it is not searched for. */
-function unlessKeyMissing(find: () => string | undefined): string | undefined {
+function unlessKeyMissing(find: () => string[]): string[] | undefined {
   try {
     return find();
   } catch (error) {

@@ -51,25 +51,38 @@ export function addAdd(account: Command): void {
     refuseWrong(options);
     const { keepToken, tokenFile, serviceUser, from } = options;
     const token = keepToken ? undefined : await readToken(tokenFile);
-    const { warning, ...report } = await call(session, 'addAccount', {
+    const added = await call(session, 'addAccount', {
       name,
       ...(token === undefined ? {} : { token }),
       ...(serviceUser ? { serviceUser } : {}),
       ...(from ? { from } : {}),
     });
-    if (warning) note(`warning: ${warning}`);
-    warnOfSamePerson(report);
-    // Kept, and nothing is read with it.
-    if (report.state === 'parked') process.exitCode = 1;
-    if (from) await backfillAdded(session, report, { from, json: options.json ?? false });
-    else printAccount(report, options);
+    await showAdded(session, added, options);
   });
 }
 
+/** Says how an account stands that was added or given something new, and reads it where `--from` says so. */
+export async function showAdded(
+  session: Session,
+  { warning, ...report }: AddedReport & { warning: string | null },
+  { from, json }: { from?: string; json?: true },
+): Promise<void> {
+  if (warning) note(`warning: ${warning}`);
+  warnOfSamePerson(report);
+  // Kept, and nothing is read with it.
+  if (report.state === 'parked') process.exitCode = 1;
+  if (from) await backfillAdded(session, report, { from, json: json ?? false });
+  else printAccount(report, { ...(json && { json }) });
+}
+
 function refuseWrong({ from, keepToken, tokenFile }: Options): void {
-  // The service's calendar decides, and may be ahead of ours; so far ahead is none.
-  if (from && from > addDays(dayOfMicros(Date.now() * 1000), 36_525)) throw new UsageError(`--from ${from} is in the future`);
+  refuseFuture(from);
   if (keepToken && tokenFile) throw new UsageError('--keep-token and --token-file exclude each other');
+}
+
+/** The service's calendar decides, and may be ahead of ours; so far ahead is none. */
+export function refuseFuture(from: string | undefined): void {
+  if (from && from > addDays(dayOfMicros(Date.now() * 1000), 36_525)) throw new UsageError(`--from ${from} is in the future`);
 }
 
 function warnOfSamePerson({ user_id: name, same_person: same }: AddedReport): void {

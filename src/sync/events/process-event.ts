@@ -181,7 +181,7 @@ export class EventProcessor {
     const isAsAsked = await changeAccounts(warehouse, async () => {
       // What was done to the account meanwhile counts.
       const now = await findOnlyAccount(warehouse);
-      if (now?.userId !== userId || this.#findToken(now) !== token) return false;
+      if (now?.userId !== userId || !this.#pipeline.tokens.isSame(userId, token)) return false;
       if (isTheirs) await warehouse.record([accountEntry({ ...now, serviceUserId: event.user_id })]);
       return true;
     });

@@ -49,7 +49,7 @@ async function askForbidden(pipeline: Pipeline, signal?: AbortSignal): Promise<v
       await client.probe(token, signal);
       const person = await findPerson(client, token, signal);
       await changeAccounts(warehouse, async () => {
-        if (tokens.find(account.userId) !== token || !(await isAsRead(warehouse, account.userId, account))) return;
+        if (!tokens.isSame(account.userId, token) || !(await isAsRead(warehouse, account.userId, account))) return;
         await decideParked(pipeline, account, person);
       });
     } catch (error) {

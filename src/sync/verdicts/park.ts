@@ -1,3 +1,4 @@
+import { signInAgain } from '../../base/sign-in-again.ts';
 import { ServiceError } from '../../client/error.ts';
 import type { Account } from '../../ledger/accounts.ts';
 import { changeAccounts, findAccount, isAsRead, setAccountState } from '../../ledger/accounts.ts';
@@ -33,18 +34,22 @@ export async function park(
       return 'collection';
     } catch (error) {
       if (!isRefusal(error)) throw error;
+      const isDead = error.kind === 'unauthorized';
+      // It may have expired without the service's saying so.
+      if (isDead && token !== undefined && (await pipeline.signIns.renewRefused(token))) return 'replaced_token';
+      const reason = isDead && pipeline.tokens.findSignIn(account.userId) ? signInAgain(account.userId) : `${error.kind}: ${error.message}`;
       const parked = await changeAccounts(pipeline.warehouse, async () => {
         if (isReplaced()) return undefined;
         const current = await findAccount(pipeline.warehouse, account.userId);
         if (current?.state !== 'active') return { ...account, state: 'removed' as const, ...current };
         // Resumed, or added again: the service may have been asked before that.
         if (!(await isAsRead(pipeline.warehouse, account.userId, before))) return undefined;
-        return setAccountState(pipeline.warehouse, current, 'parked', `${error.kind}: ${error.message}`);
+        return setAccountState(pipeline.warehouse, current, 'parked', reason);
       });
       if (!parked) return 'replaced_token';
       if (parked.state !== 'parked') return 'account';
       pipeline.log.warn({ account: account.userId, kind: error.kind }, 'the service refuses the account: parked');
-      pipeline.onFailure({ reason: 'account_parked', user: account.userId, message: error.message });
+      pipeline.onFailure({ reason: 'account_parked', user: account.userId, message: isDead ? reason : error.message });
       return 'account';
     }
   };

@@ -1,0 +1,88 @@
+import { NO_CLIENT, NO_SERVICE, type SignInSettings } from '../base/config.ts';
+import { RingneckError, UsageError } from '../base/errors.ts';
+import { newSignInId } from '../base/secrets/sign-in.ts';
+import { loginCommand } from '../base/sign-in-again.ts';
+import { withTimeout } from '../base/timeout.ts';
+import { changeAccounts, findServiceUserId, listAccounts, parseAccountName } from '../ledger/accounts.ts';
+import { SignInError } from '../sign-in/error.ts';
+import { beginSignIn } from '../sign-in/sign-ins.ts';
+import { findPerson } from '../sync/verdicts/same-person.ts';
+import { type AddedReport, reportAdded } from './account-commands.ts';
+import { beginAccount } from './add-account.ts';
+import type { App } from './app.ts';
+import { TRIED_MS } from './doctor/accounts.ts';
+import { openOAuth } from './sign-ins.ts';
+
+/** What a person is sent to the service with; nothing of it is secret. */
+export type LoginSettings = Omit<SignInSettings, 'tokenUrl' | 'clientSecret'>;
+
+export interface LoginInput {
+  name: string;
+  code: string;
+  /** Of PKCE. */
+  verifier: string;
+  /** As it was sent to the service. */
+  redirectUrl: string;
+}
+
+/** What the owner of a data folder does while a person signs in, who may take their time: in between nothing waits for them. */
+export const loginCommands = { beginLogin, finishLogin };
+
+async function beginLogin({ settings }: App, { name }: { name: string }): Promise<LoginSettings> {
+  parseAccountName(name);
+  if (!settings.serviceUrl) throw new UsageError(NO_SERVICE);
+  if (!settings.signIn) throw new UsageError(NO_CLIENT);
+  const { authorizeUrl, redirectUrl, scopes, clientId } = settings.signIn;
+  return { authorizeUrl, redirectUrl, scopes, clientId };
+}
+
+/**
+ * Exchanges the code, and adds the account or gives a known one the new sign-in.
+ * @throws RingneckError where nothing is kept: the code is worth nothing, or the person is another one
+ */
+async function finishLogin(app: App, { name, ...answer }: LoginInput): Promise<AddedReport & { warning: string | null }> {
+  const { secrets, now, settings } = app;
+  parseAccountName(name);
+  const oauth = await openOAuth(app);
+  const client = await app.client();
+  const tokens = await oauth.exchange(answer).catch(error => {
+    if (!(error instanceof SignInError) || error.kind !== 'invalid_grant') throw error;
+    throw new SignInError('invalid_grant', `the service does not take the code, which works once and not for long: ${loginCommand(name)}`, {
+      cause: error,
+      detail: error.detail,
+    });
+  });
+  // Where it cannot tell now, that is asked again once the sign-in is kept.
+  const person = await withTimeout(findPerson(client, tokens.accessToken), TRIED_MS).catch(() => undefined);
+  const signIn = beginSignIn(newSignInId(), tokens, settings.signIn?.scopes ?? [], now());
+  const credential = { token: signIn.accessToken, keep: () => secrets.putSignIn(name, signIn) };
+  try {
+    const added = await changeAccounts(app.warehouse, async () => {
+      if (person !== undefined) await ensureSamePerson(app, name, person);
+      return beginAccount(app, name, credential, undefined);
+    });
+    return await reportAdded(app, added);
+  } catch (error) {
+    // What is not kept shall not be good for anybody.
+    if (secrets.findSignIn(name)?.id !== signIn.id) await oauth.revoke(tokens).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** @throws RingneckError where the account, or this person, is known to be another one */
+async function ensureSamePerson({ warehouse }: App, name: string, person: string): Promise<void> {
+  const known = await findServiceUserId(warehouse, name);
+  if (known === person) return;
+  const other = (await listAccounts(warehouse)).find(({ serviceUserId, userId }) => serviceUserId === person && userId !== name);
+  if (known !== null) {
+    const who = other ? other.userId : `somebody else (${person} at the service)`;
+    throw new RingneckError(
+      `the person who signed in is ${who}, not ${name}, and nothing was stored: sign out there, then ${loginCommand(name)}`,
+    );
+  }
+  if (other) {
+    throw new RingneckError(
+      `the person who signed in is already the account ${other.userId}, and nothing was stored: ${loginCommand(other.userId)}`,
+    );
+  }
+}

@@ -1,0 +1,66 @@
+import { NO_CLIENT, type Settings } from '../base/config.ts';
+import { RingneckError } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
+import type { OnFailure } from '../base/on-failure.ts';
+import type { Secrets } from '../base/secrets/secrets.ts';
+import type { SignIn } from '../base/secrets/sign-in.ts';
+import { mustSignInAgain, signInAgain } from '../base/sign-in-again.ts';
+import { changeAccounts, findAccount, listAccounts, setAccountState } from '../ledger/accounts.ts';
+import type { OAuthClient } from '../sign-in/oauth.ts';
+import type { SignIns } from '../sign-in/sign-ins.ts';
+import type { Warehouse } from '../warehouse/warehouse.ts';
+
+/** Of the app that keeps them. */
+interface Parts {
+  settings: Pick<Settings, 'signIn'>;
+  secrets: Secrets;
+  warehouse: Warehouse;
+  now: () => number;
+  log: Log;
+  onFailure: OnFailure;
+}
+
+/** Begins to keep the sign-ins of a data folder alive. */
+export async function openSignIns(parts: Parts): Promise<SignIns> {
+  const { secrets, now, log, warehouse } = parts;
+  const { SignIns } = await import('../sign-in/sign-ins.ts');
+  let client: Promise<OAuthClient> | undefined;
+  const signIns = new SignIns({
+    secrets,
+    now,
+    log,
+    openOAuth: () => {
+      client ??= openOAuth(parts);
+      return client;
+    },
+    // One that is paused would be over when it is resumed.
+    listKept: async () => {
+      const accounts = await listAccounts(warehouse);
+      return accounts.filter(({ reason }) => !mustSignInAgain(reason)).map(({ userId }) => userId);
+    },
+    onEnded: (name, signIn) => parkEnded(parts, name, signIn),
+  });
+  signIns.start();
+  return signIns;
+}
+
+/** @throws RingneckError where the settings name no client */
+export async function openOAuth({ settings }: Pick<Parts, 'settings'>): Promise<OAuthClient> {
+  if (!settings.signIn) throw new RingneckError(NO_CLIENT);
+  const { OAuthClient } = await import('../sign-in/oauth.ts');
+  return new OAuthClient(settings.signIn);
+}
+
+async function parkEnded({ warehouse, secrets, log, onFailure }: Parts, name: string, { id }: SignIn): Promise<void> {
+  const message = signInAgain(name);
+  const parked = await changeAccounts(warehouse, async () => {
+    const account = await findAccount(warehouse, name);
+    // Somebody may have signed in meanwhile, and what is paused stays so: it is asked again when it is resumed.
+    if (account?.state !== 'active' || secrets.findSignIn(name)?.id !== id) return false;
+    await setAccountState(warehouse, account, 'parked', message);
+    return true;
+  });
+  if (!parked) return;
+  log.warn({ account: name }, 'the service takes the sign-in of the account no more: parked');
+  onFailure({ reason: 'account_parked', user: name, message });
+}

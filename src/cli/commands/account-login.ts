@@ -1,0 +1,93 @@
+import { createInterface } from 'node:readline';
+import type { Command } from 'commander';
+import { call } from '../../app/call.ts';
+import { messageOf } from '../../base/errors.ts';
+import { Interrupted, interruptible } from '../../base/interrupt.ts';
+import { loginCommand } from '../../base/sign-in-again.ts';
+import { parseAccountName } from '../../ledger/accounts.ts';
+import { parseDay, wholeNumber, withExample } from '../options.ts';
+import { openSession } from '../session.ts';
+import { note } from '../terminal/note.ts';
+import { refuseFuture, showAdded } from './account-add.ts';
+
+interface Options {
+  browser: boolean;
+  timeout: number;
+  from?: string;
+  json?: true;
+}
+
+export function addLogin(account: Command): void {
+  withExample(
+    account
+      .command('login <name>')
+      .description(
+        'have a person sign in at the service in a browser, and add the account or renew its sign-in; exits with 1 when it did not come to that',
+      )
+      .option('--no-browser', 'print the address, and read the answer that is pasted')
+      .option('--timeout <seconds>', 'how long the person has', wholeNumber(10, 3_600), 300)
+      .option('--from <day>', 'backfill from this day on at once', parseDay)
+      .option('--json', 'print the account as JSON; with --from its run too, as `backfill`, null where none came to its report'),
+    'ringneck account login ada',
+    'ringneck account login ada --no-browser',
+  ).action(async (given: string, { browser, timeout, ...options }: Options) => {
+    const session = await openSession();
+    const name = parseAccountName(given);
+    refuseFuture(options.from);
+    const settings = await call(session, 'beginLogin', { name });
+    const [{ askToSignIn }, { environment }] = await Promise.all([import('../../sign-in/login.ts'), import('../../base/config.ts')]);
+    // Where the answer goes to another machine nobody can listen here.
+    const canOpen = browser && hasBrowser(environment) && settings.redirectUrl.startsWith('http:');
+    const answer = await interruptible(signal =>
+      askToSignIn({
+        settings,
+        again: loginCommand(name),
+        open: canOpen ? openBrowser : undefined,
+        paste: readPasted,
+        timeoutMs: timeout * 1000,
+        signal,
+      }),
+    );
+    const { redirectUrl } = settings;
+    await showAdded(session, await call(session, 'finishLogin', { name, ...answer, redirectUrl }), options);
+  });
+}
+
+/** Whether a browser would show up before whoever reads the terminal. */
+function hasBrowser(env: NodeJS.ProcessEnv): boolean {
+  if (env.SSH_CONNECTION || env.SSH_TTY) return false;
+  return process.platform === 'darwin' || process.platform === 'win32' || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);
+}
+
+async function openBrowser(url: string): Promise<void> {
+  note('Sign in in the browser. If none opens, open this address on this machine:');
+  note(url);
+  try {
+    const { default: open } = await import('open');
+    const child = await open(url);
+    // Who has no browser after all has the address.
+    child.on('error', () => undefined).unref();
+  } catch (error) {
+    note(`no browser could be opened: ${messageOf(error)}`);
+  }
+}
+
+/** One line of standard input. */
+async function readPasted(url: string, signal: AbortSignal): Promise<string> {
+  note('Open this address in a browser, on any machine, and sign in:');
+  note(url);
+  note('The browser is then sent to an address that it may not be able to open. Paste that address here, or the code in it:');
+  const lines = createInterface({ input: process.stdin, terminal: false });
+  signal.addEventListener('abort', () => lines.close(), { once: true });
+  try {
+    return await new Promise<string>((resolve, reject) => {
+      lines
+        .once('line', resolve)
+        .once('close', () => resolve(''))
+        .once('SIGINT', () => reject(new Interrupted()));
+    });
+  } finally {
+    lines.close();
+    process.stdin.pause();
+  }
+}

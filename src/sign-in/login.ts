@@ -1,0 +1,134 @@
+import { timingSafeEqual } from 'node:crypto';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { SignInSettings } from '../base/config.ts';
+import { RingneckError } from '../base/errors.ts';
+import { printable } from '../base/printable.ts';
+import { createAuthorizeRequest } from './oauth.ts';
+
+export interface LoginOptions {
+  settings: Pick<SignInSettings, 'authorizeUrl' | 'redirectUrl' | 'scopes' | 'clientId'>;
+  /** The command that begins again. */
+  again: string;
+  /** Has the person sign in at this address in a browser that sends the answer to us; undefined where there is none: the answer is pasted. */
+  open: ((url: string) => Promise<void>) | undefined;
+  /** Shows the address and reads what the person pastes, '' where nothing comes. */
+  paste(url: string, signal: AbortSignal): Promise<string>;
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
+/** What the service is asked for tokens with. */
+export interface LoginAnswer {
+  code: string;
+  verifier: string;
+}
+
+/**
+ * Has a person sign in at the service, and gives what came of it; nothing is kept.
+ * @throws RingneckError in one line, for a refusal, an answer that is not ours, a port in use, or where nobody answers in time
+ */
+export async function askToSignIn(options: LoginOptions): Promise<LoginAnswer> {
+  const { settings, again, open, paste, timeoutMs, signal } = options;
+  const request = await createAuthorizeRequest(settings);
+  const late = AbortSignal.timeout(timeoutMs);
+  const stop = AbortSignal.any([signal, late]);
+  try {
+    const answer = open
+      ? await listen(settings.redirectUrl, again, () => open(request.url), stop)
+      : readPasted(await raceAbort(paste(request.url, stop), stop));
+    const code = typeof answer === 'string' ? answer : readAnswer(answer, request.state, again);
+    if (!code) throw new RingneckError(`there is no code in the answer, and nothing was stored: ${again}`);
+    return { code, verifier: request.verifier };
+  } catch (error) {
+    if (late.aborted && !signal.aborted) throw new RingneckError(`nobody signed in within ${timeoutMs / 1000} s: ${again}`);
+    throw error;
+  }
+}
+
+/** The code of an answer; null where it has none. Throws RingneckError. */
+function readAnswer(parameters: URLSearchParams, state: string, again: string): string | null {
+  if (!isEqual(parameters.get('state') ?? '', state)) {
+    throw new RingneckError(`the answer is not to this sign-in (its state is another one), and nothing was stored: ${again}`);
+  }
+  const error = parameters.get('error');
+  if (error === 'access_denied') throw new RingneckError(`the person did not allow it, and nothing was stored: ${again}`);
+  if (error !== null) {
+    const said = [error, parameters.get('error_description')].filter(Boolean).join(': ').slice(0, 200);
+    throw new RingneckError(`the service did not let the person sign in (it says: ${printable(said)}), and nothing was stored: ${again}`);
+  }
+  return parameters.get('code');
+}
+
+function isEqual(given: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** What a person copies: the address to which the browser was sent, its query, or the code alone, which the verifier ties to us too. */
+function readPasted(text: string): URLSearchParams | string {
+  const pasted = text.trim();
+  if (!/(^|[?&])(code|error|state)=/.test(pasted)) return pasted;
+  return new URLSearchParams(pasted.slice(pasted.indexOf('?') + 1).replace(/#.*/s, ''));
+}
+
+/** Listens at the redirect address until one answer has come. */
+async function listen(redirectUrl: string, again: string, begin: () => Promise<void>, signal: AbortSignal): Promise<URLSearchParams> {
+  const address = new URL(redirectUrl);
+  const server = createServer();
+  try {
+    const answered = new Promise<URLSearchParams>(resolve => {
+      server.on('request', (request, response) => {
+        const url = new URL(request.url ?? '/', address);
+        const isAnswer = request.method === 'GET' && url.pathname === address.pathname && url.searchParams.size > 0;
+        if (!isAnswer) return say(response, 404, 'There is nothing here.');
+        say(response, 200, 'Ringneck has the answer. Its terminal says whether the sign-in is complete; this window can be closed.');
+        response.on('close', () => resolve(url.searchParams));
+      });
+    });
+    await startListening(server, address, again);
+    await raceAbort(begin(), signal);
+    return await raceAbort(answered, signal);
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+}
+
+function startListening(server: Server, { hostname, port }: URL, again: string): Promise<void> {
+  const [host, at] = [hostname.replace(/^\[|\]$/g, ''), Number(port || 80)];
+  return new Promise((resolve, reject) => {
+    server.once('error', error => {
+      const code = 'code' in error ? error.code : undefined;
+      const why = code === 'EADDRINUSE' ? 'is in use' : `cannot be listened at (${code ?? error.message})`;
+      const or = `free it, register another RINGNECK_REDIRECT_URL, or paste the answer: ${again} --no-browser`;
+      reject(new RingneckError(`port ${at} of RINGNECK_REDIRECT_URL ${why}: ${or}`, 1, { cause: error }));
+    });
+    server.listen(at, host, resolve);
+  });
+}
+
+function say(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, {
+    'content-type': 'text/plain; charset=utf-8',
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    connection: 'close',
+  });
+  response.end(`${text}\n`);
+}
+
+async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stop = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+    work.catch(() => undefined);
+  }
+}

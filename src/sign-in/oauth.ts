@@ -1,0 +1,149 @@
+import * as oauth from 'oauth4webapi';
+import type { SignInSettings } from '../base/config.ts';
+import { messageOf } from '../base/errors.ts';
+import { SignInError } from './error.ts';
+
+/** What the service gives for a code or a refresh token. */
+export interface TokenAnswer {
+  accessToken: string;
+  /** Undefined: none came. */
+  refreshToken: string | undefined;
+  /** Seconds; undefined: it did not say. */
+  expiresIn: number | undefined;
+  /** Undefined: as they were asked for, or as they were. */
+  scopes: readonly string[] | undefined;
+}
+
+/** What the browser is sent to the service with, and what later proves that the answer is ours. */
+export interface AuthorizeRequest {
+  url: string;
+  state: string;
+  verifier: string;
+}
+
+/** A code is no proof of anything to who lacks the verifier: one of each for each sign-in. */
+export async function createAuthorizeRequest(
+  settings: Pick<SignInSettings, 'authorizeUrl' | 'redirectUrl' | 'scopes' | 'clientId'>,
+): Promise<AuthorizeRequest> {
+  const [state, verifier] = [oauth.generateRandomState(), oauth.generateRandomCodeVerifier()];
+  const url = new URL(settings.authorizeUrl);
+  const parameters = {
+    response_type: 'code',
+    client_id: settings.clientId,
+    redirect_uri: settings.redirectUrl,
+    scope: settings.scopes.join(' '),
+    state,
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+  };
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  return { url: url.href, state, verifier };
+}
+
+/** An answer that comes later than this is lost, and with it the refresh token that it brings: there is time. */
+const PATIENCE_MS = 60_000;
+
+/** Asks the service for tokens, as a client that it knows by its secret. */
+export class OAuthClient {
+  readonly #server: oauth.AuthorizationServer;
+  readonly #client: oauth.Client;
+  readonly #authenticate: oauth.ClientAuth;
+  readonly #tokenUrl: string;
+
+  constructor({ tokenUrl, clientId, clientSecret }: Pick<SignInSettings, 'tokenUrl' | 'clientId' | 'clientSecret'>) {
+    this.#server = {
+      issuer: new URL(tokenUrl).origin,
+      token_endpoint: tokenUrl,
+      revocation_endpoint: new URL('revoke', tokenUrl).href,
+    };
+    this.#client = { client_id: clientId };
+    this.#authenticate = oauth.ClientSecretPost(clientSecret);
+    this.#tokenUrl = tokenUrl;
+  }
+
+  /** @throws SignInError */
+  exchange({ code, verifier, redirectUrl }: { code: string; verifier: string; redirectUrl: string }): Promise<TokenAnswer> {
+    return this.#ask(async options => {
+      const answer = oauth.validateAuthResponse(this.#server, this.#client, new URLSearchParams({ code }), oauth.expectNoState);
+      const [server, client, authenticate] = [this.#server, this.#client, this.#authenticate];
+      const response = await oauth.authorizationCodeGrantRequest(server, client, authenticate, answer, redirectUrl, verifier, options);
+      return oauth.processAuthorizationCodeResponse(server, client, response);
+    });
+  }
+
+  /** Uses a refresh token up. Throws SignInError. */
+  refresh(refreshToken: string): Promise<TokenAnswer> {
+    return this.#ask(async options => {
+      const [server, client] = [this.#server, this.#client];
+      const response = await oauth.refreshTokenGrantRequest(server, client, this.#authenticate, refreshToken, options);
+      return oauth.processRefreshTokenResponse(server, client, response);
+    });
+  }
+
+  /** Takes tokens back, where the service can. Throws SignInError. */
+  async revoke({ accessToken, refreshToken }: Pick<TokenAnswer, 'accessToken' | 'refreshToken'>): Promise<void> {
+    // Standard is the body (RFC 7009), and that of a pair the refresh token is named; the public service reads the query.
+    const revocation_endpoint = `${this.#server.revocation_endpoint}?${new URLSearchParams({ access_token: accessToken })}`;
+    try {
+      const [server, token] = [{ ...this.#server, revocation_endpoint }, refreshToken ?? accessToken];
+      const response = await oauth.revocationRequest(server, this.#client, this.#authenticate, token, this.#options());
+      await oauth.processRevocationResponse(response);
+    } catch (error) {
+      throw toSignInError(error, this.#tokenUrl);
+    }
+  }
+
+  async #ask(ask: (options: oauth.TokenEndpointRequestOptions) => Promise<oauth.TokenEndpointResponse>): Promise<TokenAnswer> {
+    try {
+      const answer = await ask(this.#options());
+      return {
+        accessToken: answer.access_token,
+        refreshToken: answer.refresh_token,
+        expiresIn: answer.expires_in,
+        scopes: answer.scope?.split(' ').filter(Boolean),
+      };
+    } catch (error) {
+      throw toSignInError(error, this.#tokenUrl);
+    }
+  }
+
+  #options() {
+    // Whether plain HTTP is right the settings have said.
+    return { signal: AbortSignal.timeout(PATIENCE_MS), [oauth.allowInsecureRequests]: true } as const;
+  }
+}
+
+function toSignInError(cause: unknown, tokenUrl: string): SignInError {
+  if (cause instanceof oauth.ResponseBodyError && cause.status < 500) {
+    const { error, error_description: said, status } = cause;
+    const detail = said ?? error;
+    if (error === 'invalid_grant') return new SignInError('invalid_grant', `${tokenUrl} does not take it any more`, { cause, detail });
+    if (isTemporary(error)) return new SignInError('unavailable', `${tokenUrl} answered ${status}`, { cause, detail });
+    return clientsFault(tokenUrl, status, { cause, detail });
+  }
+  if (cause instanceof oauth.WWWAuthenticateChallengeError) return clientsFault(tokenUrl, cause.status, { cause });
+  return new SignInError('unavailable', whyUnavailable(cause, tokenUrl), { cause });
+}
+
+const isTemporary = (error: string) => ['temporarily_unavailable', 'server_error', 'slow_down'].includes(error);
+
+const clientsFault = (tokenUrl: string, status: number, options: ErrorOptions & { detail?: string }) =>
+  new SignInError(
+    'client',
+    `${tokenUrl} answered ${status} and does not take the client: are RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET and RINGNECK_TOKEN_URL right?`,
+    options,
+  );
+
+/** What the library says may quote the answer, and with it a token. */
+function whyUnavailable(cause: unknown, tokenUrl: string): string {
+  if (cause instanceof oauth.ResponseBodyError) return `${tokenUrl} answered ${cause.status}`;
+  if (cause instanceof oauth.OperationProcessingError) {
+    const status = cause.cause instanceof Response ? cause.cause.status : undefined;
+    if (status !== undefined && status !== 200) return `${tokenUrl} answered ${status}, which is no answer to a request for tokens`;
+    return `${tokenUrl} answered something else than tokens: is RINGNECK_TOKEN_URL right?`;
+  }
+  if (cause instanceof DOMException && cause.name === 'TimeoutError') return `${tokenUrl} has not answered in ${PATIENCE_MS / 1000} s`;
+  const below = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+  const code = below instanceof Error && 'code' in below ? String(below.code) : messageOf(below);
+  return `${tokenUrl} cannot be reached (${code})`;
+}

@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest';
+import { shownMessageOf } from '../../src/base/errors.ts';
+import { createAuthorizeRequest, OAuthClient } from '../../src/sign-in/oauth.ts';
+import { type AuthorizationServer, SCOPES, startAuthorizationServer } from './authorization-server.ts';
+
+/** A code that was just given, and the verifier that belongs to it. */
+async function askForCode(server: AuthorizationServer) {
+  const { url, state, verifier } = await createAuthorizeRequest(server.settings);
+  const answer = new URL(await server.visit(url)).searchParams;
+  expect(answer.get('state')).toBe(state);
+  return { code: answer.get('code') ?? '', verifier, redirectUrl: server.settings.redirectUrl };
+}
+
+test('a code brings tokens, a refresh token the next pair, and works once', async () => {
+  const server = await startAuthorizationServer();
+  const client = new OAuthClient(server.settings);
+  const first = await client.exchange(await askForCode(server));
+  expect(first).toEqual({ accessToken: expect.any(String), refreshToken: expect.any(String), expiresIn: 120, scopes: SCOPES });
+  expect(await server.findPerson(first.accessToken)).toBe('ada-1');
+  const second = await client.refresh(first.refreshToken!);
+  expect(await server.findPerson(second.accessToken)).toBe('ada-1');
+  expect(second.refreshToken).not.toBe(first.refreshToken);
+  await expect(client.refresh(first.refreshToken!)).rejects.toMatchObject({ kind: 'invalid_grant' });
+  // Its second use has ended the sign-in.
+  await expect(client.refresh(second.refreshToken!)).rejects.toMatchObject({ kind: 'invalid_grant' });
+});
+
+test('a code is worth nothing without its verifier, or a second time', async () => {
+  const server = await startAuthorizationServer();
+  const client = new OAuthClient(server.settings);
+  const answer = await askForCode(server);
+  await expect(client.exchange({ ...answer, verifier: 'of-somebody-else-'.repeat(4) })).rejects.toMatchObject({ kind: 'invalid_grant' });
+  const again = await askForCode(server);
+  await client.exchange(again);
+  await expect(client.exchange(again)).rejects.toMatchObject({ kind: 'invalid_grant' });
+});
+
+test('what the person does not allow is not among the scopes', async () => {
+  const server = await startAuthorizationServer();
+  server.person = { id: 'ada-1', scopes: ['personal', 'daily'] };
+  const { scopes } = await new OAuthClient(server.settings).exchange(await askForCode(server));
+  expect(scopes).toEqual(['personal', 'daily']);
+});
+
+test('revoked tokens are worth nothing', async () => {
+  const server = await startAuthorizationServer();
+  const client = new OAuthClient(server.settings);
+  const tokens = await client.exchange(await askForCode(server));
+  await client.revoke(tokens);
+  await expect(client.refresh(tokens.refreshToken!)).rejects.toMatchObject({ kind: 'invalid_grant' });
+});
+
+test('errors are sorted by what is to be done, and none holds a secret', async () => {
+  const server = await startAuthorizationServer();
+  const { settings } = server;
+  const errorOf = (ask: Promise<unknown>) =>
+    ask.then(
+      () => undefined,
+      error => [error.kind, shownMessageOf(error)],
+    );
+  const wrong = new OAuthClient({ ...settings, clientSecret: 'another-secret' });
+  expect(await errorOf(wrong.refresh('token-of-ada'))).toEqual([
+    'client',
+    `${settings.tokenUrl} answered 401 and does not take the client: are RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET and RINGNECK_TOKEN_URL right?` +
+      ' (it says: client authentication failed)',
+  ]);
+  const client = new OAuthClient(settings);
+  const faults: [NonNullable<AuthorizationServer['fault']>, string, string][] = [
+    [{ status: 503, body: '<html>', type: 'text/html' }, 'unavailable', 'answered 503, which is no answer to a request for tokens'],
+    [{ status: 500, body: '{"error":"server_error"}' }, 'unavailable', 'answered 500, which is no answer to a request for tokens'],
+    [{ status: 429, body: '{"error":"slow_down"}' }, 'unavailable', 'answered 429 (it says: slow_down)'],
+    [
+      { status: 200, body: '<p>token-of-ada', type: 'text/html' },
+      'unavailable',
+      'answered something else than tokens: is RINGNECK_TOKEN_URL right?',
+    ],
+    [
+      { status: 200, body: '{"access_token":"token-of-ada"' },
+      'unavailable',
+      'answered something else than tokens: is RINGNECK_TOKEN_URL right?',
+    ],
+    [
+      { status: 400, body: '{"error":"invalid_grant","error_description":"revoked"}' },
+      'invalid_grant',
+      'does not take it any more (it says: revoked)',
+    ],
+  ];
+  for (const [fault, kind, said] of faults) {
+    server.fault = fault;
+    expect(await errorOf(client.refresh('token-of-ada'))).toEqual([kind, `${settings.tokenUrl} ${said}`]);
+  }
+  const nobody = new OAuthClient({ ...settings, tokenUrl: 'http://127.0.0.1:1/oauth/token' });
+  expect(await errorOf(nobody.refresh('token-of-ada'))).toEqual([
+    'unavailable',
+    expect.stringContaining('http://127.0.0.1:1/oauth/token cannot be reached'),
+  ]);
+});

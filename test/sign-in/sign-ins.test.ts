@@ -1,0 +1,271 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { silentLog } from '../../src/base/log.ts';
+import { Secrets } from '../../src/base/secrets/secrets.ts';
+import { createAuthorizeRequest, OAuthClient } from '../../src/sign-in/oauth.ts';
+import { beginSignIn, dueAt, SignIns, type SignInsOptions } from '../../src/sign-in/sign-ins.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { type AuthorizationServer, SCOPES, startAuthorizationServer } from './authorization-server.ts';
+
+const START = Date.parse('2025-03-01T12:00:00Z');
+const LIFE_S = 120;
+const folder = tempFolder();
+let folders = 0;
+
+// The clock of both sides; timers are real.
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: START }));
+afterEach(() => void vi.useRealTimers());
+
+const advance = (seconds: number) => vi.setSystemTime(Date.now() + seconds * 1000);
+
+interface Setting {
+  server: AuthorizationServer;
+  data: string;
+  secrets: Secrets;
+  oauth: OAuthClient;
+  ended: string[];
+  signIns: SignIns;
+  /** What a process that begins on the same folder has. */
+  restart(options?: Partial<SignInsOptions>): { secrets: Secrets; signIns: SignIns };
+}
+
+/** A folder in which ada has signed in. */
+async function set(options: Partial<SignInsOptions> = {}): Promise<Setting> {
+  const server = await startAuthorizationServer({ lifeS: LIFE_S });
+  const data = join(folder, String(folders++));
+  const oauth = new OAuthClient(server.settings);
+  const ended: string[] = [];
+  const restart: Setting['restart'] = more => {
+    const secrets = new Secrets({ folder: data, address: 'http://127.0.0.1:1' });
+    const onEnded = async (name: string) => void ended.push(name);
+    const given = { secrets, now: Date.now, log: silentLog, openOAuth: async () => oauth, listKept: async () => secrets.names(), onEnded };
+    return { secrets, signIns: new SignIns({ ...given, ...options, ...more }) };
+  };
+  const { secrets, signIns } = restart();
+  await signInAs(server, oauth, secrets, 'ada');
+  return { server, data, secrets, oauth, ended, signIns, restart };
+}
+
+async function signInAs(server: AuthorizationServer, oauth: OAuthClient, secrets: Secrets, name: string) {
+  const { url, verifier } = await createAuthorizeRequest(server.settings);
+  const code = new URL(await server.visit(url)).searchParams.get('code') ?? '';
+  const answer = await oauth.exchange({ code, verifier, redirectUrl: server.settings.redirectUrl });
+  secrets.putSignIn(name, beginSignIn(`sign-in of ${name}`, answer, SCOPES, Date.now()));
+}
+
+test('a token is renewed once it has lived for half of its life, not before, and the one before is the same to who works with it', async () => {
+  const { server, secrets, signIns } = await set();
+  const first = secrets.find('ada')!;
+  expect(secrets.findSignIn('ada')).toMatchObject({ expiresAt: START + 120_000, refreshedAt: START, scopes: SCOPES, previous: null });
+  advance(59);
+  await signIns.renewDue();
+  expect(secrets.find('ada')).toBe(first);
+  advance(14);
+  await signIns.renewDue();
+  const second = secrets.find('ada')!;
+  expect(second).not.toBe(first);
+  expect([secrets.isSame('ada', first), await signIns.current(first)]).toEqual([true, second]);
+  expect(secrets.findSignIn('ada')).toMatchObject({ expiresAt: START + 73_000 + 120_000, refreshedAt: START + 73_000 });
+  expect(await server.findPerson(second)).toBe('ada-1');
+  expect(server.asked).toEqual(['authorization_code', 'refresh_token']);
+});
+
+test('accounts that signed in together are not renewed together', () => {
+  const signIn = { accessToken: 'a', refreshToken: 'r', expiresAt: 100_000, refreshedAt: 0, scopes: [], previous: null };
+  const times = Array.from({ length: 50 }, (_, index) => dueAt({ ...signIn, id: `sign-in ${index}` }));
+  expect(Math.min(...times)).toBeGreaterThanOrEqual(50_000);
+  expect(Math.max(...times)).toBeLessThan(60_000);
+  expect(new Set(times.map(time => Math.floor(time / 1_000))).size).toBeGreaterThan(5);
+  expect(dueAt({ ...signIn, id: 'x', expiresAt: null })).toBe(Number.POSITIVE_INFINITY);
+});
+
+test('the refresh token before is kept until the new access token was seen to work', async () => {
+  const { secrets, signIns } = await set();
+  const { refreshToken } = secrets.findSignIn('ada')!;
+  advance(80);
+  await signIns.renewDue();
+  expect(secrets.findSignIn('ada')?.previous).toBe(refreshToken);
+  signIns.accepted('a token of somebody else');
+  expect(secrets.findSignIn('ada')?.previous).toBe(refreshToken);
+  signIns.accepted(secrets.find('ada')!);
+  expect(secrets.findSignIn('ada')?.previous).toBeNull();
+});
+
+test('many who meet an ended token in one moment have it renewed once', async () => {
+  const { server, secrets, signIns } = await set();
+  const token = secrets.find('ada')!;
+  advance(LIFE_S + 1);
+  const renewed = await Promise.all([...Array.from({ length: 20 }, () => signIns.current(token)), signIns.renewDue()]);
+  expect(new Set(renewed)).toEqual(new Set([secrets.find('ada'), undefined]));
+  expect(server.asked).toEqual(['authorization_code', 'refresh_token']);
+});
+
+test('a token that the service calls expired is renewed, one that was just renewed is not', async () => {
+  const { server, secrets, signIns } = await set();
+  const first = secrets.find('ada')!;
+  expect(await signIns.renewRefused(first)).toBe(true);
+  // Who still has the first one asks again with the second.
+  expect(await signIns.renewRefused(first)).toBe(true);
+  expect(await signIns.renewRefused(secrets.find('ada')!)).toBe(false);
+  expect(await signIns.renewRefused('a token alone')).toBe(false);
+  expect(server.asked).toEqual(['authorization_code', 'refresh_token']);
+});
+
+test('a sign-in that the service has ended is asked for once, and told', async () => {
+  const { server, secrets, signIns, ended } = await set();
+  const token = secrets.find('ada')!;
+  await signInAs(server, new OAuthClient(server.settings), secrets, 'ben');
+  await server.end(token);
+  advance(LIFE_S + 1);
+  await signIns.renewDue();
+  expect(ended).toEqual(['ada']);
+  expect(await signIns.current(token)).toBe(token);
+  expect(await signIns.renewRefused(token)).toBe(false);
+  expect(ended).toEqual(['ada']);
+  expect(await server.findPerson(secrets.find('ben')!)).toBe('ada-1');
+});
+
+test('while the token address is away it is asked again after a while, longer each time, and the token is used for as long as it lives', async () => {
+  const { server, secrets, signIns } = await set();
+  const token = secrets.find('ada')!;
+  server.fault = { status: 503, body: '' };
+  advance(80);
+  await signIns.renewDue();
+  expect(await signIns.current(token)).toBe(token);
+  advance(LIFE_S);
+  for (let times = 0; times < 3; times++)
+    await expect(signIns.current(token)).rejects.toMatchObject({ kind: 'unavailable', message: expect.stringContaining('answered 503') });
+  server.fault = undefined;
+  // Three more that were asked for found it too soon to ask.
+  await expect(signIns.current(token)).rejects.toMatchObject({ kind: 'unavailable' });
+  advance(10);
+  expect(await server.findPerson(await signIns.current(token))).toBe('ada-1');
+});
+
+test('a disk that takes nothing keeps the sign-in: nobody is asked then, and what came meanwhile is written later', async () => {
+  const { server, secrets, signIns } = await set();
+  const put = secrets.putSignIn.bind(secrets);
+  const full = vi.spyOn(secrets, 'putSignIn').mockImplementation(() => {
+    throw new Error('no space left on device');
+  });
+  advance(80);
+  await signIns.renewDue();
+  expect(server.asked).toEqual(['authorization_code']);
+  // There was place when it was tried.
+  full.mockImplementationOnce(put);
+  advance(LIFE_S);
+  const token = secrets.find('ada')!;
+  await expect(signIns.current(token)).rejects.toThrow('the renewed tokens of ada cannot be written: no space left on device');
+  full.mockRestore();
+  advance(20);
+  expect(await server.findPerson(await signIns.current(token))).toBe('ada-1');
+  expect(server.asked).toEqual(['authorization_code', 'refresh_token']);
+});
+
+test('who ends waits for the answer that it has asked for', async () => {
+  const { secrets, signIns, restart } = await set();
+  advance(80);
+  const renewing = signIns.renewDue();
+  await new Promise(setImmediate);
+  await signIns.close();
+  expect(restart().secrets.findSignIn('ada')?.refreshedAt).toBe(START + 80_000);
+  await renewing;
+  expect(secrets.findSignIn('ada')?.refreshedAt).toBe(START + 80_000);
+});
+
+test('twenty times in a row a token is renewed, each by the pair before', async () => {
+  const { server, secrets, signIns } = await set();
+  const seen = new Set<string>();
+  for (let times = 0; times < 20; times++) {
+    advance(75);
+    await signIns.renewDue();
+    const token = secrets.find('ada')!;
+    expect(await server.findPerson(token)).toBe('ada-1');
+    signIns.accepted(token);
+    seen.add(token);
+  }
+  expect(seen.size).toBe(20);
+  expect(server.asked.length).toBe(21);
+});
+
+class Killed extends Error {}
+
+/** Where a process may end while it renews: by its name, what is done until there. */
+const steps = {
+  'before it is tried whether the disk takes something': { put: 0 },
+  'before the service is asked': { put: 1 },
+  'after the service has given the next pair, before its answer is here': { refresh: 'answer lost' },
+  'after the answer is here, before it is on the disk': { refresh: 'answer here' },
+  'after it is on the disk, before it is used': { put: 2 },
+  'after it is used, before that is noted': { used: true },
+  'after that is noted': { used: true, noted: true },
+} as const;
+
+/** Between the service's giving a pair and our disk nobody has it: a service that takes the one before no more leaves no way. */
+const CANNOT_BE_MENDED = [
+  'after the service has given the next pair, before its answer is here',
+  'after the answer is here, before it is on the disk',
+];
+
+test('killed at any step of a renewal an account is lost at the one that cannot be mended alone', async () => {
+  const lost: string[] = [];
+  for (const [step, until] of Object.entries<{ put?: number; refresh?: string; used?: boolean; noted?: boolean }>(steps)) {
+    const { server, oauth, restart } = await set();
+    advance(80);
+    const killed = restart({
+      openOAuth: async () => ({
+        revoke: tokens => oauth.revoke(tokens),
+        refresh: async token => {
+          const answer = await oauth.refresh(token);
+          if (until.refresh) throw new Killed();
+          return answer;
+        },
+      }),
+    });
+    let puts = 0;
+    const put = killed.secrets.putSignIn.bind(killed.secrets);
+    vi.spyOn(killed.secrets, 'putSignIn').mockImplementation((name, signIn) => {
+      if (until.put === 0) throw new Killed();
+      put(name, signIn);
+      if (++puts === until.put) throw new Killed();
+    });
+    await killed.signIns.renewDue();
+    if (until.used) await server.findPerson(killed.secrets.find('ada')!);
+    if (until.noted) killed.signIns.accepted(killed.secrets.find('ada')!);
+
+    const next = restart();
+    advance(LIFE_S);
+    const token = await next.signIns.current(next.secrets.find('ada')!);
+    if ((await server.findPerson(token)) !== 'ada-1') lost.push(step);
+  }
+  expect(lost).toEqual(CANNOT_BE_MENDED);
+});
+
+test('where the service knows the newest pair no more, as after a backup of its own, the refresh token before is tried', async () => {
+  const { server, secrets, signIns } = await set();
+  const before = secrets.findSignIn('ada')!;
+  secrets.putSignIn('ada', { ...before, refreshToken: 'forgotten', previous: before.refreshToken });
+  advance(LIFE_S);
+  expect(await server.findPerson(await signIns.current(before.accessToken))).toBe('ada-1');
+});
+
+test('what is renewed while somebody signs in anew is not kept', async () => {
+  const { server, oauth, secrets, restart } = await set();
+  const before = secrets.find('ada')!;
+  const { signIns, secrets: theirs } = restart({
+    openOAuth: async () => ({
+      revoke: tokens => oauth.revoke(tokens),
+      refresh: async token => {
+        const answer = await oauth.refresh(token);
+        theirs.put('ada', 'a token alone');
+        return answer;
+      },
+    }),
+  });
+  theirs.find('ada');
+  advance(80);
+  await signIns.renewDue();
+  expect(theirs.find('ada')).toBe('a token alone');
+  expect(theirs.isSame('ada', before)).toBe(false);
+  expect(server.asked).toEqual(['authorization_code', 'refresh_token']);
+});
