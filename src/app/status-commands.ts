@@ -11,10 +11,12 @@ import { type AccountStatus, type DriftStatus, reportAccounts, reportDrift } fro
 import { reportWebhooks, type WebhookStatus } from '../sync/webhook-status.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import type { App } from './app.ts';
+import { findSignInStatus, type SignInStatus } from './sign-in-status.ts';
 import type { SnapshotFailure } from './snapshot/snapshots.ts';
 
 export interface StatusReport {
-  accounts: AccountStatus[];
+  /** `sign_in`: null where the account has a token alone. */
+  accounts: (AccountStatus & { sign_in: SignInStatus | null })[];
   /** Windows that are planned, and events that are accepted and not settled, in the queue or not; `problem`: why the queue cannot be asked. */
   queue: {
     waiting: number;
@@ -48,8 +50,9 @@ async function status(app: App): Promise<StatusReport> {
   const { warehouse, now, serviceClock, settings } = app;
   const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
   const { size: waiting, damaged } = await app.inbox();
+  const accounts = await reportAccounts({ warehouse, now, serviceClock, tokens: app.secrets }, collections, await app.workedOn());
   return {
-    accounts: await reportAccounts({ warehouse, now, serviceClock, tokens: app.secrets }, collections, await app.workedOn()),
+    accounts: accounts.map(account => ({ ...account, sign_in: findSignInStatus(app, account.user_id) })),
     queue: { ...(await countQueue(app)), events: waiting, unreadable_events: damaged },
     webhooks: await reportWebhooks(warehouse, settings, now, { refused: app.refusals(), waiting }),
     snapshot: { at: modifiedAt(settings.snapshot), failure: app.snapshots.failure ?? null },

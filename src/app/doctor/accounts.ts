@@ -1,5 +1,6 @@
 import { shownMessageOf, UsageError } from '../../base/errors.ts';
 import { type Group, groupBy } from '../../base/items.ts';
+import { loginCommand } from '../../base/sign-in-again.ts';
 import { withTimeout } from '../../base/timeout.ts';
 import { type Account, listAccounts } from '../../ledger/accounts.ts';
 import { isRefusal, probeAccount } from '../../sync/verdicts/probe.ts';
@@ -78,7 +79,7 @@ async function checkAccount(app: App, { userId, state }: Account, isSilent: bool
   try {
     const token = app.secrets.find(userId);
     if (token === undefined) {
-      const add = (name: string) => `ringneck account add ${name}`;
+      const add = app.secrets.hasSignIn(userId) ? loginCommand : (name: string) => `ringneck account add ${name}`;
       const why = app.secrets.whyMissing(userId) ?? 'no token';
       const whyOf = (many: boolean) => (many ? why.replaceAll(add(userId), add('NAME')) : why);
       return { userId, message: (who, many) => `${who} ${many ? 'have' : 'has'} no token for this service (${whyOf(many)})`, fix: add };
@@ -91,7 +92,8 @@ async function checkAccount(app: App, { userId, state }: Account, isSilent: bool
     const why = shownMessageOf(error);
     if (isRefusal(error)) {
       const lapsed = 'the membership has lapsed or a permission is missing: that is for its holder to fix';
-      const fix = (name: string) => (error.kind === 'unauthorized' ? newToken(name) : lapsed);
+      const renew = app.secrets.hasSignIn(userId) ? loginCommand : newToken;
+      const fix = (name: string) => (error.kind === 'unauthorized' ? renew(name) : lapsed);
       return { userId, message: who => `the service refuses ${who} (${why})`, fix };
     }
     const fix = error instanceof UsageError ? 'do what it says' : `${SEE_SERVICE}; the account itself may be well`;

@@ -50,6 +50,7 @@ const ORDER = [
   'queue',
   'service',
   'accounts',
+  'sign-ins',
   'days',
   'documents',
   'callback',

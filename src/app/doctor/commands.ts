@@ -6,6 +6,7 @@ import { checkClock } from './clock.ts';
 import { checkDays } from './days.ts';
 import { checkDocuments } from './documents.ts';
 import { checkUnreadable } from './folder.ts';
+import { checkSignIns } from './sign-ins.ts';
 import { checkSnapshot } from './snapshot.ts';
 import { checkSubscriptions, checkUnknownPersons } from './subscriptions.ts';
 import { checkWarehouse } from './warehouse.ts';
@@ -30,6 +31,7 @@ async function check(app: App): Promise<CheckResult[]> {
     runCheck('queue', QUEUE_MS, () => checkOwnQueue(app)),
     serviceUrl ? runCheck('accounts', ACCOUNTS_MS, () => checkAccounts(app, serviceUrl)) : [],
     runCheck('accounts', QUEUE_MS, () => checkSamePersons(app)),
+    runCheck('sign-ins', QUEUE_MS, () => checkSignIns(app)),
     runCheck('days', DAYS_MS, () => checkDays(app)),
     runCheck('documents', DAYS_MS, () => checkDocuments(app)),
     runCheck('subscriptions', SUBSCRIPTIONS_MS, () => checkSubscriptions(app)),

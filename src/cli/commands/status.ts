@@ -2,7 +2,9 @@ import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
 import { formatSpan } from '../../app/doctor/clock.ts';
 import { fixParked, READ_MISSING } from '../../app/fixes.ts';
+import { type SignInStatus, tellSignIn } from '../../app/sign-in-status.ts';
 import type { StatusReport } from '../../app/status-commands.ts';
+import { loginCommand } from '../../base/sign-in-again.ts';
 import { isOneTime } from '../../client/service-clock.ts';
 import { mapCommand } from '../../sync/events/map-command.ts';
 import type { CollectionStatus, DriftStatus } from '../../sync/status.ts';
@@ -42,6 +44,7 @@ function printStatus({
     printLine(`${account.user_id}: ${account.state}${account.reason ? ` (${account.reason})` : ''}`);
     const fix = fixParked(account);
     if (fix) printLine(`  → ${fix}`);
+    if (account.sign_in) printSignIn(account.user_id, account.sign_in);
     const rows = account.collections.map(({ name, state, newest_day, lag, failures, reason }) => [
       `  ${name}`,
       state,
@@ -67,6 +70,11 @@ function printStatus({
   if (silence) printLine(`service: cannot be reached since ${silence.since} (${silence.reason})`);
   if (clock && Math.abs(clock.ahead) > TOLD_SKEW_S) printLine(`service: ${tellSkew(clock)}; ${tellDays(clock)}`);
   if (drift.length) printLine(`drift: ${countDrift(drift)}: ringneck sql 'FROM sync.drift'`);
+}
+
+function printSignIn(name: string, status: SignInStatus): void {
+  printLine(`  signed in: ${tellSignIn(status)}`);
+  if (!status.is_renewed) printLine(`  → it cannot be renewed: ${loginCommand(name)}, or see ringneck doctor`);
 }
 
 const isFixable = ({ state, unread_days: days }: CollectionStatus) => days > 0 || MENDED_BY_READING.includes(state);
