@@ -273,7 +273,9 @@ function readWebhooks(values: Record<string, unknown>, wrong: string[]): Webhook
   const isForSignIn = given.join() === 'clientId,clientSecret';
   if (given.length && missing.length && !isForSignIn) {
     const name = (key: (typeof keys)[number]) => declared[key].variable;
-    const need = given.every(key => key.startsWith('client')) ? 'sign-in needs both halves of the client, webhooks' : 'webhooks need';
+    const need = given.every(key => key.startsWith('client'))
+      ? 'sign-in needs both halves of the client, and webhooks need'
+      : 'webhooks need';
     wrong.push(
       `${missing.map(name).join(', ')}: not set, but ${given.map(name).join(', ')} ${given.length === 1 ? 'is' : 'are'}; ${need} all four`,
     );

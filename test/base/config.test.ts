@@ -217,7 +217,7 @@ test('the client alone is for sign-in, and both halves of it belong together', (
   });
   expect(refusal({ RINGNECK_CLIENT_ID })).toBe(
     'Wrong setting. RINGNECK_CALLBACK_URL, RINGNECK_CLIENT_SECRET, RINGNECK_VERIFICATION_TOKEN: not set, but RINGNECK_CLIENT_ID is; ' +
-      'sign-in needs both halves of the client, webhooks all four.',
+      'sign-in needs both halves of the client, and webhooks need all four.',
   );
 });
 
