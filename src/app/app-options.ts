@@ -16,7 +16,7 @@ export interface AppOptions {
   /** How often a run looks whether the queue holds what it should. */
   lookMs?: number;
   /** How the client waits and gives up. */
-  client?: Pick<ClientOptions, 'sleep' | 'retries' | 'maxWaitMs' | 'deadlineMs' | 'maxResponseBytes'>;
+  client?: Pick<ClientOptions, 'sleep' | 'retries' | 'maxWaitMs' | 'deadlineMs' | 'connectMs' | 'maxResponseBytes'>;
   now?: () => number;
   /** Other queues than the settings say: where they do not matter, those in memory open a hundred times as fast. */
   openQueues?: () => Queues;

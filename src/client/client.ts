@@ -42,6 +42,8 @@ export interface ClientOptions {
   heartRatePath?: 'auto' | (string & {});
   /** For one attempt, headers and body. */
   deadlineMs?: number;
+  /** For a connection to come about. */
+  connectMs?: number;
   maxResponseBytes?: number;
   /** Attempts after the first. */
   retries?: number;
@@ -129,6 +131,7 @@ export class Client {
     this.#serviceClock = options.serviceClock ?? createServiceClock(wallNow);
     this.#transport = new Transport(this.#base, {
       deadlineMs: options.deadlineMs ?? 60_000,
+      connectMs: options.connectMs,
       maxResponseBytes: options.maxResponseBytes ?? 64 * 1024 * 1024,
       connections: options.connections ?? 128,
     });

@@ -43,6 +43,8 @@ export class TransportError extends Error {
 export interface TransportLimits {
   /** For one attempt, from sending to the last byte: undici's own `bodyTimeout` does not stop a drip feed. */
   deadlineMs: number;
+  /** For a connection to come about: 10 seconds unless given, and no more than `deadlineMs`. */
+  connectMs?: number | undefined;
   maxResponseBytes: number;
   connections: number;
 }
@@ -75,7 +77,7 @@ export class Transport {
       pipelining: 1,
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: { timeout: Math.min(limits.deadlineMs, 10_000) },
+      connect: { timeout: Math.min(limits.deadlineMs, limits.connectMs ?? 10_000) },
     });
   }
 

@@ -21,7 +21,7 @@ test('hostile statements of every kind end, write no file, read none but the war
   timeout: 240_000,
 }, async () => {
   const statements = someOfEach(harness.corpus);
-  expect(statements.length).toBeGreaterThanOrEqual(40);
+  expect(statements.length).toBeGreaterThanOrEqual(15);
   await harness.withstand(statements);
 });
 

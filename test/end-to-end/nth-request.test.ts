@@ -4,6 +4,7 @@ import type { Answer } from '../support/fault-service.ts';
 import { complete, openSmall, settleAfter } from '../support/small-backfill.ts';
 import { findBroken } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { isWhole, seed, stepsOf } from '../support/whole.ts';
 
 const folder = tempFolder();
 
@@ -21,16 +22,17 @@ test('the n-th request of a backfill fails, for every n: what is missing is name
   const small = await openSmall(join(folder, 'requests'));
   expect(small.requests).toBeGreaterThan(20);
   const ends = new Map<string, number>();
-  for (let n = 1; n <= small.requests; n++) {
+  for (const n of stepsOf(small.requests, 3)) {
     const userId = await small.next();
-    const what = `request ${n} of ${small.requests}: ${JSON.stringify(FAULTS[n % FAULTS.length])}`;
+    const what = `request ${n} of ${small.requests}, seed ${seed}: ${JSON.stringify(FAULTS[n % FAULTS.length])}`;
     small.faults.failNth(n, FAULTS[n % FAULTS.length]!);
     const end = await settleAfter(small, userId, what);
     ends.set(end, (ends.get(end) ?? 0) + 1);
     await complete(small, userId, what);
   }
   expect(await findBroken(small.harness.read)).toEqual([]);
-  expect(ends.get('complete')).toBeGreaterThan(5);
-  expect(ends.get('failed')).toBeGreaterThan(5);
+  const least = isWhole ? 5 : 1;
+  expect(ends.get('complete')).toBeGreaterThan(least);
+  expect(ends.get('failed')).toBeGreaterThan(least);
   expect(ends.get('refused')).toBeUndefined();
 });

@@ -12,12 +12,13 @@ describe.skipIf(!hasRedis)('Redis is lost, restored, failed over, read-only or f
     onTestFinished(() => redis.remove());
     const setting = await openKillSetting(folder);
     onTestFinished(() => setting.close());
-    for (const seed of [1, 2]) await backfillRound(setting, redis, seed);
+    // With an odd one it also loses all that waits.
+    await backfillRound(setting, redis, 1);
   });
 
   test('each event that was acknowledged has its outcome', async () => {
     const redis = await startRedis();
     onTestFinished(() => redis.remove());
-    await eventRound(folder, redis, 1, 4);
+    await eventRound(folder, redis, 1, 2);
   }, 400_000);
 });

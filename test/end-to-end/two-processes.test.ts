@@ -12,6 +12,7 @@ import { runHere } from '../support/run-here.ts';
 import type { SandboxProcess } from '../support/sandbox-process.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { rowsOf, withDuckDB } from '../support/warehouse.ts';
+import { isWhole } from '../support/whole.ts';
 
 const folder = tempFolder();
 const RANGE = ['--from', '2025-03-01', '--to', '2025-03-10'];
@@ -100,12 +101,13 @@ async function addPeople({ sandbox, env }: { sandbox: SandboxProcess; env: Recor
 
 let redis: Awaited<ReturnType<typeof startRedis>> | undefined;
 beforeAll(async () => {
-  if (!hasRedis) return;
+  if (!hasRedis || !isWhole) return;
   redis = await startRedis();
   return () => redis?.remove();
 });
 
-test.each(['embedded', ...(hasRedis ? ['redis'] : [])])(
+// What is another with Redis is in redis-mishaps.test.ts.
+test.each(['embedded', ...(hasRedis && isWhole ? ['redis'] : [])])(
   'a nap travels from a ring into the table and out of it again, with an interruption between (%s)',
   async kind => {
     const env: Record<string, string> = kind === 'redis' ? { RINGNECK_QUEUE_URL: redis!.url } : {};

@@ -8,6 +8,7 @@ import { messageOf } from '../../src/base/errors.ts';
 import { type Hostile, hostileSql } from './hostile-sql.ts';
 import { hashTables } from './table-hash.ts';
 import { openWarehouse, store, withDuckDB } from './warehouse.ts';
+import { someOf } from './whole.ts';
 import { ACTIVITY, STRESS } from './wire.ts';
 
 /** In every file and answer that a statement must not reach. */
@@ -119,13 +120,12 @@ export async function openHostileHarness(folder: string): Promise<HostileHarness
   };
 }
 
-/** The first, the fourth, the seventh … of what tries the same. */
+/** One of each sixth of what tries the same, by the seed. */
 export function someOfEach(statements: readonly Hostile[]): Hostile[] {
-  const nth = new Map<string, number>();
-  return statements.filter(({ tries }) => {
-    const n = nth.get(tries) ?? 0;
-    nth.set(tries, n + 1);
-    return n % 3 === 0;
+  const kinds = [...new Set(statements.map(({ tries }) => tries))];
+  return kinds.flatMap(kind => {
+    const all = statements.filter(({ tries }) => tries === kind);
+    return someOf(all, { more: Math.ceil(all.length / 6) });
   });
 }
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -10,10 +10,12 @@ import { below, pick, type Random, randomFrom } from '../support/random-document
 import { findBroken } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, resourceNamed, rowsOf, store, withDuckDB } from '../support/warehouse.ts';
+import { isWhole, seed } from '../support/whole.ts';
 import { ACTIVITY, RING, SLEEP, STRESS } from '../support/wire.ts';
 
 const folder = tempFolder();
 const open = new Set<Warehouse>();
+let filledOnce: Promise<string> | undefined;
 afterAll(async () => {
   for (const warehouse of open) await warehouse.close();
 });
@@ -48,8 +50,16 @@ const aboutOf = (path: string) =>
 
 const brokenIn = (path: string) => withDuckDB(path, connection => findBroken(async sql => (await connection.runAndReadAll(sql)).getRows()));
 
-/** Many documents of three people, so that a few more are few. */
+/** Many documents of three people, so that a few more are few: made once, each test has a copy. */
 async function filled(path: string): Promise<Warehouse> {
+  filledOnce ??= fill(newPath(folder));
+  const made = await filledOnce;
+  mkdirSync(dirname(path), { recursive: true });
+  copyFileSync(made, path);
+  return openWarehouse(path);
+}
+
+async function fill(path: string): Promise<string> {
   const warehouse = await openWarehouse(path);
   for (const userId of USERS) {
     const days = Array.from({ length: 28 }, (_, n) => `2025-02-${String(n + 1).padStart(2, '0')}`);
@@ -70,7 +80,8 @@ async function filled(path: string): Promise<Warehouse> {
     await send('ring_configuration', [RING]);
     await beat(warehouse, userId, T, T + 500 * MINUTE, warehouse.clock.next(), () => 60);
   }
-  return warehouse;
+  await warehouse.close();
+  return path;
 }
 
 function beat(
@@ -133,7 +144,7 @@ async function change(warehouse: Warehouse, random: Random, older: number): Prom
 }
 
 test('brought up to date again and again, by this process and the next, it holds what a full one holds', async () => {
-  const random = randomFrom(20_251_121);
+  const random = randomFrom(seed);
   const path = newPath(folder);
   const [refreshed, full] = [join(dirname(path), 'refreshed.duckdb'), join(dirname(path), 'full.duckdb')];
   let warehouse = await filled(path);
@@ -141,7 +152,7 @@ test('brought up to date again and again, by this process and the next, it holds
   await warehouse.snapshot(refreshed, 0o600);
   const rebuilt: string[] = [];
   let rounds = 0;
-  for (; rounds < 12; rounds++) {
+  for (; rounds < (isWhole ? 48 : 4); rounds++) {
     const older = warehouse.clock.next();
     for (let n = below(random, 6); n >= 0; n--) await change(warehouse, random, older);
     if (random() < 0.2) {
@@ -163,11 +174,11 @@ test('brought up to date again and again, by this process and the next, it holds
     if (rounds % 4 !== 3) continue;
     await warehouse.refreshSnapshot(refreshed, 0o600).catch(() => warehouse.snapshot(refreshed, 0o600));
     await warehouse.copy(full, 0o600);
-    expect(await contentsOf(refreshed)).toEqual(await contentsOf(full));
+    expect(await contentsOf(refreshed), `seed ${seed}`).toEqual(await contentsOf(full));
     expect(await brokenIn(refreshed)).toEqual([]);
   }
   expect(rebuilt.filter(reason => reason !== 'much has changed since it was sorted')).toEqual([]);
-  expect(rebuilt.length).toBeLessThan(rounds / 2);
+  if (isWhole) expect(rebuilt.length).toBeLessThan(rounds / 2);
   await warehouse.close();
   open.delete(warehouse);
 });
