@@ -590,6 +590,66 @@ COMMENT ON COLUMN "session_motion_count"."ts" IS 'When the sample was taken, UTC
 COMMENT ON COLUMN "session_motion_count"."utc_offset" IS 'Local time less UTC when recording started [s]';
 COMMENT ON COLUMN "session_motion_count"."value" IS 'Movements during the moment [count]; null where the service had no value';
 
+CREATE TABLE "daily_cardiovascular_age" (
+  user_id             VARCHAR,
+  id                  VARCHAR,
+  day                 DATE,
+  pulse_wave_velocity DOUBLE,
+  vascular_age        BIGINT,
+  extra               JSON,
+  sk                  BIGINT,
+  fetched_at          TIMESTAMP,
+  content_hash        VARCHAR
+);
+COMMENT ON TABLE "daily_cardiovascular_age" IS 'Estimated age of the blood vessels.';
+COMMENT ON COLUMN "daily_cardiovascular_age"."user_id" IS 'The account, as named by `account add`';
+COMMENT ON COLUMN "daily_cardiovascular_age"."id" IS 'Identifier of the document';
+COMMENT ON COLUMN "daily_cardiovascular_age"."day" IS 'Day the estimate belongs to';
+COMMENT ON COLUMN "daily_cardiovascular_age"."pulse_wave_velocity" IS 'Speed of the pulse wave in the vessels [m/s]';
+COMMENT ON COLUMN "daily_cardiovascular_age"."vascular_age" IS 'Age that vessels like these usually have [years]';
+COMMENT ON COLUMN "daily_cardiovascular_age"."extra" IS 'Fields that came but have no column, or did not fit their column';
+COMMENT ON COLUMN "daily_cardiovascular_age"."sk" IS 'Number of this stored version; joins the series tables';
+COMMENT ON COLUMN "daily_cardiovascular_age"."fetched_at" IS 'When the request that brought this version was sent, UTC';
+COMMENT ON COLUMN "daily_cardiovascular_age"."content_hash" IS 'Hash of what arrived';
+
+CREATE TABLE "workout" (
+  user_id               VARCHAR,
+  id                    VARCHAR,
+  day                   DATE,
+  activity              VARCHAR,
+  calories              DOUBLE,
+  distance              DOUBLE,
+  end_datetime          TIMESTAMP,
+  end_datetime_offset   INTEGER,
+  intensity             VARCHAR,
+  label                 VARCHAR,
+  source                VARCHAR,
+  start_datetime        TIMESTAMP,
+  start_datetime_offset INTEGER,
+  extra                 JSON,
+  sk                    BIGINT,
+  fetched_at            TIMESTAMP,
+  content_hash          VARCHAR
+);
+COMMENT ON TABLE "workout" IS 'A workout, as the ring found it or the person told of it. A day can have several.';
+COMMENT ON COLUMN "workout"."user_id" IS 'The account, as named by `account add`';
+COMMENT ON COLUMN "workout"."id" IS 'Identifier of the document';
+COMMENT ON COLUMN "workout"."day" IS 'Day on which the workout started';
+COMMENT ON COLUMN "workout"."activity" IS 'Kind of workout, in an open list of words: walking, running, cycling …';
+COMMENT ON COLUMN "workout"."calories" IS 'Energy spent by the workout [kcal]';
+COMMENT ON COLUMN "workout"."distance" IS 'Distance covered [m]';
+COMMENT ON COLUMN "workout"."end_datetime" IS 'When the workout ended, UTC';
+COMMENT ON COLUMN "workout"."end_datetime_offset" IS 'Offset of end_datetime [seconds east of UTC]';
+COMMENT ON COLUMN "workout"."intensity" IS 'How hard it was';
+COMMENT ON COLUMN "workout"."label" IS 'Name that the person gave it';
+COMMENT ON COLUMN "workout"."source" IS 'How the workout came about';
+COMMENT ON COLUMN "workout"."start_datetime" IS 'When the workout started, UTC';
+COMMENT ON COLUMN "workout"."start_datetime_offset" IS 'Offset of start_datetime [seconds east of UTC]';
+COMMENT ON COLUMN "workout"."extra" IS 'Fields that came but have no column, or did not fit their column';
+COMMENT ON COLUMN "workout"."sk" IS 'Number of this stored version; joins the series tables';
+COMMENT ON COLUMN "workout"."fetched_at" IS 'When the request that brought this version was sent, UTC';
+COMMENT ON COLUMN "workout"."content_hash" IS 'Hash of what arrived';
+
 CREATE TABLE "heart_rate" (
   user_id    VARCHAR,
   ts         TIMESTAMP,

@@ -1,6 +1,7 @@
 // A document type has one line here, in any order: the paragraph of the specification says where it stands.
 
 export { dailyActivity } from './daily-activity.ts';
+export { dailyCardiovascularAge } from './daily-cardiovascular-age.ts';
 export { dailyReadiness } from './daily-readiness.ts';
 export { dailyResilience } from './daily-resilience.ts';
 export { dailySleep } from './daily-sleep.ts';
@@ -11,3 +12,4 @@ export { session } from './session.ts';
 export { sleep } from './sleep.ts';
 export { sleepTime } from './sleep-time.ts';
 export { vo2Max } from './vo2-max.ts';
+export { workout } from './workout.ts';

@@ -6,14 +6,17 @@ import { startService } from './literal-service.ts';
 const DAYS = ['2025-03-07', '2025-03-08', '2025-03-09', '2025-03-10', '2025-03-11'];
 const ofDays = () => DAYS.map(day => spo2(day));
 const ada = {
-  documents: { daily_spo2: ofDays(), daily_activity: ofDays(), sleep: ofDays(), session: ofDays(), daily_readiness: ofDays() },
+  documents: {
+    ...{ daily_spo2: ofDays(), daily_activity: ofDays(), sleep: ofDays(), session: ofDays(), daily_readiness: ofDays() },
+    ...{ workout: ofDays(), daily_cardiovascular_age: ofDays() },
+  },
 };
 const days = (body: { data: WireDocument[] }) => body.data.map(document => document.day);
 const at = (name: string, query: string) => `/v2/usercollection/${name}?${query}`;
 
 test('a range counts its first and its last day in', async () => {
   const { get } = await startService({ ada });
-  for (const name of ['daily_spo2', 'daily_readiness'])
+  for (const name of ['daily_spo2', 'daily_readiness', 'daily_cardiovascular_age'])
     expect(days((await get(at(name, 'start_date=2025-03-08&end_date=2025-03-10'))).body)).toEqual([
       '2025-03-08',
       '2025-03-09',
@@ -21,9 +24,9 @@ test('a range counts its first and its last day in', async () => {
     ]);
 });
 
-test('activity, sleep and session leave the end day out', async () => {
+test('activity, sleep, session and workout leave the end day out', async () => {
   const { get } = await startService({ ada });
-  for (const name of ['daily_activity', 'sleep', 'session']) {
+  for (const name of ['daily_activity', 'sleep', 'session', 'workout']) {
     expect(days((await get(at(name, 'start_date=2025-03-08&end_date=2025-03-10'))).body)).toEqual(['2025-03-08', '2025-03-09']);
     expect((await get(at(name, 'start_date=2025-03-08&end_date=2025-03-08'))).body).toEqual({ data: [], next_token: null });
   }
@@ -49,6 +52,7 @@ const dated = (field: string, ...documents: [day: string, at: string][]) =>
 test.each([
   ['sleep', 'bedtime_start'],
   ['session', 'start_datetime'],
+  ['workout', 'start_datetime'],
   ['daily_activity', 'timestamp'],
   ['daily_sleep', 'timestamp'],
 ])('a date-time is compared with the instant of each document of %s, its %s, whatever the offsets', async (name, field) => {

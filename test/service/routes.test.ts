@@ -232,7 +232,7 @@ test('HEAD answers as GET does, without the body', async () => {
 
 test('unknown routes are 404 in the same shape, with a token or without', async () => {
   const { get } = await startService({ ada });
-  for (const path of ['/', '/v1/usercollection/sleep', '/v2/usercollection', '/v2/usercollection/workout', '/v2/webhook', '/docs/no']) {
+  for (const path of ['/', '/v1/usercollection/sleep', '/v2/usercollection', '/v2/usercollection/meal', '/v2/webhook', '/docs/no']) {
     for (const token of ['ada-token', null]) {
       const answer = await get(path, token);
       expect([path, answer.status, answer.body]).toEqual([path, 404, { detail: 'Not Found' }]);

@@ -227,6 +227,49 @@ describe.each(['UTC', 'America/New_York', 'Asia/Kathmandu'])('in the time zone %
   });
 });
 
+test('a workout is one row, whatever it is called, and the age of vessels is another', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  await store(warehouse, 'workout', [
+    {
+      id: 'w-1',
+      activity: 'underwater_rugby',
+      calories: 412.5,
+      day: '2025-03-09',
+      distance: null,
+      end_datetime: '2025-03-09T18:45:00.000+01:00',
+      intensity: 'hard',
+      label: 'League',
+      source: 'confirmed',
+      start_datetime: '2025-03-09T17:30:00.000+01:00',
+    },
+  ]);
+  await store(warehouse, 'daily_cardiovascular_age', [{ id: 'c-1', day: '2025-03-09', pulse_wave_velocity: 6.75, vascular_age: 37 }]);
+  expect(await rows(warehouse, 'SELECT * EXCLUDE (fetched_at, content_hash) FROM workout')).toEqual([
+    {
+      user_id: 'ann',
+      id: 'w-1',
+      day: '2025-03-09',
+      activity: 'underwater_rugby',
+      calories: 412.5,
+      distance: null,
+      end_datetime: '2025-03-09 17:45:00',
+      end_datetime_offset: 3600,
+      intensity: 'hard',
+      label: 'League',
+      source: 'confirmed',
+      start_datetime: '2025-03-09 16:30:00',
+      start_datetime_offset: 3600,
+      extra: null,
+      sk: 1,
+    },
+  ]);
+  expect(await rows(warehouse, 'SELECT * EXCLUDE (fetched_at, content_hash) FROM daily_cardiovascular_age')).toEqual([
+    { user_id: 'ann', id: 'c-1', day: '2025-03-09', pulse_wave_velocity: 6.75, vascular_age: 37, extra: null, sk: 2 },
+  ]);
+  expect(await warehouse.read('SELECT * FROM sync.drift')).toEqual([]);
+  await warehouse.close();
+});
+
 test('heart rate is read on after a row, in the order of moment and source', async () => {
   const warehouse = await openWarehouse(newPath(folder));
   const at = (second: number, source: string, bpm: number) => ({

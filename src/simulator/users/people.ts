@@ -12,6 +12,8 @@ import { session } from './documents/session.ts';
 import { sleep } from './documents/sleep.ts';
 import { sleepTime } from './documents/sleep-time.ts';
 import { dailyResilience, dailyStress } from './documents/stress.ts';
+import { dailyCardiovascularAge } from './documents/vascular-age.ts';
+import { workout } from './documents/workout.ts';
 import type { Edit } from './edits.ts';
 import { SOURCES } from './heart-rate.ts';
 import { findName } from './identity.ts';
@@ -62,6 +64,8 @@ const dated = writers<WriteDay>(
     daily_stress: dailyStress,
     sleep,
     session,
+    daily_cardiovascular_age: dailyCardiovascularAge,
+    workout,
   },
   resource => resource.dated && ((record, day) => declaredOfDay(resource, record, day)),
 );

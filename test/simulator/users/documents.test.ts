@@ -57,7 +57,7 @@ it('has nothing outside of its days, nor for strangers', () => {
     expect(people.documents(userId, name, '2025-03-04')).toEqual([]);
     expect(people.documents('somebody', name, '2025-03-02')).toEqual([]);
   }
-  expect(people.documents(userId, 'workout', '2025-03-02')).toEqual([]);
+  expect(people.documents(userId, 'meal', '2025-03-02')).toEqual([]);
   expect(people.documents(userId, 'toString', '2025-03-02')).toEqual([]);
   expect(people.personalInfo('somebody')).toBeUndefined();
   expect(people.personalInfo(userId)).toMatchObject({ id: userId });

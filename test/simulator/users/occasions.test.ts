@@ -161,6 +161,59 @@ describe('what belongs together moves together', () => {
     }
   });
 
+  it('a workout is where MET and heart rate rise, and nothing else is', () => {
+    for (const { userId } of people.persons) {
+      const activity = new Map(allOf(people, userId, 'daily_activity').map(document => [document.day, document.met as Sample]));
+      const workouts = allOf(people, userId, 'workout').map(workout => ({
+        ...workout,
+        start: Date.parse(workout.start_datetime as string),
+        end: Date.parse(workout.end_datetime as string),
+      }));
+      expect(workouts.length).toBeGreaterThan(60);
+      const rows = people.heartRate(userId, 0, 2e15);
+      const beats = rows.filter(({ source }) => source === 'workout');
+      const awake = mean(rows.flatMap(({ source, bpm }) => (source === 'awake' ? [bpm] : [])));
+      let place = 0;
+      for (const { day, start, end, ...workout } of workouts as ((typeof workouts)[number] & { day: string })[]) {
+        const met = activity.get(day)!;
+        const first = (start - Date.parse(met.timestamp)) / 60_000;
+        const during = met.items.slice(first, first + (end - start) / 60_000) as number[];
+        expect(Math.min(...during)).toBeGreaterThanOrEqual(1.6);
+        expect(mean(during)).toBeGreaterThan(2 * mean(met.items.filter(item => item !== null)));
+        expect(workout.intensity).toBe(mean(during) >= 8 ? 'hard' : mean(during) >= 5 ? 'moderate' : 'easy');
+        const own: number[] = [];
+        for (let beat = beats[place]; beat && beat.timestamp_unix < end; beat = beats[++place]) {
+          expect(beat.timestamp_unix).toBeGreaterThanOrEqual(start);
+          own.push(beat.bpm);
+        }
+        expect(own.length).toBeGreaterThan((end - start) / 20_000);
+        expect(mean(own)).toBeGreaterThan(awake + 8);
+      }
+      expect(beats.slice(place)).toEqual([]);
+    }
+  });
+
+  it('what a workout took is a part of what its day took', () => {
+    for (const { userId } of people.persons) {
+      const days = new Map(allOf(people, userId, 'daily_activity').map(document => [document.day, document]));
+      for (const { day, calories, distance } of allOf(people, userId, 'workout')) {
+        const activity = days.get(day)!;
+        if (typeof calories === 'number') expect(calories).toBeLessThanOrEqual((activity.active_calories as number) + 1);
+        if (typeof distance === 'number') expect(distance).toBeGreaterThan(500);
+      }
+    }
+  });
+
+  it('vessels age slowly, about the age of the person', () => {
+    for (const { userId, age } of people.persons) {
+      const ages = allOf(people, userId, 'daily_cardiovascular_age').flatMap(({ vascular_age: age }) => (age as number | null) ?? []);
+      expect(ages.length).toBeGreaterThan(300);
+      expect(Math.abs(mean(ages) - age)).toBeLessThan(10);
+      for (const [i, value] of ages.slice(1).entries()) expect(Math.abs(value - ages[i]!)).toBeLessThanOrEqual(1);
+      expect(Math.max(...ages) - Math.min(...ages)).toBeLessThan(12);
+    }
+  });
+
   it('the activity of the day before is what readiness makes of it', () => {
     for (const { userId } of people.persons) {
       const activity = new Map(allOf(people, userId, 'daily_activity').map(document => [document.day, document]));

@@ -64,7 +64,7 @@ function sumUp(met: Uint8Array, tenthSteps: Uint16Array): Sums {
 }
 
 /** Kilocalories of a minute at 1 MET: one per kilogram and hour. */
-const kcalPerMinute = ({ weightKg }: Person) => weightKg / 60;
+export const kcalPerMinute = ({ weightKg }: Person) => weightKg / 60;
 
 /** The daily_activity of a day, or of the part of it that is there; none before the first 5 minutes. */
 export function dailyActivity(record: UserRecord, day: number): WireDocument[] {
