@@ -57,6 +57,7 @@ describe('a sync', () => {
     expect(before).toBe(Date.parse('2025-02-17T20:26:33+01:00') / 1000);
     const morning = await timeline.sync(ada);
     expect(short(morning)).toEqual([
+      'create daily_cardiovascular_age',
       'create daily_readiness',
       'create daily_resilience',
       'create daily_sleep',
