@@ -6,6 +6,7 @@ export const dailyCardiovascularAge = resource({
   path: 'daily_cardiovascular_age',
   dataType: 'daily_cardiovascular_age',
   summary: 'Estimated age of the blood vessels.',
+  scope: 'daily',
   specified: [],
   endDay: 'included',
   document: z.object({

@@ -6,6 +6,7 @@ export const workout = resource({
   path: 'workout',
   dataType: 'workout',
   summary: 'A workout, as the ring found it or the person told of it. A day can have several.',
+  scope: 'workout',
   specified: [],
   endDay: 'excluded',
   startsAt: 'start_datetime',
