@@ -165,7 +165,8 @@ describe('what belongs together moves together', () => {
     for (const { userId } of people.persons) {
       const activity = new Map(allOf(people, userId, 'daily_activity').map(document => [document.day, document.met as Sample]));
       const workouts = allOf(people, userId, 'workout').map(workout => ({
-        ...workout,
+        day: workout.day as string,
+        intensity: workout.intensity,
         start: Date.parse(workout.start_datetime as string),
         end: Date.parse(workout.end_datetime as string),
       }));
@@ -174,13 +175,13 @@ describe('what belongs together moves together', () => {
       const beats = rows.filter(({ source }) => source === 'workout');
       const awake = mean(rows.flatMap(({ source, bpm }) => (source === 'awake' ? [bpm] : [])));
       let place = 0;
-      for (const { day, start, end, ...workout } of workouts as ((typeof workouts)[number] & { day: string })[]) {
+      for (const { day, intensity, start, end } of workouts) {
         const met = activity.get(day)!;
         const first = (start - Date.parse(met.timestamp)) / 60_000;
         const during = met.items.slice(first, first + (end - start) / 60_000) as number[];
         expect(Math.min(...during)).toBeGreaterThanOrEqual(1.6);
         expect(mean(during)).toBeGreaterThan(2 * mean(met.items.filter(item => item !== null)));
-        expect(workout.intensity).toBe(mean(during) >= 8 ? 'hard' : mean(during) >= 5 ? 'moderate' : 'easy');
+        expect(intensity).toBe(mean(during) >= 8 ? 'hard' : mean(during) >= 5 ? 'moderate' : 'easy');
         const own: number[] = [];
         for (let beat = beats[place]; beat && beat.timestamp_unix < end; beat = beats[++place]) {
           expect(beat.timestamp_unix).toBeGreaterThanOrEqual(start);
