@@ -24,6 +24,8 @@ export const BLIND =
 /** What an account is to be read with. */
 export interface Credential {
   token: string;
+  /** What its person has allowed, where that is known. */
+  scopes?: readonly string[];
   /** Keeps it, alone or with the sign-in that it is of, in place of what the account has. */
   keep(): void;
 }
@@ -116,7 +118,7 @@ export async function greet(app: App, added: AddedAccount): Promise<{ account: A
   if (!app.settings.serviceUrl) return stay('RINGNECK_SERVICE_URL is not set: the token was not tried');
   const client = await app.client();
   const findPersonOnceTaken = async () => {
-    await probeAccount({ client, warehouse, serviceClock: app.serviceClock }, token);
+    await probeAccount({ client, warehouse, serviceClock: app.serviceClock }, token, { scopes: credential.scopes });
     return findPerson(client, token);
   };
   let person: string | undefined;

@@ -1,3 +1,4 @@
+import { resources } from '../../schema/index.ts';
 import { NO_CLIENT, NO_SERVICE, type SignInSettings } from '../base/config.ts';
 import { RingneckError, UsageError } from '../base/errors.ts';
 import { newSignInId } from '../base/secrets/sign-in.ts';
@@ -6,7 +7,9 @@ import { withTimeout } from '../base/timeout.ts';
 import { changeAccounts, findServiceUserId, listAccounts, parseAccountName } from '../ledger/accounts.ts';
 import { SignInError } from '../sign-in/error.ts';
 import { beginSignIn } from '../sign-in/sign-ins.ts';
+import { collectionsOf } from '../sync/collections.ts';
 import { findPerson } from '../sync/verdicts/same-person.ts';
+import { noteUngranted } from '../sync/verdicts/ungranted.ts';
 import { type AddedReport, reportAdded } from './account-commands.ts';
 import { beginAccount } from './add-account.ts';
 import type { App } from './app.ts';
@@ -55,13 +58,15 @@ async function finishLogin(app: App, { name, ...answer }: LoginInput): Promise<A
   // Where it cannot tell now, that is asked again once the sign-in is kept.
   const person = await withTimeout(findPerson(client, tokens.accessToken), TRIED_MS).catch(() => undefined);
   const signIn = beginSignIn(newSignInId(), tokens, settings.signIn?.scopes ?? [], now());
-  const credential = { token: signIn.accessToken, keep: () => secrets.putSignIn(name, signIn) };
+  const credential = { token: signIn.accessToken, scopes: signIn.scopes, keep: () => secrets.putSignIn(name, signIn) };
   try {
     const added = await changeAccounts(app.warehouse, async () => {
       if (person !== undefined) await ensureSamePerson(app, name, person);
       return beginAccount(app, name, credential, undefined);
     });
-    return await reportAdded(app, added);
+    const report = await reportAdded(app, added);
+    await noteUngranted({ warehouse: app.warehouse, collections: collectionsOf(resources), tokens: secrets });
+    return report;
   } catch (error) {
     // What is not kept shall not be good for anybody.
     if (secrets.findSignIn(name)?.id !== signIn.id) await oauth.revoke(tokens).catch(() => undefined);

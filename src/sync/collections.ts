@@ -21,6 +21,7 @@ function documentCollection(resource: Resource): Collection {
     windowDays: resource.dated ? 90 : undefined,
     newestDay: resource.dated ? 'max(day)::VARCHAR' : undefined,
     dataType: resource.dataType,
+    scope: resource.scope,
     collect: (window, context) => new DocumentWindow(resource, window, context).collect(window.earlier),
     ...(namedBy
       ? { namedBy: namedBy.resource, collectNotOffered: (window, context) => storeNamed(resource, namedBy, window.userId, context) }
@@ -34,6 +35,7 @@ export const heartRateCollection: Collection = {
   windowDays: 28,
   newestDay: 'max(ts)::DATE::VARCHAR',
   dataType: undefined,
+  scope: heartRate.scope,
   collect: readHeartRate,
 };
 

@@ -64,6 +64,8 @@ export interface Collection {
   newestDay: string | undefined;
   /** The name in events; undefined where there are none. */
   dataType: string | undefined;
+  /** What a person must have allowed for it to be read. */
+  scope: string;
   /** The collection whose documents name those of this one. */
   namedBy?: string;
   /** Reads one window from the service into the warehouse, window row included. Throws ServiceError; TooLarge where it is to be cut. */

@@ -1,15 +1,12 @@
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { createAuthorizeRequest } from '../../src/sign-in/oauth.ts';
-import { type AuthorizationServer, startAuthorizationServer } from '../sign-in/authorization-server.ts';
-import { type Answer, type Asked, type FaultService, startFaultService } from '../support/fault-service.ts';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { openSignedInHarness } from '../sign-in/signed-in-harness.ts';
 import { type Harness, openHarness } from '../support/harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
 
 const folder = tempFolder();
 const DAYS = { from: '2025-01-01', to: '2025-01-02', collections: ['sleep_time'] };
-const EXPIRED = { status: 401, json: { detail: 'Access token has expired.' } };
 
 // The clock of everybody; timers are real.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2025-03-01T12:00:00Z') }));
@@ -17,43 +14,12 @@ afterEach(() => void vi.useRealTimers());
 
 const advance = (seconds: number) => vi.setSystemTime(Date.now() + seconds * 1000);
 
-interface Setting {
-  server: AuthorizationServer;
-  service: FaultService;
-  harness: Harness;
-  /** What the service answers to a token that is good. */
-  answer: { now: (asked: Asked) => Answer | Promise<Answer> };
-}
-
-/** A service that takes the tokens of an authorization server that is not ours. */
-async function set(name: string): Promise<Setting> {
-  const server = await startAuthorizationServer({ lifeS: 120 });
-  const answer: Setting['answer'] = { now: () => ({ json: { data: [], next_token: null } }) };
-  const service = await startFaultService({
-    '/v2/usercollection/*': async asked => {
-      const person = await server.findPerson(asked.token ?? '');
-      if (person === undefined) return EXPIRED;
-      return asked.path.endsWith('/personal_info') ? { json: { id: person } } : answer.now(asked);
-    },
-  });
-  onTestFinished(() => service.close());
-  const harness = await openHarness(join(folder, name), service.url, { settings: { signIn: server.settings } });
-  return { server, service, harness, answer };
-}
-
-async function login({ server, harness }: Pick<Setting, 'server' | 'harness'>, name: string) {
-  const settings = await harness.commands.beginLogin({ name });
-  const { url, verifier } = await createAuthorizeRequest(settings);
-  const code = new URL(await server.visit(url)).searchParams.get('code') ?? '';
-  return harness.commands.finishLogin({ name, code, verifier, redirectUrl: settings.redirectUrl });
-}
-
 const accounts = (harness: Harness) => harness.read('SELECT user_id, service_user_id, state, reason FROM sync.accounts ORDER BY ALL');
 
 test('who signs in is an account of that person, and is read with what came of it', async () => {
-  const setting = await set('new');
+  const setting = await openSignedInHarness(folder, 'new');
   const { harness, service } = setting;
-  expect(await login(setting, 'ada')).toMatchObject({
+  expect(await setting.login('ada')).toMatchObject({
     user_id: 'ada',
     service_user_id: 'ada-1',
     state: 'active',
@@ -65,27 +31,27 @@ test('who signs in is an account of that person, and is read with what came of i
 });
 
 test('another person is refused and named, and nothing is stored', async () => {
-  const setting = await set('another');
+  const setting = await openSignedInHarness(folder, 'another');
   const { harness, server } = setting;
-  await login(setting, 'ada');
+  await setting.login('ada');
   const token = harness.app.secrets.find('ada');
   const before = await accounts(harness);
   server.person = { id: 'ben-1' };
-  await expect(login(setting, 'ada')).rejects.toThrow(
+  await expect(setting.login('ada')).rejects.toThrow(
     'the person who signed in is somebody else (ben-1 at the service), not ada, and nothing was stored: sign out there, then ringneck account login ada',
   );
   expect([harness.app.secrets.find('ada'), await accounts(harness)]).toEqual([token, before]);
-  await login(setting, 'ben');
-  await expect(login(setting, 'ada')).rejects.toThrow('the person who signed in is ben, not ada, and nothing was stored');
+  await setting.login('ben');
+  await expect(setting.login('ada')).rejects.toThrow('the person who signed in is ben, not ada, and nothing was stored');
   server.person = { id: 'ada-1' };
-  await expect(login(setting, 'cleo')).rejects.toThrow(
+  await expect(setting.login('cleo')).rejects.toThrow(
     'the person who signed in is already the account ada, and nothing was stored: ringneck account login ada',
   );
   expect(harness.app.secrets.names()).toEqual(['ada', 'ben']);
 });
 
 test('a code that is worth nothing stores nothing', async () => {
-  const { harness } = await set('no-code');
+  const { harness } = await openSignedInHarness(folder, 'no-code');
   const answer = { name: 'ada', code: 'made-up', verifier: 'v'.repeat(43), redirectUrl: 'http://127.0.0.1:8976/callback' };
   await expect(harness.commands.finishLogin(answer)).rejects.toThrow(
     'the service does not take the code, which works once and not for long: ringneck account login ada',
@@ -94,9 +60,9 @@ test('a code that is worth nothing stores nothing', async () => {
 });
 
 test('while tokens are renewed twenty times reading goes on, and nothing fails', async () => {
-  const setting = await set('twenty');
+  const setting = await openSignedInHarness(folder, 'twenty');
   const { harness, server } = setting;
-  await login(setting, 'ada');
+  await setting.login('ada');
   const signIns = await harness.app.signIns();
   const seen = new Set<string | undefined>();
   for (let times = 0; times < 20; times++) {
@@ -112,9 +78,9 @@ test('while tokens are renewed twenty times reading goes on, and nothing fails',
 });
 
 test('an answer is stored although the token that it was asked with was renewed meanwhile', async () => {
-  const setting = await set('meanwhile');
+  const setting = await openSignedInHarness(folder, 'meanwhile');
   const { harness, answer } = setting;
-  await login(setting, 'ada');
+  await setting.login('ada');
   let open = () => {};
   const opened = new Promise<void>(resolve => {
     open = resolve;
@@ -138,11 +104,11 @@ test('an answer is stored although the token that it was asked with was renewed 
 });
 
 test('a sign-in that the service has ended parks its account alone, says what to do, and a new one goes on', async () => {
-  const setting = await set('ended');
+  const setting = await openSignedInHarness(folder, 'ended');
   const { harness, server } = setting;
-  await login(setting, 'ada');
+  await setting.login('ada');
   server.person = { id: 'ben-1' };
-  await login(setting, 'ben');
+  await setting.login('ben');
   await server.end(harness.app.secrets.find('ada') ?? '');
   const run = await harness.backfill(DAYS);
   expect(run.failures).toMatchObject([{ user_id: 'ada', kind: 'unauthorized' }]);
@@ -154,14 +120,14 @@ test('a sign-in that the service has ended parks its account alone, says what to
   await (await harness.app.signIns()).renewDue();
   expect(server.asked.length).toBe(length + 1);
   server.person = { id: 'ada-1' };
-  expect(await login(setting, 'ada')).toMatchObject({ state: 'active', reason: null });
+  expect(await setting.login('ada')).toMatchObject({ state: 'active', reason: null });
   expect(await harness.backfill(DAYS)).toMatchObject({ state: 'complete', failures: [] });
 });
 
 test('a token that is dead without its service’s saying that it expired is renewed before its account is parked', async () => {
-  const setting = await set('silent');
+  const setting = await openSignedInHarness(folder, 'silent');
   const { harness, server, answer } = setting;
-  await login(setting, 'ada');
+  await setting.login('ada');
   const first = harness.app.secrets.find('ada');
   answer.now = ({ token }) =>
     token === first ? { status: 401, json: { detail: 'Unauthorized' } } : { json: { data: [], next_token: null } };
@@ -174,9 +140,9 @@ test('a token that is dead without its service’s saying that it expired is ren
 });
 
 test('while the token address is away an ended token fails its windows with the reason, and parks nobody', async () => {
-  const setting = await set('away');
+  const setting = await openSignedInHarness(folder, 'away');
   const { harness, server } = setting;
-  await login(setting, 'ada');
+  await setting.login('ada');
   server.fault = { status: 503, body: '' };
   advance(130);
   const { failures } = await harness.backfill(DAYS);
@@ -188,8 +154,8 @@ test('while the token address is away an ended token fails its windows with the 
 });
 
 test('the token of a sign-in is not kept for another address, nor as a token alone', async () => {
-  const setting = await set('keep');
-  await login(setting, 'ada');
+  const setting = await openSignedInHarness(folder, 'keep');
+  await setting.login('ada');
   await expect(setting.harness.commands.addAccount({ name: 'ada' })).rejects.toThrow(
     'ada has signed in, which holds for one address: ringneck account login ada',
   );

@@ -53,6 +53,16 @@ test('an event brings its document, and its row in the ledger says when it happe
   ]);
 });
 
+test('an event of what its person has not allowed is parked with the scope, and nothing is asked for', async () => {
+  const mia = await harness.person('mia', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
+  harness.granted.set('mia', ['personal', 'daily']);
+  expect(await mia.tell({ event_type: 'create' })).toMatchObject({ outcome: 'parked' });
+  expect(await mia.outcomes()).toEqual([
+    { event_type: 'create', object_id: 'spo2-1', outcome: 'parked', reason: 'scope spo2Daily was not granted' },
+  ]);
+  expect(harness.faults.asked.filter(({ token }) => token === 'mia-token')).toEqual([]);
+});
+
 test('an event whose document is as it was changes nothing', async () => {
   const ben = await harness.person('ben', { daily_spo2: [spo2('2025-03-09', 'spo2-1')] });
   await ben.store('daily_spo2', [spo2('2025-03-09', 'spo2-1')]);

@@ -29,6 +29,8 @@ import { placeWarehouse, rows } from './warehouse.ts';
 /** The moment at which service and warehouse of these tests stand still. */
 export const EVENTS_NOW = Date.parse('2025-03-10T15:30:00Z');
 
+const SIGN_IN = { id: 'of a test', accessToken: '', refreshToken: null, expiresAt: null, refreshedAt: 0, previous: null };
+
 export interface EventHarness {
   pipeline: Pipeline;
   /** What the service has, by its own id of the person: to be changed by the test. */
@@ -40,6 +42,8 @@ export interface EventHarness {
   /** Whose heart rate was asked for, and about which day. */
   heartRateOf: string[];
   tokens: Map<string, string>;
+  /** What people have allowed who have signed in. */
+  granted: Map<string, readonly string[]>;
   start(): Promise<void>;
   /** Another person at the service, with an account here: `<name>`, at the service `service-<name>`. */
   person(name: string, documents: Record<string, WireDocument[]>): Promise<Person>;
@@ -112,6 +116,7 @@ export async function openEventHarness(folder: string, options: EventOptions & F
     routes: await openRouteMemory(warehouse, faults.url, now, () => {}),
   });
   const tokens = new Map<string, string>();
+  const granted: EventHarness['granted'] = new Map();
   const pipeline: Pipeline = {
     warehouse,
     client,
@@ -120,7 +125,10 @@ export async function openEventHarness(folder: string, options: EventOptions & F
     tokens: {
       find: userId => tokens.get(userId),
       isSame: (userId, token) => tokens.get(userId) === token,
-      findSignIn: () => undefined,
+      findSignIn: userId => {
+        const scopes = granted.get(userId);
+        return scopes && { ...SIGN_IN, scopes: [...scopes] };
+      },
       whyMissing: userId => (tokens.has(userId) ? undefined : `no token: ringneck account add ${userId}`),
       digest: text => createHash('sha256').update(text).digest('hex'),
     },
@@ -159,6 +167,7 @@ export async function openEventHarness(folder: string, options: EventOptions & F
     lines,
     heartRateOf,
     tokens,
+    granted,
     start,
     async person(user, documents) {
       const serviceUserId = `service-${user}`;

@@ -86,7 +86,8 @@ async function checkAccount(app: App, { userId, state }: Account, isSilent: bool
     }
     if (isSilent) return 'not tried';
     const client = await app.client();
-    await withTimeout(probeAccount({ client, warehouse: app.warehouse, serviceClock: app.serviceClock }, token), TRIED_MS);
+    const scopes = app.secrets.findSignIn(userId)?.scopes;
+    await withTimeout(probeAccount({ client, warehouse: app.warehouse, serviceClock: app.serviceClock }, token, { scopes }), TRIED_MS);
     return 'well';
   } catch (error) {
     const why = shownMessageOf(error);

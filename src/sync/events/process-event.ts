@@ -12,6 +12,7 @@ import { storable } from '../../warehouse/sql.ts';
 import { type Pipeline, TokenReplaced } from '../pipeline.ts';
 import { decide } from '../verdicts/outcome.ts';
 import { park, type Refused } from '../verdicts/park.ts';
+import { findUngranted } from '../verdicts/ungranted.ts';
 import { type AbsentDelays, findRange, finishAbsent } from './absent-documents.ts';
 import { DocumentFetches, hasTrustedRoute, isNamed } from './document-fetches.ts';
 import { wasErased } from './erased-ids.ts';
@@ -125,6 +126,8 @@ export class EventProcessor {
       if (now?.userId !== account.userId || now.since !== account.since || now.state !== 'active')
         return { userId, step: { again: 0, tries: accepted.tries } };
       if (!token) return note(parked(this.#pipeline.tokens.whyMissing(account.userId) ?? 'no token'));
+      const ungranted = findUngranted(this.#pipeline.tokens, account.userId, resource);
+      if (ungranted !== undefined) return note(parked(ungranted));
       const inWork = { ...accepted, userId: account.userId, resource, token };
       const step = await this.#fetch(inWork).catch(error => this.#answerTo(error, inWork, account));
       return { userId, step };

@@ -11,6 +11,7 @@ import { ATTEMPTS, type Decision, decide } from '../verdicts/outcome.ts';
 import { errorKindOf, park, type Refused } from '../verdicts/park.ts';
 import { isRefusal } from '../verdicts/probe.ts';
 import { confirmsRefusal, refuteRefusal } from '../verdicts/refusals.ts';
+import { findUngranted } from '../verdicts/ungranted.ts';
 import type { AccountWindows, OpenWindow } from './account-windows.ts';
 import type { Run } from './run.ts';
 
@@ -87,6 +88,9 @@ export class Attempt {
       return this.#finish({ outcome: 'not_authorised', reason, committedAt: account?.since });
     }
     const token = this.#findToken();
+    // Planned before its person signed in again and allowed less.
+    const ungranted = this.#collection && findUngranted(pipeline.tokens, this.#window.userId, this.#collection);
+    if (ungranted !== undefined) return this.#finish({ outcome: 'not_authorised', reason: ungranted });
     try {
       return await this.#read(token);
     } catch (error) {

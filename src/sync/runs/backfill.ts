@@ -6,6 +6,7 @@ import { getAccount, listAccounts, listParkedCollections, shownAccount } from '.
 import type { RunRequest, Span } from '../../ledger/runs.ts';
 import type { DayRange } from '../../ledger/windows.ts';
 import type { Pipeline } from '../pipeline.ts';
+import { noteUngranted } from '../verdicts/ungranted.ts';
 import type { Run } from './run.ts';
 
 /** Something that is not asked, and why: it was parked or paused before, or we have no token for this service (`without_token`). */
@@ -50,11 +51,12 @@ export function refuseImpossible({ from, to }: DayRange): void {
  * @throws UsageError for a day that cannot be asked for, and for an account or a collection that does not exist, naming those that do
  */
 export async function prepareRequest(
-  { warehouse, collections, tokens }: Pick<Pipeline, 'warehouse' | 'collections'> & { tokens?: Pick<Tokens, 'whyMissing'> },
+  { warehouse, collections, tokens }: Pick<Pipeline, 'warehouse' | 'collections'> & { tokens?: Pick<Tokens, 'whyMissing' | 'findSignIn'> },
   selection: { users?: readonly string[]; collections?: readonly string[] },
   rest: DayRange & Pick<RunRequest, 'kind' | 'refresh' | 'acceptDeletions'>,
 ): Promise<{ request: RunRequest; skipped: Skipped[] }> {
   refuseImpossible(rest);
+  if (tokens) await noteUngranted({ warehouse, collections, tokens });
   const found = selection.users?.length
     ? await Promise.all([...new Set(selection.users)].map(name => getAccount(warehouse, name)))
     : await listAccounts(warehouse);

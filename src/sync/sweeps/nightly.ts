@@ -6,6 +6,7 @@ import { countAround } from '../../ledger/runs.ts';
 import { ANOTHER_PERSON, isUnchecked, UNCHECKED } from '../../ledger/unproven.ts';
 import { takeUpEvents } from '../events/take-up.ts';
 import type { Pipeline } from '../pipeline.ts';
+import { probeAccount } from '../verdicts/probe.ts';
 import { askRefused } from '../verdicts/refusals.ts';
 import { findPerson, isAnother } from '../verdicts/same-person.ts';
 import { type Schedule, SWEEP_PATIENCE_MS, type Sweep, startSweep, sweepOnSchedule } from './sweep.ts';
@@ -46,7 +47,7 @@ async function askForbidden(pipeline: Pipeline, signal?: AbortSignal): Promise<v
     try {
       const token = tokens.find(account.userId);
       if (!token) continue;
-      await client.probe(token, signal);
+      await probeAccount(pipeline, token, { scopes: tokens.findSignIn(account.userId)?.scopes, signal });
       const person = await findPerson(client, token, signal);
       await changeAccounts(warehouse, async () => {
         if (!tokens.isSame(account.userId, token) || !(await isAsRead(warehouse, account.userId, account))) return;

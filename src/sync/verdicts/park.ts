@@ -26,7 +26,8 @@ export async function park(
     const before = await findAccount(pipeline.warehouse, account.userId);
     const isReplaced = () => pipeline.tokens.find(account.userId) !== token;
     try {
-      await probeAccount(pipeline, token ?? '').catch(error => {
+      const scopes = pipeline.tokens.findSignIn(account.userId)?.scopes;
+      await probeAccount(pipeline, token ?? '', { scopes }).catch(error => {
         if (!isNotOffered(error)) throw error;
       });
       if (isReplaced()) return 'replaced_token';

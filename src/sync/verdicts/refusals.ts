@@ -7,6 +7,7 @@ import { type Window, windowEntry } from '../../ledger/windows.ts';
 import type { LedgerEntry } from '../../warehouse/sql.ts';
 import { ask, firstPages } from '../first-pages.ts';
 import type { Pipeline } from '../pipeline.ts';
+import { findUngranted } from './ungranted.ts';
 
 /** One refusal of one collection may be a mistake; so far apart two of them are its word. */
 const APART_MICROS = 60_000_000;
@@ -32,6 +33,8 @@ export async function askRefused(pipeline: Pipeline, signal?: AbortSignal): Prom
   const { warehouse, tokens, log } = pipeline;
   for (const { userId, collection } of await listParkedCollections(warehouse)) {
     const token = tokens.find(userId);
+    const resource = pipeline.collections.find(({ name }) => name === collection);
+    if (resource && findUngranted(tokens, userId, resource) !== undefined) continue;
     const read = token === undefined ? undefined : firstPages(pipeline, token, signal).get(collection);
     if (!read) continue;
     try {

@@ -1,0 +1,38 @@
+import type { Tokens } from '../../base/secrets/secrets.ts';
+import { listAccounts, listParkedCollections } from '../../ledger/accounts.ts';
+import { windowEntry } from '../../ledger/windows.ts';
+import type { LedgerEntry } from '../../warehouse/sql.ts';
+import type { Collection, Pipeline } from '../pipeline.ts';
+
+/** Why a collection of an account is not asked for: its person has not allowed it. Undefined where nothing is known against it. */
+export function findUngranted(
+  tokens: Pick<Tokens, 'findSignIn'>,
+  userId: string,
+  { scope }: Pick<Collection, 'scope'>,
+): string | undefined {
+  const signIn = tokens.findSignIn(userId);
+  return signIn && !signIn.scopes.includes(scope) ? `scope ${scope} was not granted` : undefined;
+}
+
+/** Notes of the active accounts what their persons have not allowed: nothing of it is planned, and status and coverage say why. */
+export async function noteUngranted({
+  warehouse,
+  collections,
+  tokens,
+}: Pick<Pipeline, 'warehouse' | 'collections'> & { tokens: Pick<Tokens, 'findSignIn'> }): Promise<void> {
+  const parked = await listParkedCollections(warehouse);
+  const isNoted = (userId: string, collection: string, reason: string) =>
+    parked.some(known => known.userId === userId && known.collection === collection && known.reason === reason);
+  const entries: LedgerEntry[] = [];
+  for (const { userId, state } of await listAccounts(warehouse)) {
+    if (state !== 'active') continue;
+    for (const collection of collections) {
+      const reason = findUngranted(tokens, userId, collection);
+      if (reason === undefined || isNoted(userId, collection.name, reason)) continue;
+      // Of no day and of no run: nothing was asked for.
+      const place = { userId, collection: collection.name, runId: 'not-granted', startAt: null, endAt: null };
+      entries.push(windowEntry(place, { outcome: 'not_authorised', reason, committedAt: warehouse.clock.next() }));
+    }
+  }
+  if (entries.length) await warehouse.record(entries);
+}
