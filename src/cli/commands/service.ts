@@ -39,7 +39,12 @@ export function addService(program: Command): void {
         `where people who sign in may be sent back to, to the letter (may be repeated; ${REDIRECT_URLS.join(' and ')})`,
         addRedirectUrl,
       )
-      .option('--token-life <seconds>', 'how long an access token of a sign-in lives', wholeNumber(1, 31_536_000), 86_400)
+      .option(
+        '--token-life <seconds>',
+        'how long an access token of a sign-in lives; divided by --time-scale',
+        wholeNumber(1, 31_536_000),
+        86_400,
+      )
       .option('--people-limit <n>', 'how many people may sign in for the client (no limit)', wholeNumber(1, 10_000))
       .option('--inclusive-end', 'count the last day of a range in, for every collection')
       .option('--specification-only', 'serve only the routes of section 4 of the specification')

@@ -145,9 +145,9 @@ function answerRevoke({ grants }: SignIn, request: FastifyRequest, reply: Fastif
   try {
     const query = queryOf(request);
     const form = request.method === 'POST' && request.body ? formOf(request) : new URLSearchParams();
-    const [token] = [query, form].flatMap(from => [findParameter(from, 'access_token') ?? findParameter(from, 'token') ?? []].flat());
-    if (token === undefined) throw new OAuthError('invalid_request', 'access_token is missing.');
-    grants.revoke(token);
+    const tokens = [query, form].flatMap(from => ['access_token', 'token'].flatMap(name => findParameter(from, name) ?? []));
+    if (tokens.length === 0) throw new OAuthError('invalid_request', 'access_token is missing.');
+    for (const token of tokens) grants.revoke(token);
     return sendJson(reply, 200, {});
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error;

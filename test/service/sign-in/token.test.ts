@@ -211,6 +211,14 @@ test.each([
   expect((await refresh(tokens.refresh_token)).status).toBe(400);
 });
 
+test('of several tokens in a request to revoke each counts', async () => {
+  const { obtain, get, url } = await startSignIn();
+  const [ada, ben] = [await obtain(), await obtain({ person: 'ben' })];
+  const query = new URLSearchParams({ access_token: ada.access_token });
+  await fetch(`${url}/oauth/revoke?${query}`, { method: 'POST', body: new URLSearchParams({ token: ben.refresh_token }) });
+  for (const { access_token } of [ada, ben]) expect((await get(DAILY, access_token)).status).toBe(401);
+});
+
 test('a request to revoke nothing is an invalid one', async () => {
   const { url } = await startSignIn();
   for (const method of ['GET', 'POST']) {
