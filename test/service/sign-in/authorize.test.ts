@@ -42,47 +42,52 @@ test('what a client sends is text on the page', async () => {
   expect(text).not.toContain('<script');
 });
 
-test.each([
-  ['an unknown client', { client_id: 'nobody' }, 'The client is unknown: client_id is not the one that ringneck service shows.'],
-  ['no client', { client_id: undefined }, 'client_id is missing.'],
-  ['two clients', { client_id: ['a', 'b'] }, 'client_id is there more than once.'],
-  ['no address', { redirect_uri: undefined }, 'redirect_uri is missing.'],
-  [
-    'an address with another end',
-    { redirect_uri: `${CALLBACK}/` },
-    `The address ${CALLBACK}/ is not registered: ringneck service knows ${CALLBACK}, https://study.example.org/back?study=7, to the letter; --redirect-url names others.`,
-  ],
-])('%s: a page says so, and nobody is sent anywhere', async (_, change, sentence) => {
+test('of a client or address that is not known a page says so, and nobody is sent anywhere', async () => {
+  const wrong = [
+    [{ client_id: 'nobody' }, 'The client is unknown: client_id is not the one that ringneck service shows.'],
+    [{ client_id: undefined }, 'client_id is missing.'],
+    [{ client_id: ['a', 'b'] }, 'client_id is there more than once.'],
+    [{ redirect_uri: undefined }, 'redirect_uri is missing.'],
+    [
+      { redirect_uri: `${CALLBACK}/` },
+      `The address ${CALLBACK}/ is not registered: ringneck service knows ${CALLBACK}, https://study.example.org/back?study=7, to the letter; --redirect-url names others.`,
+    ],
+  ] as const;
   const { ask, decide } = await startSignIn();
-  for (const answer of [await ask(change), await decide(change)]) {
-    expect([answer.status, answer.location]).toEqual([400, null]);
-    expect(answer.text).toContain(`<p>${sentence}</p>`);
-    expect(answer.headers.get('content-security-policy')).toContain("form-action 'none'");
+  for (const [change, sentence] of wrong) {
+    for (const answer of [await ask(change), await decide(change)]) {
+      expect([answer.status, answer.location]).toEqual([400, null]);
+      expect(answer.text).toContain(`<p>${sentence}</p>`);
+      expect(answer.headers.get('content-security-policy')).toContain("form-action 'none'");
+    }
   }
 });
 
-test.each([
-  [{ response_type: 'token' }, 'unsupported_response_type', 'response_type should be code.'],
-  [{ response_type: undefined }, 'invalid_request', 'response_type is missing.'],
-  [
-    { scope: 'daily weather' },
-    'invalid_scope',
-    'scope may hold email, personal, daily, heartrate, workout, tag, session, spo2Daily, separated by blanks.',
-  ],
-  [{ scope: ['daily', 'session'] }, 'invalid_request', 'scope is there more than once.'],
-  [{ code_challenge: CHALLENGE }, 'invalid_request', 'code_challenge_method should be S256.'],
-  [{ code_challenge: CHALLENGE, code_challenge_method: 'plain' }, 'invalid_request', 'code_challenge_method should be S256.'],
-  [{ code_challenge_method: 'S256' }, 'invalid_request', 'code_challenge is missing.'],
-  [
-    { code_challenge: 'short', code_challenge_method: 'S256' },
-    'invalid_request',
-    'code_challenge should be a SHA-256 in base64url, 43 characters.',
-  ],
-])('%j is told to the client as %s', async (change, error, error_description) => {
+test('what else is wrong is told to the client', async () => {
+  const wrong = [
+    [{ response_type: 'token' }, 'unsupported_response_type', 'response_type should be code.'],
+    [{ response_type: undefined }, 'invalid_request', 'response_type is missing.'],
+    [
+      { scope: 'daily weather' },
+      'invalid_scope',
+      'scope may hold email, personal, daily, heartrate, workout, tag, session, spo2Daily, separated by blanks.',
+    ],
+    [{ scope: ['daily', 'session'] }, 'invalid_request', 'scope is there more than once.'],
+    [{ code_challenge: CHALLENGE }, 'invalid_request', 'code_challenge_method should be S256.'],
+    [{ code_challenge: CHALLENGE, code_challenge_method: 'plain' }, 'invalid_request', 'code_challenge_method should be S256.'],
+    [{ code_challenge_method: 'S256' }, 'invalid_request', 'code_challenge is missing.'],
+    [
+      { code_challenge: 'short', code_challenge_method: 'S256' },
+      'invalid_request',
+      'code_challenge should be a SHA-256 in base64url, 43 characters.',
+    ],
+  ] as const;
   const { ask, decide } = await startSignIn();
-  for (const { status, location } of [await ask(change), await decide(change)]) {
-    expect([status, location?.split('?')[0]]).toEqual([303, CALLBACK]);
-    expect(Object.fromEntries(new URL(location ?? '').searchParams)).toEqual({ error, error_description, state: 'a state' });
+  for (const [change, error, error_description] of wrong) {
+    for (const { status, location } of [await ask(change), await decide(change)]) {
+      expect([status, location?.split('?')[0]]).toEqual([303, CALLBACK]);
+      expect(Object.fromEntries(new URL(location ?? '').searchParams)).toEqual({ error, error_description, state: 'a state' });
+    }
   }
 });
 
@@ -108,13 +113,12 @@ test('an address with a query keeps it', async () => {
   expect(location).toMatch(/^https:\/\/study\.example\.org\/back\?study=7&code=rg_[\w-]{43}&scope=daily\+session$/);
 });
 
-test.each([
-  ['refuses', { decision: 'refuse', person: '' }, 'The person refused.'],
-  ['allows and grants nothing', { grant: [] }, 'The person granted nothing.'],
-  ['grants what was not asked for', { grant: ['heartrate'] }, 'The person granted nothing.'],
-])('who %s is sent back with access_denied', async (_, change, error_description) => {
+test('who refuses, grants nothing, or only what was not asked for, is sent back with access_denied', async () => {
   const { signIn } = await startSignIn();
-  expect(await signIn(change)).toEqual({ error: 'access_denied', error_description, state: 'a state' });
+  const refused = (error_description: string) => ({ error: 'access_denied', error_description, state: 'a state' });
+  expect(await signIn({ decision: 'refuse', person: '' })).toEqual(refused('The person refused.'));
+  expect(await signIn({ grant: [] })).toEqual(refused('The person granted nothing.'));
+  expect(await signIn({ grant: ['heartrate'] })).toEqual(refused('The person granted nothing.'));
 });
 
 test('who allows without choosing a person is asked to', async () => {

@@ -69,33 +69,34 @@ test('the header Basic names the client as well', async () => {
     expect(await exchange(wrong)).toBe(401);
 });
 
-test.each([
-  ['a wrong secret', { client_secret: 'wrong' }],
-  ['no secret', { client_secret: undefined }],
-  ['another client', { client_id: 'nobody' }],
-])('%s is 401 invalid_client', async (_, change) => {
+test('a client that is unknown is 401 invalid_client', async () => {
   const { token } = await startSignIn();
-  const { status, headers, text } = await token({ grant_type: 'refresh_token', refresh_token: 'x', ...change });
-  expect([status, headers.get('www-authenticate'), headers.get('cache-control')]).toEqual([401, 'Basic realm="oauth"', 'no-store']);
-  expect(JSON.parse(text)).toEqual({
-    error: 'invalid_client',
-    error_description: 'client_id or client_secret is missing or wrong: ringneck service shows both.',
-  });
+  for (const change of [{ client_secret: 'wrong' }, { client_secret: undefined }, { client_id: 'nobody' }]) {
+    const { status, headers, text } = await token({ grant_type: 'refresh_token', refresh_token: 'x', ...change });
+    expect([status, headers.get('www-authenticate'), headers.get('cache-control')]).toEqual([401, 'Basic realm="oauth"', 'no-store']);
+    expect(JSON.parse(text)).toEqual({
+      error: 'invalid_client',
+      error_description: 'client_id or client_secret is missing or wrong: ringneck service shows both.',
+    });
+  }
 });
 
-test.each([
-  [{}, 'invalid_request', 'grant_type is missing.'],
-  [{ grant_type: ['a', 'b'] }, 'invalid_request', 'grant_type is there more than once.'],
-  [{ grant_type: 'password' }, 'unsupported_grant_type', 'grant_type should be authorization_code or refresh_token.'],
-  [{ grant_type: 'authorization_code' }, 'invalid_request', 'code is missing.'],
-  [{ grant_type: 'authorization_code', code: 'x' }, 'invalid_request', 'redirect_uri is missing.'],
-  [{ grant_type: 'authorization_code', code: 'x', redirect_uri: 'x' }, 'invalid_grant', 'The code is unknown.'],
-  [{ grant_type: 'refresh_token' }, 'invalid_request', 'refresh_token is missing.'],
-  [{ grant_type: 'refresh_token', refresh_token: 'x' }, 'invalid_grant', 'The refresh token is unknown.'],
-] as const)('%j is 400 %s', async (form, error, error_description) => {
+test('what is wrong with a request for tokens is 400, and named', async () => {
   const { token } = await startSignIn();
-  const { status, text } = await token(form);
-  expect([status, JSON.parse(text)]).toEqual([400, { error, error_description }]);
+  const wrong = [
+    [{}, 'invalid_request', 'grant_type is missing.'],
+    [{ grant_type: ['a', 'b'] }, 'invalid_request', 'grant_type is there more than once.'],
+    [{ grant_type: 'password' }, 'unsupported_grant_type', 'grant_type should be authorization_code or refresh_token.'],
+    [{ grant_type: 'authorization_code' }, 'invalid_request', 'code is missing.'],
+    [{ grant_type: 'authorization_code', code: 'x' }, 'invalid_request', 'redirect_uri is missing.'],
+    [{ grant_type: 'authorization_code', code: 'x', redirect_uri: 'x' }, 'invalid_grant', 'The code is unknown.'],
+    [{ grant_type: 'refresh_token' }, 'invalid_request', 'refresh_token is missing.'],
+    [{ grant_type: 'refresh_token', refresh_token: 'x' }, 'invalid_grant', 'The refresh token is unknown.'],
+  ] as const;
+  for (const [form, error, error_description] of wrong) {
+    const { status, text } = await token(form);
+    expect([status, JSON.parse(text)]).toEqual([400, { error, error_description }]);
+  }
 });
 
 test('a body that is no form, and a secret that is there twice, are invalid requests', async () => {
@@ -190,25 +191,23 @@ test('an access token expires in real time, is refused by that name, and can be 
   expect((await get(DAILY, next.access_token)).status).toBe(200);
 });
 
-test.each([
-  ['GET with the access token', 'GET', 'access_token', 'access_token', 'query'],
-  ['POST with the access token in the query', 'POST', 'access_token', 'access_token', 'query'],
-  ['POST with the refresh token in a form', 'POST', 'refresh_token', 'token', 'form'],
-] as const)('%s revokes all that came of the sign-in', async (_, method, which, name, place) => {
+test('access token or refresh token, by GET or POST, revokes all that came of the sign-in, and nobody is told whether there was any', async () => {
   const { obtain, refresh, get, url } = await startSignIn();
-  const tokens = await obtain();
-  const revoke = (token: string) => {
-    const parameters = new URLSearchParams({ [name]: token });
-    return place === 'query'
-      ? fetch(`${url}/oauth/revoke?${parameters}`, { method })
-      : fetch(`${url}/oauth/revoke`, { method, body: parameters });
-  };
-  for (const token of ['unknown', tokens[which], tokens[which]]) {
-    const answer = await revoke(token);
-    expect([answer.status, await answer.json()]).toEqual([200, {}]);
-    expect((await get(DAILY, tokens.access_token)).status).toBe(token === 'unknown' ? 200 : 401);
+  const byQuery = (method: string) => (token: string) => fetch(`${url}/oauth/revoke?access_token=${token}`, { method });
+  const byForm = (token: string) => fetch(`${url}/oauth/revoke`, { method: 'POST', body: new URLSearchParams({ token }) });
+  for (const [which, revoke] of [
+    ['access_token', byQuery('GET')],
+    ['access_token', byQuery('POST')],
+    ['refresh_token', byForm],
+  ] as const) {
+    const tokens = await obtain();
+    for (const token of ['unknown', tokens[which], tokens[which]]) {
+      const answer = await revoke(token);
+      expect([answer.status, await answer.json()]).toEqual([200, {}]);
+      expect((await get(DAILY, tokens.access_token)).status).toBe(token === 'unknown' ? 200 : 401);
+    }
+    expect((await refresh(tokens.refresh_token)).status).toBe(400);
   }
-  expect((await refresh(tokens.refresh_token)).status).toBe(400);
 });
 
 test('of several tokens in a request to revoke each counts', async () => {
