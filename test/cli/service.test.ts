@@ -127,9 +127,14 @@ test('rate limits are as it is told, in real time, and it needs no settings of a
 });
 
 test('up wants the settings of webhooks whole', async () => {
-  const env = { ...newEnv(), RINGNECK_CLIENT_ID: 'client-1', RINGNECK_CLIENT_SECRET: 'secret-1' };
+  const env = {
+    ...newEnv(),
+    RINGNECK_CLIENT_ID: 'client-1',
+    RINGNECK_CLIENT_SECRET: 'secret-1',
+    RINGNECK_CALLBACK_URL: 'http://127.0.0.1:8080/webhook',
+  };
   const { code, stderr } = await ringneck(['up'], { env });
-  expect([code, stderr]).toEqual([2, expect.stringContaining('RINGNECK_CALLBACK_URL, RINGNECK_VERIFICATION_TOKEN: not set')]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('RINGNECK_VERIFICATION_TOKEN: not set')]);
 });
 
 test('for people the tokens are a table, and a second service in the folder is told who has it', async () => {
