@@ -14,6 +14,8 @@ const TYPES: Record<FieldKind, string> = {
   day: 'DATE',
   instant: 'VARCHAR',
   sample: SAMPLE,
+  texts: 'JSON',
+  objects: 'JSON',
 };
 const HEART_RATE_ROW = 'STRUCT("timestamp" VARCHAR, timestamp_unix BIGINT, bpm BIGINT, source VARCHAR)';
 

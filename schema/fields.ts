@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import { findDayNumber, findInstant } from './instant.ts';
 
-/** What a leaf is stored as. A `sample` is exploded to a series; everything else is one column (an `instant` has an offset beside it). */
-export type FieldKind = 'text' | 'integer' | 'number' | 'flag' | 'day' | 'instant' | 'sample';
+/**
+ * What a leaf is stored as. A `sample` is exploded to a series, `objects` to a table of their own; everything else is one column (an
+ * `instant` has an offset beside it).
+ */
+export type FieldKind = 'text' | 'texts' | 'integer' | 'number' | 'flag' | 'day' | 'instant' | 'sample' | 'objects';
 
 export interface FieldAbout {
   kind: FieldKind;
@@ -76,6 +79,19 @@ export const instantOrNull = (description: string) => instant(description, true)
 /** An open enumeration: the documented values are known, a new one is let through and reported by the reader. */
 export const choice = (values: readonly string[], description: string) =>
   field(z.string(), { kind: 'text', description, values }, { examples: [...values], 'x-documented-values': [...values] });
+
+/** An array of texts, kept as JSON. */
+export const texts = (description: string) => field(z.array(z.string()), { kind: 'texts', description });
+
+/** An array of objects whose fields are leaves: a table of its own with a row for each of them. */
+export const objects = <Item extends z.ZodObject>(description: string, item: Item) =>
+  field(z.array(item), { kind: 'objects', description });
+
+/** What the objects of such an array are. Undefined for anything else. */
+export function findItem(schema: z.ZodType): z.ZodObject | undefined {
+  const inner = unwrap(schema);
+  return inner instanceof z.ZodArray && inner.element instanceof z.ZodObject ? inner.element : undefined;
+}
 
 /** Numbers or nulls, checked in one pass: an element-wise schema costs seven times as much on a day of MET samples. */
 function isItems(value: unknown): value is (number | null)[] {

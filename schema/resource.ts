@@ -28,6 +28,8 @@ export interface Declaration {
   endDay: 'included' | 'excluded';
   /** The field with the instant that a range of date-times is compared with; without one it is the midnight of the day, UTC. */
   startsAt?: string;
+  /** The field with the day that a document belongs to, where it is not called `day`. */
+  dayField?: string;
   /** The path to the offset of that midnight, in seconds east of UTC. */
   dayOffset?: readonly string[];
   /** The field of another resource that names documents of this one: how they are found where the collection is not offered. */
@@ -44,13 +46,22 @@ export interface Declaration {
 export interface Resource extends Declaration {
   /** The table, the collection in commands and in the ledger: the path in lower case. */
   name: string;
+  /** The field with the day that a document belongs to, and the column of the table. */
+  dayField: string;
   /** Whether its documents belong to days: those of ring_configuration do not. */
   dated: boolean;
 }
 
 /** Declares a document type: the single place from which routes, validation, tables, events and documentation derive. */
 export function resource(declaration: Declaration): Resource {
-  return { ...declaration, name: declaration.path.toLowerCase(), dated: 'day' in declaration.document.shape };
+  const { path, dayField = 'day', document } = declaration;
+  return { ...declaration, name: path.toLowerCase(), dayField, dated: dayField in document.shape };
+}
+
+/** The day that a document says it belongs to; undefined where it says none. */
+export function findDayOf({ dayField }: Pick<Resource, 'dayField'>, document: unknown): string | undefined {
+  const day: unknown = typeof document === 'object' && document !== null ? Reflect.get(document, dayField) : undefined;
+  return typeof day === 'string' ? day : undefined;
 }
 
 /** Its summary, and where the specification lists its fields. */

@@ -612,6 +612,88 @@ COMMENT ON COLUMN "daily_cardiovascular_age"."sk" IS 'Number of this stored vers
 COMMENT ON COLUMN "daily_cardiovascular_age"."fetched_at" IS 'When the request that brought this version was sent, UTC';
 COMMENT ON COLUMN "daily_cardiovascular_age"."content_hash" IS 'Hash of what arrived';
 
+CREATE TABLE "enhanced_tag" (
+  user_id           VARCHAR,
+  id                VARCHAR,
+  start_day         DATE,
+  comment           VARCHAR,
+  custom_name       VARCHAR,
+  end_day           DATE,
+  end_time          TIMESTAMP,
+  end_time_offset   INTEGER,
+  start_time        TIMESTAMP,
+  start_time_offset INTEGER,
+  tag_type_code     VARCHAR,
+  extra             JSON,
+  sk                BIGINT,
+  fetched_at        TIMESTAMP,
+  content_hash      VARCHAR
+);
+COMMENT ON TABLE "enhanced_tag" IS 'What a person noted: a word from a list, or words of their own.';
+COMMENT ON COLUMN "enhanced_tag"."user_id" IS 'The account, as named by `account add`';
+COMMENT ON COLUMN "enhanced_tag"."id" IS 'Identifier of the document';
+COMMENT ON COLUMN "enhanced_tag"."start_day" IS 'Day on which it was, or began';
+COMMENT ON COLUMN "enhanced_tag"."comment" IS 'What the person wrote about it';
+COMMENT ON COLUMN "enhanced_tag"."custom_name" IS 'Name of a kind of the person’s own';
+COMMENT ON COLUMN "enhanced_tag"."end_day" IS 'Day on which it ended, of what lasts';
+COMMENT ON COLUMN "enhanced_tag"."end_time" IS 'When it ended, of what lasts, UTC';
+COMMENT ON COLUMN "enhanced_tag"."end_time_offset" IS 'Offset of end_time [seconds east of UTC]';
+COMMENT ON COLUMN "enhanced_tag"."start_time" IS 'When it was, or began, UTC';
+COMMENT ON COLUMN "enhanced_tag"."start_time_offset" IS 'Offset of start_time [seconds east of UTC]';
+COMMENT ON COLUMN "enhanced_tag"."tag_type_code" IS 'Kind of tag: a word of the service, custom for a kind of the person’s own; null for a comment alone';
+COMMENT ON COLUMN "enhanced_tag"."extra" IS 'Fields that came but have no column, or did not fit their column';
+COMMENT ON COLUMN "enhanced_tag"."sk" IS 'Number of this stored version; joins the series tables';
+COMMENT ON COLUMN "enhanced_tag"."fetched_at" IS 'When the request that brought this version was sent, UTC';
+COMMENT ON COLUMN "enhanced_tag"."content_hash" IS 'Hash of what arrived';
+
+CREATE TABLE "rest_mode_period" (
+  user_id           VARCHAR,
+  id                VARCHAR,
+  start_day         DATE,
+  end_day           DATE,
+  end_time          TIMESTAMP,
+  end_time_offset   INTEGER,
+  episodes_count    BIGINT,
+  start_time        TIMESTAMP,
+  start_time_offset INTEGER,
+  extra             JSON,
+  sk                BIGINT,
+  fetched_at        TIMESTAMP,
+  content_hash      VARCHAR
+);
+COMMENT ON TABLE "rest_mode_period" IS 'Days in which a person had the service in rest mode, as when ill.';
+COMMENT ON COLUMN "rest_mode_period"."user_id" IS 'The account, as named by `account add`';
+COMMENT ON COLUMN "rest_mode_period"."id" IS 'Identifier of the document';
+COMMENT ON COLUMN "rest_mode_period"."start_day" IS 'Day on which it began';
+COMMENT ON COLUMN "rest_mode_period"."end_day" IS 'Day on which it ended; null while it goes on';
+COMMENT ON COLUMN "rest_mode_period"."end_time" IS 'When it ended; null while it goes on, UTC';
+COMMENT ON COLUMN "rest_mode_period"."end_time_offset" IS 'Offset of end_time [seconds east of UTC]';
+COMMENT ON COLUMN "rest_mode_period"."episodes_count" IS 'What the person noted in that time: number of rows in rest_mode_period_episodes';
+COMMENT ON COLUMN "rest_mode_period"."start_time" IS 'When it began, UTC';
+COMMENT ON COLUMN "rest_mode_period"."start_time_offset" IS 'Offset of start_time [seconds east of UTC]';
+COMMENT ON COLUMN "rest_mode_period"."extra" IS 'Fields that came but have no column, or did not fit their column';
+COMMENT ON COLUMN "rest_mode_period"."sk" IS 'Number of this stored version; joins the series tables';
+COMMENT ON COLUMN "rest_mode_period"."fetched_at" IS 'When the request that brought this version was sent, UTC';
+COMMENT ON COLUMN "rest_mode_period"."content_hash" IS 'Hash of what arrived';
+
+CREATE TABLE "rest_mode_period_episodes" (
+  sk               BIGINT,
+  user_id          VARCHAR,
+  day              DATE,
+  position         BIGINT,
+  tags             JSON,
+  timestamp        TIMESTAMP,
+  timestamp_offset INTEGER
+);
+COMMENT ON TABLE "rest_mode_period_episodes" IS 'episodes of rest_mode_period, one row for each: What the person noted in that time';
+COMMENT ON COLUMN "rest_mode_period_episodes"."sk" IS 'The version of the document, sk of rest_mode_period';
+COMMENT ON COLUMN "rest_mode_period_episodes"."user_id" IS 'The account, as named by `account add`';
+COMMENT ON COLUMN "rest_mode_period_episodes"."day" IS 'The day of the document';
+COMMENT ON COLUMN "rest_mode_period_episodes"."position" IS 'Place in the array, from 0 [count]';
+COMMENT ON COLUMN "rest_mode_period_episodes"."tags" IS 'Words of the service or of the person';
+COMMENT ON COLUMN "rest_mode_period_episodes"."timestamp" IS 'When it was noted, UTC';
+COMMENT ON COLUMN "rest_mode_period_episodes"."timestamp_offset" IS 'Offset of timestamp [seconds east of UTC]';
+
 CREATE TABLE "workout" (
   user_id               VARCHAR,
   id                    VARCHAR,

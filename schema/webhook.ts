@@ -6,7 +6,7 @@ export const OPERATIONS = ['create', 'update', 'delete'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
 /** Kinds of data publicly known of live services whose documents we do not hold: they may be subscribed to, and never fire. */
-const NOT_HELD = ['tag', 'enhanced_tag', 'rest_mode_period', 'meal'];
+const NOT_HELD = ['tag', 'meal'];
 
 /** The kinds of data that a subscription may name. Heart rate has none: it must be polled. */
 export const DATA_TYPES: readonly string[] = [...new Set([...resources.map(({ dataType }) => dataType), ...NOT_HELD])];

@@ -7,6 +7,8 @@ export { dailyResilience } from './daily-resilience.ts';
 export { dailySleep } from './daily-sleep.ts';
 export { dailySpo2 } from './daily-spo2.ts';
 export { dailyStress } from './daily-stress.ts';
+export { enhancedTag } from './enhanced-tag.ts';
+export { restModePeriod } from './rest-mode-period.ts';
 export { ringConfiguration } from './ring-configuration.ts';
 export { session } from './session.ts';
 export { sleep } from './sleep.ts';

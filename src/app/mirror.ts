@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createService } from '../service/service.ts';
 import type { DocumentSource } from '../service/source.ts';
-import { quoteText } from '../warehouse/sql.ts';
+import { quoteName, quoteText } from '../warehouse/sql.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import type { App } from './app.ts';
 
@@ -9,12 +9,13 @@ import type { App } from './app.ts';
 export function warehouseSource(warehouse: Warehouse): DocumentSource {
   return {
     async list(userId, resource, { from, to, after, limit }) {
-      const order = resource.dated ? 'day, id' : 'id';
+      const day = quoteName(resource.dayField);
+      const order = resource.dated ? `${day}, id` : 'id';
       const parts = [`user_id = ${quoteText(userId)}`];
-      if (resource.dated && from) parts.push(`day >= ${quoteText(from)}`);
-      if (resource.dated && to) parts.push(`day <= ${quoteText(to)}`);
+      if (resource.dated && from) parts.push(`${day} >= ${quoteText(from)}`);
+      if (resource.dated && to) parts.push(`${day} <= ${quoteText(to)}`);
       if (after && resource.dated)
-        parts.push(`(day > ${quoteText(after.day)} OR (day = ${quoteText(after.day)} AND id > ${quoteText(after.id)}))`);
+        parts.push(`(${day} > ${quoteText(after.day)} OR (${day} = ${quoteText(after.day)} AND id > ${quoteText(after.id)}))`);
       else if (after) parts.push(`id > ${quoteText(after.id)}`);
       const rows = await warehouse.readDocuments(resource.name, `${parts.join(' AND ')} ORDER BY ${order} LIMIT ${limit}`);
       return rows.map(({ document }) => document);

@@ -1,9 +1,7 @@
 import { number, type Readable, readRows, text } from '../warehouse/rows.ts';
+import { quoteName } from '../warehouse/sql.ts';
 import { dayNumber, dayOfNumber } from './day-numbers.ts';
 import { WIDENED_DAYS } from './windows.ts';
-
-/** Its declaration would have every command load what checks documents. */
-const HEART_RATE = 'heart_rate';
 
 /** The days of one collection of an account that are to be read by a repair, as far as they are over. */
 export interface Hole {
@@ -14,14 +12,21 @@ export interface Hole {
   to: string;
 }
 
+/** A collection whose rows belong to days. */
+export interface DatedCollection {
+  name: string;
+  /** The column with the day of a document; undefined where rows come with their readings. */
+  dayColumn: string | undefined;
+}
+
 /**
  * What is unread of each collection from its account's first planned day of it to yesterday: no reading went to the end of the day, and no
- * document of it is there but what a reading that did not end may have brought; or the last reading failed, or is not believed. Of heart rate, whose rows come with the readings, the reading alone
- * tells. It is what a repair reads, by the rules of sync.coverage_between; but yesterday counts as read once it was asked for. The ranges of
+ * document of it is there but what a reading that did not end may have brought; or the last reading failed, or is not believed. Where rows come with the readings, as those of heart rate, the
+ * reading alone tells. It is what a repair reads, by the rules of sync.coverage_between; but yesterday counts as read once it was asked for. The ranges of
  * the ledger are joined by their ends, not day by day, and documents are looked at only where there are gaps: of half a million windows that
  * takes less than a second.
  */
-export async function findHoles(warehouse: Readable, collections: readonly string[], yesterday: string): Promise<Hole[]> {
+export async function findHoles(warehouse: Readable, collections: readonly DatedCollection[], yesterday: string): Promise<Hole[]> {
   const holes: Hole[] = [];
   const found = await readRows(
     warehouse,
@@ -30,20 +35,21 @@ export async function findHoles(warehouse: Readable, collections: readonly strin
   );
   for (const { collection, first, last } of found) {
     // One at a time: the days of all together do not fit into the memory that storing has.
-    if (collections.includes(collection)) holes.push(...(await findHolesOf(warehouse, collection, yesterday, [first, last])));
+    const dated = collections.find(({ name }) => name === collection);
+    if (dated) holes.push(...(await findHolesOf(warehouse, dated, yesterday, [first, last])));
   }
   return holes;
 }
 
 async function findHolesOf(
   warehouse: Readable,
-  name: string,
+  { name, dayColumn }: DatedCollection,
   yesterday: string,
   [first, last]: readonly [number, number],
 ): Promise<Hole[]> {
-  const beside = `
+  const besideDays = (day: string) => `
      ANTI JOIN (
-       SELECT user_id, ${dayNumber('day')} AS n FROM "${name}" WHERE day >= ${dayOfNumber(first)} AND day < ${dayOfNumber(last)}
+       SELECT user_id, ${dayNumber(day)} AS n FROM "${name}" WHERE ${day} >= ${dayOfNumber(first)} AND ${day} < ${dayOfNumber(last)}
        EXCEPT
        SELECT user_id, unnest(range(greatest(${dayNumber('start_at')} - ${WIDENED_DAYS}, ${first}), least(${dayNumber('end_at')} + ${WIDENED_DAYS}, ${last}))) FROM sync.windows
        WHERE collection = '${name}' AND outcome NOT IN ('complete', 'not_offered')
@@ -56,7 +62,7 @@ async function findHolesOf(
     warehouse,
     { userId: text, days: number, from: text, to: text },
     `SELECT user_id, count(*), ${dayOfNumber('min(n)')}::VARCHAR, ${dayOfNumber('max(n)')}::VARCHAR
-     FROM (SELECT user_id, n FROM (SELECT user_id, unnest(range(from_n, until_n)) AS n FROM (${gaps(yesterday, name)})) ${name === HEART_RATE ? '' : beside}
+     FROM (SELECT user_id, n FROM (SELECT user_id, unnest(range(from_n, until_n)) AS n FROM (${gaps(yesterday, name)})) ${dayColumn === undefined ? '' : besideDays(quoteName(dayColumn))}
            UNION SELECT user_id, unnest(range(from_n, until_n)) FROM (${inVain(yesterday, name)}))
      GROUP BY user_id`,
   );

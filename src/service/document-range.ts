@@ -1,5 +1,5 @@
 import { addDays, findDayNumber, findInstant, MICROS_PER_DAY } from '../../schema/instant.ts';
-import type { Resource, WireDocument } from '../../schema/resource.ts';
+import { findDayOf, type Resource, type WireDocument } from '../../schema/resource.ts';
 
 /** A range of documents: its ends are days, or date-times as `formatInstant` writes them. */
 export interface DocumentRange {
@@ -30,12 +30,16 @@ export function createIsWithin(resource: Resource, { start, end }: DocumentRange
 }
 
 /** Where a document begins, else the midnight of its day: local where the document tells how far that is from UTC. */
-function ownMicros({ startsAt, dayOffset }: Resource, document: WireDocument): number {
+function ownMicros(resource: Resource, document: WireDocument): number {
+  const { startsAt, dayOffset } = resource;
   const start = startsAt && document[startsAt];
   const instant = typeof start === 'string' ? findInstant(start) : undefined;
   if (instant) return instant.micros;
   const offset = dayOffset?.reduce<unknown>((value, key) => (value as WireDocument | null | undefined)?.[key], document);
-  return (findDayNumber(String(document.day)) ?? Number.NaN) * MICROS_PER_DAY - (typeof offset === 'number' ? offset * 1_000_000 : 0);
+  return (
+    (findDayNumber(findDayOf(resource, document) ?? '') ?? Number.NaN) * MICROS_PER_DAY -
+    (typeof offset === 'number' ? offset * 1_000_000 : 0)
+  );
 }
 
 const isMoment = (bound: string) => bound.length > 10;

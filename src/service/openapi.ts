@@ -16,7 +16,7 @@ export function describeService(options: RouteOptions & { webhooks?: boolean; si
     resources.map(resource => [schemaName(resource.path), { ...schemaOf(resource.document), description: summaryOf(resource) }]),
   );
   for (const { resource } of routes.filter(isNarrowing)) {
-    const always = resource.dated ? ['id', 'day'] : ['id'];
+    const always = resource.dated ? ['id', resource.dayField] : ['id'];
     schemas[itemName(resource.path)] = itemOf(schemas[schemaName(resource.path)] as Json, always);
   }
   schemas.HeartRateRow = { ...schemaOf(heartRate.row), description: `${heartRate.summary} (${heartRate.paragraph})` };

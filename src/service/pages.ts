@@ -1,5 +1,5 @@
 import { findInstant } from '../../schema/instant.ts';
-import type { Resource, WireDocument } from '../../schema/resource.ts';
+import { findDayOf, type Resource, type WireDocument } from '../../schema/resource.ts';
 import { createIsWithin, daysOf } from './document-range.ts';
 import { type PageRequest, parseNextToken, type TokenOwner, writeNextToken } from './next-token.ts';
 import { completeDays, completeMoments, parseDays, parseMoments, type Query } from './query.ts';
@@ -33,13 +33,13 @@ export async function readCollection(maker: PageMaker, route: CollectionRoute, u
     ? parseNextToken(maker.tokenKey, owner, given.nextToken, given)
     : { ...(resource.dated ? completeDays(given, maker.clock()) : {}), fields: given.fields };
   const list = createList(maker, userId, resource, page);
-  const choose = chooseFields(page.fields, ['id', 'day']);
+  const choose = chooseFields(page.fields, ['id', resource.dayField]);
 
   if (!route.paged) {
     const data: WireDocument[] = [];
     for (let step = WHOLE_RANGE_STEP; step === WHOLE_RANGE_STEP; ) {
       const last = data.at(-1);
-      const found = await list(last && positionOf(last), WHOLE_RANGE_STEP);
+      const found = await list(last && positionOf(resource, last), WHOLE_RANGE_STEP);
       data.push(...found);
       step = found.length;
     }
@@ -48,7 +48,7 @@ export async function readCollection(maker: PageMaker, route: CollectionRoute, u
   const { data, last } = cut(await list(page.after, maker.settings.pageSize + 1), maker.settings.pageSize);
   return {
     data: data.map(choose),
-    next_token: last ? writeNextToken(maker.tokenKey, owner, { ...page, after: positionOf(last) }) : null,
+    next_token: last ? writeNextToken(maker.tokenKey, owner, { ...page, after: positionOf(resource, last) }) : null,
   };
 }
 
@@ -88,7 +88,7 @@ function createList(
       found.push(...read.filter(isWithin));
       const latest = read.at(-1);
       more = read.length === limit && latest !== undefined;
-      if (more && latest) last = positionOf(latest);
+      if (more && latest) last = positionOf(resource, latest);
     }
     return found.slice(0, limit);
   };
@@ -100,8 +100,8 @@ function cut(found: WireDocument[], size: number): { data: WireDocument[]; last:
   return { data, last: found.length > size ? data.at(-1) : undefined };
 }
 
-function positionOf(document: WireDocument): DocumentPosition {
-  return { day: typeof document.day === 'string' ? document.day : '', id: String(document.id) };
+function positionOf(resource: Resource, document: WireDocument): DocumentPosition {
+  return { day: findDayOf(resource, document) ?? '', id: String(document.id) };
 }
 
 function momentOf(row: WireDocument): HeartRatePosition {

@@ -2,6 +2,7 @@ import { findDayNumber, formatDay } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
 import type { Behaviour } from './behaviour.ts';
 import type { Edit } from './users/edits.ts';
+import { restAround } from './users/illness.ts';
 import { Random } from './users/random.ts';
 import { mainSleep, type SleepReport } from './users/reports.ts';
 import type { UserModel } from './users/user-model.ts';
@@ -41,7 +42,7 @@ export function stepUntil(model: UserModel, behaviour: Behaviour, { view, edits 
 
 /** Where documents may differ between a record and what came after it: the days, and the resources. */
 export function findReach(
-  { zone, view }: UserRecord,
+  { person, zone, view }: UserRecord,
   after: Step,
   resources: readonly Resource[],
 ): { days: Iterable<number>; resources: readonly Resource[] } {
@@ -53,6 +54,11 @@ export function findReach(
   const hasSynced = after.view.synced !== view.synced;
   // An evening nap counts for the day after; an activity day ends at 4 a.m. of the day after.
   if (hasSynced) add(dayOf(view.synced), zone.local(after.view.synced).day + 1);
+  // A rest mode that goes on, or has ended this morning, is of the day on which it began.
+  for (const day of hasSynced ? [dayOf(view.synced) - 1, dayOf(view.synced)] : []) {
+    const rest = restAround(person, day);
+    if (rest) days.add(rest.first);
+  }
   if (after.view.uploaded !== view.uploaded) add(dayOf(view.uploaded) - 1, zone.local(after.view.uploaded).day);
   for (const edit of after.edits) {
     const number = findDayNumber(edit.day);

@@ -3,6 +3,7 @@ import { heartRate } from '../../schema/resources/heart-rate.ts';
 import { isAskable } from '../client/base-url.ts';
 import { ServiceError } from '../client/error.ts';
 import { type DayRange, daysOf, type EarlierReading, type Rejects, rangeOf, type Window } from '../ledger/windows.ts';
+import { quoteName } from '../warehouse/sql.ts';
 import { readNames } from '../warehouse/stored-documents.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import type { DocumentChange, WriteResult } from '../warehouse/write-result.ts';
@@ -19,7 +20,8 @@ function documentCollection(resource: Resource): Collection {
   return {
     name: resource.name,
     windowDays: resource.dated ? 90 : undefined,
-    newestDay: resource.dated ? 'max(day)::VARCHAR' : undefined,
+    newestDay: resource.dated ? `max(${quoteName(resource.dayField)})::VARCHAR` : undefined,
+    dayColumn: resource.dated ? resource.dayField : undefined,
     dataType: resource.dataType,
     scope: resource.scope,
     collect: (window, context) => new DocumentWindow(resource, window, context).collect(window.earlier),
@@ -34,6 +36,7 @@ export const heartRateCollection: Collection = {
   // Clients of the service report failures of more than 30 days. These are whole weeks, as the brake looks at them.
   windowDays: 28,
   newestDay: 'max(ts)::DATE::VARCHAR',
+  dayColumn: undefined,
   dataType: undefined,
   scope: heartRate.scope,
   collect: readHeartRate,

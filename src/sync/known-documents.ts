@@ -51,7 +51,7 @@ export async function readStored(
 ): Promise<{ ids: string[]; known?: KnownAnswer }> {
   const [version, content, ...pages] = name?.split(' ') ?? [];
   const isNamed = version === STORED_AS && days !== undefined;
-  const rows = await readHashes(warehouse, resource.name, userId, { days: days && isNamed ? widened(days) : days, within: days });
+  const rows = await readHashes(warehouse, resource, userId, { days: days && isNamed ? widened(days) : days, within: days });
   const ids = rows.flatMap(({ id, isWithin }) => (isWithin ? [id] : []));
   const documents = rows.map(({ id, hash }) => ({ id, hash }));
   return isNamed && contentOf(client, documents) === content ? { ids, known: { pages, documents } } : { ids };

@@ -62,6 +62,8 @@ export interface Collection {
   windowDays: number | undefined;
   /** SQL for the newest day of a user's rows; undefined where rows belong to no day. */
   newestDay: string | undefined;
+  /** The column with the day of a document; undefined where there are none, or rows that come with their readings. */
+  dayColumn: string | undefined;
   /** The name in events; undefined where there are none. */
   dataType: string | undefined;
   /** What a person must have allowed for it to be read. */

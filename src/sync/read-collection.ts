@@ -1,5 +1,5 @@
 import { dayNumberOf, findDayNumber, MICROS_PER_DAY, type MomentRange } from '../../schema/instant.ts';
-import type { Resource } from '../../schema/resource.ts';
+import { findDayOf, type Resource } from '../../schema/resource.ts';
 import type { Page, ReleaseWhile, RequestLane, RequestTimes } from '../client/client.ts';
 import { ServiceError } from '../client/error.ts';
 import type { DayRange, Rejects } from '../ledger/windows.ts';
@@ -152,7 +152,7 @@ class CollectionReading {
     const count = page.documents.length;
     this.#read.documents += count;
     for (const document of page.documents) if (hasId(document)) this.#ids.add(document.id);
-    for (const day of momentsOfDocuments(page.documents)) this.#dayStarts.add(day);
+    for (const day of momentsOfDocuments(this.#resource, page.documents)) this.#dayStarts.add(day);
     if (page.nextToken === null) ensureAnswers(page.route, this.#dayStarts, this.#moments);
     await this.#storing;
     if (page.nextToken !== null) {
@@ -256,10 +256,9 @@ export const momentsOfDays = ({ from, to }: Partial<DayRange>): MomentRange | un
     : { startAt: dayNumberOf(from) * MICROS_PER_DAY, endAt: (dayNumberOf(to) + 1) * MICROS_PER_DAY };
 
 /** When the days of these documents begin. */
-export function* momentsOfDocuments(documents: Iterable<unknown>): Generator<number> {
+export function* momentsOfDocuments(resource: Pick<Resource, 'dayField'>, documents: Iterable<unknown>): Generator<number> {
   for (const document of documents) {
-    const day = typeof document === 'object' && document !== null && 'day' in document ? document.day : undefined;
-    const number = typeof day === 'string' ? findDayNumber(day) : undefined;
+    const number = findDayNumber(findDayOf(resource, document) ?? '');
     if (number !== undefined) yield number * MICROS_PER_DAY;
   }
 }

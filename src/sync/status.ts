@@ -87,7 +87,7 @@ export async function reportAccounts(
   const interrupted = await findInterrupted({ warehouse }, workedOn);
   const known = new Map((await readStandings(warehouse)).map(row => [`${row.userId}\n${row.collection}`, row]));
   const yesterday = dayOfMicros(bothNows(serviceClock)[0] * 1000 - MICROS_PER_DAY);
-  const dated = collections.filter(({ newestDay }) => newestDay).map(({ name }) => name);
+  const dated = collections.filter(({ newestDay }) => newestDay);
   const rejected = new Map((await countRejected(warehouse)).map(({ userId, collection, count }) => [`${userId}\n${collection}`, count]));
   const holes = new Map((await findHoles(warehouse, dated, yesterday)).map(hole => [`${hole.userId}\n${hole.collection}`, hole]));
   return accounts.map(account => ({

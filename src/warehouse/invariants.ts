@@ -1,3 +1,4 @@
+import { partsOf } from './mapping.ts';
 import { number, type Readable, readRow, readRows, readValues, text } from './rows.ts';
 import { quoteText } from './sql.ts';
 import type { Warehouse } from './warehouse.ts';
@@ -32,19 +33,19 @@ export async function listInvariants(warehouse: Pick<Warehouse, 'read' | 'mappin
 }
 
 function documentInvariants(warehouse: Pick<Warehouse, 'read' | 'mappings'>): Invariant[] {
-  return warehouse.mappings.flatMap(({ table, columns, series }) => [
+  return warehouse.mappings.flatMap(mapping => [
     {
-      what: `documents of ${table} are there more than once`,
-      count: counting(warehouse, `SELECT count(*) FROM (SELECT 1 FROM "${table}" GROUP BY user_id, id HAVING count(*) > 1)`),
+      what: `documents of ${mapping.table} are there more than once`,
+      count: counting(warehouse, `SELECT count(*) FROM (SELECT 1 FROM "${mapping.table}" GROUP BY user_id, id HAVING count(*) > 1)`),
     },
-    ...series.map(({ table: samples, column }) => {
-      const count = columns[column + 3]?.name;
+    ...partsOf(mapping).map(part => {
+      const count = mapping.columns[part.count]?.name;
       return {
-        what: `documents of ${table} and ${samples} disagree on how many samples there are`,
+        what: `documents of ${mapping.table} and ${part.table} disagree on how many rows there are`,
         count: counting(
           warehouse,
-          `SELECT count(*) FROM (SELECT sk, "${count}" AS n FROM "${table}" WHERE "${count}" > 0) d
-              FULL JOIN (SELECT sk, count(*) AS n FROM "${samples}" GROUP BY sk) s USING (sk) WHERE d.n IS DISTINCT FROM s.n`,
+          `SELECT count(*) FROM (SELECT sk, "${count}" AS n FROM "${mapping.table}" WHERE "${count}" > 0) d
+              FULL JOIN (SELECT sk, count(*) AS n FROM "${part.table}" GROUP BY sk) s USING (sk) WHERE d.n IS DISTINCT FROM s.n`,
         ),
       };
     }),

@@ -1,3 +1,4 @@
+import type { Resource } from '../../schema/resource.ts';
 import { heartRate } from '../../schema/resources/heart-rate.ts';
 import { flag, hasRows, number, orNull, type Readable, type Row, readRow, readRows, readValue, readValues, text } from './rows.ts';
 import { qualified, quoteName, quoteText, textList } from './sql.ts';
@@ -9,26 +10,42 @@ interface Days {
   to: string;
 }
 
-const of = (userId: string, days?: Days) =>
-  `user_id = ${quoteText(userId)}${days ? ` AND day BETWEEN DATE ${quoteText(days.from)} AND DATE ${quoteText(days.to)}` : ''}`;
+/** Whose documents are meant. */
+type Kind = Pick<Resource, 'name' | 'dayField'>;
+
+const of = (userId: string) => `user_id = ${quoteText(userId)}`;
+
+const within = ({ dayField }: Kind, { from, to }: Days) =>
+  `${quoteName(dayField)} BETWEEN DATE ${quoteText(from)} AND DATE ${quoteText(to)}`;
+
+const ofDays = (kind: Kind, userId: string, days: Days | undefined) => (days ? `${of(userId)} AND ${within(kind, days)}` : of(userId));
 
 /** @param newestDay the expression that gives it, as a text */
 export const readNewestDays = (warehouse: Readable, table: string, newestDay: string) =>
   readRows(warehouse, { userId: text, day: text }, `SELECT user_id, ${newestDay} FROM ${qualified(table)} GROUP BY user_id`);
 
 /** The day of a document; undefined where it is not stored. */
-export const findDay = (warehouse: Readable, table: string, userId: string, id: string): Promise<string | undefined> =>
-  readValue(warehouse, text, `SELECT day::VARCHAR FROM ${qualified(table)} WHERE ${of(userId)} AND id = ${quoteText(id)}`);
+export const findDay = (warehouse: Readable, { name, dayField }: Kind, userId: string, id: string): Promise<string | undefined> =>
+  readValue(
+    warehouse,
+    text,
+    `SELECT ${quoteName(dayField)}::VARCHAR FROM ${qualified(name)} WHERE ${of(userId)} AND id = ${quoteText(id)}`,
+  );
 
 /** The days of documents by their identifiers. */
-export async function readDays(warehouse: Readable, table: string, userId: string, ids: readonly string[]): Promise<Map<string, string>> {
-  const sql = `SELECT id, day::VARCHAR FROM ${qualified(table)} WHERE ${of(userId)} AND id IN (${textList(ids)})`;
+export async function readDays(
+  warehouse: Readable,
+  { name, dayField }: Kind,
+  userId: string,
+  ids: readonly string[],
+): Promise<Map<string, string>> {
+  const sql = `SELECT id, ${quoteName(dayField)}::VARCHAR FROM ${qualified(name)} WHERE ${of(userId)} AND id IN (${textList(ids)})`;
   return new Map((await readRows(warehouse, { id: text, day: text }, sql)).map(({ id, day }) => [id, day]));
 }
 
 /** Whether other documents than this one are stored. */
-export const hasOthers = (warehouse: Readable, table: string, userId: string, id: string, days: Days | undefined): Promise<boolean> =>
-  hasRows(warehouse, `SELECT 1 FROM ${qualified(table)} WHERE ${of(userId, days)} AND id <> ${quoteText(id)} LIMIT 1`);
+export const hasOthers = (warehouse: Readable, kind: Kind, userId: string, id: string, days: Days | undefined): Promise<boolean> =>
+  hasRows(warehouse, `SELECT 1 FROM ${qualified(kind.name)} WHERE ${ofDays(kind, userId, days)} AND id <> ${quoteText(id)} LIMIT 1`);
 
 /** What documents name, once each. */
 export const readNames = (warehouse: Readable, table: string, field: string, userId: string): Promise<string[]> =>
@@ -43,15 +60,15 @@ const HASHED = { id: text, hash: text, isWithin: flag };
 /** What is stored, with whether it is of the inner days. */
 export const readHashes = (
   warehouse: Readable,
-  table: string,
+  kind: Kind,
   userId: string,
-  { days, within }: { days: Days | undefined; within: Days | undefined },
+  { days, within: inner }: { days: Days | undefined; within: Days | undefined },
 ): Promise<Row<typeof HASHED>[]> =>
   readRows(
     warehouse,
     HASHED,
-    `SELECT id, content_hash, ${within ? `day BETWEEN DATE ${quoteText(within.from)} AND DATE ${quoteText(within.to)}` : 'true'}
-     FROM ${qualified(table)} WHERE ${of(userId, days)}`,
+    `SELECT id, content_hash, ${inner ? within(kind, inner) : 'true'}
+     FROM ${qualified(kind.name)} WHERE ${ofDays(kind, userId, days)}`,
   );
 
 const DATED = { id: text, day: orNull(text), isBefore: flag };
@@ -59,15 +76,15 @@ const DATED = { id: text, day: orNull(text), isBefore: flag };
 /** What is stored in the order of the identifiers, with whether it was fetched before a moment; without days where the kind has none. */
 export const readFetched = (
   warehouse: Readable,
-  table: string,
+  kind: Kind,
   userId: string,
   { days, before }: { days: Days | undefined; before: number },
 ): Promise<Row<typeof DATED>[]> =>
   readRows(
     warehouse,
     DATED,
-    `SELECT id, ${days ? 'day::VARCHAR' : 'NULL'}, fetched_at < make_timestamp(${before}::BIGINT) FROM ${qualified(table)}
-     WHERE ${of(userId, days)} ORDER BY 1`,
+    `SELECT id, ${days ? `${quoteName(kind.dayField)}::VARCHAR` : 'NULL'}, fetched_at < make_timestamp(${before}::BIGINT) FROM ${qualified(kind.name)}
+     WHERE ${ofDays(kind, userId, days)} ORDER BY 1`,
   );
 
 /**
@@ -78,11 +95,12 @@ export async function countStored(
   warehouse: Readable,
   table: string,
   userId: string,
-  { column, spans }: { column: 'day' | 'ts' | undefined; spans: readonly { startAt: number | null; endAt: number | null }[] },
+  { column, spans }: { column: string | undefined; spans: readonly { startAt: number | null; endAt: number | null }[] },
 ): Promise<number> {
   const within = column
     ? spans.map(
-        ({ startAt, endAt }) => `AND ${column} >= make_timestamp(${startAt}::BIGINT) AND ${column} < make_timestamp(${endAt}::BIGINT)`,
+        ({ startAt, endAt }) =>
+          `AND ${quoteName(column)} >= make_timestamp(${startAt}::BIGINT) AND ${quoteName(column)} < make_timestamp(${endAt}::BIGINT)`,
       )
     : [''];
   if (!within.length) return 0;

@@ -1,7 +1,8 @@
+import { DAY_FIELDS } from '../../schema/index.ts';
 import { summaryOf } from '../../schema/resource.ts';
 import { heartRate } from '../../schema/resources/heart-rate.ts';
 import type { Column, Mapping } from './mapping.ts';
-import { BOOKKEEPING } from './mapping.ts';
+import { BOOKKEEPING, listBookkeeping } from './mapping.ts';
 import { qualified, quoteName, quoteText } from './sql.ts';
 
 export interface Table {
@@ -13,11 +14,14 @@ export interface Table {
 
 export const column = (name: string, type: Column['type'], comment: string): Column => ({ name, type, comment });
 
+/** The order of rows in a sorted copy, by user and time: rows of one series compress well. */
+export const SORTED_BY: readonly string[] = ['user_id', ...DAY_FIELDS, 'ts', 'start_at', 'started_at'];
+
 const USER = BOOKKEEPING[0]!;
 
-function documentTable({ table, resource, columns }: Mapping): Table {
-  const first = columns.filter(({ name }) => name === 'id' || name === 'day');
-  const rest = columns.filter(({ name }) => name !== 'id' && name !== 'day');
+function documentTable({ table, resource, columns, dayColumn }: Mapping): Table {
+  const first = columns.filter(({ name }) => name === 'id' || name === dayColumn);
+  const rest = columns.filter(column => !first.includes(column));
   return {
     name: table,
     comment: summaryOf(resource),
@@ -37,6 +41,14 @@ function seriesTables({ series, resource }: Mapping): Table[] {
       column('utc_offset', 'INTEGER', 'Local time less UTC when recording started [s]'),
       column('value', 'DOUBLE', `${comment}; null where the service had no value`),
     ],
+  }));
+}
+
+function listTablesOf({ lists, resource }: Mapping): Table[] {
+  return lists.map(({ table, path, comment, columns }) => ({
+    name: table,
+    comment: `${path.join('.')} of ${resource.name}, one row for each: ${comment}`,
+    columns: [...listBookkeeping(resource), ...columns],
   }));
 }
 
@@ -248,7 +260,11 @@ const SYNC: readonly Table[] = [
 
 /** Every table of ours, documents first, in the order of the specification. */
 export function listTables(mappings: readonly Mapping[]): Table[] {
-  return [...mappings.flatMap(mapping => [documentTable(mapping), ...seriesTables(mapping)]), HEART_RATE, ...SYNC];
+  return [
+    ...mappings.flatMap(mapping => [documentTable(mapping), ...seriesTables(mapping), ...listTablesOf(mapping)]),
+    HEART_RATE,
+    ...SYNC,
+  ];
 }
 
 /** The statement that makes a table, and those that comment on it and its columns. */

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { onTestFinished } from 'vitest';
 import { resources } from '../../schema/index.ts';
 import { findInstant } from '../../schema/instant.ts';
-import type { WireDocument } from '../../schema/resource.ts';
+import { findDayOf, type WireDocument } from '../../schema/resource.ts';
 import { createService, type ServiceOptions } from '../../src/service/service.ts';
 import type { ServiceSettings } from '../../src/service/settings.ts';
 import type { DocumentSource } from '../../src/service/source.ts';
@@ -20,9 +20,10 @@ export function createLiteralSource(holdings: Record<string, Holdings>): Documen
   const later = (a: readonly (string | number)[], b: readonly (string | number)[]) => a[0]! > b[0]! || (a[0] === b[0] && a[1]! > b[1]!);
   return {
     async list(userId, resource, { from, to, after, limit }) {
-      const place = (document: WireDocument) => [String(document.day ?? ''), String(document.id)];
+      const dayOf = (document: WireDocument) => findDayOf(resource, document) ?? '';
+      const place = (document: WireDocument) => [dayOf(document), String(document.id)];
       return (holdings[userId]?.documents[resource.path] ?? [])
-        .filter(document => !resource.dated || (String(document.day) >= from! && String(document.day) <= to!))
+        .filter(document => !resource.dated || (dayOf(document) >= from! && dayOf(document) <= to!))
         .filter(document => !after || later(place(document), [after.day, after.id]))
         .sort((a, b) => (later(place(a), place(b)) ? 1 : -1))
         .slice(0, limit);

@@ -46,6 +46,17 @@ test('the end is today (UTC) when omitted, the start the day before the end', as
   expect(days((await get(at('daily_spo2', 'end_date=2025-03-08'))).body)).toEqual(['2025-03-07', '2025-03-08']);
 });
 
+test('documents whose day has another name lie in ranges by it, and it always comes', async () => {
+  const tags = DAYS.map(start_day => ({ id: `t-${start_day}`, comment: 'noted', start_day, start_time: `${start_day}T20:00:00+01:00` }));
+  const { get } = await startService({ ada: { documents: { enhanced_tag: tags } } }, { pageSize: 1 });
+  const first = (await get(at('enhanced_tag', 'start_date=2025-03-08&end_date=2025-03-09&fields=comment'))).body;
+  expect(first.data).toEqual([{ id: 't-2025-03-08', comment: 'noted', start_day: '2025-03-08' }]);
+  const second = (await get(at('enhanced_tag', `next_token=${first.next_token}`))).body;
+  expect(second).toEqual({ data: [{ id: 't-2025-03-09', comment: 'noted', start_day: '2025-03-09' }], next_token: null });
+  const evening = await get(at('enhanced_tag', 'start_date=2025-03-08T19:00:00Z&end_date=2025-03-08T19:00:00Z'));
+  expect(evening.body.data).toEqual([tags[1]]);
+});
+
 const dated = (field: string, ...documents: [day: string, at: string][]) =>
   documents.map(([day, at], i) => ({ id: `${i}`, day, [field]: at }));
 

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { resources } from '../../schema/index.ts';
+import { dayNumberOf, formatDay } from '../../schema/instant.ts';
 import type { WireDocument } from '../../schema/resource.ts';
+import { restAround } from '../../src/simulator/users/illness.ts';
 import { advanceTo, clockOf, openTimeline, REAL, short, userIds } from './open-timeline.ts';
 
 const documents = (
@@ -170,6 +172,31 @@ describe('an edit', () => {
     await expect(timeline.edit({ kind: 'edit-bedtime', ...about, startShift: 0, endShift: 18_000 })).rejects.toMatchObject({ status: 422 });
     expect(told.length).toBe(before);
   });
+});
+
+it('a rest mode comes when it has begun, and days later an update says when it ended', async () => {
+  const { timeline, told } = openTimeline();
+  const days = Array.from({ length: 90 }, (_, i) => dayNumberOf('2025-02-03') + i);
+  const [found] = timeline.people().flatMap(({ person }) =>
+    days.flatMap(day => {
+      const rest = restAround(person, day);
+      return rest?.first === day && rest.last > day ? [{ userId: person.userId, rest }] : [];
+    }),
+  );
+  const { userId, rest } = found!;
+  await advanceTo(timeline, `${formatDay(rest.first)}T00:00:00Z`);
+  told.length = 0;
+  const commands: string[] = [];
+  for (let day = rest.first; day <= rest.last + 2; day++) {
+    await timeline.advance(86_400);
+    const own = told.splice(0).map(({ event }) => event);
+    commands.push(...own.flatMap(event => (event.user_id === userId && event.data_type === 'rest_mode_period' ? event.event_type : [])));
+  }
+  expect(commands[0]).toBe('create');
+  expect(new Set(commands.slice(1))).toEqual(new Set(['update']));
+  expect(await documents(timeline, userId, 'rest_mode_period', formatDay(rest.first))).toMatchObject([
+    { start_day: formatDay(rest.first), end_day: formatDay(rest.last + 1) },
+  ]);
 });
 
 it('people edit their sleep by themselves: in a month all kinds of edits and events come about', async () => {

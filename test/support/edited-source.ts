@@ -1,4 +1,4 @@
-import type { WireDocument } from '../../schema/resource.ts';
+import { findDayOf, type WireDocument } from '../../schema/resource.ts';
 import type { DocumentSource } from '../../src/service/source.ts';
 
 /** What a test makes of the documents of a service. */
@@ -27,7 +27,8 @@ export function editedSource(): Edits {
       ...source,
       async list(userId, resource, { after, limit, ...range }) {
         const all = await source.list(userId, resource, { ...range, limit: ALL });
-        const isAfter = ({ day = '', id }: WireDocument) => !after || `${day} ${id}` > `${after.day} ${after.id}`;
+        const isAfter = (document: WireDocument) =>
+          !after || `${findDayOf(resource, document) ?? ''} ${document.id}` > `${after.day} ${after.id}`;
         return all
           .filter(document => !hidden.has(String(document.id)) && isAfter(document))
           .slice(0, limit)

@@ -45,6 +45,6 @@ export const NOT_FOUND: Answer = { status: 404, json: { detail: 'Document not fo
 function collectionAnswer(list: readonly WireDocument[], { query }: Asked): Answer {
   const from = query.get('start_date') ?? '';
   const to = query.get('end_date') ?? '9999';
-  const isIn = ({ day }: WireDocument) => day === undefined || (String(day) >= from && String(day) <= to);
+  const isIn = ({ start_day, day = start_day }: WireDocument) => day === undefined || (String(day) >= from && String(day) <= to);
   return { json: { data: list.filter(isIn), next_token: null } };
 }

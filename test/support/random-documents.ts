@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { findFieldAbout, unwrap } from '../../schema/fields.ts';
+import { findFieldAbout, findItem, unwrap } from '../../schema/fields.ts';
 import type { Resource, WireDocument } from '../../schema/resource.ts';
 
 export type Random = () => number;
@@ -49,7 +49,7 @@ export function randomJson(random: Random, depth: number): unknown {
 
 /** A document of the resource with odd, but storable, contents: fields missing or null, of a wrong type, unknown. */
 export function randomDocument(resource: Resource, random: Random, id: string): WireDocument {
-  return { ...randomObject(resource.document, random), id, ...(resource.dated ? { day: randomDay(random) } : {}) };
+  return { ...randomObject(resource.document, random), id, ...(resource.dated ? { [resource.dayField]: randomDay(random) } : {}) };
 }
 
 function randomObject(schema: z.ZodObject, random: Random): WireDocument {
@@ -87,5 +87,11 @@ function randomField(field: z.ZodType, random: Random): unknown {
       return random() < 0.1 ? '2025-01-01T00:00:00' : randomInstant(random);
     case 'sample':
       return randomSample(random);
+    case 'texts':
+      return Array.from({ length: below(random, 4) }, () => pick(random, TEXTS));
+    case 'objects':
+      return Array.from({ length: below(random, 4) }, () =>
+        random() < 0.05 ? randomJson(random, 2) : randomObject(findItem(field)!, random),
+      );
   }
 }

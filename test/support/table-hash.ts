@@ -28,7 +28,7 @@ export async function hashTables(read: Read, userId?: string): Promise<Record<st
   return hashes;
 }
 
-/** What no constraint holds: each document once, each of its samples once and none of another; each moment of heart rate once. */
+/** What no constraint holds: each document once, each of its samples and objects once and none of another; each moment of heart rate once. */
 export async function findBroken(read: Read): Promise<string[]> {
   const columns = (await read(
     `SELECT table_name, list(column_name)::VARCHAR FROM duckdb_columns()
@@ -45,14 +45,15 @@ export async function findBroken(read: Read): Promise<string[]> {
     await check(`${name}: sk twice`, `SELECT count(*) - count(DISTINCT sk) FROM "${name}"`);
   }
   for (const [name, list] of columns) {
-    if (!/\bvalue\b/.test(list) || !/\bsk\b/.test(list)) continue;
+    if (!/\b(value|position)\b/.test(list) || !/\bsk\b/.test(list)) continue;
     const document = documents.filter(candidate => name.startsWith(`${candidate}_`)).sort((a, b) => b.length - a.length)[0]!;
     const field = name.slice(document.length + 1);
+    const day = columns.some(([other, all]) => other === document && /\bday\b/.test(all)) ? 'day' : 'start_day';
     await check(`${name} of nobody`, `SELECT count(*) FROM "${name}" WHERE sk NOT IN (SELECT sk FROM "${document}")`);
     await check(
       `${name} not as many as counted`,
       `SELECT count(*) FROM (SELECT d.sk, any_value(d."${field}_count") AS told, count(s.sk) AS found
-       FROM "${document}" d LEFT JOIN "${name}" s ON s.sk = d.sk AND s.user_id = d.user_id AND s.day = d.day GROUP BY d.sk)
+       FROM "${document}" d LEFT JOIN "${name}" s ON s.sk = d.sk AND s.user_id = d.user_id AND s.day = d.${day} GROUP BY d.sk)
        WHERE coalesce(told, 0) <> found`,
     );
   }

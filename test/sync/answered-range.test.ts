@@ -5,7 +5,14 @@ const ASKED = momentsOfDays({ from: '2025-03-30', to: '2025-07-01' });
 
 function judge(days: readonly string[], range: typeof ASKED): string {
   try {
-    ensureAnswers('/v2/usercollection/daily_stress', momentsOfDocuments(days.map(day => ({ day }))), range);
+    ensureAnswers(
+      '/v2/usercollection/daily_stress',
+      momentsOfDocuments(
+        { dayField: 'day' },
+        days.map(day => ({ day })),
+      ),
+      range,
+    );
     return 'answered';
   } catch (error) {
     return (error as Error).message;

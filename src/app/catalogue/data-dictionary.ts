@@ -8,7 +8,7 @@ const CHAPTERS: Readonly<Record<Group, [title: string, about: string]>> = {
   views: ['Views', 'Start here: they answer most questions, and their SQL in [schema/views](../schema/views) shows how.'],
   macros: ['Macros', 'Functions to use in any statement.'],
   documents: ['Documents', 'What the service serves, one row for each document, in the order of the specification.'],
-  series: ['Series', 'One row for each sample of a document, or each measurement of the heart rate.'],
+  series: ['Series', 'One row for each sample of a document, each object of an array, or each measurement of the heart rate.'],
   ledger: ['Ledger', 'Schema `sync`: what was read and when, and what became of it. A snapshot holds only the part that analysts need.'],
   other: ['Others', ''],
 };
@@ -17,10 +17,12 @@ const HOW_TO_READ = `\
 - **A document** of the service is one row. Its columns have the names of its fields; nested ones are joined by \`_\`: \`contributors.sleep_balance\` is \`contributors_sleep_balance\`.
 - **A series** is a table of its own, \`<document>_<field>\`, with one row for each sample. A sample that the service sent as null is a row whose \`value\` is null.
   In the document itself \`<field>_start\`, \`<field>_offset\`, \`<field>_interval\` and \`<field>_count\` say when it began, how far apart its samples are, and how many.
+- **An array of objects** is a table of its own too, with a row for each and its place in \`position\`; \`<field>_count\` of the document says how many there are.
 - **\`user_id\`** is the name that was given with \`ringneck account add\`.
 - **Time** is UTC in columns of type TIMESTAMP, with the offset from UTC in seconds beside it: \`<field>_offset\` of a document, \`utc_offset\` of a series. Local time is the sum:
   \`ts + to_seconds(utc_offset)\`, or \`local(ts, utc_offset)\`.
-- **\`day\`** is the day as the service says it, never computed: of a sleep the day of waking, of an activity the day on which its 24 hours start at 4 a.m.
+- **\`day\`** is the day as the service says it, never computed: of a sleep the day of waking, of an activity the day on which its 24 hours start at 4 a.m. A document
+  whose day has another name, such as \`start_day\`, has it in a column of that name.
 - **Null** means that the service had no value. The column \`unit\` gives the unit of a number; a duration is in seconds.
 - **\`extra\`** holds, as JSON, the fields that came and have no column, or did not fit theirs.
 - **\`sk\`, \`fetched_at\`, \`content_hash\`** are bookkeeping: \`sk\` numbers the stored version of a document and joins it with its samples.

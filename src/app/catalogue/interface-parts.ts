@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { findFieldAbout, jsonSchema, unwrap } from '../../../schema/fields.ts';
+import { findFieldAbout, findItem, jsonSchema, unwrap } from '../../../schema/fields.ts';
 import { resources } from '../../../schema/index.ts';
 import type { Resource } from '../../../schema/resource.ts';
 import { readinessContributors } from '../../../schema/resources/contributors.ts';
@@ -78,6 +78,8 @@ function fieldsOf(object: z.ZodObject, path = ''): string[][] {
     const schema = field as z.ZodType;
     const [name, inner, required] = [path + key, unwrap(schema), yesNo(!schema.safeParse(undefined).success)];
     if (inner === readinessContributors) return [[code(name), 'object', required, 'Readiness contributors (2.2)']];
+    const item = findItem(schema);
+    if (item) return [[code(name), 'array of objects', required, meaningOf(schema)], ...fieldsOf(item, `${name}[].`)];
     if (inner instanceof z.ZodObject && !findFieldAbout(schema)) {
       return [[code(name), 'object', required, ''], ...fieldsOf(inner, `${name}.`)];
     }
@@ -88,6 +90,7 @@ function fieldsOf(object: z.ZodObject, path = ''): string[][] {
 function typeOf(schema: z.ZodType): string {
   const about = findFieldAbout(schema);
   if (about?.kind === 'sample') return 'Sample (2.1)';
+  if (about?.kind === 'texts') return 'array of strings';
   const { type, format } = jsonSchema(unwrap(schema)) as { type: string | string[]; format?: string };
   return `${[type].flat()[0]}${format ? `, ${format}` : ''}${about?.mayBeNull ? ', or null' : ''}`;
 }

@@ -32,6 +32,6 @@ async function listContents(): Promise<string> {
     list('Views', 'views'),
     list('Macros', 'macros'),
     list('Documents, one row each', 'documents'),
-    list('Series, one row for each sample', 'series'),
+    list('Series, one row for each sample or object', 'series'),
   ].join('\n');
 }

@@ -24,7 +24,7 @@ export const TITLES: Readonly<Record<Group, string>> = {
   views: 'Views, for questions',
   macros: 'Macros',
   documents: 'Documents, one row each',
-  series: 'Series, one row for each sample or measurement',
+  series: 'Series, one row for each sample, object or measurement',
   ledger: 'Ledger: what was read, and what became of it',
   other: 'Not made by Ringneck',
 };

@@ -27,3 +27,23 @@ export function illnessOn({ seed, index }: Person, day: number): Illness {
   const fever = random.between(0.5, 1.8);
   return { severity: share * (0.45 + 0.3 * fever), temperature: share * fever };
 }
+
+/** Whoever is as ill as this rests. */
+const FELT = 0.35;
+
+/** The days of a rest mode: from the first of an illness that is felt to its last one. */
+export interface Rest {
+  first: number;
+  last: number;
+}
+
+/** The rest mode of the illness that a day belongs to; undefined where there is none, or none that is felt. */
+export function restAround(person: Person, day: number): Rest | undefined {
+  const isIll = (day: number) => illnessOn(person, day).severity > 0;
+  if (!isIll(day)) return undefined;
+  let [first, last] = [day, day];
+  while (isIll(first - 1)) first--;
+  while (isIll(last + 1)) last++;
+  while (first <= last && illnessOn(person, first).severity < FELT) first++;
+  return first <= last ? { first, last } : undefined;
+}

@@ -8,10 +8,12 @@ import { dailySleep } from './documents/daily-sleep.ts';
 import { declared, declaredOfDay } from './documents/declared.ts';
 import { dailySpo2, vo2Max } from './documents/oxygen.ts';
 import { dailyReadiness } from './documents/readiness.ts';
+import { restModePeriod } from './documents/rest-mode.ts';
 import { session } from './documents/session.ts';
 import { sleep } from './documents/sleep.ts';
 import { sleepTime } from './documents/sleep-time.ts';
 import { dailyResilience, dailyStress } from './documents/stress.ts';
+import { enhancedTag } from './documents/tags.ts';
 import { dailyCardiovascularAge } from './documents/vascular-age.ts';
 import { workout } from './documents/workout.ts';
 import type { Edit } from './edits.ts';
@@ -65,6 +67,8 @@ const dated = writers<WriteDay>(
     sleep,
     session,
     daily_cardiovascular_age: dailyCardiovascularAge,
+    enhanced_tag: enhancedTag,
+    rest_mode_period: restModePeriod,
     workout,
   },
   resource => resource.dated && ((record, day) => declaredOfDay(resource, record, day)),

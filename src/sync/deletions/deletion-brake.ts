@@ -59,7 +59,7 @@ export class DeletionShare {
    * than it may. At once: windows that are read side by side must not take the same.
    * @param column of the table, the one that tells to which window a row belongs; undefined where all do
    */
-  async take(count: number, column: 'day' | 'ts' | undefined): Promise<boolean> {
+  async take(count: number, column: string | undefined): Promise<boolean> {
     const inRun = this.#set(count);
     if (count === 0 || inRun <= MOST_REMOVED || !isTooMany(inRun, await this.#countStored(column))) return true;
     this.giveBack();
@@ -82,7 +82,7 @@ export class DeletionShare {
   }
 
   /** What is stored in all windows of the run, with what it has removed of them. */
-  async #countStored(column: 'day' | 'ts' | undefined): Promise<number> {
+  async #countStored(column: string | undefined): Promise<number> {
     const { userId, collection } = this.#window;
     const { spans, removed } = await readRunSpans(this.#warehouse, this.#window);
     return (await countStored(this.#warehouse, collection, userId, { column, spans })) + removed;

@@ -1,5 +1,5 @@
 import { addDays } from '../../../schema/instant.ts';
-import type { Resource } from '../../../schema/resource.ts';
+import { findDayOf, type Resource } from '../../../schema/resource.ts';
 import { isAskable } from '../../client/base-url.ts';
 import type { ReleaseWhile } from '../../client/client.ts';
 import { ServiceError } from '../../client/error.ts';
@@ -69,7 +69,7 @@ export type Verdict =
  * @throws ServiceError when the confirmation gets no clear answer: then nothing is known to be gone
  */
 export async function findRemoved(absence: Absence): Promise<Verdict> {
-  const { days, read, before, acceptDeletions, share } = absence;
+  const { resource, days, read, before, acceptDeletions, share } = absence;
   await forgetUnlisted(absence);
   if (before.every(id => read.ids.has(id))) return { removed: [] };
   const { absent, stored } = await readAbsent(absence);
@@ -83,7 +83,7 @@ export async function findRemoved(absence: Absence): Promise<Verdict> {
     }
     if (unnamed.length && !read.documents) return { suspicious: `an empty answer over ${unnamed.length} stored documents; ${ACCEPT}` };
     if (unnamed.length && !(await isSecondProof(absence, unnamed))) return { suspicious: FIRST_PROOF };
-    if (!(await share.take(candidates, days && 'day'))) return { suspicious: TOO_MANY_IN_RUN };
+    if (!(await share.take(candidates, days && resource.dayField))) return { suspicious: TOO_MANY_IN_RUN };
   }
   try {
     const removed = named.length ? await confirmByDocument(absence, named) : [];
@@ -153,7 +153,7 @@ async function readAbsent({
   days,
   read,
 }: Absence): Promise<{ absent: MissingDocument[]; stored: number }> {
-  const rows = await readFetched(warehouse, resource.name, userId, { days, before: read.requestedAt });
+  const rows = await readFetched(warehouse, resource, userId, { days, before: read.requestedAt });
   const absent = rows.filter(({ id, isBefore }) => isBefore && !read.ids.has(id));
   return { absent: absent.map(({ id, day }) => ({ id, day })), stored: rows.length };
 }
@@ -171,7 +171,7 @@ async function confirmByDocument(absence: Absence, absent: readonly MissingDocum
         ensureIs(resource, document.id, answer.document);
         const page = { userId, resource, requestedAt: answer.requestedAt, documents: [answer.document] };
         onStored(await warehouse.storeDocuments(page, { guard: tokenGuard(pipeline.tokens, userId, token) }), 1);
-        if (isWithin(answer.document, days)) leftOut.push(document);
+        if (isWithin(findDayOf(resource, answer.document), days)) leftOut.push(document);
       });
     } catch (error) {
       if (!(error instanceof ServiceError && error.kind === 'not_found')) throw error;
@@ -186,10 +186,8 @@ async function confirmByDocument(absence: Absence, absent: readonly MissingDocum
   return removed;
 }
 
-function isWithin(document: unknown, days: DayRange | undefined): boolean {
-  const day = typeof document === 'object' && document !== null && 'day' in document ? document.day : undefined;
-  return days !== undefined && typeof day === 'string' && day >= days.from && day <= days.to;
-}
+const isWithin = (day: string | undefined, days: DayRange | undefined): boolean =>
+  days !== undefined && day !== undefined && day >= days.from && day <= days.to;
 
 function ensureIs({ path }: Resource, id: string, document: unknown): void {
   if (typeof document === 'object' && document !== null && 'id' in document && document.id === id) return;

@@ -34,7 +34,7 @@ export async function findRange(
   clock: Pick<ServiceClock, 'now' | 'aheadMs'>,
 ): Promise<Partial<DayRange>> {
   if (!resource.dated) return {};
-  const day = await findDay(warehouse, resource.name, userId, event.object_id);
+  const day = await findDay(warehouse, resource, userId, event.object_id);
   const { from, to } = day === undefined ? lastDays(RECENT_DAYS, clock) : { from: day, to: day };
   const days = day !== undefined && tries.misses && event.event_type !== 'delete' ? RECENT_DAYS : WIDENED_DAYS;
   return { from: addDays(from, -days), to: addDays(to, days) };
@@ -82,7 +82,7 @@ const placeOf = ({ range: { from, to } }: RangeRead) => (from && to ? `from ${fr
 
 /** Whether other documents of the user and resource are stored in these days. */
 function hasNeighbours(warehouse: Warehouse, { userId, resource, event }: EventInWork, { from, to }: Partial<DayRange>): Promise<boolean> {
-  return hasOthers(warehouse, resource.name, userId, event.object_id, from && to ? { from, to } : undefined);
+  return hasOthers(warehouse, resource, userId, event.object_id, from && to ? { from, to } : undefined);
 }
 
 /** Whether the document is stored, or was and is known to be gone. */

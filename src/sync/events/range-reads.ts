@@ -85,7 +85,7 @@ export class RangeReads {
       for await (const page of client.documents(first.resource, { token: first.token, ...range, lane: 'live', releaseWhile })) {
         read.requestedAt ||= page.requestedAt;
         request.beginRead(page.requestedAt);
-        for (const day of momentsOfDocuments(page.documents)) dayStarts.add(day);
+        for (const day of momentsOfDocuments(first.resource, page.documents)) dayStarts.add(day);
         if (page.nextToken === null) ensureAnswers(page.route, dayStarts, momentsOfDays(range));
         read.documents += page.documents.length;
         await this.#storePage(page, first, absent);

@@ -63,7 +63,7 @@ async function listUnannounced(
   const days = new Map(removed.map(({ id, day }) => [id, day]));
   if (resource.dated) {
     const ids = announced.map(({ id }) => id);
-    for (const [id, day] of await readDays(warehouse, resource.name, userId, ids)) days.set(id, day);
+    for (const [id, day] of await readDays(warehouse, resource, userId, ids)) days.set(id, day);
   }
   const reads = await listReadingsBefore(warehouse, { userId, collection: resource.name, before: foundAt });
   const readBefore = (day: string | null | undefined) => {

@@ -4,48 +4,51 @@ import { ExactNumber, parseJson } from '../../base/json.ts';
 import type { LeafField, Mapping, ObjectField } from '../mapping.ts';
 import type { Value } from '../sql.ts';
 
+/** What is stored of a document. */
+export interface StoredRow {
+  /** In the order of `Mapping.columns`, as `parseDocument` made them. */
+  values: readonly Value[];
+  /** Of each series in the order of `Mapping.series`; a null value is NaN. */
+  items: readonly (Float64Array | undefined)[];
+  /** Of each array of objects in the order of `Mapping.lists`: of each object the values in the order of `List.columns`. */
+  lists: readonly (readonly (readonly Value[])[] | undefined)[];
+}
+
 /**
  * Writes a stored row as the wire document it came from: required keys always, optional ones when they hold something, what
  * `extra` kept merged back in its place.
- * @param values in the order of `mapping.columns`, as `parseDocument` made them
- * @param items of each series in the order of `mapping.series`; a null value is NaN
  */
-export function composeDocument(
-  mapping: Mapping,
-  values: readonly Value[],
-  items: readonly (Float64Array | undefined)[],
-  extra: string | null,
-): WireDocument {
+export function composeDocument(mapping: Mapping, row: StoredRow, extra: string | null): WireDocument {
   const kept = extra ? parseJson(extra) : undefined;
-  const { document } = composeObject(mapping.root, values, items, kept);
+  const { document } = composeObject(mapping, mapping.root, row, kept);
   if (isRecord(kept)) merge(document, kept);
   return document;
 }
 
 /** @param kept what `extra` holds in the place of this object */
 function composeObject(
+  mapping: Pick<Mapping, 'lists'>,
   object: ObjectField,
-  values: readonly Value[],
-  items: readonly (Float64Array | undefined)[],
+  row: StoredRow,
   kept: unknown,
 ): { document: WireDocument; empty: boolean } {
   const document: WireDocument = {};
   let empty = !isRecord(kept);
   for (const field of object.known.values()) {
     if (field.known) {
-      const inner = composeObject(field, values, items, isRecord(kept) ? kept[field.key] : undefined);
+      const inner = composeObject(mapping, field, row, isRecord(kept) ? kept[field.key] : undefined);
       if (!inner.empty || field.promised) document[field.key] = inner.document;
       if (!inner.empty) empty = false;
       continue;
     }
-    const value = composeLeaf(field, values, items);
+    const value = composeLeaf(mapping, field, row);
     if (value !== null || field.promised) document[field.key] = value;
     if (value !== null) empty = false;
   }
   return { document, empty };
 }
 
-function composeLeaf(field: LeafField, values: readonly Value[], items: readonly (Float64Array | undefined)[]): unknown {
+function composeLeaf(mapping: Pick<Mapping, 'lists'>, field: LeafField, { values, items, lists }: StoredRow): unknown {
   const value = values[field.column];
   if (value === null || value === undefined) return null;
   const instant = () => formatInstant({ micros: Number(value), offset: Number(values[field.column + 1] ?? 0) });
@@ -58,6 +61,15 @@ function composeLeaf(field: LeafField, values: readonly Value[], items: readonly
         items: Array.from(items[field.series] ?? [], item => (Number.isNaN(item) ? null : item)),
         timestamp: instant(),
       };
+    case 'texts':
+      return JSON.parse(String(value));
+    case 'objects': {
+      const list = mapping.lists[field.list];
+      const rows = lists[field.list] ?? [];
+      return list
+        ? rows.map(values => composeObject({ lists: [] }, list.root, { values, items: [], lists: [] }, undefined).document)
+        : null;
+    }
     default:
       return value;
   }

@@ -1,4 +1,4 @@
-import type { Mapping } from '../mapping.ts';
+import { type Mapping, selectDay } from '../mapping.ts';
 import { number, oneOf, orNull, type Row, text } from '../rows.ts';
 import { qualified, quoteText, textList } from '../sql.ts';
 import { select } from '../store/database.ts';
@@ -95,9 +95,9 @@ function listAsked(mapping: Mapping, pages: readonly DocumentPage[]): Asked {
   };
 }
 
-const selectStored = ({ mapping: { table, resource }, users, ids }: Asked) =>
-  `SELECT '${table}', user_id, id, sk, ${resource.dated ? 'day' : 'NULL'}, fetched_at, content_hash
-   FROM ${qualified(table)} WHERE user_id IN (${textList(users)}) AND id IN (${textList(ids)})`;
+const selectStored = ({ mapping, users, ids }: Asked) =>
+  `SELECT '${mapping.table}', user_id, id, sk, ${selectDay(mapping)}, fetched_at, content_hash
+   FROM ${qualified(mapping.table)} WHERE user_id IN (${textList(users)}) AND id IN (${textList(ids)})`;
 
 const NOTES = [
   { kind: 'tombstones', table: 'sync.tombstones', id: 'id', moment: 'removed_at', where: 'true' },

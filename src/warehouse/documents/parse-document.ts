@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { findDayNumber, findInstant, type Instant } from '../../../schema/instant.ts';
+import { findDayOf } from '../../../schema/resource.ts';
 import { ExactNumber, writeJson } from '../../base/json.ts';
-import type { Field, LeafField, Mapping, ObjectField } from '../mapping.ts';
+import type { Column, Field, LeafField, List, Mapping, ObjectField } from '../mapping.ts';
 import { MAPPING_VERSION } from '../mapping.ts';
 import type { Value } from '../sql.ts';
 import { storable } from '../sql.ts';
@@ -30,6 +31,8 @@ export interface ParsedDocument {
   values: Value[];
   /** In the order of `Mapping.series`. */
   runs: (Run | null)[];
+  /** In the order of `Mapping.lists`: of each object its values in the order of `List.columns`. */
+  lists: (Value[][] | null)[];
   /** JSON text, or null. */
   extra: string | null;
   hash: string;
@@ -54,9 +57,22 @@ class Unusable extends Error {}
 interface Reading {
   values: Value[];
   runs: (Run | null)[];
+  /** Where what has a table of its own is to lie. */
+  mapped: readonly List[];
+  lists: (Value[][] | null)[];
   drift: Drift[];
   samples: number;
 }
+
+/** Nothing of a document, or of an object of an array, read yet. */
+const beginReading = (columns: readonly Column[], mapped: readonly List[]): Reading => ({
+  values: new Array(columns.length).fill(null),
+  runs: [],
+  mapped,
+  lists: mapped.map(() => null),
+  drift: [],
+  samples: 0,
+});
 
 type Extra = Record<string, unknown>;
 
@@ -70,7 +86,7 @@ const LONGEST_ID = 1024;
  * deeply than can be kept. Whatever else does not fit becomes null in its column, stays as it came in `extra`, and is counted as drift.
  */
 export function parseDocument(mapping: Mapping, raw: unknown): Parsed {
-  const reading: Reading = { values: new Array(mapping.columns.length).fill(null), runs: [], drift: [], samples: 0 };
+  const reading = beginReading(mapping.columns, mapping.lists);
   for (let i = 0; i < mapping.series.length; i++) reading.runs.push(null);
   const id = isObject(raw) && typeof raw.id === 'string' && storable(raw.id) && raw.id.length <= LONGEST_ID ? raw.id : '';
   try {
@@ -81,13 +97,15 @@ export function parseDocument(mapping: Mapping, raw: unknown): Parsed {
     }
     const extra = readObject(mapping.root, raw, reading);
     const day = mapping.resource.dated ? findDay(mapping, reading) : null;
-    if (mapping.resource.dated && day === null) throw new Unusable('day is missing or not a calendar day');
+    if (mapping.resource.dated && day === null) throw new Unusable(`${mapping.resource.dayField} is missing or not a calendar day`);
     const extraText = extra ? jsonText(sorted(extra)) : null;
     if (extraText !== null && Buffer.byteLength(extraText) > MOST_TEXT_BYTES) throw new Unusable('too much of it has no column');
     const hash = contentHash(mapping, reading, extraText);
-    return { document: { id, day, extra: extraText, hash, ...reading } };
+    const { mapped: _, ...read } = reading;
+    return { document: { id, day, extra: extraText, hash, ...read } };
   } catch (error) {
-    const day = isObject(raw) && typeof raw.day === 'string' && findDayNumber(raw.day) !== undefined ? raw.day : null;
+    const said = findDayOf(mapping.resource, raw);
+    const day = said !== undefined && findDayNumber(said) !== undefined ? said : null;
     // The stack is what a document nested thousands of levels deep exhausts.
     if (!(error instanceof Unusable || error instanceof RangeError)) throw error;
     const { key, text, reason } = keepText(raw, error instanceof Unusable ? error.message : TOO_DEEP);
@@ -95,8 +113,8 @@ export function parseDocument(mapping: Mapping, raw: unknown): Parsed {
   }
 }
 
-function findDay({ root }: Mapping, { values }: Reading): string | null {
-  const field = root.known.get('day');
+function findDay({ root, resource }: Mapping, { values }: Reading): string | null {
+  const field = root.known.get(resource.dayField);
   const day = field && !field.known ? values[field.column] : null;
   return typeof day === 'string' ? day : null;
 }
@@ -189,6 +207,10 @@ function readField(field: Field, value: unknown, reading: Reading): unknown {
   switch (field.about.kind) {
     case 'sample':
       return readSample(field, value, reading);
+    case 'objects':
+      return readObjects(field, value, reading);
+    case 'texts':
+      return readTexts(field, value, reading);
     case 'instant': {
       if (typeof value !== 'string') return misfit(field, 'wrong type', value, reading);
       const instant = findExactInstant(value);
@@ -281,6 +303,35 @@ function readSample(field: LeafField, value: unknown, reading: Reading): unknown
   return Object.keys(extra).length ? extra : undefined;
 }
 
+/** Each object has a row; where one of them has more than its columns take, the array stays whole in `extra` too. */
+function readObjects(field: LeafField, value: unknown, reading: Reading): unknown {
+  const list = reading.mapped[field.list];
+  if (!list || !Array.isArray(value)) return misfit(field, 'wrong type', value, reading);
+  let isStrange = false;
+  reading.values[field.column] = value.length;
+  reading.lists[field.list] = value.map((item, i) => {
+    const row = beginReading(list.columns, []);
+    const isLeft = !isObject(item) || readObject(list.root, item, row) !== undefined;
+    if (isLeft) isStrange = true;
+    const place = jsonPath([...field.path, i]);
+    if (!isObject(item)) note(field, 'wrong type', reading, place);
+    for (const { path, example, kind } of row.drift) {
+      observe(reading.drift, { path: cutPath(`${field.path.join('.')}.${path}`), example: place + example.slice(1), kind });
+    }
+    return row.values;
+  });
+  return isStrange ? value : undefined;
+}
+
+function readTexts(field: LeafField, value: unknown, reading: Reading): unknown {
+  if (!Array.isArray(value) || !value.every(item => typeof item === 'string')) return misfit(field, 'wrong type', value, reading);
+  if (!value.every(storable)) return misfit(field, 'bad format', value, reading);
+  const text = JSON.stringify(value);
+  if (text.length > MOST_TEXT_BYTES / 4) return misfit(field, 'out of range', value, reading);
+  reading.values[field.column] = text;
+  return undefined;
+}
+
 const isAbsent = (value: unknown) => value === null || value === undefined;
 
 /** Beyond the year 2255 a number of microseconds is not exact any more. */
@@ -297,9 +348,10 @@ const LONGEST_PATH = 200;
 
 export function driftAt(path: readonly string[], kind: Drift['kind']): Drift {
   const text = holdable(path.join('.'));
-  if (text.length <= LONGEST_PATH) return { path: text, example: holdable(jsonPath(path)), kind };
-  return { path: `${text.slice(0, LONGEST_PATH).toWellFormed()}…`, example: '$', kind };
+  return { path: cutPath(text), example: text.length <= LONGEST_PATH ? holdable(jsonPath(path)) : '$', kind };
 }
+
+const cutPath = (text: string) => (text.length <= LONGEST_PATH ? text : `${text.slice(0, LONGEST_PATH).toWellFormed()}…`);
 
 /** As DuckDB's JSON functions take it; what cannot be written so, a key with a quotation mark, they do not find. */
 const jsonPath = (path: readonly (string | number)[]) =>
@@ -327,16 +379,25 @@ function numbersOf(items: unknown[]): { numbers: Float64Array; strange?: number 
  */
 function contentHash(mapping: Mapping, reading: Reading, extra: string | null): string {
   const hash = createHash('sha256');
-  const filled: Value[] = [];
-  for (const [i, { name }] of mapping.columns.entries()) {
-    const value = reading.values[i] ?? null;
-    if (value !== null) filled.push(name, value);
-  }
-  hash.update(`${MAPPING_VERSION}\n${JSON.stringify(filled)}\n${extra ?? ''}\n`);
+  hash.update(`${MAPPING_VERSION}\n${JSON.stringify(filledOf(mapping.columns, reading.values))}\n${extra ?? ''}\n`);
   for (const run of reading.runs) {
     if (run) hash.update(new Uint8Array(run.items.buffer, run.items.byteOffset, run.items.byteLength));
   }
+  for (const [l, { columns }] of mapping.lists.entries()) {
+    const rows = reading.lists[l];
+    if (rows) hash.update(JSON.stringify(rows.map(values => filledOf(columns, values))));
+  }
   return hash.digest('base64url').slice(0, 22);
+}
+
+/** The columns that hold something, each with its value. */
+function filledOf(columns: readonly Column[], values: readonly Value[]): Value[] {
+  const filled: Value[] = [];
+  for (const [i, { name }] of columns.entries()) {
+    const value = values[i] ?? null;
+    if (value !== null) filled.push(name, value);
+  }
+  return filled;
 }
 
 /** The same content in one order of keys. */

@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { formatInstant } from '../../../schema/instant.ts';
 import type { WireDocument } from '../../../schema/resource.ts';
 import { RingneckError } from '../../base/errors.ts';
-import type { Mapping } from '../mapping.ts';
+import { type List, type Mapping, partsOf } from '../mapping.ts';
 import { number, orNull, text } from '../rows.ts';
 import type { Value } from '../sql.ts';
 import { qualified, quoteName, quoteText, textList } from '../sql.ts';
@@ -54,39 +54,47 @@ export async function readDocuments(
   const names = [...BOOKKEPT, ...mapping.columns.map(({ name }) => name)].map(quoteName).join(', ');
   const rows = (await readRows(connection, `SELECT ${names} FROM ${qualified(mapping.table)} WHERE ${where}`)).map(toRow);
   if (!rows.length) return [];
-  const dayColumn = mapping.columns.findIndex(({ name }) => name === 'day');
-  const items = await Promise.all(mapping.series.map(({ table }) => readItems(connection, table, rows, dayColumn)));
+  const dayAt = mapping.columns.findIndex(({ name }) => name === mapping.dayColumn);
+  const items = await Promise.all(mapping.series.map(({ table }) => readItems(connection, table, rows, dayAt)));
+  const lists = await Promise.all(mapping.lists.map(list => readObjects(connection, list, rows, dayAt)));
   // A version that was replaced between the two reads has lost its samples: then both are read again.
+  const parts = [...items, ...lists];
   const torn = rows.some(({ sk, values }) =>
-    mapping.series.some(({ column }, s) => (values[column + 3] ?? 0) !== (items[s]?.get(sk)?.length ?? 0)),
+    partsOf(mapping).some(({ count }, p) => (values[count] ?? 0) !== (parts[p]?.get(sk)?.length ?? 0)),
   );
   if (torn) {
     if (attempts > 1) return readDocuments(connection, mapping, where, attempts - 1);
-    throw new RingneckError(`the samples of a document in ${mapping.table} are not as many as it says`);
+    throw new RingneckError(`the samples or objects of a document in ${mapping.table} are not as many as it says`);
   }
   return rows.map(({ values, extra, ...row }) => ({
     ...row,
     document: composeDocument(
       mapping,
-      values,
-      items.map(bySk => bySk.get(row.sk)),
+      { values, items: items.map(bySk => bySk.get(row.sk)), lists: lists.map(bySk => bySk.get(row.sk)) },
       extra,
     ),
   }));
 }
 
-/** @param dayColumn the place of the day among the values; below 0 where there is none */
+/**
+ * Which rows of a part belong to these documents.
+ * @param dayAt the place of the day among the values; below 0 where there is none
+ */
+function conditionOf(rows: readonly ReadRow[], dayAt: number): string {
+  const users = textList(new Set(rows.map(({ userId }) => userId)));
+  const days = dayAt < 0 ? '' : `AND day IN (${textList(new Set(rows.map(({ values }) => text(values[dayAt] ?? null))))})`;
+  return `user_id IN (${users}) ${days} AND sk IN (${rows.map(({ sk }) => sk).join(', ')})`;
+}
+
 async function readItems(
   connection: DuckDBConnection,
   table: string,
   rows: readonly ReadRow[],
-  dayColumn: number,
+  dayAt: number,
 ): Promise<Map<number, Float64Array>> {
-  const users = textList(new Set(rows.map(({ userId }) => userId)));
-  const days = dayColumn < 0 ? '' : `AND day IN (${textList(new Set(rows.map(({ values }) => text(values[dayColumn] ?? null))))})`;
   const result = await connection.runAndReadAll(
     `SELECT sk::DOUBLE, coalesce(value, 'nan'::DOUBLE) FROM ${qualified(table)}
-     WHERE user_id IN (${users}) ${days} AND sk IN (${rows.map(({ sk }) => sk).join(', ')}) ORDER BY sk, ts`,
+     WHERE ${conditionOf(rows, dayAt)} ORDER BY sk, ts`,
   );
   const collected = new Map<number, number[]>();
   for (const [sk, value] of result.getRows()) {
@@ -95,6 +103,23 @@ async function readItems(
     list.push(Number(value));
   }
   return new Map([...collected].map(([sk, list]) => [sk, Float64Array.from(list)]));
+}
+
+async function readObjects(
+  connection: DuckDBConnection,
+  { table, columns }: List,
+  rows: readonly ReadRow[],
+  dayAt: number,
+): Promise<Map<number, Value[][]>> {
+  const names = ['sk', ...columns.map(({ name }) => name)].map(quoteName).join(', ');
+  const sql = `SELECT ${names} FROM ${qualified(table)} WHERE ${conditionOf(rows, dayAt)} ORDER BY sk, position`;
+  const collected = new Map<number, Value[][]>();
+  for (const [sk = null, ...values] of await readRows(connection, sql)) {
+    const objects = collected.get(number(sk)) ?? [];
+    collected.set(number(sk), objects);
+    objects.push(values);
+  }
+  return collected;
 }
 
 const MEASURED = { micros: number, offset: number, bpm: number, source: text };

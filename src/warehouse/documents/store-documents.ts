@@ -1,6 +1,6 @@
-import type { Mapping } from '../mapping.ts';
+import { type Column, type List, type Mapping, partsOf } from '../mapping.ts';
 import type { LedgerEntry, Value } from '../sql.ts';
-import { qualified, textList } from '../sql.ts';
+import { qualified, quoteName, textList } from '../sql.ts';
 import { appending, RowAppender, RunAppender } from '../write/append.ts';
 import type { DocumentPage, Transaction } from '../write/write-batch.ts';
 import type { WriteResult } from '../write-result.ts';
@@ -17,8 +17,8 @@ export interface StoredPages {
 }
 
 /**
- * Stores pages inside the caller's transaction, those of each resource in the order they are given: replaced versions and their
- * samples leave, new ones are appended. What is there is read by one statement and what is replaced leaves by one: a group of many
+ * Stores pages inside the caller's transaction, those of each resource in the order they are given: replaced versions and the rows of
+ * their parts leave, new ones are appended. What is there is read by one statement and what is replaced leaves by one: a group of many
  * small answers waits for statements more than for anything else.
  */
 export async function storeDocuments(
@@ -47,15 +47,21 @@ function deleteVersions(mapping: Mapping, versions: readonly { userId: string; d
   const users = textList(new Set(versions.map(({ userId }) => userId)));
   const numbers = versions.map(({ sk }) => sk).join(', ');
   const days = textList(new Set(versions.flatMap(({ day }) => (day === null ? [] : [day]))));
-  const where = `WHERE user_id IN (${users}) ${mapping.resource.dated ? `AND day IN (${days})` : ''} AND sk IN (${numbers})`;
-  return [mapping.table, ...mapping.series.map(series => series.table)].map(table => `DELETE FROM ${qualified(table)} ${where}`);
+  const deleteFrom = (table: string, day: string) =>
+    `DELETE FROM ${qualified(table)} WHERE user_id IN (${users}) ${days ? `AND ${quoteName(day)} IN (${days})` : ''} AND sk IN (${numbers})`;
+  return [deleteFrom(mapping.table, mapping.resource.dayField), ...partsOf(mapping).map(({ table }) => deleteFrom(table, 'day'))];
+}
+
+/** A version that is appended under a number. */
+interface Version extends Addition {
+  sk: number;
 }
 
 async function appendVersions(transaction: Transaction, mapping: Mapping, additions: readonly Addition[]): Promise<void> {
   const columns = transaction.columnsOf(mapping.table);
   const position = new Map(mapping.columns.map(({ name }, index) => [name, index]));
   const first = await transaction.takeSks(additions.length);
-  const versions = additions.map(({ page, document }, i) => ({ page, document, sk: first + i }));
+  const versions: Version[] = additions.map(({ page, document }, i) => ({ page, document, sk: first + i }));
   const rows = versions.map(({ page, document, sk }) => {
     const bookkeeping: Record<string, Value> = {
       user_id: page.userId,
@@ -69,8 +75,35 @@ async function appendVersions(transaction: Transaction, mapping: Mapping, additi
       return (index === undefined ? bookkeeping[name] : document.values[index]) ?? null;
     });
   });
-  const appender = new RowAppender(await transaction.connection.createAppender(mapping.table), columns);
+  await appendRows(transaction, mapping.table, rows);
+  await appendRuns(transaction, mapping, versions);
+  for (const [l, list] of mapping.lists.entries()) {
+    const items = versions.flatMap(version => rowsOfList(list, version, version.document.lists[l] ?? []));
+    if (items.length) await appendRows(transaction, list.table, placed(transaction.columnsOf(list.table), items));
+  }
+}
+
+async function appendRows(transaction: Transaction, table: string, rows: readonly (readonly Value[])[]): Promise<void> {
+  const appender = new RowAppender(await transaction.connection.createAppender(table), transaction.columnsOf(table));
   await appending(appender, () => appender.append(rows));
+}
+
+/** Rows in the order in which the columns lie in the file. */
+const placed = (columns: readonly Column[], rows: readonly Readonly<Record<string, Value>>[]): Value[][] =>
+  rows.map(row => columns.map(({ name }) => row[name] ?? null));
+
+const rowsOfList = ({ columns }: List, { page, document, sk }: Version, items: readonly (readonly Value[])[]) =>
+  items.map(
+    (values, position): Record<string, Value> => ({
+      ...Object.fromEntries(columns.map(({ name }, i) => [name, values[i] ?? null])),
+      sk,
+      user_id: page.userId,
+      day: document.day,
+      position,
+    }),
+  );
+
+async function appendRuns(transaction: Transaction, mapping: Mapping, versions: readonly Version[]): Promise<void> {
   for (const [s, { table }] of mapping.series.entries()) {
     if (!versions.some(({ document }) => document.runs[s]?.items.length)) continue;
     const runs = new RunAppender(await transaction.connection.createAppender(table), transaction.columnsOf(table));

@@ -1,5 +1,5 @@
 import type { Resource } from '../../../schema/resource.ts';
-import { mapResource } from '../mapping.ts';
+import { type Mapping, mapResource, partsOf } from '../mapping.ts';
 
 /** How rows of one table find those of another. */
 export interface Join {
@@ -17,18 +17,25 @@ export interface Join {
   back: string;
 }
 
+/** By user and day too, DuckDB passes over the rows of others. */
+const onVersion = ({ table, resource: { dayField } }: Mapping, part: string) =>
+  dayField === 'day'
+    ? 'USING (user_id, day, sk)'
+    : `ON ${['user_id', 'sk'].map(key => `${part}.${key} = ${table}.${key}`).join(' AND ')} AND ${part}.day = ${table}.${dayField}`;
+
 /** The joins that the declarations and the ledger give. */
 export function listJoins(resources: readonly Resource[]): Join[] {
   const mappings = resources.map(mapResource);
-  const series = mappings.flatMap(({ table, series }) =>
-    series.map(({ table: samples, path }) => ({
-      from: table,
-      to: samples,
-      on: 'USING (user_id, day, sk)',
+  const parts = mappings.flatMap(mapping =>
+    partsOf(mapping).map(part => ({
+      from: mapping.table,
+      to: part.table,
+      on: onVersion(mapping, part.table),
       many: true,
       label: 'sk',
-      meaning: `the samples of ${path.join('.')}`,
-      back: 'the document of these samples',
+      ...(mapping.series.includes(part)
+        ? { meaning: `the samples of ${part.path.join('.')}`, back: 'the document of these samples' }
+        : { meaning: `${part.path.join('.')}, a row for each`, back: 'the document of these rows' }),
     })),
   );
   const named = mappings.flatMap(({ table, resource: { namedBy } }) =>
@@ -47,7 +54,7 @@ export function listJoins(resources: readonly Resource[]): Join[] {
       : [],
   );
   return [
-    ...series,
+    ...parts,
     ...named,
     {
       from: 'sync.runs',

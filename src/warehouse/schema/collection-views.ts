@@ -1,8 +1,9 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
+import { resources } from '../../../schema/index.ts';
 import { heartRate } from '../../../schema/resources/heart-rate.ts';
 import { BOOKKEEPING } from '../mapping.ts';
-import { flag, text } from '../rows.ts';
-import { qualified, quoteText } from '../sql.ts';
+import { json, text } from '../rows.ts';
+import { qualified, quoteName, quoteText } from '../sql.ts';
 import { select } from '../store/database.ts';
 
 /** Somebody's copy of a table of ours has its columns, but not their comments. */
@@ -13,17 +14,21 @@ const HASH_COMMENT = BOOKKEEPING.find(({ name }) => name === 'content_hash')?.co
  * are: they follow from the declarations, as the tables do.
  */
 export async function collectionViews(connection: DuckDBConnection): Promise<string> {
-  const tables = await select(
+  const present = await select(
     connection,
-    { name: text, dated: flag },
-    `SELECT table_name, bool_or(column_name = 'day') FROM duckdb_columns()
+    { name: text, columns: json<string[]>() },
+    `SELECT table_name, to_json(list(column_name))::VARCHAR FROM duckdb_columns()
      WHERE database_name = current_database() AND schema_name = 'main' AND NOT internal
      GROUP BY table_name HAVING bool_or(column_name = 'content_hash' AND comment = ${quoteText(HASH_COMMENT)}) ORDER BY table_name`,
   );
-  const names = [...tables, { name: heartRate.name, dated: true }];
-  const days = tables.map(({ name, dated }) => {
+  const tables = present.map(({ name, columns }) => {
+    const dayField = resources.find(resource => resource.name === name)?.dayField ?? 'day';
+    return { name, dayColumn: columns.find(column => column === dayField) };
+  });
+  const names = [...tables.map(({ name, dayColumn }) => ({ name, dated: dayColumn !== undefined })), { name: heartRate.name, dated: true }];
+  const days = tables.map(({ name, dayColumn }) => {
     const table = qualified(`main.${name}`);
-    const day = dated ? 'day' : 'NULL::DATE';
+    const day = dayColumn === undefined ? 'NULL::DATE' : quoteName(dayColumn);
     return `SELECT user_id, ${quoteText(name)} AS collection, ${day} AS day, 1 AS documents, 0 AS rejected FROM ${table}`;
   });
   days.push('SELECT user_id, collection, day, 0, 1 FROM sync.rejected WHERE day IS NOT NULL');

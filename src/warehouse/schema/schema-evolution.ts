@@ -18,10 +18,12 @@ const STEP = 200;
 /** Changes whenever a declaration does, or the program that reads by it. */
 export function declarationsHash(mappings: readonly Mapping[]): string {
   return createHash('sha256')
-    .update(JSON.stringify([version, MAPPING_VERSION, warehouseScript(mappings), mappings.map(({ root }) => outline(root))]))
+    .update(JSON.stringify([version, MAPPING_VERSION, warehouseScript(mappings), mappings.map(outlineAll)]))
     .digest('base64url')
     .slice(0, 22);
 }
+
+const outlineAll = ({ root, lists }: Mapping): unknown[] => [outline(root), ...lists.map(list => outline(list.root))];
 
 /** What the tables do not show of a declaration: which keys are promised. */
 function outline(field: Field): unknown[] {

@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { version } from '../../base/version.ts';
-import type { Mapping } from '../mapping.ts';
+import { type Mapping, selectDay } from '../mapping.ts';
 import { number, orNull, text } from '../rows.ts';
 import { FORMAT } from '../schema/ensure.ts';
 import { quoteName } from '../sql.ts';
@@ -35,9 +35,7 @@ export async function describeContents(connection: DuckDBConnection, mappings: r
     if (table) tables[name] = table;
   }
   const days = [
-    ...mappings.map(
-      ({ table, resource }) => `SELECT user_id, ${resource.dated ? 'day' : 'NULL::DATE AS day'} FROM snapshot.main.${quoteName(table)}`,
-    ),
+    ...mappings.map(mapping => `SELECT user_id, ${selectDay(mapping)} FROM snapshot.main.${quoteName(mapping.table)}`),
     'SELECT user_id, ts::DATE FROM snapshot.main.heart_rate',
   ];
   const [all] = await select(

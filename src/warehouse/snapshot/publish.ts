@@ -10,7 +10,7 @@ import { qualified, quoteName, quoteText } from '../sql.ts';
 import { readRows } from '../store/database.ts';
 import type { Memory } from '../store/memory.ts';
 import type { Table } from '../tables.ts';
-import { commentOn, createTable, listTables } from '../tables.ts';
+import { commentOn, createTable, listTables, SORTED_BY } from '../tables.ts';
 import { ABOUT, PUBLISHED, snapshotDeclarations, writeAbout } from './metadata.ts';
 
 /** What a snapshot is made with. */
@@ -136,7 +136,7 @@ async function flush(path: string): Promise<void> {
 async function copyTable({ connection, signal }: SnapshotParts, source: string, table: Table): Promise<void> {
   await createWithComments(connection, table);
   const names = table.columns.map(({ name }) => quoteName(name));
-  const order = ['user_id', 'day', 'ts', 'start_at', 'started_at'].filter(name => table.columns.some(column => column.name === name));
+  const order = SORTED_BY.filter(name => table.columns.some(column => column.name === name));
   await run(
     connection,
     signal,

@@ -2,7 +2,7 @@ import { constants, existsSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError } from '../../base/errors.ts';
-import type { Mapping } from '../mapping.ts';
+import { type Mapping, partsOf, selectDay } from '../mapping.ts';
 import { NeedsRebuild } from '../needs-rebuild.ts';
 import { number, orNull, text } from '../rows.ts';
 import { literal, quoteName, quoteText, textList } from '../sql.ts';
@@ -104,7 +104,7 @@ export async function compareCounts(connection: DuckDBConnection, source: string
 type RefreshParts = Pick<SnapshotParts, 'connection' | 'mappings' | 'signal'>;
 
 /**
- * Makes the documents of the attached copy, and their samples, those of the warehouse.
+ * Makes the documents of the attached copy, and the rows of their parts, those of the warehouse.
  * @param users where to look; undefined: everywhere
  */
 export async function refreshDocuments(
@@ -122,35 +122,36 @@ export async function refreshDocuments(
     run(
       connection,
       signal,
-      `CREATE OR REPLACE TEMP TABLE ${name} AS SELECT sk, user_id, ${mapping.resource.dated ? 'day' : 'NULL::DATE AS day'}
+      `CREATE OR REPLACE TEMP TABLE ${name} AS SELECT sk, user_id, ${selectDay(mapping)}
        FROM ${of}.${table} one WHERE ${among('one')} AND NOT EXISTS (FROM ${to}.${table} other WHERE ${among('other')} AND ${same})`,
     );
   await differences('leaving', 'snapshot', source);
   await differences('coming', source, 'snapshot');
-  const [leaving, coming] = [await conditionOf(connection, 'leaving'), await conditionOf(connection, 'coming')];
-  const tables = publishedTables(mappings).filter(
-    ({ name }) => name === mapping.table || mapping.series.some(series => series.table === name),
-  );
+  const [leaving, coming] = [await findVersions(connection, 'leaving'), await findVersions(connection, 'coming')];
+  const dayOf = new Map([[mapping.table, mapping.resource.dayField], ...partsOf(mapping).map(({ table }) => [table, 'day'] as const)]);
   let changed = 0;
-  for (const one of tables) {
-    if (leaving) changed += await run(connection, signal, `DELETE FROM snapshot.${schemaName(one.name)} WHERE ${leaving}`);
-    if (coming) changed += await copyRows(parts, source, one, coming);
+  for (const one of publishedTables(mappings)) {
+    const day = dayOf.get(one.name);
+    if (day === undefined) continue;
+    if (leaving) changed += await run(connection, signal, `DELETE FROM snapshot.${schemaName(one.name)} WHERE ${leaving(day)}`);
+    if (coming) changed += await copyRows(parts, source, one, coming(day));
   }
   return changed;
 }
 
-/** The rows of the versions that a temporary table lists; undefined when it lists none. */
-async function conditionOf(connection: DuckDBConnection, list: string): Promise<string | undefined> {
+/** The rows of the versions that a temporary table lists, by the column that has their day; undefined when it lists none. */
+async function findVersions(connection: DuckDBConnection, list: string): Promise<((day: string) => string) | undefined> {
   const rows = await select(
     connection,
     { sk: number, user: text, day: orNull(text) },
     `SELECT sk, user_id, day FROM ${list} LIMIT ${FEW_DOCUMENTS + 1}`,
   );
   if (!rows.length) return undefined;
-  if (rows.length > FEW_DOCUMENTS) return `sk IN (SELECT sk FROM ${list})`;
+  if (rows.length > FEW_DOCUMENTS) return () => `sk IN (SELECT sk FROM ${list})`;
   const users = textList(new Set(rows.map(({ user }) => user)));
   const days = textList(new Set(rows.flatMap(({ day }) => day ?? [])));
-  return `sk IN (${rows.map(({ sk }) => sk).join(', ')}) AND user_id IN (${users})${days ? ` AND day IN (${days})` : ''}`;
+  const versions = `sk IN (${rows.map(({ sk }) => sk).join(', ')}) AND user_id IN (${users})`;
+  return day => (days ? `${versions} AND ${quoteName(day)} IN (${days})` : versions);
 }
 
 /** The same for heart rate. */

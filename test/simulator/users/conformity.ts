@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { findFieldAbout, unwrap } from '../../../schema/fields.ts';
+import { findFieldAbout, findItem, unwrap } from '../../../schema/fields.ts';
 import { resources } from '../../../schema/index.ts';
 import { addDays } from '../../../schema/instant.ts';
 import type { Resource, WireDocument } from '../../../schema/resource.ts';
@@ -9,6 +9,8 @@ import type { People } from '../../../src/simulator/users/people.ts';
 export function findStrange(schema: z.ZodType, value: unknown, path = ''): string[] {
   const words = findFieldAbout(schema)?.values;
   if (words && typeof value === 'string' && !words.includes(value)) return [`${path}: ${value}`];
+  const item = findItem(schema);
+  if (item && Array.isArray(value)) return value.flatMap((each, i) => findStrange(item, each, `${path}[${i}]`));
   const inner = unwrap(schema);
   if (!(inner instanceof z.ZodObject) || value === null || typeof value !== 'object') return [];
   const shape = inner.shape as Record<string, z.ZodType>;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Sample } from '../../../schema/fields.ts';
 import { addDays, findDayNumber } from '../../../schema/instant.ts';
+import { illnessOn } from '../../../src/simulator/users/illness.ts';
 import { createPeople } from '../../../src/simulator/users/people.ts';
 import { allOf, daysOf } from './conformity.ts';
 
@@ -203,6 +204,42 @@ describe('what belongs together moves together', () => {
         if (typeof distance === 'number') expect(distance).toBeGreaterThan(500);
       }
     }
+  });
+
+  it('a rest mode follows an illness, and ends on the day after its last one', () => {
+    let episodesSeen = 0;
+    for (const person of people.persons) {
+      const severityOn = (day: string) => illnessOn(person, findDayNumber(day)!).severity;
+      for (const period of allOf(people, person.userId, 'rest_mode_period')) {
+        const { start_day: first, end_day: end, episodes } = period as { start_day: string; end_day: string; episodes: unknown[] };
+        expect(severityOn(first)).toBeGreaterThanOrEqual(0.35);
+        for (let day = first; day < end; day = addDays(day, 1)) expect(severityOn(day)).toBeGreaterThan(0);
+        expect(severityOn(end)).toBe(0);
+        for (const { timestamp } of episodes as { timestamp: string }[]) {
+          expect(timestamp.slice(0, 10) >= first && timestamp.slice(0, 10) < end).toBe(true);
+          episodesSeen++;
+        }
+      }
+    }
+    expect(episodesSeen).toBeGreaterThan(10);
+  });
+
+  it('tags are noted of days that were as they say', () => {
+    const codes = new Set<unknown>();
+    for (const person of people.persons) {
+      for (const tag of allOf(people, person.userId, 'enhanced_tag')) {
+        const { tag_type_code: code, start_day: day, start_time: start, end_time: end } = tag as Record<string, string | null>;
+        codes.add(code);
+        if (code === 'tag_generic_sick') expect(illnessOn(person, findDayNumber(day!)!).severity).toBeGreaterThan(0);
+        if (code === 'custom') expect(tag.custom_name).toBe('Sauna');
+        if (code === null) expect(typeof tag.comment).toBe('string');
+        expect(end === null).toBe(code !== 'tag_generic_travel');
+        if (end) expect(Date.parse(end)).toBeGreaterThan(Date.parse(start!));
+      }
+    }
+    expect([...codes].sort()).toEqual(
+      ['custom', null, 'tag_generic_alcohol', 'tag_generic_sick', 'tag_generic_stress', 'tag_generic_travel'].sort(),
+    );
   });
 
   it('vessels age slowly, about the age of the person', () => {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { WireDocument } from '../../../schema/resource.ts';
 import type { BackfillInput } from '../../../src/app/run-commands.ts';
+import { createLog } from '../../../src/base/log.ts';
 import type { Answer } from '../../support/fault-service.ts';
 import { type Harness, openHarness } from '../../support/harness.ts';
 import { type LiteralService, NOT_FOUND, startLiteralService } from '../../support/literal-service.ts';
@@ -187,6 +188,54 @@ test('documents of other days than were asked for, as a cache sends them that ig
     json: { data: [{ ...elsewhere, day: '2025-05-03' }, session(1), session(2)], next_token: null },
   });
   expect(await read(harness, 'session')).toMatchObject({ state: 'complete', removed: 0, documents: 3 });
+});
+
+test('documents whose day has another name are found gone, and known to be of other days, by it', async () => {
+  const { service, harness, clock } = await setUp('enhanced_tag');
+  const tag = (number: number, start_day = march(number)) => ({
+    id: `tag-${number}`,
+    start_day,
+    start_time: `${start_day}T20:00:00+01:00`,
+  });
+  const inMarch = { from: '2025-03-01', to: '2025-03-20' };
+  service.documents.set('enhanced_tag', [tag(1), tag(2), tag(25)]);
+  await read(harness, 'enhanced_tag');
+  expect(
+    await harness.read(`SELECT day, state FROM sync.coverage_between('2025-03-01', '2025-03-03') WHERE collection = 'enhanced_tag'`),
+  ).toEqual([
+    ['2025-03-01', 'stored'],
+    ['2025-03-02', 'stored'],
+    ['2025-03-03', 'empty'],
+  ]);
+  service.documents.set('enhanced_tag', [tag(2), tag(26)]);
+  expect(await read(harness, 'enhanced_tag', inMarch)).toMatchObject({ state: 'failed', failures: [{ message: MISSING }] });
+  clock.ms += 300_000;
+  expect(await read(harness, 'enhanced_tag', inMarch)).toMatchObject({ state: 'complete', removed: 1 });
+  // What lies behind the range stays: nobody has asked for it.
+  expect(await harness.read('SELECT id, start_day::VARCHAR FROM enhanced_tag ORDER BY id')).toEqual([
+    ['tag-2', '2025-03-02'],
+    ['tag-25', '2025-03-25'],
+  ]);
+  service.on('/v2/usercollection/enhanced_tag', { json: { data: [tag(1, '2025-06-01')], next_token: null } });
+  expect(await read(harness, 'enhanced_tag', inMarch)).toMatchObject({ state: 'failed', failures: [{ kind: 'malformed' }] });
+});
+
+test('what a person wrote in a tag is neither in the log nor in what the ledger says of it', async () => {
+  const service = await startLiteralService('enhanced_tag');
+  onTestFinished(() => service.close());
+  const written: string[] = [];
+  const log = createLog({ level: 'trace', pretty: false, stream: { write: line => void written.push(line) } });
+  const harness = await openHarness(join(folder, `r${++folders}`), service.url, { log, now: () => Date.parse('2025-06-01T12:00:00Z') });
+  await harness.add([{ name: 'ada', token: 'token-of-ada' }]);
+  const secret = 'my heart is broken';
+  service.documents.set('enhanced_tag', [
+    { id: 't-1', start_day: '2025-03-01', start_time: 'at night', comment: secret, tag_type_code: 7, custom_name: [secret] },
+    { id: 't-2', start_day: 'yesterday', comment: secret },
+  ]);
+  expect(await read(harness, 'enhanced_tag')).toMatchObject({ state: 'complete', documents: 2, rejected: 1 });
+  expect(written.join('')).not.toContain('broken');
+  expect(JSON.stringify(await harness.read('FROM sync.drift'))).not.toContain('broken');
+  expect(JSON.stringify(await harness.read('SELECT * EXCLUDE (document) FROM sync.rejected'))).not.toContain('broken');
 });
 
 test.each(['.', '..'])(

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type FieldAbout, findFieldAbout, unwrap } from '../../../../schema/fields.ts';
+import { type FieldAbout, findFieldAbout, findItem, unwrap } from '../../../../schema/fields.ts';
 import { formatDay } from '../../../../schema/instant.ts';
 import type { Resource, WireDocument } from '../../../../schema/resource.ts';
 import { keyOf } from '../person.ts';
@@ -36,9 +36,9 @@ interface Told {
   random: Random;
 }
 
-function write({ name, document, startsAt }: Resource, told: Told): WireDocument {
+function write({ name, document, dayField, startsAt }: Resource, told: Told): WireDocument {
   const { record, day, start } = told;
-  const known: WireDocument = { id: record.idOf(name, day), day: formatDay(day) };
+  const known: WireDocument = { id: record.idOf(name, day), [dayField]: formatDay(day) };
   if (startsAt) known[startsAt] = record.zone.write(start);
   const shape = fieldsOf(document);
   return Object.fromEntries(shape.flatMap(([key, schema]) => (key in known ? [[key, known[key]]] : writeField(key, schema, told))));
@@ -55,15 +55,21 @@ function writeValue(schema: z.ZodType, told: Told): unknown {
   const inner = unwrap(schema);
   const about = findFieldAbout(schema);
   if (about) return writeLeaf(about, inner, told);
-  const shape = fieldsOf(inner);
-  return Object.fromEntries(shape.flatMap(([key, field]) => writeField(key, field, told)));
+  return writeObject(inner, told);
 }
 
-function writeLeaf({ kind, values }: FieldAbout, schema: z.ZodType, { record: { zone }, day, start, end, random }: Told): unknown {
+const writeObject = (schema: z.ZodType, told: Told): WireDocument =>
+  Object.fromEntries(fieldsOf(schema).flatMap(([key, field]) => writeField(key, field, told)));
+
+function writeLeaf({ kind, values }: FieldAbout, schema: z.ZodType, told: Told): unknown {
+  const { record, day, start, end, random } = told;
+  const { zone } = record;
   const { min, max } = boundsOf(schema);
   switch (kind) {
     case 'text':
       return values ? random.pick(values) : `text ${random.integer(1, 1000)}`;
+    case 'texts':
+      return Array.from({ length: random.integer(0, 3) }, () => `text ${random.integer(1, 1000)}`);
     case 'integer':
       return random.integer(Math.ceil(min), Math.floor(max));
     case 'number':
@@ -74,6 +80,10 @@ function writeLeaf({ kind, values }: FieldAbout, schema: z.ZodType, { record: { 
       return formatDay(day);
     case 'instant':
       return zone.write(random.integer(start + 1, end));
+    case 'objects': {
+      const item = findItem(schema);
+      return item ? Array.from({ length: random.integer(0, 3) }, () => writeObject(item, told)) : [];
+    }
     case 'sample': {
       const items = Array.from({ length: SAMPLES }, () => (random.chance(0.1) ? null : random.integer(USUAL.min, USUAL.max)));
       return { interval: (end - start) / SAMPLES, items, timestamp: zone.write(start) };

@@ -66,8 +66,8 @@ export const isTimed = (table: ExportTable) => timeOf(table) !== undefined;
 
 /** The column that says when: the document's day, the Monday of a week, or the moment (UTC) of what has neither. */
 function timeOf(table: ExportTable): { sql: string; is: 'day' | 'week' | 'moment' } | undefined {
-  const date = (['day', 'week'] as const).find(of => table.columns.some(({ name, type }) => name === of && type === 'DATE'));
-  if (date) return { sql: quoteName(date), is: date };
+  if (table.day !== null) return { sql: quoteName(table.day), is: 'day' };
+  if (table.columns.some(({ name, type }) => name === 'week' && type === 'DATE')) return { sql: quoteName('week'), is: 'week' };
   return isOfSamples(table) ? { sql: quoteName('ts'), is: 'moment' } : undefined;
 }
 
@@ -89,8 +89,10 @@ function inMonth(table: ExportTable, month: string): string {
 }
 
 /** By person and time. No two rows of our documents and samples share all of these; elsewhere the other columns decide. */
-function orderOf({ name, kind, columns }: ExportTable): string {
-  const keys = ['user_id', 'day', 'week', 'ts', 'id', 'sk', 'source'].filter(key => columns.some(column => column.name === key));
+function orderOf({ name, kind, columns, day }: ExportTable): string {
+  const keys = ['user_id', day ?? 'day', 'week', 'ts', 'id', 'sk', 'position', 'source'].filter(key =>
+    columns.some(column => column.name === key),
+  );
   const ours = kind === 'table' && !name.includes('.') && keys.length >= 3;
   const rest = ours ? [] : columns.map(column => column.name).filter(column => !keys.includes(column));
   return [...keys, ...rest].map(column => `part.${quoteName(column)}`).join(', ');

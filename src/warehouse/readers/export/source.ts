@@ -16,6 +16,8 @@ export interface ExportTable {
   kind: 'table' | 'view';
   comment: string | null;
   columns: readonly ExportColumn[];
+  /** The column with the day of its rows. */
+  day: string | null;
 }
 
 export interface ExportColumn {
@@ -70,7 +72,7 @@ export async function openExportSource(path: string, resources: readonly Resourc
   const reader = await openReader({ path, memoryLimit: `${LIMITS.bytes}B`, threads: LIMITS.threads, spill, out });
   const { connection } = reader;
   try {
-    const tables = await readCatalogue(connection);
+    const tables = await readCatalogue(connection, resources);
     const usual = listTables(resources.map(mapResource)).flatMap(({ name }) => (name.includes('.') ? [] : (tables.get(name) ?? [])));
     return {
       connection,
@@ -87,7 +89,7 @@ export async function openExportSource(path: string, resources: readonly Resourc
   }
 }
 
-async function readCatalogue(connection: DuckDBConnection): Promise<Map<string, ExportTable>> {
+async function readCatalogue(connection: DuckDBConnection, resources: readonly Resource[]): Promise<Map<string, ExportTable>> {
   const here = 'NOT internal AND database_name = current_database()';
   const relations = await select(
     connection,
@@ -104,7 +106,9 @@ async function readCatalogue(connection: DuckDBConnection): Promise<Map<string, 
     relations.map(({ schema, bare, kind, comment }) => {
       const name = schema === 'main' ? bare : `${schema}.${bare}`;
       const own = columns.filter(column => column.schema === schema && column.table === bare);
-      return [name, { name, kind, comment, columns: own.map(({ name, type, comment }) => ({ name, type, comment })) }];
+      const dayField = resources.find(resource => resource.name === name)?.dayField ?? 'day';
+      const day = own.find(column => column.name === dayField && column.type === 'DATE')?.name ?? null;
+      return [name, { name, kind, comment, columns: own.map(({ name, type, comment }) => ({ name, type, comment })), day }];
     }),
   );
 }

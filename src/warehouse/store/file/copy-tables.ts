@@ -2,6 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { kindOf, messageOf, RingneckError } from '../../../base/errors.ts';
 import { flag, json, text } from '../../rows.ts';
 import { quoteName, quoteText } from '../../sql.ts';
+import { SORTED_BY } from '../../tables.ts';
 import { readRows, select } from '../database.ts';
 import { isOutOfMemory } from '../memory.ts';
 
@@ -16,8 +17,6 @@ export interface Present {
   /** The keys by which its rows name others of the same table: their columns, and those that they name. */
   ownKeys: readonly (readonly [columns: string[], named: string[]])[];
 }
-
-const SORTED_BY = ['user_id', 'day', 'ts', 'start_at', 'started_at'];
 
 /** Names of columns in DuckDB are the same in capitals. */
 export const has = ({ columns }: Pick<Present, 'columns'>, name: string) => columns.some(column => column.toLowerCase() === name);
