@@ -16,7 +16,7 @@ import { until } from '../support/until.ts';
 import { ask, findDifference, readCollection } from '../support/wire-reader.ts';
 
 const FILE = `import { z } from 'zod';
-import { choice, day, flag, identifier, instant, integer, numberBetween, sample } from '../fields.ts';
+import { choice, day, flag, identifier, instant, integer, numberBetween, objects, sample, text } from '../fields.ts';
 import { resource } from '../resource.ts';
 
 export const hydration = resource({
@@ -26,11 +26,13 @@ export const hydration = resource({
   scope: 'daily',
   specified: [],
   endDay: 'excluded',
+  dayField: 'drunk_on',
   startsAt: 'first_drink',
   document: z.object({
     id: identifier('Identifier of the document'),
     balance: z.object({ lost: integer('Water lost by sweating', 'ml'), ratio: numberBetween(0, 2, 'Drunk by lost', 'ratio').nullish() }),
-    day: day('Day of the drinks'),
+    drunk_on: day('Day of the drinks'),
+    rounds: objects('Who paid for drinks', z.object({ paid_by: text('Who paid'), price: numberBetween(0, 9, 'Price', 'EUR').nullish() })),
     favourite: choice(['water', 'tea', 'coffee'], 'What was drunk most').nullish(),
     first_drink: instant('When the first glass was drunk'),
     goal_reached: flag('Whether it was enough'),
@@ -143,7 +145,7 @@ test('a document type that exists nowhere else takes one file and one line', asy
   await cli('snapshot');
 
   const there = (await readCollection(sandbox.url, PATH, token, { start_date: RANGE.from, end_date: '2025-03-06' }))!;
-  expect(there.map(({ day }) => day)).toEqual(['2025-03-01', '2025-03-02', '2025-03-03', '2025-03-04']);
+  expect(there.map(({ drunk_on }) => drunk_on)).toEqual(['2025-03-01', '2025-03-02', '2025-03-03', '2025-03-04']);
   const mirrorToken = (await cli('account', 'mirror-token', name)).token as string;
   const here = await readCollection(mirror, PATH, mirrorToken, { start_date: RANGE.from, end_date: '2025-03-06' });
   expect(findDifference(there, here!)).toBeUndefined();
@@ -155,6 +157,10 @@ test('a document type that exists nowhere else takes one file and one line', asy
     { samples: items.length, days: 4 },
   ]);
 
+  const rounds = there.flatMap(document => document.rounds as { paid_by: string }[]);
+  expect(await sql('SELECT day, paid_by FROM hydration_rounds ORDER BY day, position')).toEqual(
+    there.flatMap(({ drunk_on: day, rounds }) => (rounds as { paid_by: string }[]).map(({ paid_by }) => ({ day, paid_by }))),
+  );
   expect(await cli('describe', 'hydration.balance_lost')).toMatchObject({
     columns: [{ type: 'BIGINT', unit: 'ml', meaning: 'Water lost by sweating' }],
   });
@@ -162,8 +168,20 @@ test('a document type that exists nowhere else takes one file and one line', asy
     { collection: 'hydration', ...RANGE, state: 'stored' },
   ]);
   const out = join(folder, 'out');
-  const exported = await cli('export', '--out', out, '--format', 'csv', '--table', 'hydration', '--table', 'hydration_volume');
-  expect(exported).toMatchObject({ rows: 4 + items.length });
+  const exported = await cli(
+    'export',
+    '--out',
+    out,
+    '--format',
+    'csv',
+    '--table',
+    'hydration',
+    '--table',
+    'hydration_volume',
+    '--table',
+    'hydration_rounds',
+  );
+  expect(exported).toMatchObject({ rows: 4 + items.length + rounds.length });
   expect(readdirSync(out)).toEqual(expect.arrayContaining(['hydration', 'hydration_volume']));
 
   for (const process of [up, service]) {
@@ -175,7 +193,7 @@ test('a document type that exists nowhere else takes one file and one line', asy
 test('a view is one file', async () => {
   const view = `-- after: nights
 CREATE OR REPLACE VIEW drinks_before_nights AS
-SELECT day, balance_lost AS lost, nights.efficiency, volume_count * 2 AS glasses FROM hydration JOIN nights USING (user_id, day);
+SELECT day, balance_lost AS lost, nights.efficiency, volume_count * 2 AS glasses FROM hydration JOIN nights ON nights.user_id = hydration.user_id AND day = drunk_on;
 -- example of drinks_before_nights: SELECT lost FROM drinks_before_nights WHERE user_id = 'ada'
 COMMENT ON VIEW drinks_before_nights IS 'What was drunk before a night';
 COMMENT ON COLUMN drinks_before_nights.day IS 'The day';

@@ -177,7 +177,7 @@ test('all document types map, each with its own columns only', () => {
     const names = mapResource(declared).columns.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
     expect(names).toContain('id');
-    expect(names.includes('day')).toBe(declared.dated);
+    expect(names.includes(declared.dayField)).toBe(declared.dated);
   }
 });
 
