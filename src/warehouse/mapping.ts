@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { FieldAbout } from '../../schema/fields.ts';
 import { findFieldAbout, findItem, unwrap } from '../../schema/fields.ts';
 import type { Resource } from '../../schema/resource.ts';
-import { quoteName } from './sql.ts';
 
 /** Raise it when the same wire document would lie differently in the tables: stored hashes then differ, and the next read rewrites. */
 export const MAPPING_VERSION = 1;
@@ -82,9 +81,6 @@ export interface Mapping extends Layout {
 
 /** The tables that have rows of a document beside its own. */
 export const partsOf = ({ series, lists }: Layout): readonly Part[] => [...series, ...lists];
-
-/** The day of a document under the name that it has everywhere else. */
-export const selectDay = ({ dayColumn }: Mapping): string => `${dayColumn === undefined ? 'NULL::DATE' : quoteName(dayColumn)} AS day`;
 
 /** The columns of a document table that hold no field of the document. */
 export const BOOKKEEPING: readonly Column[] = [

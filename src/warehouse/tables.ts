@@ -14,6 +14,9 @@ export interface Table {
 
 export const column = (name: string, type: Column['type'], comment: string): Column => ({ name, type, comment });
 
+/** The day of a document under the name that it has everywhere else. */
+export const selectDay = ({ dayColumn }: Mapping): string => `${dayColumn === undefined ? 'NULL::DATE' : quoteName(dayColumn)} AS day`;
+
 /** The order of rows in a sorted copy, by user and time: rows of one series compress well. */
 export const SORTED_BY: readonly string[] = ['user_id', ...DAY_FIELDS, 'ts', 'start_at', 'started_at'];
 

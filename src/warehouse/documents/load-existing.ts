@@ -1,7 +1,8 @@
-import { type Mapping, selectDay } from '../mapping.ts';
+import type { Mapping } from '../mapping.ts';
 import { number, oneOf, orNull, type Row, text } from '../rows.ts';
 import { qualified, quoteText, textList } from '../sql.ts';
 import { select } from '../store/database.ts';
+import { selectDay } from '../tables.ts';
 import type { DocumentPage, Transaction } from '../write/write-batch.ts';
 
 export const keyOf = (userId: string, id: string) => `${userId}\n${id}`;
