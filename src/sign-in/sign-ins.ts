@@ -47,6 +47,7 @@ export class SignIns {
   /** New ones that the disk did not take: the service knows no others any more. */
   readonly #unwritten = new Map<string, SignIn>();
   #timer: NodeJS.Timeout | undefined;
+  #closed = false;
 
   constructor(options: SignInsOptions) {
     this.#options = options;
@@ -55,13 +56,17 @@ export class SignIns {
   /** Begins to renew tokens before they end. */
   start(): void {
     const look = () =>
-      void this.renewDue().catch(error => this.#options.log.warn({ reason: messageOf(error) }, 'sign-ins were not looked at'));
+      void this.renewDue().catch(error => {
+        // The ledger is closed then.
+        if (!this.#closed) this.#options.log.warn({ reason: messageOf(error) }, 'sign-ins were not looked at');
+      });
     this.#timer ??= setInterval(look, LOOK_MS).unref();
     look();
   }
 
   /** Waits for what was asked for: an answer that nobody takes would lose the account. */
   async close(): Promise<void> {
+    this.#closed = true;
     clearInterval(this.#timer);
     await Promise.allSettled(this.#refreshing.values());
     for (const [name, signIn] of this.#unwritten) this.#tryWrite(name, signIn);
@@ -119,8 +124,9 @@ export class SignIns {
     return secrets.findHolder(token)?.signIn.accessToken !== token;
   }
 
+  /** Who ends begins nothing whose answer nobody would take. */
   #canRenew({ id, refreshToken }: SignIn): boolean {
-    return refreshToken !== null && !this.#ended.has(id);
+    return refreshToken !== null && !this.#ended.has(id) && !this.#closed;
   }
 
   #refresh(name: string): Promise<void> {

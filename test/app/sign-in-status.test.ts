@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { checkSignIns } from '../../src/app/doctor/sign-ins.ts';
+import { openSignedInHarness } from '../sign-in/signed-in-harness.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const folder = tempFolder();
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2025-03-01T12:00:00Z') }));
+afterEach(() => void vi.useRealTimers());
+
+test('status and doctor say until when a token is good and when it was renewed', async () => {
+  const { harness, login } = await openSignedInHarness(folder, 'kept');
+  await login('ada');
+  await harness.commands.addAccount({ name: 'ben', token: 'a-token-alone' });
+  const { accounts } = await harness.commands.status({});
+  expect(accounts.map(({ user_id, sign_in }) => [user_id, sign_in])).toEqual([
+    [
+      'ada',
+      {
+        token_ends_at: '2025-03-01T12:02:00.000Z',
+        renewed_at: '2025-03-01T12:00:00.000Z',
+        is_renewed: true,
+        scopes: ['personal', 'daily', 'heartrate', 'workout', 'tag', 'session', 'spo2Daily'],
+      },
+    ],
+    ['ben', null],
+  ]);
+  expect(await checkSignIns(harness.app)).toEqual([
+    {
+      check: 'sign-ins',
+      state: 'ok',
+      message: '1 sign-in is kept alive; ada: token until 2025-03-01T12:02Z, renewed 2025-03-01T12:00Z',
+      fix: null,
+    },
+  ]);
+});
+
+test('doctor warns of a token that ends in three days at most and cannot be renewed', async () => {
+  const { harness, login } = await openSignedInHarness(folder, 'ending');
+  await login('ada');
+  const { secrets, settings } = harness.app;
+  const signIn = secrets.findSignIn('ada');
+  if (!signIn) throw new Error('ada has not signed in');
+  const days = 86_400_000;
+  secrets.putSignIn('ada', { ...signIn, refreshToken: null, expiresAt: Date.now() + 4 * days });
+  expect(await checkSignIns(harness.app)).toEqual([]);
+  secrets.putSignIn('ada', { ...signIn, refreshToken: null, expiresAt: Date.now() + 2 * days });
+  expect(await checkSignIns(harness.app)).toEqual([
+    {
+      check: 'sign-ins',
+      state: 'warn',
+      message: 'ada: token until 2025-03-03T12:00Z, renewed 2025-03-01T12:00Z, and it cannot be renewed',
+      fix: 'ringneck account login ada',
+    },
+  ]);
+  secrets.putSignIn('ada', signIn);
+  expect(
+    await checkSignIns({ ...harness.app, warehouse: harness.app.warehouse, secrets, settings: { ...settings, signIn: null } }),
+  ).toMatchObject([{ state: 'warn', fix: 'set RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET, with which tokens are renewed' }]);
+});
