@@ -33,7 +33,12 @@ export async function serveSandbox(options: ServiceOptions, first: { people: num
 const CALLBACK_URL = 'http://127.0.0.1:8080/webhook';
 
 /** What another terminal needs to follow this service with webhooks, ready to be copied. */
-function printSettings(url: string, id: string, secret: string, redirectUrl: string | undefined, allowed: readonly AddressRange[]): void {
+function printSettings(
+  { url, people: [someone], client: { id }, sign_in }: SandboxAccess,
+  secret: string,
+  allowed: readonly AddressRange[],
+): void {
+  const redirectUrl = sign_in?.redirect_urls[0];
   printLine();
   printLine('To follow it from another terminal (`ringneck up` listens there):');
   for (const [name, value] of [
@@ -46,6 +51,7 @@ function printSettings(url: string, id: string, secret: string, redirectUrl: str
   ]) {
     printLine(`  export ${name}=${value}`);
   }
+  if (sign_in && someone) printLine(`and to sign in as ${someone.name}, or another of them: ringneck account login ${someone.name}`);
   if (refusesCallback(allowed))
     note('The service refuses this callback, which is on this machine, until it is started again with --allow-callback 127.0.0.0/8.');
 }
@@ -60,7 +66,8 @@ function refusesCallback(allowed: readonly AddressRange[]): boolean {
   }
 }
 
-function printAccess({ url, people, client, sign_in, control }: SandboxAccess, allowed: readonly AddressRange[]): void {
+function printAccess(access: SandboxAccess, allowed: readonly AddressRange[]): void {
+  const { url, people, client, sign_in, control } = access;
   printLines(
     formatTable(
       ['name', 'user_id', 'token'],
@@ -72,7 +79,7 @@ function printAccess({ url, people, client, sign_in, control }: SandboxAccess, a
   if (sign_in) printLine(`sign-in ${sign_in.authorize_url}, tokens ${sign_in.token_url}, back to ${sign_in.redirect_urls.join(' or ')}`);
   printLine(`control ${control.url}, secret ${control.secret ?? '(as before)'}`);
   printLine(`serving at ${url}, described at ${url}/docs`);
-  if (client.secret !== null) printSettings(url, client.id, client.secret, sign_in?.redirect_urls[0], allowed);
+  if (client.secret !== null) printSettings(access, client.secret, allowed);
   if (people.some(({ token }) => token === null))
     note('Tokens and the client’s secret are shown once, when they are made; --new-tokens replaces them.');
 }
