@@ -1,8 +1,11 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { serveControl } from '../../src/app/control/serve-control.ts';
+import { silentLog } from '../../src/base/log.ts';
 import { COLLECTIONS, DATED_COLLECTIONS } from '../support/declared.ts';
 import { startFaultService } from '../support/fault-service.ts';
+import { openHarness } from '../support/harness.ts';
 import { startRingneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
@@ -271,18 +274,18 @@ test('a token that cannot be read or is none', async () => {
   expect(await add('', '--token-file', missing)).toMatchObject({ code: 2, stderr: expect.stringContaining(`open '${missing}'`) });
 });
 
-test('what failed is named, and the exit code is 1', async () => {
-  const { env } = surroundings();
-  await runHere(['account', 'add', 'ada'], { env, input: tokenOf('ada') });
-  // Nobody listens there any more; the client's own patience is short against that.
-  const away = { ...env, RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_HEART_RATE_PATH: '/v2/nowhere' };
-  const ended = await runHere(['backfill', '--from', '2025-01-01', '--to', '2025-01-02', '--resource', 'heart_rate', '--json'], {
-    env: away,
-  });
+test('a route that is not there is no failure: the collection is not offered', async () => {
+  const { data, env } = surroundings();
+  // Whose second look comes sooner than that of a command by itself.
+  const harness = await openHarness(data, sandbox.url, { settings: { heartRatePath: '/v2/nowhere' } });
+  await harness.add([{ name: 'ada', token: tokenOf('ada') }]);
+  const control = await serveControl({ folder: data, commands: harness.commands, log: silentLog });
+  onTestFinished(() => control.close());
+  const args = ['backfill', '--from', '2025-01-01', '--to', '2025-01-02', '--resource', 'heart_rate', '--json'];
+  const ended = await runHere(args, { env });
   const report = JSON.parse(ended.stdout);
-  // A route that is not there is no failure: the collection is not offered.
   expect([ended.code, report.windows, report.failures]).toEqual([0, { planned: 1, done: 1, skipped: 0, failed: 0 }, []]);
-  const status = JSON.parse((await runHere(['status', '--json'], { env: away })).stdout);
+  const status = JSON.parse((await runHere(['status', '--json'], { env })).stdout);
   expect(status.accounts[0].collections.at(-1)).toMatchObject({ name: 'heart_rate', state: 'not_offered' });
 });
 

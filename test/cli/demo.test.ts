@@ -49,7 +49,7 @@ function makeDemo(): Promise<Ended> {
       RINGNECK_PORT: 'x',
       RINGNECK_QUEUE_URL: 'redis://127.0.0.1:9',
     };
-    const ended = await ringneck(['demo', '--no-wait', '--days', '10'], { cwd: demoFolder, env, main: install() });
+    const ended = await ringneck(['demo', '--no-wait', '--days', '5'], { cwd: demoFolder, env, main: install() });
     cpSync(join(demoFolder, 'data-demo'), madeFolder, { recursive: true });
     return ended;
   })();
@@ -81,7 +81,7 @@ test('it runs in an empty folder whatever the settings, answers its questions, a
 
   // A second one starts afresh, and stays when told to.
   const former = readFileSync(join(cwd, 'data-demo', 'secret.key'), 'utf8');
-  const second = startRingneck(['demo', '--no-wait', '--days', '10', '--keep'], { cwd });
+  const second = startRingneck(['demo', '--no-wait', '--days', '2', '--keep'], { cwd });
   let line = '';
   while (!line.includes('Ctrl-C ends them')) line = await second.line();
   expect(second.stdout).toContain('\n   RINGNECK_DATA=data-demo npx ringneck sql "SELECT');

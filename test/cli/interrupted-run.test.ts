@@ -1,7 +1,9 @@
+import { cpSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { COLLECTIONS } from '../support/declared.ts';
 import { type FaultService, startFaultService } from '../support/fault-service.ts';
+import { openHarness } from '../support/harness.ts';
 import { startRingneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
@@ -13,24 +15,39 @@ const GOING_ON = 'going on with the backfill of 2025-01-01 to 2025-01-10 that wa
 /** Another run, which has little to do. */
 const LITTLE = ['backfill', '--from', '2025-01-20', '--to', '2025-01-21', '--resource', 'daily_stress'];
 let sandbox: Sandbox;
+let service: FaultService;
 beforeAll(async () => {
   sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-31' });
+  service = await startFaultService({}, { upstream: sandbox.url });
 });
-afterAll(() => sandbox.close());
+afterAll(async () => {
+  await service.close();
+  await sandbox.close();
+});
 
 let folders = 0;
-/** A data folder in which a backfill was killed while sleep was held up, as it still is. */
+let killed: string | undefined;
+/** A copy of a data folder in which a backfill was killed while sleep was held up, as it still is. */
 async function killedBackfill(): Promise<{ service: FaultService; env: Record<string, string> }> {
-  const service = await startFaultService({}, { upstream: sandbox.url });
-  onTestFinished(() => service.close());
-  const env = { RINGNECK_DATA: join(folder, `data${++folders}`), RINGNECK_SERVICE_URL: service.url };
-  await runHere(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
   service.on(SLEEP, { status: 429, headers: { 'retry-after': '1' } });
-  const killed = startRingneck(['backfill', '--from', '2025-01-01', '--to', '2025-01-10'], { env });
-  await killed.said('windows');
-  killed.kill('SIGKILL');
-  await killed.end();
-  return { service, env };
+  killed ??= await killBackfill();
+  const data = join(folder, `data${++folders}`);
+  // A socket cannot be copied.
+  cpSync(killed, data, { recursive: true, filter: path => !/\.sock$|\.control-/.test(path) });
+  return { service, env: { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: service.url } };
+}
+
+async function killBackfill(): Promise<string> {
+  const data = join(folder, 'killed');
+  const harness = await openHarness(data, service.url);
+  await harness.add([{ name: 'ada', token: sandbox.people[0]!.token }]);
+  await harness.close();
+  const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: service.url };
+  const backfill = startRingneck(['backfill', '--from', '2025-01-01', '--to', '2025-01-10'], { env });
+  await backfill.said('windows');
+  backfill.kill('SIGKILL');
+  await backfill.end();
+  return data;
 }
 
 const query = async (env: Record<string, string>, sql: string) => (await runHere(['sql', sql, '--format', 'csv'], { env })).stdout;

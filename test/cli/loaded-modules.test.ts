@@ -44,7 +44,11 @@ test('a query’s own process is the one that loads DuckDB', async () => {
 });
 
 test('a command that reads by itself loads the client, and no queue', async () => {
-  const service = await startFaultService({});
+  // A route that is not there is asked again after seconds.
+  const service = await startFaultService({
+    '/v2/usercollection/personal_info': { json: { id: 'ada' } },
+    '/v2/usercollection/*': { json: { data: [], next_token: null } },
+  });
   onTestFinished(() => service.close());
   const data = join(tempFolder(), 'data');
   const env = { RINGNECK_SERVICE_URL: service.url };

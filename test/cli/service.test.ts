@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { hasRedis, type RedisServer, startRedis } from '../queue/redis-server.ts';
 import { ringneck, startRingneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import type { SandboxProcess } from '../support/sandbox-process.ts';
@@ -8,7 +9,17 @@ import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
 let folders = 0;
-const newEnv = () => ({ RINGNECK_DATA: join(folder, `d${++folders}`), RINGNECK_LOG_LEVEL: 'warn' });
+let redis: RedisServer | undefined;
+// With the embedded queue, which others show, each start takes half a second more.
+beforeAll(async () => {
+  if (hasRedis) redis = await startRedis();
+});
+afterAll(() => redis?.remove());
+const newEnv = () => ({
+  RINGNECK_DATA: join(folder, `d${++folders}`),
+  RINGNECK_LOG_LEVEL: 'warn',
+  ...(redis ? { RINGNECK_QUEUE_URL: redis.url } : {}),
+});
 const OPTIONS = ['--people', '2', '--seed', '7', '--from', '2025-01-01', '--to', '2025-01-10', '--port', '0'];
 
 /** Starts it, reads its first line, and ends it. */
@@ -133,7 +144,7 @@ test('up wants the settings of webhooks whole', async () => {
     RINGNECK_CLIENT_SECRET: 'secret-1',
     RINGNECK_CALLBACK_URL: 'http://127.0.0.1:8080/webhook',
   };
-  const { code, stderr } = await ringneck(['up'], { env });
+  const { code, stderr } = await runHere(['up'], { env });
   expect([code, stderr]).toEqual([2, expect.stringContaining('RINGNECK_VERIFICATION_TOKEN: not set')]);
 });
 

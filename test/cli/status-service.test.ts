@@ -38,7 +38,12 @@ test('what a command of before could not reach stands in status, since the first
     JSON.parse((await runHere(['status', '--json'], { env: { ...env, ...changes } })).stdout).service_unreachable;
   const reason = `nobody listens at http://127.0.0.1:${port} (ECONNREFUSED): is it running, and is the port of RINGNECK_SERVICE_URL right?`;
   const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-  const add = (name: string) => runHere(['account', 'add', name], { env, input: 'token-of-ada' });
+  // As a command does it, but that it waits for nobody.
+  const add = async (name: string) => {
+    const harness = await openHarness(env.RINGNECK_DATA, env.RINGNECK_SERVICE_URL);
+    await harness.add([{ name, token: 'token-of-ada' }]);
+    await harness.close();
+  };
   await add('ada');
   const first = await status();
   expect(first).toEqual({ since: expect.stringMatching(moment), reason });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
 import type { WebhookEvent } from '../../schema/webhook.ts';
 import type { AppCommands } from '../../src/app/commands.ts';
 import { connectControl } from '../../src/app/control/connect-control.ts';
@@ -8,7 +8,8 @@ import { SUBSCRIPTIONS } from '../support/declared.ts';
 import { openHarness } from '../support/harness.ts';
 import { type Running, startRingneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
-import type { SandboxProcess } from '../support/sandbox-process.ts';
+import { openSandboxHere } from '../support/sandbox-here.ts';
+import type { OpenSandbox } from '../support/sandbox-process.ts';
 import { inspectFile } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
@@ -30,20 +31,16 @@ async function stop(running: Running) {
 /** A day so long ago. */
 const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
 
-const FAULTS = ['lose=0.4', 'repeat=3', 'shuffle', 'delay=1', 'unreadable=1'].flatMap(fault => ['--fault', fault]);
+const FAULTS = { lose: '0.4', repeat: '3', shuffle: true, delay: '1', unreadable: '1' } as const;
 
-async function startService(): Promise<SandboxProcess> {
-  const range = ['--from', ago(20), '--to', ago(9)];
-  const service = startRingneck(
-    ['service', '--people', '2', ...range, '--port', '0', '--json', '--allow-callback', '127.0.0.0/8', '--delivery-delay', '0', ...FAULTS],
-    { env: { RINGNECK_DATA: join(folder, 'service'), RINGNECK_LOG_LEVEL: 'warn' } },
-  );
-  started.push(service);
-  return JSON.parse(await service.line()) as SandboxProcess;
+async function startService(): Promise<OpenSandbox> {
+  const service = await openSandboxHere(join(folder, 'service'), { from: ago(20), to: ago(9), deliveryDelay: 0 }, FAULTS);
+  onTestFinished(() => service.close());
+  return service;
 }
 
 /** A data folder with an account for each person. */
-async function openData(name: string, { url, people }: SandboxProcess, more: Record<string, string> = {}) {
+async function openData(name: string, { url, people }: OpenSandbox, more: Record<string, string> = {}) {
   const data = join(folder, name);
   const harness = await openHarness(data, url);
   await harness.add(people);
@@ -57,7 +54,7 @@ async function openData(name: string, { url, people }: SandboxProcess, more: Rec
   return { data, env, run };
 }
 
-async function control({ control: { url, secret } }: SandboxProcess, path: string, body: object): Promise<WebhookEvent[]> {
+async function control({ control: { url, secret } }: OpenSandbox, path: string, body: object): Promise<WebhookEvent[]> {
   const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
   const answer = await fetch(`${url}/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
   expect(answer.status, path).toBe(200);
@@ -66,7 +63,7 @@ async function control({ control: { url, secret } }: SandboxProcess, path: strin
 }
 
 /** Some days of everybody, with nights that are changed afterwards. Gives the events that we see raised. */
-async function live(sandbox: SandboxProcess): Promise<WebhookEvent[]> {
+async function live(sandbox: OpenSandbox): Promise<WebhookEvent[]> {
   const raised: WebhookEvent[] = [];
   const deleted = new Set<string>();
   const act = async (path: string, body: object) => void raised.push(...(await control(sandbox, path, body)));

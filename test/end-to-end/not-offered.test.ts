@@ -65,12 +65,12 @@ test('one 404 of a collection that never answered is asked again, and a 200 then
   expect(askedFor(faults, STRESS)).toBeGreaterThan(1);
 });
 
-test('a collection that says 404 twice, five seconds apart, is not offered, whatever else is read meanwhile', async () => {
-  const { harness, faults } = await set({ [STRESS]: NOT_FOUND }, { secondLookMs: 5_000 });
+test('a collection that says 404 twice, some time apart, is not offered, whatever else is read meanwhile', async () => {
+  const { harness, faults } = await set({ [STRESS]: NOT_FOUND }, { secondLookMs: 1_000 });
   const began = performance.now();
   const report = await harness.backfill({ ...range, collections: ['daily_stress', 'daily_sleep'] });
-  expect(performance.now() - began).toBeGreaterThanOrEqual(5_000);
-  expect(performance.now() - began).toBeLessThan(10_000);
+  expect(performance.now() - began).toBeGreaterThanOrEqual(1_000);
+  expect(performance.now() - began).toBeLessThan(5_000);
   expect(report).toMatchObject({ state: 'complete', failures: [] });
   expect(await outcomes(harness, 'daily_stress')).toEqual([['not_offered', `GET ${STRESS}: answered 404`]]);
   expect(askedFor(faults, STRESS)).toBe(2);

@@ -1,19 +1,26 @@
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { checkService } from '../../src/app/doctor/service.ts';
 import { HeartRateSweeps } from '../../src/sync/sweeps/heart-rate.ts';
 import { startSweep } from '../../src/sync/sweeps/sweep.ts';
 import { startCallback } from '../service/webhooks/callback.ts';
 import { type Harness, openHarness } from '../support/harness.ts';
 import { ringneck } from '../support/ringneck.ts';
-import { type SandboxProcess, startSandboxProcess } from '../support/sandbox-process.ts';
+import { openSandboxHere } from '../support/sandbox-here.ts';
+import type { OpenSandbox } from '../support/sandbox-process.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
 import { COLLECTIONS, readCollection } from '../support/wire-reader.ts';
 
 const folder = tempFolder();
 
-async function control({ control: { url, secret } }: SandboxProcess, path: string, body: object): Promise<void> {
+async function open(name: string, ...options: [Parameters<typeof openSandboxHere>[1], Parameters<typeof openSandboxHere>[2]?]) {
+  const sandbox = await openSandboxHere(join(folder, name), ...options);
+  onTestFinished(() => sandbox.close());
+  return sandbox;
+}
+
+async function control({ control: { url, secret } }: OpenSandbox, path: string, body: object): Promise<void> {
   const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
   const answer = await fetch(`${url}/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
   expect(answer.status, path).toBe(200);
@@ -28,9 +35,7 @@ const daysOf = async (harness: Harness, table: string) =>
 const february = (from: number) => Array.from({ length: 29 - from }, (_, i) => `2025-02-${String(from + i).padStart(2, '0')}`);
 
 test('a sandbox that stands in 2025: the last days, nights and sweeps are its own, its signatures, limits and subscriptions are real', async () => {
-  const range = ['--from', '2025-01-01', '--to', '2025-02-28', '--rate-limit', '300/300'];
-  const options = [...range, '--allow-callback', '127.0.0.0/8', '--delivery-delay', '0'];
-  const sandbox = await startSandboxProcess(join(folder, 'stands'), ...options);
+  const sandbox = await open('stands', { to: '2025-02-28', rateLimit: { requests: 300, seconds: 300 }, deliveryDelay: 0 });
   const ada = sandbox.people[0]!;
   const authorization = `Bearer ${ada.token}`;
   const data = join(folder, 'standing');
@@ -106,8 +111,7 @@ test('a sandbox that stands in 2025: the last days, nights and sweeps are its ow
 });
 
 test('a sandbox that runs at 600 times: the heart rate of lived days arrives, and what no event told is repaired by a sweep', async () => {
-  const options = ['--people', '1', '--from', '2025-01-20', '--to', '2025-01-31', '--clock-speed', '600', '--fault', 'lose=1'];
-  const sandbox = await startSandboxProcess(join(folder, 'fast'), ...options);
+  const sandbox = await open('fast', { people: 1, from: '2025-01-20', to: '2025-01-31', clockSpeed: 600 }, { lose: '1' });
   const ada = sandbox.people[0]!;
   const harness = await openHarness(join(folder, 'following'), sandbox.url);
   await harness.add([ada]);
@@ -140,8 +144,7 @@ test('a sandbox that runs at 600 times: the heart rate of lived days arrives, an
 });
 
 test('a sandbox that was set on by 45 days: the next command, which is a process of its own, reads its last days', async () => {
-  const options = ['--people', '1', '--from', '2025-01-20', '--to', '2025-01-31'];
-  const sandbox = await startSandboxProcess(join(folder, 'set-on'), ...options);
+  const sandbox = await open('set-on', { people: 1, from: '2025-01-20', to: '2025-01-31' });
   const data = join(folder, 'following-it');
   const harness = await openHarness(data, sandbox.url);
   await harness.add([sandbox.people[0]!]);

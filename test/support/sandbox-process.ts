@@ -9,6 +9,9 @@ export interface SandboxProcess {
   control: { url: string; secret: string };
 }
 
+/** What most tests need of it. */
+export type OpenSandbox = Pick<SandboxProcess, 'url' | 'people' | 'client' | 'control'>;
+
 /** A sandbox service in a process of its own, until the tests of the file have ended. */
 export async function startSandboxProcess(folder: string, ...options: string[]): Promise<SandboxProcess> {
   const args = ['service', '--people', '2', '--from', '2025-01-01', '--to', '2025-01-31', '--port', '0', '--json', ...options];

@@ -239,7 +239,7 @@ test('an account that is called like a word of our own files is not found in the
     ),
   );
   expect(readFileSync(join(data, 'accounts.secret'), 'utf8')).toContain('"format"');
-  for (const name of someOf(names.slice(0, 5), { more: 2 }))
+  for (const name of someOf(names.slice(0, 5), { more: 1 }))
     expect(await erase(name), `${name}, seed ${seed}`).toMatchObject({ code: 0, report: { found: [], unsearched: [] } });
 });
 
