@@ -732,6 +732,32 @@ COMMENT ON COLUMN "workout"."sk" IS 'Number of this stored version; joins the se
 COMMENT ON COLUMN "workout"."fetched_at" IS 'When the request that brought this version was sent, UTC';
 COMMENT ON COLUMN "workout"."content_hash" IS 'Hash of what arrived';
 
+CREATE TABLE "personal_info" (
+  user_id        VARCHAR,
+  id             VARCHAR,
+  age            BIGINT,
+  biological_sex VARCHAR,
+  email          VARCHAR,
+  height         DOUBLE,
+  weight         DOUBLE,
+  extra          JSON,
+  sk             BIGINT,
+  fetched_at     TIMESTAMP,
+  content_hash   VARCHAR
+);
+COMMENT ON TABLE "personal_info" IS 'Who the person is, one row an account; empty unless RINGNECK_PERSONAL_INFO is 1.';
+COMMENT ON COLUMN "personal_info"."user_id" IS 'The account, as named by `account add`';
+COMMENT ON COLUMN "personal_info"."id" IS 'The service’s own identifier of the person, the user_id of webhook events';
+COMMENT ON COLUMN "personal_info"."age" IS 'Age when it was read [years]';
+COMMENT ON COLUMN "personal_info"."biological_sex" IS 'Biological sex';
+COMMENT ON COLUMN "personal_info"."email" IS 'Address of the person';
+COMMENT ON COLUMN "personal_info"."height" IS 'Height [m]';
+COMMENT ON COLUMN "personal_info"."weight" IS 'Weight [kg]';
+COMMENT ON COLUMN "personal_info"."extra" IS 'Fields that came but have no column, or did not fit their column';
+COMMENT ON COLUMN "personal_info"."sk" IS 'Number of this stored version; joins the series tables';
+COMMENT ON COLUMN "personal_info"."fetched_at" IS 'When the request that brought this version was sent, UTC';
+COMMENT ON COLUMN "personal_info"."content_hash" IS 'Hash of what arrived';
+
 CREATE TABLE "heart_rate" (
   user_id    VARCHAR,
   ts         TIMESTAMP,

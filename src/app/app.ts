@@ -17,7 +17,7 @@ import type { Queues } from '../queue/queues.ts';
 import type { SignIns } from '../sign-in/sign-ins.ts';
 import { collectionsOf } from '../sync/collections.ts';
 import { UNCLEAR } from '../sync/generated-heart-rate.ts';
-import type { Pipeline } from '../sync/pipeline.ts';
+import type { Collection, Pipeline } from '../sync/pipeline.ts';
 import { Runs, warehouseId } from '../sync/runs/runs.ts';
 import { type KeptServiceClock, openServiceClock } from '../sync/service-clock.ts';
 import { leaveSilence } from '../sync/silence.ts';
@@ -125,6 +125,11 @@ export class App {
     const onError = (error: unknown) => log.warn({ reason: messageOf(error) }, 'the service’s time could not be noted');
     const serviceClock = await openServiceClock(warehouse, settings.serviceUrl ?? '', now ?? Date.now, onError);
     return new App(options, warehouse, serviceClock, erasing);
+  }
+
+  /** What is read of each account. */
+  get collections(): Collection[] {
+    return collectionsOf(resources, this.settings.personalInfo === '1');
   }
 
   client(): Promise<Client> {
@@ -249,7 +254,7 @@ export class App {
       inbox,
       tokens: secrets,
       signIns,
-      collections: collectionsOf(resources),
+      collections: this.collections,
       runs: new Runs(this.#options.lookMs === undefined ? {} : { lookMs: this.#options.lookMs }),
       settledDays: settings.settledDays,
       requestsPerToken: settings.requestsPerToken,

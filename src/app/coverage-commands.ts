@@ -1,4 +1,3 @@
-import { collectionsOf } from '../sync/collections.ts';
 import { type CoverageReport, type CoverageSelection, findOpenRuns, planRepair, readCoverage } from '../sync/coverage.ts';
 import type { Progress } from '../sync/runs/run.ts';
 import type { App } from './app.ts';
@@ -13,8 +12,7 @@ export interface RepairInput extends CoverageSelection {
 /** What the owner of a data folder knows of each day, and does about what is missing. */
 export const coverageCommands = { coverage, repair };
 
-async function coverage({ warehouse, serviceClock }: App, selection: CoverageSelection): Promise<CoverageReport> {
-  const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
+async function coverage({ warehouse, collections, serviceClock }: App, selection: CoverageSelection): Promise<CoverageReport> {
   return readCoverage({ warehouse, collections, serviceClock }, selection);
 }
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { personalInfo } from '../../schema/resources/personal-info.ts';
 import { createService } from '../service/service.ts';
 import type { DocumentSource } from '../service/source.ts';
 import { quoteName, quoteText } from '../warehouse/sql.ts';
@@ -27,7 +28,11 @@ export function warehouseSource(warehouse: Warehouse): DocumentSource {
       return row?.document;
     },
     heartRate: (userId, query) => warehouse.readHeartRate(userId, query),
-    personalInfo: async userId => ({ id: userId }),
+    // Its reader knows the person by the name of the account, whatever else may be kept.
+    async personalInfo(userId) {
+      const [row] = await warehouse.readDocuments(personalInfo.name, `user_id = ${quoteText(userId)} ORDER BY sk DESC LIMIT 1`);
+      return { ...row?.document, id: userId };
+    },
   };
 }
 
@@ -35,7 +40,7 @@ export function warehouseSource(warehouse: Warehouse): DocumentSource {
 export async function serveMirror(app: App, address: { host: string; port: number }): Promise<{ url: string; close(): Promise<void> }> {
   const { warehouse, mirrorTokens, log, now } = app;
   const service = createService({
-    resources: warehouse.mappings.map(({ resource }) => resource),
+    resources: warehouse.mappings.flatMap(({ resource }) => (resource.name === personalInfo.name ? [] : [resource])),
     source: warehouseSource(warehouse),
     authenticate: token => {
       const userId = mirrorTokens.findAccount(token);

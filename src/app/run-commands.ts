@@ -2,7 +2,6 @@ import { UsageError } from '../base/errors.ts';
 import { listAccounts } from '../ledger/accounts.ts';
 import type { RunRequest } from '../ledger/runs.ts';
 import type { DayRange } from '../ledger/windows.ts';
-import { collectionsOf } from '../sync/collections.ts';
 import { lastDays, prepareRequest, type Skipped } from '../sync/runs/backfill.ts';
 import { planWindows } from '../sync/runs/plan-windows.ts';
 import type { RunSummary } from '../sync/runs/run.ts';
@@ -38,8 +37,8 @@ export interface NightlyInput {
 export const runCommands = { backfill, nightly };
 
 async function backfill(app: App, input: BackfillInput, context: CommandContext<ShownRun>): Promise<RunReport> {
-  const { warehouse, secrets, settings } = app;
-  const selected = { warehouse, collections: collectionsOf(warehouse.mappings.map(({ resource }) => resource)), tokens: secrets };
+  const { warehouse, collections, secrets, settings } = app;
+  const selected = { warehouse, collections, tokens: secrets };
   const selection = {
     ...(input.users ? { users: input.users } : {}),
     ...(input.collections ? { collections: input.collections } : {}),

@@ -4,7 +4,6 @@ import { messageOf } from '../base/errors.ts';
 import type { ServiceClock } from '../client/client.ts';
 import { readHeartRatePath } from '../ledger/routes.ts';
 import { countPlanned } from '../ledger/window-rows.ts';
-import { collectionsOf } from '../sync/collections.ts';
 import { collectQueue } from '../sync/runs/runs.ts';
 import { readSilence, type Silence } from '../sync/silence.ts';
 import { type AccountStatus, type DriftStatus, reportAccounts, reportDrift } from '../sync/status.ts';
@@ -47,8 +46,7 @@ export interface StatusReport {
 export const statusCommands = { status };
 
 async function status(app: App): Promise<StatusReport> {
-  const { warehouse, now, serviceClock, settings } = app;
-  const collections = collectionsOf(warehouse.mappings.map(({ resource }) => resource));
+  const { warehouse, collections, now, serviceClock, settings } = app;
   const { size: waiting, damaged } = await app.inbox();
   const accounts = await reportAccounts({ warehouse, now, serviceClock, tokens: app.secrets }, collections, await app.workedOn());
   return {

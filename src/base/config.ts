@@ -38,6 +38,11 @@ const declared = {
     '`1`: RINGNECK_SERVICE_URL may be `http:` on another host, although tokens then travel unencrypted',
     oneOf(['0', '1']),
   ),
+  personalInfo: optional(
+    'RINGNECK_PERSONAL_INFO',
+    '`1`: all of personal_info is kept (age, sex, height, weight, e-mail address), read each day; without it only its identifier is asked for',
+    oneOf(['0', '1']),
+  ),
   data: required(
     'RINGNECK_DATA',
     './data',

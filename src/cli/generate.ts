@@ -3,13 +3,13 @@ import { resolve } from 'node:path';
 import { resources } from '../../schema/index.ts';
 import { writeDataDictionary } from '../app/catalogue/data-dictionary.ts';
 import { fillPage, PAGE_PARTS } from '../app/catalogue/page-parts.ts';
-import { mapResource } from '../warehouse/mapping.ts';
+import { mapAll } from '../warehouse/mapping.ts';
 import { warehouseScript } from '../warehouse/tables.ts';
 import { note } from './terminal/note.ts';
 
 /** What derives from the declarations and is committed: run by `npm run generate`; with `--check` it only compares. */
 const generated: Record<string, () => string | Promise<string>> = {
-  'schema/warehouse.sql': () => warehouseScript(resources.map(mapResource)),
+  'schema/warehouse.sql': () => warehouseScript(mapAll(resources)),
   'docs/data-dictionary.md': writeDataDictionary,
   ...Object.fromEntries(
     Object.entries(PAGE_PARTS).map(([page, parts]) => [page, () => fillPage(readFileSync(resolve(page), 'utf8'), parts)]),

@@ -72,6 +72,11 @@ export interface ClientOptions {
   onRequest?: () => void;
 }
 
+/** What is known of a person, with its identifier. */
+export interface PersonAnswer extends RequestTimes {
+  document: Identified;
+}
+
 export interface DocumentAnswer extends RequestTimes {
   document: unknown;
 }
@@ -210,11 +215,19 @@ export class Client {
     return this.#stoppable(signal, stop => this.#heartRate.read(query, stop));
   }
 
+  /**
+   * Who the person of a token is.
+   * @param take commits or dismisses the answer, which is under way until then
+   */
+  async person<T>({ signal, ...rest }: DocumentQuery, take: (answer: PersonAnswer) => T | Promise<T>): Promise<T> {
+    const route = `${COLLECTIONS}/personal_info`;
+    return this.#askOnce({ route, path: route, ...rest }, signal, ({ value, ...moments }) => take({ document: value, ...moments }));
+  }
+
   /** Undefined where the service does not offer it. */
   async personalInfo(token: string, signal?: AbortSignal): Promise<Identified | undefined> {
-    const route = `${COLLECTIONS}/personal_info`;
     try {
-      return await this.#askOnce({ route, path: route, token }, signal, ({ value }) => value);
+      return await this.person({ token, signal }, ({ document }) => document);
     } catch (error) {
       if (error instanceof ServiceError && error.kind === 'not_found') return undefined;
       throw error;

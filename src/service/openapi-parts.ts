@@ -108,18 +108,3 @@ export const errorResponses: Record<string, Json> = {
   500: failure('Internal error.'),
   503: failure('Service unavailable: the answer took too long.'),
 };
-
-/** Beyond the specification: who the user is. `id` is the user_id of webhook events. */
-export const personalInfo: Json = {
-  description: 'Who the user is.',
-  type: 'object',
-  properties: {
-    id: { type: 'string', minLength: 1, description: 'Identifier of the user, the user_id of webhook events' },
-    age: { type: ['integer', 'null'], description: 'Age [years]' },
-    weight: { type: ['number', 'null'], description: 'Weight [kg]' },
-    height: { type: ['number', 'null'], description: 'Height [m]' },
-    biological_sex: { type: ['string', 'null'], description: 'Biological sex' },
-    email: { type: ['string', 'null'], description: 'Address of the user' },
-  },
-  required: ['id'],
-};

@@ -1,6 +1,7 @@
 import { jsonSchema } from '../../schema/fields.ts';
 import { summaryOf } from '../../schema/resource.ts';
-import { errorResponses, errorSchemas, parameters, personalInfo } from './openapi-parts.ts';
+import { personalInfo } from '../../schema/resources/personal-info.ts';
+import { errorResponses, errorSchemas, parameters } from './openapi-parts.ts';
 import type { CollectionRoute, Route, RouteOptions } from './routes.ts';
 import { listRoutes } from './routes.ts';
 import { describeSignIn, signInSchemas, signInSecurity } from './sign-in/describe-sign-in.ts';
@@ -21,7 +22,9 @@ export function describeService(options: RouteOptions & { webhooks?: boolean; si
   }
   schemas.HeartRateRow = { ...schemaOf(heartRate.row), description: `${heartRate.summary} (${heartRate.paragraph})` };
   schemas.HeartRateItem = itemOf(schemas.HeartRateRow as Json, ['timestamp']);
-  if (routes.some(route => route.kind === 'personal_info')) schemas.PersonalInfo = personalInfo;
+  if (routes.some(route => route.kind === 'personal_info')) {
+    schemas.PersonalInfo = { ...schemaOf(personalInfo.document), description: personalInfo.summary };
+  }
 
   return {
     openapi: '3.1.0',

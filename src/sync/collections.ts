@@ -1,5 +1,6 @@
 import type { Resource } from '../../schema/resource.ts';
 import { heartRate } from '../../schema/resources/heart-rate.ts';
+import { personalInfo } from '../../schema/resources/personal-info.ts';
 import { isAskable } from '../client/base-url.ts';
 import { ServiceError } from '../client/error.ts';
 import { type DayRange, daysOf, type EarlierReading, type Rejects, rangeOf, type Window } from '../ledger/windows.ts';
@@ -13,6 +14,7 @@ import { readStored, widened } from './known-documents.ts';
 import { type CollectContext, type Collection, tokenGuard, type WindowResult } from './pipeline.ts';
 import { type CompleteRead, momentsOfRequest, type ReadEnd, readCollection, type StoredAnswer, UNASKED } from './read-collection.ts';
 import { readHeartRate } from './read-heart-rate.ts';
+import { readPersonalInfo } from './read-personal-info.ts';
 import { noteUnannounced } from './sweeps/missed-events.ts';
 
 function documentCollection(resource: Resource): Collection {
@@ -42,9 +44,19 @@ export const heartRateCollection: Collection = {
   collect: readHeartRate,
 };
 
-/** The collections of a list of resources, heart rate last. */
-export function collectionsOf(resources: readonly Resource[]): Collection[] {
-  return [...resources.map(documentCollection), heartRateCollection];
+const personalInfoCollection: Collection = {
+  name: personalInfo.name,
+  scope: personalInfo.scope,
+  windowDays: undefined,
+  newestDay: undefined,
+  dayColumn: undefined,
+  dataType: undefined,
+  collect: readPersonalInfo,
+};
+
+/** The collections of a list of resources, then heart rate, and who the person is where that may be kept. */
+export function collectionsOf(resources: readonly Resource[], keepsPersonalInfo = false): Collection[] {
+  return [...resources.map(documentCollection), heartRateCollection, ...(keepsPersonalInfo ? [personalInfoCollection] : [])];
 }
 
 /** Reads a window of documents: what the service has is stored, and what it has no more is removed. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { FieldAbout } from '../../schema/fields.ts';
 import { findFieldAbout, findItem, unwrap } from '../../schema/fields.ts';
 import type { Resource } from '../../schema/resource.ts';
+import { personalInfo } from '../../schema/resources/personal-info.ts';
 
 /** Raise it when the same wire document would lie differently in the tables: stored hashes then differ, and the next read rewrites. */
 export const MAPPING_VERSION = 1;
@@ -124,6 +125,9 @@ export function mapResource(resource: Resource): Mapping {
     dayColumn: dated ? dayField : undefined,
   };
 }
+
+/** The mappings of all that has tables of documents: these types, and who the person is. */
+export const mapAll = (resources: readonly Resource[]): Mapping[] => [...resources, personalInfo].map(mapResource);
 
 /** Lays out the fields of a document, or of the objects of an array. */
 class LayoutBuilder {

@@ -7,7 +7,7 @@ import { HeartRateChanges } from './heart-rate/heart-rate-changes.ts';
 import { countByDay, countMissing, holdsJust } from './heart-rate/store-heart-rate.ts';
 import { type HeartRateSpan, type HeartRateWithdrawal, joinSpans, selectSpans } from './heart-rate/withdraw-heart-rate.ts';
 import { type Comparison, HeartRateAnswer, type Missing } from './heart-rate-answer.ts';
-import { type Column, type Mapping, mapResource } from './mapping.ts';
+import { type Column, type Mapping, mapAll } from './mapping.ts';
 import type { RequestClock } from './request-clock.ts';
 import { FORMAT } from './schema/ensure.ts';
 import type { PreparedSchema } from './schema/prepare-schema.ts';
@@ -120,7 +120,7 @@ export class Warehouse {
    * @throws RingneckError when tables of ours differ from their declarations, or a newer program made the file
    */
   static async open(options: WarehouseOptions): Promise<Warehouse> {
-    const mappings = options.resources.map(mapResource);
+    const mappings = mapAll(options.resources);
     const published = takePublication(options.path);
     const store = await FileStore.open(options, mappings);
     let warehouse: Warehouse | undefined;

@@ -147,14 +147,15 @@ test('a variable that is no setting is named, with the nearest that is', () => {
 
 test('the table has a row for each setting, the same on every machine', () => {
   const rows = settingsTable().split('\n');
-  expect(rows.slice(0, 5)).toEqual([
+  expect(rows.slice(0, 6)).toEqual([
     '| name | default | meaning |',
     '|---|---|---|',
     '| RINGNECK_SERVICE_URL | – | base address of the service |',
     '| RINGNECK_ALLOW_HTTP | – | `1`: RINGNECK_SERVICE_URL may be `http:` on another host, although tokens then travel unencrypted |',
+    '| RINGNECK_PERSONAL_INFO | – | `1`: all of personal_info is kept (age, sex, height, weight, e-mail address), read each day; without it only its identifier is asked for |',
     '| RINGNECK_DATA | `./data` | data folder: warehouse, snapshot, secret key, inbox, queue, state of `ringneck service` |',
   ]);
-  expect(rows).toHaveLength(34);
+  expect(rows).toHaveLength(35);
   expect(rows.find(row => row.includes('RINGNECK_TIME_ZONE'))).toBe(
     '| RINGNECK_TIME_ZONE | the system’s | time zone of the cron pattern |',
   );

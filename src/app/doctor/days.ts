@@ -1,4 +1,3 @@
-import { collectionsOf } from '../../sync/collections.ts';
 import { findInterrupted, whatGoesOn } from '../../sync/runs/interrupted-runs.ts';
 import { nameRun } from '../../sync/runs/run-name.ts';
 import { reportAccounts } from '../../sync/status.ts';
@@ -16,12 +15,8 @@ export async function checkDays(app: App): Promise<CheckResult[]> {
   return [...interrupted, ...(await checkUnread(app, workedOn))];
 }
 
-async function checkUnread({ warehouse, now, serviceClock }: App, workedOn: ReadonlySet<string>): Promise<CheckResult[]> {
-  const accounts = await reportAccounts(
-    { warehouse, now, serviceClock },
-    collectionsOf(warehouse.mappings.map(({ resource }) => resource)),
-    workedOn,
-  );
+async function checkUnread({ warehouse, collections, now, serviceClock }: App, workedOn: ReadonlySet<string>): Promise<CheckResult[]> {
+  const accounts = await reportAccounts({ warehouse, now, serviceClock }, collections, workedOn);
   const unread = accounts
     .map(({ user_id, collections }) => ({ user_id, days: collections.reduce((sum, { unread_days: days }) => sum + days, 0) }))
     .filter(({ days }) => days > 0);

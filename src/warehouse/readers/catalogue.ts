@@ -1,6 +1,6 @@
 import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import type { Resource } from '../../../schema/resource.ts';
-import { mapResource } from '../mapping.ts';
+import { mapAll } from '../mapping.ts';
 import { number, oneOf, orNull, readValue, text, text as textOf } from '../rows.ts';
 import { createViews, listCreated, readScripts } from '../schema/views.ts';
 import { qualified } from '../sql.ts';
@@ -73,7 +73,7 @@ export async function readCatalogue(path: string, resources: readonly Resource[]
 /** What a warehouse of this version holds, before there is one. */
 export async function declareCatalogue(resources: readonly Resource[]): Promise<Catalogue> {
   return using(await duckdb.DuckDBInstance.create(':memory:'), async connection => {
-    await connection.run(warehouseScript(resources.map(mapResource)));
+    await connection.run(warehouseScript(mapAll(resources)));
     await createViews(connection);
     return { entries: await readEntries(connection, resources), person: null };
   });
@@ -144,14 +144,14 @@ async function readEntries(connection: DuckDBConnection, resources: readonly Res
 function listOrder(resources: readonly Resource[]): string[] {
   const created = listCreated().map(({ name }) => name);
   const first = FIRST.filter(name => created.includes(name));
-  return [...new Set([...first, ...created]), ...listTables(resources.map(mapResource)).map(({ name }) => name)];
+  return [...new Set([...first, ...created]), ...listTables(mapAll(resources)).map(({ name }) => name)];
 }
 
 function groupOf(name: string, kind: CatalogueEntry['kind'], resources: readonly Resource[], order: readonly string[]): Group {
   if (name.startsWith('sync.') && (kind === 'table' || !order.includes(name))) return 'ledger';
   if (!order.includes(name)) return 'other';
   if (kind !== 'table') return kind === 'view' ? 'views' : 'macros';
-  return resources.some(resource => resource.name === name) ? 'documents' : 'series';
+  return mapAll(resources).some(({ table }) => table === name) ? 'documents' : 'series';
 }
 
 /** `… one document a day. (2.3)`: what it is, and where the specification says so. */

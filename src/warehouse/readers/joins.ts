@@ -1,5 +1,5 @@
 import type { Resource } from '../../../schema/resource.ts';
-import { type Mapping, mapResource, partsOf } from '../mapping.ts';
+import { type Mapping, mapAll, partsOf } from '../mapping.ts';
 
 /** How rows of one table find those of another. */
 export interface Join {
@@ -25,7 +25,7 @@ const onVersion = ({ table, resource: { dayField } }: Mapping, part: string) =>
 
 /** The joins that the declarations and the ledger give. */
 export function listJoins(resources: readonly Resource[]): Join[] {
-  const mappings = resources.map(mapResource);
+  const mappings = mapAll(resources);
   const parts = mappings.flatMap(mapping =>
     partsOf(mapping).map(part => ({
       from: mapping.table,

@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { resources } from '../../../schema/index.ts';
-import { mapResource } from '../mapping.ts';
+import { mapAll } from '../mapping.ts';
 import { flag, text } from '../rows.ts';
 import { listCreated } from '../schema/views.ts';
 import { ABOUT } from '../snapshot/metadata.ts';
@@ -201,7 +201,7 @@ const namesIt = (name: string, word: string) =>
 
 /** Our tables, and what is said of them and their columns. */
 const OURS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
-  [...listTables(resources.map(mapResource)), ABOUT].map(({ name, comment, columns }) => [
+  [...listTables(mapAll(resources)), ABOUT].map(({ name, comment, columns }) => [
     name,
     new Set([comment, ...columns.map(column => column.comment)]),
   ]),

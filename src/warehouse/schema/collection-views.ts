@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { resources } from '../../../schema/index.ts';
 import { heartRate } from '../../../schema/resources/heart-rate.ts';
+import { personalInfo } from '../../../schema/resources/personal-info.ts';
 import { BOOKKEEPING } from '../mapping.ts';
 import { json, text } from '../rows.ts';
 import { qualified, quoteName, quoteText } from '../sql.ts';
@@ -11,7 +12,7 @@ const HASH_COMMENT = BOOKKEEPING.find(({ name }) => name === 'content_hash')?.co
 
 /**
  * The statements that make `sync.collections` and `sync.document_days` over the document tables in the database in use, whichever there
- * are: they follow from the declarations, as the tables do.
+ * are: they follow from the declarations, as the tables do. Who somebody is does not count among what is read day by day.
  */
 export async function collectionViews(connection: DuckDBConnection): Promise<string> {
   const present = await select(
@@ -19,6 +20,7 @@ export async function collectionViews(connection: DuckDBConnection): Promise<str
     { name: text, columns: json<string[]>() },
     `SELECT table_name, to_json(list(column_name))::VARCHAR FROM duckdb_columns()
      WHERE database_name = current_database() AND schema_name = 'main' AND NOT internal
+     AND table_name <> ${quoteText(personalInfo.name)}
      GROUP BY table_name HAVING bool_or(column_name = 'content_hash' AND comment = ${quoteText(HASH_COMMENT)}) ORDER BY table_name`,
   );
   const tables = present.map(({ name, columns }) => {

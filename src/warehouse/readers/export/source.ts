@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Resource } from '../../../../schema/resource.ts';
-import { mapResource } from '../../mapping.ts';
+import { mapAll } from '../../mapping.ts';
 import { oneOf, orNull, text } from '../../rows.ts';
 import { qualified } from '../../sql.ts';
 import { readRows, select } from '../../store/database.ts';
@@ -73,7 +73,7 @@ export async function openExportSource(path: string, resources: readonly Resourc
   const { connection } = reader;
   try {
     const tables = await readCatalogue(connection, resources);
-    const usual = listTables(resources.map(mapResource)).flatMap(({ name }) => (name.includes('.') ? [] : (tables.get(name) ?? [])));
+    const usual = listTables(mapAll(resources)).flatMap(({ name }) => (name.includes('.') ? [] : (tables.get(name) ?? [])));
     return {
       connection,
       memory: new Memory(LIMITS),

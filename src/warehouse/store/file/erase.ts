@@ -2,7 +2,7 @@ import { chmodSync, realpathSync, rmSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { resources } from '../../../../schema/index.ts';
 import { messageOf, RingneckError } from '../../../base/errors.ts';
-import { mapResource } from '../../mapping.ts';
+import { mapAll } from '../../mapping.ts';
 import { number, text } from '../../rows.ts';
 import { quoteName, quoteText, textList } from '../../sql.ts';
 import { listTables } from '../../tables.ts';
@@ -87,7 +87,7 @@ async function replace(
   return removed;
 }
 
-const OURS: ReadonlySet<string> = new Set(listTables(resources.map(mapResource)).map(({ name }) => name));
+const OURS: ReadonlySet<string> = new Set(listTables(mapAll(resources)).map(({ name }) => name));
 
 /** One transaction: the copy is of one state, and counted against it. */
 async function copyRows(
