@@ -16,7 +16,7 @@ const KEPT = { personalInfo: '1' } as const;
 
 /** A harness with ada's account, at a service that has a day of stress and says who she is. */
 async function setUp(settings: Partial<Settings>): Promise<{ service: LiteralService; harness: Harness }> {
-  const service = await startLiteralService('daily_stress');
+  const service = await startLiteralService('daily_readiness', 'daily_stress');
   onTestFinished(() => service.close());
   service.documents.set('daily_stress', [{ id: 's-1', day: '2025-03-02', day_summary: 'normal' }]);
   service.on(PERSON, { json: { ...ADA, shoe_size: 38 } });

@@ -47,7 +47,7 @@ test('in a pipe each table is one line, documents in the order of the specificat
   const lines = stdout.trimEnd().split('\n');
   expect(stdout).not.toContain('sync.runs');
   const documents = lines.map(line => line.split(/ {2,}/)).filter(([, , group]) => group === 'documents');
-  expect(documents.map(([name]) => name)).toEqual(resources.map(({ name }) => name));
+  expect(documents.map(([name]) => name)).toEqual([...resources.map(({ name }) => name), 'personal_info']);
   expect(documents.find(([name]) => name === 'daily_stress')).toEqual([
     'daily_stress',
     'table',
