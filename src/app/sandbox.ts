@@ -182,7 +182,7 @@ export class Sandbox {
       now: Date.now,
       isLapsed,
     });
-    return { client, people, redirectUrls: redirectUrl, peopleLimit, grants };
+    return { client, people, redirectUrls: redirectUrl, grants };
   }
 
   #describeSignIn(url: string, { redirectUrls }: SignIn): SandboxAccess['sign_in'] {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createAdmit } from '../../src/service/admission.ts';
 import type { Problem } from '../../src/service/problem.ts';
+import { createRateCounter } from '../../src/service/rate-limit.ts';
 import { defaultSettings, type ServiceSettings } from '../../src/service/settings.ts';
 import { spo2 } from './documents.ts';
 import { startService } from './literal-service.ts';
@@ -136,6 +137,23 @@ test('unless told otherwise 5,000 requests in 5 minutes are for a token, 50,000 
   expect(admitted({}, ['ada'], 60_000)).toEqual([5_000, ['token', '300', '300']]);
   const eleven = Array.from({ length: 11 }, (_, n) => `token-${n}`);
   expect(admitted({}, eleven, 60_000)).toEqual([50_000, ['application', '300', '300']]);
+});
+
+test('of very many keys the window that began first is forgotten', () => {
+  const counter = createRateCounter({ requests: 1, seconds: 60 }, 'address', () => new Date('2025-03-10T12:00:00Z'));
+  const isFull = (key: string) => {
+    try {
+      counter?.check(key);
+      return false;
+    } catch {
+      return true;
+    }
+  };
+  counter?.count('first');
+  for (let n = 1; n < 100_000; n++) counter?.count(`${n}`);
+  expect([isFull('first'), isFull('1')]).toEqual([true, true]);
+  counter?.count('one more');
+  expect([isFull('99999'), isFull('one more'), isFull('first')]).toEqual([true, true, false]);
 });
 
 test('a limit that is off counts nothing', () => {

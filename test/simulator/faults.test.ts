@@ -72,7 +72,7 @@ async function start(settings: Partial<ServiceSettings> = {}, documents: Holding
     tokenKey: new Uint8Array(32).fill(7),
     settings: { closeTimeoutMs: 50, pageSize: 1, ...settings },
     webhooks,
-    signIn: { client: webhooks.client, people: [], redirectUrls: [CALLBACK], peopleLimit: 1, grants },
+    signIn: { client: webhooks.client, people: [], redirectUrls: [CALLBACK], grants },
     answersAsSpecified: () => faults.get('specification-only') ?? false,
   });
   addAnswerFaults(service, listRoutes({ resources, heartRate }), faults, 7);

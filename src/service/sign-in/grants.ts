@@ -12,7 +12,7 @@ export interface GrantOptions {
   folder: string;
   /** Of an access token, in real seconds. */
   tokenLifeSeconds: number;
-  /** How many people may have granted something at a time. */
+  /** How many people may have granted something at a time; infinite without a limit. */
   peopleLimit: number;
   /** Ends all that was granted. */
   forget: boolean;
@@ -69,14 +69,9 @@ export class Grants {
     this.#keep(this.#grants.map(grant => (options.forget ? revoked(grant) : grant)));
   }
 
-  /** Whether this person may grant something: who has done so, or while the limit is not reached. */
-  hasPlaceFor(userId: string): boolean {
-    const holding = new Set(this.#withoutEnded(this.#grants).flatMap(grant => (grant.revoked ? [] : [grant.user_id])));
-    return holding.has(userId) || holding.size < this.#options.peopleLimit;
-  }
-
-  /** The code for what a person grants. It is for one use, within a minute. */
+  /** The code for what a person grants. It is for one use, within a minute. Throws OAuthError when there is one person too many. */
   grant(userId: string, granted: readonly Scope[], { redirectUri, challenge }: { redirectUri: string; challenge: string | null }): string {
+    this.#requirePlace(userId);
     const code = createToken('rg');
     const ends_at = this.#options.now() + CODE_LIFE_MS;
     this.#keep([
@@ -145,6 +140,17 @@ export class Grants {
     const found = grant?.access.find(access => access.hash === hashed);
     if (!grant || !found) return undefined;
     return { userId: grant.user_id, state: this.#stateOf(grant, found.ends_at), scopes: grant.scopes };
+  }
+
+  /** Who has granted something may do so again. */
+  #requirePlace(userId: string): void {
+    const { peopleLimit } = this.#options;
+    const holding = new Set(this.#withoutEnded(this.#grants).flatMap(grant => (grant.revoked ? [] : [grant.user_id])));
+    if (holding.has(userId) || holding.size < peopleLimit) return;
+    throw new OAuthError(
+      'access_denied',
+      `The client has reached its limit of people, ${peopleLimit}: revoke the access of one of them first.`,
+    );
   }
 
   #stateOf(grant: Grant, endsAt: number): TokenState {

@@ -90,7 +90,7 @@ function answerDecision(signIn: SignIn, request: FastifyRequest, reply: FastifyR
   return answerPerson(signIn, () => formOf(request), reply, decide);
 }
 
-const decide: Answerer = ({ people, grants, peopleLimit }, form, address) => {
+const decide: Answerer = ({ people, grants }, form, address) => {
   const { scopes, challenge, redirectUri } = readAuthorizationRequest(form, address);
   if (findParameter(form, 'decision') !== 'allow') throw new OAuthError('access_denied', 'The person refused.');
   const granted = scopes.filter(scope => form.getAll('grant').includes(scope));
@@ -98,11 +98,6 @@ const decide: Answerer = ({ people, grants, peopleLimit }, form, address) => {
   const chosen = findParameter(form, 'person');
   const person = people.find(({ user_id }) => user_id === chosen);
   if (!person) return errorPage('No person was chosen: go back and choose one.');
-  if (!grants.hasPlaceFor(person.user_id))
-    throw new OAuthError(
-      'access_denied',
-      `The client has reached its limit of people, ${peopleLimit}: revoke the access of one of them first.`,
-    );
   const code = grants.grant(person.user_id, granted, { redirectUri, challenge });
   return answerTo(address, { code, scope: granted.join(' ') });
 };

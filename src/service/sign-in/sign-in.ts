@@ -7,7 +7,5 @@ export interface SignIn {
   people: readonly { name: string; user_id: string }[];
   /** Where the client may have people sent back to. */
   redirectUrls: readonly string[];
-  /** How many people may have granted something at a time; infinite without a limit. */
-  peopleLimit: number;
   grants: Grants;
 }

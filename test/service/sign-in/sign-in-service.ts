@@ -55,12 +55,11 @@ export async function startSignIn(
   const grants = openGrants({ now: () => now, ...options });
   const { client } = openTestWebhooks();
   const people = ['ada', 'ben', 'cy'].map(name => ({ name, user_id: name }));
-  const { peopleLimit = Number.POSITIVE_INFINITY } = options;
   const { url, get } = await startService(
     { ada: noDocuments, ben: noDocuments },
     { specificationOnly },
     {
-      signIn: { client, people, redirectUrls: [CALLBACK, 'https://study.example.org/back?study=7'], peopleLimit, grants },
+      signIn: { client, people, redirectUrls: [CALLBACK, 'https://study.example.org/back?study=7'], grants },
       authenticate: token => grants.findHolder(token),
       realClock: () => new Date(now),
       ...more,
