@@ -1,5 +1,6 @@
 import { isoOf } from '../../schema/instant.ts';
-import { UsageError } from '../base/errors.ts';
+import { RingneckError, UsageError } from '../base/errors.ts';
+import type { SignIn } from '../base/secrets/sign-in.ts';
 import {
   type Account,
   accountEntry,
@@ -18,6 +19,7 @@ import { listSamePersons } from '../sync/verdicts/same-person.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import { type AddedAccount, BLIND, beginAccount, ensureIdFree, greet } from './add-account.ts';
 import type { App } from './app.ts';
+import { revokeSignIn } from './sign-ins.ts';
 
 export interface AccountReport {
   user_id: string;
@@ -107,15 +109,28 @@ async function listAccountReports(app: App): Promise<AccountReport[]> {
   return (await listAccounts(app.warehouse)).map(account => reportOf(shownAccount(account, app.secrets)));
 }
 
-/** Forgets the token; the rows stay. */
+/** Forgets the token, which a sign-in takes back at the service too; the rows stay. */
 async function removeAccount(app: App, { name }: { name: string }): Promise<AccountReport> {
-  return changeAccounts(app.warehouse, async () => {
+  const signIn = app.secrets.hasSignIn(name) ? findReadable(app, name) : undefined;
+  const report = await changeAccounts(app.warehouse, async () => {
     const account = await getAccount(app.warehouse, name);
     // An account without tokens can be removed again; tokens without an account would stay.
     app.secrets.remove(name);
     app.mirrorTokens.remove(name);
     return reportOf(await setAccountState(app.warehouse, account, 'removed', null));
   });
+  if (signIn) await revokeSignIn(app, signIn);
+  return report;
+}
+
+/** What cannot be read any more can be removed all the same. */
+function findReadable({ secrets }: App, name: string): SignIn | undefined {
+  try {
+    return secrets.findSignIn(name);
+  } catch (error) {
+    if (error instanceof RingneckError) return undefined;
+    throw error;
+  }
 }
 
 async function pauseAccount(app: App, { name }: { name: string }): Promise<AccountReport> {

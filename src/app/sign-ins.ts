@@ -1,10 +1,11 @@
 import { NO_CLIENT, type Settings } from '../base/config.ts';
-import { RingneckError } from '../base/errors.ts';
+import { messageOf, RingneckError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { OnFailure } from '../base/on-failure.ts';
 import type { Secrets } from '../base/secrets/secrets.ts';
 import type { SignIn } from '../base/secrets/sign-in.ts';
 import { mustSignInAgain, signInAgain } from '../base/sign-in-again.ts';
+import { withTimeout } from '../base/timeout.ts';
 import { changeAccounts, findAccount, listAccounts, setAccountState } from '../ledger/accounts.ts';
 import type { OAuthClient } from '../sign-in/oauth.ts';
 import type { SignIns } from '../sign-in/sign-ins.ts';
@@ -64,3 +65,16 @@ async function parkEnded({ warehouse, secrets, log, onFailure }: Parts, name: st
   log.warn({ account: name }, 'the service takes the sign-in of the account no more: parked');
   onFailure({ reason: 'account_parked', user: name, message });
 }
+
+/** Takes a sign-in back at the service, which may count the people of a client. Where it gives no answer the log says so, and no more. */
+export async function revokeSignIn(parts: Pick<Parts, 'settings' | 'log'>, { accessToken, refreshToken }: SignIn): Promise<void> {
+  try {
+    const client = await openOAuth(parts);
+    await withTimeout(client.revoke({ accessToken, refreshToken: refreshToken ?? undefined }), REVOKED_MS);
+  } catch (error) {
+    parts.log.warn({ reason: messageOf(error) }, 'a sign-in could not be taken back at the service: its person can do that there');
+  }
+}
+
+/** Nobody who removes an account is to wait longer for a service that is ill. */
+const REVOKED_MS = 10_000;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { messageOf } from '../base/errors.ts';
+import { messageOf, RingneckError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Secrets } from '../base/secrets/secrets.ts';
 import type { SignIn } from '../base/secrets/sign-in.ts';
@@ -26,8 +26,10 @@ const LONGEST_BACKOFF_MS = 15 * 60_000;
 /** A token that was renewed and is refused at once is not renewed again: the refusal has another cause. */
 const SHORTEST_LIFE_MS = 60_000;
 
-/** What was given and could not be written yet, or how long nobody is asked after a failure. */
+/** How long nobody is asked after a failure. */
 interface Trouble {
+  /** The sign-in's. */
+  id: string;
   failures: number;
   until: number;
   error: SignInError;
@@ -74,12 +76,20 @@ export class SignIns {
 
   /** Renews each token that has lived for half of its life. What fails is tried again later, and told in the log. */
   async renewDue(): Promise<void> {
-    const { secrets, now, listKept } = this.#options;
-    const due = (await listKept()).filter(name => {
+    const due = (await this.#options.listKept()).filter(name => this.#isDue(name));
+    await Promise.allSettled(due.map(name => this.#refresh(name)));
+  }
+
+  /** One that cannot be read keeps nobody else's from being renewed; who reads with it is told. */
+  #isDue(name: string): boolean {
+    const { secrets, now } = this.#options;
+    try {
       const signIn = secrets.findSignIn(name);
       return signIn !== undefined && this.#canRenew(signIn) && now() >= dueAt(signIn);
-    });
-    await Promise.allSettled(due.map(name => this.#refresh(name)));
+    } catch (error) {
+      if (error instanceof RingneckError) return false;
+      throw error;
+    }
   }
 
   /**
@@ -141,7 +151,8 @@ export class SignIns {
     if (unwritten) return this.#write(name, unwritten);
     const signIn = secrets.findSignIn(name);
     if (!signIn?.refreshToken) return;
-    const trouble = this.#trouble.get(name);
+    const known = this.#trouble.get(name);
+    const trouble = known?.id === signIn.id ? known : undefined;
     if (trouble && now() < trouble.until) throw trouble.error;
     try {
       const oauth = await openOAuth();
@@ -155,12 +166,13 @@ export class SignIns {
         this.#ended.add(signIn.id);
         return onEnded(name, signIn);
       }
-      const known = error instanceof SignInError ? error : new SignInError('unavailable', messageOf(error), { cause: error });
+      const failure = error instanceof SignInError ? error : new SignInError('unavailable', messageOf(error), { cause: error });
       const failures = (trouble?.failures ?? 0) + 1;
       const backoffMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (failures - 1)) * (0.5 + jitter(signIn) / 2);
-      this.#trouble.set(name, { failures, until: now() + backoffMs, error: known });
-      log.warn({ account: name, kind: known.kind, reason: known.message, failures }, 'the sign-in could not be renewed: it is tried again');
-      throw known;
+      this.#trouble.set(name, { id: signIn.id, failures, until: now() + backoffMs, error: failure });
+      const facts = { account: name, kind: failure.kind, reason: failure.message, failures };
+      log.warn(facts, 'the sign-in could not be renewed: it is tried again');
+      throw failure;
     }
   }
 

@@ -110,8 +110,11 @@ test('a sign-in that the service has ended parks its account alone, says what to
   server.person = { id: 'ben-1' };
   await setting.login('ben');
   await server.end(harness.app.secrets.find('ada') ?? '');
+  const told = vi.spyOn(harness.app, 'onFailure').mockImplementation(() => {});
   const run = await harness.backfill(DAYS);
   expect(run.failures).toMatchObject([{ user_id: 'ada', kind: 'unauthorized' }]);
+  expect(told.mock.calls).toContainEqual([{ reason: 'account_parked', user: 'ada', message: 'sign in again: ringneck account login ada' }]);
+  told.mockRestore();
   const parked = ['ada', 'ada-1', 'parked', 'sign in again: ringneck account login ada'];
   expect(await accounts(harness)).toEqual([parked, ['ben', 'ben-1', 'active', null]]);
   // The next look asks nobody for it again.
@@ -151,6 +154,19 @@ test('while the token address is away an ended token fails its windows with the 
   server.fault = undefined;
   advance(3_600);
   expect(await harness.backfill(DAYS)).toMatchObject({ state: 'complete', failures: [] });
+});
+
+test('a sign-in is taken back at the service when its account is removed, which a service that is away does not hold up', async () => {
+  const setting = await openSignedInHarness(folder, 'removed');
+  const { harness, server } = setting;
+  for (const fault of [undefined, { status: 503, body: '' }]) {
+    await setting.login('ada');
+    const token = harness.app.secrets.find('ada') ?? '';
+    server.fault = fault;
+    expect(await harness.commands.removeAccount({ name: 'ada' })).toMatchObject({ state: 'removed' });
+    expect(await server.findPerson(token)).toBe(fault ? 'ada-1' : undefined);
+    expect(harness.app.secrets.names()).toEqual([]);
+  }
 });
 
 test('the token of a sign-in is not kept for another address, nor as a token alone', async () => {

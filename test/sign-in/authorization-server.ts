@@ -64,7 +64,7 @@ export async function startAuthorizationServer({
   const callback = provider.callback();
   handle = (request, response) => {
     if (request.url?.startsWith('/interaction/')) void decide(provider, server, request, response);
-    else if (request.url === '/oauth/token' && server.fault) {
+    else if (server.fault) {
       const { status, body, type = 'application/json' } = server.fault;
       response.writeHead(status, { 'content-type': type }).end(body);
     } else callback(request, response);

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { silentLog } from '../../src/base/log.ts';
@@ -171,6 +172,25 @@ test('who ends waits for the answer that it has asked for', async () => {
   expect(restart().secrets.findSignIn('ada')?.refreshedAt).toBe(START + 80_000);
   await renewing;
   expect(secrets.findSignIn('ada')?.refreshedAt).toBe(START + 80_000);
+});
+
+test('a sign-in that cannot be read keeps nobody else’s from being renewed, and a new one is not held up by the failures of the one before', async () => {
+  const { server, oauth, data, secrets, signIns } = await set();
+  await signInAs(server, oauth, secrets, 'ben');
+  const path = join(data, 'accounts.secret');
+  const [first, second] = [secrets.find('ada'), secrets.find('ben')];
+  const [, sealed = ''] = /"ada",\s*"([^"]+)"/.exec(readFileSync(path, 'utf8')) ?? [];
+  writeFileSync(path, readFileSync(path, 'utf8').replace(sealed, `${sealed.startsWith('A') ? 'B' : 'A'}${sealed.slice(1)}`));
+  expect(() => secrets.find('ada')).toThrow('the sign-in of ada cannot be read. Give it again: ringneck account login ada');
+  advance(80);
+  server.fault = { status: 503, body: '' };
+  await signIns.renewDue();
+  server.fault = undefined;
+  await signInAs(server, oauth, secrets, 'ada');
+  secrets.putSignIn('ben', { ...secrets.findSignIn('ada')!, id: 'another of ben' });
+  advance(LIFE_S);
+  expect(await server.findPerson(await signIns.current(secrets.find('ben')!))).toBe('ada-1');
+  expect([secrets.find('ada') === first, secrets.find('ben') === second]).toEqual([false, false]);
 });
 
 test('twenty times in a row a token is renewed, each by the pair before', async () => {
