@@ -97,6 +97,20 @@ test('one line of JSON, the tokens at the first start only, and new ones when as
   const refresh = { ...credentials, grant_type: 'refresh_token', refresh_token: granted.refresh_token };
   const refreshed = JSON.parse(await (await post(again.sign_in.token_url, refresh)).text());
   expect(refreshed).toMatchObject({ expires_in: 3600, scope: 'daily' });
+  const statuses = [];
+  for (const state of ['active', 'lapsed', 'active', 'expired', 'active']) {
+    const headers = { authorization: `Bearer ${made.control.secret}`, 'content-type': 'application/json' };
+    await fetch(`${again.control.url}/token`, { method: 'POST', headers, body: JSON.stringify({ person: 'ada', state }) });
+    statuses.push([state, await status(again.url, token), await status(again.url, refreshed.access_token)]);
+  }
+  // What has expired stays so until it is refreshed.
+  expect(statuses).toEqual([
+    ['active', 200, 200],
+    ['lapsed', 403, 403],
+    ['active', 200, 200],
+    ['expired', 401, 401],
+    ['active', 200, 401],
+  ]);
   await second.end();
 
   const third = await visit(env, [...OPTIONS, '--json', '--new-tokens']);
