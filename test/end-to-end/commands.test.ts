@@ -12,6 +12,7 @@ import type { Session } from '../../src/cli/session.ts';
 import { childScript, startChild } from '../support/child.ts';
 import { type FaultService, startFaultService } from '../support/fault-service.ts';
 import { type Ended, ringneck, startRingneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { inspectFile } from '../support/table-hash.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -147,7 +148,7 @@ test('every command gives the same through the control socket of a running `up` 
       }
     }
     const question = 'SELECT user_id, count(*) AS n, sum(steps) AS steps FROM daily_activity GROUP BY ALL ORDER BY ALL';
-    const { code, stdout } = await ringneck(['sql', question, '--format', 'json'], { env: settings });
+    const { code, stdout } = await runHere(['sql', question, '--format', 'json'], { env: settings });
     outputs[way].push({ name: 'sql', result: stdout, exitCode: code });
     running?.up.kill('SIGTERM');
     if (running) expect(await running.up.end()).toMatchObject({ code: 0, stdout: '' });

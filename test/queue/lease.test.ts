@@ -2,7 +2,7 @@ import { cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, type TestContext, test } from 'vitest';
 import { TryLaterError } from '../../src/base/errors.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { openQueues } from '../../src/queue/open.ts';
@@ -12,8 +12,9 @@ import { hasRedis, startRedis } from './redis-server.ts';
 
 const made = tempFolder();
 
-describe.skipIf(!hasRedis)('the queues of one warehouse', () => {
-  async function setUp(name: string) {
+// What they do is to wait, each with a server of its own.
+describe.skipIf(!hasRedis).concurrent('the queues of one warehouse', () => {
+  async function setUp(name: string, { onTestFinished }: TestContext) {
     const redis = await startRedis();
     onTestFinished(() => redis.remove());
     const own = join(made, name);
@@ -32,8 +33,8 @@ describe.skipIf(!hasRedis)('the queues of one warehouse', () => {
     return { own, copy, open, lost, client };
   }
 
-  test('have one owner: a copied folder is refused while it is alive, and told of ringneck adopt', async () => {
-    const { own, copy, open } = await setUp('refused');
+  test('have one owner: a copied folder is refused while it is alive, and told of ringneck adopt', async context => {
+    const { own, copy, open } = await setUp('refused', context);
     const first = await open(own);
     const error = await open(copy).catch(thrown => thrown);
     expect(error).toBeInstanceOf(TryLaterError);
@@ -43,8 +44,8 @@ describe.skipIf(!hasRedis)('the queues of one warehouse', () => {
     await open(copy);
   });
 
-  test('stay with who has them when the Redis is emptied while a copy waits for them', async () => {
-    const { own, copy, open, lost, client } = await setUp('emptied');
+  test('stay with who has them when the Redis is emptied while a copy waits for them', async context => {
+    const { own, copy, open, lost, client } = await setUp('emptied', context);
     await open(own);
     const waiting = open(copy).catch(thrown => thrown);
     // It has looked, and the next renewal is still to come.
@@ -55,8 +56,8 @@ describe.skipIf(!hasRedis)('the queues of one warehouse', () => {
     expect(lost).toEqual([]);
   });
 
-  test('are a copy’s when they were lost and nobody else comes back for them', async () => {
-    const { copy, open, client } = await setUp('gone');
+  test('are a copy’s when they were lost and nobody else comes back for them', async context => {
+    const { copy, open, client } = await setUp('gone', context);
     await client.set('test:lease-one', 'of a folder\nelsewhere', 'PX', 60_000);
     const waiting = open(copy);
     await sleep(700);
@@ -65,8 +66,8 @@ describe.skipIf(!hasRedis)('the queues of one warehouse', () => {
     expect(await client.exists('test:lease-one')).toBe(1);
   });
 
-  test('are the same folder’s at once, whose former owner is dead', async () => {
-    const { own, open } = await setUp('killed');
+  test('are the same folder’s at once, whose former owner is dead', async context => {
+    const { own, open } = await setUp('killed', context);
     // Neither gives it back before.
     await open(own);
     const start = Date.now();
@@ -74,8 +75,8 @@ describe.skipIf(!hasRedis)('the queues of one warehouse', () => {
     expect(Date.now() - start).toBeLessThan(4_000);
   });
 
-  test('are taken again when the Redis was emptied, and given up when somebody else has them', async () => {
-    const { own, open, lost, client } = await setUp('lost');
+  test('are taken again when the Redis was emptied, and given up when somebody else has them', async context => {
+    const { own, open, lost, client } = await setUp('lost', context);
     await open(own);
     await client.flushall();
     await until('taken again', async () => (await client.exists('test:lease-one')) === 1);

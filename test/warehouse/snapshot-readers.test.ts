@@ -7,12 +7,13 @@ import { expect, test } from 'vitest';
 import { hasPythonDuckDB } from '../support/python.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, store } from '../support/warehouse.ts';
+import { isWhole } from '../support/whole.ts';
 import { ACTIVITY } from '../support/wire.ts';
 
 const folder = tempFolder();
 const DOCUMENTS = 12;
 const ITEMS = 400;
-const ROUNDS = 7;
+const ROUNDS = isWhole ? 20 : 4;
 
 /** Of one moment: as many documents as were ever stored, each with all its samples and the same number, everywhere. */
 const SQL = `SELECT min(steps), max(steps), count(*), sum(met_count), (SELECT count(*) FROM daily_activity_met),

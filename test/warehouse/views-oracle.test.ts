@@ -10,7 +10,7 @@ import { generatedPeople, randomPeople } from './views-oracle-documents.ts';
 
 const folder = tempFolder();
 
-test.each([1, 2])('every view holds what random documents say, seed %i', async seed => {
+test.each([1])('every view holds what random documents say, seed %i', async seed => {
   expect(await findDifferences(folder, randomPeople(seed, 45))).toEqual({});
 });
 

@@ -3,6 +3,7 @@ import type { Sample } from '../../../schema/fields.ts';
 import { addDays, findDayNumber } from '../../../schema/instant.ts';
 import { illnessOn } from '../../../src/simulator/users/illness.ts';
 import { createPeople } from '../../../src/simulator/users/people.ts';
+import { isWhole } from '../../support/whole.ts';
 import { allOf, daysOf } from './conformity.ts';
 
 const people = createPeople({ seed: 7, count: 3, from: '2025-01-01', to: '2025-12-31' });
@@ -68,11 +69,12 @@ describe('a year of three people has', () => {
   });
 
   it('naps with at least the 15 minutes of sleep that they take, and of at most 3 hours', () => {
-    const many = createPeople({ seed: 11, count: 20, from: '2025-01-01', to: '2025-12-31' });
+    const count = isWhole ? 20 : 5;
+    const many = createPeople({ seed: 11, count, from: '2025-01-01', to: '2025-12-31' });
     const naps = many.persons
       .flatMap(({ userId }) => allOf(many, userId, 'sleep'))
       .filter(({ type }) => type === 'sleep' || type === 'late_nap');
-    expect(naps.length).toBeGreaterThan(300);
+    expect(naps.length).toBeGreaterThan(15 * count);
     for (const nap of naps) {
       expect(nap.total_sleep_duration as number).toBeGreaterThanOrEqual(900);
       if (nap.type === 'sleep') expect(nap.time_in_bed as number).toBeLessThanOrEqual(10_800);
@@ -176,6 +178,8 @@ describe('what belongs together moves together', () => {
       const beats = rows.filter(({ source }) => source === 'workout');
       const awake = mean(rows.flatMap(({ source, bpm }) => (source === 'awake' ? [bpm] : [])));
       let place = 0;
+      // In no workout.
+      const before: number[] = [];
       for (const { day, intensity, start, end } of workouts) {
         const met = activity.get(day)!;
         const first = (start - Date.parse(met.timestamp)) / 60_000;
@@ -185,13 +189,13 @@ describe('what belongs together moves together', () => {
         expect(intensity).toBe(mean(during) >= 8 ? 'hard' : mean(during) >= 5 ? 'moderate' : 'easy');
         const own: number[] = [];
         for (let beat = beats[place]; beat && beat.timestamp_unix < end; beat = beats[++place]) {
-          expect(beat.timestamp_unix).toBeGreaterThanOrEqual(start);
           own.push(beat.bpm);
+          if (beat.timestamp_unix < start) before.push(beat.timestamp_unix);
         }
         expect(own.length).toBeGreaterThan((end - start) / 20_000);
         expect(mean(own)).toBeGreaterThan(awake + 8);
       }
-      expect(beats.slice(place)).toEqual([]);
+      expect([...before, ...beats.slice(place)]).toEqual([]);
     }
   });
 

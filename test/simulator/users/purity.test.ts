@@ -33,16 +33,21 @@ function hashAll(arrange: <T>(questions: T[]) => T[], { from, to, ...rest } = op
 }
 
 const forwards = <T>(list: T[]) => list;
+let usual: string | undefined;
+const hashUsual = () => {
+  usual ??= hashAll(forwards);
+  return usual;
+};
 const backwards = <T>(list: T[]) => list.toReversed();
 const scattered = <T>(list: T[]) => list.map((_, i) => list[(i * 7919) % list.length]!);
 
 it('gives the same whatever the order of the questions', () => {
-  expect(hashAll(backwards)).toBe(hashAll(forwards));
-  expect(hashAll(scattered)).toBe(hashAll(forwards));
+  expect(hashAll(backwards)).toBe(hashUsual());
+  expect(hashAll(scattered)).toBe(hashUsual());
 });
 
 it('gives the same on a machine in another time zone', () => {
-  const here = hashAll(forwards);
+  const here = hashUsual();
   for (const other of ['UTC', 'America/New_York', 'Asia/Kathmandu']) {
     process.env.TZ = other;
     expect(hashAll(forwards)).toBe(here);
@@ -50,12 +55,12 @@ it('gives the same on a machine in another time zone', () => {
 });
 
 it('gives the same day whatever the range around it, and the same person in a larger company', () => {
-  expect(hashAll(forwards, { ...options, from: '2024-01-01', to: '2026-12-31' })).toBe(hashAll(forwards));
+  expect(hashAll(forwards, { ...options, from: '2024-01-01', to: '2026-12-31' })).toBe(hashUsual());
   const small = createPeople(options);
   const large = createPeople({ ...options, count: 40 });
   expect(large.persons.slice(0, 3)).toEqual(small.persons);
 });
 
 it('gives other people for another seed', () => {
-  expect(hashAll(forwards, { ...options, seed: 8 })).not.toBe(hashAll(forwards));
+  expect(hashAll(forwards, { ...options, seed: 8 })).not.toBe(hashUsual());
 });
