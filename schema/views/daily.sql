@@ -18,6 +18,7 @@ dated AS (
   UNION ALL SELECT user_id, day FROM vo2_max
   UNION ALL SELECT user_id, day FROM sleep
   UNION ALL SELECT user_id, day FROM session
+  UNION ALL SELECT user_id, day FROM workout
   UNION ALL BY NAME FROM estimates
 ),
 -- One absurd day must not end the query of everybody: from the year 1 to now there are 740,000 days.
@@ -82,6 +83,14 @@ facts AS (
   SELECT user_id, day, sleep_id AS nap, total_sleep_duration AS nap_duration FROM naps
   UNION ALL BY NAME
   SELECT user_id, day, id AS session FROM session
+  UNION ALL BY NAME
+  SELECT
+    user_id, day, id AS workout,
+    -- One absurd end must not end the query of everybody.
+    CASE WHEN start_datetime IS NOT NULL AND end_datetime IS NOT NULL
+      THEN least(greatest(epoch_us(end_datetime) - epoch_us(start_datetime), 0), 86400000000) // 1000000
+    END AS workout_duration
+  FROM workout
 ),
 joined AS (
   SELECT
@@ -98,7 +107,9 @@ joined AS (
     any_value(night) AS night,
     count(nap) AS naps,
     CAST(coalesce(sum(nap_duration), 0) AS BIGINT) AS nap_duration,
-    count(session) AS sessions
+    count(session) AS sessions,
+    count(workout) AS workouts,
+    CAST(coalesce(sum(workout_duration), 0) AS BIGINT) AS workout_duration
   FROM facts
   GROUP BY user_id, day
 )
@@ -153,6 +164,8 @@ SELECT
     + activity.low_activity_time + activity.medium_activity_time + activity.high_activity_time AS recorded_time,
   activity.inactivity_alerts,
   sessions,
+  workouts,
+  workout_duration,
   activity.non_wear_time / nullif(recorded_time, 0) AS non_wear_share,
   -- From 4 a.m. to midnight are 72,000 s.
   coalesce(
@@ -170,7 +183,7 @@ SELECT
   activity.id IS NULL AS activity_missing
 FROM joined;
 -- example of daily: SELECT day, sleep_score, readiness_score, stress_summary, steps FROM daily WHERE user_id = 'ada' ORDER BY day DESC LIMIT 7
-COMMENT ON VIEW daily IS 'One row for each user and day, from the first day of the person’s documents, suggested bedtimes aside, to the last: days of which nothing is known have a row too, of more than 366 on end only the first 366. Where the service has two documents of one kind for a day, the one stored last. The night is the main sleep of nights';
+COMMENT ON VIEW daily IS 'One row for each user and day, from the first day of the person’s documents, suggested bedtimes, tags, rest modes and ages of vessels aside, to the last: days of which nothing is known have a row too, of more than 366 on end only the first 366. Where the service has two documents of one kind for a day, the one stored last. The night is the main sleep of nights';
 COMMENT ON COLUMN daily.day IS 'The day, as the service says: a night counts to the day of waking (2.12), an activity to the day on which its 24 hours start at 4 a.m. (2.5)';
 COMMENT ON COLUMN daily.sleep_score IS 'Sleep score, of daily_sleep [score, 1 to 100]';
 COMMENT ON COLUMN daily.readiness_score IS 'Readiness score, of daily_readiness [score, 1 to 100]';
@@ -219,6 +232,8 @@ COMMENT ON COLUMN daily.non_wear_time IS 'Time the ring was not worn [s]';
 COMMENT ON COLUMN daily.recorded_time IS 'What the six times of the activity come to, non-wear included: 86400 on a whole day (2.5), also on flights and when clocks change; of a service whose activity lasts from midnight to midnight as long as the day; less while the day goes on; null where one of them is [s]';
 COMMENT ON COLUMN daily.inactivity_alerts IS 'Number of inactivity alerts [count]';
 COMMENT ON COLUMN daily.sessions IS 'Number of sessions [count]';
+COMMENT ON COLUMN daily.workouts IS 'Number of workouts [count]';
+COMMENT ON COLUMN daily.workout_duration IS 'Time of workouts, from start to end, added up where both are known, of each a day at most; 0 without a workout [s]';
 COMMENT ON COLUMN daily.non_wear_share IS 'non_wear_time by recorded_time; null where that is unknown or 0 [share, 0 to 1]';
 COMMENT ON COLUMN daily.activity_unfinished IS 'Whether the activity does not reach midnight yet, as today’s does at noon: recorded_time, or where that is unknown the sum of the known times or the length of the MET samples, whichever is more, is less than 72000 s (4 a.m. to midnight). Then its sums are of a part of the day, and baselines and weekly leave them out. Null without an activity and where neither is known';
 COMMENT ON COLUMN daily.ring_not_worn IS 'Whether the ring was not worn for at least 50 % of the day: of recorded_time, and of 86400 s where activity_unfinished. Null without an activity, and where recorded_time is unknown or 0';

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { DATA_TYPES } from '../../schema/webhook.ts';
 import { createLog } from '../../src/base/log.ts';
 import { printable, printableJson, printableLines } from '../../src/base/printable.ts';
 import { formatEvent } from '../../src/cli/terminal/event-line.ts';
@@ -34,6 +35,14 @@ test('an event is one line', () => {
   const at = '2025-01-01T00:00:00Z';
   const line = formatEvent({ at, event_type: 'update', data_type: `sl\neep${BAD}`, user_id: BAD, outcome: 'stored', ms: 1 } as never);
   expect(line).not.toMatch(DANGEROUS);
+});
+
+test('events of all kinds of data have their accounts below each other', () => {
+  const at = '2025-01-01T00:00:00Z';
+  const lines = DATA_TYPES.map(data_type =>
+    formatEvent({ at, event_type: 'update', data_type, user_id: 'ada', outcome: 'stored', ms: 1 } as never),
+  );
+  expect(new Set(lines.map(line => line.indexOf(' ada '))).size).toBe(1);
 });
 
 test.each([false, true])('a log line does nothing to a terminal but show (pretty %s)', pretty => {

@@ -6,7 +6,7 @@ import { FORMAT } from '../../src/warehouse/schema/ensure.ts';
 import { listTables } from '../../src/warehouse/tables.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, rows, rowsOf, store, withDuckDB } from '../support/warehouse.ts';
-import { STRESS } from '../support/wire.ts';
+import { SLEEP, STRESS } from '../support/wire.ts';
 
 const folder = tempFolder();
 
@@ -112,6 +112,32 @@ test('every difference is named at once, and what to do', async () => {
     'the warehouse has tables that Ringneck did not make so: an index lies on daily_stress; sleep.period is DOUBLE, not BIGINT; ' +
       'sleep.mine is no column of ours. Rename or undo them, or use another data folder',
   );
+});
+
+test('a file of before there were workouts, tags and rest modes gains their tables and views, and keeps what it has', async () => {
+  const path = newPath(folder);
+  const before = await openWarehouse(path);
+  await store(before, 'sleep', [SLEEP]);
+  await before.close();
+  const added = ['workout', 'daily_cardiovascular_age', 'enhanced_tag', 'rest_mode_period', 'rest_mode_period_episodes', 'personal_info'];
+  await withDuckDB(path, connection =>
+    connection.run(
+      `DROP VIEW workouts; ${added.map(name => `DROP TABLE ${name}`).join('; ')};
+       UPDATE sync.meta SET value = json_merge_patch(value, '{"hash":"of an earlier version"}') WHERE key = 'views';
+       UPDATE sync.meta SET value = 'of an earlier version' WHERE key = 'declarations'`,
+    ),
+  );
+  const warehouse = await openWarehouse(path);
+  for (const name of [...added, 'workouts']) expect(await warehouse.read(`SELECT count(*) FROM ${name}`)).toEqual([[0]]);
+  await store(warehouse, 'workout', [
+    { id: 'w', day: '2025-01-14', start_datetime: '2025-01-14T18:00:00-03:30', end_datetime: '2025-01-14T18:45:00-03:30' },
+  ]);
+  expect(await warehouse.read('SELECT minutes, night_sleep_id FROM workouts')).toEqual([[45, 's-1']]);
+  expect(await warehouse.read('SELECT day, night_missing, workouts FROM daily ORDER BY day')).toEqual([
+    ['2025-01-14', true, 1],
+    ['2025-01-15', false, 0],
+  ]);
+  await warehouse.close();
 });
 
 test('tables, views, macros and schemas of others are left alone', async () => {

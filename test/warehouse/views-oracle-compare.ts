@@ -5,6 +5,7 @@ import type { Row, Stored, StoredHeartRate } from './views-oracle.ts';
 import { baselines, daily, weekly } from './views-oracle-days.ts';
 import { activityClasses, heartRateAll, heartRateSources, metMinutes } from './views-oracle-series.ts';
 import { countedSleeps, hrvNights, naps, nights, sleepMovement, sleepStageSpans, sleepStages } from './views-oracle-sleeps.ts';
+import { workouts } from './views-oracle-workouts.ts';
 
 /** What tells the rows of each view apart. */
 const KEYS: Record<string, string[]> = {
@@ -22,6 +23,7 @@ const KEYS: Record<string, string[]> = {
   heart_rate_all: ['ts'],
   baselines: ['day', 'metric'],
   weekly: ['week'],
+  workouts: ['workout_id'],
 };
 
 /** What is stored of one person, answer by answer. */
@@ -86,6 +88,7 @@ function expectedViews(stored: readonly Stored[], heartRate: readonly StoredHear
     heart_rate_all: heartRateAll(stored, heartRate),
     baselines: baselines(days),
     weekly: weekly(days),
+    workouts: workouts(stored, heartRate),
   };
 }
 

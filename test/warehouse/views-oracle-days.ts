@@ -3,6 +3,7 @@ import { findDayNumber, formatDay } from '../../schema/instant.ts';
 import type { WireDocument } from '../../schema/resource.ts';
 import { bounded, deviation, get, groupBy, known, mean, median, moment, of, type Row, type Stored, sum } from './views-oracle.ts';
 import { naps, nights } from './views-oracle-sleeps.ts';
+import { spanOf } from './views-oracle-workouts.ts';
 
 const SHOWN = [
   'daily_readiness',
@@ -14,6 +15,7 @@ const SHOWN = [
   'daily_stress',
   'sleep',
   'session',
+  'workout',
 ];
 
 const NIGHT = `sleep_id bedtime_start_local bedtime_end_local midpoint_local offset_change time_in_bed total_sleep_duration awake_time
@@ -50,6 +52,12 @@ function daysOf(days: readonly number[]): number[] {
   });
 }
 
+/** The whole seconds of a workout, of a day at most; 0 where they are not known. */
+function secondsOf(workout: Stored): number {
+  const span = spanOf(workout);
+  return span && span.until !== null ? Math.floor((span.until - span.from) / 1_000_000) : 0;
+}
+
 export function daily(stored: readonly Stored[]): Row[] {
   const [allNights, allNaps] = [nights(stored), naps(stored)];
   return [
@@ -62,6 +70,7 @@ export function daily(stored: readonly Stored[]): Row[] {
       [...versions].sort((a, b) => a.sk - b.sk).map(({ resource, document }) => [`${resource} ${document.day}`, document]),
     );
     const sessions = groupBy(of(versions, 'session'), ({ document }) => get(document, 'day'));
+    const workouts = groupBy(of(versions, 'workout'), ({ document }) => get(document, 'day'));
     const night = new Map(allNights.filter(row => row.user_id === user).map(row => [row.day, row]));
     const napsOf = groupBy(
       allNaps.filter(row => row.user_id === user),
@@ -107,6 +116,8 @@ export function daily(stored: readonly Stored[]): Row[] {
         ...Object.fromEntries(ACTIVITY.map(key => [key, get(activity, key)])),
         recorded_time: recorded,
         sessions: sessions.get(day)?.length ?? 0,
+        workouts: workouts.get(day)?.length ?? 0,
+        workout_duration: sum((workouts.get(day) ?? []).map(secondsOf)),
         non_wear_share: share,
         activity_unfinished: isUnfinished,
         ring_not_worn: recorded ? get(activity, 'non_wear_time') * 2 >= (isUnfinished ? 86_400 : recorded) : null,

@@ -134,6 +134,21 @@ function session(draw: Draw, number: number, offset: number): WireDocument {
   };
 }
 
+function workout(draw: Draw, number: number, offset: number): WireDocument {
+  const { one, of, chance } = draw;
+  const start = (number * 24 + below(draw.random, 24)) * HOUR - offset + one([0, 0, 30, 299]);
+  return {
+    activity: one(['running', 'walking']),
+    intensity: of('easy', 'hard'),
+    source: of('manual'),
+    label: of('x'),
+    calories: of(100.5),
+    distance: of(0, 5000),
+    start_datetime: chance(0.95) ? at(start, offset) : null,
+    end_datetime: chance(0.95) ? at(start + one([-60, 0, 59.5, 1800, 2 * HOUR, 30 * HOUR]), offset) : null,
+  };
+}
+
 const DAILY: Record<string, (draw: Draw, number: number, offset: number) => WireDocument> = {
   daily_readiness: ({ of, score }) => ({
     score: score(),
@@ -154,7 +169,7 @@ const DAILY: Record<string, (draw: Draw, number: number, offset: number) => Wire
   daily_activity: activity,
 };
 
-const KINDS = [...Object.keys(DAILY), 'sleep', 'session'];
+const KINDS = [...Object.keys(DAILY), 'sleep', 'session', 'workout'];
 
 /** Some documents in another version, under another day as well, and some removed. */
 function change(draw: Draw, resource: string, list: readonly WireDocument[]): Told['answers'][number] {
@@ -198,12 +213,14 @@ function randomPerson(random: Random, user: string, firstDay: string, days: numb
       save('sleep', sleep(draw, day, start, length, offset));
     }
     for (let sessions = has('session') ? one([0, 0, 1, 2]) : 0; sessions > 0; sessions--) save('session', session(draw, number, offset));
+    for (let workouts = has('workout') ? one([0, 0, 1, 3]) : 0; workouts > 0; workouts--) save('workout', workout(draw, number, offset));
     for (let rows = below(random, 4); rows > 0; rows--) {
       const seconds = number * 86_400 + below(random, 192) * 450;
       const source = one(['awake', 'sleep', 'new']);
       heartRate.set(seconds, { timestamp: at(seconds, chance(0.7) ? 0 : offset), bpm: 40 + below(random, 99), source });
     }
   }
+  if (chance(0.8)) documents.set('personal_info', [{ id: 'p', age: one([0, 18, 40, 40, 151, null]) }]);
   const answers = [...documents].map(([resource, list]) => ({ resource, documents: list, removed: [] }));
   return {
     user,
@@ -236,8 +253,9 @@ export function generatedPeople(seed: number, count: number, from: string, to: s
       .map(resource => ({
         resource: resource.name,
         documents: days.flatMap(day => people.documents(userId, resource.name, day)),
-        removed: [],
-      })),
+        removed: [] as string[],
+      }))
+      .concat([{ resource: 'personal_info', documents: [people.personalInfo(userId)!], removed: [] }]),
     heartRate: people.heartRate(userId, Date.parse(from) * 1000, Date.parse(to) * 1000),
   }));
 }

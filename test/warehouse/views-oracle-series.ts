@@ -1,6 +1,7 @@
 import { findInstant } from '../../schema/instant.ts';
 import type { WireDocument } from '../../schema/resource.ts';
 import { add, dayOf, get, groupBy, moment, of, type Row, SECOND, type Stored, type StoredHeartRate, samples } from './views-oracle.ts';
+import { workoutAt } from './views-oracle-workouts.ts';
 
 const CLASSES: Record<string, string> = { 0: 'non_wear', 1: 'rest', 2: 'inactive', 3: 'low', 4: 'medium', 5: 'high' };
 
@@ -93,6 +94,9 @@ export function heartRateSources(stored: readonly Stored[], heartRate: readonly 
   return [...measured, ...sampled];
 }
 
+/** The rows of heart_rate; no two of the random ones are of one moment. */
+export const heartRateMoments = (heartRate: readonly StoredHeartRate[]): Row[] => heartRateSources([], heartRate);
+
 /** Each moment once, by walking through the moments of one person: what lies in the interval of a sample takes its place. */
 export function heartRateAll(stored: readonly Stored[], heartRate: readonly StoredHeartRate[]): Row[] {
   const everything = groupBy(heartRateSources(stored, heartRate), row => row.user_id as string);
@@ -108,6 +112,7 @@ export function heartRateAll(stored: readonly Stored[], heartRate: readonly Stor
       if (ofMoment.some(row => isMeasuredWithin(row.ts as number, row.seconds as number))) return [];
       return [ofMoment.reduce((last, row) => ((row.sk as number) > (last.sk as number) ? row : last))];
     });
-    return [...measured, ...kept];
+    const workouts = of(stored, 'workout').filter(({ user }) => user === person[0]!.user_id);
+    return [...measured, ...kept].map(row => ({ ...row, workout_id: workoutAt(workouts, row.ts as number) }));
   });
 }

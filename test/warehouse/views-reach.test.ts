@@ -137,7 +137,7 @@ test('a filter on user and moment reaches every series of heart_rate_all; what m
       .filter(scan => !ofMoments.includes(scan))
       .map(({ table }) => table)
       .sort(),
-  ).toEqual(['heart_rate', 'session', 'sleep']);
+  ).toEqual(['heart_rate', 'session', 'sleep', 'workout']);
 });
 
 test('daily reads of other days nothing but which there are, and the estimates that it carries forward', async () => {
@@ -154,11 +154,18 @@ test('daily reads of other days nothing but which there are, and the estimates t
     'session',
     'sleep',
     'sleep',
+    'workout',
   ]);
   const rest = scans.filter(({ filters }) => !OF_DAYS.test(filters));
   expect(rest.filter(({ columns }) => columns.some(column => column !== 'user_id' && column !== 'day')).map(({ table }) => table)).toEqual([
     'vo2_max',
   ]);
+});
+
+test('workouts reads of other days the nights and the heart rate of the user alone', async () => {
+  const scans = await scansOf(`SELECT * FROM workouts WHERE ${MONTH}`);
+  for (const { filters } of scans) expect(filters).toMatch(OF_USER);
+  expect([...new Set(scans.map(({ table }) => table))].sort()).toEqual(['heart_rate', 'personal_info', 'sleep', 'workout']);
 });
 
 test.each(['baselines', 'weekly'])('%s, which looks at other days too, reads the documents of one user', async view => {

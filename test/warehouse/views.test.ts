@@ -72,7 +72,7 @@ test('every view, column of a view and macro has a comment', async () => {
   expect(found.views).toEqual(
     expect.arrayContaining(
       ['daily', 'nights', 'naps', 'sleep_stages', 'sleep_stage_spans', 'sleep_movement', 'activity_classes', 'heart_rate_all']
-        .concat(['hrv_nights', 'met_minutes', 'baselines', 'weekly', 'coverage'])
+        .concat(['hrv_nights', 'met_minutes', 'baselines', 'weekly', 'workouts', 'coverage'])
         .map(name => ({ name })),
     ),
   );
@@ -138,7 +138,7 @@ test('no column is a HUGEINT, which other tools read as a float or not at all', 
 test('a warehouse from before the views gets them', async () => {
   await expectMended(
     await newFile(),
-    `DROP VIEW nights; DROP VIEW counted_sleeps; DROP VIEW weekly; DROP MACRO local; DROP MACRO hhmm; DELETE FROM sync.meta WHERE key = 'views'`
+    `DROP VIEW workouts; DROP VIEW nights; DROP VIEW counted_sleeps; DROP VIEW weekly; DROP MACRO local; DROP MACRO hhmm; DELETE FROM sync.meta WHERE key = 'views'`
       .concat(`; DROP VIEW naps; DROP VIEW sleep_stages; DROP VIEW sleep_stage_spans; DROP VIEW sleep_movement; DROP VIEW activity_classes`)
       .concat(
         `; DROP VIEW heart_rate_all; DROP VIEW heart_rate_sources; DROP VIEW hrv_nights; DROP VIEW met_minutes; DROP VIEW daily; DROP VIEW baselines`,
