@@ -38,6 +38,9 @@ beforeAll(async () => {
       met_interval: '60',
       met_count: '1440',
       vo2_max: '44',
+      age: '40',
+      start_datetime: `TIMESTAMP '2025-01-01 02:00:00' + to_days(n::INTEGER)`,
+      end_datetime: `TIMESTAMP '2025-01-01 03:00:00' + to_days(n::INTEGER)`,
       timestamp: `TIMESTAMP '2025-01-01 03:00:00' + to_days(n::INTEGER)`,
     };
     for (const { name, columns } of tables as { name: string; columns: string[] }[]) {
