@@ -86,7 +86,7 @@ async function scansOf(question: string): Promise<Scan[]> {
 }
 
 const MONTH = `user_id = 'u2' AND day BETWEEN '2025-01-05' AND '2025-01-20'`;
-const OF_USER = /user_id='u2'/;
+const OF_USER = /user_id ?= ?'u2'/;
 const OF_DAYS = /day>='2025-01-05'::DATE AND day<='2025-01-20'::DATE/;
 
 test.each([
