@@ -21,7 +21,7 @@ const PATIENCE_MS = 30_000;
 
 export interface Announced {
   url: string;
-  people: { name: string; user_id: string; token: string }[];
+  people: { name: string; user_id: string }[];
   client: { id: string; secret: string };
   control: { url: string; secret: string };
 }

@@ -17,6 +17,7 @@ import { writeResult } from '../terminal/result.ts';
 import { showRun } from '../terminal/run-progress.ts';
 import { clearFolder, noteService, PEOPLE } from './folder.ts';
 import { type Announced, demoWebhooks, EventLines, openDemoReceiver, showLiveEvents } from './live-events.ts';
+import { signIn } from './sign-in.ts';
 
 const FOLDER = 'data-demo';
 
@@ -66,8 +67,9 @@ class Demo {
     printLine('2. Backfill over HTTP into DuckDB');
     const port = await findFreePort();
     noteService(this.#folder, url);
-    const { app, commands } = await this.#openApp({ ...demoSettings(this.#folder, url), webhooks: demoWebhooks(port, client) });
-    for (const { name, token } of people) await commands.addAccount({ name, token });
+    const { app, commands } = await this.#openApp({ ...demoSettings(this.#folder, url, client), webhooks: demoWebhooks(port, client) });
+    for (const person of people) await signIn(commands, person, this.#signal);
+    printLine('   each has signed in, as with ringneck account login, and allowed what Ringneck asks for');
     await this.#backfill(commands, range);
 
     printLine();
@@ -139,8 +141,13 @@ class Demo {
 }
 
 /** The demo has its own settings, whatever the environment says. */
-function demoSettings(folder: string, serviceUrl: string): Settings {
-  return readSettings({ RINGNECK_DATA: folder, RINGNECK_SERVICE_URL: serviceUrl });
+function demoSettings(folder: string, serviceUrl: string, { id, secret }: Announced['client']): Settings {
+  return readSettings({
+    RINGNECK_DATA: folder,
+    RINGNECK_SERVICE_URL: serviceUrl,
+    RINGNECK_CLIENT_ID: id,
+    RINGNECK_CLIENT_SECRET: secret,
+  });
 }
 
 /** The service runs as a process of its own, as a real one does; it ends with this process, however that ends. */
