@@ -17,8 +17,9 @@ import { takeUpEvents } from '../sync/events/take-up.ts';
 import { lastDays } from '../sync/runs/backfill.ts';
 import { listSamePersons } from '../sync/verdicts/same-person.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
-import { type AddedAccount, BLIND, beginAccount, ensureIdFree, greet } from './add-account.ts';
+import { type AddedAccount, askWhose, BLIND, beginAccount, ensureIdFree, ensureNoTwin, greet } from './add-account.ts';
 import type { App } from './app.ts';
+import { withFix } from './fixes.ts';
 import { revokeSignIn } from './sign-ins.ts';
 
 export interface AccountReport {
@@ -30,17 +31,14 @@ export interface AccountReport {
 }
 
 export interface AddedReport extends AccountReport {
+  /** Whether the service was asked, and took or refused what the account has got. */
+  tried: boolean;
   /** The other accounts of the same person, and which one of all has the events. Null: there is no other. */
   same_person: { accounts: string[]; events_go_to: string } | null;
 }
 
-const reportOf = ({ userId, serviceUserId, state, reason, since }: ReturnType<typeof shownAccount>): AccountReport => ({
-  user_id: userId,
-  service_user_id: serviceUserId,
-  state,
-  reason,
-  since: isoOf(since),
-});
+const reportOf = ({ userId, serviceUserId, state, reason, since }: ReturnType<typeof shownAccount>): AccountReport =>
+  withFix({ user_id: userId, service_user_id: serviceUserId, state, reason, since: isoOf(since) });
 
 /** What the owner of a data folder does with accounts and their tokens. */
 export const accountCommands = {
@@ -64,24 +62,34 @@ async function addAccount(
   const name = parseAccountName(input.name);
   const { to } = lastDays(1, app.serviceClock);
   if (input.from && input.from > to) throw new UsageError(`--from ${input.from} is in the future`);
+  const tokenOf = () => input.token ?? app.secrets.findOfAny(name);
+  const person = await askForTwin(app, name, tokenOf());
   const added = await changeAccounts(app.warehouse, async () => {
     if (input.token === undefined && app.secrets.hasSignIn(name)) {
       throw new UsageError(`${name} has signed in, which holds for one address: ringneck account login ${name}`);
     }
-    const token = input.token ?? app.secrets.findOfAny(name);
+    const token = tokenOf();
     if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);
+    await ensureNoTwin(app.warehouse, name, person);
     return beginAccount(app, name, { token, keep: () => app.secrets.put(name, token) }, input.serviceUser);
   });
   return reportAdded(app, added);
 }
 
+/** Whose the token is, where there is somebody else whose it might be. */
+async function askForTwin(app: App, name: string, token: string | undefined): Promise<string | undefined> {
+  const others = (await listAccounts(app.warehouse)).filter(({ userId, serviceUserId }) => userId !== name && serviceUserId !== null);
+  return token === undefined || !others.length ? undefined : askWhose(app, token);
+}
+
 /** What the service says of an account that is being added, or given something new. */
 export async function reportAdded(app: App, added: AddedAccount): Promise<AddedReport & { warning: string | null }> {
-  const { account, warning } = await greet(app, added);
+  const { account, warning, tried } = await greet(app, added);
   const waiting = await takeUpWaiting(app);
   return {
     ...reportOf(account),
     warning: [warning, added.isBlind ? BLIND : null].filter(Boolean).join('; ') || waiting,
+    tried,
     same_person: await findSamePerson(app.warehouse, account.userId),
   };
 }

@@ -1,4 +1,4 @@
-import { shownMessageOf, TryLaterError, UsageError } from '../base/errors.ts';
+import { RingneckError, shownMessageOf, TryLaterError, UsageError } from '../base/errors.ts';
 import { TimeoutError, withTimeout } from '../base/timeout.ts';
 import { ServiceError } from '../client/error.ts';
 import {
@@ -11,9 +11,9 @@ import {
   listAccounts,
   noRefusalsEntry,
 } from '../ledger/accounts.ts';
-import { ANOTHER_PERSON, isOfUnknownPerson, refusedUnchecked, UNCHECKED } from '../ledger/unproven.ts';
+import { ANOTHER_PERSON, isOfUnknownPerson, refusedUnchecked, twinOf, UNCHECKED } from '../ledger/unproven.ts';
 import { isNotOffered, isRefusal, probeAccount } from '../sync/verdicts/probe.ts';
-import { findPerson, isAnother } from '../sync/verdicts/same-person.ts';
+import { findPerson, findTwin, isAnother } from '../sync/verdicts/same-person.ts';
 import { holdsDataOf } from '../warehouse/stored-documents.ts';
 import type { App } from './app.ts';
 import { TRIED_MS } from './doctor/accounts.ts';
@@ -51,6 +51,22 @@ export async function ensureIdFree(warehouse: App['warehouse'], name: string, se
   const other = (await listAccounts(warehouse)).find(({ serviceUserId, userId }) => serviceUserId === serviceUser && userId !== name);
   if (!other) return;
   throw new UsageError(`${serviceUser} is already the service’s id of ${other.userId}: ringneck account remove ${other.userId} frees it`);
+}
+
+/** Whose a token is, before anything is kept; undefined where the service does not tell now: it is asked again once the token is kept. */
+export async function askWhose(app: App, token: string): Promise<string | undefined> {
+  if (!app.settings.serviceUrl) return undefined;
+  const client = await app.client();
+  return withTimeout(findPerson(client, token), TRIED_MS).catch(() => undefined);
+}
+
+/** @throws RingneckError where the person of the token has another account */
+export async function ensureNoTwin(warehouse: App['warehouse'], name: string, person: string | undefined): Promise<void> {
+  const other = await findTwin(warehouse, name, person);
+  if (other === undefined) return;
+  throw new RingneckError(
+    `${twinOf(other)}, and nothing was stored: to give ${other} this token, ringneck account add ${other}; to read the person as ${name}, first ringneck account remove ${other}`,
+  );
 }
 
 /** Keeps a token at once where it need not be proven. Within `changeAccounts`. */
@@ -105,15 +121,22 @@ interface Verdict {
   warning: string | null;
   /** Whose it is, where the service tells. */
   person?: string | undefined;
+  /** Whether the service took or refused it. */
+  tried: boolean;
+}
+
+/** An account as it was recorded, and what the service said of its token. */
+export interface Greeted extends Pick<Verdict, 'warning' | 'tried'> {
+  account: Account;
 }
 
 /** Asks the service whether it takes the token, and whose it is: the account is active, or parked with the reason. */
-export async function greet(app: App, added: AddedAccount): Promise<{ account: Account; warning: string | null }> {
+export async function greet(app: App, added: AddedAccount): Promise<Greeted> {
   const { warehouse } = app;
   const { credential, isUnproven, account } = added;
   const { token } = credential;
   const end = (verdict: Verdict) => changeAccounts(warehouse, () => conclude(app, added, verdict));
-  const stay = (warning: string) => end({ reason: isUnproven && !added.isGiven ? UNCHECKED : null, warning });
+  const stay = (warning: string, tried = false) => end({ reason: isUnproven && !added.isGiven ? UNCHECKED : null, warning, tried });
 
   if (!app.settings.serviceUrl) return stay('RINGNECK_SERVICE_URL is not set: the token was not tried');
   const client = await app.client();
@@ -129,7 +152,7 @@ export async function greet(app: App, added: AddedAccount): Promise<{ account: A
     if (isRefusal(error)) {
       const refusal = `${error.kind}: ${error.message}`;
       const reason = isUnproven ? refusedUnchecked(refusal) : refusal;
-      return end({ reason, warning: `the service refuses the token: ${shownMessageOf(error)}` });
+      return end({ reason, warning: `the service refuses the token: ${shownMessageOf(error)}`, tried: true });
     }
     if (error instanceof ServiceError && error.kind === 'stopped') {
       const left = isUnproven ? 'the new token is not kept. Give it again.' : 'its token is kept, and was not tried.';
@@ -139,29 +162,27 @@ export async function greet(app: App, added: AddedAccount): Promise<{ account: A
     const hint = isNotOffered(error) ? ': is RINGNECK_SERVICE_URL right? Ringneck adds /v2 itself' : '';
     return stay(`the token could not be tried: ${client.findSilence()?.why ?? `${said}${hint}`}`);
   }
-  if (isUnproven && person === undefined) return stay('the service takes the token and does not say whose it is');
-  return end({ reason: null, warning: null, person });
+  if (isUnproven && person === undefined) return stay('the service takes the token and does not say whose it is', true);
+  return end({ reason: null, warning: null, person, tried: true });
 }
 
 /** Records what the service has said. Within `changeAccounts`. */
-async function conclude(
-  app: App,
-  added: AddedAccount,
-  { reason, warning, person }: Verdict,
-): Promise<{ account: Account; warning: string | null }> {
+async function conclude(app: App, added: AddedAccount, { reason, warning, person, tried }: Verdict): Promise<Greeted> {
   const { warehouse, secrets } = app;
   const { credential, isUnproven } = added;
   const overtaking = await findOvertaking(app, added);
   const account = overtaking ?? added.account;
   const changed = `the account was changed meanwhile and is ${howIs(account)}`;
   if (account.state === 'removed' || (overtaking && !secrets.isSame(account.userId, credential.token)))
-    return { account, warning: changed };
+    return { account, warning: changed, tried };
   const isOther = isAnother(account, person);
-  const verdict = isOther ? ANOTHER_PERSON : reason;
-  let next = { ...account, serviceUserId: account.serviceUserId ?? person ?? null };
+  const twin = isOther ? undefined : await findTwin(warehouse, account.userId, person);
+  const alarm = isOther ? ANOTHER_PERSON : twin === undefined ? undefined : twinOf(twin);
+  const verdict = alarm ?? reason;
+  let next = { ...account, serviceUserId: account.serviceUserId ?? (twin === undefined ? person : undefined) ?? null };
   if (!overtaking) next = { ...next, state: verdict === null ? 'active' : 'parked', reason: verdict };
   // What another command has made of the account stays, but for what the service says of the token that it has.
-  else if (isOther) {
+  else if (alarm !== undefined) {
     next = { ...next, state: account.state === 'paused' ? 'paused' : 'parked', reason: verdict };
   }
   if (next.state !== account.state || next.reason !== account.reason) next.since = warehouse.clock.next();
@@ -177,7 +198,7 @@ async function conclude(
       throw error;
     }
   }
-  return { account: next, warning: isOther ? ANOTHER_PERSON : (warning ?? (overtaking ? changed : null)) };
+  return { account: next, warning: alarm ?? warning ?? (overtaking ? changed : null), tried };
 }
 
 const howIs = ({ state, reason }: Account) => `${state}${reason ? `: ${reason}` : ''}`;

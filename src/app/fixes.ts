@@ -1,6 +1,5 @@
 import { groupBy } from '../base/items.ts';
-import { mustSignInAgain } from '../base/sign-in-again.ts';
-import { isOfUnknownPerson, isUnchecked, UNCHECKED } from '../ledger/unproven.ts';
+import { cureOf } from '../ledger/unproven.ts';
 
 /** What is to be done, where more than one command says it. */
 
@@ -21,14 +20,15 @@ interface Alike {
   fix: string | undefined;
 }
 
-export const newToken = (name: string) => `give it a new token: ringneck account add ${name}`;
+/** What is to be done about an account that is parked; undefined where its reason says it. */
+function fixParked({ user_id: name, state, reason }: Standing): string | undefined {
+  return state === 'parked' ? cureOf(name, reason) : undefined;
+}
 
-/** What is to be done about an account that the service refuses; undefined where its reason says it. */
-export function fixParked({ user_id: name, state, reason }: Standing): string | undefined {
-  if (state !== 'parked') return undefined;
-  if (isUnchecked(reason) && reason !== UNCHECKED) return newToken(name);
-  if (isOfUnknownPerson(reason) || mustSignInAgain(reason)) return undefined;
-  return `${newToken(name)}; or, if it was fixed there: ringneck account resume ${name}`;
+/** An account whose reason ends with what is to be done about it. */
+export function withFix<Account extends Standing>(account: Account): Account {
+  const fix = fixParked(account);
+  return fix === undefined ? account : { ...account, reason: [account.reason, fix].filter(Boolean).join(': ') };
 }
 
 const FIX_ALL = 'ringneck account resume --parked, if it was fixed there; or ringneck account add NAME, for a new token';

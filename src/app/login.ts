@@ -3,17 +3,15 @@ import { NO_CLIENT, NO_SERVICE, type SignInSettings } from '../base/config.ts';
 import { RingneckError, UsageError } from '../base/errors.ts';
 import { newSignInId } from '../base/secrets/sign-in.ts';
 import { loginCommand } from '../base/sign-in-again.ts';
-import { withTimeout } from '../base/timeout.ts';
-import { changeAccounts, findServiceUserId, listAccounts, parseAccountName } from '../ledger/accounts.ts';
+import { changeAccounts, findServiceUserId, parseAccountName } from '../ledger/accounts.ts';
 import { SignInError } from '../sign-in/error.ts';
 import { beginSignIn } from '../sign-in/sign-ins.ts';
 import { collectionsOf } from '../sync/collections.ts';
-import { findPerson } from '../sync/verdicts/same-person.ts';
+import { findTwin } from '../sync/verdicts/same-person.ts';
 import { noteUngranted } from '../sync/verdicts/ungranted.ts';
 import { type AddedReport, reportAdded } from './account-commands.ts';
-import { beginAccount } from './add-account.ts';
+import { askWhose, beginAccount } from './add-account.ts';
 import type { App } from './app.ts';
-import { TRIED_MS } from './doctor/accounts.ts';
 import { openOAuth } from './sign-ins.ts';
 
 /** What a person is sent to the service with; nothing of it is secret. */
@@ -47,7 +45,6 @@ async function finishLogin(app: App, { name, ...answer }: LoginInput): Promise<A
   const { secrets, now, settings } = app;
   parseAccountName(name);
   const oauth = await openOAuth(app);
-  const client = await app.client();
   const tokens = await oauth.exchange(answer).catch(error => {
     if (!(error instanceof SignInError) || error.kind !== 'invalid_grant') throw error;
     throw new SignInError('invalid_grant', `the service does not take the code, which works once and not for long: ${loginCommand(name)}`, {
@@ -55,8 +52,7 @@ async function finishLogin(app: App, { name, ...answer }: LoginInput): Promise<A
       detail: error.detail,
     });
   });
-  // Where it cannot tell now, that is asked again once the sign-in is kept.
-  const person = await withTimeout(findPerson(client, tokens.accessToken), TRIED_MS).catch(() => undefined);
+  const person = await askWhose(app, tokens.accessToken);
   const signIn = beginSignIn(newSignInId(), tokens, settings.signIn?.scopes ?? [], now());
   const credential = { token: signIn.accessToken, scopes: signIn.scopes, keep: () => secrets.putSignIn(name, signIn) };
   try {
@@ -77,17 +73,14 @@ async function finishLogin(app: App, { name, ...answer }: LoginInput): Promise<A
 /** @throws RingneckError where the account, or this person, is known to be another one */
 async function ensureSamePerson({ warehouse }: App, name: string, person: string): Promise<void> {
   const known = await findServiceUserId(warehouse, name);
-  if (known === person) return;
-  const other = (await listAccounts(warehouse)).find(({ serviceUserId, userId }) => serviceUserId === person && userId !== name);
-  if (known !== null) {
-    const who = other ? other.userId : `somebody else (${person} at the service)`;
+  const other = await findTwin(warehouse, name, person);
+  if (known !== null && known !== person) {
+    const who = other ?? `somebody else (${person} at the service)`;
     throw new RingneckError(
       `the person who signed in is ${who}, not ${name}, and nothing was stored: sign out there, then ${loginCommand(name)}`,
     );
   }
-  if (other) {
-    throw new RingneckError(
-      `the person who signed in is already the account ${other.userId}, and nothing was stored: ${loginCommand(other.userId)}`,
-    );
+  if (other !== undefined) {
+    throw new RingneckError(`the person who signed in is already the account ${other}, and nothing was stored: ${loginCommand(other)}`);
   }
 }

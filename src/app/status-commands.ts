@@ -10,6 +10,7 @@ import { type AccountStatus, type DriftStatus, reportAccounts, reportDrift } fro
 import { reportWebhooks, type WebhookStatus } from '../sync/webhook-status.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import type { App } from './app.ts';
+import { withFix } from './fixes.ts';
 import { findSignInStatus, type SignInStatus } from './sign-in-status.ts';
 import type { SnapshotFailure } from './snapshot/snapshots.ts';
 
@@ -50,7 +51,7 @@ async function status(app: App): Promise<StatusReport> {
   const { size: waiting, damaged } = await app.inbox();
   const accounts = await reportAccounts({ warehouse, now, serviceClock, tokens: app.secrets }, collections, await app.workedOn());
   return {
-    accounts: accounts.map(account => ({ ...account, sign_in: findSignInStatus(app, account.user_id) })),
+    accounts: accounts.map(account => ({ ...withFix(account), sign_in: findSignInStatus(app, account.user_id) })),
     queue: { ...(await countQueue(app)), events: waiting, unreadable_events: damaged },
     webhooks: await reportWebhooks(warehouse, settings, now, { refused: app.refusals(), waiting }),
     snapshot: { at: modifiedAt(settings.snapshot), failure: app.snapshots.failure ?? null },

@@ -1,9 +1,16 @@
-/** Why an account waits that has got a new token: the answer that tells whose it is has not come. */
-export const UNCHECKED =
-  'unchecked: nobody knows yet whether the new token is of the same person; each night asks, and so does adding it again; resume where it is';
+import { mustSignInAgain } from '../base/sign-in-again.ts';
 
-export const ANOTHER_PERSON =
-  'the token is that of another person: give one of the same, or add this one by another name; resume where it is the same person';
+/** Why an account waits that has got a new token: the answer that tells whose it is has not come. */
+export const UNCHECKED = 'unchecked: nobody knows yet whether the new token is of the same person; each night asks';
+
+export const ANOTHER_PERSON = 'the token is that of another person';
+
+const TWIN = 'the token is of the same person as the account ';
+
+/** Why an account waits whose person another account is already: one person is read under one name. */
+export const twinOf = (other: string): string => TWIN + other;
+
+export const isTwin = (reason: string | null): boolean => reason?.includes(TWIN) === true;
 
 /** Why an account waits whose new token is refused before it is known whose it is. */
 export const refusedUnchecked = (refusal: string): string => `${refusal}; unchecked: nor is it known whose it is`;
@@ -12,7 +19,22 @@ export const refusedUnchecked = (refusal: string): string => `${refusal}; unchec
 export const isUnchecked = (reason: string | null): boolean => /^unchecked: |; unchecked: /.test(reason ?? '');
 
 /** Whether an account is parked because its token may be somebody else's: it is resumed by its name alone. */
-export const isOfUnknownPerson = (reason: string | null): boolean => reason?.endsWith(ANOTHER_PERSON) === true || isUnchecked(reason);
+export const isOfUnknownPerson = (reason: string | null): boolean =>
+  reason?.includes(ANOTHER_PERSON) === true || isTwin(reason) || isUnchecked(reason);
+
+export const newToken = (name: string): string => `give it a new token: ringneck account add ${name}`;
+
+/** What gets a parked account out of that; undefined where its reason ends with it. */
+export function cureOf(name: string, reason: string | null): string | undefined {
+  if (mustSignInAgain(reason)) return undefined;
+  const resume = (where: string) => `${where}: ringneck account resume ${name}`;
+  if (isTwin(reason)) return `keep one of the two: ringneck account remove ${name}`;
+  if (reason?.includes(ANOTHER_PERSON))
+    return `give it one of the same: ringneck account add ${name}; or, ${resume('if the person is the same')}`;
+  if (reason?.startsWith('unchecked: '))
+    return `to ask now, give it again: ringneck account add ${name}; or, ${resume('if the person is the same')}`;
+  return isUnchecked(reason) ? newToken(name) : `${newToken(name)}; or, ${resume('if it was fixed there')}`;
+}
 
 const PAUSED = 'paused by command';
 

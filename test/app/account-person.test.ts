@@ -18,9 +18,9 @@ test('a token of another person parks the account, so that two people are never 
   const [ada, ben] = sandbox.people;
   const add = (token: string) => runHere(['account', 'add', 'ada'], { env, input: token });
   expect((await add(ada!.token)).stdout).toBe('ada active\n');
-  const reason =
-    'the token is that of another person: give one of the same, or add this one by another name; resume where it is the same person';
-  expect(await add(ben!.token)).toEqual({ code: 1, stdout: `ada parked: ${reason}\n`, stderr: `warning: ${reason}\n` });
+  const alarm = 'the token is that of another person';
+  const reason = `${alarm}: give it one of the same: ringneck account add ada; or, if the person is the same: ringneck account resume ada`;
+  expect(await add(ben!.token)).toEqual({ code: 1, stdout: `ada parked: ${reason}\n`, stderr: `warning: ${alarm}\n` });
   expect(await runHere(['backfill', '--from', '2025-01-01', '--to', '2025-01-02'], { env })).toMatchObject({ code: 1 });
   expect((await add(ada!.token)).stdout).toBe('ada active\n');
 
@@ -41,9 +41,9 @@ test('a new token of an account that is known is used only once it is shown to b
   const state = async () => (await harness.commands.listAccounts({})).map(account => [account.state, account.reason]);
   const days = { from: '2025-01-01', to: '2025-01-02' };
   const unchecked =
-    'unchecked: nobody knows yet whether the new token is of the same person; each night asks, and so does adding it again; resume where it is';
+    'unchecked: nobody knows yet whether the new token is of the same person; each night asks: to ask now, give it again: ringneck account add ada; or, if the person is the same: ringneck account resume ada';
   const stranger =
-    'the token is that of another person: give one of the same, or add this one by another name; resume where it is the same person';
+    'the token is that of another person: give it one of the same: ringneck account add ada; or, if the person is the same: ringneck account resume ada';
   const probes = ['daily_readiness', 'session', 'personal_info'].map(path => `/v2/usercollection/${path}`);
   const answer = (script: Parameters<typeof faults.on>[1]) => {
     for (const path of probes) faults.on(path, script);
@@ -115,7 +115,7 @@ test('where personal_info is refused a known person’s account goes on with its
   const state = async () => (await harness.commands.listAccounts({})).map(account => [account.state, account.reason]);
   const noNight = () => expect(harness.nightly(3)).rejects.toThrow('nobody can be asked');
   const unchecked =
-    'unchecked: nobody knows yet whether the new token is of the same person; each night asks, and so does adding it again; resume where it is';
+    'unchecked: nobody knows yet whether the new token is of the same person; each night asks: to ask now, give it again: ringneck account add ada; or, if the person is the same: ringneck account resume ada';
   const id = (await add(ada)).service_user_id;
   expect(id).not.toBe(null);
   await harness.backfill({ from: '2025-01-01', to: '2025-01-02' });
@@ -185,11 +185,13 @@ test('a token that is refused is answered by asking for a new one, also where th
   const { code, stdout, stderr } = await add('token-of-nobody');
   expect({ code, stdout }).toEqual({
     code: 1,
-    stdout: expect.stringMatching(/^ada parked: unauthorized: .*; unchecked: nor is it known whose it is\n$/),
+    stdout: expect.stringMatching(
+      /^ada parked: unauthorized: .*; unchecked: nor is it known whose it is: give it a new token: ringneck account add ada\n$/,
+    ),
   });
-  expect(stderr).toContain('ada: give it a new token: ringneck account add ada');
+  expect(stderr).toMatch(/^warning: the service refuses the token: /);
   const away = await add(sandbox.people[0]!.token, { RINGNECK_DATA: join(folder, 'away'), RINGNECK_SERVICE_URL: `${sandbox.url}/v2` });
-  expect(away.stdout).toBe('ada active\n');
+  expect(away).toMatchObject({ code: 1, stdout: 'ada active\n' });
   expect(away.stderr).toContain('is RINGNECK_SERVICE_URL right? Ringneck adds /v2 itself');
 });
 
@@ -280,33 +282,78 @@ test('a new token of an account whose person the service never told is taken wit
   });
 });
 
-test('a second account of one person is said when it is added, and by doctor, with the one that has the events', async () => {
-  const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
+test('one person under a second name is refused with the first one’s name, whatever the second one was before', async () => {
+  const sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-03' });
   onTestFinished(() => sandbox.close());
   const env = { RINGNECK_DATA: join(folder, 'twice'), RINGNECK_SERVICE_URL: sandbox.url };
-  const add = (...args: string[]) => runHere(['account', 'add', ...args], { env, input: sandbox.people[0]!.token });
+  const [ada, ben] = sandbox.people;
+  const add = (name: string, person = ada, ...args: string[]) => runHere(['account', 'add', name, ...args], { env, input: person!.token });
+  const list = async () => JSON.parse((await runHere(['account', 'list', '--json'], { env })).stdout);
+  const refused = (name: string) => ({
+    code: 1,
+    stdout: '',
+    stderr: `ringneck: the token is of the same person as the account dev, and nothing was stored: to give dev this token, ringneck account add dev; to read the person as ${name}, first ringneck account remove dev\n`,
+  });
+  expect(await add('dev')).toEqual({ code: 0, stdout: 'dev active\n', stderr: '' });
+  expect(await add('p08')).toEqual(refused('p08'));
+  expect(await list()).toMatchObject([{ user_id: 'dev' }]);
+  // One that was removed, too, and the other way round.
+  await runHere(['account', 'remove', 'dev'], { env });
+  expect(await add('p08')).toMatchObject({ code: 0, stdout: 'p08 active\n' });
+  expect((await add('dev')).stderr).toContain('as the account p08, and nothing was stored');
+  expect(JSON.parse((await add('amy', ben, '--json')).stdout)).toMatchObject({ state: 'active', tried: true, same_person: null });
+  expect(await list()).toMatchObject([{ user_id: 'amy' }, { user_id: 'p08', service_user_id: ada!.userId }]);
+});
+
+test('where the service tells only after a while that a person has another account, the second one waits, until it is removed', async () => {
+  const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  const service = await startFaultService({}, { upstream: sandbox.url });
+  onTestFinished(() => service.close());
+  const harness = await openHarness(join(folder, 'late-twin'), service.url);
+  const { token } = sandbox.people[0]!;
+  const state = async () => (await harness.commands.listAccounts({})).map(({ user_id, state, reason }) => [user_id, state, reason]);
+  const twin = ['p08', 'parked', 'the token is of the same person as the account dev: keep one of the two: ringneck account remove p08'];
+  await harness.add([{ name: 'dev', token }]);
+  let asked = 0;
+  service.on(PERSON, () => (++asked === 1 ? { status: 403, json: { detail: 'Not now.' } } : undefined));
+  expect(await harness.commands.addAccount({ name: 'p08', token })).toMatchObject({ state: 'parked', service_user_id: null });
+  expect(await state()).toEqual([['dev', 'active', null], twin]);
+  await harness.commands.resumeAccounts({ parked: true });
+  await expect(harness.commands.addAccount({ name: 'p08', token })).rejects.toThrow('of the same person as the account dev');
+  expect(await state()).toEqual([['dev', 'active', null], twin]);
+  await harness.commands.removeAccount({ name: 'p08' });
+  expect(await harness.nightly(3)).toMatchObject({ state: 'complete', not_asked: [] });
+});
+
+test('two accounts of one person of before go on, and doctor says which one has the events', async () => {
+  const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  const env = { RINGNECK_DATA: join(folder, 'pair'), RINGNECK_SERVICE_URL: sandbox.url };
+  const { token, userId } = sandbox.people[0]!;
+  const harness = await openHarness(env.RINGNECK_DATA, sandbox.url);
+  await harness.add([{ name: 'dev', token }]);
+  await harness.keep([{ name: 'p08', token, serviceUserId: userId }]);
+  await harness.close();
   const examine = async () => {
     const { results } = JSON.parse((await runHere(['doctor', '--json'], { env })).stdout) as { results: Record<string, string>[] };
     return results.filter(({ check }) => check === 'accounts').map(({ state, message }) => `${state}: ${message}`);
   };
-  expect(await add('dev')).toEqual({ code: 0, stdout: 'dev active\n', stderr: '' });
-  expect(await examine()).toEqual(['ok: 1 of 1 accounts are well']);
-  expect(await add('p08')).toEqual({
+  expect(await runHere(['account', 'add', 'p08'], { env, input: token })).toEqual({
     code: 0,
     stdout: 'p08 active\n',
     stderr: 'warning: p08 is the same person at the service as dev: events go to dev alone\n',
   });
-  const { stdout, stderr } = await add('amy', '--json');
-  expect(JSON.parse(stdout)).toMatchObject({ user_id: 'amy', same_person: { accounts: ['dev', 'p08'], events_go_to: 'amy' } });
-  expect(stderr).toBe('warning: amy is the same person at the service as dev, p08: events go to amy alone\n');
-  await runHere(['account', 'pause', 'amy'], { env });
+  await runHere(['account', 'pause', 'dev'], { env });
   expect(await examine()).toEqual([
-    'ok: 3 of 3 accounts are well',
-    'warn: amy, dev, p08 are the same person at the service: events go to dev alone',
+    'ok: 2 of 2 accounts are well',
+    'warn: dev, p08 are the same person at the service: events go to p08 alone',
   ]);
-  for (const name of ['amy', 'dev']) await runHere(['account', 'remove', name], { env });
+  await runHere(['account', 'remove', 'dev'], { env });
   expect(await examine()).toEqual(['ok: 1 of 1 accounts are well']);
-  expect(JSON.parse((await add('p08', '--json')).stdout)).toMatchObject({ same_person: null });
+  expect(JSON.parse((await runHere(['account', 'add', 'p08', '--json'], { env, input: token })).stdout)).toMatchObject({
+    same_person: null,
+  });
 });
 
 test('account add --from --json prints one document: the account, and in it the report of its backfill; null where there was none', async () => {

@@ -104,7 +104,7 @@ test('what is wrong is said with how to fix it, and the exit code is 1', async (
 test('days before today that nobody has read are told of, with the accounts', async () => {
   const { harness, env } = await openListeningHarness(newFolder());
   const names = ['ada', 'ben', 'cleo', 'dan', 'eve', 'fay', 'gus'];
-  await harness.add(names.map(name => ({ name, token: TOKENS.person })));
+  await harness.keep(names.map(name => ({ name, token: TOKENS.person })));
   const day = (before: number) => new Date(Date.now() - before * 86_400_000).toISOString().slice(0, 10);
   await harness.backfill({ users: names, collections: ['sleep', 'heart_rate'], from: day(20), to: day(15) });
   await harness.backfill({ users: names, collections: ['sleep', 'heart_rate'], last: 4 });

@@ -1,9 +1,12 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { checkAccounts } from '../../src/app/doctor/accounts.ts';
-import { ANOTHER_PERSON } from '../../src/ledger/unproven.ts';
+import { withFix } from '../../src/app/fixes.ts';
+import { signInAgain } from '../../src/base/sign-in-again.ts';
+import { ANOTHER_PERSON, twinOf, UNCHECKED } from '../../src/ledger/unproven.ts';
 import { freePort } from '../queue/redis-server.ts';
 import { openHarness } from '../support/harness.ts';
 import { runHere } from '../support/run-here.ts';
@@ -52,16 +55,20 @@ test('wherever a refused account is shown stands what to do about it', async () 
   await harness.close();
   const cure = 'give it a new token: ringneck account add p10; or, if it was fixed there: ringneck account resume p10';
   const added = await runHere(['account', 'add', 'p10'], { env, input: 'dead' });
-  expect(added).toMatchObject({ code: 1, stdout: `p10 parked: ${REFUSED}\n` });
-  expect(added.stderr).toContain(`\np10: ${cure}\n`);
-  expect(await runHere(['account', 'list'], { env })).toMatchObject({ stderr: `p10 is parked (${REFUSED}): ${cure}\n` });
-  expect((await runHere(['status'], { env })).stdout).toContain(`p10: parked (${REFUSED})\n  → ${cure}\n`);
+  expect(added).toMatchObject({ code: 1, stdout: `p10 parked: ${REFUSED}: ${cure}\n` });
+  for (const args of [
+    ['account', 'list'],
+    ['account', 'list', '--json'],
+    ['status', '--json'],
+  ])
+    expect((await runHere(args, { env })).stdout).toContain(`${REFUSED}: ${cure}`);
+  expect((await runHere(['status'], { env })).stdout).toContain(`p10: parked (${REFUSED}: ${cure})\n`);
 });
 
 test('a token that cannot be tried is kept, with why nobody could be reached and what may fix it', async () => {
   const env = { RINGNECK_DATA: join(folder, 'nobody'), RINGNECK_SERVICE_URL: `http://127.0.0.1:${await freePort()}` };
   expect(await runHere(['account', 'add', 'ada'], { env, input: 'token-of-ada' })).toEqual({
-    code: 0,
+    code: 1,
     stdout: 'ada active\n',
     stderr: `warning: the token could not be tried: nobody listens at ${env.RINGNECK_SERVICE_URL} (ECONNREFUSED): is it running, and is the port of RINGNECK_SERVICE_URL right?\n`,
   });
@@ -111,13 +118,55 @@ test('account resume takes several names, or with --parked all that the service 
     { user_id: 'p13', state: 'active', reason: null },
   ]);
   // Whose token that is nobody knows for all of them at once, and who was paused by command stays so.
+  const another = 'give it one of the same: ringneck account add ada; or, if the person is the same: ringneck account resume ada';
   const rest = await resume('--parked');
   expect(rest).toMatchObject({ code: 1, stderr: '' });
-  expect(rest.stdout.split('\n')).toEqual([`ada parked: ${ANOTHER_PERSON}`, ...names.slice(4, -1).map(name => `${name} active`), '']);
+  expect(rest.stdout.split('\n')).toEqual([
+    `ada parked: ${ANOTHER_PERSON}: ${another}`,
+    ...names.slice(4, -1).map(name => `${name} active`),
+    '',
+  ]);
   expect(await states()).toEqual(['ada parked', 'p39 paused']);
 
   expect(await resume()).toMatchObject({ code: 2, stderr: 'ringneck: which accounts? give names, or --parked\n' });
   expect(await resume('ada', '--parked')).toMatchObject({ code: 2, stderr: 'ringneck: which accounts? give names, or --parked\n' });
   expect(await resume('ada')).toEqual({ code: 0, stdout: 'ada active\n', stderr: '' });
   expect(await resume('--parked')).toEqual({ code: 0, stdout: '', stderr: 'no account is parked\n' });
+});
+
+test('out of each reason for being parked lead the commands that docs/troubleshooting.md names', async () => {
+  const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
+  onTestFinished(() => sandbox.close());
+  const harness = await openHarness(join(folder, 'ways-out'), sandbox.url);
+  const { warehouse, secrets } = harness.app;
+  const { token, userId } = sandbox.people[0]!;
+  const reasons: [begins: string, reason: string][] = [
+    ['sign in again', signInAgain('ada')],
+    ['unauthorized', REFUSED],
+    ['forbidden', 'forbidden: GET /v2/usercollection/session: answered 403'],
+    ['unchecked', UNCHECKED],
+    [ANOTHER_PERSON, ANOTHER_PERSON],
+    ['the token is of the same person as the account', twinOf('dev')],
+  ];
+  const page = readFileSync(new URL('../../docs/troubleshooting.md', import.meta.url), 'utf8');
+  const rows = [...page.matchAll(/^\| `([^`]+)` \|.*\| (.*) \|$/gm)].map(([, begins = '', ways = '']) => ({ begins, ways }));
+  expect(rows.map(({ begins }) => begins)).toEqual(reasons.map(([begins]) => begins));
+  const does: Record<string, () => Promise<{ state: string }>> = {
+    add: () => harness.commands.addAccount({ name: 'ada', token }),
+    resume: async () => (await harness.commands.resumeAccounts({ names: ['ada'] }))[0]!,
+    remove: () => harness.commands.removeAccount({ name: 'ada' }),
+  };
+  for (const [begins, reason] of reasons) {
+    const { ways } = rows.find(row => row.begins === begins)!;
+    const cure = withFix({ user_id: 'ada', state: 'parked', reason }).reason ?? '';
+    for (const [, way = ''] of [...cure.matchAll(/ringneck account (\w+) ada/g)]) expect(ways).toContain(`ringneck account ${way} ada`);
+    for (const [, way = ''] of ways.matchAll(/`ringneck account (\w+) ada`/g)) {
+      // A sign-in needs an authorization server: account-login.test.ts has that way out.
+      if (way === 'login') continue;
+      secrets.put('ada', begins === 'unchecked' ? token : 'dead');
+      const row = { service_user_id: userId, state: 'parked', reason, since: warehouse.clock.next() };
+      await warehouse.record([{ table: 'sync.accounts', key: { user_id: 'ada' }, row }]);
+      expect([begins, way, (await does[way]!()).state]).toEqual([begins, way, way === 'remove' ? 'removed' : 'active']);
+    }
+  }
 });

@@ -55,7 +55,9 @@ test('a refused token is parked by our words, and its giver is shown the service
   const added = await runHere(['account', 'add', 'ada'], { env, input: 'token-of-ada' });
   expect(added.code).toBe(1);
   expect(added.stderr).toContain(SENTENCE);
-  expect(added.stdout).toMatch(/^ada parked: unauthorized: GET \/v2\/usercollection\/\w+: answered 401\n$/);
+  expect(added.stdout).toMatch(
+    /^ada parked: unauthorized: GET \/v2\/usercollection\/\w+: answered 401: give it a new token: ringneck account add ada; /,
+  );
   expect((await runHere(['status', '--json'], { env })).stdout).not.toContain('Ada Example');
   expect((await runHere(['doctor'], { env })).stdout).not.toContain('Ada Example');
   await runHere(['account', 'resume', 'ada'], { env });

@@ -172,7 +172,7 @@ test('without an address of the service there is nothing to ask', async () => {
   const line = 'RINGNECK_SERVICE_URL is not set: the base address of the service, as http://127.0.0.1:4000';
   refused(await runHere(['up'], { env: { ...data, RINGNECK_PORT: '0' } }), line);
   expect(await runHere(['account', 'add', 'ada'], { env: data, input: 'token' })).toEqual({
-    code: 0,
+    code: 1,
     stdout: 'ada active\n',
     stderr: 'warning: RINGNECK_SERVICE_URL is not set: the token was not tried\n',
   });

@@ -7,6 +7,7 @@ import type { RunReport } from '../../src/app/follow-run.ts';
 import type { BackfillInput } from '../../src/app/run-commands.ts';
 import { readSettings, type Settings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
+import { accountEntry } from '../../src/ledger/accounts.ts';
 import { MemoryQueues } from '../../src/queue/memory.ts';
 import type { Value } from '../../src/warehouse/sql.ts';
 import { hashTables } from './table-hash.ts';
@@ -20,6 +21,8 @@ export interface Harness {
   backfill(input: Partial<BackfillInput>, signal?: AbortSignal): Promise<RunReport>;
   nightly(days: number): Promise<RunReport>;
   add(people: readonly { name: string; token: string }[]): Promise<void>;
+  /** The same without asking whose a token is: several names may have one. */
+  keep(people: readonly { name: string; token: string; serviceUserId?: string }[]): Promise<void>;
   /** All that an account has, but for sk and fetched_at. */
   hash(userId?: string): Promise<Record<string, string>>;
   close(): Promise<void>;
@@ -50,6 +53,13 @@ export async function openHarness(folder: string, serviceUrl: string, { queue, .
     nightly: days => commands.nightly({ days }, { emit: () => {}, signal: new AbortController().signal }),
     add: async people => {
       for (const { name, token } of people) await commands.addAccount({ name, token });
+    },
+    keep: async people => {
+      for (const { name, token, serviceUserId = null } of people) {
+        app.secrets.put(name, token);
+        const account = { userId: name, serviceUserId, state: 'active', reason: null, since: app.warehouse.clock.next() } as const;
+        await app.warehouse.record([accountEntry(account)]);
+      }
     },
     hash: userId => hashTables(read, userId),
     close: () => {

@@ -34,7 +34,7 @@ export async function openSmall(folder: string, only?: readonly string[]): Promi
   let accounts = 0;
   const next = async () => {
     const name = `u${++accounts}`;
-    await harness.add([{ name, token: sandbox.people[0]!.token }]);
+    await harness.keep([{ name, token: sandbox.people[0]!.token }]);
     return name;
   };
   const first = await next();

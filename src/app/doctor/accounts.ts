@@ -3,10 +3,11 @@ import { type Group, groupBy } from '../../base/items.ts';
 import { loginCommand } from '../../base/sign-in-again.ts';
 import { withTimeout } from '../../base/timeout.ts';
 import { type Account, listAccounts } from '../../ledger/accounts.ts';
+import { newToken } from '../../ledger/unproven.ts';
 import { isRefusal, probeAccount } from '../../sync/verdicts/probe.ts';
 import { listSamePersons } from '../../sync/verdicts/same-person.ts';
 import type { App } from '../app.ts';
-import { newToken, tellAlike } from '../fixes.ts';
+import { tellAlike } from '../fixes.ts';
 import { type CheckResult, fail, notTried, ok, SEE_SERVICE, warn } from './check-result.ts';
 import { findSilence } from './service.ts';
 

@@ -33,7 +33,7 @@ export function addAdd(account: Command): void {
     account
       .command('add <name>')
       .description(
-        'add an account, or replace the token of one; reads the token from standard input; exits with 1 when the account is parked',
+        'add an account, or replace the token of one; reads the token from standard input; exits with 1 when the service refuses the token or cannot be asked',
       )
       .allowExcessArguments()
       .option('--token-file <file>', 'read the token from a file')
@@ -69,8 +69,8 @@ export async function showAdded(
 ): Promise<void> {
   if (warning) note(`warning: ${warning}`);
   warnOfSamePerson(report);
-  // Kept, and nothing is read with it.
-  if (report.state === 'parked') process.exitCode = 1;
+  // Kept, and nothing is read with it, or nobody knows whether anything can be.
+  if (report.state === 'parked' || !report.tried) process.exitCode = 1;
   if (from) await backfillAdded(session, report, { from, json: json ?? false });
   else printAccount(report, { ...(json && { json }) });
 }

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
-import { sentenceOf, tellAlike } from '../../app/fixes.ts';
 import { UsageError } from '../../base/errors.ts';
 import { withExample } from '../options.ts';
 import { openSession } from '../session.ts';
@@ -32,7 +31,6 @@ function addList(account: Command): void {
     else {
       const rows = accounts.map(({ user_id, state, since, service_user_id, reason }) => [user_id, state, since, service_user_id, reason]);
       printLines(formatTable(['account', 'state', 'since', 'service user', 'reason'], rows));
-      for (const alike of tellAlike(accounts)) if (alike.fix) note(sentenceOf(alike));
     }
   });
 }

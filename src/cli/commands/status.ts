@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
 import { formatSpan } from '../../app/doctor/clock.ts';
-import { fixParked, READ_MISSING } from '../../app/fixes.ts';
+import { READ_MISSING } from '../../app/fixes.ts';
 import { type SignInStatus, tellSignIn } from '../../app/sign-in-status.ts';
 import type { StatusReport } from '../../app/status-commands.ts';
 import { loginCommand } from '../../base/sign-in-again.ts';
@@ -42,8 +42,6 @@ function printStatus({
   if (!accounts.length) note('no account yet: ringneck account add NAME');
   for (const account of accounts) {
     printLine(`${account.user_id}: ${account.state}${account.reason ? ` (${account.reason})` : ''}`);
-    const fix = fixParked(account);
-    if (fix) printLine(`  → ${fix}`);
     if (account.sign_in) printSignIn(account.user_id, account.sign_in);
     const rows = account.collections.map(({ name, state, newest_day, lag, failures, reason }) => [
       `  ${name}`,

@@ -3,12 +3,12 @@ import { ServiceError } from '../../client/error.ts';
 import { type Account, changeAccounts, isAsRead, listAccounts, setAccountState } from '../../ledger/accounts.ts';
 import { forgetSweeps } from '../../ledger/forget-sweeps.ts';
 import { countAround } from '../../ledger/runs.ts';
-import { ANOTHER_PERSON, isUnchecked, UNCHECKED } from '../../ledger/unproven.ts';
+import { ANOTHER_PERSON, isUnchecked, twinOf, UNCHECKED } from '../../ledger/unproven.ts';
 import { takeUpEvents } from '../events/take-up.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { probeAccount } from '../verdicts/probe.ts';
 import { askRefused } from '../verdicts/refusals.ts';
-import { findPerson, isAnother } from '../verdicts/same-person.ts';
+import { findPerson, findTwin, isAnother } from '../verdicts/same-person.ts';
 import { type Schedule, SWEEP_PATIENCE_MS, type Sweep, startSweep, sweepOnSchedule } from './sweep.ts';
 
 export interface NightlySettings {
@@ -63,9 +63,13 @@ async function askForbidden(pipeline: Pipeline, signal?: AbortSignal): Promise<v
 
 /** Says how a parked account goes on whose token the service takes. */
 async function decideParked({ warehouse, log }: Pipeline, account: Account, person: string | undefined): Promise<void> {
+  const twin = await findTwin(warehouse, account.userId, person);
   if (isAnother(account, person)) {
     await setAccountState(warehouse, account, 'parked', ANOTHER_PERSON);
     log.warn({ account: account.userId }, 'the token of the account is that of another person');
+  } else if (twin !== undefined) {
+    await setAccountState(warehouse, account, 'parked', twinOf(twin));
+    log.warn({ account: account.userId, other: twin }, 'the token of the account is of the person of another account');
   } else if ((person === undefined || account.serviceUserId === null) && isUnchecked(account.reason)) {
     if (account.reason !== UNCHECKED) await setAccountState(warehouse, account, 'parked', UNCHECKED);
     log.info({ account: account.userId }, 'the account stays parked: the service does not say whose its new token is');

@@ -2,6 +2,7 @@ import { signInAgain } from '../../base/sign-in-again.ts';
 import { ServiceError } from '../../client/error.ts';
 import type { Account } from '../../ledger/accounts.ts';
 import { changeAccounts, findAccount, isAsRead, setAccountState } from '../../ledger/accounts.ts';
+import { cureOf } from '../../ledger/unproven.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { isNotOffered, isRefusal, probeAccount } from './probe.ts';
 
@@ -50,7 +51,11 @@ export async function park(
       if (!parked) return 'replaced_token';
       if (parked.state !== 'parked') return 'account';
       pipeline.log.warn({ account: account.userId, kind: error.kind }, 'the service refuses the account: parked');
-      pipeline.onFailure({ reason: 'account_parked', user: account.userId, message: isDead ? reason : error.message });
+      pipeline.onFailure({
+        reason: 'account_parked',
+        user: account.userId,
+        message: [reason, cureOf(account.userId, reason)].filter(Boolean).join(': '),
+      });
       return 'account';
     }
   };

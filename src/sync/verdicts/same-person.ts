@@ -1,5 +1,6 @@
 import type { Client } from '../../client/client.ts';
 import { type Account, createAccountFinder, listAccounts } from '../../ledger/accounts.ts';
+import { isTwin } from '../../ledger/unproven.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import { isRefusal } from './probe.ts';
 
@@ -26,6 +27,17 @@ export async function findPerson(client: Pick<Client, 'personalInfo'>, token: st
  */
 export const isAnother = ({ serviceUserId }: Account, person: string | undefined): boolean =>
   serviceUserId !== null && person !== undefined && person !== serviceUserId;
+
+/**
+ * The account that a person has already, where another name is not to get it too. Pairs of before, whose user was told of them, go on.
+ * @param name the account that would be the second one
+ */
+export async function findTwin(warehouse: Warehouse, name: string, person: string | undefined): Promise<string | undefined> {
+  if (person === undefined) return undefined;
+  const same = (await listAccounts(warehouse)).filter(({ serviceUserId }) => serviceUserId === person);
+  const isPair = same.some(({ userId, reason }) => userId === name && !isTwin(reason));
+  return isPair ? undefined : same.find(({ userId, reason }) => userId !== name && !isTwin(reason))?.userId;
+}
 
 /** Accounts that are one person at the service. */
 export interface SamePerson {

@@ -182,7 +182,7 @@ test('what comes of an erased person afterwards is not noted, until the account 
   const first = await openHarness(data, sandbox.url);
   await first.add([{ name: 'ada', token: person!.token }]);
   // The same person once more, and so nothing that is erased is known by the id alone.
-  await first.add([{ name: 'ben', token: person!.token }]);
+  await first.keep([{ name: 'ben', token: person!.token, serviceUserId: person!.userId }]);
   await first.close();
   expect((await erase('ada')).report).toMatchObject({ same_person: ['ben'], found: [] });
   expect((await erase('ben')).report).toMatchObject({ same_person: [], found: [] });
@@ -225,7 +225,7 @@ test('an account that is called like a word of our own files is not found in the
   const { data, erase } = surroundings('words');
   const harness = await openHarness(data, sandbox.url);
   const names = ['format', '1', 'ringneck', 'backfill', 'snapshot', 'accounts', 'check'];
-  await harness.add(names.map((name, i) => ({ name, token: sandbox.people[i % 2]!.token })));
+  await harness.keep(names.map((name, i) => ({ name, token: sandbox.people[i % 2]!.token })));
   await harness.backfill({ users: ['check'], from: '2025-01-01', to: '2025-01-01' });
   await harness.commands.snapshot({});
   await harness.commands.mirrorToken({ name: '1' });
