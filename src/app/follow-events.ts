@@ -8,6 +8,7 @@ import { createForgotten } from '../sync/events/erased-ids.ts';
 import { takeUpEvents } from '../sync/events/take-up.ts';
 import type { Pipeline } from '../sync/pipeline.ts';
 import type { SubscriptionManager } from '../sync/subscriptions/subscription-manager.ts';
+import { NewAccounts } from '../sync/sweeps/new-accounts.ts';
 import type { App } from './app.ts';
 
 /** What goes on while the data folder is owned: schedules, and with webhooks the events and the subscriptions that bring them. */
@@ -69,8 +70,11 @@ export class Following {
       throw error;
     }
     void takeUpEvents(pipeline);
+    const newAccounts = new NewAccounts(pipeline, this.#app.settings.historyDays);
+    newAccounts.start();
     return {
       close: async () => {
+        await newAccounts.close();
         schedules.close();
         await this.#fetching?.filling.close();
       },

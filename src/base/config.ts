@@ -84,6 +84,12 @@ const declared = {
     timeZone,
     'the system’s',
   ),
+  historyDays: required(
+    'RINGNECK_HISTORY_DAYS',
+    '30',
+    'how many days `up` reads at once of an account that was never read; 0: none, they come with sweeps and nights',
+    count(0, 3650),
+  ),
   sweepHours: required('RINGNECK_SWEEP_HOURS', '6', 'hours between two sweeps, which read the last days again', count(1, 168)),
   sweepDays: required('RINGNECK_SWEEP_DAYS', '3', 'how many days a sweep reads again', count(1, 365)),
   heartRateMinutes: required(

@@ -3,7 +3,7 @@ import { Mutex } from '../base/mutex.ts';
 import type { Tokens } from '../base/secrets/secrets.ts';
 import { createKeptRows, hasRows, number, oneOf, orNull, type Readable, type Row, readRows, readValues, text } from '../warehouse/rows.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
-import { quoteName, quoteText } from '../warehouse/sql.ts';
+import { quoteName, quoteText, textList } from '../warehouse/sql.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 
 const ACCOUNT_STATES = ['active', 'paused', 'parked', 'removed'] as const;
@@ -183,6 +183,17 @@ export async function listNames(warehouse: Warehouse, named: readonly string[] =
 export async function listAllNames(warehouse: Warehouse): Promise<string[]> {
   return (await readAccounts(warehouse, '')).map(({ userId }) => userId).sort();
 }
+
+/** Those of the accounts that no run has read yet, nor is to; a reading of heart rate alone counts where somebody asked for it. */
+export const listNeverRead = (warehouse: Readable, names: readonly string[], heartRate: string): Promise<string[]> =>
+  readValues(
+    warehouse,
+    text,
+    `SELECT user_id FROM sync.accounts WHERE user_id IN (${textList(names)}) AND user_id NOT IN
+       (SELECT w.user_id FROM sync.windows w JOIN sync.runs r USING (run_id)
+        WHERE w.user_id IN (${textList(names)}) AND (w.collection <> ${quoteText(heartRate)} OR r.kind = 'backfill'))
+     ORDER BY user_id`,
+  );
 
 /** Whether an account of this name was ever added and not erased since; also one that is removed, whose rows stay. */
 export const accountExists = (warehouse: Readable, name: string): Promise<boolean> =>
