@@ -67,6 +67,7 @@ export async function showAdded(
   { warning, ...report }: AddedReport & { warning: string | null },
   { from, json }: { from?: string; json?: true },
 ): Promise<void> {
+  offerMap(report);
   if (warning) note(`warning: ${warning}`);
   warnOfSamePerson(report);
   // Kept, and nothing is read with it, or nobody knows whether anything can be.
@@ -89,6 +90,12 @@ function warnOfSamePerson({ user_id: name, same_person: same }: AddedReport): vo
   if (!same) return;
   const { accounts, events_go_to: to } = same;
   note(`warning: ${name} is the same person at the service as ${accounts.join(', ')}: events go to ${to} alone`);
+}
+
+/** Events name a person by an id of the service’s own: where it does not say whose token it is, its giver may. */
+function offerMap({ user_id: name, service_user_id: id, state }: AddedReport): void {
+  if (id !== null || state !== 'active') return;
+  note(`${name}: the service does not say whose token it is. Its events are known once you do: ringneck account map ${name} ID`);
 }
 
 async function backfillAdded(session: Session, report: AddedReport, { from, json }: { from: string; json: boolean }): Promise<void> {
