@@ -4,6 +4,7 @@ import { resources } from '../../../schema/index.ts';
 import type { Resource } from '../../../schema/resource.ts';
 import { readinessContributors } from '../../../schema/resources/contributors.ts';
 import { heartRate } from '../../../schema/resources/heart-rate.ts';
+import { personalInfo } from '../../../schema/resources/personal-info.ts';
 import { scopeMeanings, scopes } from '../../../schema/scopes.ts';
 import { DATA_TYPES, namesOf, webhookEvent, webhookSubscription } from '../../../schema/webhook.ts';
 import { describeService } from '../../service/openapi.ts';
@@ -21,6 +22,7 @@ export const INTERFACE_PARTS: Readonly<Record<string, () => string>> = {
   subscription: () => describeFields(webhookSubscription),
   'data types': listDataTypes,
   event: () => describeFields(webhookEvent),
+  'personal info': () => describeFields(personalInfo.document),
   documents: () => table(['path', 'document'], routesOf('document').map(whereServed)),
   collections: listCollections,
   parameters: () =>
