@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 const rooms = ['base', 'client', 'ledger', 'receiver', 'schema', 'service', 'sign-in', 'simulator'];
 const startProcesses = ['test/base/access.test.ts', 'test/service/lock.test.ts', 'test/simulator/killed.test.ts'];
 /** Rooms whose tests start others and share a process themselves. */
-const shared = ['app', 'end-to-end', 'jobs', 'queue', 'sync', 'warehouse'];
+const shared = ['app', 'cli', 'end-to-end', 'jobs', 'queue', 'support', 'sync', 'warehouse'];
 
 export default defineConfig({
   test: {
@@ -18,8 +18,7 @@ export default defineConfig({
     expect: { poll: { timeout: 30_000 } },
     pool: 'forks',
     maxWorkers: '100%',
-    // What files import is loaded once by each worker, a third of their time: hooks of shared helpers stand inside of functions. The
-    // command line counts on a process that is fresh.
+    // What files import is loaded once by each worker, a third of their time: hooks of shared helpers stand inside of functions.
     projects: [
       {
         extends: true,
