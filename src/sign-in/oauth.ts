@@ -1,6 +1,6 @@
 import * as oauth from 'oauth4webapi';
 import type { SignInSettings } from '../base/config.ts';
-import { messageOf } from '../base/errors.ts';
+import { kindOf, messageOf } from '../base/errors.ts';
 import { SignInError } from './error.ts';
 
 /** What the service gives for a code or a refresh token. */
@@ -113,16 +113,18 @@ export class OAuthClient {
   }
 }
 
-function toSignInError(cause: unknown, tokenUrl: string): SignInError {
-  if (cause instanceof oauth.ResponseBodyError && cause.status < 500) {
-    const { error, error_description: said, status } = cause;
+/** Of what the library throws nothing is passed on but its kind: it may hold the answer, and with it tokens. */
+function toSignInError(thrown: unknown, tokenUrl: string): SignInError {
+  const cause = new Error(kindOf(thrown));
+  if (thrown instanceof oauth.ResponseBodyError && thrown.status < 500) {
+    const { error, error_description: said, status } = thrown;
     const detail = said ?? error;
     if (error === 'invalid_grant') return new SignInError('invalid_grant', `${tokenUrl} does not take it any more`, { cause, detail });
     if (isTemporary(error)) return new SignInError('unavailable', `${tokenUrl} answered ${status}`, { cause, detail });
     return clientsFault(tokenUrl, status, { cause, detail });
   }
-  if (cause instanceof oauth.WWWAuthenticateChallengeError) return clientsFault(tokenUrl, cause.status, { cause });
-  return new SignInError('unavailable', whyUnavailable(cause, tokenUrl), { cause });
+  if (thrown instanceof oauth.WWWAuthenticateChallengeError) return clientsFault(tokenUrl, thrown.status, { cause });
+  return new SignInError('unavailable', whyUnavailable(thrown, tokenUrl), { cause });
 }
 
 const isTemporary = (error: string) => ['temporarily_unavailable', 'server_error', 'slow_down'].includes(error);
@@ -134,7 +136,6 @@ const clientsFault = (tokenUrl: string, status: number, options: ErrorOptions & 
     options,
   );
 
-/** What the library says may quote the answer, and with it a token. */
 function whyUnavailable(cause: unknown, tokenUrl: string): string {
   if (cause instanceof oauth.ResponseBodyError) return `${tokenUrl} answered ${cause.status}`;
   if (cause instanceof oauth.OperationProcessingError) {

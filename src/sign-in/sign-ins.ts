@@ -21,6 +21,8 @@ export interface SignInsOptions {
 
 /** How often it is looked whether a token is to be renewed: the shortest-lived ones that are sensible live for some minutes. */
 const LOOK_MS = 15_000;
+/** A machine that has slept finds all accounts due at once. */
+const SIDE_BY_SIDE = 4;
 const FIRST_BACKOFF_MS = 5_000;
 const LONGEST_BACKOFF_MS = 15 * 60_000;
 /** A token that was renewed and is refused at once is not renewed again: the refusal has another cause. */
@@ -76,8 +78,11 @@ export class SignIns {
 
   /** Renews each token that has lived for half of its life. What fails is tried again later, and told in the log. */
   async renewDue(): Promise<void> {
-    const due = (await this.#options.listKept()).filter(name => this.#isDue(name));
-    await Promise.allSettled(due.map(name => this.#refresh(name)));
+    const due = (await this.#options.listKept()).filter(name => this.#isDue(name)).values();
+    const renewSome = async () => {
+      for (const name of due) await this.#refresh(name).catch(() => undefined);
+    };
+    await Promise.all(Array.from({ length: SIDE_BY_SIDE }, renewSome));
   }
 
   /** One that cannot be read keeps nobody else's from being renewed; who reads with it is told. */
@@ -128,7 +133,7 @@ export class SignIns {
     const held = secrets.findHolder(token);
     if (!held) return false;
     if (held.signIn.accessToken !== token) return true;
-    const isYoung = held.signIn.previous !== null && now() - held.signIn.refreshedAt < SHORTEST_LIFE_MS;
+    const isYoung = held.signIn.previous !== null && Math.abs(now() - held.signIn.refreshedAt) < SHORTEST_LIFE_MS;
     if (isYoung || !this.#canRenew(held.signIn)) return false;
     await this.#refresh(held.name);
     return secrets.findHolder(token)?.signIn.accessToken !== token;

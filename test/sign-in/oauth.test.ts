@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import { shownMessageOf } from '../../src/base/errors.ts';
 import { createAuthorizeRequest, OAuthClient } from '../../src/sign-in/oauth.ts';
@@ -56,7 +57,10 @@ test('errors are sorted by what is to be done, and none holds a secret', async (
   const errorOf = (ask: Promise<unknown>) =>
     ask.then(
       () => undefined,
-      error => [error.kind, shownMessageOf(error)],
+      error => {
+        expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('token-of-ada');
+        return [error.kind, shownMessageOf(error)];
+      },
     );
   const wrong = new OAuthClient({ ...settings, clientSecret: 'another-secret' });
   expect(await errorOf(wrong.refresh('token-of-ada'))).toEqual([
@@ -76,6 +80,11 @@ test('errors are sorted by what is to be done, and none holds a secret', async (
     ],
     [
       { status: 200, body: '{"access_token":"token-of-ada"' },
+      'unavailable',
+      'answered something else than tokens: is RINGNECK_TOKEN_URL right?',
+    ],
+    [
+      { status: 200, body: '{"access_token":"token-of-ada","token_type":""}' },
       'unavailable',
       'answered something else than tokens: is RINGNECK_TOKEN_URL right?',
     ],
