@@ -2,7 +2,7 @@ import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { resources } from '../../schema/index.ts';
-import { mapResource } from '../../src/warehouse/mapping.ts';
+import { mapAll } from '../../src/warehouse/mapping.ts';
 import { createViews } from '../../src/warehouse/schema/views.ts';
 import { warehouseScript } from '../../src/warehouse/tables.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
@@ -213,7 +213,7 @@ test('the generated script and those of the views make in an empty DuckDB what t
   await (await openWarehouse(path)).close();
   const made = await withDuckDB(path, connection => rowsOf(connection, catalogue));
   const scripted = await withDuckDB(':memory:', async connection => {
-    await connection.run(warehouseScript(resources.map(mapResource)));
+    await connection.run(warehouseScript(mapAll(resources)));
     await createViews(connection);
     return rowsOf(connection, catalogue);
   });

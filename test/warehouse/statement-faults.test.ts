@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { DuckDBAppender, DuckDBConnection } from '@duckdb/node-api';
 import { afterEach, expect, test, vi } from 'vitest';
+import { listTables } from '../../src/warehouse/tables.ts';
 import type { Warehouse } from '../../src/warehouse/warehouse.ts';
 import type { RowAppender } from '../../src/warehouse/write/append.ts';
 import { appending } from '../../src/warehouse/write/append.ts';
@@ -260,7 +261,9 @@ test('the nth call fails while a file is opened for the first time, for every se
     vi.restoreAllMocks();
     if (typeof opened !== 'string') await opened.close();
     const warehouse = await openWarehouse(path);
-    expect(await warehouse.read(`SELECT count(*) FROM duckdb_tables() WHERE NOT internal`)).toEqual([[30]]);
+    expect(await warehouse.read(`SELECT count(*) FROM duckdb_tables() WHERE NOT internal`)).toEqual([
+      [listTables(warehouse.mappings).length],
+    ]);
     expect(await warehouse.read(`SELECT key FROM sync.meta ORDER BY key`)).toEqual([
       ['declarations'],
       ['format'],
