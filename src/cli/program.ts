@@ -17,21 +17,35 @@ import { addSubscriptions } from './commands/subscriptions.ts';
 import { addTables } from './commands/tables.ts';
 import { addUp } from './commands/up.ts';
 import { withExample } from './options.ts';
+import { note } from './terminal/note.ts';
 
 const EXIT_CODES = `
 Exit codes: 0 all well, 1 something failed, 2 wrong usage or settings, 75 try later, 130 interrupted.
-Settings are environment variables, RINGNECK_SERVICE_URL and RINGNECK_DATA first; docs/settings.md lists them.`;
+Settings are environment variables, RINGNECK_SERVICE_URL and RINGNECK_DATA first; docs/settings.md lists them. Those that the environment
+does not have are read from .env in the working directory, or from the file that --env-file names.`;
+
+/** What others can read is told at once: what it is about may be why the command ends. */
+async function readEnvFile(given: string | undefined): Promise<void> {
+  const [{ loadEnvFile }, { environment }] = await Promise.all([import('../base/env-file.ts'), import('../base/config.ts')]);
+  const access = loadEnvFile(environment, given);
+  if (access) note(`warning: ${access.message}: ${access.fix}`);
+}
 
 /** The whole command line, in the order in which a newcomer meets it. */
 export function createProgram(): Command {
   const program = new Command('ringneck')
     .description('Ring data in DuckDB: keeps a warehouse in step with a wearable health-data service, and is that service for tests.')
     .version(version)
+    .option('--env-file <file>', 'read settings from this file, and not from .env in the working directory')
     .showSuggestionAfterError()
     .exitOverride()
     // As the errors of ours: one line that begins with the program's name.
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'ringneck: ').replace('\n(Did', ' (Did')) })
-    .addHelpText('afterAll', EXIT_CODES);
+    .addHelpText('afterAll', EXIT_CODES)
+    .hook('preAction', async (_, command) => {
+      // It has its own settings, whatever else there is.
+      if (command.name() !== 'demo') await readEnvFile(program.opts<{ envFile?: string }>().envFile);
+    });
   withExample(program, 'ringneck demo', 'ringneck backfill --help');
   for (const add of [
     addDemo,

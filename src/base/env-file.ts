@@ -1,0 +1,44 @@
+import { readFileSync, statSync } from 'node:fs';
+import { parseEnv } from 'node:util';
+import { type Access, accessOf } from './access.ts';
+import { messageOf, UsageError } from './errors.ts';
+
+/** What every command but `demo` reads in the working directory. */
+export const ENV_FILE = '.env';
+
+/** Names of other programs are theirs: the same file may serve several. */
+const isOurs = (name: string) => name.startsWith('RINGNECK_');
+
+/**
+ * Adds the settings of a file to the environment, which wins where it has one that is not empty.
+ * @param given the file; without it `.env` of the working directory, where there is one with settings of ours
+ * @returns what others can read, where that is a secret
+ * @throws UsageError for a file that others can write: they could have us send tokens to them
+ */
+export function loadEnvFile(env: NodeJS.ProcessEnv, given?: string): Access | undefined {
+  const path = given ?? ENV_FILE;
+  const settings = readEnvFile(path, given !== undefined);
+  const names = Object.keys(settings).filter(isOurs);
+  if (given === undefined && !names.length) return undefined;
+  const access = process.platform === 'win32' ? undefined : accessOf(path, `${path} is`);
+  if (access?.can === 'write') throw new UsageError(`${access.message}: ${access.fix}`);
+  // What the environment has as a secret must not come from a file too, nor the other way round.
+  for (const name of names) if (!env[name] && !env[otherForm(name)]) env[name] = settings[name];
+  return names.some(name => /(SECRET|TOKEN|QUEUE_URL|KEY)(_OLD)?$/.test(name)) ? access : undefined;
+}
+
+const otherForm = (name: string) => (name.endsWith('_FILE') ? name.slice(0, -'_FILE'.length) : `${name}_FILE`);
+
+/** The variables of a file; none where there is none and nobody has named it. */
+function readEnvFile(path: string, isNamed: boolean): Record<string, string | undefined> {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  // Some keep a folder of this name.
+  if (!isNamed && !stats?.isFile()) return {};
+  if (!stats) throw new UsageError(`--env-file ${path}: there is no such file`);
+  if (!stats.isFile()) throw new UsageError(`--env-file ${path} is no regular file`);
+  try {
+    return parseEnv(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new UsageError(`${path} cannot be read: ${messageOf(error)}`);
+  }
+}

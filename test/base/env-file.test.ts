@@ -1,0 +1,83 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { loadEnvFile } from '../../src/base/env-file.ts';
+import { ringneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const folder = tempFolder();
+let files = 0;
+
+function write(text: string, mode = 0o600): string {
+  const path = join(folder, `${++files}.env`);
+  writeFileSync(path, text);
+  chmodSync(path, mode);
+  return path;
+}
+
+test('settings of a file count where the environment has none; names of other programs are left alone', () => {
+  const env: NodeJS.ProcessEnv = { RINGNECK_PORT: '9000', RINGNECK_DATA: '' };
+  const path = write(`# of ours
+RINGNECK_PORT=1
+export RINGNECK_DATA="./other place"
+RINGNECK_NIGHTLY='30 4 * * *' # at half past four
+PATH=/nowhere
+NODE_OPTIONS=--inspect
+`);
+  expect(loadEnvFile(env, path)).toBeUndefined();
+  expect(env).toEqual({ RINGNECK_PORT: '9000', RINGNECK_DATA: './other place', RINGNECK_NIGHTLY: '30 4 * * *' });
+});
+
+test('a secret that the environment has wins over a file that holds it, in either form', () => {
+  const env: NodeJS.ProcessEnv = { RINGNECK_SECRET_KEY: 'of the environment', RINGNECK_CLIENT_SECRET_FILE: 'here' };
+  loadEnvFile(env, write('RINGNECK_SECRET_KEY_FILE=there\nRINGNECK_CLIENT_SECRET=of-the-file\n'));
+  expect(env).toEqual({ RINGNECK_SECRET_KEY: 'of the environment', RINGNECK_CLIENT_SECRET_FILE: 'here' });
+});
+
+test.each([0o620, 0o602, 0o666])('a file that others can write (%o) is refused with the command that fixes it', async mode => {
+  const path = write('RINGNECK_PORT=1\n', mode);
+  expect(await runHere(['--env-file', path, 'account', 'list'], { env: { RINGNECK_DATA: join(folder, 'none') } })).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `ringneck: ${path} is writable by others (0${mode.toString(8)}): chmod go= ${path}\n`,
+  });
+});
+
+test('of a file that others can read a secret is told, and nothing else', () => {
+  expect(loadEnvFile({}, write('RINGNECK_PORT=1\n', 0o644))).toBeUndefined();
+  const path = write('RINGNECK_CLIENT_SECRET=very-secret\n', 0o644);
+  expect(loadEnvFile({}, path)).toEqual({ can: 'read', message: `${path} is open to others (0644)`, fix: `chmod go= ${path}` });
+  expect(loadEnvFile({}, write('RINGNECK_CLIENT_SECRET_FILE=secret.txt\n', 0o644))).toBeUndefined();
+});
+
+test('a named file that is none is refused; a wrong setting in one is wrong usage, and an unknown one is told with what was meant', async () => {
+  const env = { RINGNECK_DATA: join(folder, 'data') };
+  const list = (file: string) => runHere(['account', 'list', '--env-file', file], { env });
+  expect(await list(join(folder, 'missing'))).toMatchObject({
+    code: 2,
+    stderr: `ringneck: --env-file ${folder}/missing: there is no such file\n`,
+  });
+  expect(await list(folder)).toMatchObject({ code: 2, stderr: `ringneck: --env-file ${folder} is no regular file\n` });
+  expect(await list(write('RINGNECK_PORT=many\n'))).toMatchObject({
+    code: 2,
+    stderr: 'ringneck: Wrong setting. RINGNECK_PORT is "many": expected a whole number from 0 to 65535.\n',
+  });
+});
+
+test('.env of the working directory is read by every command but demo, --env-file in its place, and a folder of that name by none', async () => {
+  const place = join(folder, 'place');
+  mkdirSync(place, { mode: 0o700 });
+  writeFileSync(join(place, '.env'), 'RINGNECK_DATA=of-dot-env\nRINGNECK_SWEEPHOURS=1\n', { mode: 0o600 });
+  const other = write('RINGNECK_DATA=of-other\n');
+  const told = async (...args: string[]) => (await ringneck(['backfill', '--last', '1', ...args], { cwd: place, env: {} })).stderr;
+  const first = await told();
+  expect(first).toContain('there is no account yet in');
+  expect(first).toContain('/of-dot-env (RINGNECK_DATA)');
+  expect(first).toContain('RINGNECK_SWEEPHOURS is not a setting: did you mean RINGNECK_SWEEP_HOURS?');
+  expect(await told('--env-file', other)).toContain('/of-other (RINGNECK_DATA)');
+
+  const beside = join(folder, 'beside');
+  mkdirSync(join(beside, '.env'), { recursive: true, mode: 0o700 });
+  expect((await ringneck(['account', 'list'], { cwd: beside, env: { RINGNECK_DATA: join(folder, 'data') } })).code).toBe(0);
+});
