@@ -51,7 +51,9 @@ test.each(manual)('%s uses only commands and options that there are', name => {
   const program = createProgram();
   const text = page(name).replaceAll(/npm run [^`\n]+|npx --package=\S+/g, '');
   const known = new Set(
-    program.commands.flatMap(command => [command, ...command.commands].flatMap(one => one.options.map(option => option.long))),
+    [program, ...program.commands].flatMap(command =>
+      [command, ...command.commands].flatMap(one => one.options.map(option => option.long)),
+    ),
   );
   const used = [...text.matchAll(/(?<=[ `])--[a-z][a-z-]+/g)].map(([option]) => option);
   expect(used.filter(option => !known.has(option) && option !== '--help')).toEqual([]);

@@ -93,8 +93,8 @@ function warnOfSamePerson({ user_id: name, same_person: same }: AddedReport): vo
 }
 
 /** Events name a person by an id of the service’s own: where it does not say whose token it is, its giver may. */
-function offerMap({ user_id: name, service_user_id: id, state }: AddedReport): void {
-  if (id !== null || state !== 'active') return;
+function offerMap({ user_id: name, service_user_id: id, state, tried }: AddedReport): void {
+  if (id !== null || state !== 'active' || !tried) return;
   note(`${name}: the service does not say whose token it is. Its events are known once you do: ringneck account map ${name} ID`);
 }
 
