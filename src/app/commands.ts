@@ -40,9 +40,17 @@ export function commandsOf(findApp: () => App): AppCommands {
   ) as AppCommands;
 }
 
+export interface AdoptReport {
+  id: string;
+  before: string;
+  /** Whose sign-ins are the original's to renew, and end here with their tokens. */
+  sign_in_again: string[];
+}
+
 /** Gives the warehouse an id, and with it queues, of its own: for a copied data folder. */
-async function adopt({ warehouse, opened, queueProblem }: App): Promise<{ id: string; before: string }> {
+async function adopt({ warehouse, secrets, opened, queueProblem }: App): Promise<AdoptReport> {
   if (opened || queueProblem !== undefined) throw new TryLaterError('ringneck is at work in this data folder: end it first');
   const before = await warehouseId(warehouse);
-  return { id: await renewWarehouseId(warehouse), before };
+  const sign_in_again = secrets.forgetRenewals();
+  return { id: await renewWarehouseId(warehouse), before, sign_in_again };
 }

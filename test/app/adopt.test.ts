@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { Secrets } from '../../src/base/secrets/secrets.ts';
 import { hasRedis, startRedis } from '../queue/redis-server.ts';
 import { openHarness } from '../support/harness.ts';
 import { ringneck } from '../support/ringneck.ts';
@@ -53,6 +54,28 @@ test.skipIf(!hasRedis)(
   },
   60_000,
 );
+
+test('adopt leaves the renewing of sign-ins to the original', async () => {
+  const data = join(folder, 'signed-in');
+  const env = { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' };
+  await (await openHarness(data, env.RINGNECK_SERVICE_URL)).close();
+  const secrets = new Secrets({ folder: data, address: env.RINGNECK_SERVICE_URL });
+  const signIn = {
+    id: 'x',
+    accessToken: 'access',
+    refreshToken: 'refresh',
+    expiresAt: 1,
+    refreshedAt: 0,
+    scopes: ['daily'],
+    previous: 'before',
+  };
+  secrets.putSignIn('ada', signIn);
+  secrets.put('ben', 'a-token-alone');
+  const adopted = await runHere(['adopt', '--json'], { env: { RINGNECK_DATA: data } });
+  expect(JSON.parse(adopted.stdout)).toMatchObject({ sign_in_again: ['ada'] });
+  expect(adopted.stderr).toBe('the original goes on to renew the sign-in of ada: to read them here too, ringneck account login NAME\n');
+  expect([secrets.findSignIn('ada'), secrets.find('ben')]).toEqual([{ ...signIn, refreshToken: null, previous: null }, 'a-token-alone']);
+});
 
 test('two folders of which one is a copy, each with the queue in it, work side by side', async () => {
   const { env, copy } = await copyFolder('embedded');

@@ -175,6 +175,25 @@ export class Secrets {
     );
   }
 
+  /**
+   * Forgets what sign-ins are renewed with, and gives whose they are: another folder has the same, which works once. Access tokens stay, for
+   * as long as they live.
+   */
+  forgetRenewals(): string[] {
+    const content = this.#file.read();
+    const entries = content?.accounts ?? [];
+    const names = entries.flatMap(([name, , , kind]) => (kind === undefined ? [] : [name]));
+    if (!content || !names.length) return [];
+    const forget = (entry: SealedFile['accounts'][number]): SealedFile['accounts'][number] => {
+      const [name, , address, kind] = entry;
+      if (address === undefined || kind === undefined) return entry;
+      const text = JSON.stringify({ ...readSignIn(this.#open(entry)), refreshToken: null, previous: null } satisfies SignIn);
+      return [name, seal(text, boundTo(entry), this.#keyOf(content)), address, kind];
+    };
+    this.#write({ ...content, accounts: entries.map(forget) });
+    return names.sort();
+  }
+
   remove(name: string): void {
     const content = this.#file.read();
     if (!content || !entryOf(content, name)) return;

@@ -2,9 +2,11 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
 import { UsageError } from '../../base/errors.ts';
+import { loginCommand } from '../../base/sign-in-again.ts';
 import { warehouseIn } from '../../base/warehouse-file.ts';
 import { withExample } from '../options.ts';
 import { openSession } from '../session.ts';
+import { note } from '../terminal/note.ts';
 import { printJson, printLine } from '../terminal/print.ts';
 
 export function addAdopt(program: Command): void {
@@ -13,9 +15,10 @@ export function addAdopt(program: Command): void {
       .command('adopt')
       .description(
         'give a copied data folder an id of its own, so that it has queues of its own beside the original: rows and ledger stay; ' +
-          'jobs in the queues of the old id stay with the original, and what the ledger and the inbox hold here is enqueued again',
+          'jobs in the queues of the old id stay with the original, and what the ledger and the inbox hold here is enqueued again; ' +
+          'sign-ins stay with the original too, and end here with their tokens',
       )
-      .option('--json', 'print {id, before}'),
+      .option('--json', 'print {id, before, sign_in_again}'),
     'ringneck adopt',
   ).action(async ({ json }: { json?: true }) => {
     const session = await openSession();
@@ -26,5 +29,8 @@ export function addAdopt(program: Command): void {
     const adopted = await call(session, 'adopt', {});
     if (json) printJson(adopted);
     else printLine(`the warehouse has the id ${adopted.id} (before: ${adopted.before})`);
+    const { sign_in_again: names } = adopted;
+    if (names.length)
+      note(`the original goes on to renew the sign-in of ${names.join(', ')}: to read them here too, ${loginCommand('NAME')}`);
   });
 }
