@@ -195,17 +195,25 @@ export class Journal {
   #readSegment(segment: Segment): void {
     const bytes = readFileSync(segment.path);
     let damaged = 0;
-    for (let start = 0; start < bytes.length; ) {
-      const end = bytes.indexOf(10, start);
-      if (end < 0) break;
-      const line = parseLine(bytes.subarray(start, end));
-      if (line) {
-        this.#drop(line.key);
-        if (line.sign === '+') this.#addEntry(line.key, { segment, at: start, length: end - start });
-      } else damaged++;
+    let start = 0;
+    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, start)) {
+      if (!this.#takeLine(segment, bytes, start, end)) damaged++;
       start = end + 1;
     }
+    // At the end a disk's fault, of the line's last byte or of whole blocks, looks as what a crash has torn does: nearly.
+    const rest = bytes.subarray(start);
+    const isWhole = [bytes.length, bytes.length - 1].some(end => end > start && this.#takeLine(segment, bytes, start, end));
+    if (!isWhole && rest.includes(0)) damaged++;
     if (damaged) this.#noteDamaged(segment, damaged);
+  }
+
+  /** Whether it is what was written. */
+  #takeLine(segment: Segment, bytes: Buffer, start: number, end: number): boolean {
+    const line = parseLine(bytes.subarray(start, end));
+    if (!line) return false;
+    this.#drop(line.key);
+    if (line.sign === '+') this.#addEntry(line.key, { segment, at: start, length: end - start });
+    return true;
   }
 
   #noteDamaged(segment: Segment, lines: number): void {

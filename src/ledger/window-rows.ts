@@ -54,6 +54,17 @@ export const countPlanned = async (warehouse: Readable): Promise<number> =>
 
 const OPEN = { runId: text, userId: text, collection: text };
 
+/** The first day that any run was to read of a collection; undefined where none was. */
+export async function findFirstDay(warehouse: Readable, userId: string, collection: string): Promise<string | undefined> {
+  const { day } = await readRow(
+    warehouse,
+    { day: orNull(text) },
+    `SELECT min(start_at)::DATE::VARCHAR FROM sync.windows
+     WHERE user_id = ${quoteText(userId)} AND collection = ${quoteText(collection)}`,
+  );
+  return day ?? undefined;
+}
+
 /** By which runs something of the selection is still to be read. */
 export function listOpen(warehouse: Readable, { users, collections, from, to }: WindowSelection): Promise<Row<typeof OPEN>[]> {
   const conditions = [

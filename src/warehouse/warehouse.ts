@@ -168,24 +168,25 @@ export class Warehouse {
    * @param page.known documents of an answer that is, byte for byte, an earlier one; those that are stored otherwise by now are counted as
    *   `differing` and left as they are
    * @param page.removed documents that the answer says are gone
+   * @param page.missing documents that the answer lacks: noted as a first proof, unless a newer answer has brought them
    * @param page.absentFrom the days from which they are absent; undefined where each is known to be gone
    * @param page.completes with the last answer of a complete reading
    */
   async storeDocuments(
-    page: Pick<DocumentPage, 'userId' | 'requestedAt' | 'known' | 'absentFrom' | 'range' | 'completes'> & {
+    page: Pick<DocumentPage, 'userId' | 'requestedAt' | 'known' | 'missing' | 'absentFrom' | 'range' | 'completes'> & {
       resource: Resource;
       documents: readonly unknown[];
       removed?: readonly string[];
     },
     { lane = 'bulk', ledger, guard }: WriteOptions = {},
   ): Promise<WriteResult> {
-    const { userId, requestedAt, known, absentFrom, range, completes } = page;
+    const { userId, requestedAt, known, missing, absentFrom, range, completes } = page;
     const mapping = this.mapping(page.resource.name);
     // What cannot be an id of ours is not here to be removed.
     const removed = (page.removed ?? []).filter(storable);
     const parsing = this.#writer.room(lane).then(() => parseDocuments(mapping, page.documents));
     // What waits for its commit holds nothing of the documents as they came: they take several times the memory of what is made of them.
-    return this.#storeParsed({ userId, mapping, requestedAt, known, removed, absentFrom, range, completes }, parsing, {
+    return this.#storeParsed({ userId, mapping, requestedAt, known, removed, missing, absentFrom, range, completes }, parsing, {
       lane,
       ledger,
       guard,

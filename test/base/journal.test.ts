@@ -71,7 +71,7 @@ test('all that wait at one moment share one sync', async () => {
 });
 
 test('a line that a crash has torn is ignored, and so is one that the disk has spoilt; what comes later is kept', async () => {
-  for (const length of [1, 5, 12, 17]) {
+  for (const length of [2, 5, 12, 17]) {
     const folder = newFolder();
     const file = join(folder, '0000000001.journal');
     const journal = openJournal(folder);
@@ -270,6 +270,24 @@ test('what a crash has torn at the end of a file is no damage: it was promised t
   truncateSync(path, statSync(path).size - 4);
   const again = openJournal(folder);
   expect([again.keys(), again.damaged]).toEqual([['a'], 0]);
+});
+
+test('a disk’s fault at the end of a file loses no line that is whole, and is told of where nothing but zeros is left', async () => {
+  const folder = newFolder();
+  const journal = openJournal(folder);
+  for (const key of ['a', 'b']) await journal.append(key, `text of ${key}`);
+  await journal.close();
+  const path = join(folder, '0000000001.journal');
+  const content = readFileSync(path);
+  for (const end of [content.subarray(0, -1), Buffer.concat([content.subarray(0, -1), Buffer.from([0x0b])])]) {
+    writeFileSync(path, end);
+    const again = openJournal(folder);
+    expect([again.keys(), again.find('b'), again.damaged]).toEqual([['a', 'b'], 'text of b', 0]);
+    await again.close();
+  }
+  writeFileSync(path, Buffer.concat([content.subarray(0, -8), Buffer.alloc(8)]));
+  const again = openJournal(folder);
+  expect([again.keys(), again.damaged]).toEqual([['a'], 1]);
 });
 
 test('a folder that takes no file is known before anything is appended', async () => {

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { plannedEntry } from '../../src/ledger/window-rows.ts';
+import { finishAbsent } from '../../src/sync/events/absent-documents.ts';
 import { type EventHarness, openEventHarness } from '../support/event-harness.ts';
 import { night } from '../support/nights.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { resourceNamed } from '../support/warehouse.ts';
 
 const folder = tempFolder();
 const SLEEP = '/v2/usercollection/sleep';
@@ -119,7 +122,7 @@ test('a deleted document is removed once it was absent from two complete reads',
     outcome: 'removed',
     removedRows: 1,
   });
-  expect(askedSince(before, 'dan')).toEqual([`${SLEEP} 2025-03-07 2025-03-11`, `${SLEEP} 2025-03-07 2025-03-11`]);
+  expect(askedSince(before, 'dan')).toEqual([`${SLEEP} 2025-03-07 2025-03-11`, `${SLEEP} 2025-02-07 2025-04-08`]);
   expect(await storedOf('dan')).toEqual([{ id: 'sleep-1' }]);
   expect(await harness.rows(`SELECT id FROM sync.tombstones WHERE user_id = 'dan'`)).toEqual([{ id: 'nap-1' }]);
 });
@@ -257,4 +260,52 @@ test('a ring that is never readable is parked where its collection is not offere
   expect((await max.outcomes())[0]).toMatchObject({
     reason: expect.stringMatching(/^GET \/v2\/usercollection\/ring_configuration: answered 404/),
   });
+});
+
+test('a document made again under a day long past is found at the last look, which goes back to the first day that was to be read', async () => {
+  const nia = await harness.person('nia', { sleep: [night('beside'), night('made-again', '2025-01-10')] });
+  const [startAt, endAt] = [Date.UTC(2025, 0, 1) * 1000, Date.UTC(2025, 2, 11) * 1000];
+  await harness.pipeline.warehouse.record([plannedEntry({ runId: 'first', userId: 'nia', collection: 'sleep', startAt, endAt })]);
+  const before = harness.faults.asked.length;
+  expect(await nia.tell({ event_type: 'create', data_type: 'sleep', object_id: 'made-again' })).toMatchObject({ outcome: 'stored' });
+  const recent = `${SLEEP} 2025-02-08 2025-03-13`;
+  expect(askedSince(before, 'nia')).toEqual([recent, recent, recent, `${SLEEP} 2024-12-30 2025-03-13`]);
+  expect(await harness.rows(`SELECT id, day::VARCHAR AS day FROM sleep WHERE user_id = 'nia' AND id = 'made-again'`)).toEqual([
+    { id: 'made-again', day: '2025-01-10' },
+  ]);
+});
+
+test('an event of a deletion finds a document that only moved, and keeps it', async () => {
+  const oda = await harness.person('oda', { sleep: [night('beside', '2025-03-03'), night('moved', '2025-02-14')] });
+  await oda.store('sleep', [night('beside', '2025-03-03'), night('moved', '2025-03-04')]);
+  expect(await oda.tell({ event_type: 'delete', data_type: 'sleep', object_id: 'moved' })).toMatchObject({ outcome: 'stored' });
+  expect(await harness.rows(`SELECT id, day::VARCHAR AS day FROM sleep WHERE user_id = 'oda' ORDER BY id`)).toEqual([
+    { id: 'beside', day: '2025-03-03' },
+    { id: 'moved', day: '2025-02-14' },
+  ]);
+});
+
+test('what was stored far away since its own route called it gone is not removed by a reading of its old days', async () => {
+  const pia = await harness.person('pia', { sleep: [] });
+  await pia.store('sleep', [night('returned', '2024-11-02')]);
+  const { clock } = harness.pipeline.warehouse;
+  const read = { range: { from: '2025-02-02', to: '2025-04-03' }, requestedAt: clock.lease(), documents: 1 };
+  const event = {
+    receivedAt: clock.next(),
+    event: {
+      event_type: 'update' as const,
+      data_type: 'sleep',
+      object_id: 'returned',
+      user_id: 'service-pia',
+      event_time: '2025-03-10T15:00:00Z',
+    },
+    tries: { misses: 4, absences: 1, failures: 0, refusals: 0 },
+    userId: 'pia',
+    resource: resourceNamed('sleep'),
+    token: 'pia-token',
+    isGone: true,
+  };
+  await finishAbsent(harness.pipeline, event, read, { unreadable: [1, 2, 3], confirm: 1, confirmDelete: 1 });
+  clock.release(read.requestedAt);
+  expect(await storedOf('pia')).toEqual([{ id: 'returned' }]);
 });

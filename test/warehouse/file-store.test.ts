@@ -1,9 +1,10 @@
-import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { expect, test } from 'vitest';
 import { resources } from '../../schema/index.ts';
 import { mapResource } from '../../src/warehouse/mapping.ts';
+import { openReader } from '../../src/warehouse/readers/open-reader.ts';
 import { FileStore } from '../../src/warehouse/store/file/file-store.ts';
 import { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -42,7 +43,8 @@ test('a transaction whose work fails stores nothing, and the next one begins', a
   await file.close();
 });
 
-test('a file whose process was killed in the middle of writing a block opens with all that was committed', async () => {
+/** Copies of a file whose process was killed in the middle of a checkpoint, each with another block half written that DuckDB refuses. */
+async function makeTorn(): Promise<{ path: string; block: Buffer; name: string }[]> {
   const path = newPath(folder);
   const warehouse = await openWarehouse(path);
   await store(warehouse, 'daily_stress', [STRESS]);
@@ -53,32 +55,68 @@ test('a file whose process was killed in the middle of writing a block opens wit
   const [before, log] = [readFileSync(path), readFileSync(`${path}.wal`)];
   await again.close();
   const after = readFileSync(path);
-  let torn = 0;
+  const torn: { path: string; block: Buffer; name: string }[] = [];
   for (let at = 12_288; at + 262_144 <= Math.min(before.length, after.length); at += 262_144) {
-    const [old, next] = [before.subarray(at, at + 262_144), after.subarray(at, at + 262_144)];
-    if (old.equals(next)) continue;
-    const half = join(folder, `torn-${at}.duckdb`);
-    writeFileSync(half, Buffer.concat([before.subarray(0, at), next.subarray(0, 131_072), before.subarray(at + 131_072)]));
+    const block = Buffer.concat([after.subarray(at, at + 131_072), before.subarray(at + 131_072, at + 262_144)]);
+    if (before.subarray(at, at + 262_144).equals(after.subarray(at, at + 262_144))) continue;
+    const half = newPath(folder);
+    mkdirSync(dirname(half));
+    writeFileSync(half, Buffer.concat([before.subarray(0, at), block, before.subarray(at + 262_144)]));
     writeFileSync(`${half}.wal`, log);
     const refused = await DuckDBInstance.create(half, { access_mode: 'READ_ONLY' }).then(
       instance => instance.closeSync(),
       error => String(error),
     );
     if (refused === undefined) continue;
-    torn++;
     expect(refused).toContain('Corrupt database file');
+    torn.push({ path: half, block, name: `warehouse.duckdb.torn-block-${(at - 12_288) / 262_144}-` });
+  }
+  expect(torn.length).toBeGreaterThan(0);
+  return torn;
+}
+
+const namesBeside = (path: string) => readdirSync(dirname(path)).sort();
+
+test('a file whose process was killed in the middle of writing a block opens with all that was committed', async () => {
+  for (const { path, block, name } of await makeTorn()) {
+    await expect(openReader({ path, memoryLimit: '100MB' })).rejects.toThrow(
+      'where a killed process has left it so, ringneck status mends it',
+    );
     const told: string[] = [];
-    const mended = await Warehouse.open({ path: half, resources, onMended: message => told.push(message) });
-    expect(told).toEqual([expect.stringContaining(`${half}: a process was killed while it wrote a block`)]);
+    const mended = await Warehouse.open({ path, resources, onMended: message => told.push(message) });
+    expect(told).toEqual([expect.stringContaining(`${path}: a process was killed while it wrote a block`)]);
     expect(await mended.read('SELECT id, day::VARCHAR FROM daily_stress ORDER BY id')).toEqual([
       [STRESS.id, STRESS.day],
       ['t-2', '2025-01-16'],
     ]);
     await mended.close();
-    const block = (at - 12_288) / 262_144;
-    expect(readFileSync(`${half}.torn-block-${block}`)).toEqual(Buffer.concat([next.subarray(0, 131_072), old.subarray(131_072)]));
+    const kept = namesBeside(path).filter(beside => beside.startsWith(name));
+    expect(kept).toHaveLength(1);
+    expect(readFileSync(join(dirname(path), kept.join()))).toEqual(block);
   }
-  expect(torn).toBeGreaterThan(0);
+});
+
+test('a block that is wrong where no checkpoint was under way is the disk’s fault: the file is refused, and left as it is', async () => {
+  for (const { path } of await makeTorn()) {
+    rmSync(`${path}.wal`);
+    const before = readFileSync(path);
+    await expect(Warehouse.open({ path, resources })).rejects.toThrow('Corrupt database file: computed checksum');
+    expect(readFileSync(path).equals(before)).toBe(true);
+    expect(namesBeside(path)).toEqual([basename(path)]);
+  }
+});
+
+test('a file that opens with no mended block either is left as it was, and refused for its first fault', async () => {
+  const [torn] = await makeTorn();
+  if (!torn) throw new Error('nothing was torn');
+  const bytes = readFileSync(torn.path);
+  // A block that is torn and full of what means nothing: with its checksum mended it cannot be read.
+  const at = bytes.indexOf(torn.block.subarray(8, 4096)) - 8;
+  bytes.fill(0xa5, at + 8, at + 262_144);
+  writeFileSync(torn.path, bytes);
+  await expect(Warehouse.open({ path: torn.path, resources })).rejects.toThrow('Corrupt database file: computed checksum');
+  expect(readFileSync(torn.path).equals(bytes)).toBe(true);
+  expect(namesBeside(torn.path)).toEqual(['warehouse.duckdb', 'warehouse.duckdb.wal']);
 });
 
 test('a file that is damaged otherwise is refused as before', async () => {

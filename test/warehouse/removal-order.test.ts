@@ -47,3 +47,24 @@ test.each(
   expect(await warehouse.read('SELECT day::VARCHAR FROM session')).toEqual(left === null ? [] : [[left]]);
   await warehouse.close();
 });
+
+test('a first proof is not noted of a document that came, changed or not, after the answer that lacks it was asked for', async () => {
+  const warehouse = await openWarehouse(join(folder, `${Math.random()}.duckdb`));
+  const { clock } = warehouse;
+  const notes = () => warehouse.read('SELECT kind, object_id, first_seen_at FROM sync.suspicions');
+  const lacks = (requestedAt: number) =>
+    warehouse.storeDocuments({ ...page, requestedAt, documents: [], missing: { ids: ['s', 'unknown'], seenAt: 1_000_000 } });
+  await warehouse.storeDocuments({ ...page, requestedAt: clock.next(), ...stored('2025-03-20') });
+  const [beforeUnchanged, unchanged, beforeMoved, moved, after] = [1, 2, 3, 4, 5].map(() => clock.lease());
+  await warehouse.storeDocuments({ ...page, requestedAt: unchanged!, ...stored('2025-03-20') });
+  await lacks(beforeUnchanged!);
+  await warehouse.storeDocuments({ ...page, requestedAt: moved!, ...stored('2025-03-10') });
+  await lacks(beforeMoved!);
+  expect(await notes()).toEqual([]);
+  await lacks(after!);
+  expect(await notes()).toEqual([['missing', 's', 1_000_000]]);
+  for (const moment of [beforeUnchanged, unchanged, beforeMoved, moved, after]) clock.release(moment!);
+  await warehouse.storeDocuments({ ...page, requestedAt: clock.next(), ...stored('2025-03-10') });
+  expect(await notes()).toEqual([]);
+  await warehouse.close();
+});

@@ -2,14 +2,12 @@ import { existsSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Settings } from '../../base/config.ts';
 import { realPath } from '../../base/files.ts';
-import { warehouseIn } from '../../base/warehouse-file.ts';
+import { tornBlocksOf, warehouseIn } from '../../base/warehouse-file.ts';
 import { removeHalfDated } from '../snapshot/snapshots.ts';
 
 /** What a process that was killed, whose PID it says, has left of a file of ours that it was writing: nobody has ever read it. */
 const HALF_WRITTEN =
   /^(?:accounts\.secret|mirror-tokens\.json|erasing\.json|erasing-events\.json|sql_history|.+\.duckdb\.published)\.(\d+)(?:\.[0-9a-f]+)?\.new$/;
-/** What was kept of a file that was mended when it was opened. */
-const TORN_BLOCK = /\.duckdb\.torn-block-\d+$/;
 /** What a search that was killed had spilled. */
 const SPILLED = /\.duckdb\.(\d+)\.tmp$/;
 
@@ -24,7 +22,10 @@ export function removeLeftovers({ data, snapshot }: Pick<Settings, 'data' | 'sna
   const dated = join(dirname(snapshot), 'snapshots');
   removeHalfDated(dated);
   removeFrom(dated, name => isDead(SPILLED.exec(name)));
-  for (const folder of new Set([data, dirname(realPath(warehouseIn(data)))])) removeFrom(folder, name => TORN_BLOCK.test(name));
+  for (const warehouse of new Set([warehouseIn(data), realPath(warehouseIn(data))])) {
+    const kept = tornBlocksOf(warehouse);
+    removeFrom(dirname(kept), name => name.startsWith(basename(kept)));
+  }
   removeFrom(data, name => isLeftHalf(HALF_WRITTEN.exec(name)) || isDead(SPILLED.exec(name)));
   // A search of the snapshot may have spilled beside it.
   removeFrom(dirname(snapshot), name => name.startsWith(basename(snapshot)) && isDead(SPILLED.exec(name)));

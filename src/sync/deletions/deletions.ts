@@ -133,7 +133,7 @@ async function tryRoute({ pipeline: { client }, resource, token, signal, release
 
 /** Whether each was so some minutes ago already; what was not is noted, for a later reading. */
 async function isSecondProof(
-  { pipeline: { warehouse, now }, resource, userId, begunAt }: Absence,
+  { pipeline: { warehouse, now }, resource, userId, begunAt, read }: Absence,
   absent: readonly MissingDocument[],
   kind: 'missing' | 'unlisted' = 'missing',
 ): Promise<boolean> {
@@ -142,7 +142,12 @@ async function isSecondProof(
   const nowMicros = now() * 1000;
   const isKnown = ({ id }: MissingDocument) => (known.get(id) ?? Number.POSITIVE_INFINITY) <= nowMicros;
   const unknown = absent.filter(document => !isKnown(document));
-  await warehouse.record(unknown.map(({ id }) => suspicionEntry({ ...place, objectId: id }, nowMicros)));
+  const ids = unknown.map(({ id }) => id);
+  // By the writer: its document may come while this waits for its turn.
+  if (kind === 'missing' && ids.length) {
+    const { requestedAt } = read;
+    await warehouse.storeDocuments({ userId, resource, requestedAt, documents: [], missing: { ids, seenAt: nowMicros } });
+  } else await warehouse.record(ids.map(objectId => suspicionEntry({ ...place, objectId }, nowMicros)));
   return !unknown.length && absent.every(({ id }) => (known.get(id) ?? nowMicros) + CONFIRMS_AFTER_MICROS <= begunAt);
 }
 

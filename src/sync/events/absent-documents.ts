@@ -1,6 +1,7 @@
 import { addDays } from '../../../schema/instant.ts';
 import type { ServiceClock } from '../../client/service-clock.ts';
 import { wasEverStored } from '../../ledger/tombstones.ts';
+import { findFirstDay } from '../../ledger/window-rows.ts';
 import type { DayRange } from '../../ledger/windows.ts';
 import { findDay, hasOthers } from '../../warehouse/stored-documents.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
@@ -26,19 +27,24 @@ const WIDENED_DAYS = 2;
 
 /**
  * The days in which a document is looked for: those about its stored version, and where it was not found there, far about it, for it may
- * have moved; else the last ones. Empty where there are no days.
+ * have moved; else the last ones, and at the last look all that were ever to be read, for nothing else may read its day again. Empty where
+ * there are no days.
  */
 export async function findRange(
   warehouse: Warehouse,
   { userId, resource, event, tries }: EventInWork,
-  clock: Pick<ServiceClock, 'now' | 'aheadMs'>,
+  { clock, delays }: { clock: Pick<ServiceClock, 'now' | 'aheadMs'>; delays: Pick<AbsentDelays, 'unreadable'> },
 ): Promise<Partial<DayRange>> {
   if (!resource.dated) return {};
   const day = await findDay(warehouse, resource, userId, event.object_id);
-  const { from, to } = day === undefined ? lastDays(RECENT_DAYS, clock) : { from: day, to: day };
-  const days = day !== undefined && tries.misses && event.event_type !== 'delete' ? RECENT_DAYS : WIDENED_DAYS;
-  return { from: addDays(from, -days), to: addDays(to, days) };
+  if (day !== undefined) return about({ from: day, to: day }, tries.misses ? RECENT_DAYS : WIDENED_DAYS);
+  const recent = lastDays(RECENT_DAYS, clock);
+  const isLastLook = event.event_type !== 'delete' && tries.misses >= delays.unreadable.length;
+  const first = isLastLook ? await findFirstDay(warehouse, userId, resource.name) : undefined;
+  return about({ ...recent, from: first !== undefined && first < recent.from ? first : recent.from }, WIDENED_DAYS);
 }
+
+const about = ({ from, to }: DayRange, days: number): DayRange => ({ from: addDays(from, -days), to: addDays(to, days) });
 
 /**
  * What becomes of an event whose document a complete read did not bring. An event that says so removes it after two such reads, any other
@@ -67,8 +73,8 @@ export async function finishAbsent(
   }
   if (absences >= 2) {
     const { from, to } = read.range;
-    // Where only its absence tells: under other days it may have been stored meanwhile, or be on its way.
-    const absentFrom = !event.isGone && from && to ? { from, to } : undefined;
+    // Under other days it may have been stored meanwhile, or be on its way: also since its own route called it gone.
+    const absentFrom = from && to ? { from, to } : undefined;
     return { finished: await storeAnswer(pipeline, { requestedAt: read.requestedAt, absentFrom }, [event]) };
   }
   return note(`not found by its identifier, and nothing at all came ${placeOf(read)}, which proves nothing: the next sweep decides`);

@@ -82,11 +82,12 @@ export async function loadExisting(
 
 function listAsked(mapping: Mapping, pages: readonly DocumentPage[]): Asked {
   const ids = new Set<string>();
-  for (const { documents, known = [], removed, rejected } of pages) {
+  for (const { documents, known = [], removed, missing, rejected } of pages) {
     for (const { id } of documents) ids.add(id);
     for (const { id } of known) ids.add(id);
     for (const { id } of rejected) ids.add(id);
     for (const id of removed) ids.add(id);
+    for (const id of missing?.ids ?? []) ids.add(id);
   }
   return {
     mapping,

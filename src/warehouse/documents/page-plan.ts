@@ -47,6 +47,7 @@ export class PagePlan {
     for (const document of page.known ?? []) this.#store(page, document, count);
     for (const id of page.removed) this.#remove(page, id, count);
     for (const rejected of page.rejected) this.#reject(page, rejected, count);
+    if (page.missing) for (const id of page.missing.ids) this.#suspect(page, id, page.missing.seenAt);
     this.#forgetReadAgain(page);
   }
 
@@ -129,6 +130,15 @@ export class PagePlan {
     });
   }
 
+  /** A first proof, unless a newer answer has brought the document meanwhile. */
+  #suspect(page: DocumentPage, id: string, seenAt: number): void {
+    const key = keyOf(page.userId, id);
+    const current = this.#current(key);
+    if (!current || page.requestedAt < this.#newestOf(page, key, id, current.day)) return;
+    this.#existing.suspected.add(key);
+    this.ledger.push({ table: 'sync.suspicions', key: this.#missingKey(page, id), row: { first_seen_at: seenAt } });
+  }
+
   /** What a complete reading would have brought, were it still there. */
   #forgetReadAgain(page: DocumentPage): void {
     for (const known of this.#existing.earlier) {
@@ -176,8 +186,12 @@ export class PagePlan {
   /** It came, or it is gone: in neither case a second proof is waited for. */
   #forgetSuspicion(page: DocumentPage, key: string, id: string): void {
     if (!this.#existing.suspected.delete(key)) return;
+    this.ledger.push({ table: 'sync.suspicions', key: this.#missingKey(page, id) });
+  }
+
+  #missingKey(page: DocumentPage, id: string) {
     const { user_id, collection } = this.#ledgerKey(page, id);
-    this.ledger.push({ table: 'sync.suspicions', key: { user_id, collection, kind: 'missing', object_id: id } });
+    return { user_id, collection, kind: 'missing', object_id: id };
   }
 }
 

@@ -1,9 +1,12 @@
 import { existsSync, rmSync } from 'node:fs';
+import { basename } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { RingneckError } from '../../base/errors.ts';
+import { messageOf, RingneckError } from '../../base/errors.ts';
+import { WAREHOUSE } from '../../base/warehouse-file.ts';
 import { quoteText, type Value } from '../sql.ts';
 import { readRows } from '../store/database.ts';
 import { openWaiting, refuseOpen } from '../store/file/open-file.ts';
+import { isChecksumWrong } from '../store/file/torn-block.ts';
 
 export interface ReaderSettings {
   /** A warehouse that nobody owns, or a copy for readers. */
@@ -44,7 +47,11 @@ export async function openReader({ path, memoryLimit, threads, patienceMs, spill
     memory_limit: memoryLimit,
     ...(threads === undefined ? {} : { threads: String(threads) }),
   };
-  const instance = await openWaiting(path, config, patienceMs);
+  const instance = await openWaiting(path, config, patienceMs).catch(error => {
+    throw basename(path) === WAREHOUSE && isChecksumWrong(error)
+      ? new RingneckError(`${messageOf(error)}; where a killed process has left it so, ringneck status mends it`, 1, { cause: error })
+      : error;
+  });
   const end = () => {
     instance.closeSync();
     if (spill) rmSync(spill, { recursive: true, force: true });

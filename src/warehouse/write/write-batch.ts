@@ -18,6 +18,8 @@ export interface DocumentPage {
   rejected: readonly RejectedDocument[];
   /** Documents that the answer says are gone. */
   removed: readonly string[];
+  /** Documents that the answer lacks, and that a later one must lack too before they are removed; when it was seen, in microseconds. */
+  missing?: { ids: readonly string[]; seenAt: number } | undefined;
   /** The days from which they are absent: what lies under another day by now is not gone. Undefined where each is known to be. */
   absentFrom?: { from: string; to: string } | undefined;
   /** What was asked for; undefined where it was no range. */

@@ -11,7 +11,7 @@ import type { Store, Upkeep } from '../store.ts';
 import { Checkpoints, NEVER_BYTES } from './checkpoints.ts';
 import { compact, removeTemporary } from './compact.ts';
 import { claimFile, openWaiting } from './open-file.ts';
-import { mendTornBlock } from './torn-block.ts';
+import { type MendedBlock, mendTornBlock } from './torn-block.ts';
 
 export interface FileOptions {
   /** It and its folder are made when missing. */
@@ -27,14 +27,23 @@ export interface FileOptions {
 /** Blocks of metadata that are mended at one opening: more than a checkpoint writes at a time. */
 const MOST_MENDED = 64;
 
+/** Opens a file, mended where that helps: one that cannot be opened all the same is left as it was, and its first error is thrown. */
 async function openMended(path: string, open: () => Promise<DuckDBInstance>, onMended: (message: string) => void): Promise<DuckDBInstance> {
-  for (let mended = 0; ; mended++) {
+  const mended: MendedBlock[] = [];
+  let first: unknown;
+  for (;;) {
     try {
-      return await open();
+      const instance = await open();
+      for (const { message } of mended) onMended(message);
+      return instance;
     } catch (error) {
-      const done = mended < MOST_MENDED ? mendTornBlock(path, error) : undefined;
-      if (done === undefined) throw error;
-      onMended(done);
+      first ??= error;
+      const block = mended.length < MOST_MENDED ? mendTornBlock(path, error) : undefined;
+      if (block) mended.push(block);
+      else {
+        for (const { undo } of mended) undo();
+        throw first;
+      }
     }
   }
 }
