@@ -206,7 +206,7 @@ export class App {
       client: new SubscriptionClient({ baseUrl: this.#serviceUrl, ...webhooks, now }),
       warehouse,
       callbackUrl: webhooks.callbackUrl,
-      dataTypes: warehouse.mappings.map(({ resource }) => resource.dataType),
+      dataTypes: warehouse.resources.map(({ dataType }) => dataType),
       now,
       log,
     });

@@ -40,7 +40,7 @@ export function warehouseSource(warehouse: Warehouse): DocumentSource {
 export async function serveMirror(app: App, address: { host: string; port: number }): Promise<{ url: string; close(): Promise<void> }> {
   const { warehouse, mirrorTokens, log, now } = app;
   const service = createService({
-    resources: warehouse.mappings.flatMap(({ resource }) => (resource.name === personalInfo.name ? [] : [resource])),
+    resources: warehouse.resources,
     source: warehouseSource(warehouse),
     authenticate: token => {
       const userId = mirrorTokens.findAccount(token);

@@ -26,7 +26,7 @@ async function subscriptionsEnsure(app: App): Promise<EnsureReport> {
   const manager = await app.manager();
   if (!manager.started) throw nobodyListens(app.settings);
   const { rows, details } = await manager.ensure();
-  const dataTypes = app.warehouse.mappings.map(({ resource }) => resource.dataType);
+  const dataTypes = app.warehouse.resources.map(({ dataType }) => dataType);
   const problems = rows.filter(({ state }) => state !== 'active');
   return {
     active: rows.length - problems.length,

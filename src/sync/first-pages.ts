@@ -14,7 +14,7 @@ export function firstPages(
   const today = dayOfMicros(now() * 1000);
   const iso = (ms: number) => new Date(ms).toISOString();
   return new Map([
-    ...warehouse.mappings.map(({ resource }): [string, () => AsyncGenerator<Page>] => [
+    ...warehouse.resources.map((resource): [string, () => AsyncGenerator<Page>] => [
       resource.name,
       () => client.documents(resource, { token, signal, ...(resource.dated ? { from: today, to: today } : {}) }),
     ]),

@@ -42,7 +42,7 @@ export async function reportWebhooks(
   if (!webhooks) return null;
   const { desired, problem } = await readDesired(warehouse);
   const known = await readSubscriptions(warehouse);
-  const kinds = desired === 'ensured' ? kindsOf(warehouse.mappings.map(({ resource }) => resource.dataType)) : [];
+  const kinds = desired === 'ensured' ? kindsOf(warehouse.resources.map(({ dataType }) => dataType)) : [];
   const rows = kinds.flatMap(kind => known.get(keyOf(kind)) ?? []);
   const [dayAgo, atNow] = [Math.floor((now() - DAY_MS) * 1000), Math.ceil(now() * 1000)];
   const outcomes = await countOutcomes(warehouse, dayAgo, atNow);

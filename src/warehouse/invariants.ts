@@ -41,7 +41,7 @@ function documentInvariants(warehouse: Pick<Warehouse, 'read' | 'mappings'>): In
     ...partsOf(mapping).map(part => {
       const count = mapping.columns[part.count]?.name;
       return {
-        what: `documents of ${mapping.table} and ${part.table} disagree on how many rows there are`,
+        what: `documents of ${mapping.table} and ${part.table} disagree on how many ${mapping.series.includes(part) ? 'samples' : 'rows'} there are`,
         count: counting(
           warehouse,
           `SELECT count(*) FROM (SELECT sk, "${count}" AS n FROM "${mapping.table}" WHERE "${count}" > 0) d

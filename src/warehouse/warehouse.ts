@@ -77,7 +77,10 @@ interface Opened extends PreparedSchema {
 export class Warehouse {
   readonly path: string;
   readonly clock: RequestClock;
+  /** Of all that has tables of documents. */
   readonly mappings: readonly Mapping[];
+  /** The document types that the service lists and announces. */
+  readonly resources: readonly Resource[];
   readonly #store: Store;
   readonly #writer: Writer;
   readonly #copies: SnapshotCopies;
@@ -96,6 +99,7 @@ export class Warehouse {
     this.path = path;
     this.clock = clock;
     this.mappings = mappings;
+    this.resources = options.resources;
     this.#store = store;
     this.#columnsOf = table => columns.get(table) ?? missing(table);
     this.#ensureRoom = beforeGroup ?? (() => undefined);

@@ -42,7 +42,7 @@ export interface IntermediarySetting {
 
 const contents = async (harness: Harness): Promise<Map<string, string>> => {
   const truth = new Map<string, string>();
-  for (const { name, dated } of harness.app.warehouse.mappings.map(({ resource }) => resource)) {
+  for (const { name, dated } of harness.app.warehouse.resources) {
     const day = dated ? 'day::VARCHAR' : 'NULL';
     const rows = await harness.read(`SELECT ${day}, string_agg(id || content_hash, ' ' ORDER BY id) FROM "${name}" GROUP BY 1`);
     for (const [of, ids] of rows) truth.set(`${name} ${of}`, ids as string);

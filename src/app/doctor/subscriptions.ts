@@ -45,7 +45,7 @@ export async function checkSubscriptions(app: App): Promise<CheckResult[]> {
   const { remote, rows } = list;
   const reports = new Map<string, SubscriptionReport>();
   for (const report of reportSubscriptions(rows, remote)) reports.set(`${report.event_type} ${report.data_type}`, report);
-  const kinds = kindsOf(app.warehouse.mappings.map(({ resource }) => resource.dataType)).map(keyOf);
+  const kinds = kindsOf(app.warehouse.resources.map(({ dataType }) => dataType)).map(keyOf);
   const missing = kinds.filter(kind => {
     const report = reports.get(kind);
     return report?.state !== 'not_offered' && (report?.state !== 'active' || report.at_service === false);

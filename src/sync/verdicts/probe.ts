@@ -24,9 +24,9 @@ export async function probeAccount(
 ): Promise<void> {
   const nowMs = serviceClock.now();
   const today = dayOfMicros(nowMs * 1000);
-  const granted = warehouse.mappings
-    .map(({ resource }) => resource)
-    .filter(({ dated, specified, scope }) => dated && specified.includes('collection') && (scopes?.includes(scope) ?? true));
+  const granted = warehouse.resources.filter(
+    ({ dated, specified, scope }) => dated && specified.includes('collection') && (scopes?.includes(scope) ?? true),
+  );
   const [first, other] = [granted[0], granted.at(-1)];
   const probe = async (resource: Resource) => {
     for await (const _ of client.documents(resource, { token, from: today, to: today, signal })) return;
