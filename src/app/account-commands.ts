@@ -1,6 +1,5 @@
 import { isoOf } from '../../schema/instant.ts';
-import { RingneckError, UsageError } from '../base/errors.ts';
-import type { SignIn } from '../base/secrets/sign-in.ts';
+import { UsageError } from '../base/errors.ts';
 import {
   type Account,
   accountEntry,
@@ -20,7 +19,7 @@ import type { Warehouse } from '../warehouse/warehouse.ts';
 import { type AddedAccount, askWhose, BLIND, beginAccount, ensureIdFree, ensureNoTwin, greet } from './add-account.ts';
 import type { App } from './app.ts';
 import { withFix } from './fixes.ts';
-import { revokeSignIn } from './sign-ins.ts';
+import { findReadableSignIn, revokeSignIn } from './sign-ins.ts';
 
 export interface AccountReport {
   user_id: string;
@@ -119,7 +118,7 @@ async function listAccountReports(app: App): Promise<AccountReport[]> {
 
 /** Forgets the token, which a sign-in takes back at the service too; the rows stay. */
 async function removeAccount(app: App, { name }: { name: string }): Promise<AccountReport> {
-  const signIn = app.secrets.hasSignIn(name) ? findReadable(app, name) : undefined;
+  const signIn = findReadableSignIn(app, name);
   const report = await changeAccounts(app.warehouse, async () => {
     const account = await getAccount(app.warehouse, name);
     // An account without tokens can be removed again; tokens without an account would stay.
@@ -129,16 +128,6 @@ async function removeAccount(app: App, { name }: { name: string }): Promise<Acco
   });
   if (signIn) await revokeSignIn(app, signIn);
   return report;
-}
-
-/** What cannot be read any more can be removed all the same. */
-function findReadable({ secrets }: App, name: string): SignIn | undefined {
-  try {
-    return secrets.findSignIn(name);
-  } catch (error) {
-    if (error instanceof RingneckError) return undefined;
-    throw error;
-  }
 }
 
 async function pauseAccount(app: App, { name }: { name: string }): Promise<AccountReport> {

@@ -66,6 +66,16 @@ async function parkEnded({ warehouse, secrets, log, onFailure }: Parts, name: st
   onFailure({ reason: 'account_parked', user: name, message });
 }
 
+/** What is to be taken back; what cannot be read any more is forgotten all the same. */
+export function findReadableSignIn({ secrets }: Pick<Parts, 'secrets'>, name: string): SignIn | undefined {
+  try {
+    return secrets.findSignIn(name);
+  } catch (error) {
+    if (error instanceof RingneckError) return undefined;
+    throw error;
+  }
+}
+
 /** Takes a sign-in back at the service, which may count the people of a client. Where it gives no answer the log says so, and no more. */
 export async function revokeSignIn(parts: Pick<Parts, 'settings' | 'log'>, { accessToken, refreshToken }: SignIn): Promise<void> {
   try {

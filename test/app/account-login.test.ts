@@ -169,6 +169,20 @@ test('a sign-in is taken back at the service when its account is removed, which 
   }
 });
 
+test('who is erased is searched for by every token of the sign-in, which is taken back too', async () => {
+  const setting = await openSignedInHarness(folder, 'erased');
+  const { harness, server } = setting;
+  await setting.login('ada');
+  const [token = '', ...others] = harness.app.secrets.listOfAny('ada');
+  expect(others).toHaveLength(1);
+  expect(await harness.commands.eraseAccount({ name: 'ada' })).toMatchObject({
+    user_id: 'ada',
+    searched_for: ['name', 'service id', 'token'],
+    found: [],
+  });
+  expect(await server.findPerson(token)).toBeUndefined();
+});
+
 test('the token of a sign-in is not kept for another address, nor as a token alone', async () => {
   const setting = await openSignedInHarness(folder, 'keep');
   await setting.login('ada');

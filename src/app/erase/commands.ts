@@ -1,5 +1,6 @@
 import { parseAccountName } from '../../ledger/accounts.ts';
 import type { App } from '../app.ts';
+import { findReadableSignIn, revokeSignIn } from '../sign-ins.ts';
 import type { EraseReport } from './report.ts';
 
 /** What the owner of a data folder does to erase a person. */
@@ -14,10 +15,13 @@ async function ensureErasable(app: App, input: { name: string }): Promise<{ user
   return { user_id: name };
 }
 
-/** Removes all that is kept of a person, with everything else at rest meanwhile. */
+/** Removes all that is kept of a person, with everything else at rest meanwhile, and takes the sign-in back at the service. */
 async function eraseAccount(app: App, { name }: { name: string }): Promise<EraseReport> {
   await ensureErasable(app, { name });
   const { settings, log, now } = app;
   const erase = await import('./erase.ts');
-  return app.withExclusive(() => erase.eraseAccount({ settings, log, now }, name));
+  const signIn = findReadableSignIn(app, name);
+  const report = await app.withExclusive(() => erase.eraseAccount({ settings, log, now }, name));
+  if (signIn) await revokeSignIn({ settings, log }, signIn);
+  return report;
 }
