@@ -44,7 +44,7 @@ await bundle.write({
 await bundle.close();
 writeFileSync(
   main,
-  `#!/usr/bin/env node\nimport ${JSON.stringify(relative(dirname(main), join(out, 'ringneck.js')).replaceAll(sep, '/'))};\n`,
+  `#!/usr/bin/env -S node --\nimport ${JSON.stringify(relative(dirname(main), join(out, 'ringneck.js')).replaceAll(sep, '/'))};\n`,
 );
 // npm makes a program executable only when it links it first: a checkout that is made or built again would not run by `npx ringneck`.
 chmodSync(main, 0o755);

@@ -12,12 +12,13 @@ const isOurs = (name: string) => name.startsWith('RINGNECK_');
 /**
  * Adds the settings of a file to the environment, which wins where it has one that is not empty.
  * @param given the file; without it `.env` of the working directory, where there is one with settings of ours
+ * @param isMade whether it is about to be made, and may be missing
  * @returns what others can read, where that is a secret
  * @throws UsageError for a file that others can write: they could have us send tokens to them
  */
-export function loadEnvFile(env: NodeJS.ProcessEnv, given?: string): Access | undefined {
+export function loadEnvFile(env: NodeJS.ProcessEnv, given?: string, isMade = false): Access | undefined {
   const path = given ?? ENV_FILE;
-  const settings = readEnvFile(path, given !== undefined);
+  const settings = readEnvFile(path, given !== undefined && !isMade);
   const names = Object.keys(settings).filter(isOurs);
   if (given === undefined && !names.length) return undefined;
   const access = process.platform === 'win32' ? undefined : accessOf(path, `${path} is`);

@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --
 import { setFlagsFromString } from 'node:v8';
 import { CommanderError } from 'commander';
 import { messageOf, RingneckError, shownMessageOf } from '../base/errors.ts';

@@ -8,6 +8,7 @@ import { addDemo } from './commands/demo.ts';
 import { addDescribe } from './commands/describe.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addExport } from './commands/export.ts';
+import { addInit } from './commands/init.ts';
 import { addNightly } from './commands/nightly.ts';
 import { addService } from './commands/service.ts';
 import { addSnapshot } from './commands/snapshot.ts';
@@ -25,9 +26,9 @@ Settings are environment variables, RINGNECK_SERVICE_URL and RINGNECK_DATA first
 does not have are read from .env in the working directory, or from the file that --env-file names.`;
 
 /** What others can read is told at once: what it is about may be why the command ends. */
-async function readEnvFile(given: string | undefined): Promise<void> {
+async function readEnvFile(given: string | undefined, isMade: boolean): Promise<void> {
   const [{ loadEnvFile }, { environment }] = await Promise.all([import('../base/env-file.ts'), import('../base/config.ts')]);
-  const access = loadEnvFile(environment, given);
+  const access = loadEnvFile(environment, given, isMade);
   if (access) note(`warning: ${access.message}: ${access.fix}`);
 }
 
@@ -44,11 +45,12 @@ export function createProgram(): Command {
     .addHelpText('afterAll', EXIT_CODES)
     .hook('preAction', async (_, command) => {
       // It has its own settings, whatever else there is.
-      if (command.name() !== 'demo') await readEnvFile(program.opts<{ envFile?: string }>().envFile);
+      if (command.name() !== 'demo') await readEnvFile(program.opts<{ envFile?: string }>().envFile, command.name() === 'init');
     });
   withExample(program, 'ringneck demo', 'ringneck backfill --help');
   for (const add of [
     addDemo,
+    addInit,
     addService,
     addAccount,
     addBackfill,

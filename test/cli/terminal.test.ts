@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { MAIN } from '../support/ringneck.ts';
@@ -26,7 +27,7 @@ afterAll(() => sandbox.close());
 
 /** Runs a command at a terminal of this width; `typed` is what its user answers to what the terminal shows. */
 async function atTerminal(columns: number, args: string[], env: Record<string, string>, typed: [shown: string, keys: string][] = []) {
-  const command = `stty cols ${columns}; exec ${[process.execPath, MAIN, ...args].map(word => `'${word}'`).join(' ')}`;
+  const command = `stty cols ${columns}; exec ${[process.execPath, '--', MAIN, ...args].map(word => `'${word}'`).join(' ')}`;
   const child = spawn('script', ['-qefc', command, '/dev/null'], { env: { ...process.env, SHELL: '/bin/bash', ...env } });
   started.push(child);
   let shown = '';
@@ -78,6 +79,28 @@ test.runIf(able)('Ctrl-C at the prompt ends with 130, Ctrl-D says that there was
   expect(await add('rn_half\u0003')).toMatchObject({ code: 130, shown: 'Token (not shown): \nringneck: interrupted\n' });
   expect(await add('\u0004')).toMatchObject({ code: 2, shown: 'Token (not shown): \nringneck: no token: standard input is empty\n' });
   expect((await runHere(['account', 'list', '--json'], { env })).stdout).toBe('[]\n');
+});
+
+test.runIf(able)('init asks for each setting, again for what is wrong, and shows no secret; Ctrl-C writes nothing', async () => {
+  const file = join(folder, 'asked.env');
+  const args = ['init', '--env-file', file];
+  const typed: [string, string][] = [
+    ['Base address of the service: ', 'ring\r'],
+    ['expected an http', `${sandbox.url}\r`],
+    ['(Enter: none): ', 'client\r'],
+    ['Its secret (not shown): ', 'very-secret\r'],
+    ['Folder for the data', `${join(folder, 'asked')}\r`],
+  ];
+  const zone: [string, string] = ['Time zone of the night', '\r'];
+  const login: [string, string] = ['signs in now (Enter: later): ', '\r'];
+  expect(await atTerminal(200, args, {}, [...typed, [zone[0], '\u0003']])).toMatchObject({ code: 130 });
+  expect(existsSync(file)).toBe(false);
+  const { code, shown } = await atTerminal(200, args, {}, [...typed, zone, login]);
+  expect(code).toBe(0);
+  expect(shown).not.toContain('very-secret');
+  expect(readFileSync(file, 'utf8')).toMatch(
+    `RINGNECK_SERVICE_URL=${sandbox.url}\nRINGNECK_CLIENT_ID=client\nRINGNECK_CLIENT_SECRET=very-secret\nRINGNECK_DATA=${join(folder, 'asked')}\nRINGNECK_TIME_ZONE=`,
+  );
 });
 
 test.runIf(able)('the log of a person is no JSON', async () => {

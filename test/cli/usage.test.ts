@@ -19,6 +19,7 @@ function refused(ended: Ended, line: string) {
 test.each([
   [],
   ['demo'],
+  ['init'],
   ['service'],
   ['account'],
   ['account', 'add'],

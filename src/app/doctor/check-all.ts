@@ -88,6 +88,6 @@ function ownerResult({ data, webhooks }: Settings, pid: number | undefined): Che
 }
 
 /** The folder itself, or the next one above it that there is. */
-function existingFolder(path: string): string {
+export function existingFolder(path: string): string {
   return existsSync(path) || dirname(path) === path ? path : existingFolder(dirname(path));
 }

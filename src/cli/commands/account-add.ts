@@ -1,6 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { createInterface } from 'node:readline';
-import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { addDays, dayOfMicros } from '../../../schema/instant.ts';
@@ -8,11 +6,11 @@ import type { AddedReport } from '../../app/account-commands.ts';
 import { call } from '../../app/call.ts';
 import type { RunReport } from '../../app/follow-run.ts';
 import { messageOf, UsageError } from '../../base/errors.ts';
-import { Interrupted } from '../../base/interrupt.ts';
 import { parseAccountName } from '../../ledger/accounts.ts';
 import { parseDay, withExample } from '../options.ts';
 import { openSession, type Session } from '../session.ts';
 import { printAccount } from '../terminal/account-line.ts';
+import { askHidden } from '../terminal/ask.ts';
 import { note } from '../terminal/note.ts';
 import { printJson } from '../terminal/print.ts';
 import { performRun, reportRun, runJson } from './backfill.ts';
@@ -127,18 +125,7 @@ async function readToken(file: string | undefined): Promise<string> {
 /** At a terminal one line, which is not shown. */
 async function readTokenInput(): Promise<string> {
   if (!process.stdin.isTTY) return text(process.stdin);
-  const prompt = createInterface({ input: process.stdin, output: new Writable({ write: (_, __, done) => done() }), terminal: true });
-  // Only now: what is typed before it would be shown.
-  process.stderr.write('Token (not shown): ');
-  try {
-    return await new Promise<string>((resolve, reject) => {
-      prompt.once('line', resolve).once('close', () => resolve(''));
-      prompt.once('SIGINT', () => reject(new Interrupted()));
-    });
-  } finally {
-    prompt.close();
-    note('');
-  }
+  return askHidden('Token (not shown): ');
 }
 
 function readTokenFile(file: string): string {

@@ -30,27 +30,29 @@ export function addLogin(account: Command): void {
       .option('--json', 'print the account as JSON; with --from its run too, as `backfill`, null where none came to its report'),
     'ringneck account login ada',
     'ringneck account login ada --no-browser',
-  ).action(async (given: string, { browser, timeout, ...options }: Options) => {
-    const session = await openSession();
-    const name = parseAccountName(given);
-    refuseFuture(options.from);
-    const settings = await call(session, 'beginLogin', { name });
-    const [{ askToSignIn }, { environment }] = await Promise.all([import('../../sign-in/login.ts'), import('../../base/config.ts')]);
-    // Where the answer goes to another machine nobody can listen here.
-    const canOpen = browser && hasBrowser(environment) && settings.redirectUrl.startsWith('http:');
-    const answer = await interruptible(signal =>
-      askToSignIn({
-        settings,
-        again: loginCommand(name),
-        open: canOpen ? openBrowser : undefined,
-        paste: readPasted,
-        timeoutMs: timeout * 1000,
-        signal,
-      }),
-    );
-    const { redirectUrl } = settings;
-    await showAdded(session, await call(session, 'finishLogin', { name, ...answer, redirectUrl }), options);
-  });
+  ).action(async (given: string, options: Options) => logIn(parseAccountName(given), options));
+}
+
+/** Has a person sign in, and says how the account stands then. */
+export async function logIn(name: string, { browser, timeout, ...options }: Options): Promise<void> {
+  const session = await openSession();
+  refuseFuture(options.from);
+  const settings = await call(session, 'beginLogin', { name });
+  const [{ askToSignIn }, { environment }] = await Promise.all([import('../../sign-in/login.ts'), import('../../base/config.ts')]);
+  // Where the answer goes to another machine nobody can listen here.
+  const canOpen = browser && hasBrowser(environment) && settings.redirectUrl.startsWith('http:');
+  const answer = await interruptible(signal =>
+    askToSignIn({
+      settings,
+      again: loginCommand(name),
+      open: canOpen ? openBrowser : undefined,
+      paste: readPasted,
+      timeoutMs: timeout * 1000,
+      signal,
+    }),
+  );
+  const { redirectUrl } = settings;
+  await showAdded(session, await call(session, 'finishLogin', { name, ...answer, redirectUrl }), options);
 }
 
 /** Whether a browser would show up before whoever reads the terminal. */
