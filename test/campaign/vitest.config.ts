@@ -17,7 +17,7 @@ export default defineConfig({
     globalSetup: ['test/support/memory.ts', 'test/support/build.ts'],
     setupFiles: ['test/support/each-file.ts'],
     include: ['test/campaign/**/*.test.ts', ...shortened],
-    env: { RINGNECK_WHOLE: '1' },
+    env: { WHOLE_TESTS: '1' },
     testTimeout: 3_600_000,
     hookTimeout: 60_000,
     pool: 'forks',

@@ -1,7 +1,7 @@
 import { below, randomFrom } from './random-documents.ts';
 
 /** Whether this is a campaign, which runs the whole of what the suite has a short version of. */
-export const isWhole = process.env.RINGNECK_WHOLE === '1';
+export const isWhole = process.env.WHOLE_TESTS === '1';
 
 /** Which part is chosen: another one each day, named in every failure, unless RINGNECK_CAMPAIGN_SEED gives one. */
 export const seed = Number(process.env.RINGNECK_CAMPAIGN_SEED ?? Math.floor(Date.now() / 86_400_000));
