@@ -105,7 +105,7 @@ test('where there are more accounts than workers each has so many windows in its
       return result;
     },
   };
-  const tokens = { find: () => 'token', whyMissing: () => undefined, digest: (text: string) => text };
+  const tokens = { find: () => 'token', findSignIn: () => undefined, whyMissing: () => undefined, digest: (text: string) => text };
   const pipeline = Object.assign(await pipelineOf(warehouse, NOON), { queues, tokens, collections: [collection], requestsPerToken: 1 });
   const run = await pipeline.runs.start({ ...WINTER, kind: 'backfill', users: ['ada', 'ben'], refresh: false });
   await startCollecting(pipeline, { inHand: 1 });
