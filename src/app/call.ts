@@ -1,4 +1,6 @@
-import { TryLaterError } from '../base/errors.ts';
+import { existsSync } from 'node:fs';
+import type { Settings } from '../base/config.ts';
+import { TryLaterError, UsageError } from '../base/errors.ts';
 import { closeAll } from '../base/interrupt.ts';
 import type { AppOptions } from './app-options.ts';
 import type { AppCommands } from './commands.ts';
@@ -25,6 +27,7 @@ export async function call<Name extends keyof AppCommands & string>(
   };
   const control = await connectControl<AppCommands>(settings.data);
   if (control) return through(control);
+  if (!MAKE_FOLDER.includes(name)) ensureThere(settings);
   // Loaded only by whoever becomes the owner: the database and the queue take longer to load than most commands to run.
   const [{ DataFolder }, { serveControl }] = await Promise.all([import('./data-folder.ts'), import('./control/serve-control.ts')]);
   let folder: DataFolder;
@@ -50,6 +53,17 @@ export async function call<Name extends keyof AppCommands & string>(
   } finally {
     await folder.close();
   }
+}
+
+/** What begins with nothing: an account. */
+const MAKE_FOLDER: readonly string[] = ['addAccount', 'beginLogin', 'finishLogin'] satisfies (keyof AppCommands)[];
+
+/** @throws UsageError in a folder that is none of Ringneck's: what is looked for lies elsewhere */
+function ensureThere({ data, namesData }: Pick<Settings, 'data' | 'namesData'>): void {
+  if (namesData || existsSync(data)) return;
+  throw new UsageError(
+    `there is no data folder here: ${data} does not exist, and RINGNECK_DATA names none. Go to the folder in which you began, or begin here: ringneck init`,
+  );
 }
 
 function aborted(signal: AbortSignal): Promise<never> {

@@ -10,6 +10,7 @@ import { runCommands } from './run-commands.ts';
 import { snapshotCommands } from './snapshot/commands.ts';
 import { statusCommands } from './status-commands.ts';
 import { subscriptionCommands } from './subscription-commands.ts';
+import { whyCommands } from './why.ts';
 
 /** All that the owner of a data folder does, for its own command or for another one. Input, events and results are plain JSON. */
 const appCommands = {
@@ -17,6 +18,7 @@ const appCommands = {
   ...loginCommands,
   ...runCommands,
   ...statusCommands,
+  ...whyCommands,
   ...subscriptionCommands,
   ...coverageCommands,
   ...doctorCommands,

@@ -5,6 +5,9 @@ import { cureOf } from '../ledger/unproven.ts';
 
 export const READ_MISSING = 'What is missing is read by: ringneck coverage --repair';
 
+/** Of a state of a collection: nobody need do anything about it. */
+export const isWell = (state: string): boolean => ['up_to_date', 'pending', 'not_offered'].includes(state);
+
 /** An account as it is shown. */
 export interface Standing {
   user_id: string;

@@ -200,6 +200,8 @@ export type Settings = { readonly [Key in keyof Declared]: ValueOf<Declared[Key]
   readonly signIn: SignInSettings | null;
   /** Null: webhooks are not configured. */
   readonly webhooks: WebhookSettings | null;
+  /** Whether RINGNECK_DATA names the data folder. */
+  readonly namesData: boolean;
   /** One sentence for each RINGNECK_* variable that is no setting. */
   readonly unknown: readonly string[];
   /** The files of secrets that other users of this machine can read. */
@@ -232,7 +234,8 @@ export function readSettings(env: NodeJS.ProcessEnv, { follows = true }: { follo
   if (wrong.length > 0) throw new UsageError(`Wrong ${wrong.length === 1 ? 'setting' : 'settings'}. ${wrong.join('; ')}.`);
   values.snapshot ??= resolve(String(values.data), 'snapshot.duckdb');
   // The keys are those of `declared`, each parsed by its own parser: the one step that the compiler cannot follow.
-  return { ...values, webhooks, signIn: readSignIn(values), unknown: unknownVariables(env), readable } as unknown as Settings;
+  const namesData = Boolean(env.RINGNECK_DATA);
+  return { ...values, webhooks, signIn: readSignIn(values), namesData, unknown: unknownVariables(env), readable } as unknown as Settings;
 }
 
 /** The text of a setting: of a secret one also from its file. */

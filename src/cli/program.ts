@@ -17,6 +17,7 @@ import { addStatus } from './commands/status.ts';
 import { addSubscriptions } from './commands/subscriptions.ts';
 import { addTables } from './commands/tables.ts';
 import { addUp } from './commands/up.ts';
+import { addWhy } from './commands/why.ts';
 import { withExample } from './options.ts';
 import { note } from './terminal/note.ts';
 
@@ -58,6 +59,7 @@ export function createProgram(): Command {
     addUp,
     addSubscriptions,
     addStatus,
+    addWhy,
     addCoverage,
     addTables,
     addDescribe,

@@ -33,6 +33,7 @@ test.each([
   ['nightly'],
   ['up'],
   ['status'],
+  ['why'],
   ['sql'],
   ['snapshot'],
   ['export'],
@@ -78,9 +79,8 @@ test.each<[string[], string]>([
   [['backfill', '--last', '0'], "option '--last <n>' argument '0' is invalid. expected a whole number from 1 to 36500"],
   [['backfill', '--last', '1.5'], "option '--last <n>' argument '1.5' is invalid. expected a whole number from 1 to 36500"],
   [['backfill', '--last', '-3'], "option '--last <n>' argument '-3' is invalid. expected a whole number from 1 to 36500"],
-  [['backfill'], 'which days? give --from DAY --to DAY, or --last N'],
-  [['backfill', '--from', '2025-01-01'], 'which days? give --from DAY --to DAY, or --last N'],
-  [['backfill', '--to', '2025-01-01'], 'which days? give --from DAY --to DAY, or --last N'],
+  [['backfill'], 'which days? give --from DAY, with --to DAY or up to today, or --last N'],
+  [['backfill', '--to', '2025-01-01'], 'which days? give --from DAY, with --to DAY or up to today, or --last N'],
   [['backfill', '--last', '3', '--from', '2025-01-01'], 'give --last N, or --from and --to, not both'],
   [['backfill', '--last', '3', '--to', '2025-01-01'], 'give --last N, or --from and --to, not both'],
   [['backfill', '--from', '2025-02-01', '--to', '2025-01-01'], '--from 2025-02-01 is after --to 2025-01-01'],
@@ -105,7 +105,7 @@ test.each<[string[], string]>([
 
 test.each<[string[], string]>([
   [['bakfill'], "unknown command 'bakfill' (Did you mean backfill?)"],
-  [['backfill'], 'which days? give --from DAY --to DAY, or --last N'],
+  [['backfill'], 'which days? give --from DAY, with --to DAY or up to today, or --last N'],
   [['account', 'add', 'ada'], 'no token: standard input is empty'],
   [['account', 'pause', 'zoe'], 'no account "zoe": add one with ringneck account add'],
   [['sql'], 'no query: give one as an argument or on standard input'],

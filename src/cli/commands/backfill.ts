@@ -34,7 +34,7 @@ export function addBackfill(program: Command): void {
           'from two days before to two days after, because services differ in where a range ends: what comes of these days is stored and counted too',
       )
       .option('--from <day>', 'first day', parseDay)
-      .option('--to <day>', 'last day', parseDay)
+      .option('--to <day>', 'last day (tomorrow, UTC, by the service’s clock: today everywhere)', parseDay)
       .option('--last <n>', 'the n days that end tomorrow (UTC, by the service’s clock)', wholeNumber(1, 36_500))
       .option('--user <name>', 'only this account (may be repeated)', collect)
       .option('--resource <name>', 'only this collection (may be repeated)', collect)
@@ -44,6 +44,7 @@ export function addBackfill(program: Command): void {
       .option('--detach', 'let a running `ringneck up` go on with it when this command ends')
       .option('--json', 'print the summary as JSON'),
     'ringneck backfill --from 2025-01-01 --to 2025-12-31',
+    'ringneck backfill --from 2025-01-01',
     'ringneck backfill --last 30 --user ada --resource sleep',
   ).action(async (options: Options) => {
     const range = rangeOf(options);
@@ -66,7 +67,8 @@ export function rangeOf({ from, to, last }: Pick<Options, 'from' | 'to' | 'last'
     if (from || to) throw new UsageError('give --last N, or --from and --to, not both');
     return { last };
   }
-  if (!from || !to) throw new UsageError('which days? give --from DAY --to DAY, or --last N');
+  if (!from) throw new UsageError('which days? give --from DAY, with --to DAY or up to today, or --last N');
+  if (!to) return { from };
   if (from > to) throw new UsageError(`--from ${from} is after --to ${to}`);
   return { from, to };
 }

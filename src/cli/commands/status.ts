@@ -1,15 +1,16 @@
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
 import { formatSpan } from '../../app/doctor/clock.ts';
-import { READ_MISSING } from '../../app/fixes.ts';
+import { isWell, READ_MISSING } from '../../app/fixes.ts';
 import { type SignInStatus, tellSignIn } from '../../app/sign-in-status.ts';
 import type { StatusReport } from '../../app/status-commands.ts';
+import { UsageError } from '../../base/errors.ts';
 import { loginCommand } from '../../base/sign-in-again.ts';
 import { isOneTime } from '../../client/service-clock.ts';
 import { mapCommand } from '../../sync/events/map-command.ts';
 import type { CollectionStatus, DriftStatus } from '../../sync/status.ts';
 import type { WebhookStatus } from '../../sync/webhook-status.ts';
-import { withExample } from '../options.ts';
+import { collect, withExample } from '../options.ts';
 import { openSession } from '../session.ts';
 import { note } from '../terminal/note.ts';
 import { formatTable, printJson, printLine, printLines } from '../terminal/print.ts';
@@ -19,13 +20,38 @@ export function addStatus(program: Command): void {
     program
       .command('status')
       .description('show the newest day, last success and failures per account and collection, and what is parked and why')
+      .option('--user <name>', 'only this account (may be repeated)', collect)
+      .option('--problems', 'only accounts and collections that something is wrong with')
       .option('--json', 'print the report as JSON'),
     'ringneck status',
-  ).action(async (options: { json?: true }) => {
-    const report = await call(await openSession(), 'status', {});
+    'ringneck status --problems',
+  ).action(async (options: Options) => {
+    const all = await call(await openSession(), 'status', {});
+    const report = { ...all, accounts: choose(all.accounts, options) };
     if (options.json) printJson(report);
+    else if (all.accounts.length && !report.accounts.length) printLine('nothing is wrong with any account');
     else printStatus(report);
   });
+}
+
+interface Options {
+  user?: string[];
+  problems?: true;
+  json?: true;
+}
+
+type Accounts = StatusReport['accounts'];
+
+/** @throws UsageError for an account that there is not */
+function choose(accounts: Accounts, { user, problems }: Options): Accounts {
+  const names = accounts.map(({ user_id: name }) => name);
+  const unknown = user?.find(name => !names.includes(name));
+  if (unknown !== undefined) throw new UsageError(`no account ${JSON.stringify(unknown)}: there are ${names.join(', ') || 'none'}`);
+  const chosen = accounts.filter(({ user_id: name }) => user?.includes(name) ?? true);
+  if (!problems) return chosen;
+  return chosen
+    .map(account => ({ ...account, collections: account.collections.filter(({ state }) => !isWell(state)) }))
+    .filter(({ state, collections }) => state !== 'active' || collections.length);
 }
 
 function printStatus({
