@@ -47,7 +47,7 @@ async function askForbidden(pipeline: Pipeline, signal?: AbortSignal): Promise<v
     try {
       const token = tokens.find(account.userId);
       if (!token) continue;
-      await probeAccount(pipeline, token, { scopes: tokens.findSignIn(account.userId)?.scopes, signal });
+      await probeAccount(pipeline, token, { scopes: tokens.findSignIn(account.userId)?.scopes, isOnce: true, signal });
       const person = await findPerson(client, token, signal);
       await changeAccounts(warehouse, async () => {
         if (!tokens.isSame(account.userId, token) || !(await isAsRead(warehouse, account.userId, account))) return;

@@ -16,11 +16,12 @@ export const isNotOffered = (error: unknown) => error instanceof ServiceError &&
  * Asks whether the service takes a token at all. Throws the refusal when two collections of different kinds refuse: one alone may be
  * what the permission lacks, or may not be offered.
  * @param options.scopes what the person has allowed, where that is known: nothing else is asked for
+ * @param options.isOnce one request is enough: who was refused before is only asked whether that still holds
  */
 export async function probeAccount(
   { client, warehouse, serviceClock }: Pick<Pipeline, 'client' | 'warehouse' | 'serviceClock'>,
   token: string,
-  { scopes, signal }: { scopes?: readonly string[] | undefined; signal?: AbortSignal | undefined } = {},
+  { scopes, isOnce, signal }: { scopes?: readonly string[] | undefined; isOnce?: true; signal?: AbortSignal | undefined } = {},
 ): Promise<void> {
   const nowMs = serviceClock.now();
   const today = dayOfMicros(nowMs * 1000);
@@ -35,7 +36,7 @@ export async function probeAccount(
   try {
     await probe(first);
   } catch (error) {
-    if (!isRefusal(error) && !isNotOffered(error)) throw error;
+    if (isOnce || (!isRefusal(error) && !isNotOffered(error))) throw error;
     await probe(other).catch(second => {
       throw isNotOffered(second) ? error : second;
     });
