@@ -285,6 +285,15 @@ test('an event of a deletion finds a document that only moved, and keeps it', as
   ]);
 });
 
+test('two documents that are far from each other and both deleted do not keep each other', async () => {
+  const quy = await harness.person('quy', { sleep: [] });
+  await quy.store('sleep', [night('first', '2025-02-20'), night('second', '2025-03-02')]);
+  for (const id of ['first', 'second']) {
+    expect(await quy.tell({ event_type: 'delete', data_type: 'sleep', object_id: id })).toMatchObject({ outcome: 'removed' });
+  }
+  expect(await storedOf('quy')).toEqual([]);
+});
+
 test('what was stored far away since its own route called it gone is not removed by a reading of its old days', async () => {
   const pia = await harness.person('pia', { sleep: [] });
   await pia.store('sleep', [night('returned', '2024-11-02')]);

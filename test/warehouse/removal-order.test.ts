@@ -48,7 +48,7 @@ test.each(
   await warehouse.close();
 });
 
-test('a first proof is not noted of a document that came, changed or not, after the answer that lacks it was asked for', async () => {
+test('a first proof is not noted of a document that came after the answer that lacks it was asked for, or under other days', async () => {
   const warehouse = await openWarehouse(join(folder, `${Math.random()}.duckdb`));
   const { clock } = warehouse;
   const notes = () => warehouse.read('SELECT kind, object_id, first_seen_at FROM sync.suspicions');
@@ -60,6 +60,10 @@ test('a first proof is not noted of a document that came, changed or not, after 
   await lacks(beforeUnchanged!);
   await warehouse.storeDocuments({ ...page, requestedAt: moved!, ...stored('2025-03-10') });
   await lacks(beforeMoved!);
+  expect(await notes()).toEqual([]);
+  const { from, to } = MAY;
+  const missing = { ids: ['s'], seenAt: 1_000_000 };
+  await warehouse.storeDocuments({ ...page, requestedAt: after!, documents: [], missing, absentFrom: { from, to } });
   expect(await notes()).toEqual([]);
   await lacks(after!);
   expect(await notes()).toEqual([['missing', 's', 1_000_000]]);

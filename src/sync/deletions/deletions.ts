@@ -133,7 +133,7 @@ async function tryRoute({ pipeline: { client }, resource, token, signal, release
 
 /** Whether each was so some minutes ago already; what was not is noted, for a later reading. */
 async function isSecondProof(
-  { pipeline: { warehouse, now }, resource, userId, begunAt, read }: Absence,
+  { pipeline: { warehouse, now }, resource, userId, begunAt, read, days }: Absence,
   absent: readonly MissingDocument[],
   kind: 'missing' | 'unlisted' = 'missing',
 ): Promise<boolean> {
@@ -146,7 +146,8 @@ async function isSecondProof(
   // By the writer: its document may come while this waits for its turn.
   if (kind === 'missing' && ids.length) {
     const { requestedAt } = read;
-    await warehouse.storeDocuments({ userId, resource, requestedAt, documents: [], missing: { ids, seenAt: nowMicros } });
+    const missing = { ids, seenAt: nowMicros };
+    await warehouse.storeDocuments({ userId, resource, requestedAt, documents: [], missing, absentFrom: days });
   } else await warehouse.record(ids.map(objectId => suspicionEntry({ ...place, objectId }, nowMicros)));
   return !unknown.length && absent.every(({ id }) => (known.get(id) ?? nowMicros) + CONFIRMS_AFTER_MICROS <= begunAt);
 }

@@ -32,14 +32,14 @@ const WIDENED_DAYS = 2;
  */
 export async function findRange(
   warehouse: Warehouse,
-  { userId, resource, event, tries }: EventInWork,
+  { userId, resource, event, tries, isGone }: EventInWork,
   { clock, delays }: { clock: Pick<ServiceClock, 'now' | 'aheadMs'>; delays: Pick<AbsentDelays, 'unreadable'> },
 ): Promise<Partial<DayRange>> {
   if (!resource.dated) return {};
   const day = await findDay(warehouse, resource, userId, event.object_id);
   if (day !== undefined) return about({ from: day, to: day }, tries.misses ? RECENT_DAYS : WIDENED_DAYS);
   const recent = lastDays(RECENT_DAYS, clock);
-  const isLastLook = event.event_type !== 'delete' && tries.misses >= delays.unreadable.length;
+  const isLastLook = !isGone && event.event_type !== 'delete' && tries.misses >= delays.unreadable.length;
   const first = isLastLook ? await findFirstDay(warehouse, userId, resource.name) : undefined;
   return about({ ...recent, from: first !== undefined && first < recent.from ? first : recent.from }, WIDENED_DAYS);
 }
@@ -86,8 +86,10 @@ export async function finishAbsent(
 
 const placeOf = ({ range: { from, to } }: RangeRead) => (from && to ? `from ${from} to ${to}` : 'in the whole collection');
 
-/** Whether other documents of the user and resource are stored in these days. */
-function hasNeighbours(warehouse: Warehouse, { userId, resource, event }: EventInWork, { from, to }: Partial<DayRange>): Promise<boolean> {
+/** Whether other documents of the user and resource are stored right beside it; in the days that were read, where it is not stored itself. */
+async function hasNeighbours(warehouse: Warehouse, { userId, resource, event }: EventInWork, read: Partial<DayRange>): Promise<boolean> {
+  const day = resource.dated ? await findDay(warehouse, resource, userId, event.object_id) : undefined;
+  const { from, to } = day === undefined ? read : about({ from: day, to: day }, WIDENED_DAYS);
   return hasOthers(warehouse, resource, userId, event.object_id, from && to ? { from, to } : undefined);
 }
 

@@ -233,10 +233,8 @@ export class EventProcessor {
       const next = this.#delays.unreadable[tries.misses];
       if (isGone && next !== undefined) return { again: next, tries: { ...tries, misses: tries.misses + 1 } };
     }
-    const step = await this.#ranges.read(
-      { ...event, isGone },
-      await findRange(warehouse, event, { clock: serviceClock, delays: this.#delays }),
-    );
+    const absent = { ...event, isGone };
+    const step = await this.#ranges.read(absent, await findRange(warehouse, absent, { clock: serviceClock, delays: this.#delays }));
     if ('finished' in step && step.finished.outcome !== 'parked' && step.finished.outcome !== 'removed') await this.#tryRoute(event);
     return step;
   }

@@ -130,11 +130,12 @@ export class PagePlan {
     });
   }
 
-  /** A first proof, unless a newer answer has brought the document meanwhile. */
+  /** A first proof, unless another answer has brought the document meanwhile: a newer one, or under days that this one does not tell of. */
   #suspect(page: DocumentPage, id: string, seenAt: number): void {
     const key = keyOf(page.userId, id);
     const current = this.#current(key);
-    if (!current || page.requestedAt < this.#newestOf(page, key, id, current.day)) return;
+    if (!current || isElsewhere(page.absentFrom, current.day)) return;
+    if (page.requestedAt < this.#newestOf(page, key, id, current.day)) return;
     this.#existing.suspected.add(key);
     this.ledger.push({ table: 'sync.suspicions', key: this.#missingKey(page, id), row: { first_seen_at: seenAt } });
   }

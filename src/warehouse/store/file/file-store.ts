@@ -2,6 +2,7 @@ import { chmodSync, realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import { TryLaterError } from '../../../base/errors.ts';
 import { ensureFolder, realPath } from '../../../base/files.ts';
 import type { Mapping } from '../../mapping.ts';
 import { qualified } from '../../sql.ts';
@@ -11,7 +12,7 @@ import type { Store, Upkeep } from '../store.ts';
 import { Checkpoints, NEVER_BYTES } from './checkpoints.ts';
 import { compact, removeTemporary } from './compact.ts';
 import { claimFile, openWaiting } from './open-file.ts';
-import { type MendedBlock, mendTornBlock } from './torn-block.ts';
+import { mendTornBlock } from './torn-block.ts';
 
 export interface FileOptions {
   /** It and its folder are made when missing. */
@@ -27,23 +28,20 @@ export interface FileOptions {
 /** Blocks of metadata that are mended at one opening: more than a checkpoint writes at a time. */
 const MOST_MENDED = 64;
 
-/** Opens a file, mended where that helps: one that cannot be opened all the same is left as it was, and its first error is thrown. */
+/**
+ * Opens a file, mended where that helps; else its first error is thrown. What was mended stays so: another process may have opened the
+ * file since.
+ */
 async function openMended(path: string, open: () => Promise<DuckDBInstance>, onMended: (message: string) => void): Promise<DuckDBInstance> {
-  const mended: MendedBlock[] = [];
   let first: unknown;
-  for (;;) {
+  for (let mended = 0; ; mended++) {
     try {
-      const instance = await open();
-      for (const { message } of mended) onMended(message);
-      return instance;
+      return await open();
     } catch (error) {
       first ??= error;
-      const block = mended.length < MOST_MENDED ? mendTornBlock(path, error) : undefined;
-      if (block) mended.push(block);
-      else {
-        for (const { undo } of mended) undo();
-        throw first;
-      }
+      const done = mended < MOST_MENDED ? mendTornBlock(path, error) : undefined;
+      if (done === undefined) throw error instanceof TryLaterError ? error : first;
+      onMended(done);
     }
   }
 }

@@ -13,22 +13,14 @@ const REFUSED = /Corrupt database file: computed checksum (\d+) does not match s
 /** Whether a file could not be opened because of a block of its metadata. */
 export const isChecksumWrong = (error: unknown): boolean => REFUSED.test(messageOf(error));
 
-/** A block that was mended. */
-export interface MendedBlock {
-  /** What was done, for the log. */
-  message: string;
-  /** Makes the file what it was. */
-  undo(): void;
-}
-
 /**
  * Mends a block that a process was killed in the middle of writing. At a checkpoint DuckDB (1.5.5) writes blocks of its metadata again in
  * place, in which something is in use: that is the same before and after, so of a block that is half the one and half the other only its
  * checksum is wrong, and no file with such a block can be opened. The checksum is written anew; the block as it was is kept beside the file.
- * @returns undefined where the error is another, the block is not as DuckDB says, or no log shows that a checkpoint was under way: then it
+ * @returns what was done, for the log; undefined where the error is another, the block is not as DuckDB says, or no log shows that a checkpoint was under way: then it
  *   is the disk's fault
  */
-export function mendTornBlock(path: string, error: unknown): MendedBlock | undefined {
+export function mendTornBlock(path: string, error: unknown): string | undefined {
   const [, computed, stored, location] = REFUSED.exec(messageOf(error)) ?? [];
   if (computed === undefined || stored === undefined || location === undefined) return undefined;
   const at = Number(location);
@@ -42,27 +34,29 @@ export function mendTornBlock(path: string, error: unknown): MendedBlock | undef
     const checksum = checksumOf(block.subarray(CHECKSUM_BYTES));
     if (String(checksum) !== computed || String(block.readBigUInt64LE()) !== stored) return undefined;
     const kept = `${tornBlocksOf(path)}${(at - HEADER_BYTES) / BLOCK_BYTES}-${randomBytes(4).toString('hex')}`;
-    writeFileSync(kept, block, { mode: 0o600, flag: 'wx' });
-    writeChecksum(path, at, checksum);
-    return {
-      message: `${path}: a process was killed while it wrote a block, whose checksum is written anew; the block as it was is ${kept}`,
-      undo() {
-        writeChecksum(path, at, BigInt(stored));
-        rmSync(kept, { force: true });
-      },
-    };
+    try {
+      writeFileSync(kept, block, { mode: 0o600, flag: 'wx', flush: true });
+      if (!replaceChecksum(path, at, block, checksum)) throw new Error('somebody else has written it');
+    } catch {
+      rmSync(kept, { force: true });
+      return undefined;
+    }
+    return `${path}: a process was killed while it wrote a block, whose checksum is written anew; the block as it was is ${kept}`;
   } finally {
     closeSync(file);
   }
 }
 
-function writeChecksum(path: string, at: number, checksum: bigint): void {
-  const bytes = Buffer.alloc(CHECKSUM_BYTES);
-  bytes.writeBigUInt64LE(checksum);
+/** Whether the block is still what was read: another process may have mended and opened the file meanwhile. */
+function replaceChecksum(path: string, at: number, block: Buffer, checksum: bigint): boolean {
   const file = openSync(path, 'r+');
   try {
-    writeSync(file, bytes, 0, CHECKSUM_BYTES, at);
+    const now = Buffer.alloc(BLOCK_BYTES);
+    if (readSync(file, now, 0, BLOCK_BYTES, at) !== BLOCK_BYTES || !now.equals(block)) return false;
+    now.writeBigUInt64LE(checksum);
+    writeSync(file, now, 0, CHECKSUM_BYTES, at);
     fsyncSync(file);
+    return true;
   } finally {
     closeSync(file);
   }
