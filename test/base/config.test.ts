@@ -29,6 +29,7 @@ test('an empty environment gives the defaults', () => {
     sweepDays: 3,
     heartRateMinutes: 15,
     settledDays: 14,
+    historyDays: 30,
     requestsPerToken: 4,
     heartRatePath: 'auto',
     signatureWindow: 300,
@@ -39,6 +40,7 @@ test('an empty environment gives the defaults', () => {
     snapshotMode: 0o600,
     webhooks: null,
     signIn: null,
+    namesData: false,
     unknown: [],
     readable: [],
   });
@@ -155,7 +157,7 @@ test('the table has a row for each setting, the same on every machine', () => {
     '| RINGNECK_PERSONAL_INFO | – | `1`: all of personal_info is kept (age, sex, height, weight, e-mail address), read each day; without it only its identifier is asked for |',
     '| RINGNECK_DATA | `./data` | data folder: warehouse, snapshot, secret key, inbox, queue, state of `ringneck service` |',
   ]);
-  expect(rows).toHaveLength(35);
+  expect(rows).toHaveLength(36);
   expect(rows.find(row => row.includes('RINGNECK_TIME_ZONE'))).toBe(
     '| RINGNECK_TIME_ZONE | the system’s | time zone of the cron pattern |',
   );

@@ -42,8 +42,8 @@ export interface IntermediarySetting {
 
 const contents = async (harness: Harness): Promise<Map<string, string>> => {
   const truth = new Map<string, string>();
-  for (const { name, dated } of harness.app.warehouse.resources) {
-    const day = dated ? 'day::VARCHAR' : 'NULL';
+  for (const { name, dated, dayField } of harness.app.warehouse.resources) {
+    const day = dated ? `${dayField}::VARCHAR` : 'NULL';
     const rows = await harness.read(`SELECT ${day}, string_agg(id || content_hash, ' ' ORDER BY id) FROM "${name}" GROUP BY 1`);
     for (const [of, ids] of rows) truth.set(`${name} ${of}`, ids as string);
   }
