@@ -40,7 +40,7 @@ const declared = {
   ),
   personalInfo: optional(
     'RINGNECK_PERSONAL_INFO',
-    '`1`: all of personal_info is kept (age, sex, height, weight, e-mail address), read each day; without it only its identifier is asked for',
+    '`1`: all of personal_info is kept (age, sex, height, weight, e-mail address), read with the recent days; without it only its identifier is asked for',
     oneOf(['0', '1']),
   ),
   data: required(

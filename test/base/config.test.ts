@@ -154,7 +154,7 @@ test('the table has a row for each setting, the same on every machine', () => {
     '|---|---|---|',
     '| RINGNECK_SERVICE_URL | – | base address of the service |',
     '| RINGNECK_ALLOW_HTTP | – | `1`: RINGNECK_SERVICE_URL may be `http:` on another host, although tokens then travel unencrypted |',
-    '| RINGNECK_PERSONAL_INFO | – | `1`: all of personal_info is kept (age, sex, height, weight, e-mail address), read each day; without it only its identifier is asked for |',
+    '| RINGNECK_PERSONAL_INFO | – | `1`: all of personal_info is kept (age, sex, height, weight, e-mail address), read with the recent days; without it only its identifier is asked for |',
     '| RINGNECK_DATA | `./data` | data folder: warehouse, snapshot, secret key, inbox, queue, state of `ringneck service` |',
   ]);
   expect(rows).toHaveLength(36);
