@@ -102,6 +102,7 @@ export class App {
       resources,
       ...(now ? { now } : {}),
       beforeGroup: () => ensureDiskReserve(settings.data),
+      onUpgrade: message => log.warn(message),
       onMended: message => log.error(`${message}. ringneck doctor checks what is stored`),
       onFatal: error => {
         // Nothing more can be stored by this process: whoever supervises it starts a new one.

@@ -3,13 +3,14 @@ import type { Resource, WireDocument } from '../../schema/resource.ts';
 import { RingneckError } from '../base/errors.ts';
 import { type ParsedDocuments, parseDocuments } from './documents/parse-document.ts';
 import { readDocuments, readHeartRate, type StoredDocument } from './documents/read-documents.ts';
+import { FORMAT } from './format.ts';
 import { HeartRateChanges } from './heart-rate/heart-rate-changes.ts';
 import { countByDay, countMissing, holdsJust } from './heart-rate/store-heart-rate.ts';
 import { type HeartRateSpan, type HeartRateWithdrawal, joinSpans, selectSpans } from './heart-rate/withdraw-heart-rate.ts';
 import { type Comparison, HeartRateAnswer, type Missing } from './heart-rate-answer.ts';
 import { type Column, type Mapping, mapAll } from './mapping.ts';
 import type { RequestClock } from './request-clock.ts';
-import { FORMAT } from './schema/ensure.ts';
+import { keepCopy } from './schema/keep-copy.ts';
 import type { PreparedSchema } from './schema/prepare-schema.ts';
 import { prepareSchema } from './schema/prepare-schema.ts';
 import { declarationsHash, evolveSchema } from './schema/schema-evolution.ts';
@@ -44,6 +45,8 @@ export interface WarehouseOptions extends FileOptions {
   beforeGroup?: () => void;
   /** Called once when DuckDB can serve no further statement in this process. */
   onFatal?: (error: Error) => void;
+  /** Told of a file of an earlier version, and of the copy of it that was made before it was changed. */
+  onUpgrade?: (message: string) => void;
   /** Called once for a file in which generated heart rate may lie beside what is real. */
   onUnclearHeartRate?: () => void;
 }
@@ -130,7 +133,8 @@ export class Warehouse {
     let warehouse: Warehouse | undefined;
     try {
       const connection = await store.connect();
-      const schema = await prepareSchema(store, connection, mappings, options.now);
+      const beforeUpgrade = (format: number | null) => keepCopy(store, connection, format, options);
+      const schema = await prepareSchema(store, connection, mappings, { now: options.now, beforeUpgrade });
       if (schema.isUnclear) options.onUnclearHeartRate?.();
       warehouse = new Warehouse(options, mappings, { ...schema, store, connection, published });
       await warehouse.#evolveSchema();
@@ -158,7 +162,6 @@ export class Warehouse {
     const meta = new Map((await this.read('SELECT key, value FROM sync.meta')).map(([key, value]) => [key, value]));
     const fact = (key: string, value: string) => ({ table: 'sync.meta', key: { key }, row: { value } });
     if (!meta.has('format')) await this.record([fact('format', String(FORMAT)), fact('declarations', hash)]);
-    else if (Number(meta.get('format')) < FORMAT) await this.record([fact('format', String(FORMAT))]);
     if (meta.has('format') && meta.get('declarations') !== hash) {
       await this.#reader.use(connection => evolveSchema(connection, this.mappings, change => this.#writer.write(change, 'bulk')));
       // What is read from now on may differ from what is stored although the service changed nothing.
@@ -342,6 +345,14 @@ export class Warehouse {
   /** Writes a sorted copy that is none of those that are brought up to date, and tells what it holds. */
   copy(path: string, mode: number, signal = NEVER): Promise<SnapshotFacts & { contents: Contents }> {
     return this.#copies.keep(path, mode, signal);
+  }
+
+  /**
+   * Writes all that is committed into a new file, which can take the place of this one. Nobody waits for it but copies for readers.
+   * @param beforeTable throws when there is no room where the file is written
+   */
+  backup(path: string, beforeTable: () => void, signal = NEVER): Promise<void> {
+    return this.#copies.use('a backup', connection => this.#store.copy(path, { connection, beforeTable, signal }));
   }
 
   /** How large the file is, and when it was compacted last. */

@@ -1,8 +1,8 @@
 import { DuckDBConnection } from '@duckdb/node-api';
 import { afterEach, expect, test, vi } from 'vitest';
 import { resources } from '../../schema/index.ts';
+import { FORMAT } from '../../src/warehouse/format.ts';
 import { mapResource } from '../../src/warehouse/mapping.ts';
-import { FORMAT } from '../../src/warehouse/schema/ensure.ts';
 import { listTables } from '../../src/warehouse/tables.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, rows, rowsOf, store, withDuckDB } from '../support/warehouse.ts';

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Settings } from '../../base/config.ts';
 import { realPath } from '../../base/files.ts';
-import { tornBlocksOf, warehouseIn } from '../../base/warehouse-file.ts';
+import { tornBlocksOf, upgradeCopiesOf, warehouseIn } from '../../base/warehouse-file.ts';
 import { removeHalfDated } from '../snapshot/snapshots.ts';
 
 /** What a process that was killed, whose PID it says, has left of a file of ours that it was writing: nobody has ever read it. */
@@ -23,8 +23,9 @@ export function removeLeftovers({ data, snapshot }: Pick<Settings, 'data' | 'sna
   removeHalfDated(dated);
   removeFrom(dated, name => isDead(SPILLED.exec(name)));
   for (const warehouse of new Set([warehouseIn(data), realPath(warehouseIn(data))])) {
-    const kept = tornBlocksOf(warehouse);
-    removeFrom(dirname(kept), name => name.startsWith(basename(kept)));
+    for (const kept of [tornBlocksOf(warehouse), upgradeCopiesOf(warehouse)]) {
+      removeFrom(dirname(kept), name => name.startsWith(basename(kept)));
+    }
   }
   removeFrom(data, name => isLeftHalf(HALF_WRITTEN.exec(name)) || isDead(SPILLED.exec(name)));
   // A search of the snapshot may have spilled beside it.

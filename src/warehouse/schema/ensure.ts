@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { RingneckError } from '../../base/errors.ts';
+import { FORMAT, isOfNewer } from '../format.ts';
 import type { Column } from '../mapping.ts';
 import { orNull, text } from '../rows.ts';
 import { qualified, quoteName } from '../sql.ts';
@@ -7,12 +8,6 @@ import { readRows, select } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import type { Table } from '../tables.ts';
 import { commentOn, createTable } from '../tables.ts';
-
-/**
- * How the file is laid out. A program refuses a file with a higher number: another column of the ledger is another format, or an earlier
- * program would take it for somebody else's.
- */
-export const FORMAT = 3;
 
 interface Present {
   columns: { name: string; type: string; comment: string | null }[];
@@ -22,6 +17,7 @@ interface Present {
 /**
  * Makes the tables that are missing and adds the columns that are missing; comments are brought up to date. Tables and views of
  * others are left alone.
+ * @param beforeUpgrade called before the first change of a file that an earlier program could not open afterwards; with its format, null where it notes none
  * @returns the columns of each table in the order in which they lie in the file
  * @throws RingneckError when a table of ours differs in any other way, naming every difference
  */
@@ -29,18 +25,23 @@ export async function ensureTables(
   store: Pick<Store, 'transaction'>,
   connection: DuckDBConnection,
   tables: readonly Table[],
+  beforeUpgrade: (format: number | null) => Promise<void>,
 ): Promise<Map<string, Column[]>> {
   const present = await readPresent(connection);
-  await refuseNewer(connection, present);
+  const format = await readFormat(connection, present);
+  if (format !== null && format > FORMAT) throw isOfNewer(format);
   const problems = [...(await findStrangers(connection, tables)), ...tables.flatMap(table => differences(table, present.get(table.name)))];
   if (problems.length) {
     const undo = 'ename or undo them, or use another data folder';
-    const cure = tables.some(table => isOfNewer(table, present.get(table.name)))
+    const cure = tables.some(table => hasNewer(table, present.get(table.name)))
       ? `A newer Ringneck may have made what is in sync.*: update Ringneck; if none did, r${undo}`
       : `R${undo}`;
     throw new RingneckError(`the warehouse has tables that Ringneck did not make so: ${problems.join('; ')}. ${cure}`);
   }
+  const isOlder = format !== null && format < FORMAT;
   const statements = tables.flatMap(table => listMissing(table, present.get(table.name)));
+  if (isOlder) statements.push(`UPDATE sync.meta SET value = '${FORMAT}' WHERE key = 'format'`);
+  if (isOlder || tables.some(table => missingColumns(table, present.get(table.name)).length)) await beforeUpgrade(format);
   // Together: a commit for each table takes longer than all the rest of a start.
   if (statements.length) {
     await store.transaction(connection, async () => {
@@ -55,13 +56,12 @@ export async function ensureTables(
 const inOrderOf = (present: Present | undefined, columns: readonly Column[]): Column[] =>
   present?.columns.flatMap(({ name }) => columns.find(column => column.name === name) ?? []) ?? [];
 
-async function refuseNewer(connection: DuckDBConnection, present: ReadonlyMap<string, Present>): Promise<void> {
+/** Null where none is noted: in a new file, for one. */
+async function readFormat(connection: DuckDBConnection, present: ReadonlyMap<string, Present>): Promise<number | null> {
   const columns = present.get('sync.meta')?.columns.map(({ name }) => name) ?? [];
-  if (!columns.includes('key') || !columns.includes('value')) return;
+  if (!columns.includes('key') || !columns.includes('value')) return null;
   const [row] = await readRows(connection, `SELECT value FROM sync.meta WHERE key = 'format'`);
-  if (row && Number(row[0]) > FORMAT) {
-    throw new RingneckError(`the warehouse has format ${row[0]}, this program knows ${FORMAT} at most: update Ringneck`);
-  }
+  return row === undefined ? null : Number(row[0]);
 }
 
 async function readPresent(connection: DuckDBConnection): Promise<Map<string, Present>> {
@@ -113,15 +113,20 @@ function differences(table: Table, present: Present | undefined): string[] {
 }
 
 /** Whether a table of the ledger has columns that only a later program may know. */
-const isOfNewer = ({ name, columns }: Table, present: Present | undefined) =>
+const hasNewer = ({ name, columns }: Table, present: Present | undefined) =>
   name.startsWith('sync.') && present?.columns.some(has => !columns.some(column => column.name === has.name));
 
 /** The statements that make a table what it should be. */
 function listMissing(table: Table, present: Present | undefined): string[] {
   if (!present) return [createTable(table).join(';\n')];
-  const missing = table.columns.filter(({ name }) => !present.columns.some(column => column.name === name));
-  const added = missing.map(({ name, type }) => `ALTER TABLE ${qualified(table.name)} ADD COLUMN ${quoteName(name)} ${type}`);
+  const added = missingColumns(table, present).map(
+    ({ name, type }) => `ALTER TABLE ${qualified(table.name)} ADD COLUMN ${quoteName(name)} ${type}`,
+  );
   const current = new Map(present.columns.map(({ name, comment }) => [name, comment]));
   const stale = present.comment !== table.comment || table.columns.some(({ name, comment }) => current.get(name) !== comment);
   return stale ? [...added, commentOn(table).join(';\n')] : added;
 }
+
+/** Of a table that is there. */
+const missingColumns = (table: Table, present: Present | undefined): Column[] =>
+  present ? table.columns.filter(({ name }) => !present.columns.some(column => column.name === name)) : [];

@@ -23,10 +23,10 @@ export async function prepareSchema(
   store: Pick<Store, 'transaction'>,
   connection: DuckDBConnection,
   mappings: readonly Mapping[],
-  now: (() => number) | undefined,
+  { now, beforeUpgrade }: { now: (() => number) | undefined; beforeUpgrade: Parameters<typeof ensureTables>[3] },
 ): Promise<PreparedSchema> {
   const tables = listTables(mappings);
-  const columns = await ensureTables(store, connection, tables);
+  const columns = await ensureTables(store, connection, tables, beforeUpgrade);
   await ensureViews(store, connection, tables);
   const clock = new RequestClock(await readHighWatermark(connection, mappings), now);
   await dateReadings(store, connection, clock.wall());

@@ -1,8 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { version } from '../../base/version.ts';
+import { FORMAT } from '../format.ts';
 import type { Mapping } from '../mapping.ts';
 import { number, orNull, text } from '../rows.ts';
-import { FORMAT } from '../schema/ensure.ts';
 import { quoteName } from '../sql.ts';
 import { select } from '../store/database.ts';
 import { selectDay } from '../tables.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { version } from '../../base/version.ts';
+import { FORMAT } from '../format.ts';
 import type { Mapping } from '../mapping.ts';
 import { number, text } from '../rows.ts';
-import { FORMAT } from '../schema/ensure.ts';
 import { declarationsHash } from '../schema/schema-evolution.ts';
 import { readScripts } from '../schema/views.ts';
 import type { Value } from '../sql.ts';

@@ -72,7 +72,7 @@ export const publishedTables = (mappings: readonly Mapping[]): Table[] =>
  * After an error or an interruption nothing is left of it, and the last one stays.
  */
 export async function publishing(
-  { connection, memory, path, mode, signal }: SnapshotParts,
+  { connection, memory, path, mode, signal }: Pick<SnapshotParts, 'connection' | 'memory' | 'path' | 'mode' | 'signal'>,
   work: (source: string) => Promise<void>,
   begin: (temporary: string) => Promise<void> = async () => undefined,
 ): Promise<void> {

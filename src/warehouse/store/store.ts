@@ -20,6 +20,11 @@ export interface Store {
    * @throws NotOpenedAgain where only a new process can go on
    */
   maintain(upkeep: Upkeep): Promise<void>;
+  /**
+   * Writes all that is committed into a new file, that of others too. Nobody waits meanwhile; after an error or an interruption nothing is left of it.
+   * @param path of a file that is replaced, if there is one, when the new one is whole
+   */
+  copy(path: string, parts: Pick<Upkeep, 'connection' | 'beforeTable' | 'signal'>): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -60,7 +60,12 @@ test('files on another disk are replaced there, halves of copies go, and what ca
   mkdirSync(join(data, 'snapshots'), { recursive: true });
   // What kills have left: a PID of nobody, one that is ours now, and copies that were never published.
   for (const path of [half, `${half}.wal`, join(data, 'snapshot.duckdb.new')]) copyFileSync(join(data, 'snapshot.duckdb'), path);
-  const halves = ['warehouse.duckdb.torn-block-6', 'erasing-events.json.999999999.new', 'sql_history.999999999.0123456789abcdef.new'];
+  const halves = [
+    'warehouse.duckdb.torn-block-6',
+    'warehouse.duckdb.before-upgrade-20250101T000000Z-0123abcd',
+    'erasing-events.json.999999999.new',
+    'sql_history.999999999.0123456789abcdef.new',
+  ];
   for (const name of [...halves, `accounts.secret.${process.pid}.0123456789abcdef.new`]) {
     writeFileSync(join(data, name), sandbox.people[0]!.userId);
   }

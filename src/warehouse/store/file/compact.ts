@@ -1,17 +1,17 @@
 import { chmodSync, rmSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { RingneckError, TryLaterError } from '../../../base/errors.ts';
+import { TryLaterError } from '../../../base/errors.ts';
 import type { Mapping } from '../../mapping.ts';
 import { run } from '../../snapshot/publish.ts';
-import { compareCounts, dropLists, refreshDocuments, refreshHeartRate } from '../../snapshot/refresh.ts';
+import { dropLists, refreshDocuments, refreshHeartRate } from '../../snapshot/refresh.ts';
 import { literal, qualified, quoteName, quoteText } from '../../sql.ts';
 import { matchKeys } from '../../write/ledger-statements.ts';
 import { readRows } from '../database.ts';
 import type { Memory } from '../memory.ts';
 import type { Upkeep } from '../store.ts';
 import { NotOpenedAgain } from '../store.ts';
-import { copyTable, listPresent, namesOf, type Present } from './copy-tables.ts';
+import { copyDatabase, ensureWhole, namesOf, type Present } from './copy-tables.ts';
 import { waitForHolder } from './open-file.ts';
 import { NotDurable, putInPlace } from './put-in-place.ts';
 
@@ -73,7 +73,8 @@ async function copyAndReplace(parts: CompactParts, source: string, goOn: () => v
   await run(connection, signal, `ATTACH ${quoteText(temporary)} AS ${COPY}`);
   chmodSync(temporary, 0o600);
   takeCommitted();
-  const tables = await copyAll(parts, source);
+  const tables = await copyDatabase(parts, { from: source, to: COPY });
+  await checkpointOf(parts, COPY);
   for (let attempt = 1; ; attempt++) {
     try {
       await approach(parts, source);
@@ -100,6 +101,7 @@ async function approach(parts: CompactParts, source: string): Promise<void> {
 async function changePlaces(parts: CompactParts, source: string, tables: readonly Present[], goOn: () => void): Promise<void> {
   const { connection, path, signal } = parts;
   await catchUp(parts, source);
+  // What was missed would be lost with the old file.
   await ensureWhole(connection, source, tables);
   await checkpointOf(parts, source);
   signal.throwIfAborted();
@@ -118,23 +120,6 @@ const temporaryOf = (path: string) => `${path}.new`;
 /** What a process that was killed has left beside its warehouse, which must be open. */
 export function removeTemporary(path: string): void {
   for (const leftover of [temporaryOf(path), `${temporaryOf(path)}.wal`]) rmSync(leftover, { force: true });
-}
-
-async function copyAll(parts: CompactParts, source: string): Promise<Present[]> {
-  const { connection, memory, signal, beforeTable } = parts;
-  // Tables, views, macros, indexes and comments, those of others too.
-  await run(connection, signal, `COPY FROM DATABASE ${quoteName(source)} TO ${COPY} (SCHEMA)`);
-  const tables = await listPresent(connection, source, COPY);
-  // One transaction reads one state, however long the copy takes.
-  const copy = async () => {
-    for (const table of tables) {
-      beforeTable();
-      await copyTable(connection, table, { from: source, to: COPY }, signal);
-    }
-  };
-  await memory.transaction(connection, copy);
-  await checkpointOf(parts, COPY);
-  return tables;
 }
 
 async function checkpointOf({ connection, memory, signal }: CompactParts, database: string): Promise<void> {
@@ -191,12 +176,6 @@ async function replaceRows(
       );
     }
   }
-}
-
-/** What was missed would be lost with the old file. */
-async function ensureWhole(connection: DuckDBConnection, source: string, tables: readonly Present[]): Promise<void> {
-  const { differing } = await compareCounts(connection, quoteName(source), tables);
-  if (differing.length) throw new RingneckError(`not copied whole: ${differing.join(', ')}; nothing was replaced`);
 }
 
 /** The name stays, by which all connections find their tables; only who detaches a database may not be using it. */

@@ -1,10 +1,12 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { kindOf, messageOf, RingneckError } from '../../../base/errors.ts';
 import { flag, json, text } from '../../rows.ts';
+import { compareCounts } from '../../snapshot/refresh.ts';
 import { quoteName, quoteText } from '../../sql.ts';
 import { SORTED_BY } from '../../tables.ts';
 import { readRows, select } from '../database.ts';
-import { isOutOfMemory } from '../memory.ts';
+import { isOutOfMemory, type Memory } from '../memory.ts';
+import type { Upkeep } from '../store.ts';
 
 /** A table as the file has it, of ours or not. */
 export interface Present {
@@ -167,6 +169,38 @@ async function listRounds(connection: DuckDBConnection): Promise<number[][]> {
     written = ready;
   }
   return rounds;
+}
+
+/**
+ * Copies all that an attached file holds into another one, which is empty: tables, views, macros, indexes and comments, those of others too.
+ * What is committed meanwhile is not in it.
+ * @param parts.beforeTable throws when there is no room on the disk
+ * @param inspect looks at the copy while the state that it was made of is still the one that is read
+ */
+export async function copyDatabase(
+  parts: Pick<Upkeep, 'connection' | 'beforeTable' | 'signal'> & { memory: Memory },
+  { from, to }: Pick<Copying, 'from' | 'to'>,
+  inspect?: (tables: readonly Present[]) => Promise<void>,
+): Promise<Present[]> {
+  const { connection, memory, signal, beforeTable } = parts;
+  signal.throwIfAborted();
+  await connection.run(`COPY FROM DATABASE ${quoteName(from)} TO ${quoteName(to)} (SCHEMA)`);
+  const tables = await listPresent(connection, from, to);
+  // One transaction reads one state, however long the copy takes.
+  await memory.transaction(connection, async () => {
+    for (const table of tables) {
+      beforeTable();
+      await copyTable(connection, table, { from, to }, signal);
+    }
+    await inspect?.(tables);
+  });
+  return tables;
+}
+
+/** @throws RingneckError where a table of the attached `snapshot` has not as many rows as that of another file */
+export async function ensureWhole(connection: DuckDBConnection, source: string, tables: readonly Present[]): Promise<void> {
+  const { differing } = await compareCounts(connection, quoteName(source), tables);
+  if (differing.length) throw new RingneckError(`not copied whole: ${differing.join(', ')}; nothing was replaced`);
 }
 
 /** As statements name it that say no schema. */

@@ -13,6 +13,7 @@ import { Checkpoints, NEVER_BYTES } from './checkpoints.ts';
 import { compact, removeTemporary } from './compact.ts';
 import { claimFile, openWaiting } from './open-file.ts';
 import { mendTornBlock } from './torn-block.ts';
+import { writeCopy } from './write-copy.ts';
 
 export interface FileOptions {
   /** It and its folder are made when missing. */
@@ -139,6 +140,10 @@ export class FileStore implements Store {
 
   maintain(upkeep: Upkeep): Promise<void> {
     return compact({ ...upkeep, memory: this.memory, mappings: this.#mappings, path: realpathSync(this.#path) });
+  }
+
+  copy(path: string, parts: Pick<Upkeep, 'connection' | 'beforeTable' | 'signal'>): Promise<void> {
+    return writeCopy({ ...parts, memory: this.memory, path });
   }
 
   /** What cannot be brought into the file stays in its log. */
