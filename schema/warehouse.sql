@@ -774,6 +774,24 @@ COMMENT ON COLUMN "heart_rate"."bpm" IS 'Heart rate [beats/min]';
 COMMENT ON COLUMN "heart_rate"."source" IS 'What the person was doing';
 COMMENT ON COLUMN "heart_rate"."fetched_at" IS 'When the request that brought the row was sent, UTC';
 
+CREATE TABLE "participants" (
+  user_id        VARCHAR,
+  group_name     VARCHAR,
+  enrolled_from  DATE,
+  enrolled_until DATE,
+  birth_year     BIGINT,
+  max_heart_rate BIGINT,
+  extra          JSON
+);
+COMMENT ON TABLE "participants" IS 'What a study knows of its participants, one row for each, also before there is an account of that name; joins anything by user_id';
+COMMENT ON COLUMN "participants"."user_id" IS 'The account, as named by `account add`';
+COMMENT ON COLUMN "participants"."group_name" IS 'Group, or arm, of the study';
+COMMENT ON COLUMN "participants"."enrolled_from" IS 'First day in the study';
+COMMENT ON COLUMN "participants"."enrolled_until" IS 'Last day in the study, which counts; null while it goes on';
+COMMENT ON COLUMN "participants"."birth_year" IS 'Year of birth';
+COMMENT ON COLUMN "participants"."max_heart_rate" IS 'Maximum heart rate, as it was measured or decided [beats/min]';
+COMMENT ON COLUMN "participants"."extra" IS 'The columns of the study''s own, by name: extra->>''site'' is a text, (extra->>''bmi'')::DOUBLE a number; null where there is none';
+
 CREATE TABLE "sync"."runs" (
   run_id     VARCHAR,
   kind       VARCHAR,

@@ -54,7 +54,7 @@ export const accountCommands = {
  * Adds an account or gives a known one its new token, or (without `token`) the one that it has for this address too; asks the service
  * whether it takes the token.
  */
-async function addAccount(
+export async function addAccount(
   app: App,
   input: { name: string; token?: string; serviceUser?: string; from?: string },
 ): Promise<AddedReport & { warning: string | null }> {

@@ -55,8 +55,14 @@ export async function call<Name extends keyof AppCommands & string>(
   }
 }
 
-/** What begins with nothing: an account. */
-const MAKE_FOLDER: readonly string[] = ['addAccount', 'beginLogin', 'finishLogin'] satisfies (keyof AppCommands)[];
+/** What begins with nothing: an account, or the plan of a study. */
+const MAKE_FOLDER: readonly string[] = [
+  'addAccount',
+  'addAccounts',
+  'beginLogin',
+  'finishLogin',
+  'importParticipants',
+] satisfies (keyof AppCommands)[];
 
 /** @throws UsageError in a folder that is none of Ringneck's: what is looked for lies elsewhere */
 function ensureThere({ data, namesData }: Pick<Settings, 'data' | 'namesData'>): void {

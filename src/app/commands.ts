@@ -1,11 +1,13 @@
 import { TryLaterError } from '../base/errors.ts';
 import { renewWarehouseId, warehouseId } from '../sync/runs/runs.ts';
 import { accountCommands } from './account-commands.ts';
+import { addAccountsCommands } from './add-accounts.ts';
 import type { App } from './app.ts';
 import { coverageCommands } from './coverage-commands.ts';
 import { doctorCommands } from './doctor/commands.ts';
 import { eraseCommands } from './erase/commands.ts';
 import { loginCommands } from './login.ts';
+import { participantCommands } from './participants.ts';
 import { runCommands } from './run-commands.ts';
 import { snapshotCommands } from './snapshot/commands.ts';
 import { statusCommands } from './status-commands.ts';
@@ -15,7 +17,9 @@ import { whyCommands } from './why.ts';
 /** All that the owner of a data folder does, for its own command or for another one. Input, events and results are plain JSON. */
 const appCommands = {
   ...accountCommands,
+  ...addAccountsCommands,
   ...loginCommands,
+  ...participantCommands,
   ...runCommands,
   ...statusCommands,
   ...whyCommands,

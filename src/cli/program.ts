@@ -10,6 +10,7 @@ import { addDoctor } from './commands/doctor.ts';
 import { addExport } from './commands/export.ts';
 import { addInit } from './commands/init.ts';
 import { addNightly } from './commands/nightly.ts';
+import { addParticipants } from './commands/participants.ts';
 import { addService } from './commands/service.ts';
 import { addSnapshot } from './commands/snapshot.ts';
 import { addSql } from './commands/sql.ts';
@@ -54,6 +55,7 @@ export function createProgram(): Command {
     addInit,
     addService,
     addAccount,
+    addParticipants,
     addBackfill,
     addNightly,
     addUp,

@@ -24,9 +24,11 @@ export type Account = Readonly<Row<typeof ACCOUNT>>;
 /** `user_id` in every table: also a file's name, a metric's label, a word in a shell. */
 const ACCOUNT_NAME = /^[A-Za-z0-9._-]{1,64}$/;
 
+export const isAccountName = (name: string): boolean => ACCOUNT_NAME.test(name);
+
 /** Throws UsageError when a name could not be an account's. */
 export function parseAccountName(name: string): string {
-  if (!ACCOUNT_NAME.test(name)) {
+  if (!isAccountName(name)) {
     throw new UsageError(`${JSON.stringify(name)} cannot name an account: 1 to 64 letters, digits, ".", "_" or "-"`);
   }
   return name;

@@ -34,7 +34,7 @@ export function literal(value: Value, type: Column['type']): string {
 export const textList = (values: Iterable<string>) => [...values].map(quoteText).join(', ');
 
 /**
- * One row of the ledger, replaced whole in the transaction of the data it speaks of. Without `row` the rows of the key are removed;
+ * One row of the ledger, or of participants, replaced whole in the transaction of the data it speaks of. Without `row` the rows of the key are removed;
  * without `key` the row is added.
  */
 export interface LedgerEntry {

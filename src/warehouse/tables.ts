@@ -68,6 +68,29 @@ const HEART_RATE: Table = {
   ],
 };
 
+/** What a study knows of its participants, of whom some may have no account yet. */
+const PARTICIPANTS: Table = {
+  name: 'participants',
+  comment:
+    'What a study knows of its participants, one row for each, also before there is an account of that name; joins anything by user_id',
+  columns: [
+    USER,
+    column('group_name', 'VARCHAR', 'Group, or arm, of the study'),
+    column('enrolled_from', 'DATE', 'First day in the study'),
+    column('enrolled_until', 'DATE', 'Last day in the study, which counts; null while it goes on'),
+    column('birth_year', 'BIGINT', 'Year of birth'),
+    column('max_heart_rate', 'BIGINT', 'Maximum heart rate, as it was measured or decided [beats/min]'),
+    column(
+      'extra',
+      'JSON',
+      "The columns of the study's own, by name: extra->>'site' is a text, (extra->>'bmi')::DOUBLE a number; null where there is none",
+    ),
+  ],
+};
+
+/** Whether its rows are written as entries are: they have no version, nor a day by which they are found. */
+export const isWrittenByEntries = ({ name }: Pick<Table, 'name'>): boolean => name.startsWith('sync.') || name === PARTICIPANTS.name;
+
 const COLLECTION = column('collection', 'VARCHAR', 'The collection: a table of documents, or heart_rate');
 
 const SYNC: readonly Table[] = [
@@ -266,6 +289,7 @@ export function listTables(mappings: readonly Mapping[]): Table[] {
   return [
     ...mappings.flatMap(mapping => [documentTable(mapping), ...seriesTables(mapping), ...listTablesOf(mapping)]),
     HEART_RATE,
+    PARTICIPANTS,
     ...SYNC,
   ];
 }

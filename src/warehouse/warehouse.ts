@@ -15,7 +15,7 @@ import type { PreparedSchema } from './schema/prepare-schema.ts';
 import { prepareSchema } from './schema/prepare-schema.ts';
 import { declarationsHash, evolveSchema } from './schema/schema-evolution.ts';
 import type { Contents } from './snapshot/manifest.ts';
-import { PUBLISHED } from './snapshot/metadata.ts';
+import { isPublished } from './snapshot/metadata.ts';
 import { leavePublication, takePublication } from './snapshot/publication.ts';
 import type { Publication } from './snapshot/publisher.ts';
 import { SnapshotCopies, type SnapshotFacts } from './snapshot/publisher.ts';
@@ -286,7 +286,7 @@ export class Warehouse {
     return (await this.#write({ withdrawal, samples: 0 }, 'live')).removed;
   }
 
-  /** Commits entries of the ledger alone, before anything that waits as bulk. */
+  /** Commits entries alone, before anything that waits as bulk. */
   async record(ledger: readonly LedgerEntry[]): Promise<void> {
     if (ledger.length) await this.#write({ ledger, samples: 0 }, 'live');
   }
@@ -294,7 +294,7 @@ export class Warehouse {
   async #write(change: WriteBatch, lane: Lane): Promise<WriteResult> {
     const counts = await this.#copies.noting(change, () => this.#writer.write(change, lane));
     const entries = typeof change.ledger === 'object' ? change.ledger : [];
-    if (change.page || change.heartRate || change.withdrawal || entries.some(({ table }) => PUBLISHED.has(table))) this.#commits++;
+    if (change.page || change.heartRate || change.withdrawal || entries.some(({ table }) => isPublished(table))) this.#commits++;
     return counts;
   }
 

@@ -5,7 +5,7 @@ import type { Row, Stored, StoredHeartRate } from './views-oracle.ts';
 import { baselines, daily, weekly } from './views-oracle-days.ts';
 import { activityClasses, heartRateAll, heartRateSources, metMinutes } from './views-oracle-series.ts';
 import { countedSleeps, hrvNights, naps, nights, sleepMovement, sleepStageSpans, sleepStages } from './views-oracle-sleeps.ts';
-import { workouts } from './views-oracle-workouts.ts';
+import { PARTICIPANTS, workouts } from './views-oracle-workouts.ts';
 
 /** What tells the rows of each view apart. */
 const KEYS: Record<string, string[]> = {
@@ -53,6 +53,7 @@ async function storeAll(warehouse: Warehouse, people: Iterable<Told>): Promise<{
   const stored = new Map<string, Stored>();
   const heartRate: StoredHeartRate[] = [];
   let sk = 0;
+  await warehouse.record(Object.entries(PARTICIPANTS).map(([user_id, row]) => ({ table: 'participants', key: { user_id }, row })));
   for (const { user: userId, answers, heartRate: rows } of people) {
     for (const { resource, documents, removed } of answers) {
       const requestedAt = warehouse.clock.lease();

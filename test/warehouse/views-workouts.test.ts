@@ -82,6 +82,7 @@ test('a workout has each of its minutes once, its zones by the age of the person
       average_heart_rate: 125.6,
       highest_heart_rate: 162,
       max_heart_rate: 180,
+      max_heart_rate_from: 'personal_info.age',
       zone_1_minutes: 1,
       zone_2_minutes: 0,
       zone_3_minutes: 1,
@@ -117,6 +118,38 @@ test('without an age there are no zones, however high the heart rate was; withou
     { workout_id: 'endless', minutes: null, ...nothing, night_day: null },
     { workout_id: 'run', minutes: 5.5, ...nothing, measured_minutes: 1, average_heart_rate: 190, night_day: null },
   ]);
+});
+
+test('zones are of the maximum heart rate in participants, else of the birth year, else of the age that the service knows', async () => {
+  const later = { start_datetime: '2026-01-01T18:00:30+01:00', end_datetime: '2026-01-01T18:06:00+01:00' };
+  await store(warehouse, 'workout', [RUN, { ...RUN, id: 'year later', day: '2026-01-01', ...later }]);
+  await warehouse.storeDocuments({
+    ...{ userId: 'ann', resource: personalInfo, requestedAt: warehouse.clock.lease() },
+    documents: [{ id: 'p', age: 40 }],
+  });
+  await measure(['17:01:00.000', 150], ['17:02:00.000', 155], ['17:03:00.000', 162], ['17:04:00.000', 180]);
+  const zonesWith = async (row: Record<string, string | number>) => {
+    await warehouse.record([{ table: 'participants', key: { user_id: 'ann' }, row }]);
+    return rows(
+      warehouse,
+      'SELECT day, max_heart_rate AS max, max_heart_rate_from AS source, zone_4_minutes AS four, zone_5_minutes AS five, load FROM workouts ORDER BY day',
+    );
+  };
+  const none = { four: null, five: null, load: null };
+  // 90 % of 200 are 180, 80 % 160; of 175.1 157.59 and 140.08; of 174.4 156.96; of 180 162 and 144.
+  expect(await zonesWith({ max_heart_rate: 200, birth_year: 1978 })).toEqual([
+    { day: '2025-03-09', max: 200, source: 'participants.max_heart_rate', four: 1, five: 1, load: 15 },
+    { day: '2026-01-01', max: 200, source: 'participants.max_heart_rate', ...none },
+  ]);
+  expect(await zonesWith({ birth_year: 1978 })).toEqual([
+    { day: '2025-03-09', max: 175.1, source: 'participants.birth_year', four: 2, five: 2, load: 18 },
+    { day: '2026-01-01', max: 174.4, source: 'participants.birth_year', ...none },
+  ]);
+  const others: Record<string, string | number>[] = [{ group_name: 'a' }, { birth_year: 2025 }];
+  for (const row of others) {
+    expect((await zonesWith(row))[0]).toEqual({ day: '2025-03-09', max: 180, source: 'personal_info.age', four: 2, five: 2, load: 18 });
+  }
+  await warehouse.record([{ table: 'participants', key: { user_id: 'ann' } }]);
 });
 
 test('a night that begins more than a day later is not the night after', async () => {

@@ -9,6 +9,7 @@ const CHAPTERS: Readonly<Record<Group, [title: string, about: string]>> = {
   macros: ['Macros', 'Functions to use in any statement.'],
   documents: ['Documents', 'What the service serves, one row for each document, in the order of the specification.'],
   series: ['Series', 'One row for each sample of a document, each object of an array, or each measurement of the heart rate.'],
+  study: ['Study', 'What a study knows of its participants: `ringneck participants import` writes it.'],
   ledger: ['Ledger', 'Schema `sync`: what was read and when, and what became of it. A snapshot holds only the part that analysts need.'],
   other: ['Others', ''],
 };
@@ -97,6 +98,7 @@ function writeRelationships(entries: readonly CatalogueEntry[]): string[] {
   const owned = entries.filter(({ group, name }) => group === 'documents' || name === 'heart_rate');
   const relations = [
     ...owned.map(({ name }) => `  ${entity('sync.accounts')} ||--o{ ${name} : user_id`),
+    '  participants |o--o| "sync.accounts" : user_id',
     ...joins.map(({ from, to, many, label }) => `  ${entity(from)} ${many ? '||--o{' : '}o--o|'} ${entity(to)} : ${label}`),
   ];
   const readings = entries
@@ -107,6 +109,7 @@ function writeRelationships(entries: readonly CatalogueEntry[]): string[] {
     ['any document of a day', 'JOIN another USING (user_id, day)', 'the same day; a person may have several sleeps and sessions on it'],
     ['a view with sleep_id', 'JOIN sleep ON sleep.user_id = … AND sleep.id = sleep_id', 'the whole document of the night'],
     ['anything', 'JOIN sync.accounts USING (user_id)', 'the person’s account and how it stands'],
+    ['anything', 'LEFT JOIN participants USING (user_id)', 'the group of its person, and the other facts of the study'],
     ['sync.events', 'ON object_id = id AND sync.events.user_id = …', 'the document that an event spoke of'],
   ];
   return [

@@ -33,5 +33,6 @@ async function listContents(): Promise<string> {
     list('Macros', 'macros'),
     list('Documents, one row each', 'documents'),
     list('Series, one row for each sample or object', 'series'),
+    list('Study, one row for each participant', 'study'),
   ].join('\n');
 }

@@ -11,7 +11,7 @@ import { findWarehouseIdentity } from './identity.ts';
 
 const CLOSE_PATIENCE_MS = 10_000;
 /** Of a call: a caller gone wild must not fill the owner's memory. */
-const MOST_CHARACTERS = 1_000_000;
+const MOST_CHARACTERS = 10_000_000;
 
 interface Parts {
   folder: string;

@@ -25,6 +25,7 @@ export const TITLES: Readonly<Record<Group, string>> = {
   macros: 'Macros',
   documents: 'Documents, one row each',
   series: 'Series, one row for each sample, object or measurement',
+  study: 'Study, one row for each participant',
   ledger: 'Ledger: what was read, and what became of it',
   other: 'Not made by Ringneck',
 };

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import stringWidth from 'string-width';
+import { csvField } from '../../base/csv.ts';
 import { printable, printableJson } from '../../base/printable.ts';
 import type { Cell, QueryResult, ResultColumn } from '../../warehouse/readers/query.ts';
 import type { Format } from './formats.ts';
@@ -48,12 +49,6 @@ async function writeCsv(columns: readonly ResultColumn[], chunks: Chunks, write:
   for await (const rows of chunks) {
     await write(rows.map(row => `${columns.map(({ text }, i) => csvField(text(row[i] ?? null))).join(',')}\n`).join(''));
   }
-}
-
-/** RFC 4180; NULL is nothing, an empty text is "". */
-function csvField(text: string | null): string {
-  if (text === null) return '';
-  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 async function writeTable(columns: readonly ResultColumn[], chunks: Chunks, write: Write): Promise<void> {

@@ -6,11 +6,11 @@ import { createViews, listCreated, readScripts } from '../schema/views.ts';
 import { qualified } from '../sql.ts';
 import { select } from '../store/database.ts';
 import { duckdb } from '../store/duckdb.ts';
-import { listTables, warehouseScript } from '../tables.ts';
+import { isWrittenByEntries, listTables, warehouseScript } from '../tables.ts';
 import { openReader } from './open-reader.ts';
 
 /** In the order in which they are shown; `other` is what somebody else made in the file. */
-export const GROUPS = ['views', 'macros', 'documents', 'series', 'ledger', 'other'] as const;
+export const GROUPS = ['views', 'macros', 'documents', 'series', 'study', 'ledger', 'other'] as const;
 export type Group = (typeof GROUPS)[number];
 
 /** The views to begin with; the scripts have them in the order in which they build on each other. */
@@ -151,6 +151,7 @@ function groupOf(name: string, kind: CatalogueEntry['kind'], resources: readonly
   if (name.startsWith('sync.') && (kind === 'table' || !order.includes(name))) return 'ledger';
   if (!order.includes(name)) return 'other';
   if (kind !== 'table') return kind === 'view' ? 'views' : 'macros';
+  if (isWrittenByEntries({ name })) return 'study';
   return mapAll(resources).some(({ table }) => table === name) ? 'documents' : 'series';
 }
 

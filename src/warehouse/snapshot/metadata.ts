@@ -13,7 +13,7 @@ import type { Table } from '../tables.ts';
 import { column, createTable } from '../tables.ts';
 
 /** Of our own ledger, what analysts and the views need: no token is in it anywhere, and no fact about the live file. */
-export const PUBLISHED: ReadonlySet<string> = new Set([
+const PUBLISHED: ReadonlySet<string> = new Set([
   'sync.runs',
   'sync.windows',
   'sync.events',
@@ -48,6 +48,9 @@ export interface About {
   changedRows: number;
   declarations: string;
 }
+
+/** Whether a table is in a snapshot. */
+export const isPublished = (name: string): boolean => !name.startsWith('sync.') || PUBLISHED.has(name);
 
 /** Changes whenever the tables or views of a snapshot would be others. */
 export function snapshotDeclarations(mappings: readonly Mapping[]): string {

@@ -11,7 +11,7 @@ import { readRows } from '../store/database.ts';
 import type { Memory } from '../store/memory.ts';
 import type { Table } from '../tables.ts';
 import { commentOn, createTable, listTables, SORTED_BY } from '../tables.ts';
-import { ABOUT, PUBLISHED, snapshotDeclarations, writeAbout } from './metadata.ts';
+import { ABOUT, isPublished, snapshotDeclarations, writeAbout } from './metadata.ts';
 
 /** What a snapshot is made with. */
 export interface SnapshotParts {
@@ -62,7 +62,7 @@ export async function writeSnapshot(parts: SnapshotParts, inspect?: () => Promis
 /** What is in a snapshot; of documents that could not be stored only that they came. */
 export const publishedTables = (mappings: readonly Mapping[]): Table[] =>
   listTables(mappings)
-    .filter(({ name }) => !name.startsWith('sync.') || PUBLISHED.has(name))
+    .filter(({ name }) => isPublished(name))
     .map(table =>
       table.name === 'sync.rejected' ? { ...table, columns: table.columns.filter(({ name }) => name !== 'document') } : table,
     );

@@ -8,7 +8,7 @@ import { number, orNull, text } from '../rows.ts';
 import { literal, quoteName, quoteText, textList } from '../sql.ts';
 import { firstLine, select } from '../store/database.ts';
 import { isOutOfMemory } from '../store/memory.ts';
-import { selectDay, type Table } from '../tables.ts';
+import { isWrittenByEntries, selectDay, type Table } from '../tables.ts';
 import type { DirtySet } from '../write/dirty-set.ts';
 import { findAbout, snapshotDeclarations, writeAbout } from './metadata.ts';
 import { publishedTables, publishing, run, type SnapshotParts, schemaName } from './publish.ts';
@@ -63,7 +63,7 @@ async function refresh(parts: SnapshotParts, find: (() => DirtySet) | undefined)
         }
         changed += await refreshHeartRate(parts, source, dirty?.heartRate);
         for (const table of publishedTables(mappings)) {
-          if (table.name.startsWith('sync.')) changed += await refreshLedger(parts, source, table);
+          if (isWrittenByEntries(table)) changed += await refreshEntries(parts, source, table);
         }
         ensureWorthwhile(changed);
         const { differing } = await compareCounts(connection, source, publishedTables(mappings));
@@ -190,8 +190,8 @@ function between(users: readonly string[], ranges: readonly (readonly [number, n
   return `user_id IN (${textList(new Set(users))}) AND ts >= ${moment(from)} AND ts < ${moment(to)}`;
 }
 
-/** Rows of the ledger have no number: what is equal in every column is the same. */
-async function refreshLedger(parts: SnapshotParts, source: string, table: Table): Promise<number> {
+/** Rows that were written as entries have no number: what is equal in every column is the same. */
+async function refreshEntries(parts: SnapshotParts, source: string, table: Table): Promise<number> {
   const { connection, signal } = parts;
   const name = schemaName(table.name);
   const hash = `hash(${table.columns.map(column => quoteName(column.name)).join(', ')})`;

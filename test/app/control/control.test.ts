@@ -150,19 +150,19 @@ test('an error of the caller’s own onEvent is not mistaken for the owner’s',
   await expect(control.call('speak', undefined, { onEvent })).rejects.toThrow(new TypeError('cannot draw'));
 });
 
-test('a call of more than a million characters is refused, and the next one is answered', async () => {
+test('a call of more than ten million characters is refused, and the next one is answered', async () => {
   const { control } = await app({
     async measure(input: { text: string }) {
       return input.text.length;
     },
   });
   const owned = `The process that owns ${folder} (PID ${process.pid})`;
-  expect(await exitOf(control.call('measure', { text: 'x'.repeat(5_000_000) }))).toEqual({
+  expect(await exitOf(control.call('measure', { text: 'x'.repeat(15_000_000) }))).toEqual({
     kind: RingneckError,
     exitCode: 1,
-    message: `${owned} refused measure: a call has 1000000 characters at most`,
+    message: `${owned} refused measure: a call has 10000000 characters at most`,
   });
-  expect(await control.call('measure', { text: 'x'.repeat(999_000) })).toBe(999_000);
+  expect(await control.call('measure', { text: 'x'.repeat(9_999_000) })).toBe(9_999_000);
 });
 
 test('an command that the owner does not know is refused', async () => {
