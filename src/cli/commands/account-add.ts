@@ -3,22 +3,25 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { addDays, dayOfMicros } from '../../../schema/instant.ts';
 import type { AddedReport } from '../../app/account-commands.ts';
+import type { LineReport } from '../../app/add-accounts.ts';
 import { call } from '../../app/call.ts';
 import type { RunReport } from '../../app/follow-run.ts';
+import { readPeopleFile } from '../../app/people-file.ts';
 import { messageOf, UsageError } from '../../base/errors.ts';
+import { interruptible } from '../../base/interrupt.ts';
+import { isToken, TOKEN_FORM } from '../../base/token.ts';
 import { parseAccountName } from '../../ledger/accounts.ts';
 import { parseDay, withExample } from '../options.ts';
 import { openSession, type Session } from '../session.ts';
 import { printAccount } from '../terminal/account-line.ts';
 import { askHidden } from '../terminal/ask.ts';
+import { refuseLines } from '../terminal/bad-lines.ts';
 import { note } from '../terminal/note.ts';
-import { printJson } from '../terminal/print.ts';
+import { printJson, printLine } from '../terminal/print.ts';
 import { performRun, reportRun, runJson } from './backfill.ts';
 
-/** A token has at most this many characters; more is a wrong file. */
-const MAX_TOKEN = 8_192;
-
 interface Options {
+  file?: string;
   tokenFile?: string;
   keepToken?: true;
   serviceUser?: string;
@@ -29,20 +32,24 @@ interface Options {
 export function addAdd(account: Command): void {
   withExample(
     account
-      .command('add <name>')
+      .command('add [name]')
       .description(
         'add an account, or replace the token of one; reads the token from standard input; exits with 1 when the service refuses the token or cannot be asked',
       )
       .allowExcessArguments()
       .option('--token-file <file>', 'read the token from a file')
+      .option('--file <file>', 'add everybody of a CSV file with the columns name and token, and what a study knows of them')
       .option('--keep-token', 'keep the stored token, for the address that RINGNECK_SERVICE_URL names now')
       .option('--service-user <id>', 'the service’s user id of the person, as events carry it')
       .option('--from <day>', 'backfill from this day on at once', parseDay)
       .option('--json', 'print the account as JSON; with --from its run too, as `backfill`, null where none came to its report'),
     'printf %s "$TOKEN" | ringneck account add ada',
     'ringneck account add ada --token-file ada.token',
-  ).action(async (given: string, options: Options, command: Command) => {
+    'ringneck account add --file people.csv',
+  ).action(async (given: string | undefined, options: Options, command: Command) => {
     const session = await openSession();
+    if (options.file !== undefined) return addPeople(session, options.file, given, options);
+    if (given === undefined) throw new UsageError('whose account? give a name, or --file with many');
     const name = parseAccountName(given);
     if (command.args.length > 1)
       throw new UsageError('a token is never an argument, where others can see it: pipe it in, or use --token-file');
@@ -72,6 +79,28 @@ export async function showAdded(
   if (report.state === 'parked' || !report.tried) process.exitCode = 1;
   if (from) await backfillAdded(session, report, { from, json: json ?? false });
   else printAccount(report, { ...(json && { json }) });
+}
+
+/** A line for each person, printed as it is done. */
+async function addPeople(session: Session, file: string, name: string | undefined, options: Options): Promise<void> {
+  const { tokenFile, keepToken, serviceUser, from, json } = options;
+  if (name !== undefined || tokenFile || keepToken || serviceUser || from) {
+    throw new UsageError('--file names everybody: give no name with it, nor another option but --json');
+  }
+  const { people, bad } = readPeopleFile(file, { withTokens: true });
+  if (bad.length) throw refuseLines(file, bad);
+  const shown = new Set<number>();
+  const show = (report: LineReport) => {
+    if (!json && !shown.has(report.line)) printLine(`${report.user_id} ${report.result}${report.reason ? `: ${report.reason}` : ''}`);
+    shown.add(report.line);
+  };
+  const report = await interruptible(signal => call(session, 'addAccounts', { people }, { onEvent: show, signal }));
+  if (report.bad.length) throw refuseLines(file, report.bad);
+  for (const line of report.people) show(line);
+  if (json) printJson(report.people);
+  const count = (result: LineReport['result']) => report.people.filter(line => line.result === result).length;
+  note(`${people.length} in ${file}: ${count('added')} added, ${count('unchanged')} unchanged, ${count('failed')} failed`);
+  if (count('failed')) process.exitCode = 1;
 }
 
 function refuseWrong({ from, keepToken, tokenFile }: Options): void {
@@ -116,9 +145,7 @@ async function readToken(file: string | undefined): Promise<string> {
   const content = file === undefined ? await readTokenInput() : readTokenFile(file);
   const token = content.trim();
   if (!token) throw new UsageError(`no token: ${file ?? 'standard input'} is empty`);
-  if (token.length > MAX_TOKEN || !/^[\x21-\x7e]+$/.test(token)) {
-    throw new UsageError(`${file ?? 'standard input'} holds no token: one word of printable ASCII, at most ${MAX_TOKEN} characters`);
-  }
+  if (!isToken(token)) throw new UsageError(`${file ?? 'standard input'} holds no token: ${TOKEN_FORM}`);
   return token;
 }
 
