@@ -1,5 +1,5 @@
-import { type Column, json, number, orNull, type Readable, type Row, readRows, text } from './rows.ts';
-import type { LedgerEntry } from './sql.ts';
+import { type Column, hasRows, json, number, orNull, type Readable, type Row, readRows, readValue, text } from './rows.ts';
+import { type LedgerEntry, textList } from './sql.ts';
 
 /** A value of a column of the study’s own. */
 export type FreeValue = string | number | boolean;
@@ -35,6 +35,14 @@ export const listParticipants = (warehouse: Readable): Promise<Participant[]> =>
     `SELECT user_id, group_name, enrolled_from, enrolled_until, birth_year, max_heart_rate, extra::VARCHAR
      FROM participants ORDER BY user_id`,
   );
+
+/** A participant who is none of these, as a phrase. The file may be of a version that had no such table. */
+export async function findOtherParticipant(warehouse: Readable, names: readonly string[]): Promise<string | undefined> {
+  const isThere = await hasRows(warehouse, `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'main' AND table_name = 'participants'`);
+  if (!isThere) return undefined;
+  const others = `SELECT user_id FROM participants WHERE user_id NOT IN (${textList(names)})`;
+  return readValue(warehouse, text, `SELECT 'the participant ' || min(user_id) FROM (${others}) HAVING count(*) > 0`);
+}
 
 /** Their row, with the columns of the study's own in the order of their names: the same facts give the same row. */
 export function participantEntry({ user_id, extra, ...facts }: Participant): LedgerEntry {

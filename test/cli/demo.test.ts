@@ -159,6 +159,7 @@ test('whatever else a demo did not make is left alone too, and named', async () 
     ['mine', () => run(['export', '--out', join(folder, 'mine'), '--table', 'sleep'])],
     ['my-analysis.sql', () => writeFileSync(join(folder, 'my-analysis.sql'), 'SELECT 1')],
     ['warehouse.duckdb.bak', () => writeFileSync(join(folder, 'warehouse.duckdb.bak'), '')],
+    ['the participant zoe', () => inWarehouse(`INSERT INTO participants (user_id) VALUES ('ada'), ('zoe')`)],
     ['the table notes', () => inWarehouse('CREATE TABLE notes (text VARCHAR)')],
     ['the view tired', () => inWarehouse('CREATE VIEW tired AS SELECT 1 AS one')],
   ];

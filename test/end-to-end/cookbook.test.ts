@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +7,7 @@ import { findDayNumber } from '../../schema/instant.ts';
 import type { WireDocument } from '../../schema/resource.ts';
 import { App } from '../../src/app/app.ts';
 import { commandsOf } from '../../src/app/commands.ts';
+import { readPeopleFile } from '../../src/app/people-file.ts';
 import { readSettings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { writeResult } from '../../src/cli/terminal/result.ts';
@@ -38,6 +39,7 @@ beforeAll(async () => {
       { emit: () => {}, signal: new AbortController().signal },
     );
     expect(report.failures).toEqual([]);
+    await commands.importParticipants(readPeople());
     await commands.snapshot({});
   } finally {
     await app.close();
@@ -49,6 +51,13 @@ afterAll(async () => {
   reader?.close();
   await sandbox?.close();
 });
+
+/** The file that the page has its reader write. */
+function readPeople() {
+  const file = join(folder, 'people.csv');
+  writeFileSync(file, /```csv\n([\s\S]*?)```/.exec(readFileSync(PAGE, 'utf8'))![1]!);
+  return readPeopleFile(file, { withTokens: false });
+}
 
 const ANSWERED = /```sql\n([\s\S]*?)```\n\n```text\n([\s\S]*?)```\n/g;
 

@@ -58,19 +58,20 @@ async function findOther(folder: string): Promise<string | undefined> {
   // Made with the first account: without it a demo was killed before it had made the warehouse.
   if (!existsSync(join(folder, 'accounts.secret'))) return undefined;
   const warehouse = warehouseIn(folder);
-  return (await findAccount(warehouse)) ?? findToken(folder) ?? (await findRelation(warehouse));
+  return (await findPerson(warehouse)) ?? findToken(folder) ?? (await findRelation(warehouse));
 }
 
 /** Somebody whom the demo's service does not have, or who was removed: the rows that are left may be of another service's person of that name. */
-async function findAccount(warehouse: string): Promise<string | undefined> {
+async function findPerson(warehouse: string): Promise<string | undefined> {
   const people = Array.from({ length: PEOPLE.count }, (_, index) => createPerson(PEOPLE.seed, index).name);
-  const [{ openReader }, { findOtherAccount }] = await Promise.all([
+  const [{ openReader }, { findOtherAccount }, { findOtherParticipant }] = await Promise.all([
     import('../../warehouse/readers/open-reader.ts'),
     import('../../ledger/other-account.ts'),
+    import('../../warehouse/participants.ts'),
   ]);
   const reader = await openReader({ path: warehouse, memoryLimit: '256MB' });
   try {
-    return await findOtherAccount(reader, people);
+    return (await findOtherAccount(reader, people)) ?? (await findOtherParticipant(reader, people));
   } finally {
     reader.close();
   }
