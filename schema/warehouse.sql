@@ -1014,6 +1014,40 @@ COMMENT ON COLUMN "sync"."accounts"."state" IS 'active, paused (by its user), pa
 COMMENT ON COLUMN "sync"."accounts"."reason" IS 'Why it is parked';
 COMMENT ON COLUMN "sync"."accounts"."since" IS 'Since when, UTC';
 
+CREATE TABLE "sync"."consents" (
+  user_id      VARCHAR,
+  "at"         TIMESTAMP,
+  scopes       VARCHAR,
+  text_hash    VARCHAR,
+  language     VARCHAR,
+  withdrawn_at TIMESTAMP
+);
+COMMENT ON TABLE "sync"."consents" IS 'What the people agreed to who signed in by an invitation';
+COMMENT ON COLUMN "sync"."consents"."user_id" IS 'The account';
+COMMENT ON COLUMN "sync"."consents"."at" IS 'When the sign-in came to its end, UTC';
+COMMENT ON COLUMN "sync"."consents"."scopes" IS 'What was allowed, in the words of the service, separated by blanks';
+COMMENT ON COLUMN "sync"."consents"."text_hash" IS 'SHA-256 of the study’s text (RINGNECK_STUDY_TEXT) that was shown, hexadecimal; null where there was none';
+COMMENT ON COLUMN "sync"."consents"."language" IS 'The language of the page around it: en, de';
+COMMENT ON COLUMN "sync"."consents"."withdrawn_at" IS 'When it was withdrawn by the link for that, UTC; null while it holds';
+
+CREATE TABLE "sync"."links" (
+  secret_hash     VARCHAR,
+  kind            VARCHAR,
+  user_id         VARCHAR,
+  created_at      TIMESTAMP,
+  expires_at      TIMESTAMP,
+  problem         VARCHAR,
+  service_user_id VARCHAR
+);
+COMMENT ON TABLE "sync"."links" IS 'The links by which people sign in or withdraw, each known by a hash of its secret alone';
+COMMENT ON COLUMN "sync"."links"."secret_hash" IS 'SHA-256 of the secret in the link, hexadecimal';
+COMMENT ON COLUMN "sync"."links"."kind" IS 'connect (an invitation, removed once it was used), withdraw';
+COMMENT ON COLUMN "sync"."links"."user_id" IS 'The account';
+COMMENT ON COLUMN "sync"."links"."created_at" IS 'When it was made, UTC';
+COMMENT ON COLUMN "sync"."links"."expires_at" IS 'Until when it can be used, UTC; null: without an end';
+COMMENT ON COLUMN "sync"."links"."problem" IS 'Who signed in by it and was refused last: enrolled (has another account), another (not the person of the account)';
+COMMENT ON COLUMN "sync"."links"."service_user_id" IS 'The service’s own id of who has another account';
+
 CREATE TABLE "sync"."meta" (
   key   VARCHAR,
   value VARCHAR

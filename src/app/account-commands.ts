@@ -11,6 +11,7 @@ import {
   setAccountStates,
   shownAccount,
 } from '../ledger/accounts.ts';
+import { noInvitationEntry } from '../ledger/links.ts';
 import { isOfUnknownPerson, pausedReason } from '../ledger/unproven.ts';
 import { takeUpEvents } from '../sync/events/take-up.ts';
 import { lastDays } from '../sync/runs/backfill.ts';
@@ -124,6 +125,7 @@ async function removeAccount(app: App, { name }: { name: string }): Promise<Acco
     // An account without tokens can be removed again; tokens without an account would stay.
     app.secrets.remove(name);
     app.mirrorTokens.remove(name);
+    await app.warehouse.record([noInvitationEntry(name)]);
     return reportOf(await setAccountState(app.warehouse, account, 'removed', null));
   });
   if (signIn) await revokeSignIn(app, signIn);

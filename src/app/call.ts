@@ -62,6 +62,7 @@ const MAKE_FOLDER: readonly string[] = [
   'beginLogin',
   'finishLogin',
   'importParticipants',
+  'inviteAccount',
 ] satisfies (keyof AppCommands)[];
 
 /** @throws UsageError in a folder that is none of Ringneck's: what is looked for lies elsewhere */

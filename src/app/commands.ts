@@ -5,6 +5,7 @@ import { addAccountsCommands } from './add-accounts.ts';
 import type { App } from './app.ts';
 import { coverageCommands } from './coverage-commands.ts';
 import { doctorCommands } from './doctor/commands.ts';
+import { invitationCommands } from './enrolment/invitations.ts';
 import { eraseCommands } from './erase/commands.ts';
 import { loginCommands } from './login.ts';
 import { participantCommands } from './participants.ts';
@@ -20,6 +21,7 @@ const appCommands = {
   ...addAccountsCommands,
   ...loginCommands,
   ...participantCommands,
+  ...invitationCommands,
   ...runCommands,
   ...statusCommands,
   ...whyCommands,

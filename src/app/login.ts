@@ -1,10 +1,11 @@
 import { resources } from '../../schema/index.ts';
 import { NO_CLIENT, NO_SERVICE, type SignInSettings } from '../base/config.ts';
 import { RingneckError, UsageError } from '../base/errors.ts';
-import { newSignInId } from '../base/secrets/sign-in.ts';
+import { newSignInId, type SignIn } from '../base/secrets/sign-in.ts';
 import { loginCommand } from '../base/sign-in-again.ts';
 import { changeAccounts, findServiceUserId, parseAccountName } from '../ledger/accounts.ts';
 import { SignInError } from '../sign-in/error.ts';
+import type { TokenAnswer } from '../sign-in/oauth.ts';
 import { beginSignIn } from '../sign-in/sign-ins.ts';
 import { collectionsOf } from '../sync/collections.ts';
 import { findTwin } from '../sync/verdicts/same-person.ts';
@@ -42,22 +43,36 @@ async function beginLogin({ settings }: App, { name }: { name: string }): Promis
  * @throws RingneckError where nothing is kept: the code is worth nothing, or the person is another one
  */
 async function finishLogin(app: App, { name, ...answer }: LoginInput): Promise<AddedReport & { warning: string | null }> {
-  const { secrets, now, settings } = app;
   parseAccountName(name);
-  const oauth = await openOAuth(app);
-  const tokens = await oauth.exchange(answer).catch(error => {
+  const tokens = await (await openOAuth(app)).exchange(answer).catch(error => {
     if (!(error instanceof SignInError) || error.kind !== 'invalid_grant') throw error;
     throw new SignInError('invalid_grant', `the service does not take the code, which works once and not for long: ${loginCommand(name)}`, {
       cause: error,
       detail: error.detail,
     });
   });
+  return storeSignIn(app, name, tokens);
+}
+
+/**
+ * Keeps what a code was exchanged for, where it is of the person of the account, and asks the service about it.
+ * @param before is done first, while nobody else changes accounts; what it throws keeps anything from being stored
+ * @throws WrongPersonError, or what kept it from being stored; the tokens are taken back at the service then
+ */
+export async function storeSignIn(
+  app: App,
+  name: string,
+  tokens: TokenAnswer,
+  before: (signIn: SignIn) => Promise<void> = async () => undefined,
+): Promise<AddedReport & { warning: string | null }> {
+  const { secrets, now, settings } = app;
   const person = await askWhose(app, tokens.accessToken);
   const signIn = beginSignIn(newSignInId(), tokens, settings.signIn?.scopes ?? [], now());
   const credential = { token: signIn.accessToken, scopes: signIn.scopes, keep: () => secrets.putSignIn(name, signIn) };
   try {
     const added = await changeAccounts(app.warehouse, async () => {
       if (person !== undefined) await ensureSamePerson(app, name, person);
+      await before(signIn);
       return beginAccount(app, name, credential, undefined);
     });
     const report = await reportAdded(app, added);
@@ -65,22 +80,45 @@ async function finishLogin(app: App, { name, ...answer }: LoginInput): Promise<A
     return report;
   } catch (error) {
     // What is not kept shall not be good for anybody.
-    if (secrets.findSignIn(name)?.id !== signIn.id) await oauth.revoke(tokens).catch(() => undefined);
+    if (secrets.findSignIn(name)?.id !== signIn.id) await revokeTokens(app, tokens);
     throw error;
   }
 }
 
-/** @throws RingneckError where the account, or this person, is known to be another one */
+async function revokeTokens(app: App, tokens: TokenAnswer): Promise<void> {
+  const oauth = await openOAuth(app);
+  await oauth.revoke(tokens).catch(() => undefined);
+}
+
+/** Who signed in is not who the account is of. */
+export class WrongPersonError extends RingneckError {
+  /** The service's own id of who signed in. */
+  readonly person: string;
+  /** The account that they have. */
+  readonly other: string | undefined;
+
+  constructor(message: string, { person, other }: { person: string; other?: string | undefined }) {
+    super(message);
+    this.person = person;
+    this.other = other;
+  }
+}
+
+/** @throws WrongPersonError where the account, or this person, is known to be another one */
 async function ensureSamePerson({ warehouse }: App, name: string, person: string): Promise<void> {
   const known = await findServiceUserId(warehouse, name);
   const other = await findTwin(warehouse, name, person);
   if (known !== null && known !== person) {
     const who = other ?? `somebody else (${person} at the service)`;
-    throw new RingneckError(
+    throw new WrongPersonError(
       `the person who signed in is ${who}, not ${name}, and nothing was stored: sign out there, then ${loginCommand(name)}`,
+      { person, other },
     );
   }
   if (other !== undefined) {
-    throw new RingneckError(`the person who signed in is already the account ${other}, and nothing was stored: ${loginCommand(other)}`);
+    throw new WrongPersonError(`the person who signed in is already the account ${other}, and nothing was stored: ${loginCommand(other)}`, {
+      person,
+      other,
+    });
   }
 }

@@ -76,13 +76,18 @@ export function findReadableSignIn({ secrets }: Pick<Parts, 'secrets'>, name: st
   }
 }
 
-/** Takes a sign-in back at the service, which may count the people of a client. Where it gives no answer the log says so, and no more. */
-export async function revokeSignIn(parts: Pick<Parts, 'settings' | 'log'>, { accessToken, refreshToken }: SignIn): Promise<void> {
+/**
+ * Takes a sign-in back at the service, which may count the people of a client. Where it gives no answer the log says so, and no more.
+ * @returns whether the service has taken it back
+ */
+export async function revokeSignIn(parts: Pick<Parts, 'settings' | 'log'>, { accessToken, refreshToken }: SignIn): Promise<boolean> {
   try {
     const client = await openOAuth(parts);
     await withTimeout(client.revoke({ accessToken, refreshToken: refreshToken ?? undefined }), REVOKED_MS);
+    return true;
   } catch (error) {
     parts.log.warn({ reason: messageOf(error) }, 'a sign-in could not be taken back at the service: its person can do that there');
+    return false;
   }
 }
 

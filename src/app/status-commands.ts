@@ -10,6 +10,7 @@ import { type AccountStatus, type DriftStatus, reportAccounts, reportDrift } fro
 import { reportWebhooks, type WebhookStatus } from '../sync/webhook-status.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import type { App } from './app.ts';
+import { type InvitationReport, listInvitations } from './enrolment/invitations.ts';
 import { withFix } from './fixes.ts';
 import { findSignInStatus, type SignInStatus } from './sign-in-status.ts';
 import type { SnapshotFailure } from './snapshot/snapshots.ts';
@@ -28,6 +29,8 @@ export interface StatusReport {
     unreadable_events: number;
     problem: string | null;
   };
+  /** Those that were not used yet. */
+  invitations: InvitationReport[];
   /** Null: not configured. */
   webhooks: WebhookStatus | null;
   /** Since when it could not be made, and why. Null: it was, or nobody who keeps the folder has tried. */
@@ -53,6 +56,7 @@ async function status(app: App): Promise<StatusReport> {
   return {
     accounts: accounts.map(account => ({ ...withFix(account), sign_in: findSignInStatus(app, account.user_id) })),
     queue: { ...(await countQueue(app)), events: waiting, unreadable_events: damaged },
+    invitations: await listInvitations(app),
     webhooks: await reportWebhooks(warehouse, settings, now, { refused: app.refusals(), waiting }),
     snapshot: { at: modifiedAt(settings.snapshot), failure: app.snapshots.failure ?? null },
     warehouse: await tellSize(warehouse),

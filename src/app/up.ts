@@ -3,6 +3,7 @@ import { messageOf, TryLaterError } from '../base/errors.ts';
 import { createFailure } from '../base/failure.ts';
 import { closeAll } from '../base/interrupt.ts';
 import type { Log } from '../base/log.ts';
+import type { ConnectOptions } from '../receiver/connect/connect.ts';
 import { openReceiver, type Receiver } from '../receiver/receiver.ts';
 import type { WebhookOptions } from '../receiver/webhook.ts';
 import type { EventLine } from '../sync/events/advance-event.ts';
@@ -12,6 +13,7 @@ import { keepFileCompact } from './compaction/schedule.ts';
 import { connectControl } from './control/connect-control.ts';
 import { serveControl } from './control/serve-control.ts';
 import { DataFolder } from './data-folder.ts';
+import { openConnect } from './enrolment/connect.ts';
 import { type ErasingWait, whenErased } from './erase/when-erased.ts';
 import { Following } from './follow-events.ts';
 import { listening } from './listen.ts';
@@ -57,11 +59,13 @@ class Up {
     await this.#openFolder();
     await this.#acceptEvents();
     const webhook = webhookOf(() => this.#following);
-    const receiver = await this.#receive(webhook);
+    const connect = openConnect(this.#folder.app, () => this.#folder.app);
+    const receiver = await this.#receive({ webhook, connect });
     if (mirror !== undefined) await this.#serveMirror(mirror);
     await this.#work();
     const queue = settings.queueUrl ? 'redis' : 'embedded';
-    log.info({ url: receiver.url, data: settings.data, queue, nightly: settings.nightly, webhooks: webhook !== undefined }, 'up');
+    const serves = { webhooks: webhook !== undefined, connect: connect !== undefined };
+    log.info({ url: receiver.url, data: settings.data, queue, nightly: settings.nightly, ...serves }, 'up');
   }
 
   async untilStopped(signal: AbortSignal): Promise<void> {
@@ -96,11 +100,12 @@ class Up {
     });
   }
 
-  async #receive(webhook: WebhookOptions | undefined): Promise<Receiver> {
+  async #receive({ webhook, connect }: { webhook: WebhookOptions | undefined; connect: ConnectOptions | undefined }): Promise<Receiver> {
     const { host, port } = this.#options.settings;
     const ready = readiness(() => this.#folder.app, this.#options.log);
     const address = { host, port };
-    const receiver = await listening(address, 'RINGNECK_PORT', openReceiver({ ready, ...(webhook ? { webhook } : {}) }, address));
+    const parts = { ready, ...(webhook ? { webhook } : {}), ...(connect ? { connect } : {}) };
+    const receiver = await listening(address, 'RINGNECK_PORT', openReceiver(parts, address));
     this.#closing.push(() => receiver.close());
     await this.#folder.during(async app => {
       app.refusals = receiver.refusals;

@@ -1,5 +1,6 @@
 import { groupBy } from '../base/items.ts';
 import { getAccount } from '../ledger/accounts.ts';
+import { isWithdrawn } from '../ledger/unproven.ts';
 import type { CollectionStatus } from '../sync/status.ts';
 import type { App } from './app.ts';
 import { isWell, READ_MISSING } from './fixes.ts';
@@ -31,7 +32,7 @@ export function tellWhy(
   const { user_id: name, state, since, reason, sign_in: signIn } = account;
   const sentences: string[] = [];
   if (state !== 'active') {
-    const resume = state === 'paused' ? `: ringneck account resume ${name}` : '';
+    const resume = state === 'paused' && !isWithdrawn(reason) ? `: ringneck account resume ${name}` : '';
     sentences.push(`${name} is ${state} since ${since.slice(0, 16)}Z, and not read${reason ? ` (${reason})` : ''}${resume}.`);
   }
   if (silence) sentences.push(`The service cannot be reached since ${silence.since.slice(0, 16)}Z: ${silence.reason}.`);

@@ -23,6 +23,7 @@ import {
   scopes,
   secret,
   serviceUrl,
+  shortLine,
   timeZone,
 } from './setting.ts';
 
@@ -150,6 +151,19 @@ const declared = {
     'sign-in: what a person is asked to allow; `email` is refused',
     scopes,
   ),
+  publicUrl: optional(
+    'RINGNECK_PUBLIC_URL',
+    'enrolling: where `/connect` of `up` is reached from outside, with the path that a proxy takes away; the service sends people back to `/connect/callback` there',
+    serviceUrl,
+    'the origin of RINGNECK_CALLBACK_URL',
+  ),
+  studyName: optional('RINGNECK_STUDY_NAME', 'enrolling: who asks, as the pages call it', shortLine),
+  studyContact: optional('RINGNECK_STUDY_CONTACT', 'enrolling: whom people can ask, as the pages show it', shortLine),
+  studyText: optional(
+    'RINGNECK_STUDY_TEXT',
+    'enrolling: a file with the study’s own text, which the page of an invitation shows as it is: UTF-8, at most 64 kB',
+    path,
+  ),
   headerPrefix: required(
     'RINGNECK_HEADER_PREFIX',
     'x-service-',
@@ -158,7 +172,7 @@ const declared = {
   ),
   onFailure: optional(
     'RINGNECK_ON_FAILURE',
-    'command to run, without a shell, when an account is parked, a run fails or events were missed; its environment has RINGNECK_REASON, RINGNECK_USER, RINGNECK_COLLECTION, RINGNECK_MESSAGE',
+    'command to run, without a shell, when an account is parked, a run fails, events were missed, somebody withdraws or an invitation meets the wrong person; its environment has RINGNECK_REASON, RINGNECK_USER, RINGNECK_COLLECTION, RINGNECK_MESSAGE',
     commandLine,
   ),
   snapshot: optional(
@@ -193,11 +207,23 @@ export interface SignInSettings {
   clientSecret: string;
 }
 
+/** What the pages need on which invited people sign in. */
+export interface EnrolmentSettings {
+  /** Where they are reached from outside. */
+  publicUrl: string;
+  studyName: string;
+  studyContact: string;
+  /** The file with the study's own text. */
+  studyText: string | undefined;
+}
+
 /** All settings, validated; paths are absolute. */
 export type Settings = { readonly [Key in keyof Declared]: ValueOf<Declared[Key]> } & {
   readonly snapshot: string;
   /** Null: nobody can sign in, for want of the service or the client. */
   readonly signIn: SignInSettings | null;
+  /** Null: nobody can be invited. */
+  readonly enrolment: EnrolmentSettings | null;
   /** Null: webhooks are not configured. */
   readonly webhooks: WebhookSettings | null;
   /** Whether RINGNECK_DATA names the data folder. */
@@ -223,7 +249,7 @@ export function readSettings(env: NodeJS.ProcessEnv, { follows = true }: { follo
     if (value !== undefined) values[key] = value;
     else wrong.push(`${setting.variable}${shownValue(setting, env)}: expected ${setting.value.expected}`);
   }
-  for (const key of ['serviceUrl', 'authorizeUrl', 'tokenUrl'] as const) {
+  for (const key of ['serviceUrl', 'authorizeUrl', 'tokenUrl', 'publicUrl'] as const) {
     if (values[key] === undefined || values.allowHttp === '1' || isPrivateWay(String(values[key]))) continue;
     wrong.push(
       `${declared[key].variable} is http: on another host, where everybody on the way can read the tokens: ` +
@@ -235,7 +261,8 @@ export function readSettings(env: NodeJS.ProcessEnv, { follows = true }: { follo
   values.snapshot ??= resolve(String(values.data), 'snapshot.duckdb');
   // The keys are those of `declared`, each parsed by its own parser: the one step that the compiler cannot follow.
   const namesData = Boolean(env.RINGNECK_DATA);
-  return { ...values, webhooks, signIn: readSignIn(values), namesData, unknown: unknownVariables(env), readable } as unknown as Settings;
+  const derived = { webhooks, signIn: readSignIn(values), enrolment: readEnrolment(values), namesData };
+  return { ...values, ...derived, unknown: unknownVariables(env), readable } as unknown as Settings;
 }
 
 /** The text of a setting: of a secret one also from its file. */
@@ -274,6 +301,10 @@ export const NO_SERVICE = 'RINGNECK_SERVICE_URL is not set: the base address of 
 /** What is to be done where nobody can sign in. */
 export const NO_CLIENT =
   'nobody can sign in: set RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET, which the service gives to a registered application';
+
+/** What is to be done where nobody can be invited. */
+export const NO_ENROLMENT =
+  'nobody can be invited: set RINGNECK_STUDY_NAME, RINGNECK_STUDY_CONTACT, and RINGNECK_PUBLIC_URL (or RINGNECK_CALLBACK_URL), an https: address that leads to `ringneck up`';
 
 /** What is to be done where webhooks are not configured. */
 export const NO_WEBHOOKS =
@@ -317,6 +348,20 @@ function readSignIn(values: Record<string, unknown>): SignInSettings | null {
     scopes: [values.scopes].flat().map(String),
     clientId: String(clientId),
     clientSecret: String(clientSecret),
+  };
+}
+
+/** Pages on which people sign in are not shown over plain HTTP to another host, unless that is allowed. */
+function readEnrolment(values: Record<string, unknown>): EnrolmentSettings | null {
+  const { studyName, studyContact, studyText, callbackUrl, allowHttp } = values;
+  const publicUrl = values.publicUrl ?? (callbackUrl === undefined ? undefined : new URL(String(callbackUrl)).origin);
+  if (publicUrl === undefined || studyName === undefined || studyContact === undefined) return null;
+  if (allowHttp !== '1' && !isPrivateWay(String(publicUrl))) return null;
+  return {
+    publicUrl: String(publicUrl),
+    studyName: String(studyName),
+    studyContact: String(studyContact),
+    studyText: studyText === undefined ? undefined : String(studyText),
   };
 }
 

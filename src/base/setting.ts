@@ -116,6 +116,9 @@ export const scopes = text('words of printable ASCII separated by blanks, withou
 
 export const headerValue = matching(/^[\x21-\x7e]{1,512}$/, 'one word of printable ASCII, at most 512 characters');
 
+/** As people read it. */
+export const shortLine = matching(/^(?=.*\S)[^\p{Cc}\u2028\u2029]{1,200}$/u, 'one line of at most 200 characters');
+
 export const commandLine = text('a command, its quotes closed', given => (splitWords(given).length ? given : undefined));
 
 export const queueUrl = text('a redis:// or rediss:// address', given => {

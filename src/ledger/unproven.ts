@@ -41,3 +41,10 @@ const PAUSED = 'paused by command';
 /** Why an account is paused; that nobody knows whose its token is stays said. */
 export const pausedReason = (before: string | null): string =>
   isOfUnknownPerson(before) ? `${PAUSED}; ${before?.replace(`${PAUSED}; `, '')}` : PAUSED;
+
+const WITHDRAWN = 'withdrawn by the person';
+
+/** Why an account is paused whose person has withdrawn, with what is left to be done. */
+export const withdrawnReason = (name: string): string => `${WITHDRAWN}; its rows stay until: ringneck account remove ${name} --erase`;
+
+export const isWithdrawn = (reason: string | null): boolean => reason?.startsWith(WITHDRAWN) === true;

@@ -1,5 +1,6 @@
 import Fastify from 'fastify';
 import { limitConnections, MOST_CONNECTIONS } from '../base/connections.ts';
+import type { ConnectOptions } from './connect/connect.ts';
 import { Webhook, type WebhookOptions } from './webhook.ts';
 
 export interface ReceiverOptions {
@@ -7,6 +8,8 @@ export interface ReceiverOptions {
   ready: () => Promise<void>;
   /** Without it there is no /webhook. */
   webhook?: WebhookOptions;
+  /** Without it there is no /connect. */
+  connect?: ConnectOptions;
   limits?: Partial<ReceiverLimits>;
 }
 
@@ -50,6 +53,8 @@ export async function openReceiver(options: ReceiverOptions, address: { host: st
   const limits = { ...defaultLimits, ...options.limits };
   const receiver = Fastify({
     logger: false,
+    // Who asks for a page is known by the word of a proxy, which is on this machine or in its network.
+    trustProxy: ['loopback', 'linklocal', 'uniquelocal'],
     requestTimeout: limits.requestMs,
     connectionTimeout: limits.silenceMs,
     keepAliveTimeout: limits.idleMs,
@@ -58,6 +63,10 @@ export async function openReceiver(options: ReceiverOptions, address: { host: st
   });
   limitConnections(receiver.server, limits.connections);
   const webhook = options.webhook && new Webhook(receiver, options.webhook);
+  if (options.connect) {
+    const { Connect } = await import('./connect/connect.ts');
+    new Connect(receiver, options.connect);
+  }
   receiver.addHook('onRequest', (request, reply, done) => {
     if (!request.is404) return done();
     // Nobody reads its body: the connection would stay busy until it has arrived.

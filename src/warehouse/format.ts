@@ -4,7 +4,7 @@ import { RingneckError } from '../base/errors.ts';
  * How the file is laid out. A program refuses a file with a higher number: another column of the ledger is another format, or an earlier
  * program would take it for somebody else's.
  */
-export const FORMAT = 3;
+export const FORMAT = 4;
 
 /** Says of a file, or of a backup, what is to be done where a later program has made it. */
 export const isOfNewer = (format: number): RingneckError =>

@@ -12,6 +12,9 @@ export const quoteText = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
 export const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
+/** A column as people write it: without quotes, but where it is a word of DuckDB's own. */
+export const bareName = (name: string) => (name === 'at' ? quoteName(name) : name);
+
 export const qualified = (table: string) => table.split('.').map(quoteName).join('.');
 
 /** A value as SQL text. Deletes and look-ups use literals: DuckDB prunes row groups by them, not by a join or a subquery. */

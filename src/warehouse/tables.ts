@@ -3,7 +3,7 @@ import { summaryOf } from '../../schema/resource.ts';
 import { heartRate } from '../../schema/resources/heart-rate.ts';
 import type { Column, Mapping } from './mapping.ts';
 import { BOOKKEEPING, listBookkeeping } from './mapping.ts';
-import { qualified, quoteName, quoteText } from './sql.ts';
+import { bareName, qualified, quoteName, quoteText } from './sql.ts';
 
 export interface Table {
   /** As unqualified statements name it: `sleep`, `sync.windows`. */
@@ -278,6 +278,39 @@ const SYNC: readonly Table[] = [
     ],
   },
   {
+    name: 'sync.consents',
+    comment: 'What the people agreed to who signed in by an invitation',
+    columns: [
+      column('user_id', 'VARCHAR', 'The account'),
+      column('at', 'TIMESTAMP', 'When the sign-in came to its end, UTC'),
+      column('scopes', 'VARCHAR', 'What was allowed, in the words of the service, separated by blanks'),
+      column(
+        'text_hash',
+        'VARCHAR',
+        'SHA-256 of the study’s text (RINGNECK_STUDY_TEXT) that was shown, hexadecimal; null where there was none',
+      ),
+      column('language', 'VARCHAR', 'The language of the page around it: en, de'),
+      column('withdrawn_at', 'TIMESTAMP', 'When it was withdrawn by the link for that, UTC; null while it holds'),
+    ],
+  },
+  {
+    name: 'sync.links',
+    comment: 'The links by which people sign in or withdraw, each known by a hash of its secret alone',
+    columns: [
+      column('secret_hash', 'VARCHAR', 'SHA-256 of the secret in the link, hexadecimal'),
+      column('kind', 'VARCHAR', 'connect (an invitation, removed once it was used), withdraw'),
+      column('user_id', 'VARCHAR', 'The account'),
+      column('created_at', 'TIMESTAMP', 'When it was made, UTC'),
+      column('expires_at', 'TIMESTAMP', 'Until when it can be used, UTC; null: without an end'),
+      column(
+        'problem',
+        'VARCHAR',
+        'Who signed in by it and was refused last: enrolled (has another account), another (not the person of the account)',
+      ),
+      column('service_user_id', 'VARCHAR', 'The service’s own id of who has another account'),
+    ],
+  },
+  {
     name: 'sync.meta',
     comment: 'Facts about this file',
     columns: [column('key', 'VARCHAR', 'Name of the fact'), column('value', 'VARCHAR', 'The fact')],
@@ -296,8 +329,9 @@ export function listTables(mappings: readonly Mapping[]): Table[] {
 
 /** The statement that makes a table, and those that comment on it and its columns. */
 export function createTable(table: Table): string[] {
-  const width = Math.max(...table.columns.map(({ name }) => name.length));
-  const lines = table.columns.map(({ name, type }) => `  ${name.padEnd(width)} ${type}`);
+  const columns = table.columns.map(({ name, type }) => ({ name: bareName(name), type }));
+  const width = Math.max(...columns.map(({ name }) => name.length));
+  const lines = columns.map(({ name, type }) => `  ${name.padEnd(width)} ${type}`);
   return [`CREATE TABLE ${qualified(table.name)} (\n${lines.join(',\n')}\n)`, ...commentOn(table)];
 }
 

@@ -194,7 +194,7 @@ test('status of an empty folder', async () => {
   expect(await runHere(['status', '--json'], { env: env() })).toEqual({
     code: 0,
     stdout:
-      '{"accounts":[],"queue":{"waiting":0,"active":0,"delayed":0,"failed":0,"problem":null,"events":0,"unreadable_events":0},"webhooks":null,"snapshot":{"at":null,"failure":null},"warehouse":{"bytes":12288,"compacted_at":null},"heart_rate_path":null,"drift":[],"service_clock":null,"service_unreachable":null}\n',
+      '{"accounts":[],"queue":{"waiting":0,"active":0,"delayed":0,"failed":0,"problem":null,"events":0,"unreadable_events":0},"invitations":[],"webhooks":null,"snapshot":{"at":null,"failure":null},"warehouse":{"bytes":12288,"compacted_at":null},"heart_rate_path":null,"drift":[],"service_clock":null,"service_unreachable":null}\n',
     stderr: '',
   });
 });

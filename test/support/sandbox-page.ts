@@ -1,7 +1,7 @@
 import { until } from './until.ts';
 
 /** Fills in the page of the sandbox as a person does, and gives the address to which the browser is sent then. */
-async function fillIn(url: string, person: string, unticked: readonly string[]): Promise<string> {
+export async function fillIn(url: string, person: string, unticked: readonly string[] = []): Promise<string> {
   const html = await (await fetch(url)).text();
   const form = new URLSearchParams();
   for (const [, name = '', value = ''] of html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g))

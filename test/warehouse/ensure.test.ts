@@ -162,10 +162,10 @@ test('tables, views, macros and schemas of others are left alone', async () => {
 test('a file of a newer program is refused, before anything else about it', async () => {
   const path = await newFile();
   await withDuckDB(path, async connection => {
-    await connection.run(`UPDATE sync.meta SET value = '4' WHERE key = 'format'`);
+    await connection.run(`UPDATE sync.meta SET value = '5' WHERE key = 'format'`);
     await connection.run('ALTER TABLE sleep ADD COLUMN of_the_future INTEGER');
   });
-  await expect(openWarehouse(path)).rejects.toThrow('the warehouse has format 4, this program knows 3 at most: update Ringneck');
+  await expect(openWarehouse(path)).rejects.toThrow('the warehouse has format 5, this program knows 4 at most: update Ringneck');
 });
 
 test.each(['1', '2'])(
@@ -185,7 +185,7 @@ test.each(['1', '2'])(
     await (await openWarehouse(path)).close();
     await withDuckDB(path, async connection => {
       expect(await rowsOf(connection, CATALOGUE)).toEqual(before);
-      expect(await rowsOf(connection, `SELECT value FROM sync.meta WHERE key = 'format'`)).toEqual([{ value: '3' }]);
+      expect(await rowsOf(connection, `SELECT value FROM sync.meta WHERE key = 'format'`)).toEqual([{ value: '4' }]);
       expect(await rowsOf(connection, 'SELECT run_id, outcome, pages, rejected FROM sync.windows')).toEqual([
         { run_id: 'r', outcome: 'complete', pages: null, rejected: null },
       ]);
@@ -194,7 +194,7 @@ test.each(['1', '2'])(
 );
 
 const LEDGER = {
-  format: 3,
+  format: 4,
   'sync.runs': 'run_id kind started_at ended_at state request',
   'sync.windows':
     'run_id user_id collection start_at end_at requested_at read_at service_at route committed_at requests documents removed outcome reason ' +
@@ -209,6 +209,8 @@ const LEDGER = {
   'sync.drift': 'collection path kind documents first_seen_at last_seen_at example',
   'sync.routes': 'route last_status last_200_at service doubtful_since',
   'sync.accounts': 'user_id service_user_id state reason since',
+  'sync.consents': 'user_id at scopes text_hash language withdrawn_at',
+  'sync.links': 'secret_hash kind user_id created_at expires_at problem service_user_id',
   'sync.meta': 'key value',
 };
 

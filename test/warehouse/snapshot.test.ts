@@ -109,6 +109,7 @@ test('a snapshot holds what the warehouse holds, sorted, with its comments, with
     ]);
     expect(await rowsOf(connection, `SELECT table_name FROM duckdb_tables() WHERE schema_name = 'sync' ORDER BY 1`)).toEqual([
       { table_name: 'accounts' },
+      { table_name: 'consents' },
       { table_name: 'drift' },
       { table_name: 'events' },
       { table_name: 'missed_events' },

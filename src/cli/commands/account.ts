@@ -7,17 +7,21 @@ import { printAccount } from '../terminal/account-line.ts';
 import { note } from '../terminal/note.ts';
 import { formatTable, printJson, printLine, printLines } from '../terminal/print.ts';
 import { addAdd } from './account-add.ts';
+import { addInvitations, addInvite } from './account-invite.ts';
 import { addLogin } from './account-login.ts';
 import { addRemove } from './account-remove.ts';
 
 export function addAccount(program: Command): void {
   const account = withExample(
-    program.command('account').description('manage accounts: login, add, list, remove, pause, resume, map, mirror-token'),
+    program
+      .command('account')
+      .description('manage accounts: login, add, invite, invitations, list, remove, pause, resume, map, mirror-token'),
     'ringneck account login ada',
     'printf %s "$TOKEN" | ringneck account add ada',
     'ringneck account list',
   );
-  for (const add of [addLogin, addAdd, addList, addRemove, addPause, addResume, addMap, addMirrorToken]) add(account);
+  for (const add of [addLogin, addAdd, addInvite, addInvitations, addList, addRemove, addPause, addResume, addMap, addMirrorToken])
+    add(account);
 }
 
 function addList(account: Command): void {

@@ -57,6 +57,7 @@ function choose(accounts: Accounts, { user, problems }: Options): Accounts {
 function printStatus({
   accounts,
   queue,
+  invitations,
   webhooks,
   snapshot,
   warehouse,
@@ -88,6 +89,7 @@ function printStatus({
   printLine(`snapshot: ${snapshot.at ?? 'none yet'}`);
   if (snapshot.failure) printLine(`  could not be made since ${snapshot.failure.since}: ${snapshot.failure.reason}`);
   printLine(`warehouse: ${Math.ceil(warehouse.bytes / 1e6)} MB${warehouse.compacted_at ? `, compacted ${warehouse.compacted_at}` : ''}`);
+  if (invitations.length) printInvitations(invitations);
   if (webhooks) printWebhooks(webhooks);
   else printLine('webhooks: not configured (RINGNECK_CALLBACK_URL)');
   if (path) printLine(`heart rate: ${path}${path.includes('/sandbox/') ? ' (generated data)' : ''}`);
@@ -99,6 +101,12 @@ function printStatus({
 function printSignIn(name: string, status: SignInStatus): void {
   printLine(`  signed in: ${tellSignIn(status)}`);
   if (!status.is_renewed) printLine(`  → it cannot be renewed: ${loginCommand(name)}, or see ringneck doctor`);
+}
+
+function printInvitations(invitations: StatusReport['invitations']): void {
+  const count = (wanted: string) => invitations.filter(({ state }) => state === wanted).length;
+  printLine(`invitations: ${count('open')} open, ${count('expired')} expired (ringneck account invitations)`);
+  for (const { user_id: name, problem } of invitations) if (problem) printLine(`  ${name}: ${problem}`);
 }
 
 const isFixable = ({ state, unread_days: days }: CollectionStatus) => days > 0 || MENDED_BY_READING.includes(state);

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { scopeMeanings } from '../../../schema/scopes.ts';
+import { escapeHtml } from '../../base/html.ts';
 import { AUTHORIZATION_PARAMETERS, type AuthorizationRequest } from './authorization-request.ts';
 
 /** A page without a script, with the headers that keep it so. */
@@ -81,7 +82,3 @@ function pageOf(status: number, title: string, body: string, formAction: string)
     },
   };
 }
-
-const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-
-const escapeHtml = (text: string) => text.replace(/[&<>"']/g, character => ENTITIES[character] ?? '');

@@ -1,5 +1,5 @@
 import { findExample } from '../schema/views.ts';
-import { quoteName, quoteText } from '../sql.ts';
+import { bareName, quoteName, quoteText } from '../sql.ts';
 import type { CatalogueColumn, CatalogueEntry } from './catalogue.ts';
 
 const MEASURES = 3;
@@ -49,4 +49,4 @@ function chooseMeasures(columns: readonly CatalogueColumn[]): string[] {
   return (chosen.length ? chosen : columns.filter(({ name }) => name !== 'user_id')).slice(0, MEASURES).map(({ name }) => name);
 }
 
-const quote = (name: string) => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : quoteName(name));
+const quote = (name: string) => (/^[a-z_][a-z0-9_]*$/.test(name) ? bareName(name) : quoteName(name));

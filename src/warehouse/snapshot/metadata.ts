@@ -23,6 +23,7 @@ const PUBLISHED: ReadonlySet<string> = new Set([
   'sync.drift',
   'sync.routes',
   'sync.accounts',
+  'sync.consents',
 ]);
 
 /** The one row by which a snapshot says what it is. */

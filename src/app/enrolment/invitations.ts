@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto';
+import { isoOf, MICROS_PER_DAY } from '../../../schema/instant.ts';
+import { type EnrolmentSettings, NO_CLIENT, NO_ENROLMENT, NO_SERVICE } from '../../base/config.ts';
+import { UsageError } from '../../base/errors.ts';
+import { changeAccounts, findAccount, parseAccountName, shownAccount } from '../../ledger/accounts.ts';
+import { findLink, hashOf, type Link, linkEntry, listLinks, noInvitationEntry } from '../../ledger/links.ts';
+import { findTwin } from '../../sync/verdicts/same-person.ts';
+import type { App } from '../app.ts';
+import { readStudyText } from './study-text.ts';
+
+export interface InvitationReport {
+  user_id: string;
+  /** `done`: the account needs no invitation any more. */
+  state: 'open' | 'expired' | 'done';
+  created_at: string;
+  expires_at: string | null;
+  /** Who signed in by it and was refused last. */
+  problem: string | null;
+}
+
+export interface Invited {
+  user_id: string;
+  /** Shown here once and never again. */
+  url: string;
+  expires_at: string;
+  /** Whether an earlier link of the name, which was still open, has ended by this. */
+  replaced: boolean;
+}
+
+/** What the owner of a data folder does with invitations. */
+export const invitationCommands = { inviteAccount, revokeInvitation, listInvitations };
+
+export const newSecret = (): string => randomBytes(32).toString('base64url');
+
+/**
+ * Makes the link by which somebody signs in as this account, in place of an earlier one.
+ * @param input.days for which it can be used
+ * @throws UsageError where the settings lack something, or the account does not have to sign in
+ */
+async function inviteAccount(app: App, { name, days }: { name: string; days: number }): Promise<Invited> {
+  const { warehouse, now } = app;
+  parseAccountName(name);
+  const { publicUrl } = requireEnrolment(app);
+  const secret = newSecret();
+  const createdAt = now() * 1000;
+  const expiresAt = createdAt + days * MICROS_PER_DAY;
+  const replaced = await changeAccounts(warehouse, async () => {
+    const why = await whyUninvitable(app, name);
+    if (why !== undefined) throw new UsageError(why);
+    const earlier = (await listLinks(warehouse, 'connect')).filter(link => link.userId === name);
+    const link: Link = {
+      secretHash: hashOf(secret),
+      kind: 'connect',
+      userId: name,
+      createdAt,
+      expiresAt,
+      problem: null,
+      serviceUserId: null,
+    };
+    await warehouse.record([noInvitationEntry(name), linkEntry(link)]);
+    return earlier.some(one => isInTime(app, one));
+  });
+  return { user_id: name, url: `${publicUrl}/connect/${secret}`, expires_at: isoOf(expiresAt), replaced };
+}
+
+/** @throws UsageError naming what is to be set */
+function requireEnrolment({ settings }: Pick<App, 'settings'>): EnrolmentSettings {
+  if (!settings.serviceUrl) throw new UsageError(NO_SERVICE);
+  if (!settings.signIn) throw new UsageError(NO_CLIENT);
+  if (!settings.enrolment) throw new UsageError(NO_ENROLMENT);
+  readStudyText(settings.enrolment);
+  return settings.enrolment;
+}
+
+/** Why nobody is invited as this account: there is nothing to sign in for. Undefined where somebody may be. */
+async function whyUninvitable({ warehouse, secrets }: App, name: string): Promise<string | undefined> {
+  const account = await findAccount(warehouse, name);
+  if (!account) return undefined;
+  const { state } = shownAccount(account, secrets);
+  if (state === 'active') return `${name} is active: an invitation is for a name that is free, or for an account that has to sign in again`;
+  const isPaused = state === 'paused' && secrets.whyMissing(name) === undefined;
+  return isPaused ? `${name} is paused and has not to sign in again: ringneck account resume ${name}` : undefined;
+}
+
+const isInTime = ({ now }: Pick<App, 'now'>, { expiresAt }: Link) => expiresAt === null || now() * 1000 < expiresAt;
+
+/** The invitation with this secret, where it can be used. */
+export async function findOpenInvitation(app: App, secret: string): Promise<Link | undefined> {
+  const link = await findLink(app.warehouse, 'connect', secret);
+  return link && isInTime(app, link) && (await whyUninvitable(app, link.userId)) === undefined ? link : undefined;
+}
+
+async function revokeInvitation({ warehouse }: App, { name }: { name: string }): Promise<{ user_id: string; revoked: true }> {
+  parseAccountName(name);
+  await changeAccounts(warehouse, async () => {
+    const links = (await listLinks(warehouse, 'connect')).filter(({ userId }) => userId === name);
+    if (!links.length) throw new UsageError(`${name} has no invitation: ringneck account invitations shows those there are`);
+    await warehouse.record([noInvitationEntry(name)]);
+  });
+  return { user_id: name, revoked: true };
+}
+
+export async function listInvitations(app: App): Promise<InvitationReport[]> {
+  const links = await listLinks(app.warehouse, 'connect');
+  return Promise.all(
+    links.map(async link => ({
+      user_id: link.userId,
+      state: !isInTime(app, link) ? 'expired' : (await whyUninvitable(app, link.userId)) === undefined ? 'open' : 'done',
+      created_at: isoOf(link.createdAt),
+      expires_at: link.expiresAt === null ? null : isoOf(link.expiresAt),
+      problem: await tellProblem(app, link),
+    })),
+  );
+}
+
+/** The other account is found by the person's id: its name stands in no row but its own. */
+async function tellProblem({ warehouse }: App, { userId, problem, serviceUserId }: Link): Promise<string | null> {
+  if (problem === null) return null;
+  if (problem === 'another') return tellAnother(userId);
+  return tellEnrolled((await findTwin(warehouse, userId, serviceUserId ?? undefined)) ?? 'another account');
+}
+
+export const tellEnrolled = (other: string): string => `the person who signed in is already ${other}, and nothing was stored`;
+
+export const tellAnother = (name: string): string => `somebody else signed in than ${name} was before, and nothing was stored`;

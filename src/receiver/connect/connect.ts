@@ -1,0 +1,197 @@
+import rateLimit from '@fastify/rate-limit';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { TryLaterError } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
+import { TimeoutError, withTimeout } from '../../base/timeout.ts';
+import { connectedPage, GUARDED, invitationPage, type Page, sentencePage, withdrawalPage, withdrawnPage } from './pages.ts';
+import { type PendingSignIn, PendingSignIns, SIGN_IN_MS } from './pending-sign-in.ts';
+import { chooseLanguage, type Facts, type Language } from './texts.ts';
+
+/** What came of somebody's sign-in by an invitation. */
+export type SignInOutcome =
+  | { kind: 'connected'; scopes: readonly string[]; withdrawUrl: string }
+  /** Nothing was stored: the link cannot be used, the person has another account, is not the one of the account, or it may be tried again. */
+  | { kind: 'closed' | 'enrolled' | 'another' | 'unfinished' | 'failed' };
+
+export interface ConnectOptions {
+  /** Where the pages are reached from outside. */
+  publicUrl: string;
+  study: { name: string; contact: string };
+  /** The service's page on which people sign in. */
+  authorizeUrl: string;
+  /** What they are asked for. */
+  scopes: readonly string[];
+  /** The study's own text, as it is now. Throws where it cannot be read. */
+  readText(): { text: string; hash: string } | undefined;
+  /** Whether an invitation can be used. */
+  isOpen(secret: string): Promise<boolean>;
+  /** Where a browser is sent to sign in, and what proves that the answer is to that. */
+  begin(): Promise<{ url: string; state: string; verifier: string }>;
+  /** Stores the account of who has signed in. */
+  finish(answer: Pick<PendingSignIn, 'secret' | 'verifier' | 'textHash' | 'language'> & { code: string }): Promise<SignInOutcome>;
+  /** Whether a link to withdraw was used; undefined where there is no such link. */
+  findWithdrawal(secret: string): Promise<'open' | 'done' | undefined>;
+  /** Ends what somebody agreed to; undefined where there is no such link. */
+  withdraw(secret: string): Promise<{ isTakenBack: boolean } | undefined>;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  log: Log;
+  /** Requests from one address in a minute. */
+  requestsPerMinute?: number;
+}
+
+/** A room full of people who sign in together behind one address. */
+const REQUESTS_PER_MINUTE = 300;
+const MAX_BODY_BYTES = 4_096;
+/** How long a browser waits for the service before it is told to look again. */
+const ANSWER_MS = 20_000;
+const MOST_ANSWERS = 1_000;
+const SECRET = /^[A-Za-z0-9_-]{43}$/;
+/** Of a code; the public service's have some dozens. */
+const MOST_CODE = 2_048;
+
+type WithSecret = FastifyRequest<{ Params: { secret: string } }>;
+
+/** /connect: the pages on which people whom a study has invited sign in, and withdraw. A GET of a link changes nothing: mail scanners open links. */
+export class Connect {
+  readonly #options: ConnectOptions;
+  readonly #facts: Facts;
+  readonly #pending: PendingSignIns;
+  /** By state, so that a page that is loaded again shows the same and no code is used twice. */
+  readonly #answers = new Map<string, { at: number; outcome: Promise<SignInOutcome> }>();
+
+  /** Adds the routes to a receiver. */
+  constructor(receiver: FastifyInstance, options: ConnectOptions) {
+    const { study, authorizeUrl, publicUrl, now } = options;
+    this.#options = options;
+    this.#facts = { study: study.name, contact: study.contact, host: new URL(authorizeUrl).host };
+    this.#pending = new PendingSignIns(publicUrl, now);
+    void receiver.register(async scope => this.#serve(scope));
+  }
+
+  async #serve(scope: FastifyInstance): Promise<void> {
+    const { requestsPerMinute = REQUESTS_PER_MINUTE } = this.#options;
+    await scope.register(rateLimit, { max: requestsPerMinute, timeWindow: 60_000, cache: MOST_ADDRESSES });
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', { parseAs: 'string', bodyLimit: MAX_BODY_BYTES }, (_, body, done) => done(null, body));
+    scope.setErrorHandler<FastifyError>((error, request, reply) => this.#answerError(error, request, reply));
+    const get = { exposeHeadRoute: false };
+    scope.get('/connect/callback', get, (request, reply) => this.#finish(request, reply));
+    scope.get('/connect/withdraw/:secret', get, (request: WithSecret, reply) => this.#askWithdrawal(request, reply));
+    scope.post('/connect/withdraw/:secret', (request: WithSecret, reply) => this.#withdraw(request, reply));
+    scope.get('/connect/:secret', get, (request: WithSecret, reply) => this.#invite(request, reply, false));
+    scope.post('/connect/:secret', (request: WithSecret, reply) => this.#begin(request, reply));
+  }
+
+  async #invite(request: WithSecret, reply: FastifyReply, hasChanged: boolean): Promise<FastifyReply> {
+    const { scopes, authorizeUrl, readText, isOpen } = this.#options;
+    const { secret } = request.params;
+    const language = languageOf(request);
+    if (!SECRET.test(secret) || !(await isOpen(secret))) return this.#say(reply, 'closed', language);
+    const study = readText();
+    return send(reply, invitationPage(language, this.#facts, { path: this.#pathOf(secret), scopes, study, hasChanged, authorizeUrl }));
+  }
+
+  /** Sends who agrees to the service. */
+  async #begin(request: WithSecret, reply: FastifyReply): Promise<FastifyReply> {
+    const { readText, isOpen, begin } = this.#options;
+    const { secret } = request.params;
+    const language = languageOf(request);
+    if (isForeign(request)) return this.#say(reply, 'foreign', language);
+    if (!SECRET.test(secret) || !(await isOpen(secret))) return this.#say(reply, 'closed', language);
+    const textHash = readText()?.hash ?? null;
+    // What people agree to is what they have seen.
+    if ((formOf(request).get('text') ?? null) !== textHash) return this.#invite(request, reply, true);
+    const { url, state, verifier } = await begin();
+    const cookie = this.#pending.cookieOf({ secret, state, verifier, textHash, language });
+    return reply
+      .code(303)
+      .headers({ ...GUARDED, 'Set-Cookie': cookie, Location: url })
+      .send();
+  }
+
+  /** Takes the service's answer. */
+  async #finish(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const parameters = new URLSearchParams(request.url.split('?').slice(1).join('?'));
+    const pending = this.#pending.find(request.headers.cookie, parameters.get('state') ?? '');
+    if (!pending) return this.#say(reply, 'elsewhere', languageOf(request));
+    const { language, secret } = pending;
+    if (parameters.get('error') === 'access_denied') return this.#say(reply, 'refused', language, secret);
+    const code = parameters.get('code') ?? '';
+    if (parameters.has('error') || !code || code.length > MOST_CODE) return this.#say(reply, 'unfinished', language, secret);
+    try {
+      const outcome = await withTimeout(this.#finishOnce(pending, code), ANSWER_MS);
+      if (outcome.kind === 'connected') return send(reply, connectedPage(language, this.#facts, outcome));
+      return this.#say(reply, outcome.kind, language, outcome.kind === 'closed' ? undefined : secret);
+    } catch (error) {
+      if (error instanceof TimeoutError) return this.#say(reply, 'pending', language);
+      throw error;
+    }
+  }
+
+  #finishOnce(pending: PendingSignIn, code: string): Promise<SignInOutcome> {
+    const { finish, now } = this.#options;
+    const known = this.#answers.get(pending.state);
+    if (known) return known.outcome;
+    for (const [state, { at }] of this.#answers) {
+      if (this.#answers.size < MOST_ANSWERS && Math.abs(now() - at) < SIGN_IN_MS) break;
+      this.#answers.delete(state);
+    }
+    const outcome = finish({ ...pending, code });
+    outcome.catch(() => undefined);
+    this.#answers.set(pending.state, { at: now(), outcome });
+    return outcome;
+  }
+
+  async #askWithdrawal(request: WithSecret, reply: FastifyReply): Promise<FastifyReply> {
+    const { secret } = request.params;
+    const language = languageOf(request);
+    const state = SECRET.test(secret) ? await this.#options.findWithdrawal(secret) : undefined;
+    if (state === undefined) return this.#say(reply, 'closed', language);
+    if (state === 'done') return send(reply, withdrawnPage(language, this.#facts, true));
+    return send(reply, withdrawalPage(language, this.#facts, this.#pathOf(`withdraw/${secret}`)));
+  }
+
+  async #withdraw(request: WithSecret, reply: FastifyReply): Promise<FastifyReply> {
+    const { secret } = request.params;
+    const language = languageOf(request);
+    if (isForeign(request)) return this.#say(reply, 'foreign', language);
+    const withdrawn = SECRET.test(secret) ? await this.#options.withdraw(secret) : undefined;
+    if (!withdrawn) return this.#say(reply, 'closed', language);
+    return send(reply, withdrawnPage(language, this.#facts, withdrawn.isTakenBack));
+  }
+
+  #say(reply: FastifyReply, what: Parameters<typeof sentencePage>[0], language: Language, secret?: string): FastifyReply {
+    return send(reply, sentencePage(what, language, this.#facts, secret === undefined ? undefined : this.#pathOf(secret)));
+  }
+
+  /** As a browser sees it, also behind a proxy that takes a part of it away. */
+  #pathOf(rest: string): string {
+    return `${new URL(this.#options.publicUrl).pathname.replace(/\/$/, '')}/connect/${rest}`;
+  }
+
+  /** No word of the request reaches the log: its address is a secret. */
+  #answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const language = languageOf(request);
+    if (error.statusCode === 429) return this.#say(reply, 'busy', language);
+    const page = sentencePage('failed', language, this.#facts);
+    if (error instanceof TryLaterError) return send(reply.header('Retry-After', 5), page);
+    if (error.statusCode !== undefined && error.statusCode < 500) return send(reply, { ...page, status: error.statusCode });
+    this.#options.log.error({ error: error instanceof Error ? error.name : typeof error }, 'a page of an invitation failed');
+    return send(reply, { ...page, status: 500 });
+  }
+}
+
+const MOST_ADDRESSES = 10_000;
+
+function send(reply: FastifyReply, { status, html, headers }: Page): FastifyReply {
+  return reply.code(status).headers(headers).type('text/html; charset=utf-8').send(html);
+}
+
+const languageOf = ({ headers }: FastifyRequest): Language => chooseLanguage(headers['accept-language']);
+
+/** The pages send no referrer, and so no origin: browsers tell by this header where a form comes from. */
+const isForeign = ({ headers }: FastifyRequest): boolean =>
+  !['same-origin', 'none', undefined].includes(headers['sec-fetch-site']?.toString());
+
+const formOf = ({ body }: FastifyRequest): URLSearchParams => new URLSearchParams(typeof body === 'string' ? body : '');

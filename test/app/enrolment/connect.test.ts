@@ -1,0 +1,204 @@
+import { writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { Browser, openEnrolment, withdrawLinkOf } from '../../support/enrolment-harness.ts';
+import { fillIn } from '../../support/sandbox-page.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+const folder = tempFolder();
+
+const HASH = 'e295628a47c5fe6e5b3d3fafdbd9b65e41857807c34c7a4ffa6b3f99631509ee';
+const ALL = 'personal daily heartrate workout tag session spo2Daily';
+
+test('who signs in by a link is an account, and what they agreed to is kept', async () => {
+  const { harness, invite, enrol, sandbox, lines } = await openEnrolment(folder, 'whole');
+  const link = await invite('p01');
+  const done = await enrol(link, 'ada', ['spo2Daily']);
+  expect([done.status, done.title]).toEqual([200, 'Thank you']);
+  expect(done.html).toContain('<li>Workouts</li>');
+  expect(done.html).not.toContain('Oxygen');
+  const [ada] = sandbox.people;
+  expect(await harness.read('SELECT user_id, service_user_id, state, reason FROM sync.accounts')).toEqual([
+    ['p01', ada?.user_id, 'active', null],
+  ]);
+  expect(await harness.read('SELECT user_id, scopes, text_hash, language, withdrawn_at FROM sync.consents')).toEqual([
+    ['p01', ALL.replace(' spo2Daily', ''), HASH, 'en', null],
+  ]);
+  expect(await harness.read('SELECT kind, user_id, expires_at FROM sync.links')).toEqual([['withdraw', 'p01', null]]);
+  expect(await harness.backfill({ from: '2025-01-01', to: '2025-01-02', collections: ['sleep_time'] })).toMatchObject({
+    state: 'complete',
+  });
+  for (const secret of [link, withdrawLinkOf(done)].map(url => url.split('/').at(-1) ?? '')) expect(lines.join('')).not.toContain(secret);
+});
+
+test('a link that was looked at, agreed to or refused can still be used; one that was used cannot', async () => {
+  const { harness, invite, enrol } = await openEnrolment(folder, 'used');
+  const link = await invite('p01');
+  const scanner = new Browser();
+  for (let times = 0; times < 3; times++) expect((await scanner.open(link)).title).toBe('The Night <Study>: share the data of your ring');
+  const sent = await scanner.submit(await scanner.open(link));
+  expect([sent.status, sent.location?.includes('/oauth/authorize?')]).toEqual([303, true]);
+  const refused = new URL(`${link.slice(0, link.lastIndexOf('/'))}/callback`);
+  refused.search = String(
+    new URLSearchParams({ error: 'access_denied', state: new URL(sent.location ?? '').searchParams.get('state') ?? '' }),
+  );
+  const page = await scanner.open(refused.href);
+  expect([page.status, page.title]).toEqual([200, 'Nothing was shared']);
+  expect(page.html).toContain(`href="${new URL(link).pathname}"`);
+  expect(await harness.read('SELECT * FROM sync.accounts')).toEqual([]);
+  expect((await enrol(link, 'ada')).title).toBe('Thank you');
+  expect([
+    (await scanner.open(link)).status,
+    (await scanner.submit({ ...(await scanner.open(link)), url: link, html: `<form method="post" action="${link}">` })).title,
+  ]).toEqual([404, 'This link cannot be used']);
+});
+
+test('a page that is loaded again at the end shows the same, and no code is used twice', async () => {
+  const { harness, invite } = await openEnrolment(folder, 'again');
+  const browser = new Browser();
+  const sent = await browser.submit(await browser.open(await invite('p01')));
+  const callback = await fillIn(sent.location ?? '', 'ada');
+  const [first, second] = await Promise.all([browser.open(callback), browser.open(callback)]);
+  expect([first.title, second.html, (await browser.open(callback)).html]).toEqual(['Thank you', first.html, first.html]);
+  expect(await harness.backfill({ from: '2025-01-01', to: '2025-01-02', collections: ['sleep_time'] })).toMatchObject({
+    state: 'complete',
+  });
+});
+
+test('an answer that another browser brings, or with another state, stores nothing', async () => {
+  const { harness, invite, publicUrl } = await openEnrolment(folder, 'state');
+  const browser = new Browser();
+  const sent = await browser.submit(await browser.open(await invite('p01')));
+  const callback = await fillIn(sent.location ?? '', 'ada');
+  const changed = new URL(callback);
+  changed.searchParams.set('state', 'x'.repeat(43));
+  const forged = new Browser();
+  forged.cookies.set('ringneck_connect', { value: 'A'.repeat(600), path: '/connect' });
+  const answers = [
+    await new Browser().open(callback),
+    await forged.open(callback),
+    await browser.open(changed.href),
+    await browser.open(`${publicUrl}/connect/callback`),
+  ];
+  expect(answers.map(({ status, title }) => [status, title])).toEqual(answers.map(() => [400, 'This sign-in was not begun here']));
+  expect([harness.app.secrets.names(), await harness.read('SELECT * FROM sync.consents')]).toEqual([[], []]);
+  expect((await browser.open(callback)).title).toBe('Thank you');
+});
+
+test('a person who has another account is not stored twice; the study is told, and the person is not alarmed', async () => {
+  const { harness, invite, enrol, told, lines } = await openEnrolment(folder, 'twice');
+  await enrol(await invite('p01'), 'ada');
+  const link = await invite('p02');
+  const page = await enrol(link, 'ada');
+  expect([page.status, page.title]).toEqual([200, 'You take part already']);
+  expect(harness.app.secrets.names()).toEqual(['p01']);
+  expect(await harness.read('SELECT user_id FROM sync.consents')).toEqual([['p01']]);
+  const message = 'the person who signed in is already p01, and nothing was stored';
+  expect(told).toEqual([{ reason: 'invitation_refused', user: 'p02', message }]);
+  expect(lines.join('')).toContain(`an invitation was refused: ${message}`);
+  expect((await harness.commands.status()).invitations).toMatchObject([{ user_id: 'p02', state: 'open', problem: message }]);
+  // The first account goes on, and the link is for whoever it was meant for.
+  expect(await harness.backfill({ from: '2025-01-01', to: '2025-01-02', collections: ['sleep_time'] })).toMatchObject({
+    state: 'complete',
+  });
+  expect((await enrol(link, 'ben')).title).toBe('Thank you');
+});
+
+test('who signs in by the invitation of an account that was somebody else’s is refused, and both are told', async () => {
+  const { harness, invite, enrol, told } = await openEnrolment(folder, 'another');
+  await enrol(await invite('p01'), 'ada');
+  await harness.app.warehouse.record([
+    {
+      table: 'sync.accounts',
+      key: { user_id: 'p01' },
+      row: { service_user_id: 'somebody', state: 'parked', reason: 'sign in again: ringneck account login p01', since: 1 },
+    },
+  ]);
+  const page = await enrol(await invite('p01'), 'ben');
+  expect([page.status, page.title]).toEqual([409, 'Somebody else signed in']);
+  expect(told).toEqual([
+    { reason: 'invitation_refused', user: 'p01', message: 'somebody else signed in than p01 was before, and nothing was stored' },
+  ]);
+});
+
+test('a link ends with its days, when it is revoked, and when the name gets another', async () => {
+  let now = Date.parse('2026-03-01T12:00:00Z');
+  const { harness, invite } = await openEnrolment(folder, 'ended', { now: () => now });
+  const browser = new Browser();
+  const title = async (link: string) => (await browser.open(link)).title;
+  const [first, second] = [await invite('p01', 1), await invite('p01', 2)];
+  expect([await title(first), await title(second)]).toEqual(['This link cannot be used', 'The Night <Study>: share the data of your ring']);
+  now += 2 * 86_400_000;
+  expect(await title(second)).toBe('This link cannot be used');
+  expect(await harness.commands.listInvitations()).toMatchObject([
+    { user_id: 'p01', state: 'expired', expires_at: '2026-03-03T12:00:00.000Z' },
+  ]);
+  const third = await invite('p01');
+  const sent = await browser.submit(await browser.open(third));
+  expect(await harness.commands.revokeInvitation({ name: 'p01' })).toEqual({ user_id: 'p01', revoked: true });
+  // Also for who has begun to sign in.
+  expect((await browser.open(await fillIn(sent.location ?? '', 'ada'))).title).toBe('This link cannot be used');
+  expect([await title(third), harness.app.secrets.names(), await harness.read('SELECT * FROM sync.consents')]).toEqual([
+    'This link cannot be used',
+    [],
+    [],
+  ]);
+});
+
+test('while the service gives no tokens nothing is stored, and the link stays', async () => {
+  const { harness, invite, enrol, lines } = await openEnrolment(folder, 'away', { faults: { 'token-error': true } });
+  const link = await invite('p01');
+  const page = await enrol(link, 'ada');
+  expect([page.status, page.title]).toEqual([503, 'That did not work']);
+  expect([
+    harness.app.secrets.names(),
+    await harness.read('SELECT * FROM sync.consents'),
+    await harness.read('SELECT kind FROM sync.links'),
+  ]).toEqual([[], [], [['connect']]]);
+  expect(lines.join('')).toContain('somebody invited could not be enrolled, and may try again');
+  expect((await new Browser().open(link)).status).toBe(200);
+});
+
+test('what people agree to is what they have seen: a text that changed is shown again', async () => {
+  const { invite, textFile, harness } = await openEnrolment(folder, 'text');
+  const browser = new Browser({ 'accept-language': 'de-CH, de;q=0.9, en;q=0.5' });
+  const link = await invite('p01');
+  const before = await browser.open(link);
+  writeFileSync(textFile, '<script>alert(1)</script> We study naps & nights.');
+  const again = await browser.submit(before);
+  expect(again.status).toBe(200);
+  expect(again.html).toContain('Der Text unten hat sich geändert');
+  expect(again.html).toContain('&lt;script&gt;alert(1)&lt;/script&gt; We study naps &amp; nights.');
+  const sent = await browser.submit(again);
+  const done = await browser.open(await fillIn(sent.location ?? '', 'ada'));
+  expect([done.title, done.headers.get('content-language')]).toEqual(['Vielen Dank', 'de']);
+  expect(await harness.read('SELECT language FROM sync.consents')).toEqual([['de']]);
+});
+
+test('behind a proxy that takes a path away every link and cookie has the path', async () => {
+  const { invite, publicUrl } = await openEnrolment(folder, 'prefix', { prefix: '/ring' });
+  const link = await invite('p01');
+  expect(link.startsWith(`${publicUrl}/connect/`)).toBe(true);
+  const browser = new Browser();
+  const page = await browser.open(link.replace('/ring/', '/'));
+  expect(page.html).toContain(`action="${new URL(link).pathname}"`);
+  const sent = await browser.open(link.replace('/ring/', '/'), {
+    method: 'POST',
+    body: new URLSearchParams({ text: /name="text" value="([^"]+)"/.exec(page.html)?.[1] ?? '' }),
+  });
+  expect(new URL(sent.location ?? '').searchParams.get('redirect_uri')).toBe(`${publicUrl}/connect/callback`);
+  expect(sent.headers.get('set-cookie')).toMatch(/^ringneck_connect=[\w-]+; Max-Age=1800; HttpOnly; SameSite=Lax; Path=\/ring\/connect$/);
+});
+
+test('an invitation is for a name that is free, or for who has to sign in again', async () => {
+  const { harness, invite, enrol } = await openEnrolment(folder, 'names');
+  await expect(invite('no name')).rejects.toThrow('"no name" cannot name an account');
+  await enrol(await invite('p01'), 'ada');
+  await expect(invite('p01')).rejects.toThrow(
+    'p01 is active: an invitation is for a name that is free, or for an account that has to sign in again',
+  );
+  await harness.commands.pauseAccount({ name: 'p01' });
+  await expect(invite('p01')).rejects.toThrow('p01 is paused and has not to sign in again: ringneck account resume p01');
+  await expect(harness.commands.revokeInvitation({ name: 'p01' })).rejects.toThrow(
+    'p01 has no invitation: ringneck account invitations shows those there are',
+  );
+});
