@@ -1,4 +1,4 @@
-import Fastify from 'fastify';
+import Fastify, { type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify';
 import { limitConnections, MOST_CONNECTIONS } from '../base/connections.ts';
 import type { ConnectOptions } from './connect/connect.ts';
 import { Webhook, type WebhookOptions } from './webhook.ts';
@@ -55,6 +55,9 @@ export async function openReceiver(options: ReceiverOptions, address: { host: st
     logger: false,
     // Who asks for a page is known by the word of a proxy, which is on this machine or in its network.
     trustProxy: ['loopback', 'linklocal', 'uniquelocal'],
+    // Its own sentence would repeat the address.
+    frameworkErrors: ({ statusCode = 400 }: FastifyError, _request: FastifyRequest, reply: FastifyReply) =>
+      void reply.code(statusCode).send({ detail: 'Bad Request' }),
     requestTimeout: limits.requestMs,
     connectionTimeout: limits.silenceMs,
     keepAliveTimeout: limits.idleMs,

@@ -18,6 +18,7 @@ const refusal = (env: NodeJS.ProcessEnv): string => {
 test('an empty environment gives the defaults', () => {
   expect(readSettings({ RINGNECK_TIME_ZONE: 'Asia/Kathmandu' })).toEqual({
     data: resolve('data'),
+    enrolment: null,
     queuePrefix: 'ringneck',
     host: '127.0.0.1',
     port: 8080,

@@ -34,6 +34,8 @@ interface Options {
   faults?: Parameters<typeof openSandboxHere>[2];
   sandbox?: Parameters<typeof openSandboxHere>[1];
   text?: string;
+  /** That the sandbox knows too. */
+  redirectUrl?: string;
 }
 
 /** The sandbox, and the owner of a data folder that listens as `up` does, all in this process. */
@@ -41,7 +43,7 @@ export async function openEnrolment(folder: string, name: string, options: Optio
   const { people = 2, prefix = '', now, faults, text = 'We study sleep.\n' } = options;
   const port = await findFreePort();
   const publicUrl = `http://127.0.0.1:${port}${prefix}`;
-  const redirectUrl = [`${publicUrl}/connect/callback`];
+  const redirectUrl = [`${publicUrl}/connect/callback`, ...(options.redirectUrl ? [options.redirectUrl] : [])];
   const sandbox = await openSandboxHere(join(folder, `${name}-service`), { people, redirectUrl, ...options.sandbox }, faults);
   onTestFinished(() => sandbox.close());
   const textFile = join(folder, `${name}.txt`);

@@ -1,0 +1,132 @@
+import { expect, test } from 'vitest';
+import { TryLaterError } from '../../../src/base/errors.ts';
+import { ANSWER, INVITATION, openConnectPages, WITHDRAWAL } from './open-connect.ts';
+
+const titleOf = async (response: Response) => /<h1>(.*)<\/h1>/.exec(await response.text())?.[1];
+
+test('no page is kept, framed, indexed or told of to others, and none may run a script', async () => {
+  const { at, answer, done } = await openConnectPages();
+  const pages = [
+    await at(INVITATION),
+    await at('x'.repeat(43)),
+    await at(`withdraw/${WITHDRAWAL}`),
+    await at(`withdraw/${WITHDRAWAL}`, { method: 'POST' }),
+    await at('callback'),
+    await answer(ANSWER),
+    await answer('error=access_denied&state=sssssssssssssssssssssssssssssssssssssssssss'),
+    await at(INVITATION, { method: 'POST', headers: { 'sec-fetch-site': 'cross-site' } }),
+    await at(INVITATION, { method: 'POST', body: 'a'.repeat(5_000) }),
+  ];
+  expect(pages.map(({ status }) => status)).toEqual([200, 404, 200, 200, 400, 200, 200, 403, 413]);
+  for (const page of pages) {
+    expect(Object.fromEntries(page.headers)).toMatchObject({
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      'x-robots-tag': 'noindex, nofollow',
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': expect.stringMatching(
+        /^default-src 'none'; style-src 'sha256-[^']+'; form-action ('none'|'self'( https: https:\/\/service\.example)?); frame-ancestors 'none'; base-uri 'none'$/,
+      ),
+    });
+    const html = await page.text();
+    expect(html).not.toMatch(/<script|<img|<link|javascript:| on[a-z]+=|style=/i);
+  }
+  expect(done).toEqual(['withdraw', 'finish abc']);
+});
+
+test('the page of an invitation says who asks, for what, and how to withdraw, in the language of the browser', async () => {
+  const { at } = await openConnectPages();
+  const english = await (await at(INVITATION)).text();
+  for (const part of [
+    'Night &amp; Day asks you',
+    'zoe@example.org',
+    'Heart rate around the clock',
+    '<li>of-the-future</li>',
+    'service.example',
+    'We study sleep.',
+  ])
+    expect(english).toContain(part);
+  const german = await at(INVITATION, { headers: { 'accept-language': 'de-AT,de;q=0.9,en;q=0.8' } });
+  expect([german.headers.get('content-language'), await german.text()]).toEqual([
+    'de',
+    expect.stringContaining('Herzfrequenz rund um die Uhr'),
+  ]);
+});
+
+test('under https the cookie of a sign-in goes back over https alone, to these pages, and to no script', async () => {
+  const { agree } = await openConnectPages();
+  expect(await agree()).toMatch(/^ringneck_connect=[\w-]+; Max-Age=1800; HttpOnly; SameSite=Lax; Path=\/connect; Secure$/);
+});
+
+test('a sign-in that takes longer than half an hour is begun again', async () => {
+  const { agree, answer, clock, done } = await openConnectPages();
+  const cookie = await agree();
+  clock.ms += 30 * 60_000;
+  expect((await answer(ANSWER, cookie)).status).toBe(400);
+  clock.ms -= 60_000;
+  expect((await answer(ANSWER, cookie)).status).toBe(200);
+  expect(done).toEqual(['finish abc']);
+});
+
+test.each([
+  ['error=access_denied', 'Nothing was shared'],
+  ['error=server_error&code=abc', 'The sign-in was not completed'],
+  ['', 'The sign-in was not completed'],
+  [`code=${'c'.repeat(3_000)}`, 'The sign-in was not completed'],
+])('an answer of the service with %.30s stores nothing, and leads back to the invitation', async (query, title) => {
+  const { answer, done } = await openConnectPages();
+  const page = await answer(`${query}&state=${'s'.repeat(43)}`);
+  const html = await page.clone().text();
+  expect([await titleOf(page), html.includes(`href="/connect/${INVITATION}"`), done]).toEqual([title, true, []]);
+});
+
+test('while the folder is closed for a while the person is asked to try again', async () => {
+  const { at, lines } = await openConnectPages({
+    isOpen: async () => {
+      throw new TryLaterError('an account is being erased');
+    },
+  });
+  const page = await at(INVITATION);
+  expect([page.status, page.headers.get('retry-after'), await titleOf(page), lines]).toEqual([503, '5', 'That did not work', []]);
+});
+
+test('what fails is logged by its kind alone', async () => {
+  const { at, lines } = await openConnectPages({
+    isOpen: async secret => {
+      throw new TypeError(`no ${secret}`);
+    },
+  });
+  const page = await at(INVITATION);
+  expect([page.status, lines.length, lines.join('').includes(INVITATION)]).toEqual([500, 1, false]);
+  expect(lines[0]).toContain('"error":"TypeError","msg":"a page of an invitation failed"');
+});
+
+test('one address is answered so many times a minute, and others go on', async () => {
+  const { at } = await openConnectPages({ requestsPerMinute: 5 });
+  // A proxy on this machine says for whom it asks.
+  const ask = async (address: string, path: string) => (await at(path, { headers: { 'x-forwarded-for': address } })).status;
+  const asked: number[] = [];
+  for (const path of [INVITATION, 'x'.repeat(43), `withdraw/${WITHDRAWAL}`, 'callback', INVITATION, INVITATION, 'callback'])
+    asked.push(await ask('203.0.113.7', path));
+  expect(asked).toEqual([200, 404, 200, 400, 200, 429, 429]);
+  expect(await ask('203.0.113.8', INVITATION)).toBe(200);
+  const page = await at(INVITATION, { headers: { 'x-forwarded-for': '203.0.113.7' } });
+  expect([page.headers.get('retry-after'), await titleOf(page)]).toEqual([expect.stringMatching(/^\d+$/), 'Please wait']);
+});
+
+test('there is no list, and no other way to ask', async () => {
+  const { receiver, at } = await openConnectPages();
+  const asked = [
+    fetch(`${receiver.url}/connect`),
+    at(''),
+    at('withdraw'),
+    at('withdraw/'),
+    at(INVITATION, { method: 'PUT' }),
+    at(INVITATION, { method: 'HEAD' }),
+    at(`${INVITATION}/`),
+    at(`${INVITATION}x`),
+  ];
+  expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(asked.map(() => 404));
+  for (const path of ['i'.repeat(5_000), '%zz']) expect(await (await at(path)).json()).toEqual({ detail: 'Bad Request' });
+});

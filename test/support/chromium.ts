@@ -1,0 +1,41 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { onTestFinished } from 'vitest';
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
+
+/** Where this machine has Chromium. DEMAND_TOOLS=1 turns its absence into a failure instead of skipped tests. */
+const found = (process.env.PATH ?? '')
+  .split(delimiter)
+  .flatMap(folder => NAMES.map(name => join(folder, name)))
+  .find(path => existsSync(path));
+if (found === undefined && process.env.DEMAND_TOOLS === '1')
+  throw new Error(`none of ${NAMES.join(', ')} is on the PATH, and DEMAND_TOOLS=1 demands one`);
+
+export const hasChromium = found !== undefined;
+
+/** A real browser, without a window. */
+export async function openChromium(): Promise<Browser> {
+  // In a container, as root, it has no sandbox of its own.
+  const browser = await chromium.launch({ executablePath: found ?? NAMES[0], args: ['--no-sandbox'] });
+  onTestFinished(() => browser.close());
+  return browser;
+}
+
+/** A phone of its own, which runs no script; `complaints` is what the browser has against the pages. */
+export async function openPhone(browser: Browser, options: { locale?: string } = {}): Promise<{ page: Page; complaints: string[] }> {
+  const context = await browser.newContext({ viewport: { width: 360, height: 740 }, javaScriptEnabled: false, ...options });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', message => complaints.push(message.text()));
+  page.on('pageerror', error => complaints.push(error.message));
+  return { page, complaints };
+}
+
+/** Fills in the page of the sandbox. */
+export async function allowAt(page: Page, person: string, unticked: readonly string[] = []): Promise<void> {
+  await page.locator('select[name=person]').selectOption({ label: person });
+  for (const scope of unticked) await page.locator(`input[value="${scope}"]`).uncheck();
+  await page.getByRole('button', { name: 'Allow' }).click();
+}
