@@ -24,6 +24,7 @@ import { leaveSilence } from '../sync/silence.ts';
 import type { SubscriptionManager } from '../sync/subscriptions/subscription-manager.ts';
 import { Warehouse } from '../warehouse/warehouse.ts';
 import type { AppOptions, PausedErasing } from './app-options.ts';
+import { ensureRestored } from './backup/restoring.ts';
 import { findNewestAhead } from './doctor/clock.ts';
 import { isErasing } from './erase/is-erasing.ts';
 import { openSignIns } from './sign-ins.ts';
@@ -64,6 +65,7 @@ export class App {
   /** Those of a pipeline that is not open yet. */
   #opening: Queues | undefined;
   #closing: Promise<void> | undefined;
+  readonly #ending = new AbortController();
 
   private constructor(options: AppOptions, warehouse: Warehouse, serviceClock: KeptServiceClock, erasing: PausedErasing | undefined) {
     this.#options = options;
@@ -89,6 +91,7 @@ export class App {
   static async open(options: AppOptions): Promise<App> {
     const { settings, log, now } = options;
     ensureFolder(settings.data);
+    ensureRestored(settings.data);
     let erasing: PausedErasing | undefined;
     if (isErasing(settings.data)) {
       const { finishErase, findPaused } = await import('./erase/erase.ts');
@@ -325,6 +328,11 @@ export class App {
     await pipeline?.queues.close({ graceMs: 0 });
   }
 
+  /** Aborted when it begins to close. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
   /** Leaves runs to the next start, commits what waits, and gives the folder back. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -332,6 +340,7 @@ export class App {
   }
 
   async #close(): Promise<void> {
+    this.#ending.abort(new TryLaterError('ringneck is ending; try again in a moment'));
     this.snapshots.close();
     try {
       // One that is being opened may wait for a Redis that went away meanwhile.

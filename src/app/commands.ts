@@ -3,6 +3,7 @@ import { renewWarehouseId, warehouseId } from '../sync/runs/runs.ts';
 import { accountCommands } from './account-commands.ts';
 import { addAccountsCommands } from './add-accounts.ts';
 import type { App } from './app.ts';
+import { backupCommands } from './backup/commands.ts';
 import { coverageCommands } from './coverage-commands.ts';
 import { doctorCommands } from './doctor/commands.ts';
 import { invitationCommands } from './enrolment/invitations.ts';
@@ -30,6 +31,7 @@ const appCommands = {
   ...doctorCommands,
   ...eraseCommands,
   ...snapshotCommands,
+  ...backupCommands,
   adopt,
 };
 

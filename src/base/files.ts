@@ -29,6 +29,11 @@ export function ensureFolder(path: string): void {
 
 const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
+/** The folder itself, or the next one above it that there is. */
+export function existingFolder(path: string): string {
+  return existsSync(path) || dirname(path) === path ? path : existingFolder(dirname(path));
+}
+
 /** One by one: Node's own `recursive` never ends below a folder that takes no others, as /proc. */
 function makeFolder(path: string): void {
   if (isFolder(path)) return;

@@ -53,6 +53,7 @@ const bytesOf = ({ key, text }: Pick<Line, 'key' | 'text'>): Buffer => {
   const content = text === undefined ? `- ${key}` : `+ ${key} ${text}`;
   return Buffer.from(`${sumOf(content)} ${content}\n`);
 };
+const nameOf = (number: number) => `${String(number).padStart(10, '0')}.journal`;
 const sumOf = (content: string | Buffer) => crc32(content).toString(16).padStart(8, '0');
 
 /** A line without its end; undefined where it is not what was written. */
@@ -183,6 +184,22 @@ export class Journal {
     for (const name of listNames(this.#folder)) if (DAMAGED.test(name)) rmSync(join(this.#folder, name), { force: true });
   }
 
+  /**
+   * Writes what is not finished as a journal of its own, into a folder that has none; nothing is made where nothing waits.
+   * @returns how many there are
+   */
+  copyTo(folder: string): number {
+    const lines = this.keys().flatMap(key => {
+      const text = this.find(key);
+      return text === undefined ? [] : [bytesOf({ key, text })];
+    });
+    if (lines.length) {
+      ensureFolder(folder);
+      writeFileAtomically(join(folder, nameOf(1)), Buffer.concat(lines));
+    }
+    return lines.length;
+  }
+
   /** Resolves when what was appended and finished is written. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -262,7 +279,7 @@ export class Journal {
 
   #newSegment(): Segment {
     ensureFolder(this.#folder);
-    const segment: Segment = { path: join(this.#folder, `${String(++this.#lastNumber).padStart(10, '0')}.journal`), open: 0, damaged: 0 };
+    const segment: Segment = { path: join(this.#folder, nameOf(++this.#lastNumber)), open: 0, damaged: 0 };
     this.#segments.push(segment);
     return segment;
   }

@@ -3,6 +3,7 @@ import { version } from '../base/version.ts';
 import { addAccount } from './commands/account.ts';
 import { addAdopt } from './commands/adopt.ts';
 import { addBackfill } from './commands/backfill.ts';
+import { addBackup } from './commands/backup.ts';
 import { addCoverage } from './commands/coverage.ts';
 import { addDemo } from './commands/demo.ts';
 import { addDescribe } from './commands/describe.ts';
@@ -11,6 +12,7 @@ import { addExport } from './commands/export.ts';
 import { addInit } from './commands/init.ts';
 import { addNightly } from './commands/nightly.ts';
 import { addParticipants } from './commands/participants.ts';
+import { addRestore } from './commands/restore.ts';
 import { addService } from './commands/service.ts';
 import { addSnapshot } from './commands/snapshot.ts';
 import { addSql } from './commands/sql.ts';
@@ -68,6 +70,8 @@ export function createProgram(): Command {
     addSql,
     addSnapshot,
     addExport,
+    addBackup,
+    addRestore,
     addDoctor,
     addAdopt,
   ])

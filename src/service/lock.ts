@@ -22,12 +22,12 @@ let attempts = 0;
  * makes the next one by a hard link, which succeeds for one process only and never shows half a file. Two that find the same dead
  * holder thus cannot both win, which removing a stale file and making it again would allow.
  */
-export function lockFolder(folder: string): () => void {
+export function lockFolder(folder: string, by = 'the service'): () => void {
   ensureFolder(folder);
   for (;;) {
     const highest = Math.max(0, ...lockNumbers(folder));
     const holder = highest === 0 ? undefined : findHolder(folder, highest);
-    if (holder && isAlive(holder)) throw new TryLaterError(`${folder} is in use by the service with PID ${holder.pid}; stop it first`);
+    if (holder && isAlive(holder)) throw new TryLaterError(`${folder} is in use by ${by} with PID ${holder.pid}; stop it first`);
     const mine = highest + 1;
     if (!makeLock(folder, mine)) continue;
     const numbers = lockNumbers(folder);

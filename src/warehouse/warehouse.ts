@@ -350,9 +350,12 @@ export class Warehouse {
   /**
    * Writes all that is committed into a new file, which can take the place of this one. Nobody waits for it but copies for readers.
    * @param beforeTable throws when there is no room where the file is written
+   * @returns the version of DuckDB that wrote it
    */
-  backup(path: string, beforeTable: () => void, signal = NEVER): Promise<void> {
-    return this.#copies.use('a backup', connection => this.#store.copy(path, { connection, beforeTable, signal }));
+  async backup(path: string, beforeTable: () => void, signal = NEVER): Promise<{ duckdb: string }> {
+    await this.#copies.use('a backup', connection => this.#store.copy(path, { connection, beforeTable, signal }));
+    const [[duckdb] = []] = await this.read('SELECT version()');
+    return { duckdb: String(duckdb) };
   }
 
   /** How large the file is, and when it was compacted last. */

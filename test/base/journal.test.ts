@@ -300,3 +300,26 @@ test('a folder that takes no file is known before anything is appended', async (
   await expect(journal.ensureWritable()).rejects.toThrow(folder);
   rmSync(folder);
 });
+
+test('a copy has what is not finished, is a journal of its own, and leaves the one that it is of as it was', async () => {
+  const folder = newFolder();
+  const journal = openJournal(folder, { fileBytes: 60 });
+  for (const key of ['1', '2', '3', '4']) await journal.append(key, `{"object_id":"ü-${key}"}`);
+  journal.finish('2');
+  const copy = join(newFolder(), 'inbox');
+  expect(journal.copyTo(copy)).toBe(3);
+  await journal.append('5', 'later');
+  expect(readdirSync(copy)).toEqual(['0000000001.journal']);
+  expect(statSync(join(copy, '0000000001.journal')).mode & 0o777).toBe(0o600);
+  const kept = ['1', '3', '4'].map(key => [key, `{"object_id":"ü-${key}"}`]);
+  expect(held(copy)).toEqual(kept);
+  expect(journal.keys().map(key => [key, journal.find(key)])).toEqual([...kept, ['5', 'later']]);
+});
+
+test('of a journal in which nothing waits nothing is copied', async () => {
+  const journal = openJournal(newFolder());
+  await journal.append('1', 'one');
+  journal.finish('1');
+  const copy = newFolder();
+  expect([journal.copyTo(copy), existsSync(copy)]).toEqual([0, false]);
+});

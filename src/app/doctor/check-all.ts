@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { environment, readSettings, type Settings } from '../../base/config.ts';
 import { messageOf, TryLaterError } from '../../base/errors.ts';
+import { existingFolder } from '../../base/files.ts';
 import { createLog } from '../../base/log.ts';
 import { TimeoutError, withTimeout } from '../../base/timeout.ts';
 import { warehouseIn } from '../../base/warehouse-file.ts';
@@ -85,9 +85,4 @@ function ownerResult({ data, webhooks }: Settings, pid: number | undefined): Che
   if (pid !== undefined) return ok('owner', `${data} is owned by a running ringneck (PID ${pid})`);
   if (!webhooks) return ok('owner', 'nobody has the folder now');
   return warn('owner', 'no `ringneck up` is running: no event is taken', 'start ringneck up');
-}
-
-/** The folder itself, or the next one above it that there is. */
-export function existingFolder(path: string): string {
-  return existsSync(path) || dirname(path) === path ? path : existingFolder(dirname(path));
 }

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Settings } from '../../base/config.ts';
 import { realPath } from '../../base/files.ts';
+import { isRunning } from '../../base/is-running.ts';
 import { tornBlocksOf, upgradeCopiesOf, warehouseIn } from '../../base/warehouse-file.ts';
 import { removeHalfDated } from '../snapshot/snapshots.ts';
 
@@ -41,13 +42,4 @@ function removeFrom(folder: string, which: (name: string) => boolean): void {
 const isLeftHalf = (named: RegExpExecArray | null) => named?.[1] === String(process.pid) || isDead(named);
 
 /** `ringneck sql` may be putting its history there this moment, and owns nothing. */
-function isDead(named: RegExpExecArray | null): boolean {
-  if (!named) return false;
-  try {
-    process.kill(Number(named[1]), 0);
-    return false;
-  } catch (error) {
-    // EPERM: it is somebody else's.
-    return error instanceof Error && 'code' in error && error.code === 'ESRCH';
-  }
-}
+const isDead = (named: RegExpExecArray | null) => named !== null && !isRunning(Number(named[1]));

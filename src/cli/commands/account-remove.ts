@@ -18,7 +18,7 @@ const ABOUT_ERASING = `
 file of what remains is written in place of the old one, the queue is emptied (what waits for others is enqueued again), the snapshot is made
 anew, halves of copies that a crash left are removed, and all of it is searched afterwards for name, service id and token. A running
 \`ringneck up\` pauses meanwhile. Interrupted, it is finished by the next command, which says what the search found.
-It does not reach: backups and copies of yours; exports, of which those in the data folder are listed; dated snapshots, which are listed
+It does not reach: backups that were made before, which bring the person back when they are restored, and copies of yours; exports, of which those in the data folder are listed; dated snapshots, which are listed
 where they hold the person and never altered; and what a disk keeps of removed files until it is written over (on an SSD or a journaling
 file system writing over them would not change that; an encrypted disk does). The service goes on sending events of the person until the person's consent is withdrawn there: of those nothing is noted. That they are
 known again takes one keyed hash of each of the person's service ids, which stays in sync.meta and in no snapshot. They count again for an

@@ -7,7 +7,7 @@ import { EXPORT_FORMATS, type ExportFormat } from '../../warehouse/readers/expor
 import { collect, parseDay, withExample } from '../options.ts';
 import { openSession } from '../session.ts';
 import { note, noteStale } from '../terminal/note.ts';
-import { formatCount, printJson, printLine } from '../terminal/print.ts';
+import { formatBytes, formatCount, printJson, printLine } from '../terminal/print.ts';
 
 interface Options {
   format: ExportFormat;
@@ -67,6 +67,3 @@ export function addExport(program: Command): void {
     }
   });
 }
-
-const formatBytes = (bytes: number) =>
-  bytes < 1_000_000 ? `${formatCount(Math.ceil(bytes / 1000))} kB` : `${formatCount(Math.round(bytes / 100_000) / 10)} MB`;

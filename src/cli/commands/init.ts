@@ -83,7 +83,7 @@ async function findValues(options: Options, isAsked: boolean): Promise<Values> {
     fallback: './data',
     check: async env => {
       const { checkFolder, checkDisk } = await import('../../app/doctor/folder.ts');
-      const { existingFolder } = await import('../../app/doctor/check-all.ts');
+      const { existingFolder } = await import('../../base/files.ts');
       const { data } = readSettings(env);
       // One that is not there yet is made by the first command.
       const found = checkFolder(data).filter(({ message }) => !message.endsWith('does not exist yet'));

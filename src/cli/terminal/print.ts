@@ -57,3 +57,6 @@ export function formatTable(head: readonly string[], rows: readonly (readonly (s
 }
 
 export const formatCount = (count: number): string => count.toLocaleString('en-US');
+
+export const formatBytes = (bytes: number): string =>
+  bytes < 1_000_000 ? `${formatCount(Math.ceil(bytes / 1000))} kB` : `${formatCount(Math.round(bytes / 100_000) / 10)} MB`;

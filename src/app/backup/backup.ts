@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import { basename, dirname, join, sep } from 'node:path';
+import { diskReserveBytes, ensureDiskReserve } from '../../base/disk.ts';
+import { UsageError } from '../../base/errors.ts';
+import { ensureFolder, existingFolder, hashFile, realPath, syncFolder, writeFileAtomically } from '../../base/files.ts';
+import { isRunning } from '../../base/is-running.ts';
+import { version } from '../../base/version.ts';
+import { WAREHOUSE } from '../../base/warehouse-file.ts';
+import { warehouseId } from '../../sync/runs/runs.ts';
+import { FORMAT } from '../../warehouse/format.ts';
+import type { App } from '../app.ts';
+import { BACKUP_FORMAT, INBOX, KEY, MANIFEST, type Manifest, SEALED } from './manifest.ts';
+
+export interface BackupReport extends Pick<Manifest, 'made_at' | 'key' | 'events'> {
+  path: string;
+  /** Of the warehouse. */
+  id: string;
+  bytes: number;
+}
+
+/** Being written by this process. */
+const underWay = new Set<string>();
+
+/**
+ * Copies what a data folder cannot make again, while its owner goes on, into a folder that appears when it is whole. Nothing that was
+ * acknowledged or stored before it began is missing: an event leaves the inbox when the warehouse has it, so the inbox is read first.
+ * @param input.folder does not exist, or is empty
+ * @throws UsageError where it is neither, or lies in the data folder
+ */
+export async function writeBackup(app: App, input: { folder: string; withoutKey: boolean }, signal: AbortSignal): Promise<BackupReport> {
+  ensurePlace(input.folder, app.settings.data);
+  ensureFolder(dirname(input.folder));
+  const path = realPath(input.folder);
+  removeHalves(path);
+  const half = `${path}.${process.pid}.${randomBytes(4).toString('hex')}.new`;
+  underWay.add(half);
+  try {
+    mkdirSync(half, { mode: 0o700 });
+    const manifest = await fill(app, half, input.withoutKey, signal);
+    writeFileAtomically(join(half, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
+    // Whoever closes the folder to erase somebody from it must not find them in a backup that comes later.
+    signal.throwIfAborted();
+    if (existsSync(path)) rmdirSync(path);
+    renameSync(half, path);
+    syncFolder(dirname(path));
+    const { made_at, key, events, warehouse, files } = manifest;
+    return { path, made_at, id: warehouse.id, key, events, bytes: files.reduce((sum, { bytes }) => sum + bytes, 0) };
+  } catch (error) {
+    rmSync(half, { recursive: true, force: true });
+    throw error;
+  } finally {
+    underWay.delete(half);
+  }
+}
+
+async function fill(app: App, half: string, withoutKey: boolean, signal: AbortSignal): Promise<Manifest> {
+  const { settings, warehouse, now } = app;
+  const made_at = new Date(now()).toISOString();
+  const id = await warehouseId(warehouse);
+  const events = (await app.inbox()).copyTo(join(half, INBOX));
+  const ensureRoom = (bytes = 0) => ensureDiskReserve(half, diskReserveBytes + bytes);
+  // A sorted copy is at most as large.
+  ensureRoom(statSync(warehouse.path).size);
+  const { duckdb } = await warehouse.backup(join(half, WAREHOUSE), ensureRoom, signal);
+  // Last: a refresh token works once, and the newest is the one that lives.
+  const key = copySecrets(settings, half, withoutKey);
+  const files: Manifest['files'] = [];
+  for (const path of listFiles(half)) {
+    files.push({ path, bytes: statSync(join(half, path)).size, sha256: await hashFile(join(half, path)) });
+  }
+  return { format: BACKUP_FORMAT, made_at, ringneck: version, duckdb, warehouse: { id, format: FORMAT }, key, events, files };
+}
+
+/** Tokens and key in one go: whoever changes them does so in this process. */
+function copySecrets({ data, secretKey }: App['settings'], half: string, withoutKey: boolean): Manifest['key'] {
+  const copy = (name: string) => writeFileAtomically(join(half, name), readFileSync(join(data, name)));
+  for (const name of SEALED) if (existsSync(join(data, name))) copy(name);
+  if (secretKey !== undefined) return 'environment';
+  if (!existsSync(join(data, KEY))) return 'none';
+  if (withoutKey) return 'left_out';
+  copy(KEY);
+  return 'included';
+}
+
+const listFiles = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => (entry.parentPath === folder ? entry.name : `${basename(entry.parentPath)}/${entry.name}`))
+    .sort();
+
+/** What is there stays, and what is inside of the data folder is no backup of it. */
+function ensurePlace(folder: string, data: string): void {
+  const there = existingFolder(folder);
+  const [above, real] = [realpathSync(there), realpathSync(data)];
+  if (above === real || above.startsWith(`${real}${sep}`)) {
+    throw new UsageError(`${folder} lies in the data folder: name a folder elsewhere, best on another disk`);
+  }
+  if (there !== folder) return;
+  if (!statSync(folder).isDirectory() || readdirSync(folder).length) {
+    throw new UsageError(`${folder} is there and not empty: name a folder that does not exist yet`);
+  }
+  if (statSync(above).dev !== statSync(dirname(above)).dev) {
+    throw new UsageError(`${folder} is where a disk begins, and is not replaced: name a folder in it, as ${join(folder, 'ringneck')}`);
+  }
+}
+
+/** What killed backups into the same place have left. */
+function removeHalves(path: string): void {
+  const prefix = `${basename(path)}.`;
+  for (const name of readdirSync(dirname(path))) {
+    const [, pid] = (name.startsWith(prefix) && /^(\d+)\.[0-9a-f]{8}\.new$/.exec(name.slice(prefix.length))) || [];
+    const half = join(dirname(path), name);
+    if (pid === undefined || underWay.has(half)) continue;
+    if (Number(pid) === process.pid || !isRunning(Number(pid))) rmSync(half, { recursive: true, force: true });
+  }
+}
