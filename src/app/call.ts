@@ -9,7 +9,7 @@ import { type ControlClient, connectControl } from './control/connect-control.ts
 import type { DataFolder } from './data-folder.ts';
 
 /**
- * Has an command done: by the process that owns the data folder, or, when nobody does, by this one, which opens the folder and
+ * Has a command done: by the process that owns the data folder, or, when nobody does, by this one, which opens the folder and
  * listens at its control socket meanwhile. Both ways run the same function.
  */
 export async function call<Name extends keyof AppCommands & string>(

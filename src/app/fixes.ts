@@ -1,12 +1,14 @@
 import { groupBy } from '../base/items.ts';
 import { cureOf } from '../ledger/unproven.ts';
+import { isUngranted } from '../sync/verdicts/ungranted.ts';
 
 /** What is to be done, where more than one command says it. */
 
 export const READ_MISSING = 'What is missing is read by: ringneck coverage --repair';
 
-/** Of a state of a collection: nobody need do anything about it. */
-export const isWell = (state: string): boolean => ['up_to_date', 'pending', 'not_offered'].includes(state);
+/** Whether nobody need do anything about a collection: what a person has not allowed is no fault. */
+export const isWell = ({ state, reason }: { state: string; reason: string | null }): boolean =>
+  ['up_to_date', 'pending', 'not_offered'].includes(state) || (state === 'not_authorised' && isUngranted(reason));
 
 /** An account as it is shown. */
 export interface Standing {
@@ -34,7 +36,8 @@ export function withFix<Account extends Standing>(account: Account): Account {
   return fix === undefined ? account : { ...account, reason: [account.reason, fix].filter(Boolean).join(': ') };
 }
 
-const FIX_ALL = 'ringneck account resume --parked, if it was fixed there; or ringneck account add NAME, for a new token';
+const FIX_ALL =
+  'ringneck account resume --parked, if it was fixed there; or ringneck account add NAME, for a new token, or ringneck account login NAME';
 
 /** Accounts that are not asked, those that are so for one reason together: of two hundred that one fault has parked there is one line. */
 export function tellAlike(accounts: readonly Standing[]): Alike[] {

@@ -22,7 +22,7 @@ export function findSignInStatus({ secrets, settings }: Pick<App, 'secrets' | 's
     if (!signIn) return null;
     const { expiresAt, refreshedAt, refreshToken, scopes } = signIn;
     return {
-      token_ends_at: expiresAt === null ? null : isoOf(expiresAt * 1000),
+      token_ends_at: expiresAt === null || expiresAt > LAST_MOMENT ? null : isoOf(expiresAt * 1000),
       renewed_at: isoOf(refreshedAt * 1000),
       is_renewed: refreshToken !== null && settings.signIn !== null,
       scopes,
@@ -32,6 +32,9 @@ export function findSignInStatus({ secrets, settings }: Pick<App, 'secrets' | 's
     throw error;
   }
 }
+
+/** The end of the year 9999: what a service says may be any number. */
+const LAST_MOMENT = 253_402_300_799_999;
 
 /** `token until 2026-11-24T09:15Z, renewed 2026-11-23T09:15Z` */
 export const tellSignIn = ({ token_ends_at: end, renewed_at: since }: SignInStatus): string =>

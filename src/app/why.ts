@@ -48,7 +48,7 @@ function tellCollections({ user_id: name, state, collections }: Account): string
     const how = state === 'active' ? `: ringneck up reads the last days, ringneck backfill --user ${name} --from DAY those before` : '';
     return [`Nothing of ${name} was ever read${how}.`];
   }
-  const wrong = collections.filter(collection => !isWell(collection.state) || collection.state === 'pending');
+  const wrong = collections.filter(collection => !isWell(collection) || ['pending', 'not_authorised'].includes(collection.state));
   const alike = [...groupBy(wrong, ({ state, reason }) => `${state}\n${reason ?? ''}`).values()];
   const told = alike.map(
     ([first, ...rest]) =>
@@ -77,10 +77,10 @@ function tellNewest({ state, collections }: Account): string[] {
     .sort()
     .at(-1);
   if (!newest) return [];
-  const isRead = state === 'active' && collections.every(collection => isWell(collection.state) && collection.state !== 'pending');
+  const isRead = state === 'active' && collections.every(collection => isWell(collection) && collection.state !== 'pending');
   return isRead
     ? [
-        `All was read up to yesterday, and the newest day that the service had is ${newest}: if that is old, was the ring worn, and did its phone sync?`,
+        `All that was asked for was read, up to yesterday, and the newest day that the service had is ${newest}: if that is old, was the ring worn, and did its phone sync?`,
       ]
     : [`The newest day that is stored is ${newest}.`];
 }

@@ -1,4 +1,4 @@
-import { mustSignInAgain } from '../base/sign-in-again.ts';
+import { loginCommand, mustSignInAgain } from '../base/sign-in-again.ts';
 
 /** Why an account waits that has got a new token: the answer that tells whose it is has not come. */
 export const UNCHECKED = 'unchecked: nobody knows yet whether the new token is of the same person; each night asks';
@@ -22,17 +22,18 @@ export const isUnchecked = (reason: string | null): boolean => /^unchecked: |; u
 export const isOfUnknownPerson = (reason: string | null): boolean =>
   reason?.includes(ANOTHER_PERSON) === true || isTwin(reason) || isUnchecked(reason);
 
-export const newToken = (name: string): string => `give it a new token: ringneck account add ${name}`;
+export const newToken = (name: string): string => `give it a new token: ${giveToken(name)}`;
+
+/** Who has signed in has no token to give. */
+const giveToken = (name: string) => `ringneck account add ${name}, or ${loginCommand(name)}`;
 
 /** What gets a parked account out of that; undefined where its reason ends with it. */
 export function cureOf(name: string, reason: string | null): string | undefined {
   if (mustSignInAgain(reason)) return undefined;
   const resume = (where: string) => `${where}: ringneck account resume ${name}`;
   if (isTwin(reason)) return `keep one of the two: ringneck account remove ${name}`;
-  if (reason?.includes(ANOTHER_PERSON))
-    return `give it one of the same: ringneck account add ${name}; or, ${resume('if the person is the same')}`;
-  if (reason?.startsWith('unchecked: '))
-    return `to ask now, give it again: ringneck account add ${name}; or, ${resume('if the person is the same')}`;
+  if (reason?.includes(ANOTHER_PERSON)) return `give it one of the same: ${giveToken(name)}; or, ${resume('if the person is the same')}`;
+  if (reason?.startsWith('unchecked: ')) return `to ask now, give it again: ${giveToken(name)}; or, ${resume('if the person is the same')}`;
   return isUnchecked(reason) ? newToken(name) : `${newToken(name)}; or, ${resume('if it was fixed there')}`;
 }
 

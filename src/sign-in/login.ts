@@ -51,9 +51,11 @@ function readAnswer(parameters: URLSearchParams, state: string, again: string): 
     throw new RingneckError(`the answer is not to this sign-in (its state is another one), and nothing was stored: ${again}`);
   }
   const error = parameters.get('error');
-  if (error === 'access_denied') throw new RingneckError(`the person did not allow it, and nothing was stored: ${again}`);
+  const description = parameters.get('error_description');
+  // A service says so too where it lets nobody else in.
+  if (error === 'access_denied' && !description) throw new RingneckError(`the person did not allow it, and nothing was stored: ${again}`);
   if (error !== null) {
-    const said = [error, parameters.get('error_description')].filter(Boolean).join(': ').slice(0, 200);
+    const said = [error, description].filter(Boolean).join(': ').slice(0, 200);
     throw new RingneckError(`the service did not let the person sign in (it says: ${printable(said)}), and nothing was stored: ${again}`);
   }
   return parameters.get('code');
@@ -78,11 +80,13 @@ async function listen(redirectUrl: string, again: string, begin: () => Promise<v
   try {
     const answered = new Promise<URLSearchParams>(resolve => {
       server.on('request', (request, response) => {
-        const url = new URL(request.url ?? '/', address);
-        const isAnswer = request.method === 'GET' && url.pathname === address.pathname && url.searchParams.size > 0;
+        // Any page and program of this machine can ask, also for what is no address.
+        const [path, query = ''] = (request.url ?? '').split(/\?(.*)/s);
+        const parameters = new URLSearchParams(query);
+        const isAnswer = request.method === 'GET' && path === address.pathname && parameters.size > 0;
         if (!isAnswer) return say(response, 404, 'There is nothing here.');
         say(response, 200, 'Ringneck has the answer. Its terminal says whether the sign-in is complete; this window can be closed.');
-        response.on('close', () => resolve(url.searchParams));
+        response.on('close', () => resolve(parameters));
       });
     });
     await startListening(server, address, again);

@@ -19,7 +19,7 @@ test('a token of another person parks the account, so that two people are never 
   const add = (token: string) => runHere(['account', 'add', 'ada'], { env, input: token });
   expect((await add(ada!.token)).stdout).toBe('ada active\n');
   const alarm = 'the token is that of another person';
-  const reason = `${alarm}: give it one of the same: ringneck account add ada; or, if the person is the same: ringneck account resume ada`;
+  const reason = `${alarm}: give it one of the same: ringneck account add ada, or ringneck account login ada; or, if the person is the same: ringneck account resume ada`;
   expect(await add(ben!.token)).toEqual({ code: 1, stdout: `ada parked: ${reason}\n`, stderr: `warning: ${alarm}\n` });
   expect(await runHere(['backfill', '--from', '2025-01-01', '--to', '2025-01-02'], { env })).toMatchObject({ code: 1 });
   expect((await add(ada!.token)).stdout).toBe('ada active\n');
@@ -41,9 +41,9 @@ test('a new token of an account that is known is used only once it is shown to b
   const state = async () => (await harness.commands.listAccounts({})).map(account => [account.state, account.reason]);
   const days = { from: '2025-01-01', to: '2025-01-02' };
   const unchecked =
-    'unchecked: nobody knows yet whether the new token is of the same person; each night asks: to ask now, give it again: ringneck account add ada; or, if the person is the same: ringneck account resume ada';
+    'unchecked: nobody knows yet whether the new token is of the same person; each night asks: to ask now, give it again: ringneck account add ada, or ringneck account login ada; or, if the person is the same: ringneck account resume ada';
   const stranger =
-    'the token is that of another person: give it one of the same: ringneck account add ada; or, if the person is the same: ringneck account resume ada';
+    'the token is that of another person: give it one of the same: ringneck account add ada, or ringneck account login ada; or, if the person is the same: ringneck account resume ada';
   const probes = ['daily_readiness', 'session', 'personal_info'].map(path => `/v2/usercollection/${path}`);
   const answer = (script: Parameters<typeof faults.on>[1]) => {
     for (const path of probes) faults.on(path, script);
@@ -115,7 +115,7 @@ test('where personal_info is refused a known person’s account goes on with its
   const state = async () => (await harness.commands.listAccounts({})).map(account => [account.state, account.reason]);
   const noNight = () => expect(harness.nightly(3)).rejects.toThrow('nobody can be asked');
   const unchecked =
-    'unchecked: nobody knows yet whether the new token is of the same person; each night asks: to ask now, give it again: ringneck account add ada; or, if the person is the same: ringneck account resume ada';
+    'unchecked: nobody knows yet whether the new token is of the same person; each night asks: to ask now, give it again: ringneck account add ada, or ringneck account login ada; or, if the person is the same: ringneck account resume ada';
   const id = (await add(ada)).service_user_id;
   expect(id).not.toBe(null);
   await harness.backfill({ from: '2025-01-01', to: '2025-01-02' });
@@ -186,7 +186,7 @@ test('a token that is refused is answered by asking for a new one, also where th
   expect({ code, stdout }).toEqual({
     code: 1,
     stdout: expect.stringMatching(
-      /^ada parked: unauthorized: .*; unchecked: nor is it known whose it is: give it a new token: ringneck account add ada\n$/,
+      /^ada parked: unauthorized: .*; unchecked: nor is it known whose it is: give it a new token: ringneck account add ada, or ringneck account login ada\n$/,
     ),
   });
   expect(stderr).toMatch(/^warning: the service refuses the token: /);

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { resources } from '../../schema/index.ts';
 import { heartRate } from '../../schema/resources/heart-rate.ts';
+import { isWell } from '../../src/app/fixes.ts';
 import { SCOPES } from '../sign-in/authorization-server.ts';
 import { openSignedInHarness, type SignedInHarness } from '../sign-in/signed-in-harness.ts';
 import type { Asked } from '../support/fault-service.ts';
@@ -44,6 +45,9 @@ test('what a person has not allowed is never asked for and no error, and status 
   expect([await statusOf('daily_spo2'), await coverageOf('daily_spo2')]).toEqual([ungranted, [ungranted]]);
   const run = await harness.backfill(DAYS);
   expect(run).toMatchObject({ state: 'complete', failures: [] });
+  expect(
+    (await harness.commands.status({})).accounts[0]?.collections.filter(one => one.state === 'not_authorised' && !isWell(one)),
+  ).toEqual([]);
   expect(run.not_asked).toEqual([
     { user_id: 'ada', collection: 'daily_spo2', state: 'not_authorised', reason: 'scope spo2Daily was not granted' },
     { user_id: 'ada', collection: 'heart_rate', state: 'not_authorised', reason: 'scope heartrate was not granted' },

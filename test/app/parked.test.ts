@@ -31,7 +31,8 @@ async function refusedHarness(name: string) {
 test('accounts that are refused for one reason are told together, with what to do, by nightly and doctor', async () => {
   const { harness, env } = await refusedHarness('together');
   const results = await checkAccounts(harness.app, env.RINGNECK_SERVICE_URL);
-  const fix = 'ringneck account resume --parked, if it was fixed there; or ringneck account add NAME, for a new token';
+  const fix =
+    'ringneck account resume --parked, if it was fixed there; or ringneck account add NAME, for a new token, or ringneck account login NAME';
   expect(results).toEqual([{ check: 'accounts', state: 'warn', message: `30 accounts are parked (${REFUSED})`, fix }]);
 
   await harness.commands.resumeAccounts({ parked: true });
@@ -53,7 +54,8 @@ test('wherever a refused account is shown stands what to do about it', async () 
   const { harness, env } = await refusedHarness('shown');
   for (const name of names.slice(1)) await harness.commands.removeAccount({ name });
   await harness.close();
-  const cure = 'give it a new token: ringneck account add p10; or, if it was fixed there: ringneck account resume p10';
+  const cure =
+    'give it a new token: ringneck account add p10, or ringneck account login p10; or, if it was fixed there: ringneck account resume p10';
   const added = await runHere(['account', 'add', 'p10'], { env, input: 'dead' });
   expect(added).toMatchObject({ code: 1, stdout: `p10 parked: ${REFUSED}: ${cure}\n` });
   for (const args of [
@@ -118,7 +120,8 @@ test('account resume takes several names, or with --parked all that the service 
     { user_id: 'p13', state: 'active', reason: null },
   ]);
   // Whose token that is nobody knows for all of them at once, and who was paused by command stays so.
-  const another = 'give it one of the same: ringneck account add ada; or, if the person is the same: ringneck account resume ada';
+  const another =
+    'give it one of the same: ringneck account add ada, or ringneck account login ada; or, if the person is the same: ringneck account resume ada';
   const rest = await resume('--parked');
   expect(rest).toMatchObject({ code: 1, stderr: '' });
   expect(rest.stdout.split('\n')).toEqual([

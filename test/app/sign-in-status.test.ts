@@ -35,6 +35,19 @@ test('status and doctor say until when a token is good and when it was renewed',
   ]);
 });
 
+test('an end that is beyond every calendar is none that is known', async () => {
+  const { harness, login } = await openSignedInHarness(folder, 'endless');
+  await login('ada');
+  const signIn = harness.app.secrets.findSignIn('ada');
+  if (!signIn) throw new Error('ada has not signed in');
+  harness.app.secrets.putSignIn('ada', { ...signIn, expiresAt: Date.now() + 1e16 });
+  const { accounts } = await harness.commands.status({});
+  expect(accounts[0]?.sign_in).toMatchObject({ token_ends_at: null, renewed_at: '2025-03-01T12:00:00.000Z' });
+  expect(await checkSignIns(harness.app)).toMatchObject([
+    { message: '1 sign-in is kept alive; ada: token without a known end, renewed 2025-03-01T12:00Z' },
+  ]);
+});
+
 test('doctor warns of a token that ends in three days at most and cannot be renewed', async () => {
   const { harness, login } = await openSignedInHarness(folder, 'ending');
   await login('ada');

@@ -29,7 +29,7 @@ test('why says what keeps an account behind, and status can show it alone', asyn
 
   await harness.backfill({ last: 4 });
   expect(await why('ada')).toEqual([
-    'All was read up to yesterday, and the newest day that the service had is 2025-03-08: if that is old, was the ring worn, and did its phone sync?',
+    'All that was asked for was read, up to yesterday, and the newest day that the service had is 2025-03-08: if that is old, was the ring worn, and did its phone sync?',
   ]);
 
   service.on('/v2/usercollection/daily_stress', { status: 400, json: { detail: 'No.' } });

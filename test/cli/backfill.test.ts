@@ -48,13 +48,15 @@ test('from a token to SQL: the shapes of every report', async () => {
 
   const refused = await runHere(['account', 'add', 'ben'], { env, input: 'no-such-token\n' });
   expect(refused.code).toBe(1);
-  expect(refused.stdout).toMatch(/^ben parked: unauthorized: .*401.*: give it a new token: ringneck account add ben; .*\n$/);
+  expect(refused.stdout).toMatch(
+    /^ben parked: unauthorized: .*401.*: give it a new token: ringneck account add ben, or ringneck account login ben; .*\n$/,
+  );
   expect(refused.stderr).toMatch(/^warning: the service refuses the token: .*401.*\n$/);
 
   const plan = await runHere(['backfill', '--from', '2025-01-01', '--to', '2025-01-10', '--plan'], { env });
   expect([plan.code, plan.stdout]).toEqual([0, `2025-01-01 to 2025-01-10: ${COLLECTIONS.length} windows to read\n`]);
   expect(plan.stderr).toMatch(
-    /^not asked: ben is parked \(unauthorized: .*\): give it a new token: ringneck account add ben; or, if it was fixed there: ringneck account resume ben\n$/,
+    /^not asked: ben is parked \(unauthorized: .*\): give it a new token: ringneck account add ben, or ringneck account login ben; or, if it was fixed there: ringneck account resume ben\n$/,
   );
   expect(existsSync(join(data, 'queue'))).toBe(false);
 

@@ -29,7 +29,8 @@ test('no command passes on what could steer a terminal, and --json keeps the val
   ]) {
     const { stdout, stderr } = await runHere(args, { env });
     expect(`${stdout}${stderr}`.replaceAll('\n', ''), args.join(' ')).not.toMatch(DANGEROUS);
-    const cure = 'give it a new token: ringneck account add ada; or, if it was fixed there: ringneck account resume ada';
+    const cure =
+      'give it a new token: ringneck account add ada, or ringneck account login ada; or, if it was fixed there: ringneck account resume ada';
     if (args.includes('--json')) expect(JSON.parse(stdout)).toMatchObject([{ service_user_id: BAD, reason: `forbidden: ${BAD}: ${cure}` }]);
   }
 });

@@ -56,7 +56,7 @@ test('a refused token is parked by our words, and its giver is shown the service
   expect(added.code).toBe(1);
   expect(added.stderr).toContain(SENTENCE);
   expect(added.stdout).toMatch(
-    /^ada parked: unauthorized: GET \/v2\/usercollection\/\w+: answered 401: give it a new token: ringneck account add ada; /,
+    /^ada parked: unauthorized: GET \/v2\/usercollection\/\w+: answered 401: give it a new token: ringneck account add ada, or ringneck account login ada; /,
   );
   expect((await runHere(['status', '--json'], { env })).stdout).not.toContain('Ada Example');
   expect((await runHere(['doctor'], { env })).stdout).not.toContain('Ada Example');

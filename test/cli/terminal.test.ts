@@ -101,6 +101,17 @@ test.runIf(able)('init asks for each setting, again for what is wrong, and shows
   expect(readFileSync(file, 'utf8')).toMatch(
     `RINGNECK_SERVICE_URL=${sandbox.url}\nRINGNECK_CLIENT_ID=client\nRINGNECK_CLIENT_SECRET=very-secret\nRINGNECK_DATA=${join(folder, 'asked')}\nRINGNECK_TIME_ZONE=`,
   );
+  // What comes of the sign-in is one thing, how to go on another.
+  const failing: [string, string][] = [
+    [login[0], 'ada\r'],
+    ['Read the last 30 days at once?', 'y\r'],
+    ['Paste that address here', '\r'],
+  ];
+  const again = await atTerminal(200, ['init', '--env-file', join(folder, 'again.env')], {}, [...typed, zone, ...failing]);
+  expect(again.code).toBe(1);
+  expect(again.plain).toMatch(
+    /With systemd, .*With cron, .*ringneck: there is no code in the answer, and nothing was stored: ringneck account login ada/s,
+  );
 });
 
 test.runIf(able)('the log of a person is no JSON', async () => {

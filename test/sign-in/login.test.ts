@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, request } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
 import { findFreePort } from '../../src/app/free-port.ts';
 import { Interrupted } from '../../src/base/interrupt.ts';
@@ -57,6 +57,11 @@ test.each([
     `the person did not allow it, and nothing was stored: ${again}`,
   ],
   [
+    'a refusal of the service',
+    (url: URL) => ({ error: 'access_denied', error_description: 'The client has reached its limit of people.', state: stateOf(url) }),
+    `the service did not let the person sign in (it says: access_denied: The client has reached its limit of people.), and nothing was stored: ${again}`,
+  ],
+  [
     'an error',
     (url: URL) => ({ error: 'invalid_scope', error_description: 'no such\u001b[31m scope', state: stateOf(url) }),
     `the service did not let the person sign in (it says: invalid_scope: no such\\u001b[31m scope), and nothing was stored: ${again}`,
@@ -70,6 +75,23 @@ test.each([
   ['no code', (url: URL) => ({ state: stateOf(url) }), `there is no code in the answer, and nothing was stored: ${again}`],
 ])('an answer with %s is one line', async (_, parameters, line) => {
   await expect(login(answerWith(parameters as (url: URL) => Record<string, string>))).rejects.toMatchObject({ message: line, exitCode: 1 });
+});
+
+test('what others ask for at the address is nothing there, whatever it is, and the answer is still taken', async () => {
+  const answers: string[] = [];
+  const ask = ({ hostname, port }: URL, path: string) =>
+    new Promise<void>((resolve, reject) => {
+      const asked = request({ hostname, port, path }, response => {
+        answers.push(`${path} ${response.statusCode}`);
+        response.resume().on('end', resolve);
+      });
+      asked.on('error', reject).end();
+    });
+  const { code } = await login(async (url, redirectUrl) => {
+    for (const path of ['//', 'http://[', '/callback', '/callback//?code=x']) await ask(new URL(redirectUrl), path);
+    await answerWith(() => ({ code: 'the-code', state: stateOf(url) }))(url, redirectUrl);
+  });
+  expect([code, answers]).toEqual(['the-code', ['// 404', 'http://[ 404', '/callback 404', '/callback//?code=x 404']]);
 });
 
 test('a person who does not answer in time, and one who interrupts, are one line', async () => {

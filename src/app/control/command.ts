@@ -1,4 +1,4 @@
-/** What an command is given besides its input. */
+/** What a command is given besides its input. */
 export interface CommandContext<Event> {
   /** Tells the caller what happens meanwhile. Events are for eyes only: a caller who does not read them in time misses the oldest. */
   emit(event: Event): void;

@@ -160,8 +160,8 @@ function refuse(response: ServerResponse, status: number, message: string): void
 }
 
 function logEnd(log: Log, command: string, error: unknown): void {
-  if (error instanceof RingneckError) log.info({ command, reason: error.message }, 'an command through the control socket ended early');
-  else log.error({ command, err: error }, 'an command through the control socket failed');
+  if (error instanceof RingneckError) log.info({ command, reason: error.message }, 'a command through the control socket ended early');
+  else log.error({ command, err: error }, 'a command through the control socket failed');
 }
 
 /** The last line of an answer, as text, and what went wrong. */

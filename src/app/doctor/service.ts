@@ -13,7 +13,8 @@ const MAX_BYTES = 65_536;
 const CLOCK_WARN_MS = 30_000;
 /** So far off is a service with a time of its own, or a machine whose clock was never set. */
 const OTHER_TIME_MS = 3_600_000;
-const OTHER_TIME = 'a sandbox may stand at another time: then nothing; else set the machine’s clock (NTP), or events are refused';
+const OTHER_TIME =
+  'set the machine’s clock (NTP), or events are refused; of a sandbox that was started with another time this is as it should be';
 
 const ELSEWHERE = 'is RINGNECK_SERVICE_URL right (no /v2 at its end), and does a proxy, a firewall or a sign-in page stand between?';
 

@@ -66,18 +66,18 @@ export function addAdd(account: Command): void {
   });
 }
 
-/** Says how an account stands that was added or given something new, and reads it where `--from` says so. */
+/** Says how an account stands that was added or given something new, and reads it from a day on, or its last days, where that is asked for. */
 export async function showAdded(
   session: Session,
   { warning, ...report }: AddedReport & { warning: string | null },
-  { from, json }: { from?: string; json?: true },
+  { from, last, json }: { from?: string; last?: number; json?: true },
 ): Promise<void> {
   offerMap(report);
   if (warning) note(`warning: ${warning}`);
   warnOfSamePerson(report);
   // Kept, and nothing is read with it, or nobody knows whether anything can be.
   if (report.state === 'parked' || !report.tried) process.exitCode = 1;
-  if (from) await backfillAdded(session, report, { from, json: json ?? false });
+  if (from || last) await backfillAdded(session, report, { ...(from ? { from } : { last }), json: json ?? false });
   else printAccount(report, { ...(json && { json }) });
 }
 
@@ -125,8 +125,12 @@ function offerMap({ user_id: name, service_user_id: id, state, tried }: AddedRep
   note(`${name}: the service does not say whose token it is. Its events are known once you do: ringneck account map ${name} ID`);
 }
 
-async function backfillAdded(session: Session, report: AddedReport, { from, json }: { from: string; json: boolean }): Promise<void> {
-  const input = { users: [report.user_id], refresh: false, plan: false, from };
+async function backfillAdded(
+  session: Session,
+  report: AddedReport,
+  { json, ...days }: { from?: string; last?: number | undefined; json: boolean },
+): Promise<void> {
+  const input = { users: [report.user_id], refresh: false, plan: false, ...days };
   if (!json) {
     printAccount(report, {});
     return reportRun(session, 'backfill', input, {});

@@ -14,6 +14,8 @@ interface Options {
   browser: boolean;
   timeout: number;
   from?: string;
+  /** So many days, up to the service's own today. */
+  last?: number;
   json?: true;
 }
 

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { addDays, dayOfMicros } from '../../../schema/instant.ts';
 import type { CheckResult } from '../../app/doctor/check-result.ts';
 import { environment, readSettings } from '../../base/config.ts';
 import { ENV_FILE } from '../../base/env-file.ts';
@@ -49,8 +48,7 @@ export function addInit(program: Command): void {
     printLine(
       `${file.path} is written: every command that is started in this folder reads it${path === ENV_FILE ? '' : ` with --env-file ${path}`}`,
     );
-    await offerLogin(isAsked);
-    tellNext(path);
+    await offerLogin(isAsked).finally(() => tellNext(path));
   });
 }
 
@@ -131,7 +129,7 @@ async function answer({ question, names, given, need, fallback, check }: Questio
     if (value === undefined && !toAsk) throw new UsageError(`nobody is there to ask: give ${need}`);
     if (value === undefined) continue;
     const values: Values = { [name]: value };
-    const secret = secretName && (given[1] ?? environment[secretName] ?? (toAsk ? await askHidden('Its secret (not shown): ') : undefined));
+    const secret = secretName && (await findSecret(secretName, given[1], toAsk));
     if (secretName && secret) values[secretName] = secret;
     const wrong = await findWrong(check, { ...onlyOurs(environment), ...before, ...values }, name);
     if (wrong === undefined) return values;
@@ -142,6 +140,15 @@ async function answer({ question, names, given, need, fallback, check }: Questio
     if (!wrong.isUsage) note('Enter the same again to keep it.');
     last = value;
   }
+}
+
+/** Undefined: there is none, or a file has it. Throws UsageError. */
+async function findSecret(name: string, given: string | undefined, toAsk: boolean): Promise<string | undefined> {
+  const file = environment[`${name}_FILE`];
+  if (file && given !== undefined)
+    throw new UsageError(`${name}_FILE is ${file} already: leave --client-secret-file out, or remove that setting`);
+  if (file) return undefined;
+  return given ?? environment[name] ?? (toAsk ? askHidden('Its secret (not shown): ') : undefined);
 }
 
 const onlyOurs = (env: NodeJS.ProcessEnv) => Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('RINGNECK_')));
@@ -186,9 +193,9 @@ async function offerLogin(isAsked: boolean): Promise<void> {
   if (!isAsked || !signIn) return;
   const name = await askLine('Name for the account of the person who signs in now (Enter: later): ');
   if (!name) return;
-  const from = addDays(dayOfMicros(Date.now() * 1000), 1 - Math.max(1, historyDays));
-  const isRead = await askWhether(`Read the days since ${from} at once?`);
-  await logIn(parseAccountName(name), { browser: true, timeout: 300, ...(isRead && { from }) });
+  const last = Math.max(1, historyDays);
+  const isRead = await askWhether(`Read the last ${last === 1 ? 'day' : `${last} days`} at once?`);
+  await logIn(parseAccountName(name), { browser: true, timeout: 300, ...(isRead && { last }) });
 }
 
 /** How a person goes on, and what starts `up` with the machine. */
@@ -197,7 +204,8 @@ function tellNext(path: string): void {
   // Without the dashes Node takes --env-file for its own.
   const program = [process.execPath, '--', resolve(process.argv[1] ?? 'ringneck')];
   const words = (quote: (word: string) => string, ...rest: string[]) => [...program, ...option, ...rest].map(quote).join(' ');
-  const bySystemd = (word: string) => (/^[\w./-]+$/.test(word) ? word : `"${word.replaceAll('%', '%%').replaceAll(/["\\]/g, '\\$&')}"`);
+  const bySystemd = (word: string) =>
+    /^[\w./-]+$/.test(word) ? word : `"${word.replaceAll(/[%$]/g, '$&$&').replaceAll(/["\\]/g, '\\$&')}"`;
   const byCron = (word: string) => (/^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''").replaceAll('%', '\\%')}'`);
   printLines(`
 Next:

@@ -50,7 +50,7 @@ function choose(accounts: Accounts, { user, problems }: Options): Accounts {
   const chosen = accounts.filter(({ user_id: name }) => user?.includes(name) ?? true);
   if (!problems) return chosen;
   return chosen
-    .map(account => ({ ...account, collections: account.collections.filter(({ state }) => !isWell(state)) }))
+    .map(account => ({ ...account, collections: account.collections.filter(collection => !isWell(collection)) }))
     .filter(({ state, collections }) => state !== 'active' || collections.length);
 }
 

@@ -12,7 +12,12 @@ export const findUngranted = (tokens: SignIns, userId: string, collection: Pick<
 type SignIns = Pick<Tokens, 'findSignIn'>;
 
 const tellUngranted = (signIn: ReturnType<SignIns['findSignIn']>, { scope }: Pick<Collection, 'scope'>): string | undefined =>
-  signIn && !signIn.scopes.includes(scope) ? `scope ${scope} was not granted` : undefined;
+  signIn && !signIn.scopes.includes(scope) ? `scope ${scope}${NOT_GRANTED}` : undefined;
+
+const NOT_GRANTED = ' was not granted';
+
+/** Whether a collection is not asked for because its person has not allowed it. */
+export const isUngranted = (reason: string | null): boolean => /^scope \w+$/.test(reason?.replace(NOT_GRANTED, '') ?? '');
 
 /** Notes of the active accounts what their persons have not allowed: nothing of it is planned, and status and coverage say why. */
 export async function noteUngranted({
