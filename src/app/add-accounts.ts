@@ -1,9 +1,9 @@
 import { RingneckError, shownMessageOf, TryLaterError } from '../base/errors.ts';
-import { changeAccounts, findAccount } from '../ledger/accounts.ts';
+import { findAccount } from '../ledger/accounts.ts';
 import { addAccount } from './account-commands.ts';
 import type { App } from './app.ts';
 import type { CommandContext } from './control/command.ts';
-import { storeParticipants } from './participants.ts';
+import { storeTold } from './participants.ts';
 import type { BadLine, PersonToAdd } from './people-file.ts';
 
 /** What became of a line. */
@@ -35,8 +35,7 @@ async function addAccounts(
   { people }: { people: readonly PersonToAdd[] },
   { emit, signal }: CommandContext<LineReport>,
 ): Promise<AddedPeople> {
-  const told = people.filter(({ facts, extra }) => Object.values({ ...facts, ...extra }).some(value => value !== undefined));
-  const { bad } = await changeAccounts(app.warehouse, () => storeParticipants(app.warehouse, told));
+  const bad = await storeTold(app, people);
   if (bad.length) return { people: [], bad };
   const reports: LineReport[] = [];
   for (const person of people) {

@@ -63,6 +63,7 @@ const MAKE_FOLDER: readonly string[] = [
   'finishLogin',
   'importParticipants',
   'inviteAccount',
+  'inviteAccounts',
 ] satisfies (keyof AppCommands)[];
 
 /** @throws UsageError in a folder that is none of Ringneck's: what is looked for lies elsewhere */

@@ -7,6 +7,7 @@ import { backupCommands } from './backup/commands.ts';
 import { coverageCommands } from './coverage-commands.ts';
 import { doctorCommands } from './doctor/commands.ts';
 import { invitationCommands } from './enrolment/invitations.ts';
+import { inviteManyCommands } from './enrolment/invite-many.ts';
 import { eraseCommands } from './erase/commands.ts';
 import { loginCommands } from './login.ts';
 import { participantCommands } from './participants.ts';
@@ -23,6 +24,7 @@ const appCommands = {
   ...loginCommands,
   ...participantCommands,
   ...invitationCommands,
+  ...inviteManyCommands,
   ...runCommands,
   ...statusCommands,
   ...whyCommands,

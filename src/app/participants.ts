@@ -31,8 +31,17 @@ async function importParticipants({ warehouse }: App, { people }: { people: read
   return changeAccounts(warehouse, () => storeParticipants(warehouse, people));
 }
 
-/** The same within `changeAccounts`. */
-export async function storeParticipants(warehouse: Warehouse, people: readonly ParticipantLine[]): Promise<ImportReport> {
+/**
+ * Stores what lines of a file of people tell beside who they are.
+ * @returns what is wrong with them; when there is anything, nothing was stored
+ */
+export async function storeTold({ warehouse }: App, people: readonly ParticipantLine[]): Promise<BadLine[]> {
+  const told = people.filter(({ facts, extra }) => Object.values({ ...facts, ...extra }).some(value => value !== undefined));
+  return (await changeAccounts(warehouse, () => storeParticipants(warehouse, told))).bad;
+}
+
+/** Within `changeAccounts`. */
+async function storeParticipants(warehouse: Warehouse, people: readonly ParticipantLine[]): Promise<ImportReport> {
   const known = new Map((await listParticipants(warehouse)).map(participant => [participant.user_id, participant]));
   const accounts = new Set((await listAccounts(warehouse)).map(({ userId }) => userId));
   const report: ImportReport = { added: [], changed: [], unchanged: [], without_account: [], bad: [] };

@@ -37,7 +37,7 @@ export const newSecret = (): string => randomBytes(32).toString('base64url');
  * @param input.days for which it can be used
  * @throws UsageError where the settings lack something, or the account does not have to sign in
  */
-async function inviteAccount(app: App, { name, days }: { name: string; days: number }): Promise<Invited> {
+export async function inviteAccount(app: App, { name, days }: { name: string; days: number }): Promise<Invited> {
   const { warehouse, now } = app;
   parseAccountName(name);
   const { publicUrl } = requireEnrolment(app);
@@ -64,7 +64,7 @@ async function inviteAccount(app: App, { name, days }: { name: string; days: num
 }
 
 /** @throws UsageError naming what is to be set */
-function requireEnrolment({ settings }: Pick<App, 'settings'>): EnrolmentSettings {
+export function requireEnrolment({ settings }: Pick<App, 'settings'>): EnrolmentSettings {
   if (!settings.serviceUrl) throw new UsageError(NO_SERVICE);
   if (!settings.signIn) throw new UsageError(NO_CLIENT);
   if (!settings.enrolment) throw new UsageError(NO_ENROLMENT);

@@ -1,13 +1,16 @@
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
+import { readPeopleFile } from '../../app/people-file.ts';
 import { UsageError } from '../../base/errors.ts';
 import { parseAccountName } from '../../ledger/accounts.ts';
 import { wholeNumber, withExample } from '../options.ts';
 import { openSession } from '../session.ts';
+import { refuseLines } from '../terminal/bad-lines.ts';
 import { note } from '../terminal/note.ts';
 import { formatTable, printJson, printLine, printLines } from '../terminal/print.ts';
 
 interface Options {
+  file?: string;
   days?: number;
   revoke?: true;
   json?: true;
@@ -18,14 +21,19 @@ const DAYS = 7;
 export function addInvite(account: Command): void {
   withExample(
     account
-      .command('invite <name>')
+      .command('invite [name]')
       .description('print a link by which a person signs in on a device of their own; it works once, and ends the earlier one of the name')
       .option('--days <days>', `for how many days it can be used (default: ${DAYS})`, wholeNumber(1, 365))
       .option('--revoke', 'end the link of the name')
-      .option('--json', 'print {user_id, url, expires_at, replaced}, with --revoke {user_id, revoked}'),
+      .option('--file <file>', 'make a link for everybody of a CSV file who needs one, and print them as CSV: name, url')
+      .option('--json', 'print {user_id, url, expires_at, replaced}, with --revoke {user_id, revoked}; with --file an array'),
     'ringneck account invite ada --days 14',
     'ringneck account invite ada --revoke',
-  ).action(async (given: string, { days, revoke, json }: Options) => {
+    'ringneck account invite --file people.csv > links.csv',
+  ).action(async (given: string | undefined, options: Options) => {
+    const { file, days, revoke, json } = options;
+    if (file !== undefined) return invitePeople(file, given, options);
+    if (given === undefined) throw new UsageError('whom? give a name, or --file with many');
     const name = parseAccountName(given);
     if (revoke && days !== undefined) throw new UsageError('--days and --revoke exclude each other');
     const session = await openSession();
@@ -42,6 +50,25 @@ export function addInvite(account: Command): void {
     printLine(url);
     if (replaced) note(`the link that ${name} had before has ended`);
   });
+}
+
+/** The links go to standard output, and nothing else does: it may become the file that the letters are made of. */
+async function invitePeople(file: string, name: string | undefined, { days = DAYS, revoke, json }: Options): Promise<void> {
+  if (name !== undefined || revoke) throw new UsageError('--file names everybody: give no name with it, nor --revoke');
+  const session = await openSession();
+  const { people, bad, free } = readPeopleFile(file, { withTokens: false });
+  if (bad.length) throw refuseLines(file, bad);
+  const report = await call(session, 'inviteAccounts', { people, days });
+  if (report.bad.length) throw refuseLines(file, report.bad);
+  if (free.length) note(`in extra of participants: ${free.join(', ')}`);
+  for (const { user_id, result, reason } of report.people) if (result !== 'invited') note(`${user_id} ${result}: ${reason}`);
+  const invited = report.people.filter(({ url }) => url !== null);
+  if (json) printJson(report.people);
+  else printLines(['name,url', ...invited.map(({ user_id, url }) => `${user_id},${url}`)].join('\n'));
+  const failed = report.people.filter(({ result }) => result === 'failed').length;
+  const same = people.length - invited.length - failed;
+  note(`${people.length} in ${file}: ${invited.length} invited, ${same} unchanged, ${failed} failed`);
+  if (failed) process.exitCode = 1;
 }
 
 export function addInvitations(account: Command): void {

@@ -1,0 +1,65 @@
+import { RingneckError, shownMessageOf, TryLaterError } from '../../base/errors.ts';
+import { findAccount, shownAccount } from '../../ledger/accounts.ts';
+import type { App } from '../app.ts';
+import { storeTold } from '../participants.ts';
+import type { BadLine, PersonLine } from '../people-file.ts';
+import { inviteAccount, listInvitations, requireEnrolment } from './invitations.ts';
+
+/** What became of a line. */
+export interface InvitedLine {
+  line: number;
+  user_id: string;
+  /** Unchanged: the account is read already, or has a link that can still be used. */
+  result: 'invited' | 'unchanged' | 'failed';
+  /** Shown here once and never again. */
+  url: string | null;
+  expires_at: string | null;
+  reason: string | null;
+}
+
+export interface InvitedPeople {
+  people: InvitedLine[];
+  /** When there are any, nothing was done. */
+  bad: BadLine[];
+}
+
+export const inviteManyCommands = { inviteAccounts };
+
+/**
+ * Makes a link for each line whose account needs one, and stores what the lines tell of participants. A link that can still be used stays:
+ * somebody may have it already.
+ */
+async function inviteAccounts(app: App, { people, days }: { people: readonly PersonLine[]; days: number }): Promise<InvitedPeople> {
+  requireEnrolment(app);
+  const bad = await storeTold(app, people);
+  if (bad.length) return { people: [], bad };
+  const open = new Map(
+    (await listInvitations(app)).flatMap(one => (one.state === 'open' ? [[one.user_id, `${one.expires_at?.slice(0, 16)}Z`]] : [])),
+  );
+  const lines: InvitedLine[] = [];
+  for (const { line, name } of people) {
+    const until = open.get(name);
+    lines.push({
+      line,
+      user_id: name,
+      ...(until === undefined
+        ? await inviteOne(app, name, days)
+        : unchanged(`has a link until ${until}; ringneck account invite ${name} makes another in its place`)),
+    });
+  }
+  return { people: lines, bad };
+}
+
+const unchanged = (reason: string) => ({ result: 'unchanged', url: null, expires_at: null, reason }) as const;
+
+async function inviteOne(app: App, name: string, days: number): Promise<Omit<InvitedLine, 'line' | 'user_id'>> {
+  const account = await findAccount(app.warehouse, name);
+  if (account && shownAccount(account, app.secrets).state === 'active') return unchanged('is read already');
+  try {
+    const { url, expires_at } = await inviteAccount(app, { name, days });
+    return { result: 'invited', url, expires_at, reason: null };
+  } catch (error) {
+    if (!(error instanceof RingneckError) || error instanceof TryLaterError) throw error;
+    return { result: 'failed', url: null, expires_at: null, reason: shownMessageOf(error) };
+  }
+}

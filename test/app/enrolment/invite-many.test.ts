@@ -1,0 +1,73 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { readPeopleFile } from '../../../src/app/people-file.ts';
+import { openEnrolment } from '../../support/enrolment-harness.ts';
+import { runHere } from '../../support/run-here.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+const folder = tempFolder();
+
+function readPeople(...lines: string[]) {
+  const path = join(folder, 'people.csv');
+  writeFileSync(path, lines.join('\n'));
+  return readPeopleFile(path, { withTokens: false }).people;
+}
+
+test('everybody of a file who needs a link has one; a second run ends none of them', async () => {
+  let now = Date.parse('2025-06-01T12:00:00Z');
+  const { harness, enrol, publicUrl } = await openEnrolment(folder, 'many', { now: () => now });
+  const { commands } = harness;
+  const people = readPeople('name,group_name', 'p01,training', 'p02,control', 'p03,control');
+  const { people: first } = await commands.inviteAccounts({ people: people.slice(0, 2), days: 7 });
+  expect(first).toEqual(
+    ['p01', 'p02'].map((name, i) => ({
+      ...{ line: i + 2, user_id: name, result: 'invited', reason: null, expires_at: '2025-06-08T12:00:00.000Z' },
+      url: expect.stringMatching(new RegExp(`^${publicUrl}/connect/[\\w-]{43}$`)),
+    })),
+  );
+  expect((await enrol(first[0]!.url!, 'ada')).title).toBe('Thank you');
+
+  const { people: second } = await commands.inviteAccounts({ people, days: 7 });
+  expect(second.map(({ user_id, result, url, reason }) => [user_id, result, url === null, reason])).toEqual([
+    ['p01', 'unchanged', true, 'is read already'],
+    ['p02', 'unchanged', true, 'has a link until 2025-06-08T12:00Z; ringneck account invite p02 makes another in its place'],
+    ['p03', 'invited', false, null],
+  ]);
+  await commands.pauseAccount({ name: 'p01' });
+  expect((await commands.inviteAccounts({ people: people.slice(0, 1), days: 7 })).people[0]).toMatchObject({
+    ...{ result: 'failed', reason: 'p01 is paused and has not to sign in again: ringneck account resume p01' },
+  });
+  expect((await enrol(first[1]!.url!, 'ben')).title).toBe('Thank you');
+  now += 8 * 86_400_000;
+  expect((await commands.inviteAccounts({ people: people.slice(2), days: 7 })).people[0]).toMatchObject({ result: 'invited' });
+  expect(await harness.read('SELECT user_id, group_name FROM participants ORDER BY user_id')).toEqual([
+    ['p01', 'training'],
+    ['p02', 'control'],
+    ['p03', 'control'],
+  ]);
+});
+
+test('the links are a CSV file of their own; a wrong line, or a study without a name, makes none', async () => {
+  const env = {
+    RINGNECK_DATA: join(folder, 'links'),
+    RINGNECK_SERVICE_URL: 'http://127.0.0.1:9',
+    RINGNECK_CLIENT_ID: 'client',
+    RINGNECK_CLIENT_SECRET: 'secret-of-the-client',
+    RINGNECK_PUBLIC_URL: 'https://ring.example.org',
+    RINGNECK_STUDY_NAME: 'The Night Study',
+    RINGNECK_STUDY_CONTACT: 'night@example.org',
+  };
+  readPeople('name,birth_year', 'p01,1984', 'p02,84');
+  const file = join(folder, 'people.csv');
+  const invite = (changes: Record<string, string> = {}) => runHere(['account', 'invite', '--file', file], { env: { ...env, ...changes } });
+  expect(await invite()).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('line 3, birth_year "84": wanted') });
+  readPeople('name,birth_year', 'p01,1984', 'p02,1985');
+  expect(await invite({ RINGNECK_STUDY_NAME: '' })).toMatchObject({ code: 2, stdout: '' });
+  const { code, stdout, stderr } = await invite();
+  expect([code, stderr]).toEqual([0, `2 in ${file}: 2 invited, 0 unchanged, 0 failed\n`]);
+  expect(stdout).toMatch(
+    /^name,url\np01,https:\/\/ring\.example\.org\/connect\/[\w-]{43}\np02,https:\/\/ring\.example\.org\/connect\/[\w-]{43}\n$/,
+  );
+  expect(await invite()).toMatchObject({ code: 0, stdout: 'name,url\n' });
+});
