@@ -285,6 +285,33 @@ test('an event of a deletion finds a document that only moved, and keeps it', as
   ]);
 });
 
+test('two documents of one day that are both deleted are removed, for others of the collection still come', async () => {
+  const ria = await harness.person('ria', { sleep: [night('beside', '2025-01-20')] });
+  await ria.store('sleep', [night('beside', '2025-01-20'), night('first', '2025-03-03'), night('second', '2025-03-03')]);
+  const [startAt, endAt] = [Date.UTC(2025, 0, 1) * 1000, Date.UTC(2025, 2, 11) * 1000];
+  await harness.pipeline.warehouse.record([plannedEntry({ runId: 'ria', userId: 'ria', collection: 'sleep', startAt, endAt })]);
+  const before = harness.faults.asked.length;
+  expect(await ria.tell({ event_type: 'delete', data_type: 'sleep', object_id: 'first' })).toMatchObject({ outcome: 'removed' });
+  // An empty answer about a day with another stored document counts for nothing.
+  const all = `${SLEEP} 2024-12-30 2025-04-02`;
+  expect(askedSince(before, 'ria')).toEqual([`${SLEEP} 2025-03-01 2025-03-05`, all, all]);
+  expect(await ria.tell({ event_type: 'delete', data_type: 'sleep', object_id: 'second' })).toMatchObject({ outcome: 'removed' });
+  expect(await storedOf('ria')).toEqual([{ id: 'beside' }]);
+});
+
+test.each(['update', 'create', 'delete'] as const)('an event of type %s finds a document that has moved by months', async event_type => {
+  const name = `sam-${event_type}`;
+  const sam = await harness.person(name, { sleep: [night('beside', '2025-03-03'), night('moved', '2024-11-20')] });
+  await sam.store('sleep', [night('beside', '2025-03-03'), night('moved', '2025-03-04')]);
+  const [startAt, endAt] = [Date.UTC(2024, 10, 1) * 1000, Date.UTC(2025, 2, 11) * 1000];
+  await harness.pipeline.warehouse.record([plannedEntry({ runId: name, userId: name, collection: 'sleep', startAt, endAt })]);
+  expect(await sam.tell({ event_type, data_type: 'sleep', object_id: 'moved' })).toMatchObject({ outcome: 'stored' });
+  expect(await harness.rows(`SELECT id, day::VARCHAR AS day FROM sleep WHERE user_id = '${name}' ORDER BY id`)).toEqual([
+    { id: 'beside', day: '2025-03-03' },
+    { id: 'moved', day: '2024-11-20' },
+  ]);
+});
+
 test('two documents that are far from each other and both deleted do not keep each other', async () => {
   const quy = await harness.person('quy', { sleep: [] });
   await quy.store('sleep', [night('first', '2025-02-20'), night('second', '2025-03-02')]);

@@ -26,9 +26,9 @@ const RECENT_DAYS = 30;
 const WIDENED_DAYS = 2;
 
 /**
- * The days in which a document is looked for: those about its stored version, and where it was not found there, far about it, for it may
- * have moved; else the last ones, and at the last look all that were ever to be read, for nothing else may read its day again. Empty where
- * there are no days.
+ * The days in which a document is looked for: those about its stored version, then far about it, for it may have moved; of one that is
+ * not stored the last ones. At the last look, and before a deletion is believed, all that were ever to be read: nothing else may read the day on
+ * which it is now. Empty where there are no days.
  */
 export async function findRange(
   warehouse: Warehouse,
@@ -37,11 +37,15 @@ export async function findRange(
 ): Promise<Partial<DayRange>> {
   if (!resource.dated) return {};
   const day = await findDay(warehouse, resource, userId, event.object_id);
-  if (day !== undefined) return about({ from: day, to: day }, tries.misses ? RECENT_DAYS : WIDENED_DAYS);
-  const recent = lastDays(RECENT_DAYS, clock);
-  const isLastLook = !isGone && event.event_type !== 'delete' && tries.misses >= delays.unreadable.length;
-  const first = isLastLook ? await findFirstDay(warehouse, userId, resource.name) : undefined;
-  return about({ ...recent, from: first !== undefined && first < recent.from ? first : recent.from }, WIDENED_DAYS);
+  if (day !== undefined && !tries.misses) return about({ from: day, to: day }, WIDENED_DAYS);
+  const recent = about(lastDays(RECENT_DAYS, clock), WIDENED_DAYS);
+  const near = day === undefined ? recent : about({ from: day, to: day }, RECENT_DAYS);
+  const isLastLook = event.event_type === 'delete' ? day !== undefined : tries.misses >= delays.unreadable.length;
+  const first = isLastLook && !isGone ? await findFirstDay(warehouse, userId, resource.name) : undefined;
+  if (first === undefined) return near;
+  const [from = near.from] = [near.from, addDays(first, -WIDENED_DAYS)].sort();
+  const to = [near.to, recent.to].sort().at(-1);
+  return { from, to };
 }
 
 const about = ({ from, to }: DayRange, days: number): DayRange => ({ from: addDays(from, -days), to: addDays(to, days) });
@@ -63,7 +67,8 @@ export async function finishAbsent(
   const absences = event.tries.absences + (counts ? 1 : 0);
   const later = (ms: number): EventStep => ({ again: ms, tries: { ...event.tries, misses: misses + 1, absences } });
   if (isDelete) {
-    if (misses === 0) return later(delays.confirmDelete);
+    // The first look counts for nothing where it was empty and others are stored beside: the second then is the first.
+    if (misses === 0 || (misses === 1 && absences === 1)) return later(delays.confirmDelete);
   } else {
     const next = delays.unreadable[misses];
     if (next !== undefined) return later(next);
