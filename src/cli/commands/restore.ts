@@ -43,7 +43,10 @@ export function addRestore(program: Command): void {
 function notesOn({ made_at, before, signed_in, sign_in_again, tokens_closed }: RestoreReport, settledDays: number): string[] {
   // Of days that were not settled by then later versions may have come.
   const from = new Date(Date.parse(made_at) - (settledDays + 1) * MS_PER_DAY).toISOString().slice(0, 10);
-  const notes = [`what came since, events too, is not in it: ringneck backfill --from ${from} reads it`];
+  const notes = [
+    `what came since, events too, is not in it: ringneck backfill --from ${from} reads it`,
+    'accounts that were removed or erased since, or withdrew, are there again: ringneck account list',
+  ];
   if (tokens_closed !== null) notes.push(`no token can be opened: ${tokens_closed}`);
   if (before !== null) {
     if (sign_in_again.length)

@@ -7,6 +7,7 @@ import { restoreBackup } from '../../../src/app/backup/restore.ts';
 import { serveControl } from '../../../src/app/control/serve-control.ts';
 import { Following } from '../../../src/app/follow-events.ts';
 import { readSettings } from '../../../src/base/config.ts';
+import { Journal } from '../../../src/base/journal.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { Secrets } from '../../../src/base/secrets/secrets.ts';
 import { createAccept, openInbox } from '../../../src/sync/events/accept-event.ts';
@@ -129,38 +130,34 @@ test('of events that come and are worked off all the while, each that was acknow
   const inbox = await app.inbox();
   const accepted: string[] = [];
   const accept = createAccept({ warehouse: app.warehouse, inbox }, key => accepted.push(key));
-  let isDone = false;
-  const coming = (async () => {
-    for (let n = 0; !isDone; n++) await accept(eventOf(`d-${n}`));
-  })();
+  for (let n = 0; n < 4; n++) await accept(eventOf(`d-${n}`));
   // As the worker does: the outcome is committed, then the event leaves.
-  const working = (async () => {
-    while (!isDone) {
-      const keys = inbox.keys().slice(0, 20);
-      const row = { outcome: 'stored' };
-      await app.warehouse.record(keys.map(key => ({ table: 'sync.events', key: { received_at: Number(key) }, row })));
-      for (const key of keys) inbox.finish(key);
-      await new Promise(setImmediate);
-    }
-  })();
-  const reports = [];
-  for (let n = 0; n < 3; n++) {
-    await until('events are accepted', () => accepted.length > 100 * (n + 1));
-    const acknowledged = [...accepted];
-    reports.push({ acknowledged, ...(await commands.backup({ folder: join(folder, 'busy', `b-${n}`), withoutKey: false })) });
-  }
-  isDone = true;
-  await Promise.all([coming, working]);
-  for (const { path, acknowledged, events } of reports) {
-    const warehouse = await openWarehouse(join(path, 'warehouse.duckdb'));
-    const kept = await openInbox(join(path, 'inbox'), { read: async () => [] }, silentLog);
-    expect(kept.size).toBe(events);
-    const finished = (await warehouse.read('SELECT received_at FROM sync.events')).flat().map(String);
-    const there = new Set([...kept.keys(), ...finished]);
-    expect(acknowledged.filter(key => !there.has(key))).toEqual([]);
-    await kept.close();
-    await warehouse.close();
-  }
+  const workOff = async (key: string) => {
+    await app.warehouse.record([{ table: 'sync.events', key: { received_at: Number(key) }, row: { outcome: 'stored' } }]);
+    inbox.finish(key);
+  };
+  await workOff(accepted[0]!);
+  const { backup } = Warehouse.prototype;
+  vi.spyOn(Warehouse.prototype, 'backup').mockImplementation(async function (this: Warehouse, ...given) {
+    await workOff(accepted[1]!);
+    const copied = await backup.apply(this, given);
+    await workOff(accepted[2]!);
+    return copied;
+  });
+  const { path, events } = await commands.backup({ folder: join(folder, 'busy', 'backup'), withoutKey: false });
+  expect(inbox.keys()).toEqual([accepted[3]]);
+
+  const warehouse = await openWarehouse(join(path, 'warehouse.duckdb'));
+  const finished = (await warehouse.read('SELECT received_at FROM sync.events')).flat().map(String);
+  const kept = new Journal(join(path, 'inbox'));
+  expect([kept.size, finished.toSorted()]).toEqual([events, accepted.slice(0, 2)]);
+  expect(new Set([...finished, ...kept.keys()])).toEqual(new Set(accepted));
+  await kept.close();
+  // What the ledger has already does not come twice.
+  const opened = await openInbox(join(path, 'inbox'), warehouse, silentLog);
+  expect(opened.keys()).toEqual(accepted.slice(2));
+  await opened.close();
+  await warehouse.close();
 });
 
 test('without its key a backup opens no token, and restore says so, until the key is there', async () => {
@@ -251,10 +248,22 @@ test('a folder that is there stays: only a new or an empty one becomes a backup,
 });
 
 test('an owner that closes its folder, to erase somebody for one, leaves no backup and no half of one', async () => {
-  const { harness, folder } = await openFilled('closing');
+  const { harness, data, folder } = await openFilled('closing');
   const ended = harness.commands.backup({ folder: join(folder, 'backup'), withoutKey: false });
   await until('the backup has begun', () => readdirSync(folder).length > 1);
   await Promise.all([expect(ended).rejects.toThrow('ringneck is ending; try again in a moment'), harness.close()]);
+  expect(readdirSync(folder)).toEqual(['data']);
+
+  // When all was copied already.
+  const again = await openHarness(data, sandbox.url);
+  const { backup } = Warehouse.prototype;
+  vi.spyOn(Warehouse.prototype, 'backup').mockImplementation(async function (this: Warehouse, ...given) {
+    const copied = await backup.apply(this, given);
+    void again.close();
+    return copied;
+  });
+  const late = again.commands.backup({ folder: join(folder, 'backup'), withoutKey: false });
+  await expect(late).rejects.toThrow('ringneck is ending; try again in a moment');
   expect(readdirSync(folder)).toEqual(['data']);
 });
 
@@ -283,6 +292,7 @@ test('through the control socket of an owner the command writes the same backup,
     stdout: `${join(folder, 'restored')} is as it was at ${made_at} (Ringneck 0.1.0); 1 event that waited is worked off by the next start\n`,
     stderr:
       `what came since, events too, is not in it: ringneck backfill --from ${from} reads it\n` +
+      'accounts that were removed or erased since, or withdrew, are there again: ringneck account list\n' +
       'do not start the folder again that this was a backup of: two that renew one sign-in end it for both\n' +
       'a sign-in that was renewed since is over: where status says so, ringneck account login NAME (ben)\n',
   });
