@@ -78,7 +78,7 @@ test('docs/warehouse.md names every table, view and macro', () => {
 });
 
 // The cookbook and the data dictionary have tests of their own, with data.
-test.each(['README.md', 'docs/warehouse.md', 'docs/near-real-time.md', 'docs/troubleshooting.md'])(
+test.each(['README.md', 'docs/commands.md', 'docs/enrolling.md', 'docs/warehouse.md', 'docs/near-real-time.md', 'docs/troubleshooting.md'])(
   'every statement in %s runs',
   async name => {
     const statements = [...page(name).matchAll(/["`](SELECT [^"`]+)["`]|```sql\n([^`]+)```|sql\("""([^"]+)"""\)/g)].map(

@@ -33,7 +33,7 @@ test('everybody of a file is added once; who fails is named, tried again, and en
   );
   const add = (...options: string[]) => runHere(['account', 'add', '--file', file, ...options], { env });
   const first = await add();
-  expect(first).toMatchObject({ code: 1, stderr: expect.stringContaining(`4 in ${file}: 2 added, 0 unchanged, 2 failed\n`) });
+  expect(first).toMatchObject({ code: 1, stderr: `in extra of participants: site\n4 in ${file}: 2 added, 0 unchanged, 2 failed\n` });
   const [adaLine, benLine, cleoLine, againLine] = first.stdout.split('\n');
   expect([adaLine, benLine]).toEqual(['ada added', 'ben added']);
   expect(cleoLine).toMatch(/^cleo failed: unauthorized.*: ringneck account add cleo/);

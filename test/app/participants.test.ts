@@ -53,7 +53,7 @@ test('what a study knows of its participants is a table, before anybody has an a
   expect(await importPeople(PEOPLE)).toEqual({
     code: 0,
     stdout: '2 participants: 2 added, 0 changed, 0 unchanged\n',
-    stderr: 'no account yet: ada, ben\nin extra: site, bmi, consented, code\n',
+    stderr: 'no account yet: ada, ben\nin extra of participants: site, bmi, consented, code\n',
   });
   expect(await rows('FROM participants ORDER BY user_id')).toEqual([ADA, BEN]);
   expect(await rows(`SELECT user_id, extra->>'site' AS site, (extra->>'bmi')::DOUBLE AS bmi FROM participants ORDER BY ALL`)).toEqual([
@@ -77,6 +77,19 @@ test('a second import of the same changes nothing; a column that a file lacks st
     { ...BEN, max_heart_rate: 190, extra: { code: '12e3', consented: false } },
     { user_id: 'zoe', ...nothing, extra: { site: 'Wien' } },
   ]);
+});
+
+test('of many who have no account yet some are named; a header alone is nobody', async () => {
+  const { import: importPeople } = study();
+  const names = Array.from({ length: 1_202 }, (_, i) => `p${i + 1000}`);
+  const { code, stdout, stderr } = await importPeople(`name,group_name\n${names.map(name => `${name},a\n`).join('')}`);
+  expect([code, stdout]).toEqual([0, '1,202 participants: 1,202 added, 0 changed, 0 unchanged\n']);
+  expect(stderr).toBe(`no account yet: ${names.slice(0, 20).join(', ')} and 1,182 more\n`);
+  expect(await importPeople('name,group_name\n')).toEqual({
+    code: 0,
+    stdout: '0 participants: 0 added, 0 changed, 0 unchanged\n',
+    stderr: '',
+  });
 });
 
 test('a wrong line is named with its column, its value and what is wanted, and nothing of the file is stored', async () => {

@@ -15,8 +15,8 @@ import { parseDay, withExample } from '../options.ts';
 import { openSession, type Session } from '../session.ts';
 import { printAccount } from '../terminal/account-line.ts';
 import { askHidden } from '../terminal/ask.ts';
-import { refuseLines } from '../terminal/bad-lines.ts';
 import { note } from '../terminal/note.ts';
+import { noteFree, refuseLines } from '../terminal/people-file.ts';
 import { printJson, printLine } from '../terminal/print.ts';
 import { performRun, reportRun, runJson } from './backfill.ts';
 
@@ -87,7 +87,7 @@ async function addPeople(session: Session, file: string, name: string | undefine
   if (name !== undefined || tokenFile || keepToken || serviceUser || from) {
     throw new UsageError('--file names everybody: give no name with it, nor another option but --json');
   }
-  const { people, bad } = readPeopleFile(file, { withTokens: true });
+  const { people, bad, free } = readPeopleFile(file, { withTokens: true });
   if (bad.length) throw refuseLines(file, bad);
   const shown = new Set<number>();
   const show = (report: LineReport) => {
@@ -96,6 +96,7 @@ async function addPeople(session: Session, file: string, name: string | undefine
   };
   const report = await interruptible(signal => call(session, 'addAccounts', { people }, { onEvent: show, signal }));
   if (report.bad.length) throw refuseLines(file, report.bad);
+  noteFree(free);
   for (const line of report.people) show(line);
   if (json) printJson(report.people);
   const count = (result: LineReport['result']) => report.people.filter(line => line.result === result).length;

@@ -5,8 +5,8 @@ import { UsageError } from '../../base/errors.ts';
 import { parseAccountName } from '../../ledger/accounts.ts';
 import { wholeNumber, withExample } from '../options.ts';
 import { openSession } from '../session.ts';
-import { refuseLines } from '../terminal/bad-lines.ts';
 import { note } from '../terminal/note.ts';
+import { noteFree, refuseLines } from '../terminal/people-file.ts';
 import { formatTable, printJson, printLine, printLines } from '../terminal/print.ts';
 
 interface Options {
@@ -60,7 +60,7 @@ async function invitePeople(file: string, name: string | undefined, { days = DAY
   if (bad.length) throw refuseLines(file, bad);
   const report = await call(session, 'inviteAccounts', { people, days });
   if (report.bad.length) throw refuseLines(file, report.bad);
-  if (free.length) note(`in extra of participants: ${free.join(', ')}`);
+  noteFree(free);
   for (const { user_id, result, reason } of report.people) if (result !== 'invited') note(`${user_id} ${result}: ${reason}`);
   const invited = report.people.filter(({ url }) => url !== null);
   if (json) printJson(report.people);

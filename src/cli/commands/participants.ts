@@ -8,8 +8,8 @@ import { messageOf, RingneckError, UsageError } from '../../base/errors.ts';
 import { writeFileAtomically } from '../../base/files.ts';
 import { withExample } from '../options.ts';
 import { openSession } from '../session.ts';
-import { refuseLines } from '../terminal/bad-lines.ts';
 import { note } from '../terminal/note.ts';
+import { noteFree, refuseLines } from '../terminal/people-file.ts';
 import { formatCount, printJson, printLine, printLines } from '../terminal/print.ts';
 
 export function addParticipants(program: Command): void {
@@ -22,6 +22,9 @@ export function addParticipants(program: Command): void {
   );
   for (const add of [addImport, addExport, addRemove]) add(participants);
 }
+
+/** Who is not named stands in the file. */
+const MOST_NAMED = 20;
 
 const COLUMNS = `
 The first line names the columns: name (of the account, which may be added later), and any of group_name, enrolled_from, enrolled_until
@@ -47,8 +50,8 @@ function addImport(participants: Command): void {
     if (json) printJson({ ...report, extra: free });
     if (report.bad.length) throw refuseLines(file, report.bad);
     const { added, changed, unchanged, without_account: planned } = report;
-    if (planned.length) note(`no account yet: ${planned.join(', ')}`);
-    if (free.length) note(`in extra: ${free.join(', ')}`);
+    if (planned.length) note(`no account yet: ${listSome(planned)}`);
+    noteFree(free);
     if (json) return;
     const [news, others, same] = [added, changed, unchanged].map(({ length }) => formatCount(length));
     printLine(`${countPeople(people.length)}: ${news} added, ${others} changed, ${same} unchanged`);
@@ -78,6 +81,11 @@ function addExport(participants: Command): void {
     printLine(`${resolve(file)}: ${countPeople(participants.length)}`);
   });
 }
+
+const listSome = (names: readonly string[]) =>
+  names.length > MOST_NAMED
+    ? `${names.slice(0, MOST_NAMED).join(', ')} and ${formatCount(names.length - MOST_NAMED)} more`
+    : names.join(', ');
 
 const countPeople = (count: number) => `${formatCount(count)} participant${count === 1 ? '' : 's'}`;
 
