@@ -43,7 +43,8 @@ const rowsOfSnapshot = (path: string, sql: string) =>
   });
 
 test('everything works through the control socket of a running up, and it ends cleanly on SIGTERM', async () => {
-  const { data, env } = surroundings();
+  const enrolment = { RINGNECK_PUBLIC_URL: 'https://example.org', RINGNECK_STUDY_NAME: 'The Study', RINGNECK_STUDY_CONTACT: 'next door' };
+  const { data, env } = surroundings({ ...enrolment, RINGNECK_CLIENT_ID: 'id', RINGNECK_CLIENT_SECRET: 'secret' });
   const up = startRingneck(['up', '--mirror', '0'], { env });
   await up.said('"msg":"up"');
   const { url } = logged(up).find(({ msg }) => msg === 'up')!;
@@ -57,6 +58,9 @@ test('everything works through the control socket of a running up, and it ends c
   const person = sandbox.people[0]!;
   expect(await cli(['account', 'add', 'ada'], person.token)).toEqual({ code: 0, stdout: 'ada active\n', stderr: '' });
   expect((await cli(['account', 'pause', 'zoe'])).code).toBe(2);
+  const { stdout: link } = await cli(['account', 'invite', 'p01']);
+  const page = await fetch(link.trim().replace('https://example.org', url ?? ''));
+  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('The Study asks you')]);
   const filled = await cli(['backfill', '--from', '2025-01-01', '--to', '2025-01-05', '--json']);
   expect(filled.code).toBe(0);
   expect(JSON.parse(filled.stdout)).toMatchObject({

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { openConnect } from '../../src/app/enrolment/connect.ts';
 import { findFreePort } from '../../src/app/free-port.ts';
 import { readSettings } from '../../src/base/config.ts';
@@ -27,6 +27,8 @@ export interface EnrolmentHarness {
 }
 
 interface Options {
+  /** Of `sharePlace`, in place of one of its own. */
+  place?: () => Place;
   people?: number;
   /** What a proxy takes away from the public address. */
   prefix?: string;
@@ -38,14 +40,39 @@ interface Options {
   redirectUrl?: string;
 }
 
+/** A sandbox that sends people back to a port of its own. */
+interface Place {
+  sandbox: Awaited<ReturnType<typeof openSandboxHere>>;
+  port: number;
+}
+
+async function openPlace(folder: string, { people = 2, faults, redirectUrl, sandbox }: Options): Promise<Place> {
+  const port = await findFreePort();
+  const known = [`http://127.0.0.1:${port}/connect/callback`, ...(redirectUrl ? [redirectUrl] : [])];
+  return { port, sandbox: await openSandboxHere(folder, { people, redirectUrl: known, ...sandbox }, faults) };
+}
+
+/** One for all tests of a file that want no other, one after the other. */
+export function sharePlace(folder: string): { place: () => Place } {
+  let shared: Place | undefined;
+  beforeAll(async () => {
+    shared = await openPlace(join(folder, 'service'), {});
+  });
+  afterAll(() => shared?.sandbox.close());
+  return {
+    place: () => {
+      if (!shared) throw new Error('it is not open yet');
+      return shared;
+    },
+  };
+}
+
 /** The sandbox, and the owner of a data folder that listens as `up` does, all in this process. */
 export async function openEnrolment(folder: string, name: string, options: Options = {}): Promise<EnrolmentHarness> {
-  const { people = 2, prefix = '', now, faults, text = 'We study sleep.\n' } = options;
-  const port = await findFreePort();
+  const { prefix = '', now, text = 'We study sleep.\n', place } = options;
+  const { sandbox, port } = place?.() ?? (await openPlace(join(folder, `${name}-service`), options));
+  if (!place) onTestFinished(() => sandbox.close());
   const publicUrl = `http://127.0.0.1:${port}${prefix}`;
-  const redirectUrl = [`${publicUrl}/connect/callback`, ...(options.redirectUrl ? [options.redirectUrl] : [])];
-  const sandbox = await openSandboxHere(join(folder, `${name}-service`), { people, redirectUrl, ...options.sandbox }, faults);
-  onTestFinished(() => sandbox.close());
   const textFile = join(folder, `${name}.txt`);
   writeFileSync(textFile, text);
   const { enrolment, signIn } = readSettings({

@@ -189,7 +189,7 @@ test('a changed, a new and a removed document are in it, and nothing else was re
   const warehouse = await filled(path);
   await warehouse.snapshot(published, 0o640);
   expect(await aboutOf(published)).toEqual([
-    { changed_rows: 0, newest_sk: 255, program: '0.1.0', duckdb: 'v1.5.5', format: 3, sorted: true },
+    { changed_rows: 0, newest_sk: 255, program: '0.1.0', duckdb: 'v1.5.5', format: 4, sorted: true },
   ]);
   const before = statSync(published).ino;
   await store(warehouse, 'daily_activity', [{ ...ACTIVITY, id: 'a-2025-02-03', day: '2025-02-04', met: { ...ACTIVITY.met, items: [7] } }]);

@@ -38,12 +38,13 @@ export interface ConnectOptions {
   log: Log;
   /** Requests from one address in a minute. */
   requestsPerMinute?: number;
+  /** How long a browser waits for the service before it is told to look again. */
+  answerMs?: number;
 }
 
 /** A room full of people who sign in together behind one address. */
 const REQUESTS_PER_MINUTE = 300;
 const MAX_BODY_BYTES = 4_096;
-/** How long a browser waits for the service before it is told to look again. */
 const ANSWER_MS = 20_000;
 const MOST_ANSWERS = 1_000;
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
@@ -120,7 +121,7 @@ export class Connect {
     const code = parameters.get('code') ?? '';
     if (parameters.has('error') || !code || code.length > MOST_CODE) return this.#say(reply, 'unfinished', language, secret);
     try {
-      const outcome = await withTimeout(this.#finishOnce(pending, code), ANSWER_MS);
+      const outcome = await withTimeout(this.#finishOnce(pending, code), this.#options.answerMs ?? ANSWER_MS);
       if (outcome.kind === 'connected') return send(reply, connectedPage(language, this.#facts, outcome));
       return this.#say(reply, outcome.kind, language, outcome.kind === 'closed' ? undefined : secret);
     } catch (error) {

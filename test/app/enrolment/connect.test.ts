@@ -1,16 +1,17 @@
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { Browser, openEnrolment, withdrawLinkOf } from '../../support/enrolment-harness.ts';
+import { Browser, openEnrolment, sharePlace, withdrawLinkOf } from '../../support/enrolment-harness.ts';
 import { fillIn } from '../../support/sandbox-page.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const folder = tempFolder();
+const shared = sharePlace(folder);
 
 const HASH = 'e295628a47c5fe6e5b3d3fafdbd9b65e41857807c34c7a4ffa6b3f99631509ee';
 const ALL = 'personal daily heartrate workout tag session spo2Daily';
 
 test('who signs in by a link is an account, and what they agreed to is kept', async () => {
-  const { harness, invite, enrol, sandbox, lines } = await openEnrolment(folder, 'whole');
+  const { harness, invite, enrol, sandbox, lines } = await openEnrolment(folder, 'whole', shared);
   const link = await invite('p01');
   const done = await enrol(link, 'ada', ['spo2Daily']);
   expect([done.status, done.title]).toEqual([200, 'Thank you']);
@@ -31,7 +32,7 @@ test('who signs in by a link is an account, and what they agreed to is kept', as
 });
 
 test('a link that was looked at, agreed to or refused can still be used; one that was used cannot', async () => {
-  const { harness, invite, enrol } = await openEnrolment(folder, 'used');
+  const { harness, invite, enrol } = await openEnrolment(folder, 'used', shared);
   const link = await invite('p01');
   const scanner = new Browser();
   for (let times = 0; times < 3; times++) expect((await scanner.open(link)).title).toBe('The Night <Study>: share the data of your ring');
@@ -53,7 +54,7 @@ test('a link that was looked at, agreed to or refused can still be used; one tha
 });
 
 test('a page that is loaded again at the end shows the same, and no code is used twice', async () => {
-  const { harness, invite } = await openEnrolment(folder, 'again');
+  const { harness, invite } = await openEnrolment(folder, 'again', shared);
   const browser = new Browser();
   const sent = await browser.submit(await browser.open(await invite('p01')));
   const callback = await fillIn(sent.location ?? '', 'ada');
@@ -65,7 +66,7 @@ test('a page that is loaded again at the end shows the same, and no code is used
 });
 
 test('an answer that another browser brings, or with another state, stores nothing', async () => {
-  const { harness, invite, publicUrl } = await openEnrolment(folder, 'state');
+  const { harness, invite, publicUrl } = await openEnrolment(folder, 'state', shared);
   const browser = new Browser();
   const sent = await browser.submit(await browser.open(await invite('p01')));
   const callback = await fillIn(sent.location ?? '', 'ada');
@@ -85,7 +86,7 @@ test('an answer that another browser brings, or with another state, stores nothi
 });
 
 test('a person who has another account is not stored twice; the study is told, and the person is not alarmed', async () => {
-  const { harness, invite, enrol, told, lines } = await openEnrolment(folder, 'twice');
+  const { harness, invite, enrol, told, lines } = await openEnrolment(folder, 'twice', shared);
   await enrol(await invite('p01'), 'ada');
   const link = await invite('p02');
   const page = await enrol(link, 'ada');
@@ -104,7 +105,7 @@ test('a person who has another account is not stored twice; the study is told, a
 });
 
 test('who signs in by the invitation of an account that was somebody else’s is refused, and both are told', async () => {
-  const { harness, invite, enrol, told } = await openEnrolment(folder, 'another');
+  const { harness, invite, enrol, told } = await openEnrolment(folder, 'another', shared);
   await enrol(await invite('p01'), 'ada');
   await harness.app.warehouse.record([
     {
@@ -122,7 +123,7 @@ test('who signs in by the invitation of an account that was somebody else’s is
 
 test('a link ends with its days, when it is revoked, and when the name gets another', async () => {
   let now = Date.parse('2026-03-01T12:00:00Z');
-  const { harness, invite } = await openEnrolment(folder, 'ended', { now: () => now });
+  const { harness, invite } = await openEnrolment(folder, 'ended', { ...shared, now: () => now });
   const browser = new Browser();
   const title = async (link: string) => (await browser.open(link)).title;
   const [first, second] = [await invite('p01', 1), await invite('p01', 2)];
@@ -159,7 +160,7 @@ test('while the service gives no tokens nothing is stored, and the link stays', 
 });
 
 test('what people agree to is what they have seen: a text that changed is shown again', async () => {
-  const { invite, textFile, harness } = await openEnrolment(folder, 'text');
+  const { invite, textFile, harness } = await openEnrolment(folder, 'text', shared);
   const browser = new Browser({ 'accept-language': 'de-CH, de;q=0.9, en;q=0.5' });
   const link = await invite('p01');
   const before = await browser.open(link);
@@ -175,7 +176,7 @@ test('what people agree to is what they have seen: a text that changed is shown 
 });
 
 test('behind a proxy that takes a path away every link and cookie has the path', async () => {
-  const { invite, publicUrl } = await openEnrolment(folder, 'prefix', { prefix: '/ring' });
+  const { invite, publicUrl } = await openEnrolment(folder, 'prefix', { ...shared, prefix: '/ring' });
   const link = await invite('p01');
   expect(link.startsWith(`${publicUrl}/connect/`)).toBe(true);
   const browser = new Browser();
@@ -190,7 +191,7 @@ test('behind a proxy that takes a path away every link and cookie has the path',
 });
 
 test('an invitation is for a name that is free, or for who has to sign in again', async () => {
-  const { harness, invite, enrol } = await openEnrolment(folder, 'names');
+  const { harness, invite, enrol } = await openEnrolment(folder, 'names', shared);
   await expect(invite('no name')).rejects.toThrow('"no name" cannot name an account');
   await enrol(await invite('p01'), 'ada');
   await expect(invite('p01')).rejects.toThrow(

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
-import { Browser, openEnrolment, withdrawLinkOf } from '../../support/enrolment-harness.ts';
+import { Browser, openEnrolment, sharePlace, withdrawLinkOf } from '../../support/enrolment-harness.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const folder = tempFolder();
+const shared = sharePlace(folder);
 const DAYS = { from: '2025-01-01', to: '2025-01-05', collections: ['sleep_time'] };
 
 test('who withdraws is not read any more, the tokens are taken back, the study is told, and the rows stay', async () => {
-  const { harness, invite, enrol, sandbox, told } = await openEnrolment(folder, 'whole');
+  const { harness, invite, enrol, sandbox, told } = await openEnrolment(folder, 'whole', shared);
   const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
   await enrol(await invite('p02'), 'ben');
   await harness.backfill(DAYS);
@@ -55,7 +56,7 @@ test('a service that is away does not keep anybody from withdrawing, and the per
 });
 
 test('who withdrew may come back by another invitation, and withdraw again by either link', async () => {
-  const { harness, invite, enrol } = await openEnrolment(folder, 'back');
+  const { harness, invite, enrol } = await openEnrolment(folder, 'back', shared);
   const browser = new Browser();
   const first = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
   await browser.submit(await browser.open(first));
@@ -67,7 +68,7 @@ test('who withdrew may come back by another invitation, and withdraw again by ei
 });
 
 test('a withdrawal that was interrupted before the tokens were forgotten is done by the link', async () => {
-  const { harness, invite, enrol } = await openEnrolment(folder, 'interrupted');
+  const { harness, invite, enrol } = await openEnrolment(folder, 'interrupted', shared);
   const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
   const { secrets } = harness.app;
   const remove = secrets.remove.bind(secrets);
@@ -83,7 +84,7 @@ test('a withdrawal that was interrupted before the tokens were forgotten is done
 });
 
 test('with who is erased goes what they agreed to, and their link', async () => {
-  const { harness, invite, enrol } = await openEnrolment(folder, 'erased');
+  const { harness, invite, enrol } = await openEnrolment(folder, 'erased', shared);
   await enrol(await invite('p01'), 'ada');
   expect(await harness.commands.eraseAccount({ name: 'p01' })).toMatchObject({
     user_id: 'p01',
@@ -92,8 +93,19 @@ test('with who is erased goes what they agreed to, and their link', async () => 
   });
 });
 
+test('with who is erased goes that they signed in by the invitation of somebody else', async () => {
+  const { harness, invite, enrol } = await openEnrolment(folder, 'erased-twin', shared);
+  await enrol(await invite('p01'), 'ada');
+  await enrol(await invite('p02'), 'ada');
+  expect(await harness.read('SELECT kind, user_id, problem FROM sync.links ORDER BY ALL')).toEqual([
+    ['connect', 'p02', 'enrolled'],
+    ['withdraw', 'p01', null],
+  ]);
+  expect(await harness.commands.eraseAccount({ name: 'p01' })).toMatchObject({ found: [], removed: { 'sync.links': 2 } });
+});
+
 test('a form of another site withdraws nobody', async () => {
-  const { harness, invite, enrol } = await openEnrolment(folder, 'foreign');
+  const { harness, invite, enrol } = await openEnrolment(folder, 'foreign', shared);
   const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
   const page = await new Browser().open(link, { method: 'POST', headers: { 'sec-fetch-site': 'cross-site' } });
   expect([page.status, page.title]).toEqual([403, 'That did not come from this page']);

@@ -81,6 +81,25 @@ test.each([
   expect([await titleOf(page), html.includes(`href="/connect/${INVITATION}"`), done]).toEqual([title, true, []]);
 });
 
+test('a service that takes its time is waited for by a page that looks again by itself, and the code is used once', async () => {
+  let end = () => {};
+  const codes: string[] = [];
+  const { agree, answer } = await openConnectPages({
+    answerMs: 1,
+    finish: ({ code }) => {
+      codes.push(code);
+      return new Promise(resolve => {
+        end = () => resolve({ kind: 'connected', scopes: [], withdrawUrl: 'https://ring.example.org/connect/withdraw/w' });
+      });
+    },
+  });
+  const cookie = await agree();
+  const waiting = await answer(ANSWER, cookie);
+  expect([waiting.status, waiting.headers.get('refresh'), await titleOf(waiting)]).toEqual([202, '3', 'One moment']);
+  end();
+  expect([await titleOf(await answer(ANSWER, cookie)), codes]).toEqual(['Thank you', ['abc']]);
+});
+
 test('while the folder is closed for a while the person is asked to try again', async () => {
   const { at, lines } = await openConnectPages({
     isOpen: async () => {
