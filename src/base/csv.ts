@@ -18,16 +18,17 @@ export function parseCsv(content: string, name: string): CsvRecord[] {
   const records: CsvRecord[] = [];
   let line = 1;
   for (let at = 0; at < text.length; ) {
-    const record = { line, fields: [] as string[] };
+    const begin = line;
+    const fields: string[] = [];
     for (let isLast = false; !isLast; ) {
       const { field, end } = readField(text, at, separator, `${name}, line ${line}`);
-      record.fields.push(field);
+      fields.push(field);
       line += field.match(BREAK)?.length ?? 0;
       isLast = text[end] !== separator;
       at = end + (isLast && text.startsWith('\r\n', end) ? 2 : 1);
     }
     line++;
-    if (record.fields.some(field => field !== '')) records.push(record);
+    if (fields.some(field => field !== '')) records.push({ line: begin, fields });
   }
   return records;
 }
@@ -35,7 +36,7 @@ export function parseCsv(content: string, name: string): CsvRecord[] {
 const BREAK = /\r\n|\n|\r/g;
 
 function findSeparator(text: string): string {
-  const first = /^(?:"[^"]*"|[^"\r\n])*/.exec(text)?.[0].replace(/"[^"]*"/g, '') ?? '';
+  const first = /^[\r\n]*((?:"[^"]*"|[^"\r\n]+)*)/.exec(text)?.[1]?.replace(/"[^"]*"/g, '') ?? '';
   const count = (separator: string) => first.split(separator).length;
   return [',', ';', '\t'].reduce((most, separator) => (count(separator) > count(most) ? separator : most));
 }
