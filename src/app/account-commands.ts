@@ -128,7 +128,7 @@ async function removeAccount(app: App, { name }: { name: string }): Promise<Acco
     await app.warehouse.record([noInvitationEntry(name)]);
     return reportOf(await setAccountState(app.warehouse, account, 'removed', null));
   });
-  if (signIn) await revokeSignIn(app, signIn);
+  if (signIn) await revokeSignIn(app, name, signIn);
   return report;
 }
 
@@ -150,6 +150,7 @@ async function resumeAccounts(
       ? (await listAccounts(app.warehouse)).filter(({ state }) => state === 'parked')
       : await Promise.all([...new Set(names)].map(name => getAccount(app.warehouse, name)));
     const asked = chosen.filter(account => !stays(account));
+    for (const { userId, reason } of asked) if (isOfUnknownPerson(reason)) takeAsSame(app, userId);
     return { chosen, resumed: await setAccountStates(app.warehouse, asked, 'active', null) };
   });
   const warning = resumed.length ? await takeUpWaiting(app) : null;
@@ -157,6 +158,14 @@ async function resumeAccounts(
     const changed = resumed.find(({ userId }) => userId === account.userId);
     return changed ? { ...reportOf(changed), warning } : { ...reportOf(account), warning: null };
   });
+}
+
+/** Whoever resumes an account by its name says that its renewed tokens are of the same person, until the next renewal. */
+function takeAsSame({ secrets }: App, name: string): void {
+  const signIn = findReadableSignIn({ secrets }, name);
+  if (signIn?.unprovenSince === undefined) return;
+  const { unprovenSince: _, ...taken } = signIn;
+  secrets.putSignIn(name, taken);
 }
 
 async function mirrorToken(app: App, { name }: { name: string }): Promise<{ user_id: string; token: string }> {

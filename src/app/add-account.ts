@@ -1,4 +1,5 @@
 import { RingneckError, shownMessageOf, TryLaterError, UsageError } from '../base/errors.ts';
+import { loginCommand } from '../base/sign-in-again.ts';
 import { TimeoutError, withTimeout } from '../base/timeout.ts';
 import { ServiceError } from '../client/error.ts';
 import {
@@ -26,6 +27,8 @@ export interface Credential {
   token: string;
   /** What its person has allowed, where that is known. */
   scopes?: readonly string[];
+  /** Whether its person has signed in with it: what is not kept of that is taken back, and another person's is never kept. */
+  isSignIn?: true;
   /** Keeps it, alone or with the sign-in that it is of, in place of what the account has. */
   keep(): void;
 }
@@ -40,6 +43,8 @@ export interface AddedAccount {
   keptToken: string | undefined;
   /** Nothing is read with the token before it is known to be of the same person: until then the earlier one is used. */
   isUnproven: boolean;
+  /** The account is read with what it has, of a known person: that stays until the new one is shown to be of the same. */
+  hasGood: boolean;
   /** Its first token, given with an id: where the service does not tell whose it is, the word counts. */
   isGiven?: boolean;
   /** Nobody can tell whether the token is of the person whose data are stored. */
@@ -100,7 +105,8 @@ export async function beginAccount(
     since: warehouse.clock.next(),
     ...(isUnproven ? { state: 'parked', reason: UNCHECKED } : { state: 'active', reason: null }),
   };
-  if (isUnproven) return { account, credential, recorded: before, keptToken, isUnproven, isGiven, isBlind: false };
+  const hasGood = known !== null && isNew && keptToken !== undefined && isInUse(before);
+  if (isUnproven) return { account, credential, recorded: before, keptToken, isUnproven, hasGood, isGiven, isBlind: false };
   // What ends between the token and the account leaves one that waits to be added again.
   if (isBlind) await warehouse.record([accountEntry({ ...account, state: 'parked', reason: UNCHECKED })]);
   try {
@@ -111,8 +117,11 @@ export async function beginAccount(
   }
   await warehouse.record([accountEntry(account), noRefusalsEntry(name)]);
   // An answer to the earlier token may have been on its way into the file.
-  return { account, credential, recorded: account, keptToken, isUnproven, isBlind: isBlind || (await findBlind()) };
+  return { account, credential, recorded: account, keptToken, isUnproven, hasGood: false, isBlind: isBlind || (await findBlind()) };
 }
+
+const isInUse = (account: Account | undefined) =>
+  account?.state === 'active' || (account?.state === 'paused' && !isOfUnknownPerson(account.reason));
 
 /** What the service says of a token. */
 interface Verdict {
@@ -166,8 +175,46 @@ export async function greet(app: App, added: AddedAccount): Promise<Greeted> {
   return end({ reason: null, warning: null, person, tried: true });
 }
 
+/** Who signed in, or whose token was given, is not who the account is of. */
+export class WrongPersonError extends RingneckError {
+  /** The service's own id of the person. */
+  readonly person: string;
+  /** The account that they have. */
+  readonly other: string | undefined;
+
+  constructor(message: string, { person, other }: { person: string; other?: string | undefined }) {
+    super(message);
+    this.person = person;
+    this.other = other;
+  }
+}
+
+/** Why what an account has got is not kept: what it has is good, or nobody may be read by what it has got. Undefined: it is kept. */
+function findRefused(
+  { account: { userId }, credential, hasGood, isUnproven }: AddedAccount,
+  { reason, warning, person }: Verdict,
+  { isOther, hadSignIn }: { isOther: boolean; hadSignIn: boolean },
+): RingneckError | undefined {
+  if (!isUnproven) return undefined;
+  const { isSignIn = false } = credential;
+  const again = isSignIn ? loginCommand(userId) : `ringneck account add ${userId}`;
+  if (isOther && person !== undefined && (isSignIn || (hasGood && hadSignIn))) {
+    const who = isSignIn ? 'the person who signed in is' : 'the token is of';
+    const cure = isSignIn ? 'sign out there, then ' : 'give one of the same person: ';
+    return new WrongPersonError(`${who} somebody else (${person} at the service), not ${userId}, and nothing was stored: ${cure}${again}`, {
+      person,
+    });
+  }
+  if (!hasGood || reason === null || !(isSignIn || hadSignIn)) return undefined;
+  const why = warning ?? reason;
+  return new TryLaterError(
+    `nobody knows whose it is (${why}), and ${userId} has a sign-in that is good: nothing was stored. Try again later, and allow the scope personal: ${again}`,
+  );
+}
+
 /** Records what the service has said. Within `changeAccounts`. */
-async function conclude(app: App, added: AddedAccount, { reason, warning, person, tried }: Verdict): Promise<Greeted> {
+async function conclude(app: App, added: AddedAccount, said: Verdict): Promise<Greeted> {
+  const { reason, warning, person, tried } = said;
   const { warehouse, secrets } = app;
   const { credential, isUnproven } = added;
   const overtaking = await findOvertaking(app, added);
@@ -176,6 +223,8 @@ async function conclude(app: App, added: AddedAccount, { reason, warning, person
   if (account.state === 'removed' || (overtaking && !secrets.isSame(account.userId, credential.token)))
     return { account, warning: changed, tried };
   const isOther = isAnother(account, person);
+  const refused = findRefused(added, said, { isOther, hadSignIn: secrets.hasSignIn(account.userId) });
+  if (refused) throw refused;
   const twin = isOther ? undefined : await findTwin(warehouse, account.userId, person);
   const alarm = isOther ? ANOTHER_PERSON : twin === undefined ? undefined : twinOf(twin);
   const verdict = alarm ?? reason;

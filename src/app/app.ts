@@ -58,6 +58,7 @@ export class App {
   };
   readonly #options: AppOptions;
   #client: Promise<Client> | undefined;
+  #rawClient: Promise<Client> | undefined;
   #signIns: Promise<SignIns> | undefined;
   #manager: Promise<SubscriptionManager> | undefined;
   #inbox: Promise<Journal> | undefined;
@@ -137,7 +138,7 @@ export class App {
   }
 
   client(): Promise<Client> {
-    this.#client ??= this.#openClient();
+    this.#client ??= this.signIns().then(signIns => this.#openClient(signIns));
     return this.#client;
   }
 
@@ -146,7 +147,13 @@ export class App {
     return this.#client?.catch(() => undefined);
   }
 
-  async #openClient(): Promise<Client> {
+  /** A client that asks with the very token that it is given, where another one would ask with what that has become. */
+  rawClient(): Promise<Client> {
+    this.#rawClient ??= this.#openClient(undefined);
+    return this.#rawClient;
+  }
+
+  async #openClient(renewal: SignIns | undefined): Promise<Client> {
     const { settings, warehouse, log, now, serviceClock } = this;
     const { Client } = await import('../client/client.ts');
     const onError = (error: unknown) => log.warn({ reason: messageOf(error) }, 'a route’s answer could not be noted');
@@ -156,7 +163,7 @@ export class App {
       clock: warehouse.clock,
       wallNow: now,
       serviceClock,
-      renewal: await this.signIns(),
+      renewal,
       requestsPerToken: settings.requestsPerToken,
       reservedForLive: settings.webhooks ? 1 : 0,
       heartRatePath: settings.heartRatePath,
@@ -351,6 +358,7 @@ export class App {
       await pipeline?.queues.close();
       await (await this.#inbox?.catch(() => undefined))?.close();
       await (await this.openedClient)?.close();
+      await (await this.#rawClient?.catch(() => undefined))?.close();
       await (await this.#signIns)?.close();
       await this.onFailure.close();
     } finally {

@@ -1,6 +1,6 @@
 import { resources } from '../../schema/index.ts';
 import { NO_CLIENT, NO_SERVICE, type SignInSettings } from '../base/config.ts';
-import { RingneckError, UsageError } from '../base/errors.ts';
+import { UsageError } from '../base/errors.ts';
 import { newSignInId, type SignIn } from '../base/secrets/sign-in.ts';
 import { loginCommand } from '../base/sign-in-again.ts';
 import { changeAccounts, findServiceUserId, parseAccountName } from '../ledger/accounts.ts';
@@ -11,9 +11,9 @@ import { collectionsOf } from '../sync/collections.ts';
 import { findTwin } from '../sync/verdicts/same-person.ts';
 import { noteUngranted } from '../sync/verdicts/ungranted.ts';
 import { type AddedReport, reportAdded } from './account-commands.ts';
-import { askWhose, beginAccount } from './add-account.ts';
+import { askWhose, beginAccount, WrongPersonError } from './add-account.ts';
 import type { App } from './app.ts';
-import { openOAuth } from './sign-ins.ts';
+import { findReadableSignIn, openOAuth, revokeSignIn } from './sign-ins.ts';
 
 /** What a person is sent to the service with; nothing of it is secret. */
 export type LoginSettings = Omit<SignInSettings, 'tokenUrl' | 'clientSecret'>;
@@ -67,17 +67,26 @@ export async function storeSignIn(
 ): Promise<AddedReport & { warning: string | null }> {
   const { secrets, now, settings } = app;
   const person = await askWhose(app, tokens.accessToken);
-  const signIn = beginSignIn(newSignInId(), tokens, settings.signIn?.scopes ?? [], now());
-  const credential = { token: signIn.accessToken, scopes: signIn.scopes, keep: () => secrets.putSignIn(name, signIn) };
+  const signIn = beginSignIn(newSignInId(), tokens, settings.signIn?.scopes ?? [], now(), settings.signIn?.tokenUrl);
+  const credential = {
+    token: signIn.accessToken,
+    scopes: signIn.scopes,
+    isSignIn: true as const,
+    keep: () => secrets.putSignIn(name, signIn),
+  };
   try {
+    let former: SignIn | undefined;
     const added = await changeAccounts(app.warehouse, async () => {
+      former = findReadableSignIn(app, name);
       if (person !== undefined) await ensureSamePerson(app, name, person);
       await before(signIn);
       return beginAccount(app, name, credential, undefined);
     });
     const report = await reportAdded(app, added);
     await noteUngranted({ warehouse: app.warehouse, collections: collectionsOf(resources), tokens: secrets });
-    return report;
+    const isSeenToWork = report.tried && report.state === 'active' && secrets.findSignIn(name)?.id === signIn.id;
+    if (!former || !isSeenToWork || (await revokeSignIn(app, name, former))) return report;
+    return { ...report, warning: [report.warning, STILL_ALIVE].filter(Boolean).join('; ') };
   } catch (error) {
     // What is not kept shall not be good for anybody.
     if (secrets.findSignIn(name)?.id !== signIn.id) await revokeTokens(app, tokens);
@@ -85,23 +94,11 @@ export async function storeSignIn(
   }
 }
 
+const STILL_ALIVE = 'the sign-in before could not be taken back at the service: its person can do that there';
+
 async function revokeTokens(app: App, tokens: TokenAnswer): Promise<void> {
   const oauth = await openOAuth(app);
   await oauth.revoke(tokens).catch(() => undefined);
-}
-
-/** Who signed in is not who the account is of. */
-export class WrongPersonError extends RingneckError {
-  /** The service's own id of who signed in. */
-  readonly person: string;
-  /** The account that they have. */
-  readonly other: string | undefined;
-
-  constructor(message: string, { person, other }: { person: string; other?: string | undefined }) {
-    super(message);
-    this.person = person;
-    this.other = other;
-  }
 }
 
 /** @throws WrongPersonError where the account, or this person, is known to be another one */

@@ -1,3 +1,4 @@
+import { personalInfo } from '../../schema/resources/personal-info.ts';
 import { NO_CLIENT, type Settings } from '../base/config.ts';
 import { messageOf, RingneckError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
@@ -6,9 +7,13 @@ import type { Secrets } from '../base/secrets/secrets.ts';
 import type { SignIn } from '../base/secrets/sign-in.ts';
 import { mustSignInAgain, signInAgain } from '../base/sign-in-again.ts';
 import { withTimeout } from '../base/timeout.ts';
-import { changeAccounts, findAccount, listAccounts, setAccountState } from '../ledger/accounts.ts';
+import type { Client } from '../client/client.ts';
+import { changeAccounts, findAccount, findServiceUserId, listAccounts, setAccountState } from '../ledger/accounts.ts';
+import { isOfAnother } from '../ledger/unproven.ts';
 import type { OAuthClient } from '../sign-in/oauth.ts';
-import type { SignIns } from '../sign-in/sign-ins.ts';
+import type { SignIns, Whose } from '../sign-in/sign-ins.ts';
+import { isRefusal } from '../sync/verdicts/probe.ts';
+import { parkAnother } from '../sync/verdicts/same-person.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 
 /** Of the app that keeps them. */
@@ -19,6 +24,8 @@ interface Parts {
   now: () => number;
   log: Log;
   onFailure: OnFailure;
+  /** Of a client that asks with the very token that it is given. */
+  rawClient(): Promise<Pick<Client, 'personalInfo'>>;
 }
 
 /** Begins to keep the sign-ins of a data folder alive. */
@@ -37,8 +44,9 @@ export async function openSignIns(parts: Parts): Promise<SignIns> {
     // One that is paused would be over when it is resumed.
     listKept: async () => {
       const accounts = await listAccounts(warehouse);
-      return accounts.filter(({ reason }) => !mustSignInAgain(reason)).map(({ userId }) => userId);
+      return accounts.filter(({ reason }) => !mustSignInAgain(reason) && !isOfAnother(reason)).map(({ userId }) => userId);
     },
+    askWhose: (name, signIn) => askWhoseRenewed(parts, name, signIn),
     onEnded: (name, signIn) => parkEnded(parts, name, signIn),
   });
   signIns.start();
@@ -50,6 +58,26 @@ export async function openOAuth({ settings }: Pick<Parts, 'settings'>): Promise<
   if (!settings.signIn) throw new RingneckError(NO_CLIENT);
   const { OAuthClient } = await import('../sign-in/oauth.ts');
   return new OAuthClient(settings.signIn);
+}
+
+/**
+ * Whose the tokens are that a renewal has brought. Of another person they park the account.
+ * @throws ServiceError where the service does not say it clearly
+ */
+async function askWhoseRenewed(parts: Parts, name: string, { accessToken, scopes, areScopesTold }: SignIn): Promise<Whose> {
+  const { warehouse, secrets, log, onFailure } = parts;
+  if ((await findServiceUserId(warehouse, name)) === null || !scopes.includes(personalInfo.scope)) return 'untold';
+  const client = await parts.rawClient();
+  const info = await client.personalInfo(accessToken).catch(error => {
+    // It may never have been granted.
+    if (isRefusal(error) && areScopesTold === false) return undefined;
+    throw error;
+  });
+  if (info === undefined) return 'untold';
+  // It may have been mapped meanwhile.
+  if ((await findServiceUserId(warehouse, name)) === info.id) return 'same';
+  await parkAnother({ warehouse, tokens: secrets, log, onFailure }, name, { token: accessToken, person: info.id });
+  return 'another';
 }
 
 async function parkEnded({ warehouse, secrets, log, onFailure }: Parts, name: string, { id }: SignIn): Promise<void> {
@@ -80,9 +108,15 @@ export function findReadableSignIn({ secrets }: Pick<Parts, 'secrets'>, name: st
  * Takes a sign-in back at the service, which may count the people of a client. Where it gives no answer the log says so, and no more.
  * @returns whether the service has taken it back
  */
-export async function revokeSignIn(parts: Pick<Parts, 'settings' | 'log'>, { accessToken, refreshToken }: SignIn): Promise<boolean> {
+export async function revokeSignIn(
+  parts: Pick<Parts, 'settings' | 'log'>,
+  name: string,
+  { accessToken, refreshToken, tokenUrl }: SignIn,
+): Promise<boolean> {
   try {
     const client = await openOAuth(parts);
+    const { ensureGivenBy } = await import('../sign-in/sign-ins.ts');
+    ensureGivenBy(name, { tokenUrl }, client.tokenUrl);
     await withTimeout(client.revoke({ accessToken, refreshToken: refreshToken ?? undefined }), REVOKED_MS);
     return true;
   } catch (error) {

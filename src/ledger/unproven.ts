@@ -18,9 +18,11 @@ export const refusedUnchecked = (refusal: string): string => `${refusal}; unchec
 /** Whether nobody knows yet whose the token of a parked account is, be it refused or not. */
 export const isUnchecked = (reason: string | null): boolean => /^unchecked: |; unchecked: /.test(reason ?? '');
 
+/** Whether the token of an account is known to be of another person. */
+export const isOfAnother = (reason: string | null): boolean => reason?.includes(ANOTHER_PERSON) === true;
+
 /** Whether an account is parked because its token may be somebody else's: it is resumed by its name alone. */
-export const isOfUnknownPerson = (reason: string | null): boolean =>
-  reason?.includes(ANOTHER_PERSON) === true || isTwin(reason) || isUnchecked(reason);
+export const isOfUnknownPerson = (reason: string | null): boolean => isOfAnother(reason) || isTwin(reason) || isUnchecked(reason);
 
 export const newToken = (name: string): string => `give it a new token: ${giveToken(name)}`;
 
@@ -32,7 +34,7 @@ export function cureOf(name: string, reason: string | null): string | undefined 
   if (mustSignInAgain(reason)) return undefined;
   const resume = (where: string) => `${where}: ringneck account resume ${name}`;
   if (isTwin(reason)) return `keep one of the two: ringneck account remove ${name}`;
-  if (reason?.includes(ANOTHER_PERSON)) return `give it one of the same: ${giveToken(name)}; or, ${resume('if the person is the same')}`;
+  if (isOfAnother(reason)) return `give it one of the same: ${giveToken(name)}; or, ${resume('if the person is the same')}`;
   if (reason?.startsWith('unchecked: ')) return `to ask now, give it again: ${giveToken(name)}; or, ${resume('if the person is the same')}`;
   return isUnchecked(reason) ? newToken(name) : `${newToken(name)}; or, ${resume('if it was fixed there')}`;
 }

@@ -48,7 +48,7 @@ export class OAuthClient {
   readonly #server: oauth.AuthorizationServer;
   readonly #client: oauth.Client;
   readonly #authenticate: oauth.ClientAuth;
-  readonly #tokenUrl: string;
+  readonly tokenUrl: string;
 
   constructor({ tokenUrl, clientId, clientSecret }: Pick<SignInSettings, 'tokenUrl' | 'clientId' | 'clientSecret'>) {
     this.#server = {
@@ -58,7 +58,7 @@ export class OAuthClient {
     };
     this.#client = { client_id: clientId };
     this.#authenticate = oauth.ClientSecretPost(clientSecret);
-    this.#tokenUrl = tokenUrl;
+    this.tokenUrl = tokenUrl;
   }
 
   /** @throws SignInError */
@@ -89,7 +89,7 @@ export class OAuthClient {
       const response = await oauth.revocationRequest(server, this.#client, this.#authenticate, token, this.#options());
       await oauth.processRevocationResponse(response);
     } catch (error) {
-      throw toSignInError(error, this.#tokenUrl);
+      throw toSignInError(error, this.tokenUrl);
     }
   }
 
@@ -103,7 +103,7 @@ export class OAuthClient {
         scopes: answer.scope?.split(' ').filter(Boolean),
       };
     } catch (error) {
-      throw toSignInError(error, this.#tokenUrl);
+      throw toSignInError(error, this.tokenUrl);
     }
   }
 

@@ -3,13 +3,19 @@ import { messageOf, RingneckError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Secrets } from '../base/secrets/secrets.ts';
 import type { SignIn } from '../base/secrets/sign-in.ts';
+import { loginCommand } from '../base/sign-in-again.ts';
 import { SignInError } from './error.ts';
 import type { OAuthClient, TokenAnswer } from './oauth.ts';
 
 export interface SignInsOptions {
   secrets: Pick<Secrets, 'findSignIn' | 'findHolder' | 'putSignIn'>;
   /** @throws UsageError where the client is not set */
-  openOAuth(): Promise<Pick<OAuthClient, 'refresh' | 'revoke'>>;
+  openOAuth(): Promise<Renewing>;
+  /**
+   * Asks whose the tokens of a sign-in are that was renewed. Those of another person are nobody's afterwards: their account waits.
+   * @throws where there is no clear answer
+   */
+  askWhose(name: string, signIn: SignIn): Promise<Whose>;
   /** Milliseconds since the epoch. */
   now: () => number;
   log: Log;
@@ -19,6 +25,11 @@ export interface SignInsOptions {
   onEnded(name: string, signIn: SignIn): Promise<void>;
 }
 
+type Renewing = Pick<OAuthClient, 'refresh' | 'revoke' | 'tokenUrl'>;
+
+/** Whose renewed tokens are; `untold`: nobody can say, as before the renewal. */
+export type Whose = 'same' | 'another' | 'untold';
+
 /** How often it is looked whether a token is to be renewed: the shortest-lived ones that are sensible live for some minutes. */
 const LOOK_MS = 15_000;
 /** A machine that has slept finds all accounts due at once. */
@@ -27,25 +38,39 @@ const FIRST_BACKOFF_MS = 5_000;
 const LONGEST_BACKOFF_MS = 15 * 60_000;
 /** A token that was renewed and is refused at once is not renewed again: the refusal has another cause. */
 const SHORTEST_LIFE_MS = 60_000;
+/** So long nothing is read with tokens of which the service does not say whose they are; an outage of that one route shall not end all reading. */
+const LONGEST_DOUBT_MS = 86_400_000;
 
 /** How long nobody is asked after a failure. */
 interface Trouble {
-  /** The sign-in's. */
-  id: string;
+  /** What it is of: a sign-in's id, or an access token. */
+  of: string;
   failures: number;
+  /** By the clock that nobody sets. */
   until: number;
   error: SignInError;
+}
+
+function troubleAfter(before: Trouble | undefined, of: string, error: SignInError, random: number): Trouble {
+  const failures = (before?.failures ?? 0) + 1;
+  const backoffMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (failures - 1)) * (0.5 + random / 2);
+  return { of, failures, until: performance.now() + backoffMs, error };
 }
 
 /**
  * Keeps the sign-ins of a data folder alive: renews each token at half of its life, and when it has ended or the service says so; of one
  * account once at a time. Only the process that owns the folder has one. A new pair of tokens is on the disk before it is used, and the
- * refresh token before stays beside it until the new access token was seen to work.
+ * refresh token before stays beside it until the new access token was seen to work. Nothing is read with it before the service has said
+ * whose it is.
  */
 export class SignIns {
   readonly #options: SignInsOptions;
   readonly #refreshing = new Map<string, Promise<void>>();
   readonly #trouble = new Map<string, Trouble>();
+  readonly #proving = new Map<string, Promise<void>>();
+  readonly #doubts = new Map<string, Trouble>();
+  /** When each sign-in was renewed by this process, by its id and the clock that nobody sets. */
+  readonly #renewedAt = new Map<string, number>();
   /** Sign-ins that the service has ended, by id. */
   readonly #ended = new Set<string>();
   /** New ones that the disk did not take: the service knows no others any more. */
@@ -80,7 +105,11 @@ export class SignIns {
   async renewDue(): Promise<void> {
     const due = (await this.#options.listKept()).filter(name => this.#isDue(name)).values();
     const renewSome = async () => {
-      for (const name of due) await this.#refresh(name).catch(() => undefined);
+      for (const name of due) {
+        await this.#refresh(name)
+          .then(() => this.#findProven(name))
+          .catch(() => undefined);
+      }
     };
     await Promise.all(Array.from({ length: SIDE_BY_SIDE }, renewSome));
   }
@@ -99,16 +128,64 @@ export class SignIns {
 
   /**
    * The token to ask with, in place of one that an account was found to have: the newest of the same sign-in, renewed where it has ended.
-   * @throws SignInError where it has ended and the service gives no other for now
+   * @throws SignInError where it has ended and the service gives no other for now, or where it may be of another person
    */
   async current(token: string): Promise<string> {
     const { secrets, now } = this.#options;
     const held = secrets.findHolder(token);
     if (!held) return token;
-    const { expiresAt, accessToken } = held.signIn;
-    if (expiresAt === null || now() < expiresAt || !this.#canRenew(held.signIn)) return accessToken;
-    await this.#refresh(held.name);
-    return secrets.findHolder(token)?.signIn.accessToken ?? token;
+    const { expiresAt } = held.signIn;
+    if (expiresAt !== null && now() >= expiresAt && this.#canRenew(held.signIn)) await this.#refresh(held.name);
+    const proven = await this.#findProven(held.name);
+    return secrets.findHolder(token) && proven !== undefined ? proven : token;
+  }
+
+  /** The access token of an account, once it may be read with. Throws SignInError. */
+  async #findProven(name: string): Promise<string | undefined> {
+    const { secrets, now } = this.#options;
+    for (;;) {
+      const signIn = secrets.findSignIn(name);
+      if (signIn?.unprovenSince === undefined) return signIn?.accessToken;
+      const running = this.#proving.get(name) ?? this.#prove(name, signIn).finally(() => this.#proving.delete(name));
+      this.#proving.set(name, running);
+      try {
+        await running;
+      } catch (error) {
+        // A clock that was put back makes it no longer.
+        const isLong = Math.abs(now() - signIn.unprovenSince) >= LONGEST_DOUBT_MS;
+        if (!isLong || this.#doubts.get(name)?.error instanceof AnotherPersonError) throw error;
+      }
+      // One that came meanwhile is a token of its own.
+      if (secrets.findSignIn(name)?.accessToken === signIn.accessToken) return signIn.accessToken;
+    }
+  }
+
+  /** Has it said whose a pair is. Throws SignInError where that is not known, or where it is another person's. */
+  async #prove(name: string, signIn: SignIn): Promise<void> {
+    const { secrets, log, askWhose } = this.#options;
+    const { accessToken } = signIn;
+    const known = this.#doubts.get(name);
+    const doubt = known?.of === accessToken ? known : undefined;
+    if (doubt && performance.now() < doubt.until) throw doubt.error;
+    try {
+      const whose = await askWhose(name, signIn);
+      if (whose === 'another') throw new AnotherPersonError();
+      this.#doubts.delete(name);
+      const current = secrets.findSignIn(name);
+      if (current?.accessToken !== accessToken) return;
+      const { unprovenSince: _, ...proven } = current;
+      secrets.putSignIn(name, proven);
+    } catch (error) {
+      const failure =
+        error instanceof SignInError
+          ? error
+          : new SignInError('unavailable', `the service does not say whose the renewed token is: ${messageOf(error)}`, { cause: error });
+      const next = troubleAfter(doubt, accessToken, failure, jitter(signIn));
+      this.#doubts.set(name, next);
+      const facts = { account: name, reason: failure.message, failures: next.failures };
+      log.warn(facts, 'nothing is read with the renewed token of the account: the service is asked again whose it is');
+      throw failure;
+    }
   }
 
   /** The service has taken a token: the refresh token before it is not needed any more. */
@@ -125,16 +202,19 @@ export class SignIns {
   }
 
   /**
-   * Whether there is another token in place of one that the service has refused with 401.
+   * Whether there is another token in place of one that the service has refused with 401. One that was renewed within a minute is good:
+   * what is refused then is the question.
+   * @param isDead a probe was refused too: it is renewed once more, unless it was never seen to work
    * @throws SignInError where nothing is known of it for now
    */
-  async renewRefused(token: string): Promise<boolean> {
-    const { secrets, now } = this.#options;
+  async renewRefused(token: string, isDead = false): Promise<boolean> {
+    const { secrets } = this.#options;
     const held = secrets.findHolder(token);
     if (!held) return false;
-    if (held.signIn.accessToken !== token) return true;
-    const isYoung = held.signIn.previous !== null && Math.abs(now() - held.signIn.refreshedAt) < SHORTEST_LIFE_MS;
-    if (isYoung || !this.#canRenew(held.signIn)) return false;
+    const { accessToken, previous, id } = held.signIn;
+    if (accessToken !== token) return true;
+    const isYoung = performance.now() - (this.#renewedAt.get(id) ?? Number.NEGATIVE_INFINITY) < SHORTEST_LIFE_MS;
+    if ((isYoung && (!isDead || previous !== null)) || !this.#canRenew(held.signIn)) return false;
     await this.#refresh(held.name);
     return secrets.findHolder(token)?.signIn.accessToken !== token;
   }
@@ -154,35 +234,40 @@ export class SignIns {
     const { secrets, openOAuth, now, log, onEnded } = this.#options;
     const unwritten = this.#unwritten.get(name);
     if (unwritten) return this.#write(name, unwritten);
-    const signIn = secrets.findSignIn(name);
-    if (!signIn?.refreshToken) return;
+    const found = secrets.findSignIn(name);
+    if (!found?.refreshToken) return;
     const known = this.#trouble.get(name);
-    const trouble = known?.id === signIn.id ? known : undefined;
-    if (trouble && now() < trouble.until) throw trouble.error;
+    const trouble = known?.of === found.id ? known : undefined;
+    if (trouble && performance.now() < trouble.until) throw trouble.error;
     try {
       const oauth = await openOAuth();
+      const signIn = secrets.findSignIn(name);
+      // Removed, or in the place of another one, meanwhile.
+      if (signIn?.id !== found.id) return;
+      const { tokenUrl } = oauth;
+      ensureGivenBy(name, signIn, tokenUrl);
       // A disk that takes nothing now would lose what the service gives once.
-      secrets.putSignIn(name, signIn);
+      secrets.putSignIn(name, { ...signIn, tokenUrl });
       const { answer, used } = await this.#ask(oauth, signIn);
       this.#trouble.delete(name);
-      await this.#keep(oauth, name, renewed(signIn, answer, used, now()), answer);
+      this.#renewedAt.set(found.id, performance.now());
+      await this.#keep(oauth, name, { ...renewed(signIn, answer, used, now()), tokenUrl }, answer);
     } catch (error) {
       if (error instanceof SignInError && error.kind === 'invalid_grant') {
-        this.#ended.add(signIn.id);
-        return onEnded(name, signIn);
+        this.#ended.add(found.id);
+        return onEnded(name, found);
       }
       const failure = error instanceof SignInError ? error : new SignInError('unavailable', messageOf(error), { cause: error });
-      const failures = (trouble?.failures ?? 0) + 1;
-      const backoffMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (failures - 1)) * (0.5 + jitter(signIn) / 2);
-      this.#trouble.set(name, { id: signIn.id, failures, until: now() + backoffMs, error: failure });
-      const facts = { account: name, kind: failure.kind, reason: failure.message, failures };
+      const next = troubleAfter(trouble, found.id, failure, jitter(found));
+      this.#trouble.set(name, next);
+      const facts = { account: name, kind: failure.kind, reason: failure.message, failures: next.failures };
       log.warn(facts, 'the sign-in could not be renewed: it is tried again');
       throw failure;
     }
   }
 
   /** Where the newest refresh token is nothing to the service, the one before may be: it was never told that we have the newest. */
-  async #ask(oauth: Pick<OAuthClient, 'refresh'>, signIn: SignIn): Promise<{ answer: TokenAnswer; used: string }> {
+  async #ask(oauth: Pick<Renewing, 'refresh'>, signIn: SignIn): Promise<{ answer: TokenAnswer; used: string }> {
     const { refreshToken, previous } = signIn;
     const tokens = [refreshToken, previous].filter(token => token !== null);
     for (const used of tokens) {
@@ -195,7 +280,7 @@ export class SignIns {
     throw new SignInError('invalid_grant', 'there is no refresh token');
   }
 
-  async #keep(oauth: Pick<OAuthClient, 'revoke'>, name: string, signIn: SignIn, answer: TokenAnswer): Promise<void> {
+  async #keep(oauth: Pick<Renewing, 'revoke'>, name: string, signIn: SignIn, answer: TokenAnswer): Promise<void> {
     const { secrets, log } = this.#options;
     if (secrets.findSignIn(name)?.id === signIn.id) {
       this.#write(name, signIn);
@@ -230,24 +315,59 @@ export class SignIns {
   }
 }
 
-/** Of a code that was exchanged. */
-export function beginSignIn(id: string, answer: TokenAnswer, asked: readonly string[], nowMs: number): SignIn {
-  const before = { id, accessToken: '', refreshToken: null, expiresAt: null, refreshedAt: 0, scopes: [...asked], previous: null };
-  return { ...renewed(before, answer, '', nowMs), refreshToken: answer.refreshToken ?? null, previous: null };
+class AnotherPersonError extends SignInError {
+  constructor() {
+    super('unavailable', 'the renewed token is that of another person');
+  }
 }
 
-/** A service that sends no new refresh token goes on to take the one that was used. */
-function renewed(signIn: SignIn, { accessToken, refreshToken, expiresIn, scopes }: TokenAnswer, used: string, nowMs: number): SignIn {
+/** @throws SignInError where another address has given the tokens: it gets none of them */
+export function ensureGivenBy(name: string, { tokenUrl }: Pick<SignIn, 'tokenUrl'>, ours: string): void {
+  if (tokenUrl === undefined || tokenUrl === ours) return;
+  throw new SignInError(
+    'client',
+    `the tokens of ${name} are of ${tokenUrl}, and RINGNECK_TOKEN_URL is ${ours} now: set it back, or ${loginCommand(name)}`,
+  );
+}
+
+/**
+ * Of a code that was exchanged.
+ * @param asked the scopes that the person was asked for
+ * @param tokenUrl the address that has answered
+ */
+export function beginSignIn(id: string, answer: TokenAnswer, asked: readonly string[], nowMs: number, tokenUrl?: string): SignIn {
+  // Words that are none of ours tell nothing of what was granted.
+  const told = answer.scopes?.some(scope => asked.includes(scope)) ? answer.scopes : undefined;
   return {
-    id: signIn.id,
-    accessToken,
-    refreshToken: refreshToken ?? used,
-    expiresAt: expiresIn === undefined ? null : nowMs + expiresIn * 1000,
-    refreshedAt: nowMs,
-    scopes: scopes ? [...scopes] : signIn.scopes,
-    previous: used,
+    id,
+    ...pairOf(answer, nowMs),
+    refreshToken: answer.refreshToken ?? null,
+    scopes: [...(told ?? asked)],
+    ...(told ? {} : { areScopesTold: false as const }),
+    previous: null,
+    ...(tokenUrl === undefined ? {} : { tokenUrl }),
   };
 }
+
+/**
+ * A service that sends no new refresh token goes on to take the one that was used. What a renewal says of scopes takes nothing away: a
+ * scope that is gone is refused.
+ */
+function renewed(signIn: SignIn, answer: TokenAnswer, used: string, nowMs: number): SignIn {
+  return {
+    ...signIn,
+    ...pairOf(answer, nowMs),
+    refreshToken: answer.refreshToken ?? used,
+    previous: used,
+    unprovenSince: signIn.unprovenSince ?? nowMs,
+  };
+}
+
+const pairOf = ({ accessToken, expiresIn }: TokenAnswer, nowMs: number): Pick<SignIn, 'accessToken' | 'expiresAt' | 'refreshedAt'> => ({
+  accessToken,
+  expiresAt: expiresIn === undefined ? null : nowMs + expiresIn * 1000,
+  refreshedAt: nowMs,
+});
 
 /** When a token is to be renewed: at half of its life, and up to a tenth later, so that accounts that signed in together are not renewed together. */
 export const dueAt = (signIn: SignIn): number =>

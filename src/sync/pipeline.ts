@@ -16,7 +16,7 @@ import type { OpenWindow } from './runs/account-windows.ts';
 import type { Run } from './runs/run.ts';
 
 export interface CollectContext {
-  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'runs' | 'now' | 'serviceClock' | 'log' | 'tokens'>;
+  pipeline: Pick<Pipeline, 'client' | 'warehouse' | 'runs' | 'now' | 'serviceClock' | 'log' | 'tokens' | 'onFailure'>;
   token: string;
   signal: AbortSignal;
   /** Others have the worker while the service has asked for a wait. */

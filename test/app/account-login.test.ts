@@ -1,18 +1,17 @@
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { openSignedInHarness } from '../sign-in/signed-in-harness.ts';
+import { expect, test, vi } from 'vitest';
+import { createAuthorizeRequest, OAuthClient } from '../../src/sign-in/oauth.ts';
+import { openSignedInHarness, type SignedInHarness } from '../sign-in/signed-in-harness.ts';
+import { useClocks } from '../support/clocks.ts';
 import { type Harness, openHarness } from '../support/harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
 
 const folder = tempFolder();
+const PERSON = '/v2/usercollection/personal_info';
 const DAYS = { from: '2025-01-01', to: '2025-01-02', collections: ['sleep_time'] };
 
-// The clock of everybody; timers are real.
-beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2025-03-01T12:00:00Z') }));
-afterEach(() => void vi.useRealTimers());
-
-const advance = (seconds: number) => vi.setSystemTime(Date.now() + seconds * 1000);
+const advance = useClocks(Date.parse('2025-03-01T12:00:00Z'));
 
 const accounts = (harness: Harness) => harness.read('SELECT user_id, service_user_id, state, reason FROM sync.accounts ORDER BY ALL');
 
@@ -61,7 +60,7 @@ test('a code that is worth nothing stores nothing', async () => {
 
 test('while tokens are renewed twenty times reading goes on, and nothing fails', async () => {
   const setting = await openSignedInHarness(folder, 'twenty');
-  const { harness, server } = setting;
+  const { harness, server, service } = setting;
   await setting.login('ada');
   const signIns = await harness.app.signIns();
   const seen = new Set<string | undefined>();
@@ -73,6 +72,8 @@ test('while tokens are renewed twenty times reading goes on, and nothing fails',
     seen.add(harness.app.secrets.find('ada'));
   }
   expect([seen.size, server.asked.length]).toEqual([20, 21]);
+  // Whose they are is asked once each; twice when ada signed in.
+  expect(service.asked.filter(({ path }) => path === PERSON)).toHaveLength(22);
   expect(harness.app.secrets.findSignIn('ada')?.previous).toBeNull();
   expect(await accounts(harness)).toEqual([['ada', 'ada-1', 'active', null]]);
 });
@@ -196,4 +197,129 @@ test('where no client is set it is said before anybody is sent anywhere', async 
   await expect(harness.commands.beginLogin({ name: 'ada' })).rejects.toThrow(
     'nobody can sign in: set RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET, which the service gives to a registered application',
   );
+});
+
+/** Tokens of ben, who has signed in elsewhere. */
+async function signInElsewhere({ server }: SignedInHarness) {
+  server.person = { id: 'ben-1' };
+  const { url, verifier } = await createAuthorizeRequest(server.settings);
+  const code = new URL(await server.visit(url)).searchParams.get('code') ?? '';
+  return new OAuthClient(server.settings).exchange({ code, verifier, redirectUrl: server.settings.redirectUrl });
+}
+
+/** The token address answers the next renewal with what it has given ben. */
+async function mixUp(setting: SignedInHarness) {
+  advance(75);
+  const { accessToken, refreshToken } = await signInElsewhere(setting);
+  const body = { access_token: accessToken, refresh_token: refreshToken, token_type: 'bearer', expires_in: 120 };
+  setting.server.fault = { status: 200, body: JSON.stringify(body) };
+  await (await setting.harness.app.signIns()).renewDue();
+  setting.server.fault = undefined;
+}
+
+const nightsOf = ({ server, answer }: SignedInHarness) => {
+  answer.now = async ({ path, token }) => {
+    const data = path.endsWith('/sleep_time') ? [{ id: `night of ${await server.findPerson(token ?? '')}`, day: '2025-01-01' }] : [];
+    return { json: { data, next_token: null } };
+  };
+};
+
+test('a renewal that brings the tokens of another person parks the account before anything is read with them', async () => {
+  const setting = await openSignedInHarness(folder, 'mixed');
+  const { harness, server } = setting;
+  await setting.login('ada');
+  nightsOf(setting);
+  await harness.backfill(DAYS);
+  const told = vi.spyOn(harness.app, 'onFailure').mockImplementation(() => {});
+  await mixUp(setting);
+  expect(await accounts(harness)).toEqual([['ada', 'ada-1', 'parked', 'the token is that of another person']]);
+  expect(told.mock.calls).toMatchObject([[{ reason: 'account_parked', user: 'ada' }]]);
+  await expect(harness.backfill({ ...DAYS, refresh: true })).rejects.toThrow('ada is parked');
+  // Nobody keeps the sign-in of somebody else alive.
+  const { length } = server.asked;
+  advance(75);
+  await (await harness.app.signIns()).renewDue();
+  expect(server.asked.length).toBe(length);
+  expect(await harness.read('SELECT id FROM sleep_time')).toEqual([['night of ada-1']]);
+  // Whoever resumes it by its name has the last word.
+  await harness.commands.resumeAccounts({ names: ['ada'] });
+  expect(await harness.backfill({ ...DAYS, refresh: true, acceptDeletions: true })).toMatchObject({ state: 'complete' });
+  expect(await harness.read('SELECT id FROM sleep_time')).toEqual([['night of ben-1']]);
+});
+
+test('renewed tokens are not read with while nobody says whose they are, for a day at most', async () => {
+  const setting = await openSignedInHarness(folder, 'unclear');
+  const { harness, service, server } = setting;
+  await setting.login('ada');
+  nightsOf(setting);
+  service.on(PERSON, { status: 500 });
+  advance(75);
+  await (await harness.app.signIns()).renewDue();
+  const before = service.asked.length;
+  const read = () => harness.backfill({ ...DAYS, refresh: true });
+  expect((await read()).failures).toMatchObject([
+    { kind: 'unavailable', message: expect.stringContaining('does not say whose the renewed token is') },
+  ]);
+  expect(service.asked.length).toBe(before);
+  service.on(PERSON, async ({ token }) => ({ json: { id: await server.findPerson(token ?? '') } }));
+  advance(10);
+  expect(await read()).toMatchObject({ state: 'complete', failures: [] });
+  // A day of it must not end all reading.
+  service.on(PERSON, { status: 500 });
+  advance(75);
+  await (await harness.app.signIns()).renewDue();
+  expect((await read()).failures).toHaveLength(1);
+  advance(86_400);
+  expect(await read()).toMatchObject({ state: 'complete', failures: [] });
+});
+
+test('another person who signs in while the service does not say so replaces nothing, and is signed out', async () => {
+  const setting = await openSignedInHarness(folder, 'late-other');
+  const { harness, server, service } = setting;
+  await setting.login('ada');
+  const [token, before] = [harness.app.secrets.find('ada'), await accounts(harness)];
+  server.person = { id: 'ben-1' };
+  let given: string | undefined;
+  service.on(PERSON, async ({ token }, nth) => {
+    given = token;
+    return nth === 1 ? { status: 400, json: { detail: 'no' } } : { json: { id: await server.findPerson(token ?? '') } };
+  });
+  await expect(setting.login('ada')).rejects.toThrow(
+    'the person who signed in is somebody else (ben-1 at the service), not ada, and nothing was stored',
+  );
+  expect(await server.findPerson(given ?? '')).toBeUndefined();
+  // Nor does one of whom nobody knows who it is.
+  service.on(PERSON, { status: 500 });
+  await expect(setting.login('ada')).rejects.toThrow('and ada has a sign-in that is good: nothing was stored');
+  await expect(harness.commands.addAccount({ name: 'ada', token: 'token-of-nobody' })).rejects.toThrow('nothing was stored');
+  expect([harness.app.secrets.find('ada'), await accounts(harness)]).toEqual([token, before]);
+});
+
+test('who signs in again has the sign-in before taken back at the service, once the new one has worked; where that fails it is said', async () => {
+  const setting = await openSignedInHarness(folder, 'again');
+  const { harness, server } = setting;
+  await setting.login('ada');
+  const first = harness.app.secrets.findSignIn('ada');
+  expect(await setting.login('ada')).toMatchObject({ state: 'active', warning: null });
+  expect(await server.findPerson(first?.accessToken ?? '')).toBeUndefined();
+  await expect(new OAuthClient(server.settings).refresh(first?.refreshToken ?? '')).rejects.toMatchObject({ kind: 'invalid_grant' });
+  expect(await server.findPerson(harness.app.secrets.find('ada') ?? '')).toBe('ada-1');
+  vi.spyOn(OAuthClient.prototype, 'revoke').mockRejectedValueOnce(new Error('away'));
+  expect(await setting.login('ada')).toMatchObject({
+    state: 'active',
+    warning: 'the sign-in before could not be taken back at the service: its person can do that there',
+  });
+});
+
+test('a collection that always calls its token expired has it renewed once a minute, and no other collection waits for it', async () => {
+  const setting = await openSignedInHarness(folder, 'always-expired');
+  const { harness, server, answer } = setting;
+  await setting.login('ada');
+  answer.now = ({ path }) =>
+    path.endsWith('/sleep_time')
+      ? { status: 401, json: { detail: 'Access token has expired.' } }
+      : { json: { data: [], next_token: null } };
+  await harness.backfill({ from: '2024-01-01', to: '2025-02-27', collections: ['sleep_time', 'daily_sleep', 'sleep'] });
+  expect(server.asked).toEqual(['authorization_code', 'refresh_token']);
+  expect(await accounts(harness)).toEqual([['ada', 'ada-1', 'active', null]]);
 });

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { warehouseSource } from '../../src/app/mirror.ts';
 import type { Settings } from '../../src/base/config.ts';
+import { accountEntry } from '../../src/ledger/accounts.ts';
 import { type Harness, openHarness } from '../support/harness.ts';
 import { type LiteralService, startLiteralService } from '../support/literal-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -42,12 +43,33 @@ test('all of personal_info is one row an account where it may be kept, read agai
   expect(accounts[0]!.collections.find(({ name }) => name === 'personal_info')).toMatchObject({ state: 'up_to_date', newest_day: null });
 });
 
-test('a person has one row, that of the identifier that came last', async () => {
+test('the row of another person is not stored, and parks the account; one of the id that it is mapped to replaces the row', async () => {
   const { service, harness } = await setUp(KEPT);
+  const told = vi.spyOn(harness.app, 'onFailure').mockImplementation(() => {});
   await harness.backfill({ ...DAYS, collections });
   service.on(PERSON, { json: { id: 'p-2', age: 30 } });
+  const run = await harness.backfill({ ...DAYS, collections: ['personal_info'], refresh: true });
+  expect(run.failures).toMatchObject([{ collection: 'personal_info', message: 'the token is that of another person' }]);
+  expect(await harness.read('SELECT id, age FROM personal_info')).toEqual([['p-1', 41]]);
+  expect(await harness.read('SELECT state, reason FROM sync.accounts')).toEqual([['parked', 'the token is that of another person']]);
+  expect(told.mock.calls[0]).toMatchObject([{ reason: 'account_parked', user: 'ada' }]);
+  await harness.commands.mapAccount({ name: 'ada', serviceUser: 'p-2' });
+  await harness.commands.resumeAccounts({ names: ['ada'] });
   expect(await harness.backfill({ ...DAYS, collections, refresh: true })).toMatchObject({ state: 'complete' });
   expect(await harness.read('SELECT id, age FROM personal_info')).toEqual([['p-2', 30]]);
+});
+
+test('what cannot be stored of a person leaves what was stored before, and its window says so', async () => {
+  const { service, harness } = await setUp(KEPT);
+  await harness.backfill({ ...DAYS, collections });
+  const { warehouse } = harness.app;
+  await warehouse.record([
+    accountEntry({ userId: 'ada', serviceUserId: null, state: 'active', reason: null, since: warehouse.clock.next() }),
+  ]);
+  service.on(PERSON, { json: { id: 'x'.repeat(5_000), age: 3 } });
+  const run = await harness.backfill({ ...DAYS, collections: ['personal_info'], refresh: true });
+  expect(run.failures).toMatchObject([{ collection: 'personal_info', message: expect.stringContaining('what was stored before stays') }]);
+  expect(await harness.read('SELECT id, age FROM personal_info')).toEqual([['p-1', 41]]);
 });
 
 test('without the setting only whose token it is is asked for', async () => {

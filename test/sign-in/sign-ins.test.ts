@@ -1,10 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { silentLog } from '../../src/base/log.ts';
 import { Secrets } from '../../src/base/secrets/secrets.ts';
 import { createAuthorizeRequest, OAuthClient } from '../../src/sign-in/oauth.ts';
 import { beginSignIn, dueAt, SignIns, type SignInsOptions } from '../../src/sign-in/sign-ins.ts';
+import { useClocks } from '../support/clocks.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { type AuthorizationServer, SCOPES, startAuthorizationServer } from './authorization-server.ts';
 
@@ -13,11 +14,7 @@ const LIFE_S = 120;
 const folder = tempFolder();
 let folders = 0;
 
-// The clock of both sides; timers are real.
-beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: START }));
-afterEach(() => void vi.useRealTimers());
-
-const advance = (seconds: number) => vi.setSystemTime(Date.now() + seconds * 1000);
+const advance = useClocks(START);
 
 interface Setting {
   server: AuthorizationServer;
@@ -40,7 +37,7 @@ async function set(options: Partial<SignInsOptions> = {}): Promise<Setting> {
     const secrets = new Secrets({ folder: data, address: 'http://127.0.0.1:1' });
     const onEnded = async (name: string) => void ended.push(name);
     const given = { secrets, now: Date.now, log: silentLog, openOAuth: async () => oauth, listKept: async () => secrets.names(), onEnded };
-    return { secrets, signIns: new SignIns({ ...given, ...options, ...more }) };
+    return { secrets, signIns: new SignIns({ ...given, askWhose: async () => 'same', ...options, ...more }) };
   };
   const { secrets, signIns } = restart();
   await signInAs(server, oauth, secrets, 'ada');
@@ -208,6 +205,70 @@ test('twenty times in a row a token is renewed, each by the pair before', async 
   expect(server.asked.length).toBe(21);
 });
 
+test.each([
+  ['removed', (secrets: Secrets) => secrets.remove('ada'), undefined],
+  ['given a token alone', (secrets: Secrets) => secrets.put('ada', 'a token alone'), 'a token alone'],
+])('an account that is %s while its renewal begins stays so', async (_, change, left) => {
+  const { server, oauth, restart } = await set();
+  let open = () => {};
+  const opened = new Promise<void>(resolve => {
+    open = resolve;
+  });
+  const { secrets, signIns } = restart({ openOAuth: () => opened.then(() => oauth) });
+  advance(80);
+  const renewing = signIns.renewDue();
+  await new Promise(setImmediate);
+  change(secrets);
+  open();
+  await renewing;
+  expect(secrets.find('ada')).toBe(left);
+  expect(server.asked).toEqual(['authorization_code']);
+});
+
+test('a clock that was ahead at a failure, and is put right, holds up no renewal', async () => {
+  const { server, secrets, signIns } = await set();
+  const year = 365 * 86_400;
+  server.fault = { status: 503, body: '' };
+  vi.setSystemTime(START + 2 * year * 1000);
+  await signIns.renewDue();
+  vi.setSystemTime(START + (LIFE_S + 1) * 1000);
+  server.fault = undefined;
+  advance(10);
+  expect(await server.findPerson(await signIns.current(secrets.find('ada')!))).toBe('ada-1');
+});
+
+test('another token address gets nothing of a sign-in, and one of an earlier version is bound when it is renewed', async () => {
+  const { server, secrets, signIns, restart } = await set();
+  expect(secrets.findSignIn('ada')?.tokenUrl).toBeUndefined();
+  advance(80);
+  await signIns.renewDue();
+  expect(secrets.findSignIn('ada')?.tokenUrl).toBe(server.settings.tokenUrl);
+  const refresh = vi.fn();
+  const strange = { tokenUrl: 'https://other.example/oauth/token', refresh, revoke: refresh };
+  const { signIns: theirs } = restart({ openOAuth: async () => strange });
+  advance(LIFE_S);
+  await expect(theirs.current(secrets.find('ada')!)).resolves.toBe(secrets.find('ada'));
+  const { secrets: found, signIns: asking } = restart({ openOAuth: async () => strange });
+  await expect(asking.current(found.find('ada')!)).rejects.toMatchObject({
+    kind: 'client',
+    message: `the tokens of ada are of ${server.settings.tokenUrl}, and RINGNECK_TOKEN_URL is https://other.example/oauth/token now: set it back, or ringneck account login ada`,
+  });
+  expect(refresh).not.toHaveBeenCalled();
+});
+
+test('a token that was renewed within a minute is not renewed for a 401, however often it has worked', async () => {
+  const { server, secrets, signIns } = await set();
+  expect(await signIns.renewRefused(secrets.find('ada')!)).toBe(true);
+  const renewed = secrets.find('ada')!;
+  signIns.accepted(renewed);
+  expect(await signIns.renewRefused(renewed)).toBe(false);
+  // A probe was refused too.
+  expect(await signIns.renewRefused(renewed, true)).toBe(true);
+  advance(60);
+  expect(await signIns.renewRefused(secrets.find('ada')!)).toBe(true);
+  expect(server.asked).toHaveLength(4);
+});
+
 class Killed extends Error {}
 
 /** Where a process may end while it renews: by its name, what is done until there. */
@@ -234,6 +295,7 @@ test('killed at any step of a renewal an account is lost at the one that cannot 
     advance(80);
     const killed = restart({
       openOAuth: async () => ({
+        tokenUrl: server.settings.tokenUrl,
         revoke: tokens => oauth.revoke(tokens),
         refresh: async token => {
           const answer = await oauth.refresh(token);
@@ -274,6 +336,7 @@ test('what is renewed while somebody signs in anew is not kept', async () => {
   const before = secrets.find('ada')!;
   const { signIns, secrets: theirs } = restart({
     openOAuth: async () => ({
+      tokenUrl: server.settings.tokenUrl,
       revoke: tokens => oauth.revoke(tokens),
       refresh: async token => {
         const answer = await oauth.refresh(token);

@@ -5,8 +5,9 @@ import { type Consent, consentEntry, noConsentEntry } from '../../ledger/consent
 import { hashOf, type Link, linkEntry, listLinks, noInvitationEntry, noLinkEntry } from '../../ledger/links.ts';
 import { isTwin } from '../../ledger/unproven.ts';
 import type { ConnectOptions, SignInOutcome } from '../../receiver/connect/connect.ts';
+import { WrongPersonError } from '../add-account.ts';
 import type { App } from '../app.ts';
-import { storeSignIn, WrongPersonError } from '../login.ts';
+import { storeSignIn } from '../login.ts';
 import { openOAuth } from '../sign-ins.ts';
 import { findOpenInvitation, newSecret, tellAnother, tellEnrolled } from './invitations.ts';
 import { readStudyText } from './study-text.ts';

@@ -36,7 +36,7 @@ export async function withdraw(app: App, secret: string): Promise<{ isTakenBack:
     return holding.length > 0;
   });
   const signIn = findReadableSignIn(app, name);
-  const isTakenBack = signIn === undefined || (await revokeSignIn(app, signIn));
+  const isTakenBack = signIn === undefined || (await revokeSignIn(app, name, signIn));
   // Last: as long as they are there, the link says that something is left to be done.
   secrets.remove(name);
   if (isFirst) {

@@ -22,6 +22,6 @@ async function eraseAccount(app: App, { name }: { name: string }): Promise<Erase
   const erase = await import('./erase.ts');
   const signIn = findReadableSignIn(app, name);
   const report = await app.withExclusive(() => erase.eraseAccount({ settings, log, now }, name));
-  if (signIn) await revokeSignIn({ settings, log }, signIn);
+  if (signIn) await revokeSignIn({ settings, log }, name, signIn);
   return report;
 }

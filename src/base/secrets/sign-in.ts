@@ -13,8 +13,14 @@ const signIn = z.strictObject({
   refreshedAt: z.number(),
   /** What the person allowed. */
   scopes: z.array(z.string()),
+  /** False: the service has not said it, and `scopes` are those that were asked for. */
+  areScopesTold: z.literal(false).optional(),
   /** The refresh token before, until the access token was seen to work. */
   previous: z.string().nullable(),
+  /** The address that gives its tokens: no other gets the refresh token. Sign-ins of earlier versions are bound when they are renewed. */
+  tokenUrl: z.string().optional(),
+  /** Since when, in milliseconds, the service has not said whose the renewed tokens are. */
+  unprovenSince: z.number().optional(),
 });
 
 /** What the service gave for an account whose person has signed in. */

@@ -38,7 +38,7 @@ export async function park(
       if (!isRefusal(error)) throw error;
       const isDead = error.kind === 'unauthorized';
       // It may have expired without the service's saying so.
-      if (isDead && token !== undefined && (await pipeline.signIns.renewRefused(token))) return 'replaced_token';
+      if (isDead && token !== undefined && (await pipeline.signIns.renewRefused(token, true))) return 'replaced_token';
       const reason = isDead && pipeline.tokens.findSignIn(account.userId) ? signInAgain(account.userId) : `${error.kind}: ${error.message}`;
       const parked = await changeAccounts(pipeline.warehouse, async () => {
         if (isReplaced()) return undefined;

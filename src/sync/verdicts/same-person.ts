@@ -1,7 +1,8 @@
 import type { Client } from '../../client/client.ts';
-import { type Account, createAccountFinder, listAccounts } from '../../ledger/accounts.ts';
-import { isTwin } from '../../ledger/unproven.ts';
+import { type Account, changeAccounts, createAccountFinder, findAccount, listAccounts, setAccountState } from '../../ledger/accounts.ts';
+import { ANOTHER_PERSON, cureOf, isTwin } from '../../ledger/unproven.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
+import type { Pipeline } from '../pipeline.ts';
 import { isRefusal } from './probe.ts';
 
 /** As of the user in an event. */
@@ -27,6 +28,24 @@ export async function findPerson(client: Pick<Client, 'personalInfo'>, token: st
  */
 export const isAnother = ({ serviceUserId }: Account, person: string | undefined): boolean =>
   serviceUserId !== null && person !== undefined && person !== serviceUserId;
+
+/** Parks an account that is read with a token that has turned out to be another person's, and has its keeper told. */
+export async function parkAnother(
+  { warehouse, tokens, log, onFailure }: Pick<Pipeline, 'warehouse' | 'log' | 'onFailure'> & { tokens: Pick<Pipeline['tokens'], 'isSame'> },
+  userId: string,
+  { token, person }: { token: string; person: string },
+): Promise<void> {
+  const isParked = await changeAccounts(warehouse, async () => {
+    const account = await findAccount(warehouse, userId);
+    // It may have been given another token, or mapped, meanwhile.
+    if (account?.state !== 'active' || !isAnother(account, person) || !tokens.isSame(userId, token)) return false;
+    await setAccountState(warehouse, account, 'parked', ANOTHER_PERSON);
+    return true;
+  });
+  if (!isParked) return;
+  log.warn({ account: userId, person }, 'the token of the account is that of another person: parked');
+  onFailure({ reason: 'account_parked', user: userId, message: `${ANOTHER_PERSON}: ${cureOf(userId, ANOTHER_PERSON)}` });
+}
 
 /**
  * The account that a person has already, where another name is not to get it too. Pairs of before, whose user was told of them, go on.
