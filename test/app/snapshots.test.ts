@@ -82,7 +82,7 @@ test('a dated one is kept under its minute with a manifest, is written by nobody
     people: 1,
     program: '0.1.0',
     duckdb: 'v1.5.5',
-    format: 3,
+    format: 4,
   });
   expect(manifest.tables.sleep_heart_rate.rows).toBe(3);
   expect(manifest.tables.daily_activity).toEqual({ rows: 0, content_hash: '0' });

@@ -203,3 +203,18 @@ test('an invitation is for a name that is free, or for who has to sign in again'
     'p01 has no invitation: ringneck account invitations shows those there are',
   );
 });
+
+test('who leaves out personal facts cannot be recognised: a new account is read, one that was somebody’s waits, and the study is told', async () => {
+  const { harness, invite, enrol, told } = await openEnrolment(folder, 'unrecognised', shared);
+  await enrol(await invite('p01'), 'ada');
+  harness.app.secrets.remove('p01');
+  expect((await enrol(await invite('p01'), 'ada', ['personal'])).title).toBe('Thank you');
+  expect((await enrol(await invite('p02'), 'ben', ['personal'])).title).toBe('Thank you');
+  const reason = 'unchecked: nobody knows yet whether the new token is of the same person; each night asks';
+  expect(await harness.read('SELECT user_id, service_user_id IS NULL, state, reason FROM sync.accounts ORDER BY ALL')).toEqual([
+    ['p01', false, 'parked', reason],
+    ['p02', true, 'active', null],
+  ]);
+  expect(told).toEqual([{ reason: 'account_parked', user: 'p01', message: expect.stringContaining('ringneck account resume p01') }]);
+  expect(await harness.commands.resumeAccounts({ names: ['p01'] })).toMatchObject([{ state: 'active' }]);
+});

@@ -6,7 +6,7 @@ import { ANSWER, INVITATION, openConnectPages, WITHDRAWAL } from './open-connect
 
 const ROUNDS = isWhole ? 50_000 : 800;
 
-const MARK = 'zqx';
+const MARK = 'zqx-mark-zqx';
 const BITS = [
   `<script>${MARK}</script>`,
   `"><img src=x onerror=${MARK}>`,
@@ -21,7 +21,7 @@ const BITS = [
   '__proto__',
   'constructor',
   '{{7*7}}',
-  '$(zqx)',
+  '$(zqx-mark-zqx)',
   'a'.repeat(200),
   'state',
   'code',
@@ -30,7 +30,7 @@ const BITS = [
   '#',
   ';',
   ':80',
-  '//zqx.example',
+  '//zqx-mark-zqx.example',
   '\\',
   INVITATION.slice(1),
   WITHDRAWAL.slice(1),
