@@ -32,7 +32,9 @@ const manifestFile = z.object({
   key: z.enum(['included', 'left_out', 'environment', 'none']),
   /** Accepted events that were not worked off. */
   events: z.int().nonnegative(),
-  files: z.array(z.object({ path: z.string().refine(isPart), bytes: z.int().nonnegative(), sha256: z.hex().length(64) })),
+  files: z
+    .array(z.object({ path: z.string().refine(isPart), bytes: z.int().nonnegative(), sha256: z.hex().length(64) }))
+    .refine(files => files.some(({ path }) => path === WAREHOUSE)),
 });
 export type Manifest = z.infer<typeof manifestFile>;
 

@@ -81,6 +81,15 @@ test.each(['../outside', '/etc/passwd', 'inbox/../../outside', 'queue/x', 'inbox
   },
 );
 
+test('a manifest without the warehouse is damaged: who began in what comes of it would begin with an empty one', async () => {
+  const { change, data, restore } = await newCase();
+  change(manifest => {
+    manifest.files = (manifest.files as { path: string }[]).filter(({ path }) => path !== 'warehouse.duckdb');
+  });
+  await expect(restore()).rejects.toThrow('manifest.json is damaged (files): nothing was restored');
+  expect(existsSync(data)).toBe(false);
+});
+
 test('a backup, or a warehouse in it, of a later version is refused with what to do', async () => {
   const later = await newCase();
   later.change(manifest => Object.assign(manifest, { format: 2, ringneck: '9.1.0' }));
