@@ -3,7 +3,7 @@ import { NO_CLIENT, NO_SERVICE, type SignInSettings } from '../base/config.ts';
 import { UsageError } from '../base/errors.ts';
 import { newSignInId, type SignIn } from '../base/secrets/sign-in.ts';
 import { loginCommand } from '../base/sign-in-again.ts';
-import { changeAccounts, findServiceUserId, parseAccountName } from '../ledger/accounts.ts';
+import { accountEntry, changeAccounts, findServiceUserId, parseAccountName } from '../ledger/accounts.ts';
 import { SignInError } from '../sign-in/error.ts';
 import type { TokenAnswer } from '../sign-in/oauth.ts';
 import { beginSignIn } from '../sign-in/sign-ins.ts';
@@ -11,7 +11,7 @@ import { collectionsOf } from '../sync/collections.ts';
 import { findTwin } from '../sync/verdicts/same-person.ts';
 import { noteUngranted } from '../sync/verdicts/ungranted.ts';
 import { type AddedReport, reportAdded } from './account-commands.ts';
-import { askWhose, beginAccount, WrongPersonError } from './add-account.ts';
+import { type AddedAccount, askWhose, beginAccount, WrongPersonError } from './add-account.ts';
 import type { App } from './app.ts';
 import { findReadableSignIn, openOAuth, revokeSignIn } from './sign-ins.ts';
 
@@ -80,7 +80,8 @@ export async function storeSignIn(
       former = findReadableSignIn(app, name);
       if (person !== undefined) await ensureSamePerson(app, name, person);
       await before(signIn);
-      return beginAccount(app, name, credential, undefined);
+      const begun = await beginAccount(app, name, credential, undefined);
+      return person === undefined ? begun : claim(app, begun, person);
     });
     const report = await reportAdded(app, added);
     await noteUngranted({ warehouse: app.warehouse, collections: collectionsOf(resources), tokens: secrets });
@@ -92,6 +93,14 @@ export async function storeSignIn(
     if (secrets.findSignIn(name)?.id !== signIn.id) await revokeTokens(app, tokens);
     throw error;
   }
+}
+
+/** Notes whose a new account is before the service is asked further: the same person may be signing in by another name. */
+async function claim({ warehouse }: App, added: AddedAccount, person: string): Promise<AddedAccount> {
+  if (added.isUnproven || added.account.serviceUserId !== null) return added;
+  const account = { ...added.account, serviceUserId: person };
+  await warehouse.record([accountEntry(account)]);
+  return { ...added, account, recorded: account };
 }
 
 const STILL_ALIVE = 'the sign-in before could not be taken back at the service: its person can do that there';

@@ -139,7 +139,10 @@ export class Connect {
       this.#answers.delete(state);
     }
     const outcome = finish({ ...pending, code });
-    outcome.catch(() => undefined);
+    outcome.catch(error => {
+      // Before the code was used: the same page may ask again.
+      if (error instanceof TryLaterError) this.#answers.delete(pending.state);
+    });
     this.#answers.set(pending.state, { at: now(), outcome });
     return outcome;
   }

@@ -218,3 +218,13 @@ test('who leaves out personal facts cannot be recognised: a new account is read,
   expect(told).toEqual([{ reason: 'account_parked', user: 'p01', message: expect.stringContaining('ringneck account resume p01') }]);
   expect(await harness.commands.resumeAccounts({ names: ['p01'] })).toMatchObject([{ state: 'active' }]);
 });
+
+test('one person who signs in by two invitations at once has one account', async () => {
+  const { harness, invite, enrol } = await openEnrolment(folder, 'at-once', shared);
+  const links = [await invite('p01'), await invite('p02')];
+  const titles = (await Promise.all(links.map(link => enrol(link, 'ada')))).map(({ title }) => title);
+  expect(titles.toSorted()).toEqual(['Thank you', 'You take part already']);
+  const [user] = harness.app.secrets.names();
+  expect(await harness.read('SELECT user_id, state FROM sync.accounts')).toEqual([[user, 'active']]);
+  expect(await harness.read('SELECT user_id FROM sync.consents')).toEqual([[user]]);
+});

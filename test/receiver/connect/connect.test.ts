@@ -110,6 +110,20 @@ test('while the folder is closed for a while the person is asked to try again', 
   expect([page.status, page.headers.get('retry-after'), await titleOf(page), lines]).toEqual([503, '5', 'That did not work', []]);
 });
 
+test('an answer that comes while the folder is closed is taken when its page is loaded again', async () => {
+  let isClosed = true;
+  const { agree, answer } = await openConnectPages({
+    finish: async () => {
+      if (isClosed) throw new TryLaterError('an account is being erased');
+      return { kind: 'connected', scopes: [], withdrawUrl: 'https://ring.example.org/connect/withdraw/w' };
+    },
+  });
+  const cookie = await agree();
+  expect((await answer(ANSWER, cookie)).status).toBe(503);
+  isClosed = false;
+  expect(await titleOf(await answer(ANSWER, cookie))).toBe('Thank you');
+});
+
 test('what fails is logged by its kind alone', async () => {
   const { at, lines } = await openConnectPages({
     isOpen: async secret => {
