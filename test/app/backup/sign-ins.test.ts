@@ -1,0 +1,54 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { restoreBackup } from '../../../src/app/backup/restore.ts';
+import { readSettings } from '../../../src/base/config.ts';
+import { openSignedInHarness } from '../../sign-in/signed-in-harness.ts';
+import { openHarness } from '../../support/harness.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+const folder = tempFolder();
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2025-03-01T12:00:00Z') }));
+afterEach(() => void vi.useRealTimers());
+
+/** Ada signs in and is backed up; `renewed`: the original renews her sign-in afterwards. Gives the restored folder, a minute and a half later. */
+async function restoreSignedIn(name: string, renewed: boolean, asCopy = false) {
+  const { harness, server, service, login } = await openSignedInHarness(folder, name);
+  await login('ada');
+  const backup = join(folder, `${name}-backup`);
+  await harness.commands.backup({ folder: backup, withoutKey: false });
+  vi.setSystemTime(Date.now() + 90_000);
+  if (renewed) await (await harness.app.signIns()).renewDue();
+  const data = join(folder, `${name}-restored`);
+  await restoreBackup(readSettings({ RINGNECK_DATA: data }), { folder: backup, asCopy }, new AbortController().signal);
+  const restored = await openHarness(data, service.url, { settings: { signIn: server.settings } });
+  const renew = async (of = restored) => {
+    await (await of.app.signIns()).renewDue();
+    const [account] = await of.commands.listAccounts({});
+    return { state: account?.state, reason: account?.reason };
+  };
+  return { original: harness, restored, renew };
+}
+
+const ACTIVE = { state: 'active', reason: null };
+
+test('a sign-in that nobody has renewed since the backup goes on in what is restored', async () => {
+  const { restored, renew } = await restoreSignedIn('kept', false);
+  const before = restored.app.secrets.findSignIn('ada');
+  expect(await renew()).toEqual(ACTIVE);
+  expect(restored.app.secrets.findSignIn('ada')?.refreshToken).not.toBe(before?.refreshToken);
+});
+
+test('one that was renewed since is over there: its account is parked, and says who has to sign in again', async () => {
+  const { renew } = await restoreSignedIn('renewed', true);
+  expect(await renew()).toEqual({ state: 'parked', reason: 'sign in again: ringneck account login ada' });
+});
+
+test('what is restored as a copy leaves the sign-in of the original alone, which goes on to be renewed', async () => {
+  const { original, restored, renew } = await restoreSignedIn('copied', false, true);
+  expect(restored.app.secrets.findSignIn('ada')?.refreshToken).toBe(null);
+  expect(await renew()).toEqual(ACTIVE);
+  const before = original.app.secrets.findSignIn('ada');
+  expect(await renew(original)).toEqual(ACTIVE);
+  expect(original.app.secrets.findSignIn('ada')?.refreshToken).not.toBe(before?.refreshToken);
+});
