@@ -60,6 +60,7 @@ export class App {
   #client: Promise<Client> | undefined;
   #rawClient: Promise<Client> | undefined;
   #signIns: Promise<SignIns> | undefined;
+  #openedSignIns: SignIns | undefined;
   #manager: Promise<SubscriptionManager> | undefined;
   #inbox: Promise<Journal> | undefined;
   #pipeline: Promise<Pipeline> | undefined;
@@ -182,8 +183,16 @@ export class App {
 
   /** What keeps sign-ins alive, from the first call on. */
   signIns(): Promise<SignIns> {
-    this.#signIns ??= openSignIns(this);
+    this.#signIns ??= openSignIns(this).then(opened => {
+      this.#openedSignIns = opened;
+      return opened;
+    });
     return this.#signIns;
+  }
+
+  /** Why this process could not renew the sign-in of an account when it tried last. */
+  findSignInTrouble(name: string): string | undefined {
+    return this.#openedSignIns?.findTrouble(name);
   }
 
   /** Whether it ends with its command: what it has in hand beside that is thrown away then. */

@@ -11,12 +11,15 @@ export interface SignInStatus {
   renewed_at: string;
   /** Whether another one is asked for before it ends. */
   is_renewed: boolean;
+  /** Why it could not be renewed when that was tried last; null where it could, or nobody who keeps the folder has tried. */
+  problem: string | null;
   /** What the person allowed. */
   scopes: readonly string[];
 }
 
 /** Null where the account has not signed in here, or the key is missing, which is said elsewhere. */
-export function findSignInStatus({ secrets, settings }: Pick<App, 'secrets' | 'settings'>, name: string): SignInStatus | null {
+export function findSignInStatus(app: Pick<App, 'secrets' | 'settings' | 'findSignInTrouble'>, name: string): SignInStatus | null {
+  const { secrets, settings } = app;
   try {
     const signIn = secrets.findSignIn(name);
     if (!signIn) return null;
@@ -25,6 +28,7 @@ export function findSignInStatus({ secrets, settings }: Pick<App, 'secrets' | 's
       token_ends_at: expiresAt === null || expiresAt > LAST_MOMENT ? null : isoOf(expiresAt * 1000),
       renewed_at: isoOf(refreshedAt * 1000),
       is_renewed: refreshToken !== null && settings.signIn !== null,
+      problem: app.findSignInTrouble(name) ?? null,
       scopes,
     };
   } catch (error) {

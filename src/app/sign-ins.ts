@@ -48,6 +48,8 @@ export async function openSignIns(parts: Parts): Promise<SignIns> {
     },
     askWhose: (name, signIn) => askWhoseRenewed(parts, name, signIn),
     onEnded: (name, signIn) => parkEnded(parts, name, signIn),
+    onEnding: (user, reason) =>
+      parts.onFailure({ reason: 'sign_in_ending', user, message: `the sign-in of ${user} cannot be renewed: ${reason}` }),
   });
   signIns.start();
   return signIns;

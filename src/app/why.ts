@@ -37,6 +37,7 @@ export function tellWhy(
   }
   if (silence) sentences.push(`The service cannot be reached since ${silence.since.slice(0, 16)}Z: ${silence.reason}.`);
   if (queue.problem) sentences.push(`The queue cannot be used: ${queue.problem}.`);
+  if (signIn?.problem) sentences.push(`The sign-in of ${name} cannot be renewed for now: ${signIn.problem}.`);
   if (signIn && !signIn.is_renewed) sentences.push(`The sign-in of ${name} is not renewed: ringneck account login ${name}.`);
   sentences.push(...tellCollections(account), ...tellNewest(account));
   return sentences;

@@ -4,7 +4,7 @@ import { messageOf, UsageError } from './errors.ts';
 import type { Log } from './log.ts';
 
 export interface Failure {
-  reason: 'account_parked' | 'run_failed' | 'events_missed' | 'consent_withdrawn' | 'invitation_refused';
+  reason: 'account_parked' | 'run_failed' | 'events_missed' | 'sign_in_ending' | 'consent_withdrawn' | 'invitation_refused';
   /** The account. */
   user?: string;
   collection?: string;

@@ -23,6 +23,8 @@ export interface SignInsOptions {
   listKept(): Promise<readonly string[]>;
   /** A sign-in is over: its person must sign in again. */
   onEnded(name: string, signIn: SignIn): Promise<void>;
+  /** A token ends soon, or has ended, and could not be renewed once more. */
+  onEnding(name: string, reason: string): void;
 }
 
 type Renewing = Pick<OAuthClient, 'refresh' | 'revoke' | 'tokenUrl'>;
@@ -188,6 +190,15 @@ export class SignIns {
     }
   }
 
+  /** Why the sign-in of an account could not be renewed, or its new token not be used, when that was tried last. Undefined: it could. */
+  findTrouble(name: string): string | undefined {
+    const signIn = this.#options.secrets.findSignIn(name);
+    const found = [this.#trouble.get(name), this.#doubts.get(name)].find(
+      trouble => trouble && (trouble.of === signIn?.id || trouble.of === signIn?.accessToken),
+    );
+    return found?.error.message;
+  }
+
   /** The service has taken a token: the refresh token before it is not needed any more. */
   accepted(token: string): void {
     const { secrets, log } = this.#options;
@@ -231,7 +242,7 @@ export class SignIns {
   }
 
   async #refreshOnce(name: string): Promise<void> {
-    const { secrets, openOAuth, now, log, onEnded } = this.#options;
+    const { secrets, openOAuth, now, log, onEnded, onEnding } = this.#options;
     const unwritten = this.#unwritten.get(name);
     if (unwritten) return this.#write(name, unwritten);
     const found = secrets.findSignIn(name);
@@ -262,6 +273,7 @@ export class SignIns {
       this.#trouble.set(name, next);
       const facts = { account: name, kind: failure.kind, reason: failure.message, failures: next.failures };
       log.warn(facts, 'the sign-in could not be renewed: it is tried again');
+      if (now() >= endingAt(found)) onEnding(name, failure.message);
       throw failure;
     }
   }
@@ -374,6 +386,10 @@ export const dueAt = (signIn: SignIn): number =>
   signIn.expiresAt === null
     ? Number.POSITIVE_INFINITY
     : signIn.refreshedAt + (signIn.expiresAt - signIn.refreshedAt) * (0.5 + jitter(signIn) / 10);
+
+/** From when on somebody is told that a token cannot be renewed: a last quarter of its life is left to do something about it. */
+const endingAt = ({ expiresAt, refreshedAt }: SignIn): number =>
+  expiresAt === null ? Number.POSITIVE_INFINITY : refreshedAt + (expiresAt - refreshedAt) * 0.75;
 
 /** From 0 to 1: the same for one token whenever it is asked for. */
 const jitter = ({ id, refreshedAt }: SignIn): number =>

@@ -20,6 +20,7 @@ test('status and doctor say until when a token is good and when it was renewed',
         token_ends_at: '2025-03-01T12:02:00.000Z',
         renewed_at: '2025-03-01T12:00:00.000Z',
         is_renewed: true,
+        problem: null,
         scopes: ['personal', 'daily', 'heartrate', 'workout', 'tag', 'session', 'spo2Daily'],
       },
     ],
@@ -48,6 +49,32 @@ test('an end that is beyond every calendar is none that is known', async () => {
   ]);
 });
 
+test('a sign-in that cannot be renewed for now is said by status, why and doctor', async () => {
+  const { harness, login, server } = await openSignedInHarness(folder, 'failing');
+  await login('ada');
+  server.fault = { status: 503, body: 'later' };
+  vi.setSystemTime(Date.now() + 80_000);
+  await (await harness.app.signIns()).renewDue();
+  const { accounts } = await harness.commands.status({});
+  const problem = expect.stringMatching(
+    /^http:\/\/127\.0\.0\.1:\d+\/oauth\/token answered 503, which is no answer to a request for tokens$/,
+  );
+  expect(accounts[0]?.sign_in).toMatchObject({ is_renewed: true, problem });
+  expect((await harness.commands.why({ name: 'ada' })).sentences[0]).toMatch(
+    /^The sign-in of ada cannot be renewed for now: http:.*\/oauth\/token answered 503, which is no answer to a request for tokens\.$/,
+  );
+  expect(await checkSignIns(harness.app)).toEqual([
+    {
+      check: 'sign-ins',
+      state: 'warn',
+      message: expect.stringMatching(
+        /^ada: token until 2025-03-01T12:02Z, renewed 2025-03-01T12:00Z, and it cannot be renewed for now: http:/,
+      ),
+      fix: 'it is tried again',
+    },
+  ]);
+});
+
 test('doctor warns of a token that ends in three days at most and cannot be renewed', async () => {
   const { harness, login } = await openSignedInHarness(folder, 'ending');
   await login('ada');
@@ -68,6 +95,12 @@ test('doctor warns of a token that ends in three days at most and cannot be rene
   ]);
   secrets.putSignIn('ada', signIn);
   expect(
-    await checkSignIns({ ...harness.app, warehouse: harness.app.warehouse, secrets, settings: { ...settings, signIn: null } }),
+    await checkSignIns({
+      ...harness.app,
+      warehouse: harness.app.warehouse,
+      secrets,
+      settings: { ...settings, signIn: null },
+      findSignInTrouble: () => undefined,
+    }),
   ).toMatchObject([{ state: 'warn', fix: 'set RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET, with which tokens are renewed' }]);
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { silentLog } from '../../src/base/log.ts';
 import { Secrets } from '../../src/base/secrets/secrets.ts';
+import { SignInError } from '../../src/sign-in/error.ts';
 import { createAuthorizeRequest, OAuthClient } from '../../src/sign-in/oauth.ts';
 import { beginSignIn, dueAt, SignIns, type SignInsOptions } from '../../src/sign-in/sign-ins.ts';
 import { useClocks } from '../support/clocks.ts';
@@ -37,7 +38,8 @@ async function set(options: Partial<SignInsOptions> = {}): Promise<Setting> {
     const secrets = new Secrets({ folder: data, address: 'http://127.0.0.1:1' });
     const onEnded = async (name: string) => void ended.push(name);
     const given = { secrets, now: Date.now, log: silentLog, openOAuth: async () => oauth, listKept: async () => secrets.names(), onEnded };
-    return { secrets, signIns: new SignIns({ ...given, askWhose: async () => 'same', ...options, ...more }) };
+    const onEnding = () => undefined;
+    return { secrets, signIns: new SignIns({ ...given, onEnding, askWhose: async () => 'same', ...options, ...more }) };
   };
   const { secrets, signIns } = restart();
   await signInAs(server, oauth, secrets, 'ada');
@@ -66,6 +68,26 @@ test('a token is renewed once it has lived for half of its life, not before, and
   expect(secrets.findSignIn('ada')).toMatchObject({ expiresAt: START + 73_000 + 120_000, refreshedAt: START + 73_000 });
   expect(await server.findPerson(second)).toBe('ada-1');
   expect(server.asked).toEqual(['authorization_code', 'refresh_token']);
+});
+
+test('that a token cannot be renewed is known at once, and told to somebody in the last quarter of its life', async () => {
+  const told: string[] = [];
+  const openOAuth = async () => {
+    throw new SignInError('client', 'http://127.0.0.1:1/token does not take the client');
+  };
+  const { restart, signIns } = await set();
+  expect(signIns.findTrouble('ada')).toBeUndefined();
+  for (const seconds of [73, 18]) {
+    advance(seconds);
+    const next = restart({ openOAuth, onEnding: (name, reason) => void told.push(`${name}: ${reason}`) });
+    await next.signIns.renewDue();
+    expect(next.signIns.findTrouble('ada')).toBe('http://127.0.0.1:1/token does not take the client');
+    expect(told).toHaveLength(seconds === 73 ? 0 : 1);
+  }
+  expect(told).toEqual(['ada: http://127.0.0.1:1/token does not take the client']);
+  const { signIns: well } = restart();
+  await well.renewDue();
+  expect(well.findTrouble('ada')).toBeUndefined();
 });
 
 test('accounts that signed in together are not renewed together', () => {

@@ -51,7 +51,7 @@ function choose(accounts: Accounts, { user, problems }: Options): Accounts {
   if (!problems) return chosen;
   return chosen
     .map(account => ({ ...account, collections: account.collections.filter(collection => !isWell(collection)) }))
-    .filter(({ state, collections }) => state !== 'active' || collections.length);
+    .filter(({ state, collections, sign_in: signIn }) => state !== 'active' || collections.length || signIn?.problem);
 }
 
 function printStatus({
@@ -100,6 +100,7 @@ function printStatus({
 
 function printSignIn(name: string, status: SignInStatus): void {
   printLine(`  signed in: ${tellSignIn(status)}`);
+  if (status.problem) printLine(`  → it cannot be renewed for now: ${status.problem}`);
   if (!status.is_renewed) printLine(`  → it cannot be renewed: ${loginCommand(name)}, or see ringneck doctor`);
 }
 
