@@ -45,7 +45,7 @@ export interface WarehouseOptions extends FileOptions {
   beforeGroup?: () => void;
   /** Called once when DuckDB can serve no further statement in this process. */
   onFatal?: (error: Error) => void;
-  /** Told of a file of an earlier version, and of the copy of it that was made before it was changed. */
+  /** Told of a file of an earlier version, and where it is copied before it is changed. */
   onUpgrade?: (message: string) => void;
   /** Called once for a file in which generated heart rate may lie beside what is real. */
   onUnclearHeartRate?: () => void;

@@ -61,7 +61,7 @@ test('a file of an earlier format is upgraded, and lies as it was beside itself'
   expect(statSync(kept).mode & 0o777).toBe(0o600);
   expect(await look(kept)).toEqual(OLD);
   expect(said).toEqual([
-    `${path} was made by an earlier version (format 2, now ${FORMAT}) and is upgraded; as it was it is kept as ${kept}, to be removed when all is well`,
+    `${path} was made by an earlier version (format 2, now ${FORMAT}) and is upgraded; first it is copied as it is to ${kept}: remove that when all is well`,
   ]);
   await (await openWarehouse(path, { onUpgrade: message => said.push(message) })).close();
   expect([copiesBeside(path).length, said.length]).toEqual([1, 1]);

@@ -36,12 +36,13 @@ export async function keepCopy(
   try {
     removeHalves(real);
     ensureDiskReserve(dirname(real), diskReserveBytes + statSync(real).size);
+    // Before the copy, which may take minutes.
+    onUpgrade?.(`${said} and is upgraded; first it is copied as it is to ${copy}: remove that when all is well`);
     const limits = { bytes: LARGE_BYTES, threads: LARGE_THREADS };
     await store.memory.enough(connection, 'the copy before an upgrade', () => store.copy(copy, parts), limits);
   } catch (error) {
     throw new RingneckError(`${said}; it is upgraded only when there is a copy of it beside it: ${messageOf(error)}`, 1, { cause: error });
   }
-  onUpgrade?.(`${said} and is upgraded; as it was it is kept as ${copy}, to be removed when all is well`);
 }
 
 /** What processes have left that were killed: whoever has the warehouse open is the only one to write them. */
