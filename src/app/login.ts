@@ -25,6 +25,8 @@ export interface LoginInput {
   verifier: string;
   /** As it was sent to the service. */
   redirectUrl: string;
+  /** What was granted, as the answer of the browser says. */
+  scope?: string | undefined;
 }
 
 /** What the owner of a data folder does while a person signs in, who may take their time: in between nothing waits for them. */

@@ -21,6 +21,8 @@ export interface LoginOptions {
 export interface LoginAnswer {
   code: string;
   verifier: string;
+  /** What the person allowed, where the answer says so. */
+  scope?: string | undefined;
 }
 
 /**
@@ -38,7 +40,8 @@ export async function askToSignIn(options: LoginOptions): Promise<LoginAnswer> {
       : readPasted(await raceAbort(paste(request.url, stop), stop));
     const code = typeof answer === 'string' ? answer : readAnswer(answer, request.state, again);
     if (!code) throw new RingneckError(`there is no code in the answer, and nothing was stored: ${again}`);
-    return { code, verifier: request.verifier };
+    const scope = typeof answer === 'string' ? null : answer.get('scope');
+    return { code, verifier: request.verifier, ...(scope ? { scope } : {}) };
   } catch (error) {
     if (late.aborted && !signal.aborted) throw new RingneckError(`nobody signed in within ${timeoutMs / 1000} s: ${again}`);
     throw error;

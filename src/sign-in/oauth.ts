@@ -40,8 +40,12 @@ export async function createAuthorizeRequest(
   return { url: url.href, state, verifier };
 }
 
-/** An answer that comes later than this is lost, and with it the refresh token that it brings: there is time. */
+/** Somebody waits. */
 const PATIENCE_MS = 60_000;
+/** An answer that comes later than this is lost, and with it the refresh token that it brings. Node itself waits for five minutes. */
+const RENEWAL_PATIENCE_MS = 240_000;
+/** Tokens of some thousand characters are known; a body without an end must not fill the memory. */
+const MOST_BYTES = 1_048_576;
 
 /** Asks the service for tokens, as a client that it knows by its secret. */
 export class OAuthClient {
@@ -61,19 +65,23 @@ export class OAuthClient {
     this.tokenUrl = tokenUrl;
   }
 
-  /** @throws SignInError */
-  exchange({ code, verifier, redirectUrl }: { code: string; verifier: string; redirectUrl: string }): Promise<TokenAnswer> {
-    return this.#ask(async options => {
+  /**
+   * @param answer.scope what was granted, as the address says to which the browser was sent; the token's answer may say nothing of it
+   * @throws SignInError
+   */
+  async exchange({ code, verifier, redirectUrl, scope }: Exchange): Promise<TokenAnswer> {
+    const tokens = await this.#ask(PATIENCE_MS, async options => {
       const answer = oauth.validateAuthResponse(this.#server, this.#client, new URLSearchParams({ code }), oauth.expectNoState);
       const [server, client, authenticate] = [this.#server, this.#client, this.#authenticate];
       const response = await oauth.authorizationCodeGrantRequest(server, client, authenticate, answer, redirectUrl, verifier, options);
       return oauth.processAuthorizationCodeResponse(server, client, response);
     });
+    return { ...tokens, scopes: tokens.scopes ?? splitScope(scope) };
   }
 
   /** Uses a refresh token up. Throws SignInError. */
   refresh(refreshToken: string): Promise<TokenAnswer> {
-    return this.#ask(async options => {
+    return this.#ask(RENEWAL_PATIENCE_MS, async options => {
       const [server, client] = [this.#server, this.#client];
       const response = await oauth.refreshTokenGrantRequest(server, client, this.#authenticate, refreshToken, options);
       return oauth.processRefreshTokenResponse(server, client, response);
@@ -86,35 +94,105 @@ export class OAuthClient {
     const revocation_endpoint = `${this.#server.revocation_endpoint}?${new URLSearchParams({ access_token: accessToken })}`;
     try {
       const [server, token] = [{ ...this.#server, revocation_endpoint }, refreshToken ?? accessToken];
-      const response = await oauth.revocationRequest(server, this.#client, this.#authenticate, token, this.#options());
+      const response = await oauth.revocationRequest(server, this.#client, this.#authenticate, token, this.#options(PATIENCE_MS));
       await oauth.processRevocationResponse(response);
     } catch (error) {
-      throw toSignInError(error, this.tokenUrl);
+      throw toSignInError(error, this.tokenUrl, PATIENCE_MS);
     }
   }
 
-  async #ask(ask: (options: oauth.TokenEndpointRequestOptions) => Promise<oauth.TokenEndpointResponse>): Promise<TokenAnswer> {
+  async #ask(
+    patienceMs: number,
+    ask: (options: oauth.TokenEndpointRequestOptions) => Promise<oauth.TokenEndpointResponse>,
+  ): Promise<TokenAnswer> {
     try {
-      const answer = await ask(this.#options());
+      const answer = await ask(this.#options(patienceMs));
       return {
         accessToken: answer.access_token,
         refreshToken: answer.refresh_token,
         expiresIn: answer.expires_in,
-        scopes: answer.scope?.split(' ').filter(Boolean),
+        scopes: splitScope(answer.scope),
       };
     } catch (error) {
-      throw toSignInError(error, this.tokenUrl);
+      throw toSignInError(error, this.tokenUrl, patienceMs);
     }
   }
 
-  #options() {
+  #options(patienceMs: number) {
     // Whether plain HTTP is right the settings have said.
-    return { signal: AbortSignal.timeout(PATIENCE_MS), [oauth.allowInsecureRequests]: true } as const;
+    return { signal: AbortSignal.timeout(patienceMs), [oauth.allowInsecureRequests]: true, [oauth.customFetch]: fetchTokens } as const;
+  }
+}
+
+interface Exchange {
+  code: string;
+  verifier: string;
+  redirectUrl: string;
+  scope?: string | undefined;
+}
+
+/** Undefined where nothing was said. Some services have commas between them. */
+function splitScope(scope: string | undefined): string[] | undefined {
+  const scopes = (scope ?? '').split(/[ ,]+/).filter(Boolean);
+  return scopes.length ? scopes : undefined;
+}
+
+/** Asks, and reads of an answer with tokens what is usable: what was used up for it is gone. The rest is as it came. */
+async function fetchTokens(url: string, init: RequestInit): Promise<Response> {
+  const response = await fetch(url, init);
+  const text = await readText(response);
+  const { status, headers } = response;
+  const tokens = status === 200 ? readTokens(text) : undefined;
+  if (tokens) return Response.json(tokens);
+  return new Response(text, { status, headers });
+}
+
+async function readText({ body }: Response): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of body ?? []) {
+    bytes += part.length;
+    if (bytes > MOST_BYTES) throw new TooLongError();
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
+
+class TooLongError extends Error {}
+
+/** Undefined where there is no access token in it. What is of no form that means anything counts as not said. */
+function readTokens(text: string): Record<string, unknown> | undefined {
+  const said = parseObject(text);
+  const { access_token, token_type, refresh_token, expires_in, scope } = said;
+  if (typeof access_token !== 'string' || !access_token) return undefined;
+  const seconds = Number(typeof expires_in === 'string' && expires_in.trim() ? expires_in : (expires_in ?? Number.NaN));
+  const scopes = Array.isArray(scope) ? scope.join(' ') : scope;
+  return {
+    access_token,
+    token_type: isText(token_type) ? token_type : 'bearer',
+    ...(isText(refresh_token) ? { refresh_token } : {}),
+    // A life of no time at all would have each request renew it.
+    ...(seconds > 0 && seconds <= LONGEST_LIFE_S ? { expires_in: seconds } : {}),
+    ...(isText(scopes) ? { scope: scopes } : {}),
+  };
+}
+
+/** Some hundred years: what is longer is no time of any calendar. */
+const LONGEST_LIFE_S = 1e10;
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' ? { ...value } : {};
+  } catch {
+    return {};
   }
 }
 
 /** Of what the library throws nothing is passed on but its kind: it may hold the answer, and with it tokens. */
-function toSignInError(thrown: unknown, tokenUrl: string): SignInError {
+function toSignInError(thrown: unknown, tokenUrl: string, patienceMs: number): SignInError {
   const cause = new Error(kindOf(thrown));
   if (thrown instanceof oauth.ResponseBodyError && thrown.status < 500) {
     const { error, error_description: said, status } = thrown;
@@ -124,7 +202,7 @@ function toSignInError(thrown: unknown, tokenUrl: string): SignInError {
     return clientsFault(tokenUrl, status, { cause, detail });
   }
   if (thrown instanceof oauth.WWWAuthenticateChallengeError) return clientsFault(tokenUrl, thrown.status, { cause });
-  return new SignInError('unavailable', whyUnavailable(thrown, tokenUrl), { cause });
+  return new SignInError('unavailable', whyUnavailable(thrown, tokenUrl, patienceMs), { cause });
 }
 
 const isTemporary = (error: string) => ['temporarily_unavailable', 'server_error', 'slow_down'].includes(error);
@@ -136,14 +214,16 @@ const clientsFault = (tokenUrl: string, status: number, options: ErrorOptions & 
     options,
   );
 
-function whyUnavailable(cause: unknown, tokenUrl: string): string {
+function whyUnavailable(cause: unknown, tokenUrl: string, patienceMs: number): string {
   if (cause instanceof oauth.ResponseBodyError) return `${tokenUrl} answered ${cause.status}`;
   if (cause instanceof oauth.OperationProcessingError) {
     const status = cause.cause instanceof Response ? cause.cause.status : undefined;
     if (status !== undefined && status !== 200) return `${tokenUrl} answered ${status}, which is no answer to a request for tokens`;
     return `${tokenUrl} answered something else than tokens: is RINGNECK_TOKEN_URL right?`;
   }
-  if (cause instanceof DOMException && cause.name === 'TimeoutError') return `${tokenUrl} has not answered in ${PATIENCE_MS / 1000} s`;
+  if (cause instanceof DOMException && cause.name === 'TimeoutError') return `${tokenUrl} has not answered in ${patienceMs / 1000} s`;
+  if (cause instanceof TooLongError)
+    return `${tokenUrl} answered more than ${MOST_BYTES} bytes, which are no tokens: is RINGNECK_TOKEN_URL right?`;
   const below = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
   const code = below instanceof Error && 'code' in below ? String(below.code) : messageOf(below);
   return `${tokenUrl} cannot be reached (${code})`;

@@ -1,15 +1,18 @@
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { resources } from '../../schema/index.ts';
 import { heartRate } from '../../schema/resources/heart-rate.ts';
 import { isWell } from '../../src/app/fixes.ts';
+import { OAuthClient } from '../../src/sign-in/oauth.ts';
 import { SCOPES } from '../sign-in/authorization-server.ts';
 import { openSignedInHarness, type SignedInHarness } from '../sign-in/signed-in-harness.ts';
+import { useClocks } from '../support/clocks.ts';
 import type { Asked } from '../support/fault-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
 const DAYS = { from: '2025-01-01', to: '2025-01-02' };
 const WITHOUT = ['personal', 'daily', 'workout', 'tag', 'session'];
+const advance = useClocks(Date.parse('2025-03-01T12:00:00Z'));
 const REFUSED = { status: 403, json: { detail: 'The token lacks a scope.' } };
 let count = 0;
 let setting: SignedInHarness;
@@ -92,4 +95,27 @@ test.each([
     message: '1 of 1 accounts are well',
     fix: null,
   });
+});
+
+test('where the service never said what was granted, its refusal of one collection is its word, and no failure of later nights', async () => {
+  const { harness } = setting;
+  const exchange = OAuthClient.prototype.exchange;
+  vi.spyOn(OAuthClient.prototype, 'exchange').mockImplementation(async function (this: OAuthClient, answer) {
+    return { ...(await exchange.call(this, answer)), scopes: undefined };
+  });
+  await signIn(WITHOUT);
+  expect(harness.app.secrets.findSignIn('ada')).toMatchObject({ scopes: SCOPES, areScopesTold: false });
+  const refused = ['daily_spo2', 'heart_rate'];
+  const nights = [];
+  for (let night = 0; night < 3; night++) {
+    const { failures, not_asked } = await harness.nightly(3);
+    nights.push([failures.map(({ collection }) => collection), not_asked.map(({ collection, state }) => [collection, state])]);
+    advance(86_400);
+  }
+  const known = refused.map(name => [name, 'not_authorised']);
+  expect(nights).toEqual([
+    [refused, []],
+    [[], known],
+    [[], known],
+  ]);
 });

@@ -28,15 +28,15 @@ const stateOf = (url: URL) => url.searchParams.get('state') ?? '';
 test('the browser is sent with state and PKCE, and its answer is the code', async () => {
   let sent: Record<string, string> = {};
   let page: Promise<string> | undefined;
-  const { code, verifier } = await login(async (url, redirectUrl) => {
+  const { code, verifier, scope } = await login(async (url, redirectUrl) => {
     sent = Object.fromEntries(url.searchParams);
     // What else asks at the address is no answer.
     expect((await fetch(new URL('/favicon.ico', redirectUrl))).status).toBe(404);
     expect((await fetch(redirectUrl)).status).toBe(404);
     expect((await fetch(`${redirectUrl}?code=x`, { method: 'POST' })).status).toBe(404);
-    page = fetch(`${redirectUrl}?code=the-code&state=${stateOf(url)}`).then(response => response.text());
+    page = fetch(`${redirectUrl}?code=the-code&scope=personal+daily&state=${stateOf(url)}`).then(response => response.text());
   });
-  expect(code).toBe('the-code');
+  expect([code, scope]).toEqual(['the-code', 'personal daily']);
   expect(verifier).toMatch(/^[\w-]{43}$/);
   expect(sent).toEqual({
     response_type: 'code',

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { shownMessageOf } from '../../src/base/errors.ts';
 import { createAuthorizeRequest, OAuthClient } from '../../src/sign-in/oauth.ts';
 import { type AuthorizationServer, SCOPES, startAuthorizationServer } from './authorization-server.ts';
@@ -84,11 +84,6 @@ test('errors are sorted by what is to be done, and none holds a secret', async (
       'answered something else than tokens: is RINGNECK_TOKEN_URL right?',
     ],
     [
-      { status: 200, body: '{"access_token":"token-of-ada","token_type":""}' },
-      'unavailable',
-      'answered something else than tokens: is RINGNECK_TOKEN_URL right?',
-    ],
-    [
       { status: 400, body: '{"error":"invalid_grant","error_description":"revoked"}' },
       'invalid_grant',
       'does not take it any more (it says: revoked)',
@@ -103,4 +98,46 @@ test('errors are sorted by what is to be done, and none holds a secret', async (
     'unavailable',
     expect.stringContaining('http://127.0.0.1:1/oauth/token cannot be reached'),
   ]);
+});
+
+test.each<[string, object, object]>([
+  ['life null, scope null, next refresh token null', { expires_in: null, scope: null, refresh_token: null }, {}],
+  ['life of no time, an empty refresh token and scope', { expires_in: 0, scope: '', refresh_token: '' }, {}],
+  ['life of another form', { expires_in: 'never' }, {}],
+  ['life longer than any calendar', { expires_in: 9.2e18 }, {}],
+  [
+    'life in digits, scopes with commas',
+    { expires_in: '3600', scope: 'personal,daily' },
+    { expiresIn: 3600, scopes: ['personal', 'daily'] },
+  ],
+  ['scopes in a list, an empty type', { scope: ['personal', 'daily'], token_type: '' }, { scopes: ['personal', 'daily'] }],
+])('of an answer with %s what is usable is taken: the refresh token for it is used up', async (_, said, expected) => {
+  const server = await startAuthorizationServer();
+  server.fault = { status: 200, body: JSON.stringify({ access_token: 'a', id_token: 'of no use', ...said }), type: 'text/plain' };
+  const nothing = { accessToken: 'a', refreshToken: undefined, expiresIn: undefined, scopes: undefined };
+  expect(await new OAuthClient(server.settings).refresh('r')).toEqual({ ...nothing, ...expected });
+});
+
+test('what the browser brought says what was granted where the answer with the tokens does not', async () => {
+  const server = await startAuthorizationServer();
+  const client = new OAuthClient(server.settings);
+  const answer = { code: 'c', verifier: 'v'.repeat(43), redirectUrl: server.settings.redirectUrl };
+  server.fault = { status: 200, body: '{"access_token":"a","token_type":"bearer"}' };
+  expect((await client.exchange({ ...answer, scope: 'personal daily' })).scopes).toEqual(['personal', 'daily']);
+  expect((await client.exchange(answer)).scopes).toBeUndefined();
+  server.fault = { status: 200, body: '{"access_token":"a","token_type":"bearer","scope":"daily"}' };
+  expect((await client.exchange({ ...answer, scope: 'personal daily' })).scopes).toEqual(['daily']);
+});
+
+test('an answer without an end is left, and a renewal waits four minutes for its answer', async () => {
+  const server = await startAuthorizationServer();
+  const client = new OAuthClient(server.settings);
+  server.fault = { status: 200, body: `{"access_token":"${'a'.repeat(2 ** 20)}"}` };
+  await expect(client.refresh('r')).rejects.toThrow('answered more than 1048576 bytes, which are no tokens: is RINGNECK_TOKEN_URL right?');
+  const late = new AbortController();
+  const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(late.signal);
+  late.abort(new DOMException('late', 'TimeoutError'));
+  await expect(client.refresh('r')).rejects.toThrow('has not answered in 240 s');
+  expect(timeout).toHaveBeenCalledWith(240_000);
+  timeout.mockRestore();
 });

@@ -291,6 +291,17 @@ test('a token that was renewed within a minute is not renewed for a 401, however
   expect(server.asked).toHaveLength(4);
 });
 
+test('what a renewal says of scopes takes nothing away, and words that are none of ours say nothing of a sign-in', async () => {
+  const { server, secrets, signIns } = await set();
+  server.fault = { status: 200, body: '{"access_token":"a","token_type":"bearer","expires_in":120,"scope":"extapi:daily"}' };
+  advance(80);
+  await signIns.renewDue();
+  expect(secrets.findSignIn('ada')).toMatchObject({ accessToken: 'a', scopes: SCOPES });
+  const answer = { accessToken: 'a', refreshToken: 'r', expiresIn: 120, scopes: ['extapi:daily'] };
+  expect(beginSignIn('x', answer, SCOPES, START)).toMatchObject({ scopes: SCOPES, areScopesTold: false });
+  expect(beginSignIn('x', { ...answer, scopes: ['daily'] }, SCOPES, START)).not.toHaveProperty('areScopesTold');
+});
+
 class Killed extends Error {}
 
 /** Where a process may end while it renews: by its name, what is done until there. */

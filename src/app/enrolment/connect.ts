@@ -65,11 +65,11 @@ function findReady(find: () => App): App {
 }
 
 /** Stores the account of who has signed in by an invitation, and what they agreed to. The invitation is used up by that. */
-async function enrol(app: App, link: Link, { code, verifier, ...agreed }: Answer, redirectUrl: string): Promise<SignInOutcome> {
+async function enrol(app: App, link: Link, { code, verifier, scope, ...agreed }: Answer, redirectUrl: string): Promise<SignInOutcome> {
   const { log } = app;
   const name = link.userId;
   try {
-    const tokens = await (await openOAuth(app)).exchange({ code, verifier, redirectUrl });
+    const tokens = await (await openOAuth(app)).exchange({ code, verifier, redirectUrl, scope });
     return await storeEnrolled(app, link, tokens, agreed);
   } catch (error) {
     if (error instanceof WrongPersonError) return refusePerson(app, link, error);
@@ -85,7 +85,12 @@ class ClosedError extends Error {}
 
 type Tokens = Parameters<typeof storeSignIn>[2];
 
-async function storeEnrolled(app: App, link: Link, tokens: Tokens, agreed: Omit<Answer, 'code' | 'verifier'>): Promise<SignInOutcome> {
+async function storeEnrolled(
+  app: App,
+  link: Link,
+  tokens: Tokens,
+  agreed: Omit<Answer, 'code' | 'verifier' | 'scope'>,
+): Promise<SignInOutcome> {
   const { warehouse, now, settings, secrets, log, onFailure } = app;
   const name = link.userId;
   const secret = newSecret();

@@ -28,7 +28,9 @@ export interface ConnectOptions {
   /** Where a browser is sent to sign in, and what proves that the answer is to that. */
   begin(): Promise<{ url: string; state: string; verifier: string }>;
   /** Stores the account of who has signed in. */
-  finish(answer: Pick<PendingSignIn, 'secret' | 'verifier' | 'textHash' | 'language'> & { code: string }): Promise<SignInOutcome>;
+  finish(
+    answer: Pick<PendingSignIn, 'secret' | 'verifier' | 'textHash' | 'language'> & { code: string; scope: string | undefined },
+  ): Promise<SignInOutcome>;
   /** Whether a link to withdraw was used; undefined where there is no such link. */
   findWithdrawal(secret: string): Promise<'open' | 'done' | undefined>;
   /** Ends what somebody agreed to; undefined where there is no such link. */
@@ -121,7 +123,10 @@ export class Connect {
     const code = parameters.get('code') ?? '';
     if (parameters.has('error') || !code || code.length > MOST_CODE) return this.#say(reply, 'unfinished', language, secret);
     try {
-      const outcome = await withTimeout(this.#finishOnce(pending, code), this.#options.answerMs ?? ANSWER_MS);
+      const outcome = await withTimeout(
+        this.#finishOnce(pending, code, parameters.get('scope') ?? undefined),
+        this.#options.answerMs ?? ANSWER_MS,
+      );
       if (outcome.kind === 'connected') return send(reply, connectedPage(language, this.#facts, outcome));
       return this.#say(reply, outcome.kind, language, outcome.kind === 'closed' ? undefined : secret);
     } catch (error) {
@@ -130,7 +135,7 @@ export class Connect {
     }
   }
 
-  #finishOnce(pending: PendingSignIn, code: string): Promise<SignInOutcome> {
+  #finishOnce(pending: PendingSignIn, code: string, scope: string | undefined): Promise<SignInOutcome> {
     const { finish, now } = this.#options;
     const known = this.#answers.get(pending.state);
     if (known) return known.outcome;
@@ -138,7 +143,7 @@ export class Connect {
       if (this.#answers.size < MOST_ANSWERS && Math.abs(now() - at) < SIGN_IN_MS) break;
       this.#answers.delete(state);
     }
-    const outcome = finish({ ...pending, code });
+    const outcome = finish({ ...pending, code, scope });
     outcome.catch(error => {
       // Before the code was used: the same page may ask again.
       if (error instanceof TryLaterError) this.#answers.delete(pending.state);

@@ -185,7 +185,10 @@ export class Attempt {
       return this.#answerTo(unclear, account);
     }
     if (refused === 'replaced_token') throw new TokenReplaced(messageOf(error));
-    if (refused === 'account' || (await confirmsRefusal(pipeline, this.#window)))
+    // Of a sign-in whose scopes the service never said it may be the first word on them.
+    const isUntold = pipeline.tokens.findSignIn(account.userId)?.areScopesTold === false;
+    const isUngranted = isUntold && isRefusal(error) && !error.expired;
+    if (refused === 'account' || isUngranted || (await confirmsRefusal(pipeline, this.#window)))
       return this.#finish({ outcome: 'not_authorised', ...tellOf(error) });
     return this.#finish({ outcome: 'suspicious', reason: `${messageOf(error)}${ONCE}`, detail: detailOf(error) });
   }
