@@ -62,6 +62,7 @@ export async function addAccount(
   const name = parseAccountName(input.name);
   const { to } = lastDays(1, app.serviceClock);
   if (input.from && input.from > to) throw new UsageError(`--from ${input.from} is in the future`);
+  if (input.token !== undefined) app.secrets.acceptKey();
   const tokenOf = () => input.token ?? app.secrets.findOfAny(name);
   const person = await askForTwin(app, name, tokenOf());
   const added = await changeAccounts(app.warehouse, async () => {
@@ -88,10 +89,17 @@ export async function reportAdded(app: App, added: AddedAccount): Promise<AddedR
   const waiting = await takeUpWaiting(app);
   return {
     ...reportOf(account),
-    warning: [warning, added.isBlind ? BLIND : null].filter(Boolean).join('; ') || waiting,
+    warning: [warning, added.isBlind ? BLIND : null, tellElsewhere(app)].filter(Boolean).join('; ') || waiting,
     tried,
     same_person: await findSamePerson(app.warehouse, account.userId),
   };
+}
+
+/** Whose tokens are still sealed with a key that is lost, or not there now. */
+function tellElsewhere({ secrets }: App): string | null {
+  const names = secrets.namesElsewhere();
+  if (!names.length) return null;
+  return `what ${names.join(', ')} gave was sealed with another key than there is now: put that one back, or add them again, one after the other`;
 }
 
 async function mapAccount(

@@ -9,6 +9,7 @@ import { doctorCommands } from './doctor/commands.ts';
 import { invitationCommands } from './enrolment/invitations.ts';
 import { inviteManyCommands } from './enrolment/invite-many.ts';
 import { eraseCommands } from './erase/commands.ts';
+import { keyCommands } from './key-commands.ts';
 import { loginCommands } from './login.ts';
 import { participantCommands } from './participants.ts';
 import { runCommands } from './run-commands.ts';
@@ -25,6 +26,7 @@ const appCommands = {
   ...participantCommands,
   ...invitationCommands,
   ...inviteManyCommands,
+  ...keyCommands,
   ...runCommands,
   ...statusCommands,
   ...whyCommands,

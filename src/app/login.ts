@@ -68,6 +68,7 @@ export async function storeSignIn(
   before: (signIn: SignIn) => Promise<void> = async () => undefined,
 ): Promise<AddedReport & { warning: string | null }> {
   const { secrets, now, settings } = app;
+  secrets.acceptKey();
   const person = await askWhose(app, tokens.accessToken);
   const signIn = beginSignIn(newSignInId(), tokens, settings.signIn?.scopes ?? [], now(), settings.signIn?.tokenUrl);
   const credential = {

@@ -7,7 +7,7 @@ import { UsageError } from '../base/errors.ts';
 import { ensureFolder } from '../base/files.ts';
 import { closeAll } from '../base/interrupt.ts';
 import type { Log } from '../base/log.ts';
-import { ensureSecretKey } from '../base/secrets/secrets.ts';
+import { ensureSecretKey } from '../base/secrets/secret-key.ts';
 import { openQueues } from '../queue/open.ts';
 import { listRoutes } from '../service/routes.ts';
 import { createService } from '../service/service.ts';

@@ -10,6 +10,7 @@ import { addDescribe } from './commands/describe.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addExport } from './commands/export.ts';
 import { addInit } from './commands/init.ts';
+import { addKey } from './commands/key.ts';
 import { addNightly } from './commands/nightly.ts';
 import { addParticipants } from './commands/participants.ts';
 import { addRestore } from './commands/restore.ts';
@@ -73,6 +74,7 @@ export function createProgram(): Command {
     addBackup,
     addRestore,
     addDoctor,
+    addKey,
     addAdopt,
   ])
     add(program);

@@ -15,7 +15,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { UsageError } from '../../src/base/errors.ts';
 import { openMirrorTokens } from '../../src/base/secrets/mirror-tokens.ts';
-import { ensureSecretKey, Secrets } from '../../src/base/secrets/secrets.ts';
+import { ensureSecretKey } from '../../src/base/secrets/secret-key.ts';
+import { Secrets } from '../../src/base/secrets/secrets.ts';
 
 const KEY = 'a key of more than sixteen letters';
 const SIGN_IN = {

@@ -4,11 +4,13 @@ import { z } from 'zod';
 import type { Needle } from '../../warehouse/readers/search.ts';
 import { searchFile } from './search-bytes.ts';
 
+const named = { accounts: z.array(z.tuple([z.string()], z.string())) };
+
 /** Our own files that name accounts, and where: `accounts` is a word of theirs and may be an account too. */
 const NAMING: Readonly<Record<string, z.ZodType<string[]>>> = {
   'accounts.secret': z
-    .object({ accounts: z.array(z.tuple([z.string()], z.string())) })
-    .transform(({ accounts }) => accounts.map(([name]) => name)),
+    .object({ ...named, others: z.array(z.object(named)).default([]) })
+    .transform(({ accounts, others }) => [accounts, ...others.map(other => other.accounts)].flatMap(all => all.map(([name]) => name))),
   'mirror-tokens.json': z
     .object({ tokens: z.array(z.object({ name: z.string() })) })
     .transform(({ tokens }) => tokens.map(({ name }) => name)),

@@ -1,5 +1,5 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
-import { seal, unseal } from '../../base/secrets/secrets.ts';
+import { seal, unseal } from '../../base/secrets/seal.ts';
 import type { Language } from './texts.ts';
 
 /** A sign-in that a browser has begun, as its cookie holds it. */

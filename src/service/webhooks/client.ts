@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { writeFileAtomically } from '../../base/files.ts';
 import { openJsonFile } from '../../base/json-file.ts';
-import { keyFrom, seal, unseal } from '../../base/secrets/secrets.ts';
+import type { KeyHolder } from '../../base/secrets/rotate.ts';
+import { keyFrom, seal, unseal } from '../../base/secrets/seal.ts';
 
 /** The one client of a service: whoever has its secret may subscribe (5), and can check what the service signs (5.3). */
 export interface WebhookClient {
@@ -16,7 +17,27 @@ export interface WebhookClient {
   isAuthentic(id: unknown, secret: unknown): boolean;
 }
 
-const clientFile = z.strictObject({ format: z.literal(1), id: z.uuidv4(), salt: z.base64(), secret: z.base64() });
+const sealed = { salt: z.base64(), secret: z.base64() };
+/** `also`: the secret under another key, while that is being changed. */
+const clientFile = z.strictObject({ format: z.literal(1), id: z.uuidv4(), ...sealed, also: z.strictObject(sealed).optional() });
+type ClientFile = z.infer<typeof clientFile>;
+
+const clientPath = (folder: string) => join(folder, 'client.json');
+const readClient = (folder: string) => openJsonFile(clientPath(folder), clientFile).read();
+
+function writeClient(folder: string, content: ClientFile): void {
+  writeFileAtomically(clientPath(folder), `${JSON.stringify(content, null, 2)}\n`);
+}
+
+function sealSecret(id: string, secret: string, key: string): Pick<ClientFile, 'salt' | 'secret'> {
+  const salt = randomBytes(16).toString('base64');
+  return { salt, secret: seal(secret, id, keyFrom(key, salt)) };
+}
+
+/** Under whichever key; undefined where this one opens nothing. */
+function openSecret({ id, also, ...first }: ClientFile, key: string): string | undefined {
+  return [first, also].map(one => one && unseal(one.secret, id, keyFrom(key, one.salt))).find(found => found !== undefined);
+}
 
 /**
  * Opens, or at the first start makes, `client.json` in the service's folder. The secret is an HMAC key and must be had again, so it
@@ -24,22 +45,19 @@ const clientFile = z.strictObject({ format: z.literal(1), id: z.uuidv4(), salt: 
  * @param secretKey the text of the key that it is sealed with
  */
 export function openWebhookClient(folder: string, secretKey: string, newSecret: boolean): WebhookClient {
-  const path = join(folder, 'client.json');
-  const stored = openJsonFile(path, clientFile).read();
+  const stored = readClient(folder);
   const id = stored?.id ?? randomUUID();
   let secret: string;
   if (stored && !newSecret) {
-    const found = unseal(stored.secret, id, keyFrom(secretKey, stored.salt));
+    const found = openSecret(stored, secretKey);
     if (found === undefined)
       throw new UsageError(
-        `the client secret in ${path} was sealed with another key: set RINGNECK_SECRET_KEY to it or put the former secret.key back; --new-tokens makes a new secret`,
+        `the client secret in ${clientPath(folder)} was sealed with another key: set RINGNECK_SECRET_KEY to it or put the former secret.key back; --new-tokens makes a new secret`,
       );
     secret = found;
   } else {
     secret = `rs_${randomBytes(32).toString('base64url')}`;
-    const salt = randomBytes(16).toString('base64');
-    const sealed = seal(secret, id, keyFrom(secretKey, salt));
-    writeFileAtomically(path, `${JSON.stringify({ format: 1, id, salt, secret: sealed }, null, 2)}\n`);
+    writeClient(folder, { format: 1, id, ...sealSecret(id, secret, secretKey) });
   }
   const expected = { id: hash(id), secret: hash(secret) };
   return {
@@ -49,6 +67,29 @@ export function openWebhookClient(folder: string, secretKey: string, newSecret: 
     isAuthentic(givenId, givenSecret) {
       const right = [timingSafeEqual(hash(givenId), expected.id), timingSafeEqual(hash(givenSecret), expected.secret)];
       return !right.includes(false);
+    },
+  };
+}
+
+/** What changes the key of `client.json` in the service's folder, where there is one. */
+export function clientKeyHolder(folder: string): KeyHolder {
+  return {
+    isOpenedBy: key => {
+      const stored = readClient(folder);
+      return stored && openSecret(stored, key) !== undefined;
+    },
+    addKey: (former, next) => {
+      const stored = readClient(folder);
+      const secret = stored && openSecret(stored, former);
+      if (stored && secret !== undefined) writeClient(folder, { ...stored, also: sealSecret(stored.id, secret, next) });
+      return [];
+    },
+    keepKey: key => {
+      const stored = readClient(folder);
+      const secret = stored && openSecret(stored, key);
+      if (!stored?.also || secret === undefined) return false;
+      writeClient(folder, { format: 1, id: stored.id, ...sealSecret(stored.id, secret, key) });
+      return true;
     },
   };
 }
