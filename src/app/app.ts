@@ -27,6 +27,7 @@ import type { AppOptions, PausedErasing } from './app-options.ts';
 import { ensureRestored } from './backup/restoring.ts';
 import { findNewestAhead } from './doctor/clock.ts';
 import { isErasing } from './erase/is-erasing.ts';
+import { type Doing, isMoving, tellClosed } from './move/is-moving.ts';
 import { openSignIns } from './sign-ins.ts';
 import { Snapshots } from './snapshot/snapshots.ts';
 
@@ -52,7 +53,7 @@ export class App {
   /** What keeps the queue from being opened; undefined when nothing does, and before it was tried. */
   queueProblem: string | undefined;
   /** Does work on the folder while nothing in it is open. Who keeps the owner says whether it is opened again. */
-  withExclusive: <T>(work: () => Promise<T>) => Promise<T> = async work => {
+  withExclusive: <T>(work: () => Promise<T>, doing?: Doing) => Promise<T> = async work => {
     await this.close();
     return work();
   };
@@ -102,6 +103,10 @@ export class App {
         error => findPaused(options, error),
       );
     }
+    if (!erasing && isMoving(settings.data)) {
+      const { finishMove } = await import('./move/move.ts');
+      await finishMove(options);
+    }
     const warehouse = await Warehouse.open({
       path: warehouseIn(settings.data),
       resources,
@@ -117,9 +122,9 @@ export class App {
       onUnclearHeartRate: () => log.warn(UNCLEAR),
     });
     // Begun by another process while this one waited for the file.
-    if (!erasing && isErasing(settings.data)) {
+    if (!erasing && (isErasing(settings.data) || isMoving(settings.data))) {
       await warehouse.close();
-      throw new TryLaterError(`an account is being erased from ${settings.data}; try again in a moment`);
+      throw new TryLaterError(tellClosed(isMoving(settings.data) ? 'moved in' : 'erased from', settings.data));
     }
     const newest = findNewestAhead(warehouse.clock);
     if (newest !== undefined) {

@@ -11,6 +11,7 @@ import { inviteManyCommands } from './enrolment/invite-many.ts';
 import { eraseCommands } from './erase/commands.ts';
 import { keyCommands } from './key-commands.ts';
 import { loginCommands } from './login.ts';
+import { moveCommands } from './move/commands.ts';
 import { participantCommands } from './participants.ts';
 import { runCommands } from './run-commands.ts';
 import { snapshotCommands } from './snapshot/commands.ts';
@@ -34,6 +35,7 @@ const appCommands = {
   ...coverageCommands,
   ...doctorCommands,
   ...eraseCommands,
+  ...moveCommands,
   ...snapshotCommands,
   ...backupCommands,
   adopt,

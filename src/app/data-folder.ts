@@ -4,6 +4,7 @@ import { closeAll } from '../base/interrupt.ts';
 import { App } from './app.ts';
 import type { AppOptions } from './app-options.ts';
 import { type AppCommands, commandsOf } from './commands.ts';
+import { type Doing, tellClosed } from './move/is-moving.ts';
 
 interface Part {
   begin: (app: App) => Promise<() => unknown>;
@@ -19,6 +20,7 @@ export class DataFolder {
   readonly #failure = createFailure();
   #app: App | undefined;
   #closed: Promise<unknown> | undefined;
+  #doing: Doing = 'erased from';
   #ending = false;
   #beginning = false;
 
@@ -72,14 +74,15 @@ export class DataFolder {
   }
 
   #isClosed(): TryLaterError {
-    return new TryLaterError(`an account is being erased from ${this.#options.settings.data}; try again in a moment`);
+    return new TryLaterError(tellClosed(this.#doing, this.#options.settings.data));
   }
 
   async #open(): Promise<App> {
     const app = await App.open(this.#options);
-    app.withExclusive = work => {
+    app.withExclusive = (work, doing = 'erased from') => {
       if (this.#closed) throw this.#isClosed();
       if (this.#beginning) throw new TryLaterError('ringneck is still starting; try again in a moment');
+      this.#doing = doing;
       const done = this.#closeFor(work).finally(() => {
         this.#closed = undefined;
       });

@@ -159,7 +159,7 @@ export function webhookOf(find: () => Pick<Following, 'webhook'> | undefined): W
       ...first,
       accept: async event => {
         const webhook = find()?.webhook;
-        if (!webhook) throw new TryLaterError('an account is being erased');
+        if (!webhook) throw new TryLaterError('an account is being erased or moved');
         return webhook.accept(event);
       },
       isGone: event => find()?.webhook?.isGone?.(event) ?? false,

@@ -26,6 +26,7 @@ import { type Compacted, isCompactionDue, type Size } from './store/file/due.ts'
 import type { Person } from './store/file/erase.ts';
 import type { FileOptions } from './store/file/file-store.ts';
 import { FileStore } from './store/file/file-store.ts';
+import type { Renaming } from './store/file/move.ts';
 import { SharedConnections } from './store/shared-connections.ts';
 import type { Store, Upkeep } from './store/store.ts';
 import { NotOpenedAgain } from './store/store.ts';
@@ -155,6 +156,17 @@ export class Warehouse {
   static async erase(path: string, person: Person, beforeTable: () => void): Promise<Record<string, number>> {
     const { rewriteWithout } = await import('./store/file/erase.ts');
     return rewriteWithout(path, person, beforeTable);
+  }
+
+  /**
+   * Replaces a warehouse that nobody has open by one in which an account has another name.
+   * @param beforeTable throws when there is no room on the disk
+   * @returns how many rows are the account's, by table
+   * @throws TryLaterError naming the process that holds the file
+   */
+  static async rename(path: string, renaming: Renaming, beforeTable: () => void): Promise<Record<string, number>> {
+    const { rewriteRenamed } = await import('./store/file/move.ts');
+    return rewriteRenamed(path, renaming, beforeTable);
   }
 
   async #evolveSchema(): Promise<void> {

@@ -1,7 +1,6 @@
-import { existsSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { resources } from '../../../schema/index.ts';
-import { diskReserveBytes, ensureDiskReserve, isDiskFull } from '../../base/disk.ts';
+import { ensureDiskReserve, isDiskFull } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
 import { realPath, writeFileAtomically } from '../../base/files.ts';
 import { openMirrorTokens } from '../../base/secrets/mirror-tokens.ts';
@@ -15,7 +14,7 @@ import type { Needle } from '../../warehouse/readers/search.ts';
 import { Warehouse } from '../../warehouse/warehouse.ts';
 import type { AppOptions, PausedErasing } from '../app-options.ts';
 import { connectControl } from '../control/connect-control.ts';
-import { ensureOurs, ensurePlace, ensureUnshared } from '../snapshot/place.ts';
+import { ensureQueueAnswers, ensureRoom, replaceSnapshot, withWarehouse } from '../rewriting.ts';
 import { isErasing } from './is-erasing.ts';
 import { removeLeftovers } from './leftovers.ts';
 import { type Marker, readMarker, removeMarker, writeMarker } from './marker.ts';
@@ -165,57 +164,7 @@ export async function ensureErasable(options: EraseOptions, warehouse: Warehouse
     throw new UsageError(`no account ${JSON.stringify(name)} was ever added here: ringneck account list shows those there are`);
   }
   ensureRoom(warehouse.path);
-  if (options.settings.queueUrl) {
-    const { checkRedis } = await import('../../queue/check-redis.ts');
-    await checkRedis(options.settings.queueUrl, REDIS_MS);
-  }
-}
-
-const REDIS_MS = 5_000;
-
-/** The new file is at most as large as the old one, and so is the snapshot, which comes after it. */
-function ensureRoom(path: string): void {
-  const real = realpathSync(path);
-  ensureDiskReserve(dirname(real), diskReserveBytes + statSync(real).size);
-}
-
-async function withWarehouse<T>({ settings, now }: EraseOptions, work: (warehouse: Warehouse) => Promise<T>): Promise<T> {
-  const warehouse = await Warehouse.open({
-    path: warehouseIn(settings.data),
-    resources,
-    ...(now ? { now } : {}),
-    beforeGroup: () => ensureDiskReserve(settings.data),
-  });
-  try {
-    return await work(warehouse);
-  } finally {
-    await warehouse.close();
-  }
-}
-
-/** Where the snapshot cannot be made anew it goes: what readers have must not show who was erased. */
-async function replaceSnapshot({ settings, log }: EraseOptions, warehouse: Warehouse): Promise<string | null> {
-  const { snapshot, snapshotMode } = settings;
-  if (!existsSync(snapshot)) return null;
-  try {
-    ensurePlace(snapshot, warehouse.path);
-    await ensureOurs(snapshot, warehouse.path);
-  } catch (error) {
-    log.warn({ reason: messageOf(error) }, 'what lies where the snapshot is put was left as it is');
-    return null;
-  }
-  // Where it is a link the file that it leads to has the person.
-  const real = realpathSync(snapshot);
-  try {
-    ensureUnshared(snapshot);
-    ensureDiskReserve(dirname(real), diskReserveBytes + statSync(warehouse.path).size);
-    await warehouse.snapshot(real, snapshotMode);
-    return snapshot;
-  } catch (error) {
-    for (const file of [real, `${real}.wal`, snapshot]) rmSync(file, { force: true });
-    log.warn({ reason: messageOf(error) }, 'the snapshot could not be rebuilt and was removed: ringneck snapshot publishes a new one');
-    return null;
-  }
+  await ensureQueueAnswers(options.settings);
 }
 
 /** With a key that is missing the token cannot be read: then it is not searched for. */

@@ -8,7 +8,7 @@ import { removeHalfDated } from '../snapshot/snapshots.ts';
 
 /** What a process that was killed, whose PID it says, has left of a file of ours that it was writing: nobody has ever read it. */
 const HALF_WRITTEN =
-  /^(?:accounts\.secret|secret\.key|mirror-tokens\.json|erasing\.json|erasing-events\.json|sql_history|.+\.duckdb\.published)\.(\d+)(?:\.[0-9a-f]+)?\.new$/;
+  /^(?:accounts\.secret|secret\.key|mirror-tokens\.json|erasing\.json|erasing-events\.json|moving\.json|sql_history|.+\.duckdb\.published)\.(\d+)(?:\.[0-9a-f]+)?\.new$/;
 /** What a search that was killed had spilled. */
 const SPILLED = /\.duckdb\.(\d+)\.tmp$/;
 

@@ -10,6 +10,8 @@ export interface MirrorTokens {
   create(name: string): string;
   findAccount(token: string): string | undefined;
   remove(name: string): void;
+  /** Has a token find the account by its new name. */
+  rename(from: string, to: string): void;
 }
 
 const hashes = z.strictObject({ format: z.literal(1), tokens: z.array(z.strictObject({ name: z.string(), sha256: z.hex().length(64) })) });
@@ -34,6 +36,9 @@ export function openMirrorTokens(folder: string): MirrorTokens {
     findAccount(token) {
       const sha256 = hashOf(token);
       return tokens().find(entry => entry.sha256 === sha256)?.name;
+    },
+    rename(from, to) {
+      if (tokens().some(({ name }) => name === from)) write(tokens().map(entry => (entry.name === from ? { ...entry, name: to } : entry)));
     },
     remove(name) {
       if (tokens().some(entry => entry.name === name)) write(tokens().filter(entry => entry.name !== name));

@@ -9,18 +9,19 @@ import { formatTable, printJson, printLine, printLines } from '../terminal/print
 import { addAdd } from './account-add.ts';
 import { addInvitations, addInvite } from './account-invite.ts';
 import { addLogin } from './account-login.ts';
+import { addMove } from './account-move.ts';
 import { addRemove } from './account-remove.ts';
 
 export function addAccount(program: Command): void {
   const account = withExample(
     program
       .command('account')
-      .description('manage accounts: login, add, invite, invitations, list, remove, pause, resume, map, mirror-token'),
+      .description('manage accounts: login, add, invite, invitations, list, remove, pause, resume, map, move, mirror-token'),
     'ringneck account login ada',
     'printf %s "$TOKEN" | ringneck account add ada',
     'ringneck account list',
   );
-  for (const add of [addLogin, addAdd, addInvite, addInvitations, addList, addRemove, addPause, addResume, addMap, addMirrorToken])
+  for (const add of [addLogin, addAdd, addInvite, addInvitations, addList, addRemove, addPause, addResume, addMap, addMove, addMirrorToken])
     add(account);
 }
 

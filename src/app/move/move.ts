@@ -1,0 +1,123 @@
+import { realpathSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { z } from 'zod';
+import { ensureDiskReserve } from '../../base/disk.ts';
+import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
+import { writeFileAtomically } from '../../base/files.ts';
+import { openJsonFile } from '../../base/json-file.ts';
+import { openMirrorTokens } from '../../base/secrets/mirror-tokens.ts';
+import { Secrets } from '../../base/secrets/secrets.ts';
+import { warehouseIn } from '../../base/warehouse-file.ts';
+import { accountExists, parseAccountName } from '../../ledger/accounts.ts';
+import { listTablesOf } from '../../warehouse/tables-of.ts';
+import { Warehouse } from '../../warehouse/warehouse.ts';
+import type { App } from '../app.ts';
+import { connectControl } from '../control/connect-control.ts';
+import { emptyQueue } from '../erase/queue.ts';
+import { ensureQueueAnswers, ensureRoom, type FolderOptions, replaceSnapshot, withWarehouse } from '../rewriting.ts';
+import { isMoving, movePath, tellClosed } from './is-moving.ts';
+
+const moving = z.strictObject({ format: z.literal(1), from: z.string(), to: z.string() });
+
+export type Renaming = Omit<z.infer<typeof moving>, 'format'>;
+
+export interface MoveReport {
+  user_id: string;
+  /** What the account was called. */
+  before: string;
+  /** How many rows are its, by table. */
+  moved: Record<string, number>;
+  /** The snapshot that was made anew; null where there was none of ours, or where it could not be made and was taken away. */
+  snapshot: string | null;
+}
+
+/**
+ * Whether an account can get another name now.
+ * @throws UsageError where there is no such account, or the other name is in use; RingneckError where it cannot be done now
+ */
+export async function ensureMovable({ settings, warehouse, secrets }: App, { from, to }: Renaming): Promise<void> {
+  for (const name of [from, to]) parseAccountName(name);
+  if (from === to) throw new UsageError(`${from} has that name already`);
+  if (!(await accountExists(warehouse, from))) {
+    throw new UsageError(`no account ${JSON.stringify(from)} was ever added here: ringneck account list shows those there are`);
+  }
+  if (await accountExists(warehouse, to)) {
+    throw new UsageError(
+      `${to} is an account already, or was one whose rows are still there: choose another name, or first ringneck account remove ${to} --erase`,
+    );
+  }
+  const used = await listTablesOf(warehouse, to);
+  if (used.length) throw new UsageError(`${to} is in use already, in ${used.join(', ')}: choose another name, or remove it there first`);
+  if (secrets.namesElsewhere().includes(from)) throw new UsageError(`${from} keeps its name: ${secrets.whyMissing(from)}`);
+  secrets.listOfAny(from);
+  ensureRoom(warehouse.path);
+  await ensureQueueAnswers(settings);
+}
+
+/**
+ * Gives an account of a folder that this process owns and has closed another name. Where it fails before the new file is in its place all is
+ * as before; killed at any moment, it is finished when the folder is opened next.
+ */
+export async function moveAccount(options: FolderOptions, { from, to }: Renaming): Promise<MoveReport> {
+  // What waits names accounts; it comes anew, events from the inbox and windows from the ledger.
+  await withWarehouse(options, warehouse => emptyQueue(options, warehouse));
+  writeFileAtomically(movePath(options.settings.data), `${JSON.stringify({ format: 1, from, to })}\n`);
+  return move(options, { from, to });
+}
+
+/** Finishes what a process that was killed had begun (see isMoving). */
+export async function finishMove(options: FolderOptions): Promise<void> {
+  const { data } = options.settings;
+  const control = await connectControl(data);
+  if (control && control.pid !== process.pid) throw new TryLaterError(tellClosed('moved in', data));
+  const found = openJsonFile(movePath(data), moving).read();
+  if (!found) return;
+  const { from, to } = found;
+  try {
+    await move(options, { from, to });
+    options.log.warn({ from, to }, 'the move of an account, which was interrupted, is finished');
+  } catch (error) {
+    const left = isMoving(data) ? 'the next command tries again' : `${from} keeps its name: ask for it again`;
+    throw new RingneckError(
+      `the move of ${from} to ${to}, which was interrupted, cannot be finished (${left}): ${messageOf(error)}`,
+      error instanceof RingneckError ? error.exitCode : 1,
+      { cause: error },
+    );
+  }
+}
+
+async function move(options: FolderOptions, { from, to }: Renaming): Promise<MoveReport> {
+  const { data, secretKey: key } = options.settings;
+  const secrets = new Secrets({ folder: data, key });
+  const hasOldName = () => withWarehouse(options, warehouse => accountExists(warehouse, from));
+  let moved: Record<string, number> = {};
+  try {
+    // Once the rows have moved nothing needs the key any more.
+    if (await hasOldName()) {
+      secrets.copy(from, to);
+      moved = await rename(warehouseIn(data), { from, to });
+    }
+  } catch (error) {
+    // Where not even that can be done the note stays, and the next who opens the folder goes on.
+    await hasOldName().then(
+      isOld => isOld && takeBack(data, secrets, to),
+      () => undefined,
+    );
+    throw error;
+  }
+  secrets.remove(from);
+  openMirrorTokens(data).rename(from, to);
+  const snapshot = await withWarehouse(options, warehouse => replaceSnapshot(options, warehouse));
+  rmSync(movePath(data), { force: true });
+  return { user_id: to, before: from, moved, snapshot };
+}
+
+function rename(path: string, renaming: Renaming): Promise<Record<string, number>> {
+  ensureRoom(path);
+  return Warehouse.rename(path, renaming, () => ensureDiskReserve(dirname(realpathSync(path))));
+}
+
+function takeBack(data: string, secrets: Secrets, to: string): void {
+  secrets.remove(to);
+  rmSync(movePath(data), { force: true });
+}

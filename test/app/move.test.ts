@@ -1,0 +1,162 @@
+import { cpSync, existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { DataFolder } from '../../src/app/data-folder.ts';
+import { readSettings } from '../../src/base/config.ts';
+import { silentLog } from '../../src/base/log.ts';
+import { Secrets } from '../../src/base/secrets/secrets.ts';
+import { MemoryQueues } from '../../src/queue/memory.ts';
+import { Warehouse } from '../../src/warehouse/warehouse.ts';
+import { hashAccount, isEmpty } from '../support/account-rows.ts';
+import { type Harness, openHarness } from '../support/harness.ts';
+import { startSandbox } from '../support/sandbox.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { until } from '../support/until.ts';
+
+const folder = tempFolder();
+const DAYS = { from: '2025-01-01', to: '2025-01-02' };
+
+/** Two people, some days of each, a mirror token of the first, and a snapshot. */
+async function openTwo(name: string) {
+  const sandbox = await startSandbox({ count: 2, from: '2025-01-01', to: '2025-01-04' });
+  onTestFinished(() => sandbox.close());
+  const data = join(folder, name);
+  const harness = await openHarness(data, sandbox.url);
+  const [ada, ben] = sandbox.people.map(({ token }) => token);
+  await harness.add([
+    { name: 'ada', token: ada! },
+    { name: 'ben', token: ben! },
+  ]);
+  await harness.backfill(DAYS);
+  await harness.commands.snapshot({});
+  const { token: mirror } = await harness.commands.mirrorToken({ name: 'ada' });
+  const before = { ada: await countRows(harness, 'ada'), ben: await hashAccount(harness.read, 'ben') };
+  return { harness, data, url: sandbox.url, tokens: { ada, ben }, mirror, before };
+}
+
+/** Has the folder copied at each step, as a kill leaves it then. */
+function copyAtSteps(take: () => void): void {
+  const { rename } = Warehouse;
+  const { copy, remove } = Secrets.prototype;
+  const { snapshot } = Warehouse.prototype;
+  vi.spyOn(Secrets.prototype, 'copy').mockImplementation(function (this: Secrets, from, to) {
+    take();
+    copy.call(this, from, to);
+  });
+  vi.spyOn(Warehouse, 'rename').mockImplementation(async (path, renaming, beforeTable) => {
+    let tables = 0;
+    take();
+    const renamed = await rename.call(Warehouse, path, renaming, () => {
+      if (++tables === 5) take();
+      beforeTable();
+    });
+    return renamed;
+  });
+  vi.spyOn(Secrets.prototype, 'remove').mockImplementation(function (this: Secrets, name) {
+    take();
+    remove.call(this, name);
+    take();
+  });
+  vi.spyOn(Warehouse.prototype, 'snapshot').mockImplementation(function (this: Warehouse, ...args) {
+    take();
+    return snapshot.apply(this, args);
+  });
+}
+
+/** How many rows, by table. */
+async function countRows({ read }: Harness, name: string): Promise<Record<string, string | undefined>> {
+  const hashes = await hashAccount(read, name);
+  return Object.fromEntries(Object.entries(hashes).map(([table, hash]) => [table, hash.split(' ')[0]]));
+}
+
+/** All that is kept, with the account by one name. */
+async function ensureWhole({ before, tokens, mirror }: Awaited<ReturnType<typeof openTwo>>, harness: Harness, name: string) {
+  const other = name === 'ada' ? 'anna' : 'ada';
+  const { app, read, hash, commands } = harness;
+  expect((await commands.listAccounts({})).map(({ user_id, state }) => [user_id, state])).toEqual([
+    [name, 'active'],
+    ['ben', 'active'],
+  ]);
+  expect(await countRows(harness, name)).toEqual(before.ada);
+  expect([await hashAccount(read, 'ben'), isEmpty(await hashAccount(read, other))]).toEqual([before.ben, true]);
+  expect([app.secrets.names(), app.secrets.find(name), app.secrets.find('ben')]).toEqual([[name, 'ben'], tokens.ada, tokens.ben]);
+  expect(app.mirrorTokens.findAccount(mirror)).toBe(name);
+  return hash(name);
+}
+
+test('an account has another name everywhere, killed at any moment it has one of the two everywhere, and others stay as they are', async () => {
+  const setting = await openTwo('moved');
+  const { harness, data, url } = setting;
+  const rows = await harness.hash('ada');
+  const taken: string[] = [];
+  const take = () => {
+    const image = join(folder, `killed-${taken.length}`);
+    taken.push(image);
+    cpSync(data, image, { recursive: true });
+  };
+  copyAtSteps(take);
+  const report = await harness.commands.moveAccount({ from: 'ada', to: 'anna' });
+  vi.restoreAllMocks();
+  expect(report).toMatchObject({ user_id: 'anna', before: 'ada', snapshot: join(data, 'snapshot.duckdb') });
+  expect(report.moved).toMatchObject({ 'sync.accounts': 1, daily_activity: 3 });
+  const opened = await openHarness(data, url);
+  expect(await ensureWhole(setting, opened, 'anna')).toEqual(rows);
+  await opened.close();
+  expect(existsSync(join(data, 'moving.json'))).toBe(false);
+
+  expect(taken.length).toBe(6);
+  for (const image of taken) {
+    expect(existsSync(join(image, 'moving.json'))).toBe(true);
+    const left = await openHarness(image, url);
+    expect(await ensureWhole(setting, left, 'anna'), image).toEqual(rows);
+    expect(readdirSync(image).filter(file => /moving|\.new|\.tmp$/.test(file))).toEqual([]);
+    await left.close();
+  }
+}, 60_000);
+
+test('who keeps the folder open goes on by the new name', async () => {
+  const { harness, data, url } = await openTwo('kept-open');
+  await harness.close();
+  const settings = readSettings({ RINGNECK_DATA: data, RINGNECK_SERVICE_URL: url });
+  const kept = await DataFolder.open({ settings, log: silentLog, openQueues: () => new MemoryQueues() });
+  const order: string[] = [];
+  await kept.during(async app => {
+    order.push(`begins with ${app.secrets.names().join()}`);
+    return () => order.push('ends');
+  });
+  const moving = kept.commands.moveAccount({ from: 'ada', to: 'anna' });
+  await until(
+    'it is closed',
+    async () =>
+      kept.commands.listAccounts({}).then(
+        () => false,
+        () => true,
+      ),
+    20_000,
+  );
+  await expect(kept.commands.listAccounts({})).rejects.toThrow(`an account is being moved in ${data}; try again in a moment`);
+  await moving;
+  expect(order).toEqual(['begins with ada,ben', 'ends', 'begins with anna,ben']);
+  expect((await kept.commands.listAccounts({})).map(({ user_id }) => user_id)).toEqual(['anna', 'ben']);
+  await kept.end();
+  await kept.close();
+});
+
+test('a name that is in use, or that is none, and what cannot be opened, is refused, and nothing changes', async () => {
+  const setting = await openTwo('refused');
+  const { harness } = setting;
+  const move = (from: string, to: string) => harness.commands.moveAccount({ from, to });
+  await expect(move('ada', 'ben')).rejects.toThrow(/^ben is an account already, or was one whose rows are still there/);
+  await expect(move('ada', 'ada')).rejects.toThrow('ada has that name already');
+  await expect(move('cleo', 'anna')).rejects.toThrow('no account "cleo" was ever added here');
+  await expect(move('ada', 'an na')).rejects.toThrow('"an na" cannot name an account');
+  await harness.app.warehouse.record([{ table: 'sync.tombstones', key: { user_id: 'anna', id: 'x' }, row: {} }]);
+  await expect(move('ada', 'anna')).rejects.toThrow('anna is in use already, in sync.tombstones');
+  const { secrets } = harness.app;
+  vi.spyOn(secrets, 'namesElsewhere').mockReturnValue(['ada']);
+  vi.spyOn(secrets, 'whyMissing').mockReturnValue('the token was sealed with another key');
+  await expect(move('ada', 'dora')).rejects.toThrow('ada keeps its name: the token was sealed with another key');
+  vi.restoreAllMocks();
+  await harness.app.warehouse.record([{ table: 'sync.tombstones', key: { user_id: 'anna', id: 'x' } }]);
+  await ensureWhole(setting, harness, 'ada');
+});
