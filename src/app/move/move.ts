@@ -2,19 +2,17 @@ import { realpathSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { ensureDiskReserve } from '../../base/disk.ts';
-import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
+import { messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
 import { writeFileAtomically } from '../../base/files.ts';
 import { openJsonFile } from '../../base/json-file.ts';
 import { openMirrorTokens } from '../../base/secrets/mirror-tokens.ts';
 import { Secrets } from '../../base/secrets/secrets.ts';
 import { warehouseIn } from '../../base/warehouse-file.ts';
-import { accountExists, parseAccountName } from '../../ledger/accounts.ts';
-import { listTablesOf } from '../../warehouse/tables-of.ts';
+import { accountExists } from '../../ledger/accounts.ts';
 import { Warehouse } from '../../warehouse/warehouse.ts';
-import type { App } from '../app.ts';
 import { connectControl } from '../control/connect-control.ts';
 import { emptyQueue } from '../erase/queue.ts';
-import { ensureQueueAnswers, ensureRoom, type FolderOptions, replaceSnapshot, withWarehouse } from '../rewriting.ts';
+import { ensureRoom, type FolderOptions, replaceSnapshot, withWarehouse } from '../rewriting.ts';
 import { isMoving, movePath, tellClosed } from './is-moving.ts';
 
 const moving = z.strictObject({ format: z.literal(1), from: z.string(), to: z.string() });
@@ -29,29 +27,6 @@ export interface MoveReport {
   moved: Record<string, number>;
   /** The snapshot that was made anew; null where there was none of ours, or where it could not be made and was taken away. */
   snapshot: string | null;
-}
-
-/**
- * Whether an account can get another name now.
- * @throws UsageError where there is no such account, or the other name is in use; RingneckError where it cannot be done now
- */
-export async function ensureMovable({ settings, warehouse, secrets }: App, { from, to }: Renaming): Promise<void> {
-  for (const name of [from, to]) parseAccountName(name);
-  if (from === to) throw new UsageError(`${from} has that name already`);
-  if (!(await accountExists(warehouse, from))) {
-    throw new UsageError(`no account ${JSON.stringify(from)} was ever added here: ringneck account list shows those there are`);
-  }
-  if (await accountExists(warehouse, to)) {
-    throw new UsageError(
-      `${to} is an account already, or was one whose rows are still there: choose another name, or first ringneck account remove ${to} --erase`,
-    );
-  }
-  const used = await listTablesOf(warehouse, to);
-  if (used.length) throw new UsageError(`${to} is in use already, in ${used.join(', ')}: choose another name, or remove it there first`);
-  if (secrets.namesElsewhere().includes(from)) throw new UsageError(`${from} keeps its name: ${secrets.whyMissing(from)}`);
-  secrets.listOfAny(from);
-  ensureRoom(warehouse.path);
-  await ensureQueueAnswers(settings);
 }
 
 /**
