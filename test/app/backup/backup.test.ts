@@ -168,7 +168,7 @@ test('without its key a backup opens no token, and restore says so, until the ke
   expect(readdirSync(backup)).not.toContain('secret.key');
   const first = await restoreBackup(settingsOf(join(folder, 'first')), { folder: backup, asCopy: false }, NEVER);
   expect(first.tokens_closed).toBe(
-    `${join(folder, 'first/accounts.secret')} was sealed with a key that is missing: set RINGNECK_SECRET_KEY to it, or put ${join(folder, 'first/secret.key')} back from a copy.`,
+    `${join(folder, 'first/accounts.secret')} was sealed with a key that is missing: set RINGNECK_SECRET_KEY to it, or put ${join(folder, 'first/secret.key')} back from a copy. Where it is lost: ringneck account add NAME, or login, one account after the other.`,
   );
   // Its key was put there before.
   const second = join(folder, 'second');
