@@ -71,16 +71,18 @@ export async function storeSignIn(
   secrets.acceptKey();
   const person = await askWhose(app, tokens.accessToken);
   const signIn = beginSignIn(newSignInId(), tokens, settings.signIn?.scopes ?? [], now(), settings.signIn?.tokenUrl);
+  let former: SignIn | undefined;
   const credential = {
     token: signIn.accessToken,
     scopes: signIn.scopes,
     isSignIn: true as const,
-    keep: () => secrets.putSignIn(name, signIn),
+    keep: () => {
+      former = findReadableSignIn(app, name);
+      secrets.putSignIn(name, signIn);
+    },
   };
   try {
-    let former: SignIn | undefined;
     const added = await changeAccounts(app.warehouse, async () => {
-      former = findReadableSignIn(app, name);
       if (person !== undefined) await ensureSamePerson(app, name, person);
       await before(signIn);
       const begun = await beginAccount(app, name, credential, undefined);
