@@ -12,7 +12,15 @@ import { findRemoved, type MissingDocument } from './deletions/deletions.ts';
 import { hasTrustedRoute } from './events/document-fetches.ts';
 import { readStored, widened } from './known-documents.ts';
 import { type CollectContext, type Collection, tokenGuard, type WindowResult } from './pipeline.ts';
-import { type CompleteRead, momentsOfRequest, type ReadEnd, readCollection, type StoredAnswer, UNASKED } from './read-collection.ts';
+import {
+  type CompleteRead,
+  LONGEST_RANGE_DAYS,
+  momentsOfRequest,
+  type ReadEnd,
+  readCollection,
+  type StoredAnswer,
+  UNASKED,
+} from './read-collection.ts';
 import { readHeartRate } from './read-heart-rate.ts';
 import { readPersonalInfo } from './read-personal-info.ts';
 import { noteUnannounced } from './sweeps/missed-events.ts';
@@ -21,7 +29,7 @@ function documentCollection(resource: Resource): Collection {
   const { namedBy } = resource;
   return {
     name: resource.name,
-    windowDays: resource.dated ? 90 : undefined,
+    windowDays: resource.dated ? LONGEST_RANGE_DAYS : undefined,
     newestDay: resource.dated ? `max(${quoteName(resource.dayField)})::VARCHAR` : undefined,
     dayColumn: resource.dated ? resource.dayField : undefined,
     dataType: resource.dataType,

@@ -56,6 +56,9 @@ export interface CompleteRead extends RequestTimes {
   ids: ReadonlySet<string>;
 }
 
+/** How many days of documents one request asks for at most: what a service answers to more, or leaves out of it, nobody knows. */
+export const LONGEST_RANGE_DAYS = 90;
+
 /** Of pages that wait, unparsed, for the rest of a known answer. */
 const MOST_HELD_BYTES = 16 * 1024 * 1024;
 

@@ -49,7 +49,9 @@ test('who does not allow it, or pastes nothing, is told in one line, and no acco
   server.person = undefined;
   const refused = await runHere(['account', 'login', 'ada', '--no-browser'], { env, input });
   expect(refused).toMatchObject({ code: 1, stdout: '' });
-  expect(refused.stderr).toContain('\nringneck: the person did not allow it, and nothing was stored: ringneck account login ada\n');
+  expect(refused.stderr).toContain(
+    '\nringneck: the service did not let the person sign in (it says: access_denied: no), and nothing was stored: ringneck account login ada\n',
+  );
   const nothing = await runHere(['account', 'login', 'ada', '--no-browser'], { env });
   expect(nothing.stderr).toContain('\nringneck: there is no code in the answer, and nothing was stored: ringneck account login ada\n');
   expect(await runHere(['account', 'list', '--json'], { env })).toMatchObject({ stdout: '[]\n' });

@@ -293,8 +293,8 @@ test('two documents of one day that are both deleted are removed, for others of 
   const before = harness.faults.asked.length;
   expect(await ria.tell({ event_type: 'delete', data_type: 'sleep', object_id: 'first' })).toMatchObject({ outcome: 'removed' });
   // An empty answer about a day with another stored document counts for nothing.
-  const all = `${SLEEP} 2024-12-30 2025-04-02`;
-  expect(askedSince(before, 'ria')).toEqual([`${SLEEP} 2025-03-01 2025-03-05`, all, all]);
+  const all = [`${SLEEP} 2024-12-30 2025-03-29`, `${SLEEP} 2025-03-28 2025-04-02`];
+  expect(askedSince(before, 'ria')).toEqual([`${SLEEP} 2025-03-01 2025-03-05`, ...all, ...all]);
   expect(await ria.tell({ event_type: 'delete', data_type: 'sleep', object_id: 'second' })).toMatchObject({ outcome: 'removed' });
   expect(await storedOf('ria')).toEqual([{ id: 'beside' }]);
 });
@@ -309,6 +309,21 @@ test.each(['update', 'create', 'delete'] as const)('an event of type %s finds a 
   expect(await harness.rows(`SELECT id, day::VARCHAR AS day FROM sleep WHERE user_id = '${name}' ORDER BY id`)).toEqual([
     { id: 'beside', day: '2025-03-03' },
     { id: 'moved', day: '2024-11-20' },
+  ]);
+});
+
+test('a service that refuses long ranges, or shortens them, is asked for no more than ninety days at once', async () => {
+  const tom = await harness.person('tom', { sleep: [night('beside', '2025-03-03'), night('moved', '2025-01-30')] });
+  await tom.store('sleep', [night('beside', '2025-03-03'), night('moved', '2025-03-04')]);
+  const [startAt, endAt] = [Date.UTC(2024, 7, 1) * 1000, Date.UTC(2025, 2, 11) * 1000];
+  await harness.pipeline.warehouse.record([plannedEntry({ runId: 'tom', userId: 'tom', collection: 'sleep', startAt, endAt })]);
+  const before = harness.faults.asked.length;
+  expect(await tom.tell({ event_type: 'delete', data_type: 'sleep', object_id: 'moved' })).toMatchObject({ outcome: 'stored' });
+  expect(askedSince(before, 'tom')).toEqual([
+    `${SLEEP} 2025-03-02 2025-03-06`,
+    `${SLEEP} 2024-07-30 2024-10-27`,
+    `${SLEEP} 2024-10-26 2025-01-23`,
+    `${SLEEP} 2025-01-22 2025-04-03`,
   ]);
 });
 

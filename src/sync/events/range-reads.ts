@@ -1,7 +1,8 @@
+import { addDays } from '../../../schema/instant.ts';
 import type { Page, ReleaseWhile } from '../../client/client.ts';
 import type { DayRange } from '../../ledger/windows.ts';
 import { type Pipeline, tokenGuard } from '../pipeline.ts';
-import { ensureAnswers, momentsOfDays, momentsOfDocuments } from '../read-collection.ts';
+import { ensureAnswers, LONGEST_RANGE_DAYS, momentsOfDays, momentsOfDocuments } from '../read-collection.ts';
 import { type Answered, type EventInWork, type EventStep, giveWay, storeAnswer } from './event-outcome.ts';
 
 /** A range that was read to its end. Its moment is held until what is absent from it is dealt with. */
@@ -80,15 +81,17 @@ export class RangeReads {
     const read: RangeRead = { range, requestedAt: 0, documents: 0 };
     // Once begun it goes on to its end: where few are answered at a time it would begin again for ever.
     const releaseWhile: ReleaseWhile = wait => (read.requestedAt ? wait() : giveWay(wait));
-    const dayStarts = new Set<number>();
     return warehouse.clock.withRequest(async request => {
-      for await (const page of client.documents(first.resource, { token: first.token, ...range, lane: 'live', releaseWhile })) {
-        read.requestedAt ||= page.requestedAt;
-        request.beginRead(page.requestedAt);
-        for (const day of momentsOfDocuments(first.resource, page.documents)) dayStarts.add(day);
-        if (page.nextToken === null) ensureAnswers(page.route, dayStarts, momentsOfDays(range));
-        read.documents += page.documents.length;
-        await this.#storePage(page, first, absent);
+      for (const part of partsOf(range)) {
+        const dayStarts = new Set<number>();
+        for await (const page of client.documents(first.resource, { token: first.token, ...part, lane: 'live', releaseWhile })) {
+          read.requestedAt ||= page.requestedAt;
+          request.beginRead(page.requestedAt);
+          for (const day of momentsOfDocuments(first.resource, page.documents)) dayStarts.add(day);
+          if (page.nextToken === null) ensureAnswers(page.route, dayStarts, momentsOfDays(part));
+          read.documents += page.documents.length;
+          await this.#storePage(page, first, absent);
+        }
       }
       const left = [...absent.values()].flat();
       await Promise.all(left.map(({ event, resolve, reject }) => this.#finishAbsent(event, read).then(resolve, reject)));
@@ -120,6 +123,19 @@ export class RangeReads {
     } catch (error) {
       for (const { reject } of waiting) reject(error);
     }
+  }
+}
+
+/** Days that two parts have in common: a service may leave out the last day, or file a night under the next one. */
+const OVERLAP_DAYS = 2;
+
+/** A range in parts that a backfill would ask for too. */
+function* partsOf({ from, to }: Partial<DayRange>): Generator<Partial<DayRange>> {
+  if (!from || !to) return yield {};
+  for (let first = from; ; first = addDays(first, LONGEST_RANGE_DAYS - OVERLAP_DAYS)) {
+    const last = addDays(first, LONGEST_RANGE_DAYS - 1);
+    yield { from: first, to: last < to ? last : to };
+    if (last >= to) return;
   }
 }
 
