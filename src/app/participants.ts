@@ -116,7 +116,7 @@ export function writeParticipants(participants: readonly Participant[]): string 
   const lines = participants.map(({ user_id, extra, ...facts }) => [
     user_id,
     ...FACTS.map(column => facts[column]),
-    ...free.map(name => extra[name] ?? null),
+    ...free.map(name => (Object.hasOwn(extra, name) ? (extra[name] ?? null) : null)),
   ]);
   return [['name', ...FACTS, ...free], ...lines]
     .map(fields => `${fields.map(field => csvField(field === null ? null : String(field))).join(',')}\n`)

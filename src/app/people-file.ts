@@ -44,6 +44,7 @@ export interface PeopleFile<Person extends PersonLine = PersonLine> {
 /** What is told of its lines must fit into a call of the owner. */
 const MOST_BYTES = 4_000_000;
 const MOST_LINES = 10_000;
+const MOST_COLUMNS = 1_000;
 const MOST_CHARACTERS = 1_000;
 
 /** What stands in a column: its value, undefined where the text is none. */
@@ -137,22 +138,29 @@ function ensureClosed(path: string): void {
 
 /** @returns for each field of a line which column it is */
 function readHead(path: string, given: readonly string[], withTokens: boolean): string[] {
-  const columns = given.map(name => columnOf(name.trim()));
   const refuse = (why: string): never => {
     throw new UsageError(`${path}, line 1: ${why}`);
   };
+  if (given.length > MOST_COLUMNS) refuse(`there are ${given.length} columns: at most ${MOST_COLUMNS}`);
+  const columns = given.map(name => columnOf(name.trim()));
+  // Of a file without its first line this is somebody's token.
+  const show = (column: string) => (withTokens ? `number ${columns.indexOf(column) + 1}` : JSON.stringify(column.slice(0, 64)));
   for (const [i, column] of columns.entries()) {
     if (column === '') refuse(`column ${i + 1} has no name`);
-    if (columns.indexOf(column) < i) refuse(`the column ${JSON.stringify(column)} is there twice`);
+    if (columns.indexOf(column) < i) refuse(`the column ${show(column)} is there twice`);
     if (!/^[\p{L}\p{N}_][\p{L}\p{N}_ .()%/+-]{0,63}$/u.test(column)) {
-      refuse(`${JSON.stringify(column)} cannot name a column: 1 to 64 letters, digits, blanks and _ . ( ) % / + -`);
+      refuse(`${withTokens ? `column ${i + 1}` : show(column)} cannot name a column: 1 to 64 letters, digits, blanks and _ . ( ) % / + -`);
     }
     if (column === 'extra') refuse('no column can be called "extra": write each of its values as a column of its own');
   }
-  if (!columns.includes('name')) refuse(`there is no column "name", only ${columns.map(name => JSON.stringify(name)).join(', ')}`);
+  if (!columns.includes('name'))
+    refuse(
+      `there is no column "name"${withTokens ? ': this line names the columns, as name,token' : `, only ${columns.slice(0, 20).map(show).join(', ')}`}`,
+    );
   if (withTokens && !columns.includes('token')) refuse('there is no column "token"');
-  if (!withTokens && columns.includes('token')) {
-    refuse('tokens are no facts of participants: take the column "token" out, or use ringneck account add --file');
+  const secret = columns.find(column => /token|secret|password/i.test(column));
+  if (!withTokens && secret !== undefined) {
+    refuse(`tokens are no facts of participants: take the column ${show(secret)} out, or use ringneck account add --file`);
   }
   return columns;
 }

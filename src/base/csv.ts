@@ -13,10 +13,12 @@ export interface CsvRecord {
  * @throws UsageError naming the line whose quotes are wrong
  */
 export function parseCsv(content: string, name: string): CsvRecord[] {
-  const text = content.replace(/^\ufeff/, '');
-  const separator = findSeparator(text);
+  // A spreadsheet may name the separator in a line of its own.
+  const [said = '', named] = /^\ufeff?(?:sep=(.)\r?\n)?/.exec(content) ?? [];
+  const text = content.slice(said.length);
+  const separator = named ?? findSeparator(text);
   const records: CsvRecord[] = [];
-  let line = 1;
+  let line = named === undefined ? 1 : 2;
   for (let at = 0; at < text.length; ) {
     const begin = line;
     const fields: string[] = [];

@@ -83,6 +83,16 @@ test('a file with a wrong line, or that others can read, adds nobody, and no tok
   expect(await add()).toEqual({
     ...{ code: 2, stdout: '', stderr: `ringneck: ${file} has tokens and is open to others (0640): chmod go= ${file}\n` },
   });
+  // Without its first line a file has a token there.
+  const headless = write('ada,rn_CSpG3Rh5g7secret');
+  chmodSync(headless, 0o600);
+  expect((await runHere(['account', 'add', '--file', headless], { env })).stderr).toBe(
+    `ringneck: ${headless}, line 1: there is no column "name": this line names the columns, as name,token\n`,
+  );
+  const twice = write('name,rn_CSpG3,rn_CSpG3');
+  expect((await runHere(['account', 'add', '--file', twice], { env })).stderr).toBe(
+    `ringneck: ${twice}, line 1: the column number 2 is there twice\n`,
+  );
   const plain = write('name,group_name', 'ada,a');
   expect((await runHere(['account', 'add', '--file', plain], { env })).stderr).toBe(
     `ringneck: ${plain}, line 1: there is no column "token"\n`,

@@ -134,6 +134,10 @@ test('a wrong line is named with its column, its value and what is wanted, and n
 test.each<[string | Uint8Array, string]>([
   ['', ' is empty: its first line names the columns, name,group_name …'],
   ['nam,group\nada,a\n', ', line 1: there is no column "name", only "nam", "group_name"'],
+  [
+    'name,access_token\n',
+    ', line 1: tokens are no facts of participants: take the column "access_token" out, or use ringneck account add --file',
+  ],
   ['name,site,site\n', ', line 1: the column "site" is there twice'],
   ['name,group_name,group\n', ', line 1: the column "group_name" is there twice'],
   ['name,,site\n', ', line 1: column 2 has no name'],
@@ -169,6 +173,15 @@ test('what is exported is imported to the same, and replaces no file', async () 
   });
   await second.run('participants', 'import', file);
   expect(await second.rows('FROM participants ORDER BY user_id')).toEqual([ADA, BEN]);
+});
+
+test('who lacks a column that others have has nothing in it, whatever it is called', async () => {
+  const { import: importPeople, run } = study();
+  await importPeople('name,toString,constructor\nada,1,2\n');
+  await importPeople('name,group_name\nben,a\n');
+  expect((await run('participants', 'export')).stdout).toBe(
+    'name,group_name,enrolled_from,enrolled_until,birth_year,max_heart_rate,constructor,toString\nada,,,,,,2,1\nben,a,,,,,,\n',
+  );
 });
 
 test('who is taken out of the list is named; who is not in it is an error, and all stay', async () => {

@@ -7,6 +7,7 @@ test.each([
   ['tabs, and no line break at the end', 'a\tb\n1\t', ['a|b', '1|']],
   ['quotes around separators, breaks and quotes', '"a,b",c\n"1\r\n2","say ""no"""\n', ['a,b|c', '1\r\n2|say "no"']],
   ['an empty text and nothing, which are one', 'a,b,c\n"",,x', ['a|b|c', '||x']],
+  ['a line that names the separator', 'sep=;\r\na;b,c\r\n1;2\r\n', ['a|b,c', '1|2']],
   ['lines without anything', '\n\na;b\n\n;\n1;2\n\n', ['a|b', '1|2']],
   ['line breaks of old machines', 'a,b\r1,2\r', ['a|b', '1|2']],
   ['nothing', '', []],

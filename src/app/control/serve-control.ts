@@ -100,7 +100,8 @@ class ControlServer {
     const command = Object.hasOwn(this.#commands, name) ? this.#commands[name] : undefined;
     if (command === undefined) return refuse(response, 404, `no command is called ${name}`);
     const body = await bodyOf(request);
-    if (body === undefined) return refuse(response, 413, `a call has ${MOST_CHARACTERS} characters at most`);
+    if (body === undefined)
+      return refuse(response, 413, `a call has ${MOST_CHARACTERS} characters at most: give less at once, a file in parts`);
     const { id, input }: Call = JSON.parse(body);
     const controller = new AbortController();
     const answer = beginAnswer(response);

@@ -26,10 +26,13 @@ export interface InvitedPeople {
 export const inviteManyCommands = { inviteAccounts };
 
 /**
- * Makes a link for each line whose account needs one, and stores what the lines tell of participants. A link that can still be used stays:
- * somebody may have it already.
+ * Makes a link for each line whose account needs one, and stores what the lines tell of participants. A link that can still be used stays,
+ * for somebody may have it already, unless it is to be replaced.
  */
-async function inviteAccounts(app: App, { people, days }: { people: readonly PersonLine[]; days: number }): Promise<InvitedPeople> {
+async function inviteAccounts(
+  app: App,
+  { people, days, replace }: { people: readonly PersonLine[]; days: number; replace: boolean },
+): Promise<InvitedPeople> {
   requireEnrolment(app);
   const bad = await storeTold(app, people);
   if (bad.length) return { people: [], bad };
@@ -38,7 +41,7 @@ async function inviteAccounts(app: App, { people, days }: { people: readonly Per
   );
   const lines: InvitedLine[] = [];
   for (const { line, name } of people) {
-    const until = open.get(name);
+    const until = replace ? undefined : open.get(name);
     lines.push({
       line,
       user_id: name,

@@ -13,6 +13,7 @@ interface Options {
   file?: string;
   days?: number;
   revoke?: true;
+  replace?: true;
   json?: true;
 }
 
@@ -26,6 +27,7 @@ export function addInvite(account: Command): void {
       .option('--days <days>', `for how many days it can be used (default: ${DAYS})`, wholeNumber(1, 365))
       .option('--revoke', 'end the link of the name')
       .option('--file <file>', 'make a link for everybody of a CSV file who needs one, and print them as CSV: name, url')
+      .option('--replace', 'with --file: another link also for those who have one that can still be used, which ends')
       .option('--json', 'print {user_id, url, expires_at, replaced}, with --revoke {user_id, revoked}; with --file an array'),
     'ringneck account invite ada --days 14',
     'ringneck account invite ada --revoke',
@@ -34,6 +36,7 @@ export function addInvite(account: Command): void {
     const { file, days, revoke, json } = options;
     if (file !== undefined) return invitePeople(file, given, options);
     if (given === undefined) throw new UsageError('whom? give a name, or --file with many');
+    if (options.replace) throw new UsageError('--replace goes with --file: the link of a name alone is always replaced');
     const name = parseAccountName(given);
     if (revoke && days !== undefined) throw new UsageError('--days and --revoke exclude each other');
     const session = await openSession();
@@ -53,12 +56,12 @@ export function addInvite(account: Command): void {
 }
 
 /** The links go to standard output, and nothing else does: it may become the file that the letters are made of. */
-async function invitePeople(file: string, name: string | undefined, { days = DAYS, revoke, json }: Options): Promise<void> {
+async function invitePeople(file: string, name: string | undefined, { days = DAYS, revoke, replace, json }: Options): Promise<void> {
   if (name !== undefined || revoke) throw new UsageError('--file names everybody: give no name with it, nor --revoke');
   const session = await openSession();
   const { people, bad, free } = readPeopleFile(file, { withTokens: false });
   if (bad.length) throw refuseLines(file, bad);
-  const report = await call(session, 'inviteAccounts', { people, days });
+  const report = await call(session, 'inviteAccounts', { people, days, replace: replace ?? false });
   if (report.bad.length) throw refuseLines(file, report.bad);
   noteFree(free);
   for (const { user_id, result, reason } of report.people) if (result !== 'invited') note(`${user_id} ${result}: ${reason}`);

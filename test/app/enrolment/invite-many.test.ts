@@ -19,7 +19,7 @@ test('everybody of a file who needs a link has one; a second run ends none of th
   const { harness, enrol, publicUrl } = await openEnrolment(folder, 'many', { now: () => now });
   const { commands } = harness;
   const people = readPeople('name,group_name', 'p01,training', 'p02,control', 'p03,control');
-  const { people: first } = await commands.inviteAccounts({ people: people.slice(0, 2), days: 7 });
+  const { people: first } = await commands.inviteAccounts({ people: people.slice(0, 2), days: 7, replace: false });
   expect(first).toEqual(
     ['p01', 'p02'].map((name, i) => ({
       ...{ line: i + 2, user_id: name, result: 'invited', reason: null, expires_at: '2025-06-08T12:00:00.000Z' },
@@ -28,19 +28,25 @@ test('everybody of a file who needs a link has one; a second run ends none of th
   );
   expect((await enrol(first[0]!.url!, 'ada')).title).toBe('Thank you');
 
-  const { people: second } = await commands.inviteAccounts({ people, days: 7 });
+  const { people: second } = await commands.inviteAccounts({ people, days: 7, replace: false });
   expect(second.map(({ user_id, result, url, reason }) => [user_id, result, url === null, reason])).toEqual([
     ['p01', 'unchanged', true, 'is read already'],
     ['p02', 'unchanged', true, 'has a link until 2025-06-08T12:00Z; ringneck account invite p02 makes another in its place'],
     ['p03', 'invited', false, null],
   ]);
   await commands.pauseAccount({ name: 'p01' });
-  expect((await commands.inviteAccounts({ people: people.slice(0, 1), days: 7 })).people[0]).toMatchObject({
+  expect((await commands.inviteAccounts({ people: people.slice(0, 1), days: 7, replace: false })).people[0]).toMatchObject({
     ...{ result: 'failed', reason: 'p01 is paused and has not to sign in again: ringneck account resume p01' },
   });
-  expect((await enrol(first[1]!.url!, 'ben')).title).toBe('Thank you');
+  // Whose links were lost before they were sent.
+  const { people: again } = await commands.inviteAccounts({ people: people.slice(1, 2), days: 7, replace: true });
+  expect(again).toMatchObject([{ user_id: 'p02', result: 'invited' }]);
+  expect((await fetch(first[1]!.url!)).status).toBe(404);
+  expect((await enrol(again[0]!.url!, 'ben')).title).toBe('Thank you');
   now += 8 * 86_400_000;
-  expect((await commands.inviteAccounts({ people: people.slice(2), days: 7 })).people[0]).toMatchObject({ result: 'invited' });
+  expect((await commands.inviteAccounts({ people: people.slice(2), days: 7, replace: false })).people[0]).toMatchObject({
+    result: 'invited',
+  });
   expect(await harness.read('SELECT user_id, group_name FROM participants ORDER BY user_id')).toEqual([
     ['p01', 'training'],
     ['p02', 'control'],
