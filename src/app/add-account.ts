@@ -15,6 +15,7 @@ import {
 import { ANOTHER_PERSON, isOfUnknownPerson, refusedUnchecked, twinOf, UNCHECKED } from '../ledger/unproven.ts';
 import { isNotOffered, isRefusal, probeAccount } from '../sync/verdicts/probe.ts';
 import { findPerson, findTwin, isAnother } from '../sync/verdicts/same-person.ts';
+import type { LedgerEntry } from '../warehouse/sql.ts';
 import { holdsDataOf } from '../warehouse/stored-documents.ts';
 import type { App } from './app.ts';
 import { TRIED_MS } from './doctor/accounts.ts';
@@ -29,6 +30,12 @@ export interface Credential {
   scopes?: readonly string[];
   /** Whether its person has signed in with it: what is not kept of that is taken back, and another person's is never kept. */
   isSignIn?: true;
+  /** Whose it is, as the service has said. */
+  person?: string | undefined;
+  /** Who had the account before is known to be the same: it need not be proven. */
+  isProven?: boolean;
+  /** What else is recorded, once it is kept, together with the account. */
+  entries?: readonly LedgerEntry[];
   /** Keeps it, alone or with the sign-in that it is of, in place of what the account has. */
   keep(): void;
 }
@@ -59,10 +66,16 @@ export async function ensureIdFree(warehouse: App['warehouse'], name: string, se
 }
 
 /** Whose a token is, before anything is kept; undefined where the service does not tell now: it is asked again once the token is kept. */
-export async function askWhose(app: App, token: string): Promise<string | undefined> {
+export const askWhose = (app: App, token: string): Promise<string | undefined> => askWhoseSurely(app, token).catch(() => undefined);
+
+/**
+ * Whose a token is; undefined where its person has not allowed that to be told.
+ * @throws where the service gives no answer to that
+ */
+export async function askWhoseSurely(app: App, token: string): Promise<string | undefined> {
   if (!app.settings.serviceUrl) return undefined;
   const client = await app.client();
-  return withTimeout(findPerson(client, token), TRIED_MS).catch(() => undefined);
+  return withTimeout(findPerson(client, token), TRIED_MS);
 }
 
 /** @throws RingneckError where the person of the token has another account */
@@ -98,24 +111,24 @@ export async function beginAccount(
   const findBlind = async () => known === null && (isNew || isOfUnknownPerson(before?.reason ?? null)) && holdsDataOf(warehouse, name);
   const isBlind = await findBlind();
   const isGiven = known === null && !isBlind && serviceUser !== undefined && needsProof;
-  const isUnproven = (known !== null && needsProof) || (isBlind && serviceUser !== undefined) || isGiven;
+  const isUnproven = (known !== null && needsProof && !credential.isProven) || (isBlind && serviceUser !== undefined) || isGiven;
   const account: Account = {
     userId: name,
-    serviceUserId: serviceUser ?? known,
+    serviceUserId: serviceUser ?? known ?? credential.person ?? null,
     since: warehouse.clock.next(),
     ...(isUnproven ? { state: 'parked', reason: UNCHECKED } : { state: 'active', reason: null }),
   };
   const hasGood = known !== null && isNew && keptToken !== undefined && isInUse(before);
   if (isUnproven) return { account, credential, recorded: before, keptToken, isUnproven, hasGood, isGiven, isBlind: false };
   // What ends between the token and the account leaves one that waits to be added again.
-  if (isBlind) await warehouse.record([accountEntry({ ...account, state: 'parked', reason: UNCHECKED })]);
+  if (isBlind) await warehouse.record([accountEntry({ ...account, serviceUserId: known, state: 'parked', reason: UNCHECKED })]);
   try {
     credential.keep();
   } catch (error) {
     if (isBlind) await warehouse.record([accountEntry(before ?? { ...account, state: 'removed' })]);
     throw error;
   }
-  await warehouse.record([accountEntry(account), noRefusalsEntry(name)]);
+  await warehouse.record([accountEntry(account), noRefusalsEntry(name), ...(credential.entries ?? [])]);
   // An answer to the earlier token may have been on its way into the file.
   return { account, credential, recorded: account, keptToken, isUnproven, hasGood: false, isBlind: isBlind || (await findBlind()) };
 }

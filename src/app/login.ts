@@ -3,15 +3,16 @@ import { NO_CLIENT, NO_SERVICE, type SignInSettings } from '../base/config.ts';
 import { UsageError } from '../base/errors.ts';
 import { newSignInId, type SignIn } from '../base/secrets/sign-in.ts';
 import { loginCommand } from '../base/sign-in-again.ts';
-import { accountEntry, changeAccounts, findServiceUserId, parseAccountName } from '../ledger/accounts.ts';
+import { changeAccounts, findServiceUserId, parseAccountName } from '../ledger/accounts.ts';
 import { SignInError } from '../sign-in/error.ts';
 import type { TokenAnswer } from '../sign-in/oauth.ts';
 import { beginSignIn } from '../sign-in/sign-ins.ts';
 import { collectionsOf } from '../sync/collections.ts';
 import { findTwin } from '../sync/verdicts/same-person.ts';
 import { noteUngranted } from '../sync/verdicts/ungranted.ts';
+import type { LedgerEntry } from '../warehouse/sql.ts';
 import { type AddedReport, reportAdded } from './account-commands.ts';
-import { type AddedAccount, askWhose, beginAccount, WrongPersonError } from './add-account.ts';
+import { askWhose, askWhoseSurely, beginAccount, WrongPersonError } from './add-account.ts';
 import type { App } from './app.ts';
 import { findReadableSignIn, openOAuth, revokeSignIn } from './sign-ins.ts';
 
@@ -58,20 +59,21 @@ async function finishLogin(app: App, { name, ...answer }: LoginInput): Promise<A
 
 /**
  * Keeps what a code was exchanged for, where it is of the person of the account, and asks the service about it.
- * @param before is done first, while nobody else changes accounts; what it throws keeps anything from being stored
+ * @param invited says what is recorded together with the account of who came by a link, of whom the service must have said who they are, or
+ *   that it does not say; done while nobody else changes accounts, and what it throws keeps anything from being stored
  * @throws WrongPersonError, or what kept it from being stored; the tokens are taken back at the service then
  */
 export async function storeSignIn(
   app: App,
   name: string,
   tokens: TokenAnswer,
-  before: (signIn: SignIn) => Promise<void> = async () => undefined,
+  invited?: (signIn: SignIn, person: string | undefined) => Promise<LedgerEntry[]>,
 ): Promise<AddedReport & { warning: string | null }> {
   const { secrets, now, settings } = app;
   secrets.acceptKey();
-  const person = await askWhose(app, tokens.accessToken);
   const signIn = beginSignIn(newSignInId(), tokens, settings.signIn?.scopes ?? [], now(), settings.signIn?.tokenUrl);
   let former: SignIn | undefined;
+  let isRecorded = false;
   const credential = {
     token: signIn.accessToken,
     scopes: signIn.scopes,
@@ -82,30 +84,35 @@ export async function storeSignIn(
     },
   };
   try {
+    const person = await (invited ? askWhoseSurely : askWhose)(app, tokens.accessToken);
     const added = await changeAccounts(app.warehouse, async () => {
       if (person !== undefined) await ensureSamePerson(app, name, person);
-      await before(signIn);
-      const begun = await beginAccount(app, name, credential, undefined);
-      return person === undefined ? begun : claim(app, begun, person);
+      const entries = await invited?.(signIn, person);
+      return beginAccount(app, name, { ...credential, person, entries, isProven: invited !== undefined }, undefined);
     });
+    isRecorded = !added.isUnproven;
     const report = await reportAdded(app, added);
     await noteUngranted({ warehouse: app.warehouse, collections: collectionsOf(resources), tokens: secrets });
     const isSeenToWork = report.tried && report.state === 'active' && secrets.findSignIn(name)?.id === signIn.id;
     if (!former || !isSeenToWork || (await revokeSignIn(app, name, former))) return report;
     return { ...report, warning: [report.warning, STILL_ALIVE].filter(Boolean).join('; ') };
   } catch (error) {
-    // What is not kept shall not be good for anybody.
-    if (secrets.findSignIn(name)?.id !== signIn.id) await revokeTokens(app, tokens);
+    const isKept = secrets.findSignIn(name)?.id === signIn.id;
+    const isToPutBack = isKept && invited !== undefined && !isRecorded;
+    try {
+      if (isToPutBack) putBack(app, name, former);
+    } finally {
+      // What is not kept shall not be good for anybody.
+      if (!isKept || isToPutBack) await revokeTokens(app, tokens);
+    }
     throw error;
   }
 }
 
-/** Notes whose a new account is before the service is asked further: the same person may be signing in by another name. */
-async function claim({ warehouse }: App, added: AddedAccount, person: string): Promise<AddedAccount> {
-  if (added.isUnproven || added.account.serviceUserId !== null) return added;
-  const account = { ...added.account, serviceUserId: person };
-  await warehouse.record([accountEntry(account)]);
-  return { ...added, account, recorded: account };
+/** The account could not be recorded. */
+function putBack({ secrets }: App, name: string, former: SignIn | undefined): void {
+  if (former) secrets.putSignIn(name, former);
+  else secrets.remove(name);
 }
 
 const STILL_ALIVE = 'the sign-in before could not be taken back at the service: its person can do that there';

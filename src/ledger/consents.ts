@@ -27,6 +27,3 @@ export const consentEntry = ({ userId, at, scopes, textHash, language, withdrawn
   key: { user_id: userId, at },
   row: { scopes, text_hash: textHash, language, withdrawn_at: withdrawnAt },
 });
-
-/** Takes one away that came to nothing. */
-export const noConsentEntry = ({ userId, at }: Consent): LedgerEntry => ({ table: 'sync.consents', key: { user_id: userId, at } });

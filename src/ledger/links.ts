@@ -11,7 +11,7 @@ const LINK = {
   userId: text,
   createdAt: number,
   expiresAt: orNull(number),
-  problem: orNull(oneOf(['enrolled', 'another'])),
+  problem: orNull(oneOf(['enrolled', 'another', 'unrecognised'])),
   serviceUserId: orNull(text),
 };
 
@@ -46,10 +46,15 @@ export const linkEntry = ({ secretHash, kind, userId, createdAt, expiresAt, prob
   row: { kind, user_id: userId, created_at: createdAt, expires_at: expiresAt, problem, service_user_id: serviceUserId },
 });
 
-/** Takes a link away. */
-export const noLinkEntry = ({ secretHash }: Pick<Link, 'secretHash'>): LedgerEntry => ({
-  table: 'sync.links',
-  key: { secret_hash: secretHash },
+/** A new link by which the person of an account withdraws; it does not expire. @param at microseconds */
+export const withdrawalLink = (userId: string, secret: string, at: number): Link => ({
+  secretHash: hashOf(secret),
+  kind: 'withdraw',
+  userId,
+  createdAt: at,
+  expiresAt: null,
+  problem: null,
+  serviceUserId: null,
 });
 
 /** Takes every invitation of a name away. */

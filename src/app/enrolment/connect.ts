@@ -1,15 +1,14 @@
 import { messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
-import type { SignIn } from '../../base/secrets/sign-in.ts';
-import { changeAccounts } from '../../ledger/accounts.ts';
-import { type Consent, consentEntry, noConsentEntry } from '../../ledger/consents.ts';
-import { hashOf, type Link, linkEntry, listLinks, noInvitationEntry, noLinkEntry } from '../../ledger/links.ts';
-import { isTwin } from '../../ledger/unproven.ts';
+import { changeAccounts, findServiceUserId } from '../../ledger/accounts.ts';
+import { type Consent, consentEntry } from '../../ledger/consents.ts';
+import { type Link, linkEntry, listLinks, noInvitationEntry, withdrawalLink } from '../../ledger/links.ts';
 import type { ConnectOptions, SignInOutcome } from '../../receiver/connect/connect.ts';
+import { holdsDataOf } from '../../warehouse/stored-documents.ts';
 import { WrongPersonError } from '../add-account.ts';
 import type { App } from '../app.ts';
 import { storeSignIn } from '../login.ts';
 import { openOAuth } from '../sign-ins.ts';
-import { findOpenInvitation, newSecret, tellAnother, tellEnrolled } from './invitations.ts';
+import { findOpenInvitation, newSecret, tellAnother, tellEnrolled, tellUnrecognised } from './invitations.ts';
 import { readStudyText } from './study-text.ts';
 import { findWithdrawal, withdraw } from './withdrawal.ts';
 
@@ -72,7 +71,15 @@ async function enrol(app: App, link: Link, { code, verifier, scope, ...agreed }:
     const tokens = await (await openOAuth(app)).exchange({ code, verifier, redirectUrl, scope });
     return await storeEnrolled(app, link, tokens, agreed);
   } catch (error) {
-    if (error instanceof WrongPersonError) return refusePerson(app, link, error);
+    if (error instanceof WrongPersonError) {
+      const { person, other } = error;
+      if (other === undefined) return refuse(app, link, { kind: 'another', message: tellAnother(name), serviceUserId: null });
+      return refuse(app, link, { kind: 'enrolled', message: tellEnrolled(other), serviceUserId: person });
+    }
+    if (error instanceof UnrecognisedError) {
+      const { person } = error;
+      return refuse(app, link, { kind: 'unrecognised', message: tellUnrecognised(name, person), serviceUserId: person });
+    }
     if (error instanceof ClosedError) return { kind: 'closed' };
     if (!(error instanceof RingneckError)) throw error;
     log.warn({ account: name, reason: messageOf(error) }, 'somebody invited could not be enrolled, and may try again');
@@ -83,6 +90,17 @@ async function enrol(app: App, link: Link, { code, verifier, scope, ...agreed }:
 /** Revoked, replaced or used while the person signed in. */
 class ClosedError extends Error {}
 
+/** Nobody can tell whether who signed in is the person of the account. */
+class UnrecognisedError extends Error {
+  readonly person: string | null;
+
+  /** @param person the service's own id of who signed in, where it tells */
+  constructor(person: string | null) {
+    super();
+    this.person = person;
+  }
+}
+
 type Tokens = Parameters<typeof storeSignIn>[2];
 
 async function storeEnrolled(
@@ -91,53 +109,53 @@ async function storeEnrolled(
   tokens: Tokens,
   agreed: Omit<Answer, 'code' | 'verifier' | 'scope'>,
 ): Promise<SignInOutcome> {
-  const { warehouse, now, settings, secrets, log, onFailure } = app;
+  const { now, settings, secrets, log, onFailure } = app;
   const name = link.userId;
   const secret = newSecret();
   const at = now() * 1000;
-  const withdrawal: Link = {
-    ...link,
-    secretHash: hashOf(secret),
-    kind: 'withdraw',
-    createdAt: at,
-    expiresAt: null,
-    problem: null,
-    serviceUserId: null,
-  };
-  let kept: { signIn: SignIn; consent: Consent } | undefined;
+  let kept: { id: string; scopes: readonly string[] } | undefined;
   try {
-    const report = await storeSignIn(app, name, tokens, async signIn => {
+    const report = await storeSignIn(app, name, tokens, async (signIn, person) => {
       if (!(await findOpenInvitation(app, agreed.secret))) throw new ClosedError();
+      await ensureRecognised(app, name, person);
       const { textHash, language } = agreed;
       const consent: Consent = { userId: name, at, scopes: signIn.scopes.join(' '), textHash, language, withdrawnAt: null };
-      kept = { signIn, consent };
-      // Before the account: nobody is read who is not known to have agreed.
-      await warehouse.record([consentEntry(consent), linkEntry(withdrawal)]);
+      kept = signIn;
+      return [consentEntry(consent), linkEntry(withdrawalLink(name, secret, at)), noInvitationEntry(name)];
     });
-    await warehouse.record([noInvitationEntry(name)]);
-    log.info({ account: name, state: report.state }, 'somebody invited has signed in');
-    if (report.state === 'parked') onFailure({ reason: 'account_parked', user: name, message: report.reason ?? '' });
-    if (isTwin(report.reason)) return { kind: 'enrolled' };
+    const { state, reason, warning } = report;
+    log.info({ account: name, state, ...(warning ? { warning } : {}) }, 'somebody invited has signed in');
+    if (state === 'parked') onFailure({ reason: 'account_parked', user: name, message: reason ?? '' });
   } catch (error) {
-    if (kept && secrets.findSignIn(name)?.id !== kept.signIn.id)
-      await warehouse.record([noConsentEntry(kept.consent), noLinkEntry(withdrawal)]);
-    throw error;
+    if (!kept || secrets.findSignIn(name)?.id !== kept.id) throw error;
+    // The account is stored; what was to be asked about it then, each night asks.
+    log.warn({ account: name, reason: messageOf(error) }, 'somebody invited has signed in, and the service was not asked further');
   }
   const withdrawUrl = `${settings.enrolment?.publicUrl}/connect/withdraw/${secret}`;
-  return { kind: 'connected', scopes: kept?.signIn.scopes ?? [], withdrawUrl };
+  return { kind: 'connected', scopes: kept?.scopes ?? [], withdrawUrl };
+}
+
+/** @throws UnrecognisedError where what is stored may be of somebody else */
+async function ensureRecognised({ warehouse }: App, name: string, person: string | undefined): Promise<void> {
+  const isKnown = (await findServiceUserId(warehouse, name)) !== null;
+  if (person !== undefined && isKnown) return;
+  if (isKnown || (await holdsDataOf(warehouse, name))) throw new UnrecognisedError(person ?? null);
+}
+
+interface Refusal {
+  kind: NonNullable<Link['problem']>;
+  message: string;
+  serviceUserId: string | null;
 }
 
 /** Nothing was stored of who signed in; the operator is told, and the invitation stays. */
-async function refusePerson(app: App, link: Link, { person, other }: WrongPersonError): Promise<SignInOutcome> {
+async function refuse(app: App, link: Link, { kind, message, serviceUserId }: Refusal): Promise<SignInOutcome> {
   const { warehouse, log, onFailure } = app;
-  const name = link.userId;
-  const kind = other === undefined ? 'another' : 'enrolled';
-  const message = other === undefined ? tellAnother(name) : tellEnrolled(other);
-  log.warn({ account: name, ...(other === undefined ? {} : { other }) }, `an invitation was refused: ${message}`);
-  onFailure({ reason: 'invitation_refused', user: name, message });
+  log.warn({ account: link.userId }, `an invitation was refused: ${message}`);
+  onFailure({ reason: 'invitation_refused', user: link.userId, message });
   await changeAccounts(warehouse, async () => {
     const isThere = (await listLinks(warehouse, 'connect')).some(({ secretHash }) => secretHash === link.secretHash);
-    if (isThere) await warehouse.record([linkEntry({ ...link, problem: kind, serviceUserId: other === undefined ? null : person })]);
+    if (isThere) await warehouse.record([linkEntry({ ...link, problem: kind, serviceUserId })]);
   });
   return { kind };
 }

@@ -117,9 +117,16 @@ export async function listInvitations(app: App): Promise<InvitationReport[]> {
 async function tellProblem({ warehouse }: App, { userId, problem, serviceUserId }: Link): Promise<string | null> {
   if (problem === null) return null;
   if (problem === 'another') return tellAnother(userId);
+  if (problem === 'unrecognised') return tellUnrecognised(userId, serviceUserId);
   return tellEnrolled((await findTwin(warehouse, userId, serviceUserId ?? undefined)) ?? 'another account');
 }
 
 export const tellEnrolled = (other: string): string => `the person who signed in is already ${other}, and nothing was stored`;
+
+/** @param person the service's own id of who signed in, where that is known and the account's is not */
+export const tellUnrecognised = (name: string, person: string | null): string =>
+  person === null
+    ? `nobody can tell whether who signed in is the person whose data ${name} has, and nothing was stored: they have to allow the scope personal`
+    : `nobody knows whose the data of ${name} are, and nothing was stored of who signed in (${person} at the service): if they are the same, ringneck account map ${name} ${person}, then the link again; if not, invite them by another name`;
 
 export const tellAnother = (name: string): string => `somebody else signed in than ${name} was before, and nothing was stored`;

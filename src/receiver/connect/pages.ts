@@ -93,6 +93,7 @@ const STATUS = {
   elsewhere: 400,
   enrolled: 200,
   another: 409,
+  unrecognised: 409,
   busy: 429,
   foreign: 403,
 } as const;

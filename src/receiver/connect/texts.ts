@@ -40,6 +40,7 @@ export interface Texts {
   elsewhere: (facts: Facts) => PageText;
   enrolled: (facts: Facts) => PageText;
   another: (facts: Facts) => PageText;
+  unrecognised: (facts: Facts) => PageText;
   again: string;
   withdrawal: (facts: Facts) => PageText;
   withdraw: string;
@@ -89,10 +90,11 @@ const english: Texts = {
     title: 'The sign-in was not completed',
     paragraphs: [`${host} did not complete the sign-in, and nothing was stored. Your invitation can still be used.`],
   }),
-  elsewhere: () => ({
+  elsewhere: ({ contact }) => ({
     title: 'This sign-in was not begun here',
     paragraphs: [
-      'It was begun in another browser, or too long ago. Nothing was stored. Open the link of your invitation again, and stay in one browser.',
+      'It was begun in another browser or too long ago, or this site was started anew since. Nothing is stored by opening this page. Open the link of your invitation again, and stay in one browser.',
+      `If that link cannot be used any more, you may have signed in already. Ask, also for a link to withdraw: ${contact}`,
     ],
   }),
   enrolled: ({ study, contact }) => ({
@@ -107,6 +109,13 @@ const english: Texts = {
     paragraphs: [
       `This invitation is for a person who took part before, and who had another account at ${host}. Nothing was stored.`,
       `Sign out at ${host}, then open your invitation again. If that is not so: ${contact}`,
+    ],
+  }),
+  unrecognised: ({ host, contact }) => ({
+    title: 'You were not recognised',
+    paragraphs: [
+      'This invitation is for a person who took part before, and nobody could tell whether that is you. Nothing was stored.',
+      `Open your invitation again, and leave “${scopeMeanings.personal}” (personal) ticked at ${host}. If you did that: ${contact}`,
     ],
   }),
   again: 'Back to the invitation',
@@ -190,10 +199,11 @@ const german: Texts = {
     title: 'Die Anmeldung wurde nicht abgeschlossen',
     paragraphs: [`${host} hat die Anmeldung nicht abgeschlossen, und es wurde nichts gespeichert. Ihre Einladung gilt weiter.`],
   }),
-  elsewhere: () => ({
+  elsewhere: ({ contact }) => ({
     title: 'Diese Anmeldung hat nicht hier begonnen',
     paragraphs: [
-      'Sie hat in einem anderen Browser begonnen, oder vor zu langer Zeit. Es wurde nichts gespeichert. Öffnen Sie den Link Ihrer Einladung noch einmal, und bleiben Sie in einem Browser.',
+      'Sie hat in einem anderen Browser oder vor zu langer Zeit begonnen, oder diese Seite wurde seither neu gestartet. Durch das Öffnen dieser Seite wird nichts gespeichert. Öffnen Sie den Link Ihrer Einladung noch einmal, und bleiben Sie in einem Browser.',
+      `Wenn dieser Link nicht mehr gilt, haben Sie sich vielleicht schon angemeldet. Fragen Sie nach, auch nach einem Link zum Widerrufen: ${contact}`,
     ],
   }),
   enrolled: ({ study, contact }) => ({
@@ -208,6 +218,13 @@ const german: Texts = {
     paragraphs: [
       `Diese Einladung ist für eine Person, die schon teilgenommen hat und bei ${host} ein anderes Konto hatte. Es wurde nichts gespeichert.`,
       `Melden Sie sich bei ${host} ab, und öffnen Sie dann Ihre Einladung noch einmal. Wenn das nicht stimmt: ${contact}`,
+    ],
+  }),
+  unrecognised: ({ host, contact }) => ({
+    title: 'Sie wurden nicht erkannt',
+    paragraphs: [
+      'Diese Einladung ist für eine Person, die schon teilgenommen hat, und niemand konnte feststellen, ob Sie das sind. Es wurde nichts gespeichert.',
+      `Öffnen Sie Ihre Einladung noch einmal, und lassen Sie bei ${host} „${germanScopes.personal}“ (personal) angekreuzt. Wenn Sie das getan haben: ${contact}`,
     ],
   }),
   again: 'Zurück zur Einladung',

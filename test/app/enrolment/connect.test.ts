@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { RingneckError, TryLaterError } from '../../../src/base/errors.ts';
 import { Browser, openEnrolment, sharePlace, withdrawLinkOf } from '../../support/enrolment-harness.ts';
 import { fillIn } from '../../support/sandbox-page.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -204,19 +205,117 @@ test('an invitation is for a name that is free, or for who has to sign in again'
   );
 });
 
-test('who leaves out personal facts cannot be recognised: a new account is read, one that was somebody’s waits, and the study is told', async () => {
+const UNTOLD =
+  'nobody can tell whether who signed in is the person whose data p01 has, and nothing was stored: they have to allow the scope personal';
+
+test('who leaves out personal facts cannot be recognised: a new account is read, and nothing of one that was somebody’s changes', async () => {
   const { harness, invite, enrol, told } = await openEnrolment(folder, 'unrecognised', shared);
   await enrol(await invite('p01'), 'ada');
-  harness.app.secrets.remove('p01');
-  expect((await enrol(await invite('p01'), 'ada', ['personal'])).title).toBe('Thank you');
+  const { secrets, warehouse } = harness.app;
+  const signedIn = 'sign in again: ringneck account login p01';
+  const parked = { table: 'sync.accounts', key: { user_id: 'p01' }, row: { state: 'parked', reason: signedIn, since: 1 } } as const;
+  const [ada] = await harness.read(`SELECT service_user_id FROM sync.accounts WHERE user_id = 'p01'`);
+  await warehouse.record([{ ...parked, row: { ...parked.row, service_user_id: String(ada?.[0]) } }]);
+  const before = secrets.findSignIn('p01');
+  const link = await invite('p01');
+  const page = await enrol(link, 'ben', ['personal']);
+  expect([page.status, page.title]).toEqual([409, 'You were not recognised']);
+  expect(page.html).toContain(`href="${new URL(link).pathname}"`);
   expect((await enrol(await invite('p02'), 'ben', ['personal'])).title).toBe('Thank you');
-  const reason = 'unchecked: nobody knows yet whether the new token is of the same person; each night asks';
+  expect(secrets.findSignIn('p01')).toEqual(before);
   expect(await harness.read('SELECT user_id, service_user_id IS NULL, state, reason FROM sync.accounts ORDER BY ALL')).toEqual([
-    ['p01', false, 'parked', reason],
+    ['p01', false, 'parked', signedIn],
     ['p02', true, 'active', null],
   ]);
-  expect(told).toEqual([{ reason: 'account_parked', user: 'p01', message: expect.stringContaining('ringneck account resume p01') }]);
-  expect(await harness.commands.resumeAccounts({ names: ['p01'] })).toMatchObject([{ state: 'active' }]);
+  expect(await harness.read('SELECT user_id, scopes FROM sync.consents ORDER BY ALL')).toEqual([
+    ['p01', ALL],
+    ['p02', ALL.replace('personal ', '')],
+  ]);
+  expect(told).toEqual([{ reason: 'invitation_refused', user: 'p01', message: UNTOLD }]);
+  expect(await harness.commands.listInvitations()).toMatchObject([{ user_id: 'p01', state: 'open', problem: UNTOLD }]);
+  expect((await enrol(link, 'ada')).title).toBe('Thank you');
+  expect(await harness.read(`SELECT state FROM sync.accounts WHERE user_id = 'p01'`)).toEqual([['active']]);
+});
+
+test('nobody gets rows by a link that may be of somebody else, until the operator says whose they are', async () => {
+  const { harness, invite, enrol, told, sandbox } = await openEnrolment(folder, 'unknown-rows', shared);
+  await enrol(await invite('p01'), 'ada', ['personal']);
+  await harness.backfill({ from: '2025-01-01', to: '2025-01-05', collections: ['sleep_time'] });
+  harness.app.secrets.remove('p01');
+  const link = await invite('p01');
+  expect((await enrol(link, 'ben', ['personal'])).title).toBe('You were not recognised');
+  expect((await enrol(link, 'ada')).title).toBe('You were not recognised');
+  const id = sandbox.people[0]?.user_id ?? '';
+  const unknown = `nobody knows whose the data of p01 are, and nothing was stored of who signed in (${id} at the service): if they are the same, ringneck account map p01 ${id}, then the link again; if not, invite them by another name`;
+  expect(told).toEqual([
+    { reason: 'invitation_refused', user: 'p01', message: UNTOLD },
+    { reason: 'invitation_refused', user: 'p01', message: unknown },
+  ]);
+  expect(await harness.commands.listInvitations()).toMatchObject([{ state: 'open', problem: unknown }]);
+  expect([harness.app.secrets.names(), await harness.read('SELECT count(*)::INTEGER FROM sync.consents')]).toEqual([[], [[1]]]);
+  await harness.commands.mapAccount({ name: 'p01', serviceUser: id });
+  expect((await enrol(link, 'ben')).title).toBe('Somebody else signed in');
+  expect((await enrol(link, 'ada')).title).toBe('Thank you');
+});
+
+test('nothing is stored of whom the service does not name in time, and the link stays', async () => {
+  const { harness, invite, enrol, told } = await openEnrolment(folder, 'nameless', shared);
+  await enrol(await invite('p01'), 'ada');
+  const { client } = harness.app;
+  let asked = 0;
+  harness.app.client = async () => {
+    if (++asked === 1) throw new RingneckError('the service does not answer');
+    return client.call(harness.app);
+  };
+  const link = await invite('p02');
+  expect((await enrol(link, 'ada')).title).toBe('That did not work');
+  expect([harness.app.secrets.names(), await harness.read('SELECT user_id FROM sync.consents')]).toEqual([['p01'], [['p01']]]);
+  expect((await enrol(link, 'ada')).title).toBe('You take part already');
+  expect(told).toMatchObject([{ reason: 'invitation_refused', user: 'p02' }]);
+});
+
+test('where the account cannot be recorded nothing of it stays, and who tries again agrees once', async () => {
+  const { harness, invite, enrol, sandbox } = await openEnrolment(folder, 'disk', shared);
+  const { warehouse, secrets } = harness.app;
+  const { record } = warehouse;
+  const link = await invite('p01');
+  let token: string | undefined;
+  warehouse.record = async entries => {
+    if (!entries.some(({ table }) => table === 'sync.accounts')) return record.call(warehouse, entries);
+    token = secrets.find('p01');
+    throw new Error('ENOSPC');
+  };
+  expect((await enrol(link, 'ada')).status).toBe(500);
+  warehouse.record = record;
+  expect([secrets.names(), await harness.read('SELECT * FROM sync.consents'), await harness.read('SELECT kind FROM sync.links')]).toEqual([
+    [],
+    [],
+    [['connect']],
+  ]);
+  const asked = await fetch(`${sandbox.url}/v2/usercollection/personal_info`, { headers: { authorization: `Bearer ${token}` } });
+  expect(asked.status).toBe(401);
+  expect((await enrol(link, 'ada')).title).toBe('Thank you');
+  expect(await harness.read('SELECT user_id, withdrawn_at FROM sync.consents')).toEqual([['p01', null]]);
+  expect(await harness.read('SELECT kind FROM sync.links')).toEqual([['withdraw']]);
+});
+
+test('a process that ends once the account is stored says so', async () => {
+  const { harness, invite, lines } = await openEnrolment(folder, 'ending', shared);
+  const browser = new Browser();
+  const sent = await browser.submit(await browser.open(await invite('p01')));
+  const callback = await fillIn(sent.location ?? '', 'ada');
+  const { client } = harness.app;
+  let asked = 0;
+  harness.app.client = async () => {
+    if (++asked === 1) return client.call(harness.app);
+    throw new TryLaterError('ringneck is being ended');
+  };
+  const page = await browser.open(callback);
+  expect([page.status, page.title]).toEqual([200, 'Thank you']);
+  expect((await browser.open(callback)).html).toBe(page.html);
+  expect(lines.join('')).toContain('somebody invited has signed in, and the service was not asked further');
+  expect(await harness.read('SELECT user_id, state FROM sync.accounts')).toEqual([['p01', 'active']]);
+  expect((await new Browser().open(withdrawLinkOf(page))).title).toBe('Withdraw from The Night <Study>');
 });
 
 test('one person who signs in by two invitations at once has one account', async () => {
