@@ -1,4 +1,5 @@
 import { TryLaterError } from '../base/errors.ts';
+import type { LeftToOriginal } from '../base/secrets/secrets.ts';
 import { renewWarehouseId, warehouseId } from '../sync/runs/runs.ts';
 import { accountCommands } from './account-commands.ts';
 import { addAccountsCommands } from './add-accounts.ts';
@@ -56,17 +57,15 @@ export function commandsOf(findApp: () => App): AppCommands {
   ) as AppCommands;
 }
 
-export interface AdoptReport {
+export interface AdoptReport extends LeftToOriginal {
   id: string;
   before: string;
-  /** Whose sign-ins are the original's to renew, and end here with their tokens. */
-  sign_in_again: string[];
 }
 
 /** Gives the warehouse an id, and with it queues, of its own: for a copied data folder. */
 async function adopt({ warehouse, secrets, opened, queueProblem }: App): Promise<AdoptReport> {
   if (opened || queueProblem !== undefined) throw new TryLaterError('ringneck is at work in this data folder: end it first');
   const before = await warehouseId(warehouse);
-  const sign_in_again = secrets.forgetRenewals();
-  return { id: await renewWarehouseId(warehouse), before, sign_in_again };
+  const left = secrets.forgetRenewals();
+  return { id: await renewWarehouseId(warehouse), before, ...left };
 }

@@ -94,7 +94,7 @@ export async function storeSignIn(
     const report = await reportAdded(app, added);
     await noteUngranted({ warehouse: app.warehouse, collections: collectionsOf(resources), tokens: secrets });
     const isSeenToWork = report.tried && report.state === 'active' && secrets.findSignIn(name)?.id === signIn.id;
-    if (!former || !isSeenToWork || (await revokeSignIn(app, name, former))) return report;
+    if (!former || former.isLeftToOriginal || !isSeenToWork || (await revokeSignIn(app, name, former))) return report;
     return { ...report, warning: [report.warning, STILL_ALIVE].filter(Boolean).join('; ') };
   } catch (error) {
     const isKept = secrets.findSignIn(name)?.id === signIn.id;

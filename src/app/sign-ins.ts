@@ -107,14 +107,19 @@ export function findReadableSignIn({ secrets }: Pick<Parts, 'secrets'>, name: st
 }
 
 /**
- * Takes a sign-in back at the service, which may count the people of a client. Where it gives no answer the log says so, and no more.
+ * Takes a sign-in back at the service, which may count the people of a client. Where it gives no answer, or the sign-in is left to an original,
+ * the log says so, and no more.
  * @returns whether the service has taken it back
  */
 export async function revokeSignIn(
   parts: Pick<Parts, 'settings' | 'log'>,
   name: string,
-  { accessToken, refreshToken, tokenUrl }: SignIn,
+  { accessToken, refreshToken, tokenUrl, isLeftToOriginal }: SignIn,
 ): Promise<boolean> {
+  if (isLeftToOriginal) {
+    parts.log.warn({ account: name }, 'a sign-in was not taken back at the service: the folder that this one is a copy of goes on to use it');
+    return false;
+  }
   try {
     const client = await openOAuth(parts);
     const { ensureGivenBy } = await import('../sign-in/sign-ins.ts');

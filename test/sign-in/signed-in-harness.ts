@@ -13,6 +13,8 @@ export interface SignedInHarness {
   answer: { now: (asked: Asked) => Answer | Promise<Answer> };
   /** Whoever is the server's person signs in. */
   login(name: string): ReturnType<Harness['commands']['finishLogin']>;
+  /** The same in another data folder. */
+  loginAt(at: Harness, name: string): ReturnType<Harness['commands']['finishLogin']>;
 }
 
 const EXPIRED = { status: 401, json: { detail: 'Access token has expired.' } };
@@ -31,11 +33,11 @@ export async function openSignedInHarness(folder: string, name: string): Promise
   });
   onTestFinished(() => service.close());
   const harness = await openHarness(join(folder, name), service.url, { settings: { signIn: server.settings } });
-  const login: SignedInHarness['login'] = async account => {
-    const settings = await harness.commands.beginLogin({ name: account });
+  const loginAt: SignedInHarness['loginAt'] = async ({ commands }, account) => {
+    const settings = await commands.beginLogin({ name: account });
     const { url, verifier } = await createAuthorizeRequest(settings);
     const code = new URL(await server.visit(url)).searchParams.get('code') ?? '';
-    return harness.commands.finishLogin({ name: account, code, verifier, redirectUrl: settings.redirectUrl });
+    return commands.finishLogin({ name: account, code, verifier, redirectUrl: settings.redirectUrl });
   };
-  return { server, service, harness, answer, login };
+  return { server, service, harness, answer, login: account => loginAt(harness, account), loginAt };
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, sep } from 'node:path';
 import { diskReserveBytes, ensureDiskReserve } from '../../base/disk.ts';
 import { UsageError } from '../../base/errors.ts';
@@ -10,7 +10,7 @@ import { WAREHOUSE } from '../../base/warehouse-file.ts';
 import { warehouseId } from '../../sync/runs/runs.ts';
 import { FORMAT } from '../../warehouse/format.ts';
 import type { App } from '../app.ts';
-import { BACKUP_FORMAT, INBOX, KEY, MANIFEST, type Manifest, SEALED } from './manifest.ts';
+import { BACKUP_FORMAT, INBOX, KEY, MANIFEST, type Manifest, SEALED, writeManifest } from './manifest.ts';
 
 export interface BackupReport extends Pick<Manifest, 'made_at' | 'key' | 'events'> {
   path: string;
@@ -38,7 +38,7 @@ export async function writeBackup(app: App, input: { folder: string; withoutKey:
   try {
     mkdirSync(half, { mode: 0o700 });
     const manifest = await fill(app, half, input.withoutKey, signal);
-    writeFileAtomically(join(half, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
+    writeFileAtomically(join(half, MANIFEST), writeManifest(manifest));
     // Whoever closes the folder to erase somebody from it must not find them in a backup that comes later.
     signal.throwIfAborted();
     if (existsSync(path)) rmdirSync(path);
@@ -91,6 +91,9 @@ const listFiles = (folder: string): string[] =>
 
 /** What is there stays, and what is inside of the data folder is no backup of it. */
 function ensurePlace(folder: string, data: string): void {
+  if (!existsSync(folder) && lstatSync(folder, { throwIfNoEntry: false })) {
+    throw new UsageError(`${folder} is a link to a place that does not exist: name the place itself`);
+  }
   const there = existingFolder(folder);
   const [above, real] = [realpathSync(there), realpathSync(data)];
   if (above === real || above.startsWith(`${real}${sep}`)) {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -35,8 +36,17 @@ const manifestFile = z.object({
   files: z
     .array(z.object({ path: z.string().refine(isPart), bytes: z.int().nonnegative(), sha256: z.hex().length(64) }))
     .refine(files => files.some(({ path }) => path === WAREHOUSE)),
+  /** Of all the rest of the manifest. */
+  sha256: z.hex().length(64),
 });
-export type Manifest = z.infer<typeof manifestFile>;
+export type Manifest = Omit<z.infer<typeof manifestFile>, 'sha256'>;
+
+/** Of the content, however it is spaced. */
+const digestOf = (content: object) => createHash('sha256').update(JSON.stringify(content)).digest('hex');
+
+/** The text of a manifest, which any change of it belies. */
+export const writeManifest = (manifest: Manifest): string =>
+  `${JSON.stringify({ ...manifest, sha256: digestOf(manifest) }, null, 2)}\n`;
 
 /**
  * What a folder says of itself.
@@ -56,10 +66,11 @@ export function readManifest(folder: string): Manifest {
     );
   }
   const { data, error } = manifestFile.safeParse(content);
-  if (!data) {
-    const places = error.issues.map(issue => issue.path.join('.') || 'all of it');
-    throw new RingneckError(`${path} is damaged (${[...new Set(places)].join(', ')}): nothing was restored`);
-  }
+  const damaged = (what: string) => new RingneckError(`${path} is damaged (${what}): nothing was restored`);
+  if (!data) throw damaged([...new Set(error.issues.map(issue => issue.path.join('.') || 'all of it'))].join(', '));
+  const { sha256, ...said } = content;
+  if (digestOf(said) !== sha256) throw damaged('it has changed: another SHA-256');
+  if (data.events && !data.files.some(({ path }) => INBOX_FILE.test(path))) throw damaged(`${data.events} events, and no inbox`);
   if (data.warehouse.format > FORMAT) throw isOfNewer(data.warehouse.format);
   return data;
 }

@@ -11,7 +11,7 @@ import {
   rmSync,
   statSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { resources } from '../../../schema/index.ts';
 import type { Settings } from '../../base/config.ts';
@@ -19,12 +19,14 @@ import { diskReserveBytes, ensureDiskReserve } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
 import { ensureFolder, existingFolder, syncFolder, writeFileAtomically } from '../../base/files.ts';
 import { findSecretKey } from '../../base/secrets/secret-key.ts';
-import { Secrets } from '../../base/secrets/secrets.ts';
+import { type LeftToOriginal, Secrets } from '../../base/secrets/secrets.ts';
 import { WAREHOUSE, warehouseIn } from '../../base/warehouse-file.ts';
 import { lockFolder } from '../../service/lock.ts';
 import { renewWarehouseId } from '../../sync/runs/runs.ts';
 import { Warehouse } from '../../warehouse/warehouse.ts';
 import { connectControl } from '../control/connect-control.ts';
+import { asidePath, markerPath } from '../erase/is-erasing.ts';
+import { movePath } from '../move/is-moving.ts';
 import { INBOX, KEY, type Manifest, readManifest, SEALED } from './manifest.ts';
 import { readyIn, restoringIn } from './restoring.ts';
 
@@ -34,15 +36,13 @@ interface RestoreInput {
   asCopy: boolean;
 }
 
-export interface RestoreReport extends Pick<Manifest, 'made_at' | 'ringneck' | 'events'> {
+export interface RestoreReport extends Pick<Manifest, 'made_at' | 'ringneck' | 'events'>, LeftToOriginal {
   data: string;
   /** Of the warehouse; `before`: of the one that was backed up, null where it is the same. */
   id: string;
   before: string | null;
   /** Who has signed in, and may have to do it again. */
   signed_in: string[];
-  /** Whose sign-ins are the original's to renew. */
-  sign_in_again: string[];
   /** Why no token can be opened; null where they can, or where there are none. */
   tokens_closed: string | null;
 }
@@ -81,9 +81,10 @@ export async function restoreBackup(
   }
 }
 
-/** @throws UsageError naming what would be replaced, or worked off although it is of another warehouse */
+/** @throws UsageError naming what would be replaced, or worked off, or done to an end, although it is of another warehouse */
 function ensureFree(data: string, { files }: Manifest, folder: string): void {
-  const found = [...PARTS, `${WAREHOUSE}.wal`, 'queue'].filter(name => name !== KEY && isThere(join(data, name)));
+  const begun = [movePath(data), markerPath(data), asidePath(data)].map(path => basename(path));
+  const found = [...PARTS, `${WAREHOUSE}.wal`, 'queue', ...begun].filter(name => name !== KEY && isThere(join(data, name)));
   if (found.length) {
     const what = found.includes(WAREHOUSE) ? 'holds a warehouse already' : `holds ${found.join(', ')} already`;
     throw new UsageError(`${data} ${what}: move the folder away, or name another one by RINGNECK_DATA`);
@@ -132,7 +133,7 @@ async function stage(
   const key = findSecretKey(staging, secretKey) ?? findSecretKey(data, undefined);
   const secrets = new Secrets({ folder: staging, key });
   const signed_in = secrets.names().filter(name => secrets.hasSignIn(name));
-  const parted = asCopy ? await part(data, secrets, signed_in, key) : { id: warehouse.id, sign_in_again: [] };
+  const parted = asCopy ? await part(data, secrets, signed_in, key) : { id: warehouse.id, sign_in_again: [], dropped: [] };
   const staged: Staged = { data, made_at, ringneck, events, before: asCopy ? warehouse.id : null, signed_in, ...parted };
   writeFileAtomically(readyIn(data), JSON.stringify(staged));
   return staged;
@@ -144,17 +145,17 @@ async function part(
   secrets: Secrets,
   signedIn: readonly string[],
   key: string | undefined,
-): Promise<Pick<Staged, 'id' | 'sign_in_again'>> {
+): Promise<Pick<Staged, 'id'> & LeftToOriginal> {
   if (signedIn.length && key === undefined) {
     throw new UsageError(
       `the sign-ins of ${signedIn.join(', ')} cannot be left to the original without their key: set RINGNECK_SECRET_KEY to it, or put ${join(data, KEY)} there first`,
     );
   }
-  const sign_in_again = secrets.forgetRenewals();
+  const left = secrets.forgetRenewals();
   const path = warehouseIn(restoringIn(data));
   const warehouse = await Warehouse.open({ path, resources, beforeGroup: () => ensureDiskReserve(data) });
   try {
-    return { id: await renewWarehouseId(warehouse), sign_in_again };
+    return { id: await renewWarehouseId(warehouse), ...left };
   } finally {
     await warehouse.close();
   }

@@ -9,6 +9,7 @@ import { emptyQueues, forgetEvents, type HeldEvent, keepEvents, readEvents } fro
 import { warehouseId } from '../../sync/runs/runs.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import type { AppOptions } from '../app-options.ts';
+import { asidePath } from './is-erasing.ts';
 
 type Options = Pick<AppOptions, 'settings' | 'log'>;
 
@@ -19,7 +20,7 @@ type Options = Pick<AppOptions, 'settings' | 'log'>;
 export async function emptyQueue({ settings, log }: Options, warehouse: Warehouse): Promise<void> {
   const folder = join(settings.data, 'queue');
   await withInbox({ settings, log }, warehouse, async inbox => {
-    const aside = join(settings.data, 'erasing-events.json');
+    const aside = asidePath(settings.data);
     // What an erasing by a version without an inbox has set aside before it was killed.
     if (existsSync(aside)) {
       const { events }: { events: HeldEvent[] } = JSON.parse(readFileSync(aside, 'utf8'));

@@ -29,6 +29,13 @@ import { readSignIn, type SignIn } from './sign-in.ts';
 /** Where what asks the service finds its tokens. */
 export type Tokens = Pick<Secrets, 'find' | 'isSame' | 'whyMissing' | 'digest' | 'findSignIn'>;
 
+export interface LeftToOriginal {
+  /** Whose sign-ins are the original's to renew, and end here with their tokens. */
+  sign_in_again: string[];
+  /** Of them, whose sign-in another key has sealed than there is now: it is not in the copy. */
+  dropped: string[];
+}
+
 /** As many access tokens of a sign-in are known to have been of it beside the last one: who works with one works for minutes. */
 const MOST_EARLIER = 16;
 
@@ -208,18 +215,21 @@ export class Secrets {
   }
 
   /**
-   * Forgets what sign-ins are renewed with, and gives whose they are: another folder has the same, which works once. Access tokens stay, for
-   * as long as they live.
+   * Forgets what sign-ins are renewed with: another folder has the same, which works once. Access tokens stay, for as long as they live.
+   * @returns whose sign-ins they are; `dropped`: those that another key has sealed, of which nothing stays
    */
-  forgetRenewals(): string[] {
-    const names = this.names().filter(name => this.hasSignIn(name));
-    for (const name of names) {
+  forgetRenewals(): LeftToOriginal {
+    const sign_in_again = this.names().filter(name => this.hasSignIn(name));
+    const dropped = sign_in_again.filter(name => this.#isElsewhere(name));
+    for (const name of sign_in_again) {
       const entry = this.#findEntry(name);
-      if (!entry || this.#isElsewhere(name)) continue;
+      if (!entry || dropped.includes(name)) continue;
       const [, , ...place] = entry;
-      this.#put(JSON.stringify({ ...readSignIn(this.#open(entry)), refreshToken: null, previous: null } satisfies SignIn), name, place);
+      const left: SignIn = { ...readSignIn(this.#open(entry)), refreshToken: null, previous: null, isLeftToOriginal: true };
+      this.#put(JSON.stringify(left), name, place);
     }
-    return names;
+    for (const name of dropped) this.remove(name);
+    return { sign_in_again, dropped };
   }
 
   /** Needs no key. */

@@ -21,6 +21,8 @@ const signIn = z.strictObject({
   tokenUrl: z.string().optional(),
   /** Since when, in milliseconds, the service has not said whose the renewed tokens are. */
   unprovenSince: z.number().optional(),
+  /** Another folder has the same, and goes on to renew it: taken back at the service it would end there too. */
+  isLeftToOriginal: z.literal(true).optional(),
 });
 
 /** What the service gave for an account whose person has signed in. */

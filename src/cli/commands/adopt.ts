@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
 import { UsageError } from '../../base/errors.ts';
-import { loginCommand } from '../../base/sign-in-again.ts';
 import { warehouseIn } from '../../base/warehouse-file.ts';
+import { notesOnCopy } from '../copy-notes.ts';
 import { withExample } from '../options.ts';
 import { openSession } from '../session.ts';
 import { note } from '../terminal/note.ts';
@@ -18,7 +18,7 @@ export function addAdopt(program: Command): void {
           'jobs in the queues of the old id stay with the original, and what the ledger and the inbox hold here is enqueued again; ' +
           'sign-ins stay with the original too, and end here with their tokens',
       )
-      .option('--json', 'print {id, before, sign_in_again}'),
+      .option('--json', 'print {id, before, sign_in_again, dropped}'),
     'ringneck adopt',
   ).action(async ({ json }: { json?: true }) => {
     const session = await openSession();
@@ -29,8 +29,6 @@ export function addAdopt(program: Command): void {
     const adopted = await call(session, 'adopt', {});
     if (json) printJson(adopted);
     else printLine(`the warehouse has the id ${adopted.id} (before: ${adopted.before})`);
-    const { sign_in_again: names } = adopted;
-    if (names.length)
-      note(`the original goes on to renew the sign-in of ${names.join(', ')}: to read them here too, ${loginCommand('NAME')}`);
+    for (const text of notesOnCopy(adopted)) note(text);
   });
 }

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { RestoreReport } from '../../app/backup/restore.ts';
 import { interruptible } from '../../base/interrupt.ts';
 import { loginCommand } from '../../base/sign-in-again.ts';
+import { notesOnCopy } from '../copy-notes.ts';
 import { withExample } from '../options.ts';
 import { openSession } from '../session.ts';
 import { note } from '../terminal/note.ts';
@@ -21,7 +22,7 @@ export function addRestore(program: Command): void {
       .command('restore <folder>')
       .description('make the data folder from a backup; without --as-copy the warehouse moves here')
       .option('--as-copy', 'the original lives on: give the warehouse an id of its own')
-      .option('--json', 'print {data, made_at, ringneck, id, before, events, signed_in, sign_in_again, tokens_closed}')
+      .option('--json', 'print {data, made_at, ringneck, id, before, events, signed_in, sign_in_again, dropped, tokens_closed}')
       .addHelpText('after', ABOUT),
     'ringneck restore /mnt/backups/ring-2026-01-31',
   ).action(async (folder: string, { asCopy = false, json }: { asCopy?: boolean; json?: true }) => {
@@ -40,7 +41,8 @@ export function addRestore(program: Command): void {
 }
 
 /** What the backup cannot know. */
-function notesOn({ made_at, before, signed_in, sign_in_again, tokens_closed }: RestoreReport, settledDays: number): string[] {
+function notesOn(report: RestoreReport, settledDays: number): string[] {
+  const { made_at, before, signed_in, tokens_closed } = report;
   // Of days that were not settled by then later versions may have come.
   const from = new Date(Date.parse(made_at) - (settledDays + 1) * MS_PER_DAY).toISOString().slice(0, 10);
   const notes = [
@@ -48,12 +50,8 @@ function notesOn({ made_at, before, signed_in, sign_in_again, tokens_closed }: R
     'accounts that were removed or erased since, or withdrew, are there again: ringneck account list',
   ];
   if (tokens_closed !== null) notes.push(`no token can be opened: ${tokens_closed}`);
-  if (before !== null) {
-    if (sign_in_again.length)
-      notes.push(
-        `the original goes on to renew the sign-in of ${sign_in_again.join(', ')}: to read them here too, ${loginCommand('NAME')}`,
-      );
-  } else if (signed_in.length) {
+  if (before !== null) notes.push(...notesOnCopy(report));
+  else if (signed_in.length) {
     notes.push('do not start the folder again that this was a backup of: two that renew one sign-in end it for both');
     notes.push(`a sign-in that was renewed since is over: where status says so, ${loginCommand('NAME')} (${signed_in.join(', ')})`);
   }

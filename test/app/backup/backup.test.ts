@@ -1,4 +1,4 @@
-import fs, { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import fs, { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { basename, join } from 'node:path';
 import { DuckDBConnection } from '@duckdb/node-api';
@@ -106,6 +106,7 @@ test('a backup of a folder at work is restored into an empty one, which goes on:
     before: null,
     signed_in: [],
     sign_in_again: [],
+    dropped: [],
     tokens_closed: null,
   });
   const { 'manifest.json': _, ...parts } = listModes(backup);
@@ -210,7 +211,7 @@ test('a restored folder keeps id and sign-ins; as a copy it has an id of its own
   expect(copied).toMatchObject({ before: id, signed_in: ['ben'], sign_in_again: ['ben'] });
   expect(copied.id).not.toBe(id);
   const signInOf = (data: string) => new Secrets({ folder: join(folder, data), address: sandbox.url }).findSignIn('ben');
-  expect([signInOf('moved'), signInOf('copied')]).toEqual([SIGN_IN, { ...SIGN_IN, refreshToken: null, previous: null }]);
+  expect([signInOf('moved'), signInOf('copied')]).toEqual([SIGN_IN, { ...SIGN_IN, refreshToken: null, previous: null, isLeftToOriginal: true }]);
   const idOf = async (data: string) => {
     const warehouse = await openWarehouse(join(folder, data, 'warehouse.duckdb'));
     const rows = await warehouse.read(`SELECT value FROM sync.meta WHERE key = 'id'`);
@@ -228,6 +229,33 @@ test('a restored folder keeps id and sign-ins; as a copy it has an id of its own
   expect(readdirSync(join(folder, 'closed'))).toEqual([]);
 });
 
+test('a copy keeps nothing of a sign-in that another key has sealed, and says whose it is', async () => {
+  const [former, now] = ['the key that was lost', 'the key that there is'];
+  const { harness, data, folder } = await openFilled('keys', { RINGNECK_SECRET_KEY: former });
+  harness.app.secrets.putSignIn('ben', SIGN_IN);
+  await harness.close();
+  const { commands, app } = await openHarness(data, sandbox.url, { settings: { secretKey: now } });
+  app.secrets.acceptKey();
+  app.secrets.putSignIn('cora', SIGN_IN);
+  const backup = join(folder, 'backup');
+  await commands.backup({ folder: backup, withoutKey: false });
+  const copy = join(folder, 'copy');
+  const env = { RINGNECK_DATA: copy, RINGNECK_SECRET_KEY: now };
+  const { stdout, stderr } = await runHere(['restore', backup, '--as-copy', '--json'], { env });
+  expect(JSON.parse(stdout)).toMatchObject({ sign_in_again: ['ben', 'cora'], dropped: ['ben'] });
+  expect(stderr.split('\n').slice(2)).toEqual([
+    'the service keeps one set of subscriptions per client: before you start up here, set another client than the original has ' +
+      '(RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET), or leave RINGNECK_CALLBACK_URL unset; else its events come here, and no longer to the original',
+    'the original goes on to renew the sign-in of ben, cora: to read them here too, ringneck account login NAME',
+    'sealed with another key than there is now, and therefore not kept in this copy: the sign-in of ben',
+    '',
+  ]);
+  const kept = (key: string) => new Secrets({ folder: copy, key, address: sandbox.url });
+  // A token alone stays, for whoever has its key.
+  expect([kept(former).names(), kept(former).find('ada')]).toEqual([['ada', 'cora'], sandbox.people[0]!.token]);
+  expect(kept(now).findSignIn('cora')).toEqual({ ...SIGN_IN, refreshToken: null, previous: null, isLeftToOriginal: true });
+});
+
 test('a folder that is there stays: only a new or an empty one becomes a backup, and none in the data folder', async () => {
   const { harness, data, folder } = await openFilled('places');
   const backup = (path: string) => harness.commands.backup({ folder: path, withoutKey: false });
@@ -239,7 +267,11 @@ test('a folder that is there stays: only a new or an empty one becomes a backup,
   for (const inside of [data, join(data, 'backups/one')]) {
     await expect(backup(inside)).rejects.toThrow(`${inside} lies in the data folder: name a folder elsewhere, best on another disk`);
   }
-  expect([readdirSync(taken), existsSync(join(data, 'backups'))]).toEqual([['note'], false]);
+  const link = join(folder, 'link');
+  symlinkSync(join(data, 'inside'), link);
+  await expect(backup(link)).rejects.toThrow(`${link} is a link to a place that does not exist: name the place itself`);
+  rmSync(link);
+  expect([readdirSync(taken), existsSync(join(data, 'backups')), existsSync(join(data, 'inside'))]).toEqual([['note'], false, false]);
   const empty = join(folder, 'empty');
   mkdirSync(empty);
   await backup(empty);

@@ -1,6 +1,8 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
+import { type Manifest, readManifest, writeManifest } from '../../../src/app/backup/manifest.ts';
 import { restoreBackup } from '../../../src/app/backup/restore.ts';
 import { readSettings } from '../../../src/base/config.ts';
 import { createAccept } from '../../../src/sync/events/accept-event.ts';
@@ -29,11 +31,12 @@ async function newCase() {
   const backup = join(folder, `b${++cases}`);
   cpSync(whole, backup, { recursive: true });
   const data = join(folder, `d${cases}`);
-  const change = (edit: (manifest: Record<string, unknown>) => void) => {
+  const change = (edit: (manifest: Manifest & { sha256: string }) => void) => {
     const path = join(backup, 'manifest.json');
     const manifest = JSON.parse(readFileSync(path, 'utf8'));
     edit(manifest);
-    writeFileSync(path, JSON.stringify(manifest));
+    const { sha256: _, ...said } = manifest;
+    writeFileSync(path, writeManifest(said));
   };
   const restore = (from = backup) =>
     restoreBackup(readSettings({ RINGNECK_DATA: data }), { folder: from, asCopy: false }, new AbortController().signal);
@@ -63,7 +66,7 @@ test('all that is damaged in a backup is named, and nothing of it is restored', 
 test.each([
   ['is cut off', '{"format": 1, "made_at"', 'cannot be read'],
   ['is no object', '[]', 'is damaged'],
-  ['lacks what it should say', '{"format": 1}', 'is damaged (made_at, ringneck, duckdb, warehouse, key, events, files)'],
+  ['lacks what it should say', '{"format": 1}', 'is damaged (made_at, ringneck, duckdb, warehouse, key, events, files, sha256)'],
 ])('a manifest that %s is named', async (_, text, said) => {
   const { backup, data, restore } = await newCase();
   writeFileSync(join(backup, 'manifest.json'), text);
@@ -75,7 +78,7 @@ test.each(['../outside', '/etc/passwd', 'inbox/../../outside', 'queue/x', 'inbox
   'a manifest that lists %s is damaged: nothing but the parts of a backup is taken out of it',
   async path => {
     const { change, data, restore } = await newCase();
-    change(manifest => (manifest.files as unknown[]).push({ path, bytes: 0, sha256: '0'.repeat(64) }));
+    change(manifest => manifest.files.push({ path, bytes: 0, sha256: '0'.repeat(64) }));
     await expect(restore()).rejects.toThrow(/manifest\.json is damaged \(files\.\d+\.path\): nothing was restored/);
     expect(existsSync(data)).toBe(false);
   },
@@ -84,9 +87,40 @@ test.each(['../outside', '/etc/passwd', 'inbox/../../outside', 'queue/x', 'inbox
 test('a manifest without the warehouse is damaged: who began in what comes of it would begin with an empty one', async () => {
   const { change, data, restore } = await newCase();
   change(manifest => {
-    manifest.files = (manifest.files as { path: string }[]).filter(({ path }) => path !== 'warehouse.duckdb');
+    manifest.files = manifest.files.filter(({ path }) => path !== 'warehouse.duckdb');
   });
   await expect(restore()).rejects.toThrow('manifest.json is damaged (files): nothing was restored');
+  expect(existsSync(data)).toBe(false);
+});
+
+test('a manifest of which any bit has changed is no manifest any more, or still says the same', async () => {
+  const { backup } = await newCase();
+  const path = join(backup, 'manifest.json');
+  const [bytes, said] = [readFileSync(path), readManifest(backup)];
+  const accepted: unknown[] = [];
+  for (let bit = 0; bit < bytes.length * 8; bit++) {
+    const changed = Buffer.from(bytes);
+    changed[bit >> 3] = changed.readUInt8(bit >> 3) ^ (1 << (bit & 7));
+    writeFileSync(path, changed);
+    try {
+      accepted.push(readManifest(backup));
+    } catch (error) {
+      expect(String(error)).toMatch(/manifest\.json (is damaged|cannot be read)|has format \d+/);
+    }
+  }
+  // A space may have become another one.
+  expect(accepted.every(one => isDeepStrictEqual(one, said))).toBe(true);
+  expect(accepted.length).toBeLessThan(bytes.length);
+  writeFileSync(path, bytes.toString().replace('"events": 1', '"events": 3'));
+  expect(() => readManifest(backup)).toThrow(`${path} is damaged (it has changed: another SHA-256): nothing was restored`);
+});
+
+test('a manifest that counts events and lists no inbox is damaged', async () => {
+  const { change, data, restore } = await newCase();
+  change(manifest => {
+    manifest.files = manifest.files.filter(({ path }) => !path.startsWith('inbox/'));
+  });
+  await expect(restore()).rejects.toThrow('manifest.json is damaged (1 events, and no inbox): nothing was restored');
   expect(existsSync(data)).toBe(false);
 });
 
@@ -114,6 +148,9 @@ test.each([
   ['accounts.secret', 'holds accounts.secret already'],
   ['inbox/0000000007.journal', 'holds inbox already'],
   ['queue/database', 'holds queue already'],
+  ['moving.json', 'holds moving.json already'],
+  ['erasing.json', 'holds erasing.json already'],
+  ['erasing-events.json', 'holds erasing-events.json already'],
 ])('a folder with %s is left as it is', async (name, said) => {
   const { data, restore } = await newCase();
   mkdirSync(join(data, name, '..'), { recursive: true, mode: 0o700 });

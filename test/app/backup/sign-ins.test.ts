@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { restoreBackup } from '../../../src/app/backup/restore.ts';
 import { readSettings } from '../../../src/base/config.ts';
 import { openSignedInHarness } from '../../sign-in/signed-in-harness.ts';
-import { openHarness } from '../../support/harness.ts';
+import { type Harness, openHarness } from '../../support/harness.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const folder = tempFolder();
@@ -13,7 +13,7 @@ afterEach(() => void vi.useRealTimers());
 
 /** Ada signs in and is backed up; `renewed`: the original renews her sign-in afterwards. Gives the restored folder, a minute and a half later. */
 async function restoreSignedIn(name: string, renewed: boolean, asCopy = false) {
-  const { harness, server, service, login } = await openSignedInHarness(folder, name);
+  const { harness, server, service, login, loginAt } = await openSignedInHarness(folder, name);
   await login('ada');
   const backup = join(folder, `${name}-backup`);
   await harness.commands.backup({ folder: backup, withoutKey: false });
@@ -27,7 +27,7 @@ async function restoreSignedIn(name: string, renewed: boolean, asCopy = false) {
     const [account] = await of.commands.listAccounts({});
     return { state: account?.state, reason: account?.reason };
   };
-  return { original: harness, restored, renew };
+  return { original: harness, restored, renew, server, loginAt };
 }
 
 const ACTIVE = { state: 'active', reason: null };
@@ -51,4 +51,23 @@ test('what is restored as a copy leaves the sign-in of the original alone, which
   const before = original.app.secrets.findSignIn('ada');
   expect(await renew(original)).toEqual(ACTIVE);
   expect(original.app.secrets.findSignIn('ada')?.refreshToken).not.toBe(before?.refreshToken);
+});
+
+test.each([
+  ['removed', ({ commands }: Harness) => commands.removeAccount({ name: 'ada' })],
+  ['erased', ({ commands }: Harness) => commands.eraseAccount({ name: 'ada' })],
+])('an account that is %s in a copy keeps its sign-in in the original, which goes on to read', async (name, end) => {
+  const { original, restored, renew, server } = await restoreSignedIn(name, false, true);
+  await end(restored);
+  expect(restored.app.secrets.names()).toEqual([]);
+  expect(await server.findPerson(original.app.secrets.find('ada') ?? '')).toBe('ada');
+  expect(await renew(original)).toEqual(ACTIVE);
+});
+
+test('who signs in again in a copy has a sign-in of its own there, and that of the original lives on', async () => {
+  const { original, restored, server, loginAt } = await restoreSignedIn('again', false, true);
+  expect(await loginAt(restored, 'ada')).toMatchObject({ state: 'active', warning: null });
+  expect(restored.app.secrets.findSignIn('ada')).toMatchObject({ refreshToken: expect.any(String) });
+  expect(restored.app.secrets.findSignIn('ada')).not.toHaveProperty('isLeftToOriginal');
+  expect(await server.findPerson(original.app.secrets.find('ada') ?? '')).toBe('ada');
 });
