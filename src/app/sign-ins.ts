@@ -117,7 +117,10 @@ export async function revokeSignIn(
   { accessToken, refreshToken, tokenUrl, isLeftToOriginal }: SignIn,
 ): Promise<boolean> {
   if (isLeftToOriginal) {
-    parts.log.warn({ account: name }, 'a sign-in was not taken back at the service: the folder that this one is a copy of goes on to use it');
+    parts.log.warn(
+      { account: name },
+      'a sign-in was not taken back at the service: the folder that this one is a copy of goes on to use it',
+    );
     return false;
   }
   try {

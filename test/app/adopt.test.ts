@@ -80,7 +80,10 @@ test('adopt leaves the renewing of sign-ins to the original', async () => {
   expect(adopted.stderr).toBe(
     `${SUBSCRIPTIONS}the original goes on to renew the sign-in of ada: to read them here too, ringneck account login NAME\n`,
   );
-  expect([secrets.findSignIn('ada'), secrets.find('ben')]).toEqual([{ ...signIn, refreshToken: null, previous: null, isLeftToOriginal: true }, 'a-token-alone']);
+  expect([secrets.findSignIn('ada'), secrets.find('ben')]).toEqual([
+    { ...signIn, refreshToken: null, previous: null, isLeftToOriginal: true },
+    'a-token-alone',
+  ]);
 });
 
 test('two folders of which one is a copy, each with the queue in it, work side by side', async () => {

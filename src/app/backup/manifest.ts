@@ -45,8 +45,7 @@ export type Manifest = Omit<z.infer<typeof manifestFile>, 'sha256'>;
 const digestOf = (content: object) => createHash('sha256').update(JSON.stringify(content)).digest('hex');
 
 /** The text of a manifest, which any change of it belies. */
-export const writeManifest = (manifest: Manifest): string =>
-  `${JSON.stringify({ ...manifest, sha256: digestOf(manifest) }, null, 2)}\n`;
+export const writeManifest = (manifest: Manifest): string => `${JSON.stringify({ ...manifest, sha256: digestOf(manifest) }, null, 2)}\n`;
 
 /**
  * What a folder says of itself.

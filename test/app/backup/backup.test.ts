@@ -1,4 +1,15 @@
-import fs, { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import fs, {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { basename, join } from 'node:path';
 import { DuckDBConnection } from '@duckdb/node-api';
@@ -211,7 +222,10 @@ test('a restored folder keeps id and sign-ins; as a copy it has an id of its own
   expect(copied).toMatchObject({ before: id, signed_in: ['ben'], sign_in_again: ['ben'] });
   expect(copied.id).not.toBe(id);
   const signInOf = (data: string) => new Secrets({ folder: join(folder, data), address: sandbox.url }).findSignIn('ben');
-  expect([signInOf('moved'), signInOf('copied')]).toEqual([SIGN_IN, { ...SIGN_IN, refreshToken: null, previous: null, isLeftToOriginal: true }]);
+  expect([signInOf('moved'), signInOf('copied')]).toEqual([
+    SIGN_IN,
+    { ...SIGN_IN, refreshToken: null, previous: null, isLeftToOriginal: true },
+  ]);
   const idOf = async (data: string) => {
     const warehouse = await openWarehouse(join(folder, data, 'warehouse.duckdb'));
     const rows = await warehouse.read(`SELECT value FROM sync.meta WHERE key = 'id'`);
