@@ -12,7 +12,7 @@ import {
   shownAccount,
 } from '../ledger/accounts.ts';
 import { noInvitationEntry } from '../ledger/links.ts';
-import { isOfUnknownPerson, pausedReason } from '../ledger/unproven.ts';
+import { askAgain, isOfUnknownPerson, isWithdrawn, pausedReason } from '../ledger/unproven.ts';
 import { takeUpEvents } from '../sync/events/take-up.ts';
 import { lastDays } from '../sync/runs/backfill.ts';
 import { listSamePersons } from '../sync/verdicts/same-person.ts';
@@ -143,6 +143,7 @@ async function removeAccount(app: App, { name }: { name: string }): Promise<Acco
 async function pauseAccount(app: App, { name }: { name: string }): Promise<AccountReport> {
   return changeAccounts(app.warehouse, async () => {
     const account = await getAccount(app.warehouse, name);
+    if (isWithdrawn(account.reason)) return reportOf(account);
     return reportOf(await setAccountState(app.warehouse, account, 'paused', pausedReason(account.reason)));
   });
 }
@@ -157,6 +158,7 @@ async function resumeAccounts(
     const chosen = parked
       ? (await listAccounts(app.warehouse)).filter(({ state }) => state === 'parked')
       : await Promise.all([...new Set(names)].map(name => getAccount(app.warehouse, name)));
+    for (const { userId, reason } of chosen) if (isWithdrawn(reason)) throw new UsageError(tellWithdrawn(userId));
     const asked = chosen.filter(account => !stays(account));
     for (const { userId, reason } of asked) if (isOfUnknownPerson(reason)) takeAsSame(app, userId);
     return { chosen, resumed: await setAccountStates(app.warehouse, asked, 'active', null) };
@@ -167,6 +169,9 @@ async function resumeAccounts(
     return changed ? { ...reportOf(changed), warning } : { ...reportOf(account), warning: null };
   });
 }
+
+const tellWithdrawn = (name: string) =>
+  `the person of ${name} has withdrawn, and is read again only after another sign-in of theirs: ${askAgain(name)}`;
 
 /** Whoever resumes an account by its name says that its renewed tokens are of the same person, until the next renewal. */
 function takeAsSame({ secrets }: App, name: string): void {

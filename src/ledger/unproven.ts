@@ -51,3 +51,6 @@ const WITHDRAWN = 'withdrawn by the person';
 export const withdrawnReason = (name: string): string => `${WITHDRAWN}; its rows stay until: ringneck account remove ${name} --erase`;
 
 export const isWithdrawn = (reason: string | null): boolean => reason?.startsWith(WITHDRAWN) === true;
+
+/** What has an account read again whose person has withdrawn. */
+export const askAgain = (name: string): string => `ringneck account invite ${name}, or ${loginCommand(name)}`;

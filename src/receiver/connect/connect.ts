@@ -31,10 +31,10 @@ export interface ConnectOptions {
   finish(
     answer: Pick<PendingSignIn, 'secret' | 'verifier' | 'textHash' | 'language'> & { code: string; scope: string | undefined },
   ): Promise<SignInOutcome>;
-  /** Whether a link to withdraw was used; undefined where there is no such link. */
-  findWithdrawal(secret: string): Promise<'open' | 'done' | undefined>;
-  /** Ends what somebody agreed to; undefined where there is no such link. */
-  withdraw(secret: string): Promise<{ isTakenBack: boolean } | undefined>;
+  /** Whether a link to withdraw was used, or the study has ended it all; undefined where there is no such link. */
+  findWithdrawal(secret: string): Promise<'open' | 'done' | 'ended' | undefined>;
+  /** Ends what somebody agreed to, unless the study has; undefined where there is no such link. */
+  withdraw(secret: string): Promise<{ isTakenBack: boolean } | 'ended' | undefined>;
   /** Milliseconds since the epoch. */
   now(): number;
   log: Log;
@@ -49,6 +49,7 @@ const REQUESTS_PER_MINUTE = 300;
 const MAX_BODY_BYTES = 4_096;
 const ANSWER_MS = 20_000;
 const MOST_ANSWERS = 1_000;
+const WITHDRAW = '/connect/withdraw/:secret';
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 /** Of a code; the public service's have some dozens. */
 const MOST_CODE = 2_048;
@@ -80,8 +81,8 @@ export class Connect {
     scope.setErrorHandler<FastifyError>((error, request, reply) => this.#answerError(error, request, reply));
     const get = { exposeHeadRoute: false };
     scope.get('/connect/callback', get, (request, reply) => this.#finish(request, reply));
-    scope.get('/connect/withdraw/:secret', get, (request: WithSecret, reply) => this.#askWithdrawal(request, reply));
-    scope.post('/connect/withdraw/:secret', (request: WithSecret, reply) => this.#withdraw(request, reply));
+    scope.get(WITHDRAW, get, (request: WithSecret, reply) => this.#askWithdrawal(request, reply));
+    scope.post(WITHDRAW, (request: WithSecret, reply) => this.#withdraw(request, reply));
     scope.get('/connect/:secret', get, (request: WithSecret, reply) => this.#invite(request, reply, false));
     scope.post('/connect/:secret', (request: WithSecret, reply) => this.#begin(request, reply));
   }
@@ -157,6 +158,7 @@ export class Connect {
     const language = languageOf(request);
     const state = SECRET.test(secret) ? await this.#options.findWithdrawal(secret) : undefined;
     if (state === undefined) return this.#say(reply, 'closed', language);
+    if (state === 'ended') return this.#say(reply, 'ended', language);
     if (state === 'done') return send(reply, withdrawnPage(language, this.#facts, true));
     return send(reply, withdrawalPage(language, this.#facts, this.#pathOf(`withdraw/${secret}`)));
   }
@@ -167,6 +169,7 @@ export class Connect {
     if (isForeign(request)) return this.#say(reply, 'foreign', language);
     const withdrawn = SECRET.test(secret) ? await this.#options.withdraw(secret) : undefined;
     if (!withdrawn) return this.#say(reply, 'closed', language);
+    if (withdrawn === 'ended') return this.#say(reply, 'ended', language);
     return send(reply, withdrawnPage(language, this.#facts, withdrawn.isTakenBack));
   }
 
@@ -183,7 +186,7 @@ export class Connect {
   #answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const language = languageOf(request);
     if (error.statusCode === 429) return this.#say(reply, 'busy', language);
-    const page = sentencePage('failed', language, this.#facts);
+    const page = sentencePage(request.routeOptions.url === WITHDRAW ? 'notWithdrawn' : 'failed', language, this.#facts);
     if (error instanceof TryLaterError) return send(reply.header('Retry-After', 5), page);
     if (error.statusCode !== undefined && error.statusCode < 500) return send(reply, { ...page, status: error.statusCode });
     this.#options.log.error({ error: error instanceof Error ? error.name : typeof error }, 'a page of an invitation failed');

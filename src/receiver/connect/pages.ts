@@ -96,6 +96,8 @@ const STATUS = {
   unrecognised: 409,
   busy: 429,
   foreign: 403,
+  ended: 200,
+  notWithdrawn: 503,
 } as const;
 
 /** A page that says one thing, with the way back to an invitation where that can be gone. */

@@ -46,6 +46,8 @@ export interface Texts {
   withdraw: string;
   withdrawn: (facts: Facts) => PageText;
   notTakenBack: (facts: Facts) => string;
+  ended: (facts: Facts) => PageText;
+  notWithdrawn: (facts: Facts) => PageText;
   busy: (facts: Facts) => PageText;
   foreign: (facts: Facts) => PageText;
   scope: (word: string) => string;
@@ -132,6 +134,17 @@ const english: Texts = {
     paragraphs: [`${study} does not read your data any more, and has been told.`, `To have erased what was read before: ${contact}`],
   }),
   notTakenBack: ({ host }) => `${host} did not answer, so it still lists the access: you can remove it there. It is not used any more.`,
+  ended: ({ study, contact }) => ({
+    title: 'Your data are not read any more',
+    paragraphs: [`${study} has ended that, and there is nothing left to withdraw.`, `To have erased what was read before: ${contact}`],
+  }),
+  notWithdrawn: ({ contact }) => ({
+    title: 'That did not work',
+    paragraphs: [
+      'Your withdrawal may not be complete. Please open your link again in some minutes: it shows whether there is anything left to do.',
+      `If it happens again: ${contact}`,
+    ],
+  }),
   busy: () => ({ title: 'Please wait', paragraphs: ['Too many requests came from your network. Try again in a minute.'] }),
   foreign: () => ({
     title: 'That did not come from this page',
@@ -245,6 +258,20 @@ const german: Texts = {
   }),
   notTakenBack: ({ host }) =>
     `${host} hat nicht geantwortet und führt den Zugang daher noch: Sie können ihn dort entfernen. Benutzt wird er nicht mehr.`,
+  ended: ({ study, contact }) => ({
+    title: 'Ihre Daten werden nicht mehr gelesen',
+    paragraphs: [
+      `${study} hat das beendet; es gibt nichts mehr zu widerrufen.`,
+      `Damit gelöscht wird, was vorher gelesen wurde: ${contact}`,
+    ],
+  }),
+  notWithdrawn: ({ contact }) => ({
+    title: 'Das hat nicht geklappt',
+    paragraphs: [
+      'Ihr Widerruf ist vielleicht nicht abgeschlossen. Bitte öffnen Sie Ihren Link in einigen Minuten noch einmal: Er zeigt, ob noch etwas zu tun ist.',
+      `Wenn es wieder geschieht: ${contact}`,
+    ],
+  }),
   busy: () => ({
     title: 'Bitte warten Sie',
     paragraphs: ['Aus Ihrem Netz kamen zu viele Anfragen. Versuchen Sie es in einer Minute noch einmal.'],

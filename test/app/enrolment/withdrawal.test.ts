@@ -1,6 +1,12 @@
-import { expect, test } from 'vitest';
-import { Browser, openEnrolment, sharePlace, withdrawLinkOf } from '../../support/enrolment-harness.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { finishWithdrawals } from '../../../src/app/enrolment/withdrawal.ts';
+import { runUp } from '../../../src/app/up.ts';
+import { createLog } from '../../../src/base/log.ts';
+import { createAuthorizeRequest, OAuthClient } from '../../../src/sign-in/oauth.ts';
+import { Browser, type EnrolmentHarness, openEnrolment, sharePlace, withdrawLinkOf } from '../../support/enrolment-harness.ts';
+import { fillIn } from '../../support/sandbox-page.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
+import { until } from '../../support/until.ts';
 
 const folder = tempFolder();
 const shared = sharePlace(folder);
@@ -67,20 +73,139 @@ test('who withdrew may come back by another invitation, and withdraw again by ei
   expect(await harness.read('SELECT state FROM sync.accounts')).toEqual([['paused']]);
 });
 
-test('a withdrawal that was interrupted before the tokens were forgotten is done by the link', async () => {
-  const { harness, invite, enrol } = await openEnrolment(folder, 'interrupted', shared);
-  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
-  const { secrets } = harness.app;
-  const remove = secrets.remove.bind(secrets);
-  secrets.remove = () => {
-    throw new Error('killed');
-  };
+/** As `account login` does it, with the address that the sandbox knows. */
+async function login({ harness, publicUrl }: EnrolmentHarness, name: string, person: string) {
+  const { signIn } = harness.app.settings;
+  if (!signIn) throw new Error('no client');
+  const redirectUrl = `${publicUrl}/connect/callback`;
+  const { url, verifier } = await createAuthorizeRequest({ ...signIn, redirectUrl });
+  const code = new URL(await fillIn(url, person)).searchParams.get('code') ?? '';
+  return harness.commands.finishLogin({ name, code, verifier, redirectUrl });
+}
+
+test('who withdrew and was signed in again by the study can withdraw by the same link', async () => {
+  const enrolment = await openEnrolment(folder, 'back-by-login', shared);
+  const { harness, invite, enrol, told } = enrolment;
   const browser = new Browser();
-  expect((await browser.submit(await browser.open(link))).status).toBe(500);
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  await browser.submit(await browser.open(link));
+  expect(await login(enrolment, 'p01', 'ada')).toMatchObject({ state: 'active', reason: null });
+  const page = await browser.open(link);
+  expect(page.title).toBe('Withdraw from The Night <Study>');
+  expect((await browser.submit(page)).title).toBe('You have withdrawn');
+  expect([await harness.read('SELECT state FROM sync.accounts'), harness.app.secrets.names(), told.length]).toEqual([[['paused']], [], 2]);
+});
+
+test('a sign-in that is made while a withdrawal waits for the service stays', async () => {
+  const enrolment = await openEnrolment(folder, 'crossed', shared);
+  const { harness, invite, enrol } = enrolment;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  let answer: () => void = () => undefined;
+  const answered = new Promise<void>(resolve => {
+    answer = resolve;
+  });
+  const revoke = vi.spyOn(OAuthClient.prototype, 'revoke').mockImplementation(() => answered);
+  onTestFinished(() => revoke.mockRestore());
+  const withdrawing = new Browser().open(link, { method: 'POST' });
+  await until('the service is asked', () => revoke.mock.calls.length > 0);
+  expect([await harness.read('SELECT state FROM sync.accounts'), harness.app.secrets.names()]).toEqual([[['paused']], []]);
+  await login(enrolment, 'p01', 'ada');
+  answer();
+  expect((await withdrawing).title).toBe('You have withdrawn');
+  expect([await harness.read('SELECT state FROM sync.accounts'), harness.app.secrets.names()]).toEqual([[['active']], ['p01']]);
+});
+
+/** Presses the button of a link, and fails as the tokens are to be forgotten. */
+async function interrupt({ harness }: EnrolmentHarness, link: string) {
+  const { secrets } = harness.app;
+  const remove = vi.spyOn(secrets, 'remove').mockImplementation(() => {
+    throw new Error('killed');
+  });
+  const page = await new Browser().open(link, { method: 'POST' });
+  remove.mockRestore();
   expect([await harness.read('SELECT state FROM sync.accounts'), secrets.names()]).toEqual([[['paused']], ['p01']]);
-  secrets.remove = remove;
+  return page;
+}
+
+test('a withdrawal that was interrupted before the tokens were forgotten is done by the link, and the study is told once', async () => {
+  const enrolment = await openEnrolment(folder, 'interrupted', shared);
+  const { harness, invite, enrol, told } = enrolment;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const failed = await interrupt(enrolment, link);
+  expect([failed.status, failed.html.includes('Nothing was stored'), failed.html.includes('may not be complete')]).toEqual([
+    500,
+    false,
+    true,
+  ]);
+  const browser = new Browser();
   expect((await browser.submit(await browser.open(link))).title).toBe('You have withdrawn');
-  expect(secrets.names()).toEqual([]);
+  await browser.open(link, { method: 'POST' });
+  await finishWithdrawals(harness.app);
+  expect([harness.app.secrets.names(), told]).toEqual([
+    [],
+    [
+      {
+        reason: 'consent_withdrawn',
+        user: 'p01',
+        message: 'withdrawn by the person; its rows stay until: ringneck account remove p01 --erase',
+      },
+    ],
+  ]);
+});
+
+test('up does at its start what is left of a withdrawal, and takes the tokens back', async () => {
+  const enrolment = await openEnrolment(folder, 'finished', shared);
+  const { harness, invite, enrol, sandbox } = enrolment;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const token = harness.app.secrets.find('p01') ?? '';
+  await interrupt(enrolment, link);
+  const { settings } = harness.app;
+  await harness.close();
+  const stop = new AbortController();
+  const lines: string[] = [];
+  const log = createLog({
+    level: 'info',
+    pretty: false,
+    stream: {
+      write: line => {
+        lines.push(line);
+        if (line.includes('"msg":"up"')) stop.abort();
+      },
+    },
+  });
+  await runUp({ settings: { ...settings, port: 0 }, log }, stop.signal);
+  expect(lines.filter(line => line.includes('a person has withdrawn: the account is paused'))).toHaveLength(1);
+  expect(harness.app.secrets.names()).toEqual([]);
+  const asked = await fetch(`${sandbox.url}/v2/usercollection/personal_info`, { headers: { authorization: `Bearer ${token}` } });
+  expect(asked.status).toBe(401);
+});
+
+test('one withdrawal that cannot be finished keeps nobody else from being finished', async () => {
+  const enrolment = await openEnrolment(folder, 'unfinished', shared);
+  const { harness, invite, enrol, lines } = enrolment;
+  await interrupt(enrolment, withdrawLinkOf(await enrol(await invite('p01'), 'ada')));
+  const remove = vi.spyOn(harness.app.secrets, 'remove').mockImplementation(() => {
+    throw new Error('the disk is full');
+  });
+  await finishWithdrawals(harness.app);
+  remove.mockRestore();
+  expect(lines.some(line => line.includes('"account":"p01","reason":"the disk is full"'))).toBe(true);
+  await finishWithdrawals(harness.app);
+  expect(harness.app.secrets.names()).toEqual([]);
+});
+
+test('nobody who has withdrawn is resumed, and to pause the account takes its reason not away', async () => {
+  const { harness, invite, enrol } = await openEnrolment(folder, 'resumed', shared);
+  const browser = new Browser();
+  await browser.submit(await browser.open(withdrawLinkOf(await enrol(await invite('p01'), 'ada'))));
+  const refusal =
+    'the person of p01 has withdrawn, and is read again only after another sign-in of theirs: ringneck account invite p01, or ringneck account login p01';
+  await expect(harness.commands.resumeAccounts({ names: ['p01'] })).rejects.toThrow(refusal);
+  await harness.commands.pauseAccount({ name: 'p01' });
+  await expect(harness.commands.resumeAccounts({ names: ['p01'] })).rejects.toThrow(refusal);
+  expect(await harness.read('SELECT state, reason FROM sync.accounts')).toEqual([
+    ['paused', 'withdrawn by the person; its rows stay until: ringneck account remove p01 --erase'],
+  ]);
 });
 
 test('with who is erased goes what they agreed to, and their link', async () => {
