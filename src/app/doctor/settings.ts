@@ -1,6 +1,8 @@
 import type { Settings } from '../../base/config.ts';
+import { messageOf } from '../../base/errors.ts';
 import { isPrivateWay } from '../../base/setting.ts';
 import { withoutQuery } from '../../sync/subscriptions/callback-url.ts';
+import { readStudyText } from '../enrolment/study-text.ts';
 import { type CheckResult, fail, ok, warn } from './check-result.ts';
 
 /** What is set, and what of it may not be what was meant. */
@@ -23,7 +25,18 @@ export function checkSettings(settings: Settings): CheckResult[] {
       results.push(warn('settings', 'RINGNECK_SIGNATURE_WINDOW is 0: an old event that is sent again is taken', 'leave it at 300'));
     }
   }
+  const noText = whyNoStudyText(settings);
+  if (noText !== undefined) results.push(warn('settings', noText, 'put the file back: until then every link to sign in shows an error'));
   if (!results.length) results.push(ok('settings', 'all are understood'));
   if (!webhooks) results.push(ok('settings', 'webhooks are not configured: changes are found by sweeps'));
   return results;
+}
+
+function whyNoStudyText({ enrolment }: Settings): string | undefined {
+  try {
+    if (enrolment) readStudyText(enrolment);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
 }

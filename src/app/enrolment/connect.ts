@@ -8,7 +8,7 @@ import { WrongPersonError } from '../add-account.ts';
 import type { App } from '../app.ts';
 import { storeSignIn } from '../login.ts';
 import { openOAuth } from '../sign-ins.ts';
-import { findOpenInvitation, newSecret, tellAnother, tellEnrolled, tellUnrecognised } from './invitations.ts';
+import { findOpenInvitation, newSecret, tellAnother, tellEnrolled, tellUnrecognised, withdrawalUrl } from './invitations.ts';
 import { readStudyText } from './study-text.ts';
 import { findWithdrawal, withdraw } from './withdrawal.ts';
 
@@ -48,6 +48,14 @@ export function openConnect({ settings, log, now }: Pick<App, 'settings' | 'log'
       } finally {
         finishing.delete(link.secretHash);
       }
+    },
+    tellNotAdmitted: async (secret, said) => {
+      const app = findReady(find);
+      const link = await findOpenInvitation(app, secret);
+      if (!link) return;
+      const message = `the service did not let the person sign in (it says: ${said}), and nothing was stored`;
+      app.log.warn({ account: link.userId }, `an invitation was refused: ${message}`);
+      app.onFailure({ reason: 'invitation_refused', user: link.userId, message });
     },
     findWithdrawal: async secret => findWithdrawal(findReady(find), secret),
     withdraw: async secret => withdraw(findReady(find), secret),
@@ -131,7 +139,7 @@ async function storeEnrolled(
     // The account is stored; what was to be asked about it then, each night asks.
     log.warn({ account: name, reason: messageOf(error) }, 'somebody invited has signed in, and the service was not asked further');
   }
-  const withdrawUrl = `${settings.enrolment?.publicUrl}/connect/withdraw/${secret}`;
+  const withdrawUrl = withdrawalUrl(`${settings.enrolment?.publicUrl}`, secret);
   return { kind: 'connected', scopes: kept?.scopes ?? [], withdrawUrl };
 }
 

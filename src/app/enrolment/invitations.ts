@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { isoOf, MICROS_PER_DAY } from '../../../schema/instant.ts';
 import { type EnrolmentSettings, NO_CLIENT, NO_ENROLMENT, NO_SERVICE } from '../../base/config.ts';
 import { UsageError } from '../../base/errors.ts';
-import { changeAccounts, findAccount, parseAccountName, shownAccount } from '../../ledger/accounts.ts';
-import { findLink, hashOf, type Link, linkEntry, listLinks, noInvitationEntry } from '../../ledger/links.ts';
+import { changeAccounts, findAccount, getAccount, parseAccountName, shownAccount } from '../../ledger/accounts.ts';
+import { findLink, hashOf, type Link, linkEntry, listLinks, noInvitationEntry, withdrawalLink } from '../../ledger/links.ts';
 import { findTwin } from '../../sync/verdicts/same-person.ts';
 import type { App } from '../app.ts';
 import { readStudyText } from './study-text.ts';
@@ -28,7 +28,7 @@ export interface Invited {
 }
 
 /** What the owner of a data folder does with invitations. */
-export const invitationCommands = { inviteAccount, revokeInvitation, listInvitations };
+export const invitationCommands = { inviteAccount, revokeInvitation, listInvitations, makeWithdrawalLink };
 
 export const newSecret = (): string => randomBytes(32).toString('base64url');
 
@@ -89,6 +89,20 @@ export async function findOpenInvitation(app: App, secret: string): Promise<Link
   const link = await findLink(app.warehouse, 'connect', secret);
   return link && isInTime(app, link) && (await whyUninvitable(app, link.userId)) === undefined ? link : undefined;
 }
+
+/** Makes another link by which the person of an account withdraws; those before stay good. */
+async function makeWithdrawalLink(app: App, { name }: { name: string }): Promise<{ user_id: string; url: string }> {
+  const { warehouse, now } = app;
+  const { publicUrl } = requireEnrolment(app);
+  const secret = newSecret();
+  await changeAccounts(warehouse, async () => {
+    await getAccount(warehouse, name);
+    await warehouse.record([linkEntry(withdrawalLink(name, secret, now() * 1000))]);
+  });
+  return { user_id: name, url: withdrawalUrl(publicUrl, secret) };
+}
+
+export const withdrawalUrl = (publicUrl: string, secret: string): string => `${publicUrl}/connect/withdraw/${secret}`;
 
 async function revokeInvitation({ warehouse }: App, { name }: { name: string }): Promise<{ user_id: string; revoked: true }> {
   parseAccountName(name);

@@ -13,6 +13,7 @@ interface Options {
   file?: string;
   days?: number;
   revoke?: true;
+  withdrawal?: true;
   replace?: true;
   json?: true;
 }
@@ -26,20 +27,32 @@ export function addInvite(account: Command): void {
       .description('print a link by which a person signs in on a device of their own; it works once, and ends the earlier one of the name')
       .option('--days <days>', `for how many days it can be used (default: ${DAYS})`, wholeNumber(1, 365))
       .option('--revoke', 'end the link of the name')
+      .option('--withdrawal', 'print another link by which the person of the account withdraws; it does not expire')
       .option('--file <file>', 'make a link for everybody of a CSV file who needs one, and print them as CSV: name, url')
       .option('--replace', 'with --file: another link also for those who have one that can still be used, which ends')
-      .option('--json', 'print {user_id, url, expires_at, replaced}, with --revoke {user_id, revoked}; with --file an array'),
+      .option(
+        '--json',
+        'print {user_id, url, expires_at, replaced}, with --revoke {user_id, revoked}, with --withdrawal {user_id, url}; with --file an array',
+      ),
     'ringneck account invite ada --days 14',
     'ringneck account invite ada --revoke',
+    'ringneck account invite ada --withdrawal',
     'ringneck account invite --file people.csv > links.csv',
   ).action(async (given: string | undefined, options: Options) => {
-    const { file, days, revoke, json } = options;
+    const { file, days, revoke, withdrawal, json } = options;
     if (file !== undefined) return invitePeople(file, given, options);
     if (given === undefined) throw new UsageError('whom? give a name, or --file with many');
     if (options.replace) throw new UsageError('--replace goes with --file: the link of a name alone is always replaced');
     const name = parseAccountName(given);
     if (revoke && days !== undefined) throw new UsageError('--days and --revoke exclude each other');
+    if (withdrawal && (revoke || days !== undefined)) throw new UsageError('--withdrawal excludes --days and --revoke');
     const session = await openSession();
+    if (withdrawal) {
+      const made = await call(session, 'makeWithdrawalLink', { name });
+      if (json) return printJson(made);
+      note(`By this link ${name} withdraws, while \`ringneck up\` runs. Send it to this person alone:`);
+      return printLine(made.url);
+    }
     if (revoke) {
       const revoked = await call(session, 'revokeInvitation', { name });
       if (json) printJson(revoked);
@@ -56,8 +69,14 @@ export function addInvite(account: Command): void {
 }
 
 /** The links go to standard output, and nothing else does: it may become the file that the letters are made of. */
-async function invitePeople(file: string, name: string | undefined, { days = DAYS, revoke, replace, json }: Options): Promise<void> {
-  if (name !== undefined || revoke) throw new UsageError('--file names everybody: give no name with it, nor --revoke');
+async function invitePeople(
+  file: string,
+  name: string | undefined,
+  { days = DAYS, revoke, withdrawal, replace, json }: Options,
+): Promise<void> {
+  if (name !== undefined || revoke || withdrawal) {
+    throw new UsageError('--file names everybody: give no name with it, nor --revoke or --withdrawal');
+  }
   const session = await openSession();
   const { people, bad, free } = readPeopleFile(file, { withTokens: false });
   if (bad.length) throw refuseLines(file, bad);

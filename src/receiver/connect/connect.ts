@@ -1,7 +1,8 @@
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { TryLaterError } from '../../base/errors.ts';
+import { messageOf, TryLaterError, UsageError } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
+import { printable } from '../../base/printable.ts';
 import { TimeoutError, withTimeout } from '../../base/timeout.ts';
 import { connectedPage, GUARDED, invitationPage, type Page, sentencePage, withdrawalPage, withdrawnPage } from './pages.ts';
 import { type PendingSignIn, PendingSignIns, SIGN_IN_MS } from './pending-sign-in.ts';
@@ -11,7 +12,7 @@ import { chooseLanguage, type Facts, type Language } from './texts.ts';
 export type SignInOutcome =
   | { kind: 'connected'; scopes: readonly string[]; withdrawUrl: string }
   /** Nothing was stored: the link cannot be used, the person has another account, is not the one of the account or not recognised, or it may be tried again. */
-  | { kind: 'closed' | 'enrolled' | 'another' | 'unrecognised' | 'unfinished' | 'failed' };
+  | { kind: 'closed' | 'enrolled' | 'another' | 'unrecognised' | 'unfinished' | 'notAdmitted' | 'failed' };
 
 export interface ConnectOptions {
   /** Where the pages are reached from outside. */
@@ -31,6 +32,8 @@ export interface ConnectOptions {
   finish(
     answer: Pick<PendingSignIn, 'secret' | 'verifier' | 'textHash' | 'language'> & { code: string; scope: string | undefined },
   ): Promise<SignInOutcome>;
+  /** Tells the study what the service says that does not let somebody in: not a refusal of the person's. */
+  tellNotAdmitted(secret: string, said: string): Promise<void>;
   /** Whether a link to withdraw was used, or the study has ended it all; undefined where there is no such link. */
   findWithdrawal(secret: string): Promise<'open' | 'done' | 'ended' | undefined>;
   /** Ends what somebody agreed to, unless the study has; undefined where there is no such link. */
@@ -53,6 +56,7 @@ const WITHDRAW = '/connect/withdraw/:secret';
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 /** Of a code; the public service's have some dozens. */
 const MOST_CODE = 2_048;
+const MOST_SAID = 200;
 
 type WithSecret = FastifyRequest<{ Params: { secret: string } }>;
 
@@ -120,12 +124,22 @@ export class Connect {
     const pending = this.#pending.find(request.headers.cookie, parameters.get('state') ?? '');
     if (!pending) return this.#say(reply, 'elsewhere', languageOf(request));
     const { language, secret } = pending;
-    if (parameters.get('error') === 'access_denied') return this.#say(reply, 'refused', language, secret);
+    const [error, description] = [parameters.get('error'), parameters.get('error_description')];
+    // A service says so too where it lets nobody else in.
+    if (error === 'access_denied' && !description) return this.#say(reply, 'refused', language, secret);
     const code = parameters.get('code') ?? '';
-    if (parameters.has('error') || !code || code.length > MOST_CODE) return this.#say(reply, 'unfinished', language, secret);
+    if (error !== null) {
+      const said = printable([error, description].filter(Boolean).join(': ').slice(0, MOST_SAID));
+      await this.#once(`${pending.state} error`, async () => {
+        await this.#options.tellNotAdmitted(secret, said);
+        return { kind: 'notAdmitted' };
+      });
+      return this.#say(reply, 'notAdmitted', language, secret);
+    }
+    if (!code || code.length > MOST_CODE) return this.#say(reply, 'unfinished', language, secret);
     try {
       const outcome = await withTimeout(
-        this.#finishOnce(pending, code, parameters.get('scope') ?? undefined),
+        this.#once(pending.state, () => this.#options.finish({ ...pending, code, scope: parameters.get('scope') ?? undefined })),
         this.#options.answerMs ?? ANSWER_MS,
       );
       if (outcome.kind === 'connected') return send(reply, connectedPage(language, this.#facts, outcome));
@@ -136,20 +150,20 @@ export class Connect {
     }
   }
 
-  #finishOnce(pending: PendingSignIn, code: string, scope: string | undefined): Promise<SignInOutcome> {
-    const { finish, now } = this.#options;
-    const known = this.#answers.get(pending.state);
+  #once(key: string, work: () => Promise<SignInOutcome>): Promise<SignInOutcome> {
+    const { now } = this.#options;
+    const known = this.#answers.get(key);
     if (known) return known.outcome;
     for (const [state, { at }] of this.#answers) {
       if (this.#answers.size < MOST_ANSWERS && Math.abs(now() - at) < SIGN_IN_MS) break;
       this.#answers.delete(state);
     }
-    const outcome = finish({ ...pending, code, scope });
+    const outcome = work();
     outcome.catch(error => {
       // Before the code was used: the same page may ask again.
-      if (error instanceof TryLaterError) this.#answers.delete(pending.state);
+      if (error instanceof TryLaterError) this.#answers.delete(key);
     });
-    this.#answers.set(pending.state, { at: now(), outcome });
+    this.#answers.set(key, { at: now(), outcome });
     return outcome;
   }
 
@@ -189,7 +203,9 @@ export class Connect {
     const page = sentencePage(request.routeOptions.url === WITHDRAW ? 'notWithdrawn' : 'failed', language, this.#facts);
     if (error instanceof TryLaterError) return send(reply.header('Retry-After', 5), page);
     if (error.statusCode !== undefined && error.statusCode < 500) return send(reply, { ...page, status: error.statusCode });
-    this.#options.log.error({ error: error instanceof Error ? error.name : typeof error }, 'a page of an invitation failed');
+    // What a setting lacks names the setting, and no link.
+    const why = error instanceof UsageError ? { reason: messageOf(error) } : { error: error instanceof Error ? error.name : typeof error };
+    this.#options.log.error(why, 'a page of an invitation failed');
     return send(reply, { ...page, status: 500 });
   }
 }

@@ -90,6 +90,7 @@ const STATUS = {
   refused: 200,
   failed: 503,
   unfinished: 200,
+  notAdmitted: 200,
   elsewhere: 400,
   enrolled: 200,
   another: 409,

@@ -37,6 +37,7 @@ export interface Texts {
   refused: (facts: Facts) => PageText;
   failed: (facts: Facts) => PageText;
   unfinished: (facts: Facts) => PageText;
+  notAdmitted: (facts: Facts) => PageText;
   elsewhere: (facts: Facts) => PageText;
   enrolled: (facts: Facts) => PageText;
   another: (facts: Facts) => PageText;
@@ -91,6 +92,13 @@ const english: Texts = {
   unfinished: ({ host }) => ({
     title: 'The sign-in was not completed',
     paragraphs: [`${host} did not complete the sign-in, and nothing was stored. Your invitation can still be used.`],
+  }),
+  notAdmitted: ({ study, host, contact }) => ({
+    title: 'You were not let in',
+    paragraphs: [
+      `${host} did not let you in, and nothing was stored. That is not your fault: ${study} has been told. Your invitation can still be used.`,
+      `If it happens again: ${contact}`,
+    ],
   }),
   elsewhere: ({ contact }) => ({
     title: 'This sign-in was not begun here',
@@ -211,6 +219,13 @@ const german: Texts = {
   unfinished: ({ host }) => ({
     title: 'Die Anmeldung wurde nicht abgeschlossen',
     paragraphs: [`${host} hat die Anmeldung nicht abgeschlossen, und es wurde nichts gespeichert. Ihre Einladung gilt weiter.`],
+  }),
+  notAdmitted: ({ study, host, contact }) => ({
+    title: 'Sie wurden nicht eingelassen',
+    paragraphs: [
+      `${host} hat Sie nicht eingelassen, und es wurde nichts gespeichert. Das liegt nicht an Ihnen: ${study} wurde benachrichtigt. Ihre Einladung gilt weiter.`,
+      `Wenn es wieder geschieht: ${contact}`,
+    ],
   }),
   elsewhere: ({ contact }) => ({
     title: 'Diese Anmeldung hat nicht hier begonnen',

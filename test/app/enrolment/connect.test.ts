@@ -1,5 +1,6 @@
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { checkSettings } from '../../../src/app/doctor/settings.ts';
 import { RingneckError, TryLaterError } from '../../../src/base/errors.ts';
 import { Browser, openEnrolment, sharePlace, withdrawLinkOf } from '../../support/enrolment-harness.ts';
 import { fillIn } from '../../support/sandbox-page.ts';
@@ -326,4 +327,57 @@ test('one person who signs in by two invitations at once has one account', async
   const [user] = harness.app.secrets.names();
   expect(await harness.read('SELECT user_id, state FROM sync.accounts')).toEqual([[user, 'active']]);
   expect(await harness.read('SELECT user_id FROM sync.consents')).toEqual([[user]]);
+});
+
+test('where the service does not let a person in the study is told its words once, and the person is not blamed', async () => {
+  const { harness, invite, told, lines, publicUrl } = await openEnrolment(folder, 'full', shared);
+  const link = await invite('p01');
+  const browser = new Browser();
+  let sent = await browser.open(link);
+  for (const error of ['access_denied&error_description=the+limit+of+people%0Ais+reached', 'invalid_scope']) {
+    sent = await browser.submit(await browser.open(link));
+    const state = new URL(sent.location ?? '').searchParams.get('state') ?? '';
+    for (let times = 0; times < 2; times++) {
+      const page = await browser.open(`${publicUrl}/connect/callback?error=${error}&state=${state}`);
+      expect([page.status, page.title]).toEqual([200, 'You were not let in']);
+      expect(page.html).toContain(`href="${new URL(link).pathname}"`);
+    }
+  }
+  expect(told).toMatchObject([
+    {
+      reason: 'invitation_refused',
+      user: 'p01',
+      message: expect.stringMatching(
+        /^the service did not let the person sign in \(it says: access_denied: the limit of people.+is reached\)/,
+      ),
+    },
+    { message: 'the service did not let the person sign in (it says: invalid_scope), and nothing was stored' },
+  ]);
+  expect(lines.join('')).toContain('an invitation was refused: the service did not let the person sign in (it says: invalid_scope)');
+  expect(harness.app.secrets.names()).toEqual([]);
+  // Who goes back there and is let in after all is enrolled.
+  expect((await browser.open(await fillIn(sent.location ?? '', 'ada'))).title).toBe('Thank you');
+});
+
+test('while the study’s text is away the log names the setting and the file, and doctor warns', async () => {
+  const { harness, invite, textFile, lines } = await openEnrolment(folder, 'away-text', shared);
+  const link = await invite('p01');
+  renameSync(textFile, `${textFile}.away`);
+  expect((await new Browser().open(link)).status).toBe(500);
+  const reason = `RINGNECK_STUDY_TEXT cannot be read: ENOENT: no such file or directory, stat '${textFile}'`;
+  expect(lines.map(line => JSON.parse(line)).find(({ msg }) => msg === 'a page of an invitation failed')).toMatchObject({ reason });
+  expect(checkSettings(harness.app.settings)).toContainEqual(expect.objectContaining({ state: 'warn', message: reason }));
+  renameSync(`${textFile}.away`, textFile);
+  expect((await new Browser().open(link)).status).toBe(200);
+});
+
+test('the operator makes another link to withdraw, and both are good', async () => {
+  const { harness, invite, enrol } = await openEnrolment(folder, 'another-withdrawal', shared);
+  const first = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const { url } = await harness.commands.makeWithdrawalLink({ name: 'p01' });
+  const browser = new Browser();
+  expect((await browser.open(first)).title).toBe('Withdraw from The Night <Study>');
+  expect((await browser.submit(await browser.open(url))).title).toBe('You have withdrawn');
+  expect((await browser.open(first)).title).toBe('You have withdrawn');
+  await expect(harness.commands.makeWithdrawalLink({ name: 'nobody' })).rejects.toThrow('no account "nobody"');
 });

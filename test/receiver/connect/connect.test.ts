@@ -71,7 +71,8 @@ test('a sign-in that takes longer than half an hour is begun again', async () =>
 
 test.each([
   ['error=access_denied', 'Nothing was shared'],
-  ['error=server_error&code=abc', 'The sign-in was not completed'],
+  ['error=server_error&code=abc', 'You were not let in'],
+  ['error=access_denied&error_description=full', 'You were not let in'],
   ['', 'The sign-in was not completed'],
   [`code=${'c'.repeat(3_000)}`, 'The sign-in was not completed'],
 ])('an answer of the service with %.30s stores nothing, and leads back to the invitation', async (query, title) => {

@@ -24,6 +24,7 @@ export async function openConnectPages(changes: Partial<ConnectOptions> = {}) {
       done.push(`finish ${code}`);
       return { kind: 'connected', scopes: ['daily'], withdrawUrl: `https://ring.example.org/connect/withdraw/${WITHDRAWAL}` };
     },
+    tellNotAdmitted: async () => {},
     findWithdrawal: async secret => (secret === WITHDRAWAL ? 'open' : undefined),
     withdraw: async secret => {
       if (secret !== WITHDRAWAL) return undefined;
