@@ -1028,7 +1028,7 @@ COMMENT ON COLUMN "sync"."consents"."at" IS 'When the sign-in came to its end, U
 COMMENT ON COLUMN "sync"."consents"."scopes" IS 'What was allowed, in the words of the service, separated by blanks';
 COMMENT ON COLUMN "sync"."consents"."text_hash" IS 'SHA-256 of the study’s text (RINGNECK_STUDY_TEXT) that was shown, hexadecimal; null where there was none';
 COMMENT ON COLUMN "sync"."consents"."language" IS 'The language of the page around it: en, de';
-COMMENT ON COLUMN "sync"."consents"."withdrawn_at" IS 'When it was withdrawn by the link for that, UTC; null while it holds';
+COMMENT ON COLUMN "sync"."consents"."withdrawn_at" IS 'When it ended, UTC: it was withdrawn by the link for that, or the account was removed; null while it holds';
 
 CREATE TABLE "sync"."links" (
   secret_hash     VARCHAR,

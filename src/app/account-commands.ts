@@ -11,6 +11,7 @@ import {
   setAccountStates,
   shownAccount,
 } from '../ledger/accounts.ts';
+import { consentEntry, listHolding } from '../ledger/consents.ts';
 import { noInvitationEntry } from '../ledger/links.ts';
 import { askAgain, isOfUnknownPerson, isWithdrawn, pausedReason } from '../ledger/unproven.ts';
 import { takeUpEvents } from '../sync/events/take-up.ts';
@@ -125,7 +126,7 @@ async function listAccountReports(app: App): Promise<AccountReport[]> {
   return (await listAccounts(app.warehouse)).map(account => reportOf(shownAccount(account, app.secrets)));
 }
 
-/** Forgets the token, which a sign-in takes back at the service too; the rows stay. */
+/** Forgets the token, which a sign-in takes back at the service too; what was agreed to ends, the rows stay. */
 async function removeAccount(app: App, { name }: { name: string }): Promise<AccountReport> {
   const signIn = findReadableSignIn(app, name);
   const report = await changeAccounts(app.warehouse, async () => {
@@ -133,7 +134,9 @@ async function removeAccount(app: App, { name }: { name: string }): Promise<Acco
     // An account without tokens can be removed again; tokens without an account would stay.
     app.secrets.remove(name);
     app.mirrorTokens.remove(name);
-    await app.warehouse.record([noInvitationEntry(name)]);
+    const holding = await listHolding(app.warehouse, name);
+    const ended = holding.map(consent => consentEntry({ ...consent, withdrawnAt: app.now() * 1000 }));
+    await app.warehouse.record([noInvitationEntry(name), ...ended]);
     return reportOf(await setAccountState(app.warehouse, account, 'removed', null));
   });
   if (signIn) await revokeSignIn(app, name, signIn);

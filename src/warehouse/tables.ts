@@ -290,7 +290,11 @@ const SYNC: readonly Table[] = [
         'SHA-256 of the study’s text (RINGNECK_STUDY_TEXT) that was shown, hexadecimal; null where there was none',
       ),
       column('language', 'VARCHAR', 'The language of the page around it: en, de'),
-      column('withdrawn_at', 'TIMESTAMP', 'When it was withdrawn by the link for that, UTC; null while it holds'),
+      column(
+        'withdrawn_at',
+        'TIMESTAMP',
+        'When it ended, UTC: it was withdrawn by the link for that, or the account was removed; null while it holds',
+      ),
     ],
   },
   {

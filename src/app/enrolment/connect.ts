@@ -8,7 +8,7 @@ import { WrongPersonError } from '../add-account.ts';
 import type { App } from '../app.ts';
 import { storeSignIn } from '../login.ts';
 import { openOAuth } from '../sign-ins.ts';
-import { findOpenInvitation, newSecret, tellAnother, tellEnrolled, tellUnrecognised, withdrawalUrl } from './invitations.ts';
+import { findOpenInvitation, isReadNow, newSecret, tellAnother, tellEnrolled, tellUnrecognised, withdrawalUrl } from './invitations.ts';
 import { readStudyText } from './study-text.ts';
 import { findWithdrawal, withdraw } from './withdrawal.ts';
 
@@ -82,7 +82,9 @@ async function enrol(app: App, link: Link, { code, verifier, scope, ...agreed }:
     if (error instanceof WrongPersonError) {
       const { person, other } = error;
       if (other === undefined) return refuse(app, link, { kind: 'another', message: tellAnother(name), serviceUserId: null });
-      return refuse(app, link, { kind: 'enrolled', message: tellEnrolled(other), serviceUserId: person });
+      const isRead = await isReadNow(app, other);
+      const outcome = await refuse(app, link, { kind: 'enrolled', message: tellEnrolled(other, isRead), serviceUserId: person });
+      return isRead ? outcome : { kind: 'unread' };
     }
     if (error instanceof UnrecognisedError) {
       const { person } = error;

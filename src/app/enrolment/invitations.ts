@@ -128,14 +128,22 @@ export async function listInvitations(app: App): Promise<InvitationReport[]> {
 }
 
 /** The other account is found by the person's id: its name stands in no row but its own. */
-async function tellProblem({ warehouse }: App, { userId, problem, serviceUserId }: Link): Promise<string | null> {
+async function tellProblem(app: App, { userId, problem, serviceUserId }: Link): Promise<string | null> {
   if (problem === null) return null;
   if (problem === 'another') return tellAnother(userId);
   if (problem === 'unrecognised') return tellUnrecognised(userId, serviceUserId);
-  return tellEnrolled((await findTwin(warehouse, userId, serviceUserId ?? undefined)) ?? 'another account');
+  const other = await findTwin(app.warehouse, userId, serviceUserId ?? undefined);
+  return other === undefined ? tellEnrolled('another account', true) : tellEnrolled(other, await isReadNow(app, other));
 }
 
-export const tellEnrolled = (other: string): string => `the person who signed in is already ${other}, and nothing was stored`;
+export const tellEnrolled = (other: string, isRead: boolean): string =>
+  `the person who signed in is already ${other}, ${isRead ? '' : 'which is not read now, '}and nothing was stored${isRead ? '' : `: ringneck why ${other}; once they sign in as ${other} they are read again`}`;
+
+/** Whether an account is neither paused nor parked, and has what it is read with. */
+export async function isReadNow({ warehouse, secrets }: App, name: string): Promise<boolean> {
+  const account = await findAccount(warehouse, name);
+  return account !== undefined && shownAccount(account, secrets).state === 'active';
+}
 
 /** @param person the service's own id of who signed in, where that is known and the account's is not */
 export const tellUnrecognised = (name: string, person: string | null): string =>

@@ -11,8 +11,11 @@ import { chooseLanguage, type Facts, type Language } from './texts.ts';
 /** What came of somebody's sign-in by an invitation. */
 export type SignInOutcome =
   | { kind: 'connected'; scopes: readonly string[]; withdrawUrl: string }
-  /** Nothing was stored: the link cannot be used, the person has another account, is not the one of the account or not recognised, or it may be tried again. */
-  | { kind: 'closed' | 'enrolled' | 'another' | 'unrecognised' | 'unfinished' | 'notAdmitted' | 'failed' };
+  /**
+   * Nothing was stored: the link cannot be used, the person has another account (`unread`: which is not read now), is not the one of the
+   * account or not recognised, or it may be tried again.
+   */
+  | { kind: 'closed' | 'enrolled' | 'unread' | 'another' | 'unrecognised' | 'unfinished' | 'notAdmitted' | 'failed' };
 
 export interface ConnectOptions {
   /** Where the pages are reached from outside. */

@@ -93,6 +93,7 @@ const STATUS = {
   notAdmitted: 200,
   elsewhere: 400,
   enrolled: 200,
+  unread: 409,
   another: 409,
   unrecognised: 409,
   busy: 429,

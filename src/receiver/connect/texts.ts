@@ -40,6 +40,7 @@ export interface Texts {
   notAdmitted: (facts: Facts) => PageText;
   elsewhere: (facts: Facts) => PageText;
   enrolled: (facts: Facts) => PageText;
+  unread: (facts: Facts) => PageText;
   another: (facts: Facts) => PageText;
   unrecognised: (facts: Facts) => PageText;
   again: string;
@@ -112,6 +113,13 @@ const english: Texts = {
     paragraphs: [
       `You have signed in to ${study} before by another invitation, and that still holds. Nothing was stored twice, and you need not do anything.`,
       `If that is not so: ${contact}`,
+    ],
+  }),
+  unread: ({ study, contact }) => ({
+    title: 'You took part before',
+    paragraphs: [
+      `You have signed in to ${study} before by another invitation, and your data are not read now: you have withdrawn, or the access has ended. Nothing was stored this time.`,
+      `To take part again, ask for a new link that belongs to your first invitation: ${contact}`,
     ],
   }),
   another: ({ host, contact }) => ({
@@ -239,6 +247,13 @@ const german: Texts = {
     paragraphs: [
       `Sie haben sich bei ${study} schon mit einer anderen Einladung angemeldet, und das gilt weiter. Es wurde nichts doppelt gespeichert, und Sie müssen nichts tun.`,
       `Wenn das nicht stimmt: ${contact}`,
+    ],
+  }),
+  unread: ({ study, contact }) => ({
+    title: 'Sie haben schon einmal teilgenommen',
+    paragraphs: [
+      `Sie haben sich bei ${study} schon mit einer anderen Einladung angemeldet, und Ihre Daten werden jetzt nicht gelesen: Sie haben widerrufen, oder der Zugang ist beendet. Diesmal wurde nichts gespeichert.`,
+      `Um wieder teilzunehmen, bitten Sie um einen neuen Link zu Ihrer ersten Einladung: ${contact}`,
     ],
   }),
   another: ({ host, contact }) => ({

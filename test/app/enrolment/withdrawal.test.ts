@@ -208,6 +208,32 @@ test('nobody who has withdrawn is resumed, and to pause the account takes its re
   ]);
 });
 
+test('with an account that is removed ends what its person agreed to, and their link says so', async () => {
+  const { harness, invite, enrol, told } = await openEnrolment(folder, 'removed', shared);
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  await harness.commands.removeAccount({ name: 'p01' });
+  expect(await harness.read('SELECT withdrawn_at IS NOT NULL FROM sync.consents')).toEqual([[true]]);
+  const browser = new Browser();
+  const pages = [await browser.open(link), await browser.open(link, { method: 'POST' })];
+  expect(pages.map(({ status, title }) => [status, title])).toEqual([
+    [200, 'Your data are not read any more'],
+    [200, 'Your data are not read any more'],
+  ]);
+  expect([await harness.read('SELECT state, reason FROM sync.accounts'), told]).toEqual([[['removed', null]], []]);
+});
+
+test('who withdrew and is invited by another name is told that they are not read, and what to ask for', async () => {
+  const { harness, invite, enrol, told } = await openEnrolment(folder, 'other-name', shared);
+  await new Browser().open(withdrawLinkOf(await enrol(await invite('p01'), 'ada')), { method: 'POST' });
+  const page = await enrol(await invite('p02'), 'ada');
+  expect([page.status, page.title]).toEqual([409, 'You took part before']);
+  expect(page.html).toContain('your data are not read now: you have withdrawn, or the access has ended');
+  const problem =
+    'the person who signed in is already p01, which is not read now, and nothing was stored: ringneck why p01; once they sign in as p01 they are read again';
+  expect(told.at(-1)).toEqual({ reason: 'invitation_refused', user: 'p02', message: problem });
+  expect(await harness.commands.listInvitations()).toMatchObject([{ user_id: 'p02', problem }]);
+});
+
 test('with who is erased goes what they agreed to, and their link', async () => {
   const { harness, invite, enrol } = await openEnrolment(folder, 'erased', shared);
   await enrol(await invite('p01'), 'ada');
