@@ -128,6 +128,7 @@ test('from a token to SQL: the shapes of every report', async () => {
   expect(Object.keys(status)).toEqual([
     'accounts',
     'queue',
+    'invitations',
     'webhooks',
     'snapshot',
     'warehouse',

@@ -160,7 +160,7 @@ test('a call of more than ten million characters is refused, and the next one is
   expect(await exitOf(control.call('measure', { text: 'x'.repeat(15_000_000) }))).toEqual({
     kind: RingneckError,
     exitCode: 1,
-    message: `${owned} refused measure: a call has 10000000 characters at most`,
+    message: `${owned} refused measure: a call has 10000000 characters at most: give less at once, a file in parts`,
   });
   expect(await control.call('measure', { text: 'x'.repeat(9_999_000) })).toBe(9_999_000);
 });
