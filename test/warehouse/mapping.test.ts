@@ -45,6 +45,7 @@ test('every table is named as the specification’s words in lower case, a serie
     'session_heart_rate_variability',
     'session_motion_count',
     'heart_rate',
+    'participants',
     'sync.runs',
     'sync.windows',
     'sync.events',
@@ -56,6 +57,8 @@ test('every table is named as the specification’s words in lower case, a serie
     'sync.drift',
     'sync.routes',
     'sync.accounts',
+    'sync.consents',
+    'sync.links',
     'sync.meta',
   ]);
 });
