@@ -56,7 +56,7 @@ export interface CompleteRead extends RequestTimes {
   ids: ReadonlySet<string>;
 }
 
-/** How many days of documents one request asks for at most: what a service answers to more, or leaves out of it, nobody knows. */
+/** How many days of documents are planned, and looked through for an event, at once: what a service leaves out of more nobody knows. */
 export const LONGEST_RANGE_DAYS = 90;
 
 /** Of pages that wait, unparsed, for the rest of a known answer. */

@@ -312,6 +312,29 @@ test.each(['update', 'create', 'delete'] as const)('an event of type %s finds a 
   ]);
 });
 
+test('an empty answer for the days of a document removes nothing, whatever other days bring', async () => {
+  const ulf = await harness.person('ulf', { sleep: [night('beside', '2024-08-20')] });
+  await ulf.store('sleep', [night('beside', '2024-08-20'), night('first', '2025-03-03'), night('second', '2025-03-04')]);
+  const [startAt, endAt] = [Date.UTC(2024, 7, 1) * 1000, Date.UTC(2025, 2, 11) * 1000];
+  await harness.pipeline.warehouse.record([plannedEntry({ runId: 'ulf', userId: 'ulf', collection: 'sleep', startAt, endAt })]);
+  expect(await ulf.tell({ event_type: 'delete', data_type: 'sleep', object_id: 'first' })).toMatchObject({ outcome: 'parked' });
+  expect(await storedOf('ulf')).toEqual([{ id: 'beside' }, { id: 'first' }, { id: 'second' }]);
+  expect((await ulf.outcomes())[0]).toMatchObject({
+    reason:
+      'not found by its identifier, and nothing at all came from 2025-01-22 to 2025-04-02, which proves nothing: the next sweep decides',
+  });
+});
+
+test('a document of a day long before all others makes no read of centuries', async () => {
+  const vic = await harness.person('vic', { sleep: [night('beside', '2025-03-03')] });
+  await vic.store('sleep', [night('beside', '2025-03-03'), night('mistake', '1025-03-03')]);
+  const [startAt, endAt] = [Date.UTC(2025, 0, 1) * 1000, Date.UTC(2025, 2, 11) * 1000];
+  await harness.pipeline.warehouse.record([plannedEntry({ runId: 'vic', userId: 'vic', collection: 'sleep', startAt, endAt })]);
+  const before = harness.faults.asked.length;
+  expect(await vic.tell({ event_type: 'delete', data_type: 'sleep', object_id: 'mistake' })).toMatchObject({ outcome: 'removed' });
+  expect(askedSince(before, 'vic')).toEqual([`${SLEEP} 1025-03-01 1025-03-05`, `${SLEEP} 1025-02-01 1025-04-02`]);
+});
+
 test('a service that refuses long ranges, or shortens them, is asked for no more than ninety days at once', async () => {
   const tom = await harness.person('tom', { sleep: [night('beside', '2025-03-03'), night('moved', '2025-01-30')] });
   await tom.store('sleep', [night('beside', '2025-03-03'), night('moved', '2025-03-04')]);
@@ -340,7 +363,11 @@ test('what was stored far away since its own route called it gone is not removed
   const pia = await harness.person('pia', { sleep: [] });
   await pia.store('sleep', [night('returned', '2024-11-02')]);
   const { clock } = harness.pipeline.warehouse;
-  const read = { range: { from: '2025-02-02', to: '2025-04-03' }, requestedAt: clock.lease(), documents: 1 };
+  const read = {
+    range: { from: '2025-02-02', to: '2025-04-03' },
+    requestedAt: clock.lease(),
+    parts: [{ range: { from: '2025-02-02', to: '2025-04-03' }, documents: 1 }],
+  };
   const event = {
     receivedAt: clock.next(),
     event: {

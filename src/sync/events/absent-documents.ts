@@ -8,7 +8,7 @@ import type { Warehouse } from '../../warehouse/warehouse.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { lastDays } from '../runs/backfill.ts';
 import { type EventInWork, type EventStep, noteEvents, parked, storeAnswer } from './event-outcome.ts';
-import type { RangeRead } from './range-reads.ts';
+import type { RangePart, RangeRead } from './range-reads.ts';
 
 /** When an event whose document is not there is taken up again, in milliseconds. */
 export interface AbsentDelays {
@@ -42,7 +42,8 @@ export async function findRange(
   const near = day === undefined ? recent : about({ from: day, to: day }, RECENT_DAYS);
   const isLastLook = event.event_type === 'delete' ? day !== undefined : tries.misses >= delays.unreadable.length;
   const first = isLastLook && !isGone ? await findFirstDay(warehouse, userId, resource.name) : undefined;
-  if (first === undefined) return near;
+  // Of a day long before all others, which is a mistake, nothing lies between.
+  if (first === undefined || near.to < first) return near;
   const [from = near.from] = [near.from, addDays(first, -WIDENED_DAYS)].sort();
   const to = [near.to, recent.to].sort().at(-1);
   return { from, to };
@@ -63,7 +64,8 @@ export async function finishAbsent(
   const { warehouse } = pipeline;
   const isDelete = event.event.event_type === 'delete';
   const { misses } = event.tries;
-  const counts = read.documents > 0 || (isDelete && !(await hasNeighbours(warehouse, event, read.range)));
+  const near = await findNear(warehouse, event, read);
+  const counts = near.some(({ documents }) => documents > 0) || (isDelete && !(await hasNeighbours(warehouse, event, read.range)));
   const absences = event.tries.absences + (counts ? 1 : 0);
   const later = (ms: number): EventStep => ({ again: ms, tries: { ...event.tries, misses: misses + 1, absences } });
   if (isDelete) {
@@ -82,14 +84,21 @@ export async function finishAbsent(
     const absentFrom = from && to ? { from, to } : undefined;
     return { finished: await storeAnswer(pipeline, { requestedAt: read.requestedAt, absentFrom }, [event]) };
   }
-  return note(`not found by its identifier, and nothing at all came ${placeOf(read)}, which proves nothing: the next sweep decides`);
+  const place = placeOf(near.at(0) ?? read);
+  return note(`not found by its identifier, and nothing at all came ${place}, which proves nothing: the next sweep decides`);
 
   async function note(reason: string): Promise<EventStep> {
     return { finished: await noteEvents(warehouse, [event], event.userId, parked(reason)) };
   }
 }
 
-const placeOf = ({ range: { from, to } }: RangeRead) => (from && to ? `from ${from} to ${to}` : 'in the whole collection');
+const placeOf = ({ range: { from, to } }: Pick<RangeRead, 'range'>) => (from && to ? `from ${from} to ${to}` : 'in the whole collection');
+
+/** The parts of a reading that would have brought the document under its stored day; of one that is not stored, all. */
+async function findNear(warehouse: Warehouse, { userId, resource, event }: EventInWork, { parts }: RangeRead): Promise<RangePart[]> {
+  const day = resource.dated ? await findDay(warehouse, resource, userId, event.object_id) : undefined;
+  return parts.filter(({ range: { from, to } }) => !day || !from || !to || (from <= day && day <= to));
+}
 
 /** Whether other documents of the user and resource are stored right beside it; in the days that were read, where it is not stored itself. */
 async function hasNeighbours(warehouse: Warehouse, { userId, resource, event }: EventInWork, read: Partial<DayRange>): Promise<boolean> {

@@ -10,6 +10,12 @@ export interface RangeRead {
   range: Partial<DayRange>;
   /** When the first of its requests was sent: what is absent was so then. */
   requestedAt: number;
+  /** How many came with each of its parts. */
+  parts: readonly RangePart[];
+}
+
+export interface RangePart {
+  range: Partial<DayRange>;
   documents: number;
 }
 
@@ -78,18 +84,21 @@ export class RangeReads {
       if (same) same.push(one);
       else absent.set(one.event.event.object_id, [one]);
     }
-    const read: RangeRead = { range, requestedAt: 0, documents: 0 };
+    const parts: RangePart[] = [];
+    const read: RangeRead = { range, requestedAt: 0, parts };
     // Once begun it goes on to its end: where few are answered at a time it would begin again for ever.
     const releaseWhile: ReleaseWhile = wait => (read.requestedAt ? wait() : giveWay(wait));
     return warehouse.clock.withRequest(async request => {
       for (const part of partsOf(range)) {
+        const came: RangePart = { range: part, documents: 0 };
+        parts.push(came);
         const dayStarts = new Set<number>();
         for await (const page of client.documents(first.resource, { token: first.token, ...part, lane: 'live', releaseWhile })) {
           read.requestedAt ||= page.requestedAt;
           request.beginRead(page.requestedAt);
           for (const day of momentsOfDocuments(first.resource, page.documents)) dayStarts.add(day);
           if (page.nextToken === null) ensureAnswers(page.route, dayStarts, momentsOfDays(part));
-          read.documents += page.documents.length;
+          came.documents += page.documents.length;
           await this.#storePage(page, first, absent);
         }
       }
