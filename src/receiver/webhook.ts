@@ -1,7 +1,7 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify';
 import type { WebhookEvent } from '../../schema/webhook.ts';
 import { messageOf, TryLaterError } from '../base/errors.ts';
+import { isSameText } from '../base/is-same-text.ts';
 import type { Log } from '../base/log.ts';
 import { signatureHeaders, wrongTokenOf } from '../base/signature.ts';
 import { TimeoutError, withTimeout } from '../base/timeout.ts';
@@ -104,8 +104,8 @@ export class Webhook {
   #verify({ verification_token: token, challenge }: Record<string, unknown>, reply: FastifyReply): FastifyReply {
     const { verificationToken, log } = this.#options;
     // Our own try of a wrong one is no stranger's.
-    if (typeof token === 'string' && isSame(token, wrongTokenOf(verificationToken))) return answerRefusal(reply, 'bad_token');
-    if (typeof token !== 'string' || !isSame(token, verificationToken)) return this.#refuse(reply, 'bad_token');
+    if (typeof token === 'string' && isSameText(token, wrongTokenOf(verificationToken))) return answerRefusal(reply, 'bad_token');
+    if (typeof token !== 'string' || !isSameText(token, verificationToken)) return this.#refuse(reply, 'bad_token');
     if (typeof challenge !== 'string' || challenge === '' || challenge.length > MAX_CHALLENGE) return this.#refuse(reply, 'bad_challenge');
     log.debug('the service has verified our address');
     return reply.headers(GUARDED).send({ challenge });
@@ -170,12 +170,6 @@ function answerRefusal(reply: FastifyReply, reason: Reason): FastifyReply {
 
 const NOTHING = Buffer.alloc(0);
 const GUARDED = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
-
-/** In constant time, whatever the lengths. */
-function isSame(given: string, expected: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(given), digest(expected));
-}
 
 /** For the log. The message of an error that is not ours may quote the event. */
 function causeOf(error: unknown): string {

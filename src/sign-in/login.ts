@@ -1,7 +1,7 @@
-import { timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { SignInSettings } from '../base/config.ts';
 import { RingneckError } from '../base/errors.ts';
+import { isSameText } from '../base/is-same-text.ts';
 import { printable } from '../base/printable.ts';
 import { createAuthorizeRequest } from './oauth.ts';
 
@@ -50,7 +50,7 @@ export async function askToSignIn(options: LoginOptions): Promise<LoginAnswer> {
 
 /** The code of an answer; null where it has none. Throws RingneckError. */
 function readAnswer(parameters: URLSearchParams, state: string, again: string): string | null {
-  if (!isEqual(parameters.get('state') ?? '', state)) {
+  if (!isSameText(parameters.get('state') ?? '', state)) {
     throw new RingneckError(`the answer is not to this sign-in (its state is another one), and nothing was stored: ${again}`);
   }
   const error = parameters.get('error');
@@ -62,11 +62,6 @@ function readAnswer(parameters: URLSearchParams, state: string, again: string): 
     throw new RingneckError(`the service did not let the person sign in (it says: ${printable(said)}), and nothing was stored: ${again}`);
   }
   return parameters.get('code');
-}
-
-function isEqual(given: string, expected: string): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(expected)];
-  return a.length === b.length && timingSafeEqual(a, b);
 }
 
 /** What a person copies: the address to which the browser was sent, its query, or the code alone, which the verifier ties to us too. */

@@ -1,4 +1,5 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
+import { isSameText } from '../../base/is-same-text.ts';
 import { seal, unseal } from '../../base/secrets/seal.ts';
 import type { Language } from './texts.ts';
 
@@ -45,7 +46,7 @@ export class PendingSignIns {
     for (const part of (cookies ?? '').split(';')) {
       const [name, value = ''] = part.trim().split('=', 2);
       const pending = name === NAME ? this.#open(value) : undefined;
-      if (pending && isSame(pending.state, state)) return pending;
+      if (pending && isSameText(state, pending.state)) return pending;
     }
     return undefined;
   }
@@ -58,9 +59,4 @@ export class PendingSignIns {
     const age = this.#now() - pending.begunAt;
     return age >= 0 && age < SIGN_IN_MS ? pending : undefined;
   }
-}
-
-function isSame(given: string, expected: string): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(expected)];
-  return a.length === b.length && timingSafeEqual(a, b);
 }
