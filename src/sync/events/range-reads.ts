@@ -86,7 +86,7 @@ export class RangeReads {
     }
     const parts: RangePart[] = [];
     const read: RangeRead = { range, requestedAt: 0, parts };
-    // Once begun it goes on to its end: where few are answered at a time it would begin again for ever.
+    // Once begun it goes on to its end, for it would begin again at its first part; a wait of more than a minute ends it all the same.
     const releaseWhile: ReleaseWhile = wait => (read.requestedAt ? wait() : giveWay(wait));
     return warehouse.clock.withRequest(async request => {
       for (const part of partsOf(range)) {
