@@ -1,4 +1,4 @@
-import { dayNumberOf, findDayNumber, MICROS_PER_DAY, type MomentRange } from '../../schema/instant.ts';
+import { addDays, dayNumberOf, findDayNumber, MICROS_PER_DAY, type MomentRange } from '../../schema/instant.ts';
 import { findDayOf, type Resource } from '../../schema/resource.ts';
 import type { Page, ReleaseWhile, RequestLane, RequestTimes } from '../client/client.ts';
 import { ServiceError } from '../client/error.ts';
@@ -58,6 +58,22 @@ export interface CompleteRead extends RequestTimes {
 
 /** How many days of documents are planned, and looked through for an event, at once: what a service leaves out of more nobody knows. */
 export const LONGEST_RANGE_DAYS = 90;
+
+/** Days that two parts have in common: a service may leave out the last day, or file a night under the next one. */
+const OVERLAP_DAYS = 2;
+
+/** A range in parts that a backfill would ask for too, from the newest on. */
+export function* partsOfRange({ from, to }: Partial<DayRange>): Generator<Partial<DayRange>> {
+  if (!from || !to) return yield {};
+  for (let last = to; ; last = addDays(last, OVERLAP_DAYS - LONGEST_RANGE_DAYS)) {
+    const first = addDays(last, 1 - LONGEST_RANGE_DAYS);
+    yield { from: first > from ? first : from, to: last };
+    if (first <= from) return;
+  }
+}
+
+/** The last day of what is left to be read of a range, once all since this day has been. */
+export const lastDayBefore = (readFrom: string): string => addDays(readFrom, OVERLAP_DAYS - 1);
 
 /** Of pages that wait, unparsed, for the rest of a known answer. */
 const MOST_HELD_BYTES = 16 * 1024 * 1024;

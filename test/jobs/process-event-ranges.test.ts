@@ -293,7 +293,7 @@ test('two documents of one day that are both deleted are removed, for others of 
   const before = harness.faults.asked.length;
   expect(await ria.tell({ event_type: 'delete', data_type: 'sleep', object_id: 'first' })).toMatchObject({ outcome: 'removed' });
   // An empty answer about a day with another stored document counts for nothing.
-  const all = [`${SLEEP} 2024-12-30 2025-03-29`, `${SLEEP} 2025-03-28 2025-04-02`];
+  const all = [`${SLEEP} 2025-01-03 2025-04-02`, `${SLEEP} 2024-12-30 2025-01-04`];
   expect(askedSince(before, 'ria')).toEqual([`${SLEEP} 2025-03-01 2025-03-05`, ...all, ...all]);
   expect(await ria.tell({ event_type: 'delete', data_type: 'sleep', object_id: 'second' })).toMatchObject({ outcome: 'removed' });
   expect(await storedOf('ria')).toEqual([{ id: 'beside' }]);
@@ -321,7 +321,7 @@ test('an empty answer for the days of a document removes nothing, whatever other
   expect(await storedOf('ulf')).toEqual([{ id: 'beside' }, { id: 'first' }, { id: 'second' }]);
   expect((await ulf.outcomes())[0]).toMatchObject({
     reason:
-      'not found by its identifier, and nothing at all came from 2025-01-22 to 2025-04-02, which proves nothing: the next sweep decides',
+      'not found by its identifier, and nothing at all came from 2025-01-03 to 2025-04-02, which proves nothing: the next sweep decides',
   });
 });
 
@@ -336,7 +336,7 @@ test('a document of a day long before all others makes no read of centuries', as
 });
 
 test('a service that refuses long ranges, or shortens them, is asked for no more than ninety days at once', async () => {
-  const tom = await harness.person('tom', { sleep: [night('beside', '2025-03-03'), night('moved', '2025-01-30')] });
+  const tom = await harness.person('tom', { sleep: [night('beside', '2025-03-03'), night('moved', '2024-08-30')] });
   await tom.store('sleep', [night('beside', '2025-03-03'), night('moved', '2025-03-04')]);
   const [startAt, endAt] = [Date.UTC(2024, 7, 1) * 1000, Date.UTC(2025, 2, 11) * 1000];
   await harness.pipeline.warehouse.record([plannedEntry({ runId: 'tom', userId: 'tom', collection: 'sleep', startAt, endAt })]);
@@ -344,9 +344,107 @@ test('a service that refuses long ranges, or shortens them, is asked for no more
   expect(await tom.tell({ event_type: 'delete', data_type: 'sleep', object_id: 'moved' })).toMatchObject({ outcome: 'stored' });
   expect(askedSince(before, 'tom')).toEqual([
     `${SLEEP} 2025-03-02 2025-03-06`,
-    `${SLEEP} 2024-07-30 2024-10-27`,
-    `${SLEEP} 2024-10-26 2025-01-23`,
-    `${SLEEP} 2025-01-22 2025-04-03`,
+    `${SLEEP} 2025-01-04 2025-04-03`,
+    `${SLEEP} 2024-10-08 2025-01-05`,
+    `${SLEEP} 2024-07-30 2024-10-09`,
+  ]);
+});
+
+/** Sleep from a service that sends one answer after the third request only when an hour has passed; a new token waits for nothing. */
+function limitSleep(user: string, nights: readonly ReturnType<typeof night>[]): void {
+  const limited = { status: 429, headers: { 'retry-after': '3600' }, json: { detail: 'too many' } };
+  let asked = 0;
+  harness.faults.on(SLEEP, ({ token, query }) => {
+    if (token === `${user}-token` && ++asked > 2) return limited;
+    const [from = '', to = ''] = [query.get('start_date') ?? '', query.get('end_date') ?? ''];
+    return { json: { data: nights.filter(({ day }) => from <= day && day <= to), next_token: null } };
+  });
+  onTestFinished(() => harness.faults.on(SLEEP, () => undefined));
+}
+
+const rangesSince = (before: number) =>
+  harness.faults.asked.slice(before).map(({ query }) => `${query.get('start_date')} ${query.get('end_date')}`);
+
+test.each([
+  ['is removed where it is nowhere', [night('beside', '2025-03-03')], 'removed', [{ id: 'beside', day: '2025-03-03' }]],
+  [
+    'is kept where it has moved',
+    [night('beside', '2025-03-03'), night('moved', '2024-08-20')],
+    'stored',
+    [
+      { id: 'beside', day: '2025-03-03' },
+      { id: 'moved', day: '2024-08-20' },
+    ],
+  ],
+  [
+    'is kept where it has come back meanwhile',
+    [night('beside', '2025-03-03'), night('moved', '2025-03-04')],
+    'unchanged',
+    [
+      { id: 'beside', day: '2025-03-03' },
+      { id: 'moved', day: '2025-03-04' },
+    ],
+  ],
+] as const)(
+  'a look through all days that has to wait for an hour goes on where it was, and the document %s',
+  async (what, nights, outcome, left) => {
+    const name = `uma-${outcome}-${nights.at(-1)?.day}`;
+    const uma = await harness.person(name, { sleep: [] });
+    await uma.store('sleep', [night('beside', '2025-03-03'), night('moved', '2025-03-04')]);
+    const [startAt, endAt] = [Date.UTC(2024, 7, 1) * 1000, Date.UTC(2025, 2, 11) * 1000];
+    await harness.pipeline.warehouse.record([plannedEntry({ runId: name, userId: name, collection: 'sleep', startAt, endAt })]);
+    const [before, lines] = [harness.faults.asked.length, harness.lines.length];
+    limitSleep(name, [night('beside', '2025-03-03')]);
+    await uma.announce({ event_type: 'delete', data_type: 'sleep', object_id: 'moved' });
+    await expect
+      .poll(async () => (await harness.queue.getJobs(['delayed'])).map(job => job?.data))
+      .toMatchObject([{ readFrom: '2025-01-04' }]);
+    expect(rangesSince(before)).toEqual(['2025-03-02 2025-03-06', '2025-01-04 2025-04-03', '2024-10-08 2025-01-05']);
+    const then = harness.faults.asked.length;
+    limitSleep(name, nights);
+    harness.tokens.set(name, `${name}-new`);
+    for (const job of await harness.queue.getJobs(['delayed'])) await job?.promote();
+    await harness.settled(lines + 1);
+    expect(await uma.outcomes()).toMatchObject([{ outcome }]);
+    const rest = ['2024-10-08 2025-01-05', '2024-07-30 2024-10-09'];
+    const near = '2025-02-02 2025-04-03';
+    expect(rangesSince(then)).toEqual(what === 'is kept where it has moved' ? rest : [...rest, near]);
+    expect(await harness.rows(`SELECT id, day::VARCHAR AS day FROM sleep WHERE user_id = '${name}' ORDER BY id`)).toEqual(left);
+  },
+);
+
+test('where ranges that were read together are refused, each event has the answer for its own days', async () => {
+  const documents = [
+    night('held', '2025-02-20'),
+    night('first', '2025-03-01', { period: 1 }),
+    night('second', '2025-03-04', { period: 2 }),
+  ];
+  const wes = await harness.person('wes', { sleep: documents });
+  await wes.store('sleep', [night('held', '2025-02-20'), night('first', '2025-03-01'), night('second', '2025-03-04')]);
+  let release = () => {};
+  const released = new Promise<void>(resolve => {
+    release = resolve;
+  });
+  harness.faults.on(SLEEP, async ({ query }) => {
+    await released;
+    const days = (Date.parse(query.get('end_date') ?? '') - Date.parse(query.get('start_date') ?? '')) / 86_400_000 + 1;
+    return days > 5 ? { status: 400, json: { detail: 'at most 5 days' } } : undefined;
+  });
+  onTestFinished(() => harness.faults.on(SLEEP, () => undefined));
+  const [before, lines] = [harness.faults.asked.length, harness.lines.length];
+  await wes.announce({ data_type: 'sleep', object_id: 'held' });
+  await expect.poll(() => harness.faults.asked.length).toBe(before + 1);
+  for (const id of ['first', 'second']) await wes.announce({ data_type: 'sleep', object_id: id });
+  await expect.poll(async () => (await harness.queue.getJobCounts('active')).active).toBe(3);
+  release();
+  await harness.settled(lines + 3);
+  const asked = askedSince(before, 'wes');
+  expect(asked.slice(0, 2)).toEqual([`${SLEEP} 2025-02-18 2025-02-22`, `${SLEEP} 2025-02-27 2025-03-06`]);
+  expect(asked.slice(2).toSorted()).toEqual([`${SLEEP} 2025-02-27 2025-03-03`, `${SLEEP} 2025-03-02 2025-03-06`]);
+  expect(await harness.rows(`SELECT id, period FROM sleep WHERE user_id = 'wes' ORDER BY id`)).toEqual([
+    { id: 'first', period: 1 },
+    { id: 'held', period: 0 },
+    { id: 'second', period: 2 },
   ]);
 });
 

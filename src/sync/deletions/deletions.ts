@@ -10,14 +10,14 @@ import type { WriteResult } from '../../warehouse/write-result.ts';
 import { hasTrustedRoute } from '../events/document-fetches.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { tokenGuard } from '../pipeline.ts';
-import { type CompleteRead, readCollection } from '../read-collection.ts';
+import { type CompleteRead, partsOfRange, readCollection } from '../read-collection.ts';
 import { ACCEPT, type DeletionShare, isTooMany, TOO_MANY_IN_RUN } from './deletion-brake.ts';
 
 /** How long after the first proof the second one counts, where no document route can be asked. */
 const CONFIRMS_AFTER_MICROS = 5 * 60 * 1_000_000;
 
-/** How far about its stored day a document is looked for that only its absence would remove. */
-const MOVED_DAYS = 45;
+/** How far about its stored day a document is looked for that only its absence would remove: for one document that is one request. */
+const MOVED_DAYS = 44;
 
 const FIRST_PROOF =
   'stored documents are missing from the answer; nothing was removed: a reading at least 5 minutes later removes them if it does not bring them either';
@@ -206,18 +206,22 @@ async function confirmByReading(absence: Absence, absent: readonly MissingDocume
   const days = absent.flatMap(({ day }) => day ?? []).sort();
   const [first, last] = [days[0], days.at(-1)];
   if (first === undefined || last === undefined) return [];
-  const range = { from: addDays(first, -MOVED_DAYS), to: addDays(last, MOVED_DAYS) };
-  const again = await readCollection(resource, userId, range, {
+  const options = {
     pipeline,
     token,
     signal,
     releaseWhile,
     onAnswer,
     // Most of them came before, and were counted.
-    onStored: counts => onStored(counts, counts.stored),
-  });
-  read.requests += again.requests;
-  return absent.filter(({ id }) => !again.ids.has(id));
+    onStored: (counts: WriteResult) => onStored(counts, counts.stored),
+  };
+  let left = [...absent];
+  for (const part of partsOfRange({ from: addDays(first, -MOVED_DAYS), to: addDays(last, MOVED_DAYS) })) {
+    const again = await readCollection(resource, userId, part, options);
+    read.requests += again.requests;
+    left = left.filter(({ id }) => !again.ids.has(id));
+  }
+  return left;
 }
 
 /** A 404 that is no document's says nothing of the collection, which has just answered. */

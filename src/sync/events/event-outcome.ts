@@ -29,6 +29,8 @@ export interface Tries {
   failures: number;
   /** Its collection was refused. */
   refusals?: number;
+  /** A look through long ranges was interrupted: all its days since this one were read, and lack the document. */
+  readFrom?: string | undefined;
 }
 
 /** Where the work on an event stands: done, or to be taken up again after so many milliseconds. */

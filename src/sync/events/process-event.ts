@@ -273,7 +273,8 @@ export class EventProcessor {
         if (decision.outcome === 'stopped') throw error;
         // A full disk, a key that is wrong: it ends, and what is to be stored waits for that.
         if (!isOfService(error)) return this.#later(event, Math.min(tries.failures, most - 1));
-        return this.#noteParked(event, decision.reason);
+        // It may have been said of the days of other events, which were read with its own.
+        return tries.failures ? this.#noteParked(event, decision.reason) : this.#later(event, 0);
     }
   }
 

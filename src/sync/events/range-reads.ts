@@ -1,16 +1,16 @@
-import { addDays } from '../../../schema/instant.ts';
 import type { Page, ReleaseWhile } from '../../client/client.ts';
 import type { DayRange } from '../../ledger/windows.ts';
 import { type Pipeline, tokenGuard } from '../pipeline.ts';
-import { ensureAnswers, LONGEST_RANGE_DAYS, momentsOfDays, momentsOfDocuments } from '../read-collection.ts';
+import { ensureAnswers, momentsOfDays, momentsOfDocuments, partsOfRange } from '../read-collection.ts';
+import { decide } from '../verdicts/outcome.ts';
 import { type Answered, type EventInWork, type EventStep, giveWay, storeAnswer } from './event-outcome.ts';
 
-/** A range that was read to its end. Its moment is held until what is absent from it is dealt with. */
+/** An event's range that was read to its end. Its moment is held until what is absent from it is dealt with. */
 export interface RangeRead {
   range: Partial<DayRange>;
   /** When the first of its requests was sent: what is absent was so then. */
   requestedAt: number;
-  /** How many came with each of its parts. */
+  /** How many came with each of the parts that it was read in. */
   parts: readonly RangePart[];
 }
 
@@ -65,50 +65,67 @@ export class RangeReads {
   }
 
   async #work(key: string, line: Waiting[]): Promise<void> {
-    for (let group = takeTogether(line); group; group = takeTogether(line)) {
-      const { together } = group;
-      await this.#readOnce(group).catch(error => {
-        for (const { reject } of together) reject(error);
-      });
-    }
+    for (let group = takeTogether(line); group; group = takeTogether(line)) await this.#readOnce(group);
     this.#lines.delete(key);
   }
 
-  /** Each event has its outcome as soon as its document has come; what an event cannot store is its own trouble. */
-  #readOnce({ together, range }: Group): Promise<void> {
-    const { client, warehouse } = this.#pipeline;
-    const [{ event: first }] = together;
-    const absent = new Map<string, [Waiting, ...Waiting[]]>();
+  /**
+   * Each event has its outcome as soon as its document has come, or its own days have been read; what an event cannot store is its own
+   * trouble. Where the service asks to wait for long, the days that were read are not read again.
+   */
+  async #readOnce({ together, range }: Group): Promise<void> {
+    const absent = new Map<string, Waiting[]>();
     for (const one of together) {
-      const same = absent.get(one.event.event.object_id);
-      if (same) same.push(one);
-      else absent.set(one.event.event.object_id, [one]);
+      const { object_id: id } = one.event.event;
+      absent.set(id, [...(absent.get(id) ?? []), one]);
     }
     const parts: RangePart[] = [];
-    const read: RangeRead = { range, requestedAt: 0, parts };
-    // Once begun it goes on to its end, for it would begin again at its first part; a wait of more than a minute ends it all the same.
-    const releaseWhile: ReleaseWhile = wait => (read.requestedAt ? wait() : giveWay(wait));
+    try {
+      await this.#readParts(together[0].event, range, absent, parts);
+    } catch (error) {
+      const decision = decide(error, 0);
+      const readFrom = parts.at(-1)?.range.from;
+      for (const { event, range, resolve, reject } of [...absent.values()].flat()) {
+        const isBegun = readFrom !== undefined && range.to !== undefined && readFrom <= range.to;
+        if (decision.do === 'wait' && isBegun) resolve({ again: decision.ms, tries: { ...event.tries, readFrom } });
+        else reject(error);
+      }
+    }
+  }
+
+  /** @param absent those whose document has not come and whose days have not all been read */
+  #readParts(first: EventInWork, range: Partial<DayRange>, absent: Map<string, Waiting[]>, parts: RangePart[]): Promise<void> {
+    const { client, warehouse } = this.#pipeline;
+    const { resource, token } = first;
+    let requestedAt = 0;
+    // Once begun it waits where it is, but for a minute at the most.
+    const releaseWhile: ReleaseWhile = wait => (requestedAt ? wait() : giveWay(wait));
     return warehouse.clock.withRequest(async request => {
-      for (const part of partsOf(range)) {
+      for (const part of partsOfRange(range)) {
+        if (!absent.size) return;
         const came: RangePart = { range: part, documents: 0 };
-        parts.push(came);
         const dayStarts = new Set<number>();
-        for await (const page of client.documents(first.resource, { token: first.token, ...part, lane: 'live', releaseWhile })) {
-          read.requestedAt ||= page.requestedAt;
+        for await (const page of client.documents(resource, { token, ...part, lane: 'live', releaseWhile })) {
+          requestedAt ||= page.requestedAt;
           request.beginRead(page.requestedAt);
-          for (const day of momentsOfDocuments(first.resource, page.documents)) dayStarts.add(day);
+          for (const day of momentsOfDocuments(resource, page.documents)) dayStarts.add(day);
           if (page.nextToken === null) ensureAnswers(page.route, dayStarts, momentsOfDays(part));
           came.documents += page.documents.length;
           await this.#storePage(page, first, absent);
         }
+        parts.push(came);
+        const read = takeRead(absent, part);
+        await Promise.all(
+          read.map(({ event, range, resolve, reject }) =>
+            this.#finishAbsent(event, { range, requestedAt, parts: parts.filter(one => overlaps(one.range, range)) }).then(resolve, reject),
+          ),
+        );
       }
-      const left = [...absent.values()].flat();
-      await Promise.all(left.map(({ event, resolve, reject }) => this.#finishAbsent(event, read).then(resolve, reject)));
     });
   }
 
   /** Takes out of `absent` those whose document the page has brought. */
-  async #storePage(page: Page, { userId, resource, token }: EventInWork, absent: Map<string, [Waiting, ...Waiting[]]>): Promise<void> {
+  async #storePage(page: Page, { userId, resource, token }: EventInWork, absent: Map<string, Waiting[]>): Promise<void> {
     const { warehouse, tokens } = this.#pipeline;
     const { requestedAt } = page;
     const found: Promise<void>[] = [];
@@ -124,8 +141,9 @@ export class RangeReads {
     await Promise.all(found);
   }
 
-  async #storeFor([first, ...others]: readonly [Waiting, ...Waiting[]], answer: Answered): Promise<void> {
-    const waiting = [first, ...others];
+  async #storeFor(waiting: readonly Waiting[], answer: Answered): Promise<void> {
+    const [first, ...others] = waiting;
+    if (!first) return;
     try {
       const finished = await storeAnswer(this.#pipeline, answer, [first.event, ...others.map(({ event }) => event)]);
       for (const { resolve } of waiting) resolve({ finished });
@@ -135,27 +153,29 @@ export class RangeReads {
   }
 }
 
-/** Days that two parts have in common: a service may leave out the last day, or file a night under the next one. */
-const OVERLAP_DAYS = 2;
-
-/** A range in parts that a backfill would ask for too. */
-function* partsOf({ from, to }: Partial<DayRange>): Generator<Partial<DayRange>> {
-  if (!from || !to) return yield {};
-  for (let first = from; ; first = addDays(first, LONGEST_RANGE_DAYS - OVERLAP_DAYS)) {
-    const last = addDays(first, LONGEST_RANGE_DAYS - 1);
-    yield { from: first, to: last < to ? last : to };
-    if (last >= to) return;
+/** Takes out those whose days have all been read; parts are read from the newest on. */
+function takeRead(absent: Map<string, Waiting[]>, { from }: Partial<DayRange>): Waiting[] {
+  const isRead = ({ range }: Waiting) => !from || !range.from || range.from >= from;
+  const all = [...absent];
+  absent.clear();
+  for (const [id, waiting] of all) {
+    const left = waiting.filter(one => !isRead(one));
+    if (left.length) absent.set(id, left);
   }
+  return all.flatMap(([, waiting]) => waiting.filter(isRead));
 }
 
-/** Takes the first out of the line and all whose ranges join with its own: an old document must not make a read of years. */
+/**
+ * Takes the first out of the line and all whose ranges join with its own: an old document must not make a read of years. One that has failed
+ * is read for its own days alone: it may have been the days of others that the service did not answer for.
+ */
 function takeTogether(line: Waiting[]): Group | undefined {
   const first = line.shift();
   if (!first) return undefined;
   const together: [Waiting, ...Waiting[]] = [first];
   let { range } = first;
   for (;;) {
-    const index = line.findIndex(other => findHull(range, other.range));
+    const index = line.findIndex(other => mayJoin(first, other) && findHull(range, other.range));
     const [joined] = index < 0 ? [] : line.splice(index, 1);
     if (!joined) return { together, range };
     together.push(joined);
@@ -163,10 +183,15 @@ function takeTogether(line: Waiting[]): Group | undefined {
   }
 }
 
+const mayJoin = (one: Waiting, other: Waiting) =>
+  (!one.event.tries.failures && !other.event.tries.failures) || (one.range.from === other.range.from && one.range.to === other.range.to);
+
+const overlaps = (a: Partial<DayRange>, b: Partial<DayRange>) => !a.from || !a.to || !b.from || !b.to || (a.from <= b.to && b.from <= a.to);
+
 /** Both ranges as one; undefined when there is a gap between them. Without days it is the whole collection. */
 function findHull(a: Partial<DayRange>, b: Partial<DayRange>): Partial<DayRange> | undefined {
   if (!a.from || !a.to || !b.from || !b.to) return {};
-  if (a.from > b.to || b.from > a.to) return undefined;
+  if (!overlaps(a, b)) return undefined;
   return { from: a.from < b.from ? a.from : b.from, to: a.to > b.to ? a.to : b.to };
 }
 

@@ -260,8 +260,8 @@ test.each(['.', '..'])(
 );
 
 test.each([
-  ['before', '2025-03-31', '2025-02-14'],
-  ['behind', '2025-03-01', '2025-04-15'],
+  ['before', '2025-03-31', '2025-02-15'],
+  ['behind', '2025-03-01', '2025-04-14'],
 ])('a document without a route that has moved %s the days that are read is stored where it is now, and not removed', async (_, was, is) => {
   const { service, harness, clock } = await setUp('session');
   const inMarch = { from: '2025-03-01', to: '2025-03-31' };
@@ -301,6 +301,39 @@ test('one that turned up between two readings is missing for the first time agai
   service.documents.set('session', all);
   expect(await read(harness, 'session')).toMatchObject({ state: 'complete', removed: 0 });
   expect(await count(harness, 'sync.suspicions')).toBe(0);
+});
+
+test('a service that shortens ranges of more than ninety days keeps what has moved, for no longer one is asked', async () => {
+  const { service, harness, clock } = await setUp('session');
+  const all = [session(10), { ...session(1), day: '2025-03-01' }, { ...session(2), day: '2025-03-31' }];
+  const isIn = (from: string, to: string) => (document: WireDocument) => String(document.day) >= from && String(document.day) <= to;
+  let held: WireDocument[] = all;
+  service.on('/v2/usercollection/session', ({ query }) => {
+    const [from = '', to = ''] = [query.get('start_date') ?? '', query.get('end_date') ?? ''];
+    const latest = new Date(Date.parse(from) + 89 * 86_400_000).toISOString().slice(0, 10);
+    return { json: { data: held.filter(isIn(from, to < latest ? to : latest)), next_token: null } };
+  });
+  const inMarch = { from: '2025-03-01', to: '2025-03-31' };
+  await read(harness, 'session', inMarch);
+  held = [session(10), { ...session(2), day: '2025-05-10' }];
+  expect(await read(harness, 'session', inMarch)).toMatchObject({ state: 'failed', removed: 0 });
+  clock.ms += 300_000;
+  const before = service.asked.length;
+  expect(await read(harness, 'session', inMarch)).toMatchObject({ state: 'complete', removed: 1 });
+  expect(
+    service.asked
+      .slice(before)
+      .filter(({ query }) => query.has('start_date'))
+      .map(({ query }) => [query.get('start_date'), query.get('end_date')]),
+  ).toEqual([
+    ['2025-02-27', '2025-04-02'],
+    ['2025-02-14', '2025-05-14'],
+    ['2025-01-16', '2025-02-15'],
+  ]);
+  expect(await harness.read('SELECT id, day::VARCHAR FROM session ORDER BY id')).toEqual([
+    ['session-10', '2025-03-10'],
+    ['session-2', '2025-05-10'],
+  ]);
 });
 
 test('who says that they are gone waits for no later reading: a second one in the same run confirms', async () => {
