@@ -34,11 +34,13 @@ type Faults = { when: 'before' | 'after'; nth: number };
 const HARMLESS = ['ROLLBACK', `SET memory_limit = '80000000B'`];
 
 /** Makes the nth call of DuckDB fail, before it does anything or after it has; those that are harmless are not counted. */
-function inject({ when, nth }: Faults): { reached: () => boolean; calls: () => number } {
+function inject({ when, nth }: Faults): { reached: () => boolean; calls: () => number; failed: () => string } {
   let calls = 0;
+  let failed = '';
   const fails = (name: string) => {
     if (HARMLESS.includes(name)) return false;
     calls++;
+    if (calls === nth) failed = name;
     return calls === nth;
   };
   const error = () => new Error('IO Error: simulated');
@@ -61,7 +63,7 @@ function inject({ when, nth }: Faults): { reached: () => boolean; calls: () => n
       if (failing) throw error();
     });
   }
-  return { reached: () => calls >= nth, calls: () => calls };
+  return { reached: () => calls >= nth, calls: () => calls, failed: () => failed };
 }
 
 const activity = (id: string, steps: number, items: number) => ({
@@ -179,7 +181,7 @@ test.each(['before', 'after'] as const)(
       const userId = `u${nth}`;
       users++;
       await setUp(warehouse, userId);
-      const { reached } = inject({ when, nth });
+      const { reached, failed } = inject({ when, nth });
       const outcome = await change(warehouse, userId).then(
         () => 'stored',
         (error: Error) => error.message,
@@ -194,7 +196,9 @@ test.each(['before', 'after'] as const)(
       outcomes.add(outcome);
       // A commit that was done, and then said that it failed, is the one case in which an error leaves the new state.
       const found = await state(warehouse, userId);
-      expect(found, `call ${nth} of ${count}, seed ${seed}`).toEqual(found.meta[0]?.[0] === 'new' && when === 'after' ? AFTER : BEFORE);
+      expect(found, `call ${nth} of ${count}, seed ${seed}: ${failed()}`).toEqual(
+        found.meta[0]?.[0] === 'new' && when === 'after' ? AFTER : BEFORE,
+      );
       await collectGarbage();
       await change(warehouse, userId);
       expect(await state(warehouse, userId)).toEqual(AFTER);
