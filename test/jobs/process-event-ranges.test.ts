@@ -357,7 +357,7 @@ function limitSleep(user: string, nights: readonly ReturnType<typeof night>[]): 
   harness.faults.on(SLEEP, ({ token, query }) => {
     if (token === `${user}-token` && ++asked > 2) return limited;
     const [from = '', to = ''] = [query.get('start_date') ?? '', query.get('end_date') ?? ''];
-    return { json: { data: nights.filter(({ day }) => from <= day && day <= to), next_token: null } };
+    return { json: { data: nights.filter(({ day }) => from <= String(day) && String(day) <= to), next_token: null } };
   });
   onTestFinished(() => harness.faults.on(SLEEP, () => undefined));
 }
