@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { SignInSettings } from '../base/config.ts';
 import { RingneckError } from '../base/errors.ts';
 import { isSameText } from '../base/is-same-text.ts';
-import { printable } from '../base/printable.ts';
+import { findSignInRefusal } from '../base/sign-in-refusal.ts';
 import { createAuthorizeRequest } from './oauth.ts';
 
 export interface LoginOptions {
@@ -53,14 +53,10 @@ function readAnswer(parameters: URLSearchParams, state: string, again: string): 
   if (!isSameText(parameters.get('state') ?? '', state)) {
     throw new RingneckError(`the answer is not to this sign-in (its state is another one), and nothing was stored: ${again}`);
   }
-  const error = parameters.get('error');
-  const description = parameters.get('error_description');
-  // A service says so too where it lets nobody else in.
-  if (error === 'access_denied' && !description) throw new RingneckError(`the person did not allow it, and nothing was stored: ${again}`);
-  if (error !== null) {
-    const said = [error, description].filter(Boolean).join(': ').slice(0, 200);
-    throw new RingneckError(`the service did not let the person sign in (it says: ${printable(said)}), and nothing was stored: ${again}`);
-  }
+  const refusal = findSignInRefusal(parameters);
+  if (refusal?.by === 'person') throw new RingneckError(`the person did not allow it, and nothing was stored: ${again}`);
+  if (refusal)
+    throw new RingneckError(`the service did not let the person sign in (it says: ${refusal.said}), and nothing was stored: ${again}`);
   return parameters.get('code');
 }
 

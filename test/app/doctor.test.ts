@@ -8,7 +8,7 @@ import { type CheckResult, runCheck } from '../../src/app/doctor/check-result.ts
 import { checkDocuments } from '../../src/app/doctor/documents.ts';
 import { checkDisk, checkFolder, checkInbox, checkUnreadable } from '../../src/app/doctor/folder.ts';
 import { checkQueue } from '../../src/app/doctor/queue.ts';
-import { checkCallback, checkService } from '../../src/app/doctor/service.ts';
+import { checkCallback, checkInvitations, checkService } from '../../src/app/doctor/service.ts';
 import { checkSettings } from '../../src/app/doctor/settings.ts';
 import { checkSnapshot } from '../../src/app/doctor/snapshot.ts';
 import { checkWarehouse } from '../../src/app/doctor/warehouse.ts';
@@ -272,6 +272,30 @@ test('a service that redirects, is in trouble or is not there', async () => {
   expect(said(await checkService({ serviceUrl: ill, ...options }))[0]).toBe(`fail service: ${ill} answers 502`);
   const nobody = `http://127.0.0.1:${await freePort()}`;
   expect(said(await checkService({ serviceUrl: nobody, ...options }))).toEqual([`fail service: ${nobody} gives no answer (ECONNREFUSED)`]);
+});
+
+test.each<[string, RequestListener, string]>([
+  ['redirects', (_, response) => response.writeHead(308, { location: '/' }).end(), 'fail invitations: URL answers 308, a redirect'],
+  [
+    'is another study',
+    (_, response) => response.writeHead(404).end('Ask for a new one: Dr. Zoe Example'),
+    'fail invitations: URL answers 404, and not with a page of this study',
+  ],
+  [
+    'has a proxy with nobody behind it',
+    (_, response) => response.writeHead(502).end('<html>'),
+    'fail invitations: URL answers 502, and not with a page of this study',
+  ],
+  [
+    'is as it should be',
+    ({ url = '' }, response) =>
+      response.writeHead(/^\/connect\/[A-Za-z0-9_-]{43}$/.test(url) ? 404 : 400).end('Ask for a new one: Dr. Ann &lt;ann@example.org&gt;'),
+    'ok invitations: URL shows their pages; the service must know URL/connect/callback as a redirect address',
+  ],
+])('the address of invitations %s', async (_, answer, expected) => {
+  const publicUrl = await serve(answer);
+  const study = { publicUrl, studyName: 'Nights', studyContact: 'Dr. Ann <ann@example.org>', studyText: undefined };
+  expect(said(await checkInvitations(study))).toEqual([expected.replaceAll('URL', publicUrl)]);
 });
 
 test.each<[string, RequestListener, string]>([

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { checkInvitations } from '../../src/app/doctor/service.ts';
 import { findFreePort } from '../../src/app/free-port.ts';
 import { askToSignIn } from '../../src/sign-in/login.ts';
 import { allowAt, hasChromium, openChromium, openPhone } from '../support/chromium.ts';
@@ -65,6 +66,7 @@ test('thirty people are enrolled by links, each as who they are', async () => {
   );
   expect(await harness.read('SELECT count(*), count(DISTINCT user_id) FROM sync.consents WHERE withdrawn_at IS NULL')).toEqual([[30, 30]]);
   expect(await harness.commands.listInvitations()).toEqual([]);
+  expect(await checkInvitations(harness.app.settings.enrolment!)).toMatchObject([{ check: 'invitations', state: 'ok' }]);
 });
 
 test.skipIf(!hasChromium || !isWhole)('thirty people are enrolled by links in a browser', async () => {

@@ -11,7 +11,7 @@ import { connectControl } from '../control/connect-control.ts';
 import { type CheckResult, fail, ok, runCheck, warn } from './check-result.ts';
 import { checkDisk, checkFolder, checkInbox } from './folder.ts';
 import { checkQueue } from './queue.ts';
-import { checkCallback, checkService } from './service.ts';
+import { checkCallback, checkInvitations, checkService } from './service.ts';
 import { checkSettings } from './settings.ts';
 import { checkSnapshotFolder } from './snapshot.ts';
 
@@ -26,13 +26,14 @@ export async function checkAll(): Promise<CheckResult[]> {
   } catch (error) {
     return [fail('settings', messageOf(error), 'correct it, then run this again: nothing else can be checked')];
   }
-  const { serviceUrl, queueUrl, webhooks } = settings;
+  const { serviceUrl, queueUrl, webhooks, enrolment } = settings;
   const folder = [...checkFolder(settings.data), ...checkSnapshotFolder(settings)];
   const parts = await Promise.all([
     folder[0]?.state === 'ok' && !folder.some(({ state }) => state === 'fail') ? checkOwned(settings) : [],
     queueUrl ? runCheck('queue', REACH_MS, () => checkQueue(queueUrl)) : [],
     serviceUrl ? runCheck('service', REACH_MS, () => checkService({ ...settings, serviceUrl })) : [],
     webhooks ? runCheck('callback', REACH_MS, () => checkCallback(webhooks)) : [],
+    enrolment ? runCheck('invitations', REACH_MS, () => checkInvitations(enrolment)) : [],
     runCheck('disk', REACH_MS, async () => checkDisk(existingFolder(settings.data))),
     runCheck('inbox', REACH_MS, async () => checkInbox(settings.data)),
   ]);
@@ -56,6 +57,7 @@ const ORDER = [
   'callback',
   'subscriptions',
   'events',
+  'invitations',
   'warehouse',
   'snapshot',
 ];

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { Settings, WebhookSettings } from '../../base/config.ts';
+import type { EnrolmentSettings, Settings, WebhookSettings } from '../../base/config.ts';
 import { messageOf } from '../../base/errors.ts';
+import { escapeHtml } from '../../base/html.ts';
 import { wrongTokenOf } from '../../base/signature.ts';
 import { findRefusal } from '../../client/refusal.ts';
 import { isOneTime } from '../../client/service-clock.ts';
@@ -117,6 +118,27 @@ function statusResult(serviceUrl: string, { status, headers, text: body }: Reach
 }
 
 const BEHIND = 'ringneck up must run, and the reverse proxy must pass this address on to RINGNECK_HOST:RINGNECK_PORT/webhook';
+
+const BEHIND_PAGES =
+  'ringneck up must run, with these settings, and the reverse proxy must pass /connect on to RINGNECK_HOST:RINGNECK_PORT';
+
+/** Whether the pages of invitations are reached at their address, by a link that is none. From here: a phone may see it otherwise. */
+export async function checkInvitations({ publicUrl, studyContact }: EnrolmentSettings): Promise<CheckResult[]> {
+  let reached: Reached;
+  try {
+    reached = await reach(`${publicUrl}/connect/${randomBytes(32).toString('base64url')}`);
+  } catch (error) {
+    return [fail('invitations', `${publicUrl} gives no answer (${reasonOf(error)})`, BEHIND_PAGES)];
+  }
+  const { status, text } = reached;
+  if (status >= 300 && status < 400) {
+    return [fail('invitations', `${publicUrl} answers ${status}, a redirect`, 'set RINGNECK_PUBLIC_URL to the final address')];
+  }
+  if (status === 404 && text.includes(escapeHtml(studyContact))) {
+    return [ok('invitations', `${publicUrl} shows their pages; the service must know ${publicUrl}/connect/callback as a redirect address`)];
+  }
+  return [fail('invitations', `${publicUrl} answers ${status}, and not with a page of this study`, BEHIND_PAGES)];
+}
 
 /** Verifies our own callback as the service does (6.2), and that it takes no other token. From here: the service may see it otherwise. */
 export async function checkCallback({ callbackUrl, verificationToken }: WebhookSettings): Promise<CheckResult[]> {

@@ -2,7 +2,7 @@ import rateLimit from '@fastify/rate-limit';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { messageOf, TryLaterError, UsageError } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
-import { printable } from '../../base/printable.ts';
+import { findSignInRefusal } from '../../base/sign-in-refusal.ts';
 import { TimeoutError, withTimeout } from '../../base/timeout.ts';
 import { connectedPage, GUARDED, invitationPage, type Page, sentencePage, withdrawalPage, withdrawnPage } from './pages.ts';
 import { type PendingSignIn, PendingSignIns, SIGN_IN_MS } from './pending-sign-in.ts';
@@ -59,7 +59,6 @@ const WITHDRAW = '/connect/withdraw/:secret';
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 /** Of a code; the public service's have some dozens. */
 const MOST_CODE = 2_048;
-const MOST_SAID = 200;
 
 type WithSecret = FastifyRequest<{ Params: { secret: string } }>;
 
@@ -127,14 +126,12 @@ export class Connect {
     const pending = this.#pending.find(request.headers.cookie, parameters.get('state') ?? '');
     if (!pending) return this.#say(reply, 'elsewhere', languageOf(request));
     const { language, secret } = pending;
-    const [error, description] = [parameters.get('error'), parameters.get('error_description')];
-    // A service says so too where it lets nobody else in.
-    if (error === 'access_denied' && !description) return this.#say(reply, 'refused', language, secret);
+    const refusal = findSignInRefusal(parameters);
+    if (refusal?.by === 'person') return this.#say(reply, 'refused', language, secret);
     const code = parameters.get('code') ?? '';
-    if (error !== null) {
-      const said = printable([error, description].filter(Boolean).join(': ').slice(0, MOST_SAID));
+    if (refusal) {
       await this.#once(`${pending.state} error`, async () => {
-        await this.#options.tellNotAdmitted(secret, said);
+        await this.#options.tellNotAdmitted(secret, refusal.said);
         return { kind: 'notAdmitted' };
       });
       return this.#say(reply, 'notAdmitted', language, secret);
