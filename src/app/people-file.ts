@@ -81,6 +81,9 @@ const NAME: Kind<string> = {
 
 const TOKEN: Kind<string> = { wanted: `a token: ${TOKEN_FORM}`, parse: text => (isToken(text) ? text : undefined) };
 
+/** What a column is called that everybody who reads the warehouse would read in clear. */
+const SECRET = /token|secret|passw|pwd|credential|api.?key/i;
+
 const KNOWN: readonly string[] = ['name', 'token', ...FACTS];
 
 /** `Birth year` and `birthYear` are `birth_year`; any other name is one of the study's own. */
@@ -158,9 +161,10 @@ function readHead(path: string, given: readonly string[], withTokens: boolean): 
       `there is no column "name"${withTokens ? ': this line names the columns, as name,token' : `, only ${columns.slice(0, 20).map(show).join(', ')}`}`,
     );
   if (withTokens && !columns.includes('token')) refuse('there is no column "token"');
-  const secret = columns.find(column => /token|secret|password/i.test(column));
-  if (!withTokens && secret !== undefined) {
-    refuse(`tokens are no facts of participants: take the column ${show(secret)} out, or use ringneck account add --file`);
+  const secret = columns.find(column => SECRET.test(column) && !(withTokens && column === 'token'));
+  if (secret !== undefined) {
+    const instead = withTokens ? '; the column "token" alone is kept sealed' : ', or use ringneck account add --file';
+    refuse(`tokens and passwords are no facts of participants: take the column ${JSON.stringify(secret)} out${instead}`);
   }
   return columns;
 }

@@ -100,6 +100,20 @@ test('a file with a wrong line, or that others can read, adds nobody, and no tok
   expect(existsSync(env.RINGNECK_DATA)).toBe(false);
 });
 
+test.each(['refresh_token', 'password', 'Access Token 2', 'client-secret', 'Passwort', 'API key'])(
+  'a file with the column %s beside the tokens adds nobody',
+  async column => {
+    const env = { RINGNECK_DATA: join(folder, 'beside') };
+    const file = write(`name,token,site,${column}`, 'ada,secret-1,Graz,secret-2');
+    expect(await runHere(['account', 'add', '--file', file], { env })).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `ringneck: ${file}, line 1: tokens and passwords are no facts of participants: take the column "${column}" out; the column "token" alone is kept sealed\n`,
+    });
+    expect(existsSync(env.RINGNECK_DATA)).toBe(false);
+  },
+);
+
 test('while up runs it adds them and their facts, line by line', async () => {
   const sandbox = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-03' });
   onTestFinished(() => sandbox.close());

@@ -136,7 +136,7 @@ test.each<[string | Uint8Array, string]>([
   ['nam,group\nada,a\n', ', line 1: there is no column "name", only "nam", "group_name"'],
   [
     'name,access_token\n',
-    ', line 1: tokens are no facts of participants: take the column "access_token" out, or use ringneck account add --file',
+    ', line 1: tokens and passwords are no facts of participants: take the column "access_token" out, or use ringneck account add --file',
   ],
   ['name,site,site\n', ', line 1: the column "site" is there twice'],
   ['name,group_name,group\n', ', line 1: the column "group_name" is there twice'],
@@ -145,7 +145,7 @@ test.each<[string | Uint8Array, string]>([
   ['user_id,extra\n', ', line 1: no column can be called "extra": write each of its values as a column of its own'],
   [
     'name,token\nada,secret\n',
-    ', line 1: tokens are no facts of participants: take the column "token" out, or use ringneck account add --file',
+    ', line 1: tokens and passwords are no facts of participants: take the column "token" out, or use ringneck account add --file',
   ],
   ['name,site\nada,"Graz\n', ', line 2: a field begins with a quote that nothing ends'],
   [new Uint8Array([0x6e, 0xe4]), ' is not UTF-8 text: save it as CSV in UTF-8'],
