@@ -4,6 +4,7 @@ import {
   type Account,
   accountEntry,
   changeAccounts,
+  findAccount,
   getAccount,
   listAccounts,
   parseAccountName,
@@ -65,8 +66,10 @@ export async function addAccount(
   if (input.from && input.from > to) throw new UsageError(`--from ${input.from} is in the future`);
   if (input.token !== undefined) app.secrets.acceptKey();
   const tokenOf = () => input.token ?? app.secrets.findOfAny(name);
+  await ensureNotWithdrawn(app, name);
   const person = await askForTwin(app, name, tokenOf());
   const added = await changeAccounts(app.warehouse, async () => {
+    await ensureNotWithdrawn(app, name);
     if (input.token === undefined && app.secrets.hasSignIn(name)) {
       throw new UsageError(`${name} has signed in, which holds for one address: ringneck account login ${name}`);
     }
@@ -76,6 +79,12 @@ export async function addAccount(
     return beginAccount(app, name, { token, keep: () => app.secrets.put(name, token) }, input.serviceUser);
   });
   return reportAdded(app, added);
+}
+
+/** @throws UsageError: a token that the study gives is not the word of a person who has withdrawn */
+async function ensureNotWithdrawn({ warehouse }: App, name: string): Promise<void> {
+  const account = await findAccount(warehouse, name);
+  if (account && isWithdrawn(account.reason)) throw new UsageError(tellWithdrawn(name));
 }
 
 /** Whose the token is, where there is somebody else whose it might be. */

@@ -208,6 +208,23 @@ test('nobody who has withdrawn is resumed, and to pause the account takes its re
   ]);
 });
 
+test('a token that the study gives for who has withdrawn is not taken, alone or in a file', async () => {
+  const { harness, sandbox, invite, enrol } = await openEnrolment(folder, 'added', shared);
+  const token = sandbox.people[0]?.token ?? '';
+  await new Browser().open(withdrawLinkOf(await enrol(await invite('p01'), 'ada')), { method: 'POST' });
+  const { addAccount, addAccounts } = harness.commands;
+  const refusal = 'the person of p01 has withdrawn, and is read again only after another sign-in of theirs: ';
+  await expect(addAccount({ name: 'p01', token })).rejects.toThrow(refusal);
+  await expect(addAccount({ name: 'p01', token: 'nonsense' })).rejects.toThrow(refusal);
+  await expect(addAccount({ name: 'p01' })).rejects.toThrow(refusal);
+  const reason = 'withdrawn by the person; its rows stay until: ringneck account remove p01 --erase';
+  const people = [{ line: 2, name: 'p01', token, facts: {}, extra: {} }];
+  const { people: reports } = await addAccounts({ people }, { emit: () => {}, signal: new AbortController().signal });
+  expect(reports).toMatchObject([{ line: 2, user_id: 'p01', result: 'unchanged', state: 'paused', reason }]);
+  expect(await harness.read('SELECT user_id, state, reason FROM sync.accounts')).toEqual([['p01', 'paused', reason]]);
+  expect(harness.app.secrets.names()).toEqual([]);
+});
+
 test('with an account that is removed ends what its person agreed to, and their link says so', async () => {
   const { harness, invite, enrol, told } = await openEnrolment(folder, 'removed', shared);
   const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
