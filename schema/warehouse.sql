@@ -1025,7 +1025,7 @@ CREATE TABLE "sync"."consents" (
 COMMENT ON TABLE "sync"."consents" IS 'What the people agreed to who signed in by an invitation';
 COMMENT ON COLUMN "sync"."consents"."user_id" IS 'The account';
 COMMENT ON COLUMN "sync"."consents"."at" IS 'When the sign-in came to its end, UTC';
-COMMENT ON COLUMN "sync"."consents"."scopes" IS 'What was allowed, in the words of the service, separated by blanks';
+COMMENT ON COLUMN "sync"."consents"."scopes" IS 'What was allowed, in the words of the service, separated by blanks; null where the service has not said it';
 COMMENT ON COLUMN "sync"."consents"."text_hash" IS 'SHA-256 of the study’s text (RINGNECK_STUDY_TEXT) that was shown, hexadecimal; null where there was none';
 COMMENT ON COLUMN "sync"."consents"."language" IS 'The language of the page around it: en, de';
 COMMENT ON COLUMN "sync"."consents"."withdrawn_at" IS 'When it ended, UTC: it was withdrawn by the link for that, or the account was removed; null while it holds';

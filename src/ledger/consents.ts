@@ -4,7 +4,8 @@ import { type LedgerEntry, quoteText } from '../warehouse/sql.ts';
 const CONSENT = {
   userId: text,
   at: number,
-  scopes: text,
+  /** Null: the service has not said what was allowed. */
+  scopes: orNull(text),
   textHash: orNull(text),
   language: text,
   withdrawnAt: orNull(number),

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isScope } from '../../schema/scopes.ts';
 import { messageOf, RingneckError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Secrets } from '../base/secrets/secrets.ts';
@@ -348,8 +349,9 @@ export function ensureGivenBy(name: string, { tokenUrl }: Pick<SignIn, 'tokenUrl
  * @param tokenUrl the address that has answered
  */
 export function beginSignIn(id: string, answer: TokenAnswer, asked: readonly string[], nowMs: number, tokenUrl?: string): SignIn {
-  // Words that are none of ours tell nothing of what was granted.
-  const told = answer.scopes?.some(scope => asked.includes(scope)) ? answer.scopes : undefined;
+  // Words that are none of ours tell nothing of what was granted; in the address a person may have written any.
+  const known = answer.scopes?.filter(scope => asked.includes(scope) || isScope(scope));
+  const told = known?.some(scope => asked.includes(scope)) ? known : undefined;
   return {
     id,
     ...pairOf(answer, nowMs),

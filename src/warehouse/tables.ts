@@ -283,7 +283,11 @@ const SYNC: readonly Table[] = [
     columns: [
       column('user_id', 'VARCHAR', 'The account'),
       column('at', 'TIMESTAMP', 'When the sign-in came to its end, UTC'),
-      column('scopes', 'VARCHAR', 'What was allowed, in the words of the service, separated by blanks'),
+      column(
+        'scopes',
+        'VARCHAR',
+        'What was allowed, in the words of the service, separated by blanks; null where the service has not said it',
+      ),
       column(
         'text_hash',
         'VARCHAR',

@@ -300,6 +300,7 @@ test('what a renewal says of scopes takes nothing away, and words that are none 
   const answer = { accessToken: 'a', refreshToken: 'r', expiresIn: 120, scopes: ['extapi:daily'] };
   expect(beginSignIn('x', answer, SCOPES, START)).toMatchObject({ scopes: SCOPES, areScopesTold: false });
   expect(beginSignIn('x', { ...answer, scopes: ['daily'] }, SCOPES, START)).not.toHaveProperty('areScopesTold');
+  expect(beginSignIn('x', { ...answer, scopes: ['daily', '=evil()', 'email'] }, SCOPES, START).scopes).toEqual(['daily', 'email']);
 });
 
 class Killed extends Error {}

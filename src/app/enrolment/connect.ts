@@ -1,4 +1,5 @@
 import { messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
+import type { SignIn } from '../../base/secrets/sign-in.ts';
 import { changeAccounts, findServiceUserId } from '../../ledger/accounts.ts';
 import { type Consent, consentEntry } from '../../ledger/consents.ts';
 import { type Link, linkEntry, listLinks, noInvitationEntry, withdrawalLink } from '../../ledger/links.ts';
@@ -123,13 +124,14 @@ async function storeEnrolled(
   const name = link.userId;
   const secret = newSecret();
   const at = now() * 1000;
-  let kept: { id: string; scopes: readonly string[] } | undefined;
+  let kept: SignIn | undefined;
   try {
     const report = await storeSignIn(app, name, tokens, async (signIn, person) => {
       if (!(await findOpenInvitation(app, agreed.secret))) throw new ClosedError();
       await ensureRecognised(app, name, person);
       const { textHash, language } = agreed;
-      const consent: Consent = { userId: name, at, scopes: signIn.scopes.join(' '), textHash, language, withdrawnAt: null };
+      const scopes = signIn.areScopesTold === false ? null : signIn.scopes.join(' ');
+      const consent: Consent = { userId: name, at, scopes, textHash, language, withdrawnAt: null };
       kept = signIn;
       return [consentEntry(consent), linkEntry(withdrawalLink(name, secret, at)), noInvitationEntry(name)];
     });
@@ -142,7 +144,7 @@ async function storeEnrolled(
     log.warn({ account: name, reason: messageOf(error) }, 'somebody invited has signed in, and the service was not asked further');
   }
   const withdrawUrl = withdrawalUrl(`${settings.enrolment?.publicUrl}`, secret);
-  return { kind: 'connected', scopes: kept?.scopes ?? [], withdrawUrl };
+  return { kind: 'connected', scopes: kept?.scopes ?? [], areScopesTold: kept?.areScopesTold !== false, withdrawUrl };
 }
 
 /** @throws UnrecognisedError where what is stored may be of somebody else */

@@ -10,7 +10,13 @@ import { chooseLanguage, type Facts, type Language } from './texts.ts';
 
 /** What came of somebody's sign-in by an invitation. */
 export type SignInOutcome =
-  | { kind: 'connected'; scopes: readonly string[]; withdrawUrl: string }
+  | {
+      kind: 'connected';
+      scopes: readonly string[];
+      /** False: the service has not said what was allowed, and `scopes` are those that were asked for. */
+      areScopesTold: boolean;
+      withdrawUrl: string;
+    }
   /**
    * Nothing was stored: the link cannot be used, the person has another account (`unread`: which is not read now), is not the one of the
    * account or not recognised, or it may be tried again.

@@ -61,12 +61,13 @@ export function invitationPage(language: Language, facts: Facts, { path, scopes,
 export function connectedPage(
   language: Language,
   facts: Facts,
-  { scopes, withdrawUrl }: { scopes: readonly string[]; withdrawUrl: string },
+  { scopes, areScopesTold, withdrawUrl }: { scopes: readonly string[]; areScopesTold: boolean; withdrawUrl: string },
 ): Page {
   const say = texts[language];
   return pageOf(200, language, say.connected(facts), [
-    heading(say.allowedHeading),
+    heading(areScopesTold ? say.allowedHeading : say.askedHeading),
     list(scopes.map(say.scope)),
+    areScopesTold ? '' : paragraph(say.askedNote(facts)),
     heading(say.withdrawLinkHeading),
     paragraph(say.withdrawLinkNote),
     link(withdrawUrl, withdrawUrl),

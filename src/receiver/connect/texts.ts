@@ -30,6 +30,8 @@ export interface Texts {
   disagree: string;
   connected: (facts: Facts) => PageText;
   allowedHeading: string;
+  askedHeading: string;
+  askedNote: (facts: Facts) => string;
   withdrawLinkHeading: string;
   withdrawLinkNote: string;
   pending: (facts: Facts) => PageText;
@@ -72,6 +74,8 @@ const english: Texts = {
   disagree: 'If you do not agree, close this page. Nothing is stored.',
   connected: ({ study }) => ({ title: 'Thank you', paragraphs: [`${study} can now read the data of your ring that you have allowed.`] }),
   allowedHeading: 'You have allowed',
+  askedHeading: 'You were asked for',
+  askedNote: ({ host }) => `${host} has not told which of these you allowed. What you left out is not read.`,
   withdrawLinkHeading: 'Your link to withdraw',
   withdrawLinkNote: 'Keep this link, and give it to nobody. It is shown only here:',
   pending: ({ host }) => ({
@@ -200,6 +204,8 @@ const german: Texts = {
     paragraphs: [`${study} kann nun die Daten Ihres Rings lesen, die Sie erlaubt haben.`],
   }),
   allowedHeading: 'Erlaubt haben Sie',
+  askedHeading: 'Gefragt wurden Sie nach',
+  askedNote: ({ host }) => `${host} hat nicht mitgeteilt, was davon Sie erlaubt haben. Was Sie abgewählt haben, wird nicht gelesen.`,
   withdrawLinkHeading: 'Ihr Link zum Widerrufen',
   withdrawLinkNote: 'Bewahren Sie diesen Link auf, und geben Sie ihn niemandem. Er wird nur hier gezeigt:',
   pending: ({ host }) => ({

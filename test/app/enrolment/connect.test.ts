@@ -1,13 +1,16 @@
 import { renameSync, writeFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { checkSettings } from '../../../src/app/doctor/settings.ts';
 import { RingneckError, TryLaterError } from '../../../src/base/errors.ts';
+import { OAuthClient } from '../../../src/sign-in/oauth.ts';
 import { Browser, openEnrolment, sharePlace, withdrawLinkOf } from '../../support/enrolment-harness.ts';
 import { fillIn } from '../../support/sandbox-page.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const folder = tempFolder();
 const shared = sharePlace(folder);
+
+const originalFetch = globalThis.fetch;
 
 const HASH = 'e295628a47c5fe6e5b3d3fafdbd9b65e41857807c34c7a4ffa6b3f99631509ee';
 const ALL = 'personal daily heartrate workout tag session spo2Daily';
@@ -382,4 +385,39 @@ test('the operator makes another link to withdraw, and both are good', async () 
   expect((await browser.submit(await browser.open(url))).title).toBe('You have withdrawn');
   expect((await browser.open(first)).title).toBe('You have withdrawn');
   await expect(harness.commands.makeWithdrawalLink({ name: 'nobody' })).rejects.toThrow('no account "nobody"');
+});
+
+test('what the service does not say was granted is in no consent, and the page says what was asked for', async () => {
+  const { harness, invite } = await openEnrolment(folder, 'untold', shared);
+  const exchange = OAuthClient.prototype.exchange;
+  const spy = vi.spyOn(OAuthClient.prototype, 'exchange').mockImplementation(async function (this: OAuthClient, answer) {
+    return { ...(await exchange.call(this, answer)), scopes: undefined };
+  });
+  onTestFinished(() => spy.mockRestore());
+  const browser = new Browser();
+  const sent = await browser.submit(await browser.open(await invite('p01')));
+  const page = await browser.open(await fillIn(sent.location ?? '', 'ada', ['heartrate']));
+  expect(page.title).toBe('Thank you');
+  expect(page.html).not.toContain('You have allowed');
+  expect(page.html).toContain('<h2>You were asked for</h2>');
+  expect(page.html).toContain('has not told which of these you allowed');
+  expect(await harness.read('SELECT user_id, scopes, withdrawn_at FROM sync.consents')).toEqual([['p01', null, null]]);
+});
+
+test('words that a person has written into the address are in no consent and on no page', async () => {
+  const { harness, invite } = await openEnrolment(folder, 'edited', shared);
+  const ask = vi.spyOn(globalThis, 'fetch').mockImplementation(async (url, init) => {
+    const answer = await originalFetch(url, init);
+    if (!String(url).endsWith('/oauth/token')) return answer;
+    const { scope: _, ...rest } = JSON.parse(await answer.text());
+    return Response.json(rest, { status: answer.status });
+  });
+  onTestFinished(() => ask.mockRestore());
+  const browser = new Browser();
+  const sent = await browser.submit(await browser.open(await invite('p01')));
+  const back = new URL(await fillIn(sent.location ?? '', 'ada'));
+  back.searchParams.set('scope', '=HYPERLINK("http://evil") daily personal <script>alert(1)</script>');
+  const page = await browser.open(back.href);
+  expect([page.title, page.html.includes('HYPERLINK')]).toEqual(['Thank you', false]);
+  expect(await harness.read('SELECT scopes FROM sync.consents')).toEqual([['daily personal']]);
 });

@@ -90,7 +90,8 @@ test('a service that takes its time is waited for by a page that looks again by 
     finish: ({ code }) => {
       codes.push(code);
       return new Promise(resolve => {
-        end = () => resolve({ kind: 'connected', scopes: [], withdrawUrl: 'https://ring.example.org/connect/withdraw/w' });
+        end = () =>
+          resolve({ kind: 'connected', scopes: [], areScopesTold: true, withdrawUrl: 'https://ring.example.org/connect/withdraw/w' });
       });
     },
   });
@@ -116,7 +117,7 @@ test('an answer that comes while the folder is closed is taken when its page is 
   const { agree, answer } = await openConnectPages({
     finish: async () => {
       if (isClosed) throw new TryLaterError('an account is being erased');
-      return { kind: 'connected', scopes: [], withdrawUrl: 'https://ring.example.org/connect/withdraw/w' };
+      return { kind: 'connected', scopes: [], areScopesTold: true, withdrawUrl: 'https://ring.example.org/connect/withdraw/w' };
     },
   });
   const cookie = await agree();

@@ -22,7 +22,12 @@ export async function openConnectPages(changes: Partial<ConnectOptions> = {}) {
     begin: async () => ({ url: `https://service.example/oauth/authorize?state=${STATE}`, state: STATE, verifier: 'v'.repeat(43) }),
     finish: async ({ code }) => {
       done.push(`finish ${code}`);
-      return { kind: 'connected', scopes: ['daily'], withdrawUrl: `https://ring.example.org/connect/withdraw/${WITHDRAWAL}` };
+      return {
+        kind: 'connected',
+        scopes: ['daily'],
+        areScopesTold: true,
+        withdrawUrl: `https://ring.example.org/connect/withdraw/${WITHDRAWAL}`,
+      };
     },
     tellNotAdmitted: async () => {},
     findWithdrawal: async secret => (secret === WITHDRAWAL ? 'open' : undefined),
