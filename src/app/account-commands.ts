@@ -22,6 +22,7 @@ import type { Warehouse } from '../warehouse/warehouse.ts';
 import { type AddedAccount, askWhose, BLIND, beginAccount, ensureIdFree, ensureNoTwin, greet } from './add-account.ts';
 import type { App } from './app.ts';
 import { withFix } from './fixes.ts';
+import { holdsTokens } from './kept-tokens.ts';
 import { findReadableSignIn, revokeSignIn } from './sign-ins.ts';
 
 export interface AccountReport {
@@ -135,14 +136,15 @@ async function listAccountReports(app: App): Promise<AccountReport[]> {
   return (await listAccounts(app.warehouse)).map(account => reportOf(shownAccount(account, app.secrets)));
 }
 
-/** Forgets the token, which a sign-in takes back at the service too; what was agreed to ends, the rows stay. */
+/** Forgets the token, which a sign-in takes back at the service too; what was agreed to ends, the rows stay. A token may be all that there is. */
 async function removeAccount(app: App, { name }: { name: string }): Promise<AccountReport> {
   const signIn = findReadableSignIn(app, name);
   const report = await changeAccounts(app.warehouse, async () => {
-    const account = await getAccount(app.warehouse, name);
+    const account = holdsTokens(app, name) ? await findAccount(app.warehouse, name) : await getAccount(app.warehouse, name);
     // An account without tokens can be removed again; tokens without an account would stay.
     app.secrets.remove(name);
     app.mirrorTokens.remove(name);
+    if (!account) return reportOf({ userId: name, serviceUserId: null, state: 'removed', reason: null, since: app.warehouse.clock.next() });
     const holding = await listHolding(app.warehouse, name);
     const ended = holding.map(consent => consentEntry({ ...consent, withdrawnAt: app.now() * 1000 }));
     await app.warehouse.record([noInvitationEntry(name), ...ended]);

@@ -1,7 +1,10 @@
-import { cpSync, existsSync, readdirSync } from 'node:fs';
+import fs, { cpSync, existsSync, readdirSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { DataFolder } from '../../src/app/data-folder.ts';
+import { checkKeptTokens } from '../../src/app/doctor/accounts.ts';
+import { moveAccount } from '../../src/app/move/move.ts';
 import { readSettings } from '../../src/base/config.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { Secrets } from '../../src/base/secrets/secrets.ts';
@@ -159,4 +162,49 @@ test('a name that is in use, or that is none, and what cannot be opened, is refu
   vi.restoreAllMocks();
   await harness.app.warehouse.record([{ table: 'sync.tombstones', key: { user_id: 'anna', id: 'x' } }]);
   await ensureWhole(setting, harness, 'ada');
+});
+
+test('a name that has a token, though no account, is in use: nothing moves and nothing of it goes, until it is forgotten', async () => {
+  const setting = await openTwo('left-tokens');
+  const { harness, data } = setting;
+  const { app, commands } = harness;
+  const move = (to: string) => commands.moveAccount({ from: 'ada', to });
+  app.secrets.put('dora', 'the token of somebody else');
+  app.mirrorTokens.create('emil');
+  const inUse = (name: string) =>
+    `${name} is in use already: it is no account, and has a token, a sign-in or a token for the mirror, perhaps of somebody else. ` +
+    `Choose another name, or first ringneck account remove ${name}, which forgets what is kept`;
+  await expect(move('dora')).rejects.toThrow(inUse('dora'));
+  await expect(move('emil')).rejects.toThrow(inUse('emil'));
+  expect((await checkKeptTokens(app)).map(({ message, fix }) => [message.split(',')[0], fix?.split(',')[0]])).toEqual([
+    ['dora has a token', 'ringneck account remove dora'],
+    ['emil has a token', 'ringneck account remove emil'],
+  ]);
+  expect(await commands.removeAccount({ name: 'emil' })).toMatchObject({ user_id: 'emil', state: 'removed' });
+
+  // It came after the name was looked for, and before the folder was closed.
+  await harness.close();
+  const options = { settings: app.settings, log: silentLog };
+  await expect(moveAccount(options, { from: 'ada', to: 'dora' })).rejects.toThrow(inUse('dora'));
+  expect([app.secrets.findOfAny('dora'), existsSync(join(data, 'moving.json'))]).toEqual(['the token of somebody else', false]);
+  const opened = await openHarness(data, setting.url);
+  expect(await opened.commands.removeAccount({ name: 'dora' })).toMatchObject({ user_id: 'dora', state: 'removed' });
+  expect(await checkKeptTokens(opened.app)).toEqual([]);
+  await ensureWhole(setting, opened, 'ada');
+});
+
+test('a move whose note the disk does not confirm has not begun', async () => {
+  const setting = await openTwo('unconfirmed');
+  const { harness, data, url } = setting;
+  const { renameSync } = fs;
+  vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
+    renameSync(from, to);
+    if (String(to).endsWith('moving.json')) throw new Error('ENOSPC: no space left on device, fsync');
+  });
+  syncBuiltinESMExports();
+  await expect(harness.commands.moveAccount({ from: 'ada', to: 'anna' })).rejects.toThrow(/^ENOSPC: no space left on device, fsync$/);
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
+  expect(existsSync(join(data, 'moving.json'))).toBe(false);
+  await ensureWhole(setting, await openHarness(data, url), 'ada');
 });

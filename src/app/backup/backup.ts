@@ -18,6 +18,7 @@ import { ensureFolder, existingFolder, hashFile, realPath, syncFolder, writeFile
 import { isRunning } from '../../base/is-running.ts';
 import { version } from '../../base/version.ts';
 import { WAREHOUSE } from '../../base/warehouse-file.ts';
+import { changeAccounts } from '../../ledger/accounts.ts';
 import { warehouseId } from '../../sync/runs/runs.ts';
 import { FORMAT } from '../../warehouse/format.ts';
 import type { App } from '../app.ts';
@@ -73,9 +74,12 @@ async function fill(app: App, half: string, withoutKey: boolean, signal: AbortSi
   const ensureRoom = (bytes = 0) => ensureDiskReserve(half, diskReserveBytes + bytes);
   // A sorted copy is at most as large.
   ensureRoom(statSync(warehouse.path).size);
-  const { duckdb } = await warehouse.backup(join(half, WAREHOUSE), ensureRoom, signal);
-  // Last: a refresh token works once, and the newest is the one that lives.
-  const key = copySecrets(settings, half, withoutKey);
+  // Accounts and their tokens are of one moment: who comes or goes meanwhile is in both or in none.
+  const { duckdb, key } = await changeAccounts(warehouse, async () => ({
+    ...(await warehouse.backup(join(half, WAREHOUSE), ensureRoom, signal)),
+    // Last: a refresh token works once, and the newest is the one that lives.
+    key: copySecrets(settings, half, withoutKey),
+  }));
   const files: Manifest['files'] = [];
   for (const path of listFiles(half)) {
     files.push({ path, bytes: statSync(join(half, path)).size, sha256: await hashFile(join(half, path)) });

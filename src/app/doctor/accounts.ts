@@ -8,6 +8,7 @@ import { isRefusal, probeAccount } from '../../sync/verdicts/probe.ts';
 import { listSamePersons } from '../../sync/verdicts/same-person.ts';
 import type { App } from '../app.ts';
 import { tellAlike } from '../fixes.ts';
+import { listWithoutAccount } from '../kept-tokens.ts';
 import { type CheckResult, fail, notTried, ok, SEE_SERVICE, warn } from './check-result.ts';
 import { findSilence } from './service.ts';
 
@@ -62,6 +63,17 @@ function tellTogether(alike: Group<Trouble>): CheckResult {
   return alike.length === 1
     ? fail('accounts', message(userId, false), fix(userId))
     : fail('accounts', message(`${alike.length} accounts`, true), fix('NAME'));
+}
+
+/** Whether tokens are kept for which there is no account. */
+export async function checkKeptTokens(app: Pick<App, 'warehouse' | 'secrets' | 'mirrorTokens'>): Promise<CheckResult[]> {
+  return (await listWithoutAccount(app)).map(name =>
+    warn(
+      'accounts',
+      `${name} has a token, a sign-in or a token for the mirror, and is no account: the tokens may be younger than the warehouse, as in a backup during which accounts came and went`,
+      `ringneck account remove ${name}, which forgets what is kept; then add it again where it belongs here`,
+    ),
+  );
 }
 
 /** Whether anybody is kept under more than one name. */

@@ -1,6 +1,6 @@
 import { messageOf } from '../../base/errors.ts';
 import type { App } from '../app.ts';
-import { checkAccounts, checkSamePersons } from './accounts.ts';
+import { checkAccounts, checkKeptTokens, checkSamePersons } from './accounts.ts';
 import { type CheckResult, fail, ok, runCheck } from './check-result.ts';
 import { checkClock } from './clock.ts';
 import { checkDays } from './days.ts';
@@ -31,6 +31,7 @@ async function check(app: App): Promise<CheckResult[]> {
     runCheck('queue', QUEUE_MS, () => checkOwnQueue(app)),
     serviceUrl ? runCheck('accounts', ACCOUNTS_MS, () => checkAccounts(app, serviceUrl)) : [],
     runCheck('accounts', QUEUE_MS, () => checkSamePersons(app)),
+    runCheck('accounts', QUEUE_MS, () => checkKeptTokens(app)),
     runCheck('sign-ins', QUEUE_MS, () => checkSignIns(app)),
     runCheck('days', DAYS_MS, () => checkDays(app)),
     runCheck('documents', DAYS_MS, () => checkDocuments(app)),

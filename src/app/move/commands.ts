@@ -1,8 +1,8 @@
 import { UsageError } from '../../base/errors.ts';
 import { accountExists, parseAccountName } from '../../ledger/accounts.ts';
-import { listTablesOf } from '../../warehouse/tables-of.ts';
 import type { App } from '../app.ts';
 import { ensureQueueAnswers, ensureRoom } from '../rewriting.ts';
+import { ensureFree } from './ensure-free.ts';
 import type { MoveReport, Renaming } from './move.ts';
 
 /** What the owner of a data folder does to give an account another name. */
@@ -20,19 +20,13 @@ async function moveAccount(app: App, { from, to }: Renaming): Promise<MoveReport
  * Whether an account can get another name now.
  * @throws UsageError where there is no such account, or the other name is in use; RingneckError where it cannot be done now
  */
-async function ensureMovable({ settings, warehouse, secrets }: App, { from, to }: Renaming): Promise<void> {
+async function ensureMovable({ settings, warehouse, secrets, mirrorTokens }: App, { from, to }: Renaming): Promise<void> {
   for (const name of [from, to]) parseAccountName(name);
   if (from === to) throw new UsageError(`${from} has that name already`);
   if (!(await accountExists(warehouse, from))) {
     throw new UsageError(`no account ${JSON.stringify(from)} was ever added here: ringneck account list shows those there are`);
   }
-  if (await accountExists(warehouse, to)) {
-    throw new UsageError(
-      `${to} is an account already, or was one whose rows are still there: choose another name, or first ringneck account remove ${to} --erase`,
-    );
-  }
-  const used = await listTablesOf(warehouse, to);
-  if (used.length) throw new UsageError(`${to} is in use already, in ${used.join(', ')}: choose another name, or remove it there first`);
+  await ensureFree({ warehouse, secrets, mirrorTokens }, to);
   if (secrets.namesElsewhere().includes(from)) throw new UsageError(`${from} keeps its name: ${secrets.whyMissing(from)}`);
   secrets.listOfAny(from);
   ensureRoom(warehouse.path);

@@ -13,6 +13,7 @@ import { Warehouse } from '../../warehouse/warehouse.ts';
 import { connectControl } from '../control/connect-control.ts';
 import { emptyQueue } from '../erase/queue.ts';
 import { ensureRoom, type FolderOptions, replaceSnapshot, withWarehouse } from '../rewriting.ts';
+import { ensureFree } from './ensure-free.ts';
 import { isMoving, movePath, tellClosed } from './is-moving.ts';
 
 const moving = z.strictObject({ format: z.literal(1), from: z.string(), to: z.string() });
@@ -34,10 +35,33 @@ export interface MoveReport {
  * as before; killed at any moment, it is finished when the folder is opened next.
  */
 export async function moveAccount(options: FolderOptions, { from, to }: Renaming): Promise<MoveReport> {
+  const { data } = options.settings;
+  try {
+    await withWarehouse(options, warehouse => begin(options, warehouse, { from, to }));
+    return await move(options, { from, to });
+  } catch (error) {
+    if (!isMoving(data)) throw error;
+    const exitCode = error instanceof RingneckError ? error.exitCode : 1;
+    throw new RingneckError(`${messageOf(error)}. The move is begun: the next command that opens the folder finishes it`, exitCode, {
+      cause: error,
+    });
+  }
+}
+
+/** From here on whoever opens the folder moves the account, and whatever is kept by the new name is of this move. */
+async function begin(options: FolderOptions, warehouse: Warehouse, { from, to }: Renaming): Promise<void> {
+  const { data, secretKey: key } = options.settings;
+  // Somebody may have been added by it before the folder was closed.
+  await ensureFree({ warehouse, secrets: new Secrets({ folder: data, key }), mirrorTokens: openMirrorTokens(data) }, to);
   // What waits names accounts; it comes anew, events from the inbox and windows from the ledger.
-  await withWarehouse(options, warehouse => emptyQueue(options, warehouse));
-  writeFileAtomically(movePath(options.settings.data), `${JSON.stringify({ format: 1, from, to })}\n`);
-  return move(options, { from, to });
+  await emptyQueue(options, warehouse);
+  try {
+    writeFileAtomically(movePath(data), `${JSON.stringify({ format: 1, from, to })}\n`);
+  } catch (error) {
+    // It may lie there, though the disk did not confirm it.
+    rmSync(movePath(data), { force: true });
+    throw error;
+  }
 }
 
 /** Finishes what a process that was killed had begun (see isMoving). */

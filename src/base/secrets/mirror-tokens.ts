@@ -9,6 +9,8 @@ export interface MirrorTokens {
   /** Makes a new token, which replaces the account's former one. It is given here once and never again. */
   create(name: string): string;
   findAccount(token: string): string | undefined;
+  /** Whose there are. */
+  names(): string[];
   remove(name: string): void;
   /** Has a token find the account by its new name. */
   rename(from: string, to: string): void;
@@ -37,6 +39,7 @@ export function openMirrorTokens(folder: string): MirrorTokens {
       const sha256 = hashOf(token);
       return tokens().find(entry => entry.sha256 === sha256)?.name;
     },
+    names: () => tokens().map(({ name }) => name),
     rename(from, to) {
       if (tokens().some(({ name }) => name === from)) write(tokens().map(entry => (entry.name === from ? { ...entry, name: to } : entry)));
     },

@@ -172,6 +172,31 @@ test('of events that come and are worked off all the while, each that was acknow
   await warehouse.close();
 });
 
+test('accounts and tokens in a backup are of one moment: who is removed or added meanwhile has to wait', async () => {
+  const { harness, folder } = await openFilled('of-one-moment');
+  const { commands } = harness;
+  const { backup } = Warehouse.prototype;
+  let changed: Promise<unknown> | undefined;
+  vi.spyOn(Warehouse.prototype, 'backup').mockImplementation(async function (this: Warehouse, ...given) {
+    const copied = await backup.apply(this, given);
+    changed = Promise.all([
+      commands.removeAccount({ name: 'ada' }),
+      commands.addAccount({ name: 'dora', token: sandbox.people[0]!.token }).catch(() => undefined),
+    ]);
+    for (let n = 0; n < 20; n++) await this.read('SELECT 1');
+    return copied;
+  });
+  const { path } = await commands.backup({ folder: join(folder, 'backup'), withoutKey: false });
+  await changed;
+  expect((await commands.listAccounts({})).map(({ user_id }) => user_id)).toEqual(['dora']);
+  await harness.close();
+  const data = join(folder, 'restored');
+  await restoreBackup(settingsOf(data), { folder: path, asCopy: false }, NEVER);
+  const restored = await openHarness(data, sandbox.url);
+  expect((await restored.commands.listAccounts({})).map(({ user_id, state }) => [user_id, state])).toEqual([['ada', 'active']]);
+  expect(restored.app.secrets.names()).toEqual(['ada']);
+});
+
 test('without its key a backup opens no token, and restore says so, until the key is there', async () => {
   const { harness, data, folder } = await openFilled('keyless');
   const backup = join(folder, 'backup');
