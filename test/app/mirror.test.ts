@@ -1,3 +1,4 @@
+import { Client } from 'undici';
 import { expect, onTestFinished, test } from 'vitest';
 import type { App } from '../../src/app/app.ts';
 import { serveMirror } from '../../src/app/mirror.ts';
@@ -14,17 +15,23 @@ test('a mirror has no rate limits', async () => {
     host: '127.0.0.1',
     port: 0,
   });
+  // One connection, with more requests on their way than answers have come.
+  const client = new Client(mirror.url, { pipelining: 100 });
   onTestFinished(async () => {
+    await client.close();
     await mirror.close();
     await warehouse.close();
   });
   const ask = async () => {
-    const answer = await fetch(`${mirror.url}/v2/usercollection/personal_info`, { headers: { authorization: 'Bearer m' } });
-    await answer.arrayBuffer();
-    return answer.status;
+    const answer = await client.request({
+      method: 'GET',
+      path: '/v2/usercollection/personal_info',
+      headers: { authorization: 'Bearer m' },
+    });
+    await answer.body.dump();
+    return answer.statusCode;
   };
-  const statuses = new Set<number>();
   // One more than a service takes of a token in five minutes.
-  for (let asked = 0; asked < 5_001; asked += 3) for (const status of await Promise.all([ask(), ask(), ask()])) statuses.add(status);
-  expect([...statuses]).toEqual([200]);
+  const statuses = await Promise.all(Array.from({ length: 5_001 }, ask));
+  expect([...new Set(statuses)]).toEqual([200]);
 });

@@ -15,6 +15,7 @@ import { type Harness, openHarness } from '../support/harness.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
+import { someOf } from '../support/whole.ts';
 
 const folder = tempFolder();
 const DAYS = { from: '2025-01-01', to: '2025-01-02' };
@@ -108,7 +109,7 @@ test('an account has another name everywhere, killed at any moment it has one of
   expect(existsSync(join(data, 'moving.json'))).toBe(false);
 
   expect(taken.length).toBe(6);
-  for (const image of taken) {
+  for (const image of someOf(taken, { always: taken.slice(-2), more: 2 })) {
     expect(existsSync(join(image, 'moving.json'))).toBe(true);
     const left = await openHarness(image, url);
     expect(await ensureWhole(setting, left, 'anna'), image).toEqual(rows);

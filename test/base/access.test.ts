@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { ensureUnwritable } from '../../src/base/access.ts';
 import { readSettings } from '../../src/base/config.ts';
 import { ringneck } from '../support/ringneck.ts';
+import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
@@ -20,7 +21,7 @@ test.each([0o720, 0o702, 0o777, 0o1777])(
   'a data folder that others can write (%o) is refused with the command that fixes it',
   async mode => {
     const data = dataFolder(mode);
-    const { code, stderr } = await ringneck(['account', 'list'], { env: { RINGNECK_DATA: data } });
+    const { code, stderr } = await runHere(['account', 'list'], { env: { RINGNECK_DATA: data } });
     const octal = (mode & 0o777).toString(8).padStart(4, '0');
     expect({ code, stderr }).toEqual({ code: 2, stderr: `ringneck: ${data} is writable by others (${octal}): chmod 700 ${data}\n` });
     const link = join(folder, `link${folders}`);
@@ -55,9 +56,9 @@ test.each([0o777, 0o1777, 0o770])(
     }
     symlinkSync(join(shared, 'w.duckdb'), join(data, 'warehouse.duckdb'));
     const stderr = `ringneck: warehouse.duckdb leads into ${shared}, which is writable by others (${octal}): ${cure(shared, mode)}\n`;
-    expect(await ringneck(['account', 'list'], { env: { RINGNECK_DATA: data } })).toEqual({ code: 2, stdout: '', stderr });
+    expect(await runHere(['account', 'list'], { env: { RINGNECK_DATA: data } })).toEqual({ code: 2, stdout: '', stderr });
     expect(existsSync(join(shared, 'w.duckdb'))).toBe(false);
-    const doctor = await ringneck(['doctor'], { env: { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' } });
+    const doctor = await runHere(['doctor'], { env: { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' } });
     expect(doctor.stdout).toMatch(/fail +folder +warehouse\.duckdb leads into/);
   },
 );
@@ -155,7 +156,7 @@ test('a file with a secret that others can read is told once in the log, and by 
   const msg = `RINGNECK_SECRET_KEY_FILE: ${file} is open to others (0644)`;
   const warnings = stderr.split('\n').filter(line => line.includes('open to others'));
   expect(warnings.map(line => JSON.parse(line))).toMatchObject([{ level: 40, msg, fix: `chmod go= ${file}` }]);
-  expect((await ringneck(['doctor'], { env })).stdout).toContain(msg);
+  expect((await runHere(['doctor'], { env })).stdout).toContain(msg);
 });
 
 test('a secret is read from a regular file alone: nothing hangs', () => {
@@ -172,7 +173,7 @@ test('doctor says what others can do', async () => {
   const data = dataFolder();
   writeFileSync(join(data, 'secret.key'), 'x'.repeat(32));
   chmodSync(join(data, 'secret.key'), 0o666);
-  const { code, stdout } = await ringneck(['doctor'], { env: { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' } });
+  const { code, stdout } = await runHere(['doctor'], { env: { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: 'http://127.0.0.1:9' } });
   expect(code).toBe(1);
   expect(stdout).toMatch(/fail +folder +secret\.key is writable by others \(0666\)/);
   expect(stdout).toContain(`chmod go= ${join(data, 'secret.key')}`);

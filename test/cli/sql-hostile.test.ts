@@ -6,6 +6,7 @@ import { type HostileHarness, openHostileHarness, someOfEach } from '../support/
 import { ringneck } from '../support/ringneck.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { openWarehouse, store } from '../support/warehouse.ts';
+import { someOf } from '../support/whole.ts';
 import { STRESS } from '../support/wire.ts';
 
 let harness: HostileHarness;
@@ -31,8 +32,8 @@ test('while a writer works, hostile statements over its snapshot leave writer an
   const snapshot = join(data, 'snapshot.duckdb');
   await warehouse.snapshot(snapshot, 0o600);
   const targets = corpus.filter(({ sql }) => /USE_TMP_FILE|wal'|enable_logging|heckpoint|ORDER BY hash|RECURSIVE/.test(sql));
-  const statements = targets.map(hostile => ({ ...hostile, sql: hostile.sql.replaceAll(file, snapshot) }));
-  expect(statements.length).toBeGreaterThanOrEqual(10);
+  expect(targets.length).toBeGreaterThanOrEqual(10);
+  const statements = someOf(targets, { more: 6 }).map(hostile => ({ ...hostile, sql: hostile.sql.replaceAll(file, snapshot) }));
   const content = createHash('sha256').update(readFileSync(snapshot)).digest('hex');
   const names = readdirSync(data).filter(isNoLog);
 

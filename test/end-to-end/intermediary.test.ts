@@ -8,5 +8,6 @@ const folder = tempFolder();
 test("what answers in the service's place makes no day look done, and one repair brings everything", async () => {
   const setting = await openIntermediarySetting(folder);
   onTestFinished(() => setting.close());
-  for (const seed of [1, 2]) await intermediaryRound(setting, `round-${seed}`, randomFrom(seed));
+  // test/campaign has many.
+  await intermediaryRound(setting, 'round', randomFrom(1));
 });

@@ -6,8 +6,8 @@ import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
 
-test('the n-th statement of a backfill fails, for a seeded seventh of all n: what is missing is named, and the same command again completes', async () => {
-  const ends = await statementFaults(join(folder, 'statements'), { seed: 7, share: 7 });
+test('the n-th statement of a backfill fails, for a seeded tenth of all n: what is missing is named, and the same command again completes', async () => {
+  const ends = await statementFaults(join(folder, 'statements'), { seed: 7, share: 10 });
   // One fault of the warehouse passes: a window is tried again before it fails.
   expect(ends.get('failed')).toBeUndefined();
   expect(ends.get('complete')).toBeGreaterThan(5);

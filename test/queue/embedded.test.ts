@@ -119,11 +119,11 @@ test('U+0000 in data is refused with an error, and the queue goes on', async () 
   expect((await one.counts('work')).waiting).toBe(1);
 });
 
-test('timers and sockets have their turn while a thousand jobs run', async () => {
+test('timers and sockets have their turn while hundreds of jobs run', async () => {
   const one = await open();
   await one.addBulk(
     'work',
-    Array.from({ length: 1_000 }, (_, i) => ({ name: 'n', data: i })),
+    Array.from({ length: 400 }, (_, i) => ({ name: 'n', data: i })),
   );
   let longest = 0;
   let last = performance.now();
@@ -133,7 +133,7 @@ test('timers and sockets have their turn while a thousand jobs run', async () =>
   }, 5);
   let done = 0;
   one.worker('work', async () => void done++, { concurrency: 16 });
-  await until('all', () => done === 1_000);
+  await until('all', () => done === 400);
   clearInterval(timer);
   expect(longest).toBeLessThan(500);
 });

@@ -65,10 +65,10 @@ test('the write-ahead log does not grow without end', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'ringneck-session-'));
   const database = await openDatabase(folder, silentLog);
   const pool = new Pool(database);
-  const text = JSON.stringify(randomBytes(6_000).toString('base64'));
-  // Twice what Pool counts to, and a bit: 75 MB of log in all.
-  for (let i = 0; i < 8_100; i++)
-    await pool.query('INSERT INTO event (queue, event, data, created_at_ms) VALUES ($1, $2, $3, $4)', ['q', 'e', text, i]);
+  const text = JSON.stringify(randomBytes(300_000).toString('base64'));
+  const insert = 'INSERT INTO event (queue, event, data, created_at_ms) VALUES ($1, $2, $3, $4)';
+  // Twice what Pool counts to, and a bit: 80 MB of log in all.
+  for (let i = 0; i < 8_100; i++) await (i % 40 ? pool.query('SELECT 1', []) : pool.query(insert, ['q', 'e', text, i]));
   await pool.end();
   const logs = join(folder, 'database/pg_wal');
   const size = readdirSync(logs).reduce((sum, name) => sum + statSync(join(logs, name)).size, 0);

@@ -7,6 +7,7 @@ import { openQueries } from '../../src/warehouse/readers/query.ts';
 import { childScript, startChild } from '../support/child.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, store } from '../support/warehouse.ts';
+import { isWhole } from '../support/whole.ts';
 import { STRESS } from '../support/wire.ts';
 
 const folder = tempFolder();
@@ -89,7 +90,7 @@ test('a folder that was there keeps its mode', async () => {
 test('a process that is killed while it writes leaves whole documents, and all that it said was committed', async () => {
   const path = newPath(folder);
   let next = 1;
-  for (const commits of [1, 3, 7, 2, 12, 5]) {
+  for (const commits of isWhole ? [1, 3, 7, 2, 12, 5] : [1, 7, 2]) {
     const child = startChild(
       fileURLToPath(new URL('../support/child-writer.mjs', import.meta.url)),
       inject('compiled'),

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Sample } from '../../../schema/fields.ts';
 import { findInstant } from '../../../schema/instant.ts';
-import { createPeople } from '../../../src/simulator/users/people.ts';
-import { allOf } from './conformity.ts';
+import { allOf, yearOf } from './conformity.ts';
 
-const people = createPeople({ seed: 7, count: 3, from: '2025-01-01', to: '2025-12-31' });
+const people = yearOf(3);
 const days = people.persons.flatMap(({ userId }) => allOf(people, userId, 'daily_activity'));
 const classed = days.filter(day => day.class_5_min);
 const TIMES = [

@@ -3,7 +3,7 @@ import { findFieldAbout, findItem, unwrap } from '../../../schema/fields.ts';
 import { resources } from '../../../schema/index.ts';
 import { addDays } from '../../../schema/instant.ts';
 import type { Resource, WireDocument } from '../../../schema/resource.ts';
-import type { People } from '../../../src/simulator/users/people.ts';
+import { createPeople, type People } from '../../../src/simulator/users/people.ts';
 
 /** What a value has that its schema does not tell of: unknown keys and undocumented words, at any depth. */
 export function findStrange(schema: z.ZodType, value: unknown, path = ''): string[] {
@@ -24,6 +24,16 @@ export function daysOf({ from, to }: { from: string; to: string }): string[] {
   const days: string[] = [];
   for (let day = from; day <= to; day = addDays(day, 1)) days.push(day);
   return days;
+}
+
+const years = new Map<string, People>();
+
+/** So many people through 2025, the same ones for all files of a worker: what one has made of their documents the others find. */
+export function yearOf(count: number, seed = 7): People {
+  const key = `${count} ${seed}`;
+  const people = years.get(key) ?? createPeople({ seed, count, from: '2025-01-01', to: '2025-12-31' });
+  years.set(key, people);
+  return people;
 }
 
 const known = new WeakMap<People, Map<string, WireDocument[]>>();

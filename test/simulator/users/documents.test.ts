@@ -3,10 +3,10 @@ import { resources } from '../../../schema/index.ts';
 import type { WireDocument } from '../../../schema/resource.ts';
 import { createPeople } from '../../../src/simulator/users/people.ts';
 import { someOf } from '../../support/whole.ts';
-import { allOf, findStrange } from './conformity.ts';
+import { allOf, findStrange, yearOf } from './conformity.ts';
 
 describe.each(someOf([7, 1, 4_000_000_019], { more: 1 }))('a year of seed %i', seed => {
-  const people = createPeople({ seed, count: 4, from: '2025-01-01', to: '2025-12-31' });
+  const people = yearOf(4, seed);
   /** Of each person, by resource. */
   let years: Map<string, WireDocument[]>[];
 

@@ -2,9 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { findDayNumber } from '../../../schema/instant.ts';
 import type { WireDocument } from '../../../schema/resource.ts';
 import { illnessOn } from '../../../src/simulator/users/illness.ts';
-import { createPeople } from '../../../src/simulator/users/people.ts';
 import { createPerson } from '../../../src/simulator/users/person.ts';
-import { allOf } from './conformity.ts';
+import { allOf, yearOf } from './conformity.ts';
 
 const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length;
 const day = (text: string) => findDayNumber(text)!;
@@ -39,13 +38,8 @@ it('people are ill a few times a year, three to eight days each, and the worst c
 });
 
 describe('on a bad day', () => {
-  const people = createPeople({ seed: 7, count: 4, from: '2025-01-01', to: '2025-12-31' });
-  const kept = new Map<string, WireDocument[]>();
-  const documentsOf = (userId: string, resource: string) => {
-    const found = kept.get(userId + resource) ?? allOf(people, userId, resource);
-    kept.set(userId + resource, found);
-    return found;
-  };
+  const people = yearOf(4);
+  const documentsOf = (userId: string, resource: string) => allOf(people, userId, resource);
 
   /** The mean of a figure over the bad days of everybody, and over the healthy ones, each against the person's own mean. */
   function compare(resource: string, figure: (document: WireDocument) => unknown): { bad: number; healthy: number } {

@@ -2,11 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { Sample } from '../../../schema/fields.ts';
 import { addDays, findDayNumber } from '../../../schema/instant.ts';
 import { illnessOn } from '../../../src/simulator/users/illness.ts';
-import { createPeople } from '../../../src/simulator/users/people.ts';
 import { isWhole } from '../../support/whole.ts';
-import { allOf, daysOf } from './conformity.ts';
+import { allOf, daysOf, yearOf } from './conformity.ts';
 
-const people = createPeople({ seed: 7, count: 3, from: '2025-01-01', to: '2025-12-31' });
+const people = yearOf(3);
 const each = (resource: string) => people.persons.flatMap(({ userId }) => allOf(people, userId, resource));
 const items = (document: Record<string, unknown>, key: string) => (document[key] as Sample | null | undefined)?.items;
 
@@ -70,7 +69,7 @@ describe('a year of three people has', () => {
 
   it('naps with at least the 15 minutes of sleep that they take, and of at most 3 hours', () => {
     const count = isWhole ? 20 : 5;
-    const many = createPeople({ seed: 11, count, from: '2025-01-01', to: '2025-12-31' });
+    const many = yearOf(count, 11);
     const naps = many.persons
       .flatMap(({ userId }) => allOf(many, userId, 'sleep'))
       .filter(({ type }) => type === 'sleep' || type === 'late_nap');

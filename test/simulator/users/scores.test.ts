@@ -1,16 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { WireDocument } from '../../../schema/resource.ts';
-import { createPeople } from '../../../src/simulator/users/people.ts';
-import { allOf } from './conformity.ts';
+import { allOf, yearOf } from './conformity.ts';
 
-const people = createPeople({ seed: 7, count: 4, from: '2025-01-01', to: '2025-12-31' });
-const kept = new Map<string, WireDocument[]>();
-/** All documents of a person and resource; made once for all these tests. */
-const documentsOf = (userId: string, resource: string) => {
-  const found = kept.get(userId + resource) ?? allOf(people, userId, resource);
-  kept.set(userId + resource, found);
-  return found;
-};
+const people = yearOf(4);
+const documentsOf = (userId: string, resource: string) => allOf(people, userId, resource);
 const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length;
 const contributorsOf = (document: WireDocument) => document.contributors as Record<string, number | null>;
 

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Sample } from '../../../schema/fields.ts';
 import { findInstant } from '../../../schema/instant.ts';
-import { createPeople } from '../../../src/simulator/users/people.ts';
-import { allOf } from './conformity.ts';
+import { allOf, yearOf } from './conformity.ts';
 
-const people = createPeople({ seed: 7, count: 3, from: '2025-01-01', to: '2025-12-31' });
+const people = yearOf(3);
 const sleeps = people.persons.flatMap(({ userId }) => allOf(people, userId, 'sleep'));
 const secondsAt = (text: unknown) => findInstant(text as string)!.micros / 1e6;
 const count = (text: string, digit: string) => text.split(digit).length - 1;

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Sample } from '../../../schema/fields.ts';
 import { findDayNumber, findInstant } from '../../../schema/instant.ts';
-import { createPeople, createUserModels } from '../../../src/simulator/users/people.ts';
+import { createUserModels } from '../../../src/simulator/users/people.ts';
 import { createPerson } from '../../../src/simulator/users/person.ts';
 import { createTravels } from '../../../src/simulator/users/travel.ts';
 import { overlaps } from '../../../src/simulator/users/zone.ts';
-import { allOf } from './conformity.ts';
+import { allOf, yearOf } from './conformity.ts';
 
-const people = createPeople({ seed: 7, count: 3, from: '2025-01-01', to: '2025-12-31' });
+const people = yearOf(3);
 const [, ben, cleo] = people.persons.map(({ userId }) => userId) as [string, string, string];
 const HOUR = 3600;
 const seconds = (text: unknown) => findInstant(text as string)!.micros / 1e6;
