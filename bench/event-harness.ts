@@ -20,7 +20,10 @@ import { defineTask, killAtExit, runTask, startTask } from './task.ts';
 export const EVENTS_FROM = '2025-11-08';
 export const BACKFILLED_TO = '2025-11-05';
 
-export const datedResources = resources.filter(({ dated }) => dated);
+/** The types with documents of days, which events announce. */
+export const datedResources = resources.flatMap(({ name, dated, dataType }) =>
+  dated && dataType !== undefined ? [{ name, dataType }] : [],
+);
 
 export const accountNames = (accounts: number) => Array.from({ length: accounts }, (_, i) => `account-${String(i).padStart(3, '0')}`);
 

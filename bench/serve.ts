@@ -131,9 +131,9 @@ export const serveEvents = defineTask(import.meta.url, 'serveEvents', async ({ r
   const byDay: Cut = { by: 'day', pageSize: PAGE_SIZE };
   const byMoment: Cut = { by: 'moment', pageSize: HEART_RATE_PAGE_SIZE };
   const people = new Map<string, Person[]>();
-  for (const { name, path, dated } of resources) {
+  for (const { name, path, dated, dataType } of resources) {
     const load = (user: string): Person => {
-      const recorded = dated ? readRecorded(recording, user, name) : { keys: [], json: Buffer.alloc(0), starts: [0] };
+      const recorded = dated && dataType ? readRecorded(recording, user, name) : { keys: [], json: Buffer.alloc(0), starts: [0] };
       return { recorded, places: new Map(idsOf(recorded).map((id, place) => [id, place])) };
     };
     people.set(path, recording.users.map(load));

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { dayOfMicros, findInstant, isoOf } from './instant.ts';
 import type { Scope } from './scopes.ts';
 
 /** A document as it travels: JSON, not yet checked. */
@@ -8,8 +9,8 @@ export type WireDocument = Record<string, unknown>;
 export interface Declaration {
   /** The last part of `/v2/usercollection/<path>`, capitals included. */
   path: string;
-  /** The name in webhook events and subscriptions. */
-  dataType: string;
+  /** The name in webhook events and subscriptions; none where nothing announces them. */
+  dataType?: string;
   /** Another name that events and subscriptions may have it under. */
   dataTypeAlias?: string;
   /** The paragraph of the specification that lists the fields; none when the specification does not know the type. */
@@ -30,6 +31,8 @@ export interface Declaration {
   startsAt?: string;
   /** The field with the day that a document belongs to, where it is not called `day`. */
   dayField?: string;
+  /** They are rows, without `id` and day: this field has the moment that gives both. They are asked for by moments, and none by itself. */
+  identifiedBy?: string;
   /** The path to the offset of that midnight, in seconds east of UTC. */
   dayOffset?: readonly string[];
   /** The field of another resource that names documents of this one: how they are found where the collection is not offered. */
@@ -54,15 +57,42 @@ export interface Resource extends Declaration {
 
 /** Declares a document type: the single place from which routes, validation, tables, events and documentation derive. */
 export function resource(declaration: Declaration): Resource {
-  const { path, dayField = 'day', document } = declaration;
-  return { ...declaration, name: path.toLowerCase(), dayField, dated: dayField in document.shape };
+  const { path, dayField = 'day', identifiedBy, document } = declaration;
+  return { ...declaration, name: path.toLowerCase(), dayField, dated: identifiedBy !== undefined || dayField in document.shape };
 }
 
-/** The day that a document says it belongs to; undefined where it says none. */
-export function findDayOf({ dayField }: Pick<Resource, 'dayField'>, document: unknown): string | undefined {
-  const day: unknown = typeof document === 'object' && document !== null ? Reflect.get(document, dayField) : undefined;
-  return typeof day === 'string' ? day : undefined;
+/** What tells a document from the others of its person and type: its identifier, of rows their moment in UTC; undefined where it says none. */
+export function findIdOf({ identifiedBy }: Pick<Resource, 'identifiedBy'>, document: unknown): string | undefined {
+  if (identifiedBy === undefined) return findText(document, 'id');
+  const micros = findMicros(document, identifiedBy);
+  return micros === undefined ? undefined : isoOf(micros);
 }
+
+/** The day that a document says it belongs to, of rows that of their moment in UTC; undefined where it says none. */
+export function findDayOf({ dayField, identifiedBy }: Pick<Resource, 'dayField' | 'identifiedBy'>, document: unknown): string | undefined {
+  if (identifiedBy === undefined) return findText(document, dayField);
+  const micros = findMicros(document, identifiedBy);
+  return micros === undefined ? undefined : dayOfMicros(micros);
+}
+
+function findText(document: unknown, field: string): string | undefined {
+  const value: unknown = typeof document === 'object' && document !== null ? Reflect.get(document, field) : undefined;
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The moment in a field, where it is exact. */
+export function findMicros(document: unknown, field: string): number | undefined {
+  const micros = findInstant(findText(document, field) ?? '')?.micros;
+  return Number.isSafeInteger(micros) ? micros : undefined;
+}
+
+/** The fields that come whatever is asked for. */
+export const fieldsAlways = ({ identifiedBy, dated, dayField }: Resource): string[] =>
+  identifiedBy === undefined ? ['id', ...(dated ? [dayField] : [])] : [identifiedBy];
+
+/** The names in events of those types that have any. */
+export const dataTypesOf = (resources: readonly Pick<Resource, 'dataType'>[]): string[] =>
+  resources.flatMap(({ dataType }) => dataType ?? []);
 
 /** Its summary, and where the specification lists its fields. */
 export const summaryOf = ({ summary, paragraph }: Resource): string => (paragraph ? `${summary} (${paragraph})` : summary);

@@ -694,6 +694,36 @@ COMMENT ON COLUMN "rest_mode_period_episodes"."tags" IS 'Words of the service or
 COMMENT ON COLUMN "rest_mode_period_episodes"."timestamp" IS 'When it was noted, UTC';
 COMMENT ON COLUMN "rest_mode_period_episodes"."timestamp_offset" IS 'Offset of timestamp [seconds east of UTC]';
 
+CREATE TABLE "ring_battery_level" (
+  user_id          VARCHAR,
+  id               VARCHAR,
+  day              DATE,
+  timestamp        TIMESTAMP,
+  timestamp_offset INTEGER,
+  timestamp_unix   BIGINT,
+  charging         BOOLEAN,
+  in_charger       BOOLEAN,
+  level            BIGINT,
+  extra            JSON,
+  sk               BIGINT,
+  fetched_at       TIMESTAMP,
+  content_hash     VARCHAR
+);
+COMMENT ON TABLE "ring_battery_level" IS 'How full the battery of the ring was, one row for each reading of it.';
+COMMENT ON COLUMN "ring_battery_level"."user_id" IS 'The account, as named by `account add`';
+COMMENT ON COLUMN "ring_battery_level"."id" IS 'What tells the row from others: its timestamp in UTC, as a text';
+COMMENT ON COLUMN "ring_battery_level"."day" IS 'The day of timestamp in UTC';
+COMMENT ON COLUMN "ring_battery_level"."timestamp" IS 'Moment of the reading, UTC';
+COMMENT ON COLUMN "ring_battery_level"."timestamp_offset" IS 'Offset of timestamp [seconds east of UTC]';
+COMMENT ON COLUMN "ring_battery_level"."timestamp_unix" IS 'The same moment, since the Unix epoch [ms]';
+COMMENT ON COLUMN "ring_battery_level"."charging" IS 'Whether the battery was being charged';
+COMMENT ON COLUMN "ring_battery_level"."in_charger" IS 'Whether the ring was in its charger';
+COMMENT ON COLUMN "ring_battery_level"."level" IS 'How full the battery was [%]';
+COMMENT ON COLUMN "ring_battery_level"."extra" IS 'Fields that came but have no column, or did not fit their column';
+COMMENT ON COLUMN "ring_battery_level"."sk" IS 'Number of this stored version; joins the series tables';
+COMMENT ON COLUMN "ring_battery_level"."fetched_at" IS 'When the request that brought this version was sent, UTC';
+COMMENT ON COLUMN "ring_battery_level"."content_hash" IS 'Hash of what arrived';
+
 CREATE TABLE "workout" (
   user_id               VARCHAR,
   id                    VARCHAR,

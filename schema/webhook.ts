@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { resources } from './index.ts';
+import { dataTypesOf } from './resource.ts';
 
 /** What happened to a document (2.15). */
 export const OPERATIONS = ['create', 'update', 'delete'] as const;
@@ -8,10 +9,10 @@ export type Operation = (typeof OPERATIONS)[number];
 /** Kinds of data publicly known of live services whose documents we do not hold: they may be subscribed to, and never fire. */
 const NOT_HELD = ['tag', 'meal'];
 
-/** The kinds of data that a subscription may name. Heart rate has none: it must be polled. */
-export const DATA_TYPES: readonly string[] = [...new Set([...resources.map(({ dataType }) => dataType), ...NOT_HELD])];
+/** The kinds of data that a subscription may name. Heart rate and what has no data type must be polled. */
+export const DATA_TYPES: readonly string[] = [...new Set([...dataTypesOf(resources), ...NOT_HELD])];
 
-const aliases = resources.flatMap(({ dataType, dataTypeAlias }) => (dataTypeAlias ? [[dataTypeAlias, dataType] as const] : []));
+const aliases = resources.flatMap(({ dataType, dataTypeAlias }) => (dataType && dataTypeAlias ? [[dataTypeAlias, dataType] as const] : []));
 const byAlias: ReadonlyMap<string, string> = new Map(aliases);
 
 /** The other names that some kinds of data may have. */

@@ -9,6 +9,7 @@ export { dailySpo2 } from './daily-spo2.ts';
 export { dailyStress } from './daily-stress.ts';
 export { enhancedTag } from './enhanced-tag.ts';
 export { restModePeriod } from './rest-mode-period.ts';
+export { ringBatteryLevel } from './ring-battery-level.ts';
 export { ringConfiguration } from './ring-configuration.ts';
 export { session } from './session.ts';
 export { sleep } from './sleep.ts';

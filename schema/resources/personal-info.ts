@@ -8,7 +8,6 @@ import { resource } from '../resource.ts';
  */
 export const personalInfo = resource({
   path: 'personal_info',
-  dataType: 'personal_info',
   summary: 'Who the person is, one row an account; empty unless RINGNECK_PERSONAL_INFO is 1.',
   scope: 'personal',
   specified: [],

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { resources } from '../../schema/index.ts';
 import { isoOf } from '../../schema/instant.ts';
+import { dataTypesOf } from '../../schema/resource.ts';
 import { environment, NO_SERVICE, NO_WEBHOOKS, type Settings } from '../base/config.ts';
 import { ensureDiskReserve } from '../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../base/errors.ts';
@@ -231,7 +232,7 @@ export class App {
       client: new SubscriptionClient({ baseUrl: this.#serviceUrl, ...webhooks, now }),
       warehouse,
       callbackUrl: webhooks.callbackUrl,
-      dataTypes: warehouse.resources.map(({ dataType }) => dataType),
+      dataTypes: dataTypesOf(warehouse.resources),
       now,
       log,
     });

@@ -1,3 +1,4 @@
+import { dataTypesOf } from '../../schema/resource.ts';
 import { NO_WEBHOOKS, type Settings } from '../base/config.ts';
 import { TryLaterError, UsageError } from '../base/errors.ts';
 import { keyOf, kindsOf } from '../ledger/subscriptions.ts';
@@ -26,7 +27,7 @@ async function subscriptionsEnsure(app: App): Promise<EnsureReport> {
   const manager = await app.manager();
   if (!manager.started) throw nobodyListens(app.settings);
   const { rows, details } = await manager.ensure();
-  const dataTypes = app.warehouse.resources.map(({ dataType }) => dataType);
+  const dataTypes = dataTypesOf(app.warehouse.resources);
   const problems = rows.filter(({ state }) => state !== 'active');
   return {
     active: rows.length - problems.length,

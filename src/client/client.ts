@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { resources } from '../../schema/index.ts';
-import { dayOfMicros } from '../../schema/instant.ts';
+import { addDays, dayOfMicros } from '../../schema/instant.ts';
 import type { Resource } from '../../schema/resource.ts';
 import { AbortRegistry } from './abort-registry.ts';
 import { isAskable, parseBaseUrl, parsePath, type ServiceAddress } from './base-url.ts';
@@ -186,9 +186,12 @@ export class Client {
     };
   }
 
-  /** Reads a collection to its end; `from` and `to` are days. */
-  documents({ path }: Pick<Resource, 'path'>, { from, to, signal, ...rest }: CollectionQuery): AsyncGenerator<Page, void, undefined> {
-    const parameters = { ...(from !== undefined && { start_date: from }), ...(to !== undefined && { end_date: to }) };
+  /** Reads a collection to its end; `from` and `to` are days, of rows those of UTC. */
+  documents(
+    { path, identifiedBy }: Pick<Resource, 'path' | 'identifiedBy'>,
+    { from, to, signal, ...rest }: CollectionQuery,
+  ): AsyncGenerator<Page, void, undefined> {
+    const parameters = identifiedBy === undefined ? daysAsked(from, to) : momentsAsked(from, to);
     return this.#stoppable(signal, stop => this.#pages.read({ route: `${COLLECTIONS}/${path}`, parameters, ...rest }, stop));
   }
 
@@ -303,6 +306,19 @@ export class Client {
     }
   }
 }
+
+const daysAsked = (from: string | undefined, to: string | undefined) => ({
+  ...(from !== undefined && { start_date: from }),
+  ...(to !== undefined && { end_date: to }),
+});
+
+/** The end of a range of moments is left out, so that it is the midnight after the last day. */
+const momentsAsked = (from: string | undefined, to: string | undefined) => ({
+  ...(from !== undefined && { start_datetime: midnight(from) }),
+  ...(to !== undefined && { end_datetime: midnight(addDays(to, 1)) }),
+});
+
+const midnight = (day: string) => `${day}T00:00:00.000Z`;
 
 /** The time of day at which the process started, carried on by a clock that nobody sets back. */
 function steadyNow(): number {

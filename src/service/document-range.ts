@@ -1,4 +1,4 @@
-import { addDays, findDayNumber, findInstant, MICROS_PER_DAY } from '../../schema/instant.ts';
+import { addDays, dayNumberOf, dayOfMicros, findDayNumber, findInstant, MICROS_PER_DAY } from '../../schema/instant.ts';
 import { findDayOf, type Resource, type WireDocument } from '../../schema/resource.ts';
 
 /** A range of documents: its ends are days, or date-times as `formatInstant` writes them. */
@@ -40,6 +40,14 @@ function ownMicros(resource: Resource, document: WireDocument): number {
     (findDayNumber(findDayOf(resource, document) ?? '') ?? Number.NaN) * MICROS_PER_DAY -
     (typeof offset === 'number' ? offset * 1_000_000 : 0)
   );
+}
+
+const FIRST_MICROS = dayNumberOf('0001-01-01') * MICROS_PER_DAY;
+const LAST_MICROS = (dayNumberOf('9999-12-31') + 1) * MICROS_PER_DAY - 1;
+
+/** The days (UTC) of a stretch of moments, of which the end is left out; as far as days can be written. */
+export function daysOfMoments({ start, end }: { start: number; end: number }): { from: string; to: string } {
+  return { from: dayOfMicros(Math.max(start, FIRST_MICROS)), to: dayOfMicros(Math.min(end - 1, LAST_MICROS)) };
 }
 
 const isMoment = (bound: string) => bound.length > 10;

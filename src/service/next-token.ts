@@ -2,12 +2,14 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Problem } from './problem.ts';
 import type { GivenRange } from './query.ts';
 
-/** What a page is cut from, and where the page before it ended. Days for documents, microseconds for heart rate. */
+/** What a page is cut from, and where the page before it ended. Days for documents, microseconds for heart rate and rows. */
 export interface PageRequest<Bound, Position> {
   start?: Bound;
   end?: Bound;
   fields?: readonly string[];
   after?: Position;
+  /** An answer of the newest item alone is never continued. */
+  latest?: never;
 }
 
 /** Whom a token is for: it is worth nothing to another user or at another collection. */
@@ -39,7 +41,7 @@ export function parseNextToken<Bound, Position>(
   const actual = Buffer.from(signature, 'base64url');
   if (actual.length !== expected.length || !timingSafeEqual(actual, expected)) throw invalid('it is none of this user and collection');
   const page: PageRequest<Bound, Position> = JSON.parse(Buffer.from(payload, 'base64url').toString());
-  for (const name of ['start', 'end', 'fields'] as const) {
+  for (const name of ['start', 'end', 'fields', 'latest'] as const) {
     if (given[name] !== undefined && JSON.stringify(given[name]) !== JSON.stringify(page[name]))
       throw invalid('the other parameters are not those it was issued for; send it alone or with the same ones');
   }

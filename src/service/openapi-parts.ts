@@ -45,6 +45,9 @@ export const parameters: Record<string, Json> = {
     dateOrMoment,
     '2025-03-02T00:00:00+01:00',
   ),
+  latest: query('latest', 'Whether the newest item of the range alone is wanted; of the last 30 days where no start is given.', {
+    type: 'boolean',
+  }),
   next_token: query('next_token', 'Value of the same name in the answer before, alone or with the same other parameters.', {
     type: 'string',
   }),

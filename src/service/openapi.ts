@@ -1,7 +1,8 @@
 import { jsonSchema } from '../../schema/fields.ts';
-import { summaryOf } from '../../schema/resource.ts';
+import { fieldsAlways, summaryOf } from '../../schema/resource.ts';
 import { personalInfo } from '../../schema/resources/personal-info.ts';
 import { errorResponses, errorSchemas, parameters } from './openapi-parts.ts';
+import { HEART_RATE_PARAMETERS } from './query.ts';
 import type { CollectionRoute, Route, RouteOptions } from './routes.ts';
 import { listRoutes } from './routes.ts';
 import { describeSignIn, signInSchemas, signInSecurity } from './sign-in/describe-sign-in.ts';
@@ -17,8 +18,7 @@ export function describeService(options: RouteOptions & { webhooks?: boolean; si
     resources.map(resource => [schemaName(resource.path), { ...schemaOf(resource.document), description: summaryOf(resource) }]),
   );
   for (const { resource } of routes.filter(isNarrowing)) {
-    const always = resource.dated ? ['id', resource.dayField] : ['id'];
-    schemas[itemName(resource.path)] = itemOf(schemas[schemaName(resource.path)] as Json, always);
+    schemas[itemName(resource.path)] = itemOf(schemas[schemaName(resource.path)] as Json, fieldsAlways(resource));
   }
   schemas.HeartRateRow = { ...schemaOf(heartRate.row), description: `${heartRate.summary} (${heartRate.paragraph})` };
   schemas.HeartRateItem = itemOf(schemas.HeartRateRow as Json, ['timestamp']);
@@ -116,11 +116,13 @@ function describeKind(route: Route): Json {
   if (route.kind === 'collection')
     return { summary: `A range of documents: ${route.resource.summary}`, ...describeEndDay(route), parameters: refer(route.parameters) };
   if (route.kind === 'personal_info') return { summary: 'Who the user is.' };
-  return { summary: 'Heart rate around the clock.', parameters: refer(['start_datetime', 'end_datetime', 'next_token', 'fields']) };
+  return { summary: 'Heart rate around the clock.', parameters: refer(HEART_RATE_PARAMETERS) };
 }
 
 function describeEndDay({ resource }: CollectionRoute): Json {
   if (!resource.dated) return { description: 'Belongs to no day and takes no range.' };
+  if (resource.identifiedBy !== undefined)
+    return { description: 'Rows without an identifier, told apart by their moment; the end is left out.' };
   return { description: `The end day is ${resource.endDay === 'excluded' ? 'left out' : 'counted in'}.` };
 }
 

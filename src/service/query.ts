@@ -11,9 +11,10 @@ export interface GivenRange<Bound> {
   end?: Bound;
   fields?: readonly string[];
   nextToken?: string;
+  latest?: true;
 }
 
-const MAX_HEART_RATE_DAYS = 30;
+const MAX_MOMENTS_DAYS = 30;
 /** There is no year 0. */
 const FIRST_DAY = '0001-01-01';
 
@@ -25,9 +26,12 @@ export function parseDays(query: Query, parameters: readonly string[]): GivenRan
   });
 }
 
-/** Reads the parameters of the heart-rate series. Throws 422 with every parameter that is wrong. */
-export function parseMoments(query: Query): GivenRange<number> {
-  return parseRange(query, ['start_datetime', 'end_datetime', 'fields', 'next_token'], 'start_datetime', 'end_datetime', findMicros, {
+/** The parameters of the heart-rate series. */
+export const HEART_RATE_PARAMETERS: readonly string[] = ['start_datetime', 'end_datetime', 'next_token', 'fields'];
+
+/** Reads those parameters of a range of moments that are named in `parameters`. Throws 422 with every parameter that is wrong. */
+export function parseMoments(query: Query, parameters: readonly string[]): GivenRange<number> {
+  return parseRange(query, parameters, 'start_datetime', 'end_datetime', findMicros, {
     type: 'datetime_parsing',
     msg: 'Input should be an ISO 8601 date-time with offset, or a date',
   });
@@ -56,14 +60,14 @@ function isReversed(start: string, end: string): boolean {
   return first && last ? first.micros > last.micros : start.slice(0, 10) > end.slice(0, 10);
 }
 
-/** The moments asked for: the last 24 hours when omitted. Throws 400 when reversed or longer than 30 days. */
+/** The moments asked for: the last 24 hours when omitted, the last 30 days for the newest. Throws 400 when reversed or longer than 30 days. */
 export function completeMoments(given: GivenRange<number>, now: Date): { start: number; end: number } {
   const end = given.end ?? now.getTime() * 1000;
-  const start = given.start ?? end - MICROS_PER_DAY;
+  const start = given.start ?? end - (given.latest ? MAX_MOMENTS_DAYS : 1) * MICROS_PER_DAY;
   const [first, last] = [formatInstant({ micros: start, offset: 0 }), formatInstant({ micros: end, offset: 0 })];
   if (start > end) throw new Problem(400, `Start date ${first} is after end date ${last}.`);
-  if (end - start > MAX_HEART_RATE_DAYS * MICROS_PER_DAY)
-    throw new Problem(400, `Range from ${first} to ${last} is longer than ${MAX_HEART_RATE_DAYS} days.`);
+  if (end - start > MAX_MOMENTS_DAYS * MICROS_PER_DAY)
+    throw new Problem(400, `Range from ${first} to ${last} is longer than ${MAX_MOMENTS_DAYS} days.`);
   return { start, end };
 }
 
@@ -89,9 +93,20 @@ function parseRange<Bound>(
     return found;
   };
   const given = { start: bound(startName), end: bound(endName), fields: readFields(read('fields')), nextToken: read('next_token') };
+  const latest = read('latest');
+  const isLatest = latest === undefined ? false : FLAGS.get(latest.toLowerCase());
+  if (isLatest === undefined)
+    issues.push({ loc: ['query', 'latest'], msg: 'Input should be true or false', type: 'bool_parsing', input: latest });
   if (issues.length > 0) throw new Problem(422, issues);
-  return given;
+  return isLatest ? { ...given, latest: true } : given;
 }
+
+const FLAGS: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+]);
 
 function readFields(text: string | undefined): string[] | undefined {
   const names = (text ?? '').split(',').map(name => name.trim());

@@ -58,17 +58,22 @@ export function listRoutes({ resources, heartRate, specificationOnly = false }: 
 
 function resourceRoutes(resource: Resource, prefix: string, specified: Resource['specified'], specificationOnly: boolean): Route[] {
   const path = `${prefix}/${resource.path}`;
-  const dates = resource.dated ? ['start_date', 'end_date'] : [];
-  return [
-    {
-      kind: 'collection',
-      path,
-      extension: !specified.includes('collection'),
-      scope: resource.scope,
-      resource,
-      parameters: specificationOnly && resource.specifiedWithDatesOnly ? dates : [...dates, 'next_token', 'fields'],
-      paged: !(specificationOnly && resource.specifiedWithoutPages),
-    },
-    { kind: 'document', path: `${path}/{document_id}`, extension: !specified.includes('document'), scope: resource.scope, resource },
-  ];
+  const range = rangeParameters(resource);
+  const { scope } = resource;
+  const collection: CollectionRoute = {
+    kind: 'collection',
+    path,
+    extension: !specified.includes('collection'),
+    scope,
+    resource,
+    parameters: specificationOnly && resource.specifiedWithDatesOnly ? range : [...range, 'next_token', 'fields'],
+    paged: !(specificationOnly && resource.specifiedWithoutPages),
+  };
+  if (resource.identifiedBy !== undefined) return [collection];
+  return [collection, { kind: 'document', path: `${path}/{document_id}`, extension: !specified.includes('document'), scope, resource }];
+}
+
+function rangeParameters({ identifiedBy, dated }: Resource): string[] {
+  if (identifiedBy !== undefined) return ['start_datetime', 'end_datetime', 'latest'];
+  return dated ? ['start_date', 'end_date'] : [];
 }

@@ -10,23 +10,23 @@ export interface Difference {
   id: string;
 }
 
-/** What changed for somebody between two states, in some days and resources. Undated resources are compared whole. */
+/** What events tell that changed for somebody between two states, in some days and resources. Undated resources are compared whole. */
 export function findDifferences(
   before: People,
   after: People,
   userId: string,
   { days, resources }: { days: Iterable<number>; resources: readonly Resource[] },
 ): Difference[] {
-  const dated = resources.filter(resource => resource.dated);
+  const announced = resources.flatMap(({ name, dated, dataType }) => (dataType === undefined ? [] : [{ name, dated, dataType }]));
   const found: Difference[] = [];
   for (const number of days) {
     const day = formatDay(number);
-    for (const { name, dataType } of dated) {
-      found.push(...compare(dataType, before.documents(userId, name, day), after.documents(userId, name, day)));
+    for (const { name, dated, dataType } of announced) {
+      if (dated) found.push(...compare(dataType, before.documents(userId, name, day), after.documents(userId, name, day)));
     }
   }
-  for (const { name, dataType, dated: ofDays } of resources) {
-    if (!ofDays) found.push(...compare(dataType, before.undated(userId, name), after.undated(userId, name)));
+  for (const { name, dated, dataType } of announced) {
+    if (!dated) found.push(...compare(dataType, before.undated(userId, name), after.undated(userId, name)));
   }
   return found;
 }

@@ -3,7 +3,7 @@ import { heartRate } from '../../schema/resources/heart-rate.ts';
 import { personalInfo } from '../../schema/resources/personal-info.ts';
 import { isAskable } from '../client/base-url.ts';
 import { ServiceError } from '../client/error.ts';
-import { type DayRange, daysOf, type EarlierReading, type Rejects, rangeOf, type Window } from '../ledger/windows.ts';
+import { type DayRange, daysOf, type EarlierReading, type Rejects, rangeOf, WIDENED_DAYS, type Window } from '../ledger/windows.ts';
 import { quoteName } from '../warehouse/sql.ts';
 import { readNames } from '../warehouse/stored-documents.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
@@ -29,7 +29,7 @@ function documentCollection(resource: Resource): Collection {
   const { namedBy } = resource;
   return {
     name: resource.name,
-    windowDays: resource.dated ? LONGEST_RANGE_DAYS : undefined,
+    windowDays: windowDaysOf(resource),
     newestDay: resource.dated ? `max(${quoteName(resource.dayField)})::VARCHAR` : undefined,
     dayColumn: resource.dated ? resource.dayField : undefined,
     dataType: resource.dataType,
@@ -41,9 +41,17 @@ function documentCollection(resource: Resource): Collection {
   };
 }
 
+/** Of moments clients of the service report failures of more than 30 days: so many are asked for with those on each side. */
+const LONGEST_MOMENTS_DAYS = 30 - 2 * WIDENED_DAYS;
+
+function windowDaysOf({ dated, identifiedBy }: Resource): number | undefined {
+  if (!dated) return undefined;
+  return identifiedBy === undefined ? LONGEST_RANGE_DAYS : LONGEST_MOMENTS_DAYS;
+}
+
 export const heartRateCollection: Collection = {
   name: heartRate.name,
-  // Clients of the service report failures of more than 30 days. These are whole weeks, as the brake looks at them.
+  // At most 30 days, as of all moments. These are whole weeks, as the brake looks at them.
   windowDays: 28,
   newestDay: 'max(ts)::DATE::VARCHAR',
   dayColumn: undefined,

@@ -1,5 +1,5 @@
 import { addDays, dayNumberOf, findDayNumber, MICROS_PER_DAY, type MomentRange } from '../../schema/instant.ts';
-import { findDayOf, type Resource } from '../../schema/resource.ts';
+import { findDayOf, findIdOf, type Resource } from '../../schema/resource.ts';
 import type { Page, ReleaseWhile, RequestLane, RequestTimes } from '../client/client.ts';
 import { ServiceError } from '../client/error.ts';
 import type { DayRange, Rejects } from '../ledger/windows.ts';
@@ -170,7 +170,10 @@ class CollectionReading {
     if (page.parse) page.documents = page.parse();
     const count = page.documents.length;
     this.#read.documents += count;
-    for (const document of page.documents) if (hasId(document)) this.#ids.add(document.id);
+    for (const document of page.documents) {
+      const id = findIdOf(this.#resource, document);
+      if (id !== undefined) this.#ids.add(id);
+    }
     for (const day of momentsOfDocuments(this.#resource, page.documents)) this.#dayStarts.add(day);
     if (page.nextToken === null) ensureAnswers(page.route, this.#dayStarts, this.#moments);
     await this.#storing;
@@ -246,9 +249,6 @@ export const momentsOfRequest = ({ requestedAt, readAt, serviceAt }: RequestTime
 
 const sum = (a: Rejects, b: Rejects): Rejects => ({ rejected: a.rejected + b.rejected, undated: a.undated + b.undated });
 
-const hasId = (document: unknown): document is { id: string } =>
-  typeof document === 'object' && document !== null && 'id' in document && typeof document.id === 'string';
-
 /** How far beside its range an answer may lie: a night may be filed under the next day, and the days of another zone begin elsewhere. */
 const BESIDE = MICROS_PER_DAY;
 
@@ -275,7 +275,10 @@ export const momentsOfDays = ({ from, to }: Partial<DayRange>): MomentRange | un
     : { startAt: dayNumberOf(from) * MICROS_PER_DAY, endAt: (dayNumberOf(to) + 1) * MICROS_PER_DAY };
 
 /** When the days of these documents begin. */
-export function* momentsOfDocuments(resource: Pick<Resource, 'dayField'>, documents: Iterable<unknown>): Generator<number> {
+export function* momentsOfDocuments(
+  resource: Pick<Resource, 'dayField' | 'identifiedBy'>,
+  documents: Iterable<unknown>,
+): Generator<number> {
   for (const document of documents) {
     const number = findDayNumber(findDayOf(resource, document) ?? '');
     if (number !== undefined) yield number * MICROS_PER_DAY;

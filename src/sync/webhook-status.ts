@@ -1,4 +1,5 @@
 import { isoOf } from '../../schema/instant.ts';
+import { dataTypesOf } from '../../schema/resource.ts';
 import { dataTypeOf } from '../../schema/webhook.ts';
 import type { WebhookSettings } from '../base/config.ts';
 import type { RemoteSubscription } from '../client/subscriptions.ts';
@@ -42,7 +43,7 @@ export async function reportWebhooks(
   if (!webhooks) return null;
   const { desired, problem } = await readDesired(warehouse);
   const known = await readSubscriptions(warehouse);
-  const kinds = desired === 'ensured' ? kindsOf(warehouse.resources.map(({ dataType }) => dataType)) : [];
+  const kinds = desired === 'ensured' ? kindsOf(dataTypesOf(warehouse.resources)) : [];
   const rows = kinds.flatMap(kind => known.get(keyOf(kind)) ?? []);
   const [dayAgo, atNow] = [Math.floor((now() - DAY_MS) * 1000), Math.ceil(now() * 1000)];
   const outcomes = await countOutcomes(warehouse, dayAgo, atNow);

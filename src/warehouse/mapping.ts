@@ -76,8 +76,12 @@ export interface Mapping extends Layout {
   table: string;
   /** The mapped columns, without `user_id` and the bookkeeping ones; `id` and the day are among them. */
   columns: readonly Column[];
+  /** Position of `id` in `columns`. */
+  idAt: number;
   /** The column with the day of a document; undefined where documents belong to none. */
   dayColumn: string | undefined;
+  /** Its position in `columns`; below 0 where there is none. */
+  dayAt: number;
 }
 
 /** The tables that have rows of a document beside its own. */
@@ -91,6 +95,15 @@ export const BOOKKEEPING: readonly Column[] = [
   { name: 'fetched_at', type: 'TIMESTAMP', comment: 'When the request that brought this version was sent, UTC' },
   { name: 'content_hash', type: 'VARCHAR', comment: 'Hash of what arrived' },
 ];
+
+/** The columns of rows that no field of theirs has. */
+const derivedColumns = ({ identifiedBy, dayField }: Resource): Column[] =>
+  identifiedBy === undefined
+    ? []
+    : [
+        { name: 'id', type: 'VARCHAR', comment: `What tells the row from others: its ${identifiedBy} in UTC, as a text` },
+        { name: dayField, type: 'DATE', comment: `The day of ${identifiedBy} in UTC` },
+      ];
 
 /** The columns of a table of objects that hold none of their fields. */
 export const listBookkeeping = (resource: Pick<Resource, 'name'>): Column[] => [
@@ -118,12 +131,12 @@ const OFFSET = 'seconds east of UTC';
  */
 export function mapResource(resource: Resource): Mapping {
   const { name, document, dated, dayField } = resource;
-  return {
-    ...new LayoutBuilder(resource, name, BOOKKEEPING).build(document),
-    resource,
-    table: name,
-    dayColumn: dated ? dayField : undefined,
-  };
+  const derived = derivedColumns(resource);
+  const layout = new LayoutBuilder(resource, name, [...BOOKKEEPING, ...derived]).build(document);
+  const columns = [...layout.columns, ...derived];
+  const dayColumn = dated ? dayField : undefined;
+  const placeOf = (column: string | undefined) => columns.findIndex(({ name }) => name === column);
+  return { ...layout, columns, resource, table: name, idAt: placeOf('id'), dayColumn, dayAt: placeOf(dayColumn) };
 }
 
 /** The mappings of all that has tables of documents: these types, and who the person is. */

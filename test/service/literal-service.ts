@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { onTestFinished } from 'vitest';
 import { resources } from '../../schema/index.ts';
 import { findInstant } from '../../schema/instant.ts';
-import { findDayOf, type WireDocument } from '../../schema/resource.ts';
+import { findDayOf, findIdOf, type WireDocument } from '../../schema/resource.ts';
 import { createService, type ServiceOptions } from '../../src/service/service.ts';
 import type { ServiceSettings } from '../../src/service/settings.ts';
 import type { DocumentSource } from '../../src/service/source.ts';
@@ -21,7 +21,7 @@ export function createLiteralSource(holdings: Record<string, Holdings>): Documen
   return {
     async list(userId, resource, { from, to, after, limit }) {
       const dayOf = (document: WireDocument) => findDayOf(resource, document) ?? '';
-      const place = (document: WireDocument) => [dayOf(document), String(document.id)];
+      const place = (document: WireDocument) => [dayOf(document), findIdOf(resource, document) ?? ''];
       return (holdings[userId]?.documents[resource.path] ?? [])
         .filter(document => !resource.dated || (dayOf(document) >= from! && dayOf(document) <= to!))
         .filter(document => !after || later(place(document), [after.day, after.id]))

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, inject, test } from 'vitest';
-import { resources } from '../../schema/index.ts';
 import type { Change } from '../../src/simulator/change.ts';
 import type { Timeline } from '../../src/simulator/timeline.ts';
+import { SINGLE } from '../support/declared.ts';
 import { until } from '../support/until.ts';
 import { makeFolder, openTimeline, userIds } from './open-timeline.ts';
 
@@ -62,7 +62,7 @@ test('killed again and again, it loses no event, names none twice, and what was 
 async function listKeys(timeline: Timeline, from: string, to: string): Promise<string[]> {
   const keys: string[] = [];
   for (const userId of userIds(timeline)) {
-    for (const resource of resources.filter(({ dated }) => dated)) {
+    for (const resource of SINGLE.filter(({ dated }) => dated)) {
       const documents = await timeline.source.list(userId, resource, { from, to, limit: 10_000 });
       keys.push(...documents.map(({ id }) => `${userId} ${resource.dataType} ${id}`));
     }

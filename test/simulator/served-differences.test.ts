@@ -3,12 +3,13 @@ import { resources } from '../../schema/index.ts';
 import { addDays } from '../../schema/instant.ts';
 import { createService } from '../../src/service/service.ts';
 import { createAuthenticate, hashToken } from '../../src/service/tokens.ts';
+import { SINGLE } from '../support/declared.ts';
 import { openTimeline, userIds } from './open-timeline.ts';
 
 /** Everything that the service serves of somebody in some days, read page by page over HTTP: text by data type and id. */
 async function readAll(url: string, userId: string, from: string, to: string): Promise<Map<string, string>> {
   const found = new Map<string, string>();
-  for (const { path, dataType } of resources) {
+  for (const { path, dataType } of SINGLE) {
     let token: string | null = null;
     do {
       const query = new URLSearchParams(token ? { next_token: token } : { start_date: from, end_date: to });

@@ -1,4 +1,4 @@
-import { findDayOf, type WireDocument } from '../../schema/resource.ts';
+import { findDayOf, findIdOf, type WireDocument } from '../../schema/resource.ts';
 import type { DocumentSource } from '../../src/service/source.ts';
 
 /** What a test makes of the documents of a service. */
@@ -18,7 +18,6 @@ const ALL = 1_000_000;
 export function editedSource(): Edits {
   const hidden = new Set<string>();
   const changed = new Map<string, Partial<WireDocument>>();
-  const edit = (document: WireDocument) => ({ ...document, ...changed.get(String(document.id)) });
   const edits: Edits = {
     hidden,
     changed,
@@ -27,16 +26,17 @@ export function editedSource(): Edits {
       ...source,
       async list(userId, resource, { after, limit, ...range }) {
         const all = await source.list(userId, resource, { ...range, limit: ALL });
+        const idOf = (document: WireDocument) => findIdOf(resource, document) ?? '';
         const isAfter = (document: WireDocument) =>
-          !after || `${findDayOf(resource, document) ?? ''} ${document.id}` > `${after.day} ${after.id}`;
+          !after || `${findDayOf(resource, document) ?? ''} ${idOf(document)}` > `${after.day} ${after.id}`;
         return all
-          .filter(document => !hidden.has(String(document.id)) && isAfter(document))
+          .filter(document => !hidden.has(idOf(document)) && isAfter(document))
           .slice(0, limit)
-          .map(edit);
+          .map(document => ({ ...document, ...changed.get(idOf(document)) }));
       },
       async find(userId, resource, id) {
         const document = hidden.has(id) ? undefined : await source.find(userId, resource, id);
-        return document && edit(document);
+        return document && { ...document, ...changed.get(id) };
       },
       async heartRate(userId, query) {
         const rows = await source.heartRate(userId, query);

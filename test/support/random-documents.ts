@@ -38,6 +38,12 @@ const randomSample = (random: Random) => ({
   ...(random() < 0.1 ? { origin: randomJson(random, 2) } : {}),
 });
 
+/** A moment of its own for each identifier that ends with another number. */
+function momentOf(id: string): string {
+  const minute = Number(/\d+$/.exec(id)![0]);
+  return `2025-01-01T${two(Math.floor(minute / 60))}:${two(minute % 60)}:00.000+00:00`;
+}
+
 /** Anything that JSON can say. */
 export function randomJson(random: Random, depth: number): unknown {
   if (depth === 0 || random() < 0.5) return pick(random, [null, true, false, 1.5, 1e20, 'text', '2025-01-01T00:00:00Z', ...TEXTS]);
@@ -49,7 +55,9 @@ export function randomJson(random: Random, depth: number): unknown {
 
 /** A document of the resource with odd, but storable, contents: fields missing or null, of a wrong type, unknown. */
 export function randomDocument(resource: Resource, random: Random, id: string): WireDocument {
-  return { ...randomObject(resource.document, random), id, ...(resource.dated ? { [resource.dayField]: randomDay(random) } : {}) };
+  const { document, dated, dayField, identifiedBy } = resource;
+  const known = identifiedBy === undefined ? { id, ...(dated ? { [dayField]: randomDay(random) } : {}) } : { [identifiedBy]: momentOf(id) };
+  return { ...randomObject(document, random), ...known };
 }
 
 function randomObject(schema: z.ZodObject, random: Random): WireDocument {

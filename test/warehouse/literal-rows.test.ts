@@ -227,6 +227,73 @@ describe.each(['UTC', 'America/New_York', 'Asia/Kathmandu'])('in the time zone %
   });
 });
 
+test('a battery level is one row without an identifier of its own: its moment in UTC tells it from others, and gives its day', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  const level = (timestamp: string, rest: object) => ({ timestamp, timestamp_unix: Date.parse(timestamp), ...rest });
+  await store(warehouse, 'ring_battery_level', [
+    level('2025-03-09T23:59:59.999Z', { level: 71, charging: null, in_charger: false }),
+    level('2025-03-10T01:30:00.000+02:00', { level: 72, charging: true, in_charger: true, id: 'theirs', voltage: 3.9 }),
+  ]);
+  const all = 'SELECT * EXCLUDE (fetched_at, content_hash) FROM ring_battery_level ORDER BY id';
+  expect(await rows(warehouse, all)).toEqual([
+    {
+      user_id: 'ann',
+      id: '2025-03-09T23:30:00.000Z',
+      day: '2025-03-09',
+      timestamp: '2025-03-09 23:30:00',
+      timestamp_offset: 7200,
+      timestamp_unix: 1741563000000,
+      charging: true,
+      in_charger: true,
+      level: 72,
+      extra: { id: 'theirs', voltage: 3.9 },
+      sk: 2,
+    },
+    {
+      user_id: 'ann',
+      id: '2025-03-09T23:59:59.999Z',
+      day: '2025-03-09',
+      timestamp: '2025-03-09 23:59:59.999',
+      timestamp_offset: 0,
+      timestamp_unix: 1741564799999,
+      charging: null,
+      in_charger: false,
+      level: 71,
+      extra: null,
+      sk: 1,
+    },
+  ]);
+  const [first] = await warehouse.readDocuments('ring_battery_level', "id = '2025-03-09T23:30:00.000Z'");
+  expect(first!.document).toEqual({
+    timestamp: '2025-03-10T01:30:00.000+02:00',
+    timestamp_unix: 1741563000000,
+    charging: true,
+    in_charger: true,
+    level: 72,
+    id: 'theirs',
+    voltage: 3.9,
+  });
+  await warehouse.close();
+});
+
+test('of two battery levels of one moment the later one is kept, however the moment is written; one without a moment is put aside', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  const sent = [
+    { timestamp: '2025-03-09T12:00:00Z', timestamp_unix: 1741521600000, level: 50 },
+    { timestamp: '2025-03-09T12:00:00.000+00:00', timestamp_unix: 1741521600000, level: 50 },
+    { timestamp: '2025-03-09T14:00:00.000+02:00', timestamp_unix: 1741521600000, level: 51 },
+    { timestamp: '2025-03-09T12:00:00', timestamp_unix: 1741521600000, level: 52 },
+    { timestamp_unix: 1741521600000, level: 53 },
+    { timestamp: '2300-01-01T00:00:00Z', timestamp_unix: 1, level: 54 },
+  ];
+  expect(await store(warehouse, 'ring_battery_level', sent)).toMatchObject({ stored: 2, unchanged: 1, rejected: 3, undated: 3 });
+  expect(await warehouse.read('SELECT id, day::VARCHAR, level FROM ring_battery_level')).toEqual([
+    ['2025-03-09T12:00:00.000Z', '2025-03-09', 51],
+  ]);
+  expect(await warehouse.read('SELECT DISTINCT reason, day FROM sync.rejected')).toEqual([['timestamp is missing or no moment', null]]);
+  await warehouse.close();
+});
+
 test('a workout is one row, whatever it is called, and the age of vessels is another', async () => {
   const warehouse = await openWarehouse(newPath(folder));
   await store(warehouse, 'workout', [

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { findFieldAbout, findItem, jsonSchema, unwrap } from '../../../schema/fields.ts';
 import { resources } from '../../../schema/index.ts';
-import type { Resource } from '../../../schema/resource.ts';
+import { dataTypesOf, type Resource } from '../../../schema/resource.ts';
 import { readinessContributors } from '../../../schema/resources/contributors.ts';
 import { heartRate } from '../../../schema/resources/heart-rate.ts';
 import { personalInfo } from '../../../schema/resources/personal-info.ts';
@@ -64,11 +64,16 @@ const table = (heads: readonly string[], rows: readonly (readonly string[])[]): 
   [row(heads), `|${'---|'.repeat(heads.length)}`, ...rows.map(row)].join('\n');
 
 function describeType(resource: Resource): string {
-  const { paragraph, name, summary, path, dataType, scope, document } = resource;
+  const { paragraph, name, summary, path, dataType, identifiedBy, scope, document } = resource;
+  const events = dataType === undefined ? 'no events' : `webhook data type ${namesOf(dataType).map(code).join(' or ')}`;
   return [
     `### ${paragraph ? `${paragraph} ` : ''}${name}`,
     summary,
-    `Path segment ${code(path)}; webhook data type ${namesOf(dataType).map(code).join(' or ')}; scope ${code(scope)}.${paragraph ? '' : ' Beyond the specification.'}`,
+    [
+      `Path segment ${code(path)}; ${events}; scope ${code(scope)}.`,
+      ...(paragraph ? [] : ['Beyond the specification.']),
+      ...(identifiedBy === undefined ? [] : [`Rows without an identifier: ${code(identifiedBy)} tells them apart.`]),
+    ].join(' '),
     describeFields(document),
   ].join('\n\n');
 }
@@ -106,7 +111,7 @@ function meaningOf(schema: z.ZodType): string {
 }
 
 function listDataTypes(): string {
-  const held = new Set(resources.map(({ dataType }) => dataType));
+  const held = new Set(dataTypesOf(resources));
   return table(
     ['data type', 'document'],
     DATA_TYPES.map(name => [
@@ -134,7 +139,8 @@ const whereServed = ({ path, extension, resource }: Extract<Route, { resource: R
 ];
 
 function listCollections(): string {
-  const range = ({ resource }: CollectionRoute) => (resource.dated ? resource.endDay : 'takes no range');
+  const range = ({ resource: { dated, identifiedBy, endDay } }: CollectionRoute) =>
+    identifiedBy === undefined ? (dated ? endDay : 'takes no range') : 'range of moments';
   const asSpecified = ({ resource }: CollectionRoute) =>
     [resource.specifiedWithDatesOnly && 'dates only', resource.specifiedWithoutPages && 'no `next_token`'].filter(Boolean).join(', ');
   return table(

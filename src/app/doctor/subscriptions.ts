@@ -1,3 +1,4 @@
+import { dataTypesOf } from '../../../schema/resource.ts';
 import { RingneckError, shownMessageOf, TryLaterError } from '../../base/errors.ts';
 import { printable } from '../../base/printable.ts';
 import { withTimeout } from '../../base/timeout.ts';
@@ -45,7 +46,7 @@ export async function checkSubscriptions(app: App): Promise<CheckResult[]> {
   const { remote, rows } = list;
   const reports = new Map<string, SubscriptionReport>();
   for (const report of reportSubscriptions(rows, remote)) reports.set(`${report.event_type} ${report.data_type}`, report);
-  const kinds = kindsOf(app.warehouse.resources.map(({ dataType }) => dataType)).map(keyOf);
+  const kinds = kindsOf(dataTypesOf(app.warehouse.resources)).map(keyOf);
   const missing = kinds.filter(kind => {
     const report = reports.get(kind);
     return report?.state !== 'not_offered' && (report?.state !== 'active' || report.at_service === false);

@@ -1,9 +1,10 @@
 import { resources } from '../../../schema/index.ts';
 import { findDayNumber, formatDay } from '../../../schema/instant.ts';
-import type { Resource, WireDocument } from '../../../schema/resource.ts';
+import { findIdOf, type Resource, type WireDocument } from '../../../schema/resource.ts';
 import { itemAt } from '../../base/items.ts';
 import { createUserModel } from './create-user-model.ts';
 import { dailyActivity } from './documents/activity.ts';
+import { ringBatteryLevel } from './documents/battery.ts';
 import { dailySleep } from './documents/daily-sleep.ts';
 import { declared, declaredOfDay } from './documents/declared.ts';
 import { dailySpo2, vo2Max } from './documents/oxygen.ts';
@@ -39,7 +40,7 @@ export interface People {
   /** First and last day of which anything exists. */
   readonly from: string;
   readonly to: string;
-  /** The dated documents of one day, by identifier; none for an unknown user, resource or a day outside. */
+  /** The dated documents of one day, of rows a day of UTC, by identifier; none for an unknown user, resource or a day outside. */
   documents(userId: string, resourceName: string, day: string): WireDocument[];
   /** The day a document belongs to, read from its identifier; undefined when it cannot be one of this user and resource. */
   findDay(userId: string, resourceName: string, id: string): string | undefined;
@@ -50,11 +51,11 @@ export interface People {
   personalInfo(userId: string): WireDocument | undefined;
 }
 
-type WriteDay = (record: UserRecord, day: number) => WireDocument[];
-type WriteAll = (record: UserRecord, firstDay: number) => WireDocument[];
+/** Writes the documents of a day; of undated resources all, the day is the first then. */
+type Write = (record: UserRecord, day: number) => WireDocument[];
 
 /** Documents that are written from a user’s record. Those of any other type have values that its declaration allows. */
-const dated = writers<WriteDay>(
+const dated = writers(
   {
     daily_readiness: dailyReadiness,
     daily_sleep: dailySleep,
@@ -69,21 +70,24 @@ const dated = writers<WriteDay>(
     daily_cardiovascular_age: dailyCardiovascularAge,
     enhanced_tag: enhancedTag,
     rest_mode_period: restModePeriod,
+    ring_battery_level: ringBatteryLevel,
     workout,
   },
   resource => resource.dated && ((record, day) => declaredOfDay(resource, record, day)),
 );
-const undated = writers<WriteAll>(
+const undated = writers(
   { ring_configuration: ringConfigurations },
   resource => !resource.dated && (record => [declared(resource, record)]),
 );
 
 /** What writes each resource that `byDeclaration` has something for. */
-function writers<Write>(own: Readonly<Record<string, Write>>, byDeclaration: (resource: Resource) => Write | false): Map<string, Write> {
+function writers(own: Readonly<Record<string, Write>>, byDeclaration: (resource: Resource) => Write | false): Map<string, Write> {
   return new Map(
     resources.flatMap(resource => {
-      const write = byDeclaration(resource);
-      return write ? [[resource.name, own[resource.name] ?? write] as const] : [];
+      const byDefault = byDeclaration(resource);
+      if (!byDefault) return [];
+      const write = own[resource.name] ?? byDefault;
+      return [[resource.name, (record: UserRecord, day: number) => write(record, day).sort(byIdOf(resource))] as const];
     }),
   );
 }
@@ -129,7 +133,7 @@ export function showPeople(seed: number, from: string, records: ReadonlyMap<stri
       const number = findDayNumber(day);
       const write = dated.get(resourceName);
       if (!record || !write || number === undefined || number < first || number > record.lastDay) return [];
-      return write(record, number).sort(byId);
+      return write(record, number);
     },
     findDay(userId, resourceName, id) {
       const name = findName(seed, resourceName, id);
@@ -139,7 +143,7 @@ export function showPeople(seed: number, from: string, records: ReadonlyMap<stri
     },
     undated(userId, resourceName) {
       const record = records.get(userId);
-      return (record && undated.get(resourceName)?.(record, first).sort(byId)) ?? [];
+      return (record && undated.get(resourceName)?.(record, first)) ?? [];
     },
     heartRate(userId, fromMicros, toMicros, limit = Number.POSITIVE_INFINITY) {
       const record = records.get(userId);
@@ -154,7 +158,8 @@ export function showPeople(seed: number, from: string, records: ReadonlyMap<stri
   };
 }
 
-const byId = (a: WireDocument, b: WireDocument) => (String(a.id) < String(b.id) ? -1 : 1);
+const byIdOf = (resource: Resource) => (a: WireDocument, b: WireDocument) =>
+  (findIdOf(resource, a) ?? '') < (findIdOf(resource, b) ?? '') ? -1 : 1;
 
 /** Rows by time in milliseconds, from the local day `first` to the last moment that is there. */
 function heartRateRows({ zone, beatsOf, view }: UserRecord, first: number, from: number, to: number, limit: number): HeartRateRow[] {

@@ -1,5 +1,5 @@
 import { addDays } from '../../../schema/instant.ts';
-import type { WireDocument } from '../../../schema/resource.ts';
+import { findIdOf, type Resource, type WireDocument } from '../../../schema/resource.ts';
 import type { DocumentSource } from '../../service/source.ts';
 import type { HeartRateRow, People } from './people.ts';
 
@@ -7,14 +7,14 @@ import type { HeartRateRow, People } from './people.ts';
 export function peopleSource(people: People): DocumentSource {
   return {
     async list(userId, resource, { from, to, after, limit }) {
-      if (!resource.dated) return people.undated(userId, resource.name).filter(isAfterId(after?.id)).slice(0, limit);
+      if (!resource.dated) return people.undated(userId, resource.name).filter(isAfterId(resource, after?.id)).slice(0, limit);
       const found: WireDocument[] = [];
       const last = to !== undefined && to < people.to ? to : people.to;
       let day = people.from;
       for (const begin of [from, after?.day]) if (begin !== undefined && begin > day) day = begin;
       for (; day <= last && found.length < limit; day = addDays(day, 1)) {
         const documents = people.documents(userId, resource.name, day);
-        found.push(...(day === after?.day ? documents.filter(isAfterId(after.id)) : documents));
+        found.push(...(day === after?.day ? documents.filter(isAfterId(resource, after.id)) : documents));
       }
       return found.slice(0, limit);
     },
@@ -35,7 +35,8 @@ export function peopleSource(people: People): DocumentSource {
   };
 }
 
-const isAfterId = (id: string | undefined) => (document: WireDocument) => id === undefined || String(document.id) > id;
+const isAfterId = (resource: Resource, id: string | undefined) => (document: WireDocument) =>
+  id === undefined || (findIdOf(resource, document) ?? '') > id;
 
 const isLater = (row: HeartRateRow, after: { micros: number; source: string }) => {
   const micros = row.timestamp_unix * 1000;

@@ -18,6 +18,8 @@ const CONFIRMS_AFTER_MICROS = 5 * 60 * 1_000_000;
 
 /** How far about its stored day a document is looked for that only its absence would remove: for one document that is one request. */
 const MOVED_DAYS = 44;
+/** A moment is nowhere else. */
+const movedDaysOf = ({ identifiedBy }: Resource) => (identifiedBy === undefined ? MOVED_DAYS : 0);
 
 const FIRST_PROOF =
   'stored documents are missing from the answer; nothing was removed: a reading at least 5 minutes later removes them if it does not bring them either';
@@ -111,7 +113,7 @@ interface Absent {
 
 async function splitByRoute(absence: Absence, absent: readonly MissingDocument[]): Promise<Absent> {
   const { pipeline, resource, days } = absence;
-  const askable = absent.filter(({ id }) => isAskable(id));
+  const askable = resource.identifiedBy === undefined ? absent.filter(({ id }) => isAskable(id)) : [];
   const hasRoute = askable.length > 0 && (hasTrustedRoute(pipeline.client, resource) || (await tryRoute(absence)));
   const named = hasRoute ? askable : [];
   return { named, unnamed: days ? absent.filter(document => !named.includes(document)) : [] };
@@ -216,7 +218,8 @@ async function confirmByReading(absence: Absence, absent: readonly MissingDocume
     onStored: (counts: WriteResult) => onStored(counts, counts.stored),
   };
   let left = [...absent];
-  for (const part of partsOfRange({ from: addDays(first, -MOVED_DAYS), to: addDays(last, MOVED_DAYS) })) {
+  const moved = movedDaysOf(resource);
+  for (const part of partsOfRange({ from: addDays(first, -moved), to: addDays(last, moved) })) {
     const again = await readCollection(resource, userId, part, options);
     read.requests += again.requests;
     left = left.filter(({ id }) => !again.ids.has(id));

@@ -1,3 +1,4 @@
+import { dataTypesOf } from '../../../schema/resource.ts';
 import { dataTypeOf, webhookEvent } from '../../../schema/webhook.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { EventJob } from './accept-event.ts';
@@ -56,7 +57,7 @@ export class EventAdvancer {
     this.#pipeline = pipeline;
     this.#options = options;
     this.#processor = new EventProcessor(pipeline, options);
-    this.#measured = new Set(pipeline.warehouse.mappings.flatMap(({ resource }) => (resource.bringsHeartRate ? [resource.dataType] : [])));
+    this.#measured = new Set(dataTypesOf(pipeline.warehouse.resources.filter(({ bringsHeartRate }) => bringsHeartRate)));
   }
 
   async advance(data: OpenEvent): Promise<Advance> {

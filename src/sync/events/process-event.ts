@@ -84,7 +84,9 @@ export class EventProcessor {
     const delays = { ...DELAYS, ...options.delays };
     this.#pipeline = pipeline;
     this.#delays = delays;
-    this.#resources = new Map(warehouse.resources.map(resource => [resource.dataType, resource]));
+    this.#resources = new Map(
+      warehouse.resources.flatMap(resource => (resource.dataType === undefined ? [] : [[resource.dataType, resource]])),
+    );
     this.#find = createAccountFinder(warehouse);
     this.#places = new KeyedSemaphore(PLACES, () => performance.now(), delays.crowded);
     this.#documents = new DocumentFetches(pipeline);

@@ -51,8 +51,10 @@ async function listUnannounced(
   { resource, userId, foundAt, changes, removed }: FoundChanges,
   { nowMs, serviceNowMs }: { nowMs: number; serviceNowMs: number },
 ): Promise<LedgerEntry[]> {
+  const { dataType } = resource;
+  if (dataType === undefined) return [];
   const active = activeSince(await readSubscriptions(warehouse));
-  const sinceOf = (operation: Operation) => active.get(keyOf({ eventType: operation, dataType: resource.dataType }));
+  const sinceOf = (operation: Operation) => active.get(keyOf({ eventType: operation, dataType }));
   // Of several changes of one document within one reading the first is the one that no event announced.
   const first = new Map<string, DocumentChange>();
   for (const change of changes) if (!first.has(change.id)) first.set(change.id, change);

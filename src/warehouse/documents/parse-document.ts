@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { findDayNumber, findInstant, type Instant } from '../../../schema/instant.ts';
-import { findDayOf } from '../../../schema/resource.ts';
+import { findDayOf, findIdOf, type Resource } from '../../../schema/resource.ts';
 import { ExactNumber, writeJson } from '../../base/json.ts';
 import type { Column, Field, LeafField, List, Mapping, ObjectField } from '../mapping.ts';
 import { MAPPING_VERSION } from '../mapping.ts';
@@ -82,30 +82,29 @@ const MOST_TEXT_BYTES = 16 * 1024 * 1024;
 const LONGEST_ID = 1024;
 
 /**
- * Reads a wire document tolerantly: a document is refused only when its `id` or `day` is unusable, or when it is larger or nested more
- * deeply than can be kept. Whatever else does not fit becomes null in its column, stays as it came in `extra`, and is counted as drift.
+ * Reads a wire document tolerantly: a document is refused only when its `id` or `day`, or what gives them, is unusable, or when it is larger
+ * or nested more deeply than can be kept. Whatever else does not fit becomes null in its column, stays as it came in `extra`, and is counted as drift.
  */
 export function parseDocument(mapping: Mapping, raw: unknown): Parsed {
   const reading = beginReading(mapping.columns, mapping.lists);
   for (let i = 0; i < mapping.series.length; i++) reading.runs.push(null);
-  const id = isObject(raw) && typeof raw.id === 'string' && storable(raw.id) && raw.id.length <= LONGEST_ID ? raw.id : '';
+  const { resource, idAt, dayAt } = mapping;
+  const [saidId, saidDay] = [findIdOf(resource, raw), findDayOf(resource, raw)];
+  const id = saidId !== undefined && storable(saidId) && saidId.length <= LONGEST_ID ? saidId : '';
+  const day = saidDay !== undefined && findDayNumber(saidDay) !== undefined ? saidDay : null;
   try {
     if (!isObject(raw)) throw new Unusable('not an object');
-    if (!id) {
-      const isLong = typeof raw.id === 'string' && raw.id.length > LONGEST_ID;
-      throw new Unusable(isLong ? `id is longer than ${LONGEST_ID} characters` : 'id is missing or no text');
-    }
+    if (!id) throw new Unusable(whyWithoutId(resource, saidId));
     const extra = readObject(mapping.root, raw, reading);
-    const day = mapping.resource.dated ? findDay(mapping, reading) : null;
-    if (mapping.resource.dated && day === null) throw new Unusable(`${mapping.resource.dayField} is missing or not a calendar day`);
+    if (resource.dated && day === null) throw new Unusable(`${resource.dayField} is missing or not a calendar day`);
+    reading.values[idAt] = id;
+    if (dayAt >= 0) reading.values[dayAt] = day;
     const extraText = extra ? jsonText(sorted(extra)) : null;
     if (extraText !== null && Buffer.byteLength(extraText) > MOST_TEXT_BYTES) throw new Unusable('too much of it has no column');
     const hash = contentHash(mapping, reading, extraText);
     const { mapped: _, ...read } = reading;
-    return { document: { id, day, extra: extraText, hash, ...read } };
+    return { document: { id, day: resource.dated ? day : null, extra: extraText, hash, ...read } };
   } catch (error) {
-    const said = findDayOf(mapping.resource, raw);
-    const day = said !== undefined && findDayNumber(said) !== undefined ? said : null;
     // The stack is what a document nested thousands of levels deep exhausts.
     if (!(error instanceof Unusable || error instanceof RangeError)) throw error;
     const { key, text, reason } = keepText(raw, error instanceof Unusable ? error.message : TOO_DEEP);
@@ -113,10 +112,9 @@ export function parseDocument(mapping: Mapping, raw: unknown): Parsed {
   }
 }
 
-function findDay({ root, resource }: Mapping, { values }: Reading): string | null {
-  const field = root.known.get(resource.dayField);
-  const day = field && !field.known ? values[field.column] : null;
-  return typeof day === 'string' ? day : null;
+function whyWithoutId({ identifiedBy }: Resource, said: string | undefined): string {
+  if (identifiedBy !== undefined) return `${identifiedBy} is missing or no moment`;
+  return said !== undefined && said.length > LONGEST_ID ? `id is longer than ${LONGEST_ID} characters` : 'id is missing or no text';
 }
 
 const TOO_DEEP = 'nested too deeply to be kept';

@@ -54,7 +54,7 @@ export async function readDocuments(
   const names = [...BOOKKEPT, ...mapping.columns.map(({ name }) => name)].map(quoteName).join(', ');
   const rows = (await readRows(connection, `SELECT ${names} FROM ${qualified(mapping.table)} WHERE ${where}`)).map(toRow);
   if (!rows.length) return [];
-  const dayAt = mapping.columns.findIndex(({ name }) => name === mapping.dayColumn);
+  const { dayAt } = mapping;
   const items = await Promise.all(mapping.series.map(({ table }) => readItems(connection, table, rows, dayAt)));
   const lists = await Promise.all(mapping.lists.map(list => readObjects(connection, list, rows, dayAt)));
   // A version that was replaced between the two reads has lost its samples: then both are read again.

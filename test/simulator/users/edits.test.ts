@@ -4,6 +4,7 @@ import { resources } from '../../../schema/index.ts';
 import { findInstant } from '../../../schema/instant.ts';
 import type { Edit } from '../../../src/simulator/users/edits.ts';
 import { createPeople } from '../../../src/simulator/users/people.ts';
+import { SINGLE } from '../../support/declared.ts';
 import { allOf, findStrange } from './conformity.ts';
 
 const options = { seed: 7, count: 1, from: '2025-05-01', to: '2025-05-31' };
@@ -25,7 +26,7 @@ function edited(...edits: Edit[]) {
 function differences(...edits: Edit[]): Set<string> {
   const { people } = edited(...edits);
   const differ = new Set<string>();
-  for (const { name } of resources) {
+  for (const { name } of SINGLE) {
     const [old, now] = [before, people].map(each => new Map(allOf(each, userId, name).map(document => [document.id, document])));
     for (const id of new Set([...old!.keys(), ...now!.keys()])) {
       const [a, b] = [old!.get(id), now!.get(id)];

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { type FieldAbout, findFieldAbout, findItem, unwrap } from '../../../../schema/fields.ts';
-import { formatDay } from '../../../../schema/instant.ts';
+import { formatDay, formatInstant } from '../../../../schema/instant.ts';
 import type { Resource, WireDocument } from '../../../../schema/resource.ts';
 import { keyOf } from '../person.ts';
 import { Random, round } from '../random.ts';
 import type { UserRecord } from '../user-record.ts';
+import { DAY } from '../zone.ts';
 
 const MINUTE = 60;
 const HOUR = 3600;
@@ -15,7 +16,8 @@ const USUAL = { min: 0, max: 1000 };
 /** The document of a type that is known by its declaration alone, one a day; it is there once what it tells of is over. */
 export function declaredOfDay(resource: Resource, record: UserRecord, day: number): WireDocument[] {
   const random = new Random(keyOf(record.person, day, resource.name));
-  const start = record.zone.at(day, random.integer(8, 18) * HOUR);
+  const clock = random.integer(8, 18) * HOUR;
+  const start = resource.identifiedBy === undefined ? record.zone.at(day, clock) : day * DAY + clock;
   const end = start + SAMPLES * 5 * MINUTE;
   const isThere = resource.comesInBackground ? end <= record.uploadedOf(day) : record.hasSynced(day, end);
   return isThere ? [write(resource, { record, day, start, end, random })] : [];
@@ -36,9 +38,12 @@ interface Told {
   random: Random;
 }
 
-function write({ name, document, dayField, startsAt }: Resource, told: Told): WireDocument {
+function write({ name, document, dayField, startsAt, identifiedBy }: Resource, told: Told): WireDocument {
   const { record, day, start } = told;
-  const known: WireDocument = { id: record.idOf(name, day), [dayField]: formatDay(day) };
+  const known: WireDocument =
+    identifiedBy === undefined
+      ? { id: record.idOf(name, day), [dayField]: formatDay(day) }
+      : { [identifiedBy]: formatInstant({ micros: start * 1_000_000, offset: 0 }) };
   if (startsAt) known[startsAt] = record.zone.write(start);
   const shape = fieldsOf(document);
   return Object.fromEntries(shape.flatMap(([key, schema]) => (key in known ? [[key, known[key]]] : writeField(key, schema, told))));
