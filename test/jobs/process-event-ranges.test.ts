@@ -8,6 +8,7 @@ import { resourceNamed } from '../support/warehouse.ts';
 
 const folder = tempFolder();
 const SLEEP = '/v2/usercollection/sleep';
+const limited = { status: 429, headers: { 'retry-after': '3600' }, json: { detail: 'too many' } };
 let harness: EventHarness;
 
 // A service with the routes of section 4 alone: it has no document route for sleep.
@@ -65,7 +66,6 @@ test('a document route is tried until it gives a clear answer: a 429 and a 500 a
   });
   const documentRoute = '/v2/usercollection/session/*';
   const missing = { status: 404, json: { detail: 'Not Found' } };
-  const limited = { status: 429, headers: { 'retry-after': '3600' }, json: {} };
   // The first is the event's own question.
   harness.faults.on(documentRoute, [missing, limited, { status: 500, json: {} }, missing]);
   onTestFinished(() => harness.faults.on(documentRoute, () => undefined));
@@ -352,7 +352,6 @@ test('a service that refuses long ranges, or shortens them, is asked for no more
 
 /** Sleep from a service that sends one answer after the third request only when an hour has passed; a new token waits for nothing. */
 function limitSleep(user: string, nights: readonly ReturnType<typeof night>[]): void {
-  const limited = { status: 429, headers: { 'retry-after': '3600' }, json: { detail: 'too many' } };
   let asked = 0;
   harness.faults.on(SLEEP, ({ token, query }) => {
     if (token === `${user}-token` && ++asked > 2) return limited;
@@ -412,6 +411,39 @@ test.each([
     expect(await harness.rows(`SELECT id, day::VARCHAR AS day FROM sleep WHERE user_id = '${name}' ORDER BY id`)).toEqual(left);
   },
 );
+
+test('what its own route said of a document before a wait is not asked for again: the look that follows has the requests', async () => {
+  const route = '/v2/usercollection/daily_spo2';
+  const zoe = await harness.person('zoe', { daily_spo2: [] });
+  const spo2 = (id: string) => ({ id, day: '2025-03-04', spo2_percentage: { average: 97.5 }, breathing_disturbance_index: 3 });
+  await zoe.store('daily_spo2', [spo2('beside'), spo2('gone')]);
+  let allowed = 4;
+  harness.faults.on(`${route}/*`, () => (allowed-- > 0 ? { status: 404, json: { detail: 'Document not found.' } } : limited));
+  harness.faults.on(route, () => (allowed-- > 0 ? { json: { data: [spo2('beside')], next_token: null } } : limited));
+  onTestFinished(() => {
+    harness.faults.on(`${route}/*`, () => undefined);
+    harness.faults.on(route, () => undefined);
+  });
+  const [before, lines] = [harness.faults.asked.length, harness.lines.length];
+  await zoe.announce({ data_type: 'daily_spo2', object_id: 'gone' });
+  const waiting = async () => (await harness.queue.getJobs(['delayed'])).filter(job => JSON.stringify(job?.data).includes('routeSaid'));
+  await expect.poll(async () => (await waiting()).map(job => job?.data)).toMatchObject([{ misses: 3, routeSaid: 'gone' }]);
+  const documents = Array(4).fill(`${route}/gone`);
+  expect(harness.faults.asked.slice(before).map(({ path }) => path)).toEqual([...documents, route]);
+  allowed = 2;
+  harness.tokens.set('zoe', 'zoe-new');
+  const then = harness.faults.asked.length;
+  for (const job of await waiting()) await job?.promote();
+  await expect.poll(() => harness.faults.asked.length).toBe(then + 3);
+  // The second look, which removes it, asks its route once more.
+  expect(harness.faults.asked.slice(then).map(({ path }) => path)).toEqual([route, `${route}/gone`, route]);
+  allowed = 1;
+  harness.tokens.set('zoe', 'zoe-newer');
+  await expect.poll(async () => (await waiting()).length).toBe(1);
+  for (const job of await waiting()) await job?.promote();
+  await harness.settled(lines + 1);
+  expect(await harness.rows(`SELECT id FROM daily_spo2 WHERE user_id = 'zoe'`)).toEqual([{ id: 'beside' }]);
+});
 
 test('where ranges that were read together are refused, each event has the answer for its own days', async () => {
   const documents = [

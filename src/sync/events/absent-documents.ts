@@ -92,15 +92,19 @@ export async function finishAbsent(
   const near = await findNear(warehouse, event, read);
   const counts = near.some(({ documents }) => documents > 0) || (isDelete && !(await hasNeighbours(warehouse, event, read.range)));
   const absences = event.tries.absences + (counts ? 1 : 0);
-  const later = (ms: number): EventStep => ({ again: ms, tries: { ...event.tries, misses: misses + 1, absences, readFrom: undefined } });
+  const later = (ms: number): EventStep => ({
+    again: ms,
+    tries: { ...event.tries, misses: misses + 1, absences, readFrom: undefined, routeSaid: undefined },
+  });
   if (isDelete) {
     // The first look counts for nothing where it was empty and others are stored beside: the second then is the first.
     if (misses === 0 || (misses === 1 && absences === 1)) return later(delays.confirmDelete);
   } else {
     const next = delays.unreadable[misses];
     if (next !== undefined) return later(next);
-    if (!(await wasKnown(warehouse, event))) return note(`found neither by its identifier nor ${placeOf(read)}`);
-    if (absences && !event.isGone) return note(`not found ${placeOf(read)}, but it may have moved to other days: the next sweep decides`);
+    const place = readFrom === undefined ? placeOf(read) : `in all days since ${readFrom}`;
+    if (!(await wasKnown(warehouse, event))) return note(`found neither by its identifier nor ${place}`);
+    if (absences && !event.isGone) return note(`not found ${place}, but it may have moved to other days: the next sweep decides`);
     if (absences === 1 && misses === delays.unreadable.length) return later(delays.confirm);
   }
   if (absences >= 2) {

@@ -61,15 +61,15 @@ export class EventAdvancer {
   }
 
   async advance(data: OpenEvent): Promise<Advance> {
-    const { receivedAt, event, misses, absences = 0, failures = 0, refusals = 0, readFrom, again = false } = data;
-    const tries = { misses, absences, failures, refusals, readFrom };
+    const { receivedAt, event, misses, absences = 0, failures = 0, refusals = 0, readFrom, routeSaid, again = false } = data;
+    const tries = { misses, absences, failures, refusals, readFrom, routeSaid };
     const accepted = { receivedAt, event: webhookEvent.parse(JSON.parse(event)), tries, again };
     const { userId, step } = await this.#processor.process(accepted);
     if ('finished' in step) {
       const { finished } = step;
       if (finished !== FORGOTTEN && (!again || CHANGING.has(finished.outcome))) this.#tell(accepted, userId, finished);
       if (again || !mayBeEarly(accepted, finished, this.#pipeline.serviceClock.now())) return { isFinished: true };
-      const second = { ...data, misses: 0, absences: 0, failures: 0, refusals: 0, readFrom: undefined, again: true };
+      const second = { ...data, misses: 0, absences: 0, failures: 0, refusals: 0, readFrom: undefined, routeSaid: undefined, again: true };
       return { next: { data: second, ms: this.#options.lookAgainMs ?? LOOK_AGAIN_MS }, isFinished: true };
     }
     return { next: { data: step.tries === tries ? data : { ...data, ...step.tries }, ms: step.again }, isFinished: false };

@@ -19,6 +19,9 @@ export interface EventResult {
   removedRows?: number;
 }
 
+/** What a document's own route says that does not bring it: that it does not exist, or nothing that counts. */
+export type RouteSaid = 'gone' | 'nothing';
+
 /** How often an event was worked on in vain. */
 export interface Tries {
   /** Its document was not there. */
@@ -31,6 +34,8 @@ export interface Tries {
   refusals?: number;
   /** A look through long ranges was interrupted: all its days since this one were read, and lack the document. */
   readFrom?: string | undefined;
+  /** What its own route has said in this look, which had to wait then: asked first each time, it would use up what the service allows. */
+  routeSaid?: RouteSaid | undefined;
 }
 
 /** Where the work on an event stands: done, or to be taken up again after so many milliseconds. */

@@ -25,6 +25,7 @@ import {
   giveWay,
   noteEvents,
   parked,
+  type RouteSaid,
   storeAnswer,
 } from './event-outcome.ts';
 import { mapCommand } from './map-command.ts';
@@ -224,21 +225,34 @@ export class EventProcessor {
   }
 
   async #fetch(event: EventInWork): Promise<EventStep> {
-    const { warehouse, client, serviceClock } = this.#pipeline;
-    const { resource, tries } = event;
-    let isGone = false;
-    if (!this.#unknownRoutes.has(resource.name) || hasTrustedRoute(client, resource)) {
-      const fetched = await this.#documents.fetch(event);
-      if ('finished' in fetched) return fetched;
-      isGone = fetched.missing.isGone;
-      if (fetched.missing.isRouteUnknown) this.#unknownRoutes.add(resource.name);
-      const next = this.#delays.unreadable[tries.misses];
-      if (isGone && next !== undefined) return { again: next, tries: { ...tries, misses: tries.misses + 1 } };
-    }
-    const absent = { ...event, isGone };
-    const step = await this.#ranges.read(absent, await findRange(warehouse, absent, { clock: serviceClock, delays: this.#delays }));
-    if ('finished' in step && step.finished.outcome !== 'parked' && step.finished.outcome !== 'removed') await this.#tryRoute(event);
+    const { warehouse, serviceClock } = this.#pipeline;
+    const { tries } = event;
+    const routeSaid = tries.routeSaid ?? (await this.#fetchByRoute(event));
+    if (typeof routeSaid === 'object') return routeSaid;
+    const absent = { ...event, isGone: routeSaid === 'gone' };
+    const range = await findRange(warehouse, absent, { clock: serviceClock, delays: this.#delays });
+    const step = await this.#ranges.read(absent, range).catch((error): EventStep => {
+      const decision = decide(error, 0);
+      if (decision.do !== 'wait') throw error;
+      return { again: decision.ms, tries };
+    });
+    // The same look goes on, or the next one begins.
+    if (!('finished' in step)) return step.tries.misses > tries.misses ? step : { ...step, tries: { ...step.tries, routeSaid } };
+    if (step.finished.outcome !== 'parked' && step.finished.outcome !== 'removed') await this.#tryRoute(event);
     return step;
+  }
+
+  /** @returns the next step, or what the document's own route says where it did not bring it */
+  async #fetchByRoute(event: EventInWork): Promise<EventStep | RouteSaid> {
+    const { resource, tries } = event;
+    if (this.#unknownRoutes.has(resource.name) && !hasTrustedRoute(this.#pipeline.client, resource)) return 'nothing';
+    const fetched = await this.#documents.fetch(event);
+    if ('finished' in fetched) return fetched;
+    const { isGone, isRouteUnknown } = fetched.missing;
+    if (isRouteUnknown) this.#unknownRoutes.add(resource.name);
+    const next = this.#delays.unreadable[tries.misses];
+    if (isGone && next !== undefined) return { again: next, tries: { ...tries, misses: tries.misses + 1 } };
+    return isGone ? 'gone' : 'nothing';
   }
 
   /** A document that is there tells whether its route is: one that answers is asked first from then on. */

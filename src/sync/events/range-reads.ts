@@ -3,7 +3,7 @@ import type { DayRange } from '../../ledger/windows.ts';
 import { type Pipeline, tokenGuard } from '../pipeline.ts';
 import { ensureAnswers, momentsOfDays, momentsOfDocuments, partsOfRange } from '../read-collection.ts';
 import { decide } from '../verdicts/outcome.ts';
-import { type Answered, type EventInWork, type EventStep, giveWay, storeAnswer } from './event-outcome.ts';
+import { type Answered, type EventInWork, type EventStep, giveWay, storeAnswer, type Tries } from './event-outcome.ts';
 
 /** An event's range that was read to its end. Its moment is held until what is absent from it is dealt with. */
 export interface RangeRead {
@@ -84,10 +84,10 @@ export class RangeReads {
       await this.#readParts(together[0].event, range, absent, parts);
     } catch (error) {
       const decision = decide(error, 0);
-      const readFrom = parts.at(-1)?.range.from;
+      const reached = parts.at(-1)?.range.from;
       for (const { event, range, resolve, reject } of [...absent.values()].flat()) {
-        const isBegun = readFrom !== undefined && range.to !== undefined && readFrom <= range.to;
-        if (decision.do === 'wait' && isBegun) resolve({ again: decision.ms, tries: { ...event.tries, readFrom } });
+        const isBegun = reached !== undefined && range.to !== undefined && reached <= range.to;
+        if (decision.do === 'wait' && isBegun) resolve({ again: decision.ms, tries: noteReached(event.tries, reached) });
         else reject(error);
       }
     }
@@ -152,6 +152,12 @@ export class RangeReads {
     }
   }
 }
+
+/** What was read before counts: the days about its document are read twice, with those of others. */
+const noteReached = (tries: Tries, reached: string): Tries => ({
+  ...tries,
+  readFrom: tries.readFrom !== undefined && tries.readFrom < reached ? tries.readFrom : reached,
+});
 
 /** Takes out those whose days have all been read; parts are read from the newest on. */
 function takeRead(absent: Map<string, Waiting[]>, { from }: Partial<DayRange>): Waiting[] {
