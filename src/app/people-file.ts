@@ -145,7 +145,7 @@ function readHead(path: string, given: readonly string[], withTokens: boolean): 
     throw new UsageError(`${path}, line 1: ${why}`);
   };
   if (given.length > MOST_COLUMNS) refuse(`there are ${given.length} columns: at most ${MOST_COLUMNS}`);
-  const columns = given.map(name => columnOf(name.trim()));
+  const columns = given.map(name => columnOf(name.trim().normalize('NFC')));
   // Of a file without its first line this is somebody's token.
   const show = (column: string) => (withTokens ? `number ${columns.indexOf(column) + 1}` : JSON.stringify(column.slice(0, 64)));
   for (const [i, column] of columns.entries()) {

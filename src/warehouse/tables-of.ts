@@ -12,7 +12,7 @@ export async function listTablesOf(warehouse: Readable, userId: string): Promise
   const found: string[] = [];
   for (const { schema, name } of tables) {
     const shown = schema === 'main' ? name : `${schema}.${name}`;
-    const sql = `SELECT ${quoteText(shown)} FROM ${quoteName(schema)}.${quoteName(name)} WHERE user_id::VARCHAR = ${quoteText(userId)} LIMIT 1`;
+    const sql = `SELECT ${quoteText(shown)} FROM ${quoteName(schema)}.${quoteName(name)} WHERE user_id::VARCHAR COLLATE "C" = ${quoteText(userId)} LIMIT 1`;
     found.push(...(await readValues(warehouse, text, sql)));
   }
   return found;

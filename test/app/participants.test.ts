@@ -139,6 +139,7 @@ test.each<[string | Uint8Array, string]>([
     ', line 1: tokens and passwords are no facts of participants: take the column "access_token" out, or use ringneck account add --file',
   ],
   ['name,site,site\n', ', line 1: the column "site" is there twice'],
+  ['name,caf\u00e9,cafe\u0301\n', ', line 1: the column "caf\u00e9" is there twice'],
   ['name,group_name,group\n', ', line 1: the column "group_name" is there twice'],
   ['name,,site\n', ', line 1: column 2 has no name'],
   ['name,a;b\n', ', line 1: "a;b" cannot name a column: 1 to 64 letters, digits, blanks and _ . ( ) % / + -'],

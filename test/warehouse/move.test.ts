@@ -1,8 +1,10 @@
 import { readdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { searchDatabase } from '../../src/warehouse/readers/search.ts';
+import { rewriteWithout } from '../../src/warehouse/store/file/erase.ts';
 import { requestRenamed, rewriteRenamed } from '../../src/warehouse/store/file/move.ts';
+import { Memory } from '../../src/warehouse/store/memory.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { newPath, openWarehouse, rowsOf, withDuckDB } from '../support/warehouse.ts';
 
@@ -57,6 +59,18 @@ test('in every table, of ours or not, the account has the other name, and whoeve
   ]);
 });
 
+test('whoever has the name in other capitals stays, also in a table that compares them as one', async () => {
+  const path = await filled([
+    'CREATE TABLE alike (user_id VARCHAR COLLATE NOCASE)',
+    `INSERT INTO alike VALUES ('ADA'), ('Anna'), ('Adam')`,
+  ]);
+  const names = async () => (await namesIn(path))['"main"."alike"'];
+  expect(await rewriteRenamed(path, MOVE, () => {})).toMatchObject({ alike: 1 });
+  expect(new Set((await names()) as string[])).toEqual(new Set(['ADA', 'Adam', 'Anna', 'adam', 'anna', null]));
+  expect(await rewriteWithout(path, { userId: 'anna', serviceUserIds: [] }, () => {})).toMatchObject({ alike: 1 });
+  expect(new Set((await names()) as string[])).toEqual(new Set(['ADA', 'Adam', 'Anna', 'adam', null]));
+});
+
 test('reasons and requests name the account by the other name', async () => {
   const path = await filled();
   const twin = 'the token is of the same person as the account';
@@ -98,5 +112,15 @@ test('where the disk fills up, or a table of somebody else cannot have the name,
   await expect(rewriteRenamed(path, MOVE, () => {})).rejects.toThrow(
     'the table kinds cannot be copied (Conversion Error): nothing was moved; drop that table, or what it refers to, and try again',
   );
-  expect([await namesIn(path), readdirSync(dirname(path))]).toEqual([before, ['warehouse.duckdb']]);
+  await withDuckDB(path, connection => connection.run('DROP TABLE kinds'));
+  const { '"main"."kinds"': _, ...left } = before;
+  vi.spyOn(Memory.prototype, 'runWithMost').mockImplementation(async function (this: Memory, connection, statement) {
+    if (statement === 'CHECKPOINT new') throw new Error('IO Error: Could not write file: No space left on device');
+    await connection.run(statement);
+  });
+  await expect(rewriteRenamed(path, MOVE, () => {})).rejects.toThrow(
+    /^nothing was moved, for the new file could not be written whole: .*No space left on device/,
+  );
+  vi.restoreAllMocks();
+  expect([await namesIn(path), readdirSync(dirname(path))]).toEqual([left, ['warehouse.duckdb']]);
 });

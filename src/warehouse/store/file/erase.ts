@@ -31,7 +31,8 @@ export function rewriteWithout(path: string, person: Person, beforeTable: () => 
 /** What holds for the rows that stay; never NULL. */
 function conditionOf(table: Present, { userId, serviceUserIds }: Person): string {
   const conditions = ['true'];
-  if (has(table, 'user_id')) conditions.push(`user_id::VARCHAR IS DISTINCT FROM ${quoteText(userId)}`);
+  // A table of others may compare it otherwise: ADA is another person.
+  if (has(table, 'user_id')) conditions.push(`user_id::VARCHAR COLLATE "C" IS DISTINCT FROM ${quoteText(userId)}`);
   if (has(table, 'service_user_id') && serviceUserIds.length) {
     conditions.push(`coalesce(service_user_id::VARCHAR NOT IN (${textList(serviceUserIds)}), true)`);
   }

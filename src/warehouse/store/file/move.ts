@@ -17,7 +17,8 @@ export interface Renaming {
  */
 export function rewriteRenamed(path: string, renaming: Renaming, beforeTable: () => void): Promise<Record<string, number>> {
   const { from } = renaming;
-  const isTheirs = `user_id::VARCHAR IS NOT DISTINCT FROM ${quoteText(from)}`;
+  // A table of others may compare it otherwise: ADA is another name.
+  const isTheirs = `user_id::VARCHAR COLLATE "C" IS NOT DISTINCT FROM ${quoteText(from)}`;
   return rewriteFile(path, {
     doing: 'moving',
     done: 'moved',

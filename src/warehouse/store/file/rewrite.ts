@@ -92,7 +92,14 @@ async function replace(
   await replaceRequests(connection, rewriting);
   const present = await listPresent(connection, 'old', 'new');
   const counted = await memory.transaction(connection, () => copyRows(connection, present, rewriting));
-  for (const name of ['new', 'old']) await memory.runWithMost(connection, `CHECKPOINT ${name}`);
+  for (const name of ['new', 'old']) {
+    await memory.runWithMost(connection, `CHECKPOINT ${name}`).catch((error: unknown) => {
+      if (isOutOfMemory(error)) throw error;
+      throw new RingneckError(`nothing was ${rewriting.done}, for the new file could not be written whole: ${messageOf(error)}`, 1, {
+        cause: error,
+      });
+    });
+  }
   putInPlace(temporary, path);
   // The old one first: what it does with a log of its name is done while nobody can have one for the new file.
   await connection.run('DETACH old');
