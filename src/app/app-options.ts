@@ -24,13 +24,14 @@ export interface AppOptions {
   onErased?: (report: EraseReport) => void;
   /** One command by itself, not `up`: without Redis its jobs are in its memory. */
   isAlone?: boolean;
-  /** Is opened also while an account is being erased whose queues are in a Redis that is away: see `App.erasing`. */
+  /** Is opened also while an erasing waits: see `App.erasing`. */
   acceptsWhileErasing?: boolean;
 }
 
-/** An erasing that waits for Redis. */
+/** An erasing that waits for Redis, or for a file that cannot be removed now. */
 export interface PausedErasing {
   /** Of whom no event is to be kept. */
   serviceUserIds: readonly string[];
+  waitsFor: 'Redis' | 'a file';
   reason: string;
 }

@@ -49,7 +49,7 @@ export class App {
   readonly onFailure: OnFailure;
   /** What the receiver refused since it listens, by reason. */
   refusals: () => Readonly<Record<string, number>> = () => ({});
-  /** What is begun and waits for Redis: until it is done events may be accepted, and nothing else is read or written of anybody. */
+  /** An erasing that is begun and waits, for Redis for one: until it is done events may be accepted, and nothing else is read or written of anybody. */
   readonly erasing: PausedErasing | undefined;
   /** What keeps the queue from being opened; undefined when nothing does, and before it was tried. */
   queueProblem: string | undefined;
@@ -251,7 +251,7 @@ export class App {
 
   /** Opens queue and workers, and takes up the runs that the ledger says are unfinished. Where that fails, the next call tries again. */
   pipeline(): Promise<Pipeline> {
-    if (this.#closing && !this.#pipeline) return Promise.reject(new TryLaterError('ringneck is ending; try again in a moment'));
+    if (this.#closing && !this.#pipeline) return Promise.reject(this.ending.reason);
     this.#pipeline ??= this.#openPipeline().then(
       pipeline => {
         this.queueProblem = undefined;
@@ -355,20 +355,23 @@ export class App {
     return this.#ending.signal;
   }
 
-  /** Leaves runs to the next start, commits what waits, and gives the folder back. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
+  /**
+   * Leaves runs to the next start, commits what waits, and gives the folder back.
+   * @param pause why, where it is opened again in a moment
+   */
+  close(pause?: string): Promise<void> {
+    this.#closing ??= this.#close(pause);
     return this.#closing;
   }
 
-  async #close(): Promise<void> {
-    this.#ending.abort(new TryLaterError('ringneck is ending; try again in a moment'));
+  async #close(pause: string | undefined): Promise<void> {
+    this.#ending.abort(new TryLaterError(pause ?? 'ringneck is ending; try again in a moment'));
     this.snapshots.close();
     try {
       // One that is being opened may wait for a Redis that went away meanwhile.
       await this.#opening?.close({ graceMs: 0 });
       const pipeline = await this.opened;
-      pipeline?.runs.close();
+      pipeline?.runs.close(pause);
       await (await this.#manager?.catch(() => undefined))?.close();
       await pipeline?.queues.close();
       await (await this.#inbox?.catch(() => undefined))?.close();

@@ -27,7 +27,8 @@ export class DataFolder {
   private constructor(options: AppOptions) {
     this.#options = options;
     this.commands = commandsOf(() => {
-      if (this.app.erasing) throw this.#isClosed();
+      const { erasing } = this.app;
+      if (erasing) throw new TryLaterError(`${this.#closedMessage} (${erasing.reason})`);
       return this.app;
     });
   }
@@ -74,7 +75,11 @@ export class DataFolder {
   }
 
   #isClosed(): TryLaterError {
-    return new TryLaterError(tellClosed(this.#doing, this.#options.settings.data));
+    return new TryLaterError(this.#closedMessage);
+  }
+
+  get #closedMessage(): string {
+    return tellClosed(this.#doing, this.#options.settings.data);
   }
 
   async #open(): Promise<App> {
@@ -99,7 +104,7 @@ export class DataFolder {
     try {
       const ends = this.#parts.map(({ end }) => end);
       for (const part of this.#parts) part.end = () => undefined;
-      await closeAll([() => app.close(), ...ends]);
+      await closeAll([() => app.close(this.#closedMessage), ...ends]);
       return await work();
     } finally {
       if (!this.#ending) await this.#openAgain();

@@ -1,9 +1,10 @@
-import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { resources } from '../../schema/index.ts';
 import type { Settings } from '../base/config.ts';
 import { diskReserveBytes, ensureDiskReserve } from '../base/disk.ts';
-import { messageOf } from '../base/errors.ts';
+import { messageOf, RingneckError } from '../base/errors.ts';
+import { removeFile } from '../base/files.ts';
 import { warehouseIn } from '../base/warehouse-file.ts';
 import { Warehouse } from '../warehouse/warehouse.ts';
 import type { AppOptions } from './app-options.ts';
@@ -45,7 +46,13 @@ export async function ensureQueueAnswers({ queueUrl }: Pick<Settings, 'queueUrl'
 
 const REDIS_MS = 5_000;
 
-/** Where the snapshot cannot be made anew it goes: what readers have must not show what is no longer so. */
+/** A file that has what is to be kept no longer, and can neither be written nor removed. */
+export class InTheWay extends RingneckError {}
+
+/**
+ * Where the snapshot cannot be made anew it goes: what readers have must not show what is no longer so.
+ * @throws InTheWay where it cannot be removed either
+ */
 export async function replaceSnapshot({ settings, log }: FolderOptions, warehouse: Warehouse): Promise<string | null> {
   const { snapshot, snapshotMode } = settings;
   if (!existsSync(snapshot)) return null;
@@ -64,8 +71,21 @@ export async function replaceSnapshot({ settings, log }: FolderOptions, warehous
     await warehouse.snapshot(real, snapshotMode);
     return snapshot;
   } catch (error) {
-    for (const file of [real, `${real}.wal`, snapshot]) rmSync(file, { force: true });
+    for (const file of [real, `${real}.wal`, snapshot]) removeOrTell(file, error);
     log.warn({ reason: messageOf(error) }, 'the snapshot could not be rebuilt and was removed: ringneck snapshot publishes a new one');
     return null;
+  }
+}
+
+function removeOrTell(file: string, unwritten: unknown): void {
+  try {
+    removeFile(file);
+  } catch (error) {
+    throw new InTheWay(
+      `${file} shows what is no longer so, and can neither be made anew (${messageOf(unwritten)}) nor removed (${messageOf(error)}): ` +
+        'have its folder writable again, or remove it',
+      1,
+      { cause: error },
+    );
   }
 }

@@ -29,7 +29,7 @@ export interface UpOptions extends AppOptions {
 }
 
 const READY_EVERY_MS = 5_000;
-/** Before an erasing that waits for Redis is tried again. */
+/** Before an erasing that waits is tried again. */
 const FIRST_PAUSE_MS = 250;
 
 /** Owns the data folder until the signal: receives events, follows the schedules, and does what other commands ask. */

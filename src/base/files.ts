@@ -12,6 +12,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  unlinkSync,
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -64,6 +65,12 @@ export function realPath(path: string): string {
 
 /** As many as Linux follows. */
 const MOST_LINKS = 40;
+
+/** Removes a file, or a link itself, where there is one. Where that fails it says why; `rmSync` tells what it tried after that. */
+export function removeFile(path: string): void {
+  // On a disk that is read-only what is not there cannot be removed either.
+  if (lstatSync(path, { throwIfNoEntry: false })) unlinkSync(path);
+}
 
 /** Replaces a file so that a reader, or a crash at any moment, meets the old content or the new, never a part. */
 export function writeFileAtomically(path: string, content: string | Uint8Array, mode = 0o600): void {

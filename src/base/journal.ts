@@ -136,6 +136,12 @@ export class Journal {
     return this.#damaged;
   }
 
+  /** The files with lines that cannot be read, also of earlier. */
+  damagedFiles(): string[] {
+    const open = this.#segments.filter(({ damaged }) => damaged).map(({ path }) => path);
+    return [...open, ...listDamaged(this.#folder).map(name => join(this.#folder, name))];
+  }
+
   /** Throws where nothing could be appended now, as a file beside the others shows. */
   async ensureWritable(): Promise<void> {
     ensureFolder(this.#folder);

@@ -90,7 +90,7 @@ export interface RunKeeper {
   breakOff(run: Run, reason: RingneckError): void;
   takeUp(): Promise<void>;
   open(pipeline: Pipeline): Promise<void>;
-  close(): void;
+  close(pause?: string): void;
 }
 
 /** What a job works with. Opened and closed by the command that owns the data folder. */

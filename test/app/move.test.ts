@@ -1,4 +1,4 @@
-import fs, { cpSync, existsSync, readdirSync } from 'node:fs';
+import fs, { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
@@ -12,6 +12,7 @@ import { MemoryQueues } from '../../src/queue/memory.ts';
 import { Warehouse } from '../../src/warehouse/warehouse.ts';
 import { hashAccount, isEmpty } from '../support/account-rows.ts';
 import { type Harness, openHarness } from '../support/harness.ts';
+import { holdInPlace, letGo } from '../support/hold-in-place.ts';
 import { startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
@@ -124,6 +125,7 @@ test('who keeps the folder open goes on by the new name', async () => {
   const settings = readSettings({ RINGNECK_DATA: data, RINGNECK_SERVICE_URL: url });
   const kept = await DataFolder.open({ settings, log: silentLog, openQueues: () => new MemoryQueues() });
   const order: string[] = [];
+  const { ending } = kept.app;
   await kept.during(async app => {
     order.push(`begins with ${app.secrets.names().join()}`);
     return () => order.push('ends');
@@ -140,6 +142,7 @@ test('who keeps the folder open goes on by the new name', async () => {
   );
   await expect(kept.commands.listAccounts({})).rejects.toThrow(`an account is being moved in ${data}; try again in a moment`);
   await moving;
+  expect(ending.reason).toMatchObject({ message: `an account is being moved in ${data}; try again in a moment` });
   expect(order).toEqual(['begins with ada,ben', 'ends', 'begins with anna,ben']);
   expect((await kept.commands.listAccounts({})).map(({ user_id }) => user_id)).toEqual(['anna', 'ben']);
   await kept.end();
@@ -208,4 +211,49 @@ test('a move whose note the disk does not confirm has not begun', async () => {
   syncBuiltinESMExports();
   expect(existsSync(join(data, 'moving.json'))).toBe(false);
   await ensureWhole(setting, await openHarness(data, url), 'ada');
+});
+
+test('a snapshot that can neither be made anew nor removed holds nobody up: the account has its name, and the result says what is left', async () => {
+  const setting = await openTwo('left-snapshot');
+  const { harness, data, url } = setting;
+  const snapshot = join(data, 'snapshot.duckdb');
+  holdInPlace(snapshot);
+  const { moveAccount } = harness.commands;
+  expect(await moveAccount({ from: 'ada', to: 'anna' })).toMatchObject({
+    user_id: 'anna',
+    snapshot: null,
+    left:
+      `${snapshot} shows what is no longer so, and can neither be made anew (EROFS: read-only file system) nor removed ` +
+      '(EROFS: read-only file system): have its folder writable again, or remove it. Then ringneck snapshot publishes a new one',
+  });
+  letGo();
+  expect([existsSync(snapshot), existsSync(join(data, 'moving.json'))]).toEqual([true, false]);
+  await ensureWhole(setting, await openHarness(data, url), 'anna');
+});
+
+test('while the token for the mirror could not follow nobody is moved', async () => {
+  const setting = await openTwo('mirror-stays');
+  const { harness } = setting;
+  holdInPlace(join(setting.data, 'mirror-tokens.json'));
+  await expect(harness.commands.moveAccount({ from: 'ada', to: 'anna' })).rejects.toThrow(
+    'ada keeps its name, for its token for the mirror could not follow: EROFS: read-only file system',
+  );
+  letGo();
+  await ensureWhole(setting, harness, 'ada');
+});
+
+test('what the inbox holds of others and cannot be read stays where somebody is moved, and a backup names what it leaves out', async () => {
+  const data = join(folder, 'damaged');
+  const harness = await openHarness(data, 'http://127.0.0.1:1');
+  await harness.keep([{ name: 'ada', token: 'a' }]);
+  const inbox = join(data, 'inbox');
+  mkdirSync(inbox, { mode: 0o700 });
+  const [now, before] = [join(inbox, '0000000002.journal'), join(inbox, '0000000001.journal.damaged')];
+  writeFileSync(now, 'deadbeef + 1764000000000000 of-ben-damaged\n');
+  writeFileSync(before, 'of cleo');
+  const { unreadable } = await harness.commands.backup({ folder: join(folder, 'damaged-backup'), withoutKey: false });
+  expect(unreadable).toEqual([before, `${now}.damaged`]);
+  await harness.commands.moveAccount({ from: 'ada', to: 'anna' });
+  expect(readdirSync(inbox)).toEqual(['0000000001.journal.damaged', '0000000002.journal.damaged']);
+  expect(readFileSync(`${now}.damaged`, 'utf8')).toBe('deadbeef + 1764000000000000 of-ben-damaged\n');
 });

@@ -29,6 +29,8 @@ export interface BackupReport extends Pick<Manifest, 'made_at' | 'key' | 'events
   /** Of the warehouse. */
   id: string;
   bytes: number;
+  /** Files of the inbox with lines that cannot be read: those lines are not in it. */
+  unreadable: string[];
 }
 
 /** Being written by this process. */
@@ -49,7 +51,7 @@ export async function writeBackup(app: App, input: { folder: string; withoutKey:
   underWay.add(half);
   try {
     mkdirSync(half, { mode: 0o700 });
-    const manifest = await fill(app, half, input.withoutKey, signal);
+    const { unreadable, manifest } = await fill(app, half, input.withoutKey, signal);
     writeFileAtomically(join(half, MANIFEST), writeManifest(manifest));
     // Whoever closes the folder to erase somebody from it must not find them in a backup that comes later.
     signal.throwIfAborted();
@@ -57,7 +59,7 @@ export async function writeBackup(app: App, input: { folder: string; withoutKey:
     renameSync(half, path);
     syncFolder(dirname(path));
     const { made_at, key, events, warehouse, files } = manifest;
-    return { path, made_at, id: warehouse.id, key, events, bytes: files.reduce((sum, { bytes }) => sum + bytes, 0) };
+    return { path, made_at, id: warehouse.id, key, events, bytes: files.reduce((sum, { bytes }) => sum + bytes, 0), unreadable };
   } catch (error) {
     rmSync(half, { recursive: true, force: true });
     throw error;
@@ -66,11 +68,18 @@ export async function writeBackup(app: App, input: { folder: string; withoutKey:
   }
 }
 
-async function fill(app: App, half: string, withoutKey: boolean, signal: AbortSignal): Promise<Manifest> {
+async function fill(
+  app: App,
+  half: string,
+  withoutKey: boolean,
+  signal: AbortSignal,
+): Promise<Pick<BackupReport, 'unreadable'> & { manifest: Manifest }> {
   const { settings, warehouse, now } = app;
   const made_at = new Date(now()).toISOString();
   const id = await warehouseId(warehouse);
-  const events = (await app.inbox()).copyTo(join(half, INBOX));
+  const inbox = await app.inbox();
+  const events = inbox.copyTo(join(half, INBOX));
+  const unreadable = inbox.damagedFiles();
   const ensureRoom = (bytes = 0) => ensureDiskReserve(half, diskReserveBytes + bytes);
   // A sorted copy is at most as large.
   ensureRoom(statSync(warehouse.path).size);
@@ -84,7 +93,17 @@ async function fill(app: App, half: string, withoutKey: boolean, signal: AbortSi
   for (const path of listFiles(half)) {
     files.push({ path, bytes: statSync(join(half, path)).size, sha256: await hashFile(join(half, path)) });
   }
-  return { format: BACKUP_FORMAT, made_at, ringneck: version, duckdb, warehouse: { id, format: FORMAT }, key, events, files };
+  const manifest: Manifest = {
+    format: BACKUP_FORMAT,
+    made_at,
+    ringneck: version,
+    duckdb,
+    warehouse: { id, format: FORMAT },
+    key,
+    events,
+    files,
+  };
+  return { unreadable, manifest };
 }
 
 /** Tokens and key in one go: whoever changes them does so in this process. */

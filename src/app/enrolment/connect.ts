@@ -65,7 +65,7 @@ export function openConnect({ settings, log, now }: Pick<App, 'settings' | 'log'
   };
 }
 
-/** @throws TryLaterError also while an erasing waits for Redis */
+/** @throws TryLaterError also while an erasing waits */
 function findReady(find: () => App): App {
   const app = find();
   if (app.erasing) throw new TryLaterError(app.erasing.reason);

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Settings } from '../../base/config.ts';
 import { ensureDiskReserve, isDiskFull } from '../../base/disk.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
 import { realPath, writeFileAtomically } from '../../base/files.ts';
@@ -14,7 +15,7 @@ import type { Needle } from '../../warehouse/readers/search.ts';
 import { Warehouse } from '../../warehouse/warehouse.ts';
 import type { AppOptions, PausedErasing } from '../app-options.ts';
 import { connectControl } from '../control/connect-control.ts';
-import { ensureQueueAnswers, ensureRoom, replaceSnapshot, withWarehouse } from '../rewriting.ts';
+import { ensureQueueAnswers, ensureRoom, InTheWay, replaceSnapshot, withWarehouse } from '../rewriting.ts';
 import { isErasing } from './is-erasing.ts';
 import { removeLeftovers } from './leftovers.ts';
 import { type Marker, readMarker, removeMarker, writeMarker } from './marker.ts';
@@ -93,8 +94,7 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
     await rememberIds(options, warehouse, secrets, serviceUserIds);
     return { events: await removeEvents(options, warehouse, serviceUserIds), snapshot: await replaceSnapshot(options, warehouse) };
   });
-  secrets.remove(name);
-  openMirrorTokens(data).remove(name);
+  removeTokens(data, secrets, name);
   const words: Needle[] = [
     { what: 'name', text: name },
     ...serviceUserIds.map(text => ({ what: 'service id' as const, text })),
@@ -110,6 +110,16 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
   log.info({ tables: Object.keys(removed).length, found: searched.found.length }, 'an account was erased');
   const searched_for = [...new Set(words.map(({ what }) => what))];
   return { user_id: name, removed, events, snapshot, same_person: samePerson, searched_for, ...searched };
+}
+
+/** @throws InTheWay where they cannot be removed */
+function removeTokens(data: string, secrets: Secrets, name: string): void {
+  try {
+    secrets.remove(name);
+    openMirrorTokens(data).remove(name);
+  } catch (error) {
+    throw new InTheWay(`the tokens of the person cannot be removed: ${messageOf(error)}`, 1, { cause: error });
+  }
 }
 
 /** Without them the service's next event about the person would be noted as one of somebody unknown. */
@@ -138,7 +148,8 @@ async function eraseRows(options: EraseOptions, marker: Marker) {
     const serviceUserIds = marker.serviceUserIds ?? (await findServiceUserIds(warehouse, name));
     const samePerson = marker.serviceUserIds ? marker.samePerson : await findSamePerson(warehouse, name);
     writeMarker(data, { ...marker, serviceUserIds, samePerson });
-    await emptyQueue(options, warehouse);
+    // While the ledger still knows which of the person's events have their outcome. What cannot be read may be of the person.
+    await emptyQueue(options, warehouse, inbox => inbox.rewrite(() => true));
     return { serviceUserIds, samePerson, id: await warehouseId(warehouse), isThere: await accountExists(warehouse, name) };
   });
   // Gone: what was interrupted had come further.
@@ -188,17 +199,23 @@ function readOurs(options: EraseOptions): Marker {
 }
 
 /**
- * An erasing that could not be finished for want of Redis, where events may be accepted meanwhile.
+ * An erasing that could not be finished for want of Redis, or for a file that cannot be removed, where events may be accepted meanwhile.
  * @throws the error where it is another one, and where nobody knows whose events are not to be kept
  */
 export function findPaused(
   { settings, acceptsWhileErasing }: Pick<AppOptions, 'settings' | 'acceptsWhileErasing'>,
   error: unknown,
 ): PausedErasing {
-  if (!acceptsWhileErasing || !settings.queueUrl || !isRedisError(error) || !isErasing(settings.data)) throw error;
+  const waitsFor = findAwaited(settings, error);
+  if (!acceptsWhileErasing || !waitsFor || !isErasing(settings.data)) throw error;
   const { serviceUserIds } = readMarker(settings.data);
   if (!serviceUserIds) throw error;
-  return { serviceUserIds, reason: messageOf(error) };
+  return { serviceUserIds, waitsFor, reason: messageOf(error) };
+}
+
+function findAwaited({ queueUrl }: Settings, error: unknown): PausedErasing['waitsFor'] | undefined {
+  if (queueUrl && isRedisError(error)) return 'Redis';
+  return error instanceof Error && error.cause instanceof InTheWay ? 'a file' : undefined;
 }
 
 /** What was typed at the prompt of `ringneck sql` may name a person: those lines go. */

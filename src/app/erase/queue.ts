@@ -17,7 +17,11 @@ type Options = Pick<AppOptions, 'settings' | 'log'>;
  * Empties the queues, so that nothing of a person is in them nor in what they have written before. What is to be done comes anew: events
  * from the inbox, into which those go that versions without one left in the queue alone, and windows from the ledger.
  */
-export async function emptyQueue({ settings, log }: Options, warehouse: Warehouse): Promise<void> {
+export async function emptyQueue(
+  { settings, log }: Options,
+  warehouse: Warehouse,
+  whenEmpty: (inbox: Journal) => void = () => undefined,
+): Promise<void> {
   const folder = join(settings.data, 'queue');
   await withInbox({ settings, log }, warehouse, async inbox => {
     const aside = asidePath(settings.data);
@@ -39,8 +43,7 @@ export async function emptyQueue({ settings, log }: Options, warehouse: Warehous
         await emptyQueues({ warehouse, queues });
       });
     }
-    // While the ledger still knows which of the person's events have their outcome.
-    inbox.rewrite(() => true);
+    whenEmpty(inbox);
   });
 }
 

@@ -3,6 +3,8 @@ import { checkRedis } from '../../queue/check-redis.ts';
 import type { App } from '../app.ts';
 
 const LONGEST_PAUSE_MS = 10_000;
+/** Each try may write a snapshot before it fails. */
+const LONGEST_FOR_FILE_MS = 60_000;
 const REDIS_MS = 5_000;
 
 /** What is kept from one waiting to the next. */
@@ -13,7 +15,7 @@ export interface ErasingWait {
 }
 
 /**
- * Has an erasing that waits for Redis finished as soon as that answers: the folder is closed, and finishes it when it is opened again.
+ * Has an erasing that waits finished as soon as it can be: the folder is closed, and finishes it when it is opened again.
  * @returns ends the waiting
  */
 export function whenErased(app: App, wait: ErasingWait): () => void {
@@ -21,8 +23,7 @@ export function whenErased(app: App, wait: ErasingWait): () => void {
   const ending = new AbortController();
   const { signal } = ending;
   if (!wait.said) {
-    const what =
-      'an account is being erased, which waits for Redis; events are accepted and kept, but for those of that person, all else waits';
+    const what = `an account is being erased, which waits for ${erasing?.waitsFor}; events are accepted and kept, but for those of that person, all else waits`;
     log.warn({ reason: erasing?.reason }, what);
   }
   wait.said = true;
@@ -31,9 +32,9 @@ export function whenErased(app: App, wait: ErasingWait): () => void {
     for (;;) {
       await sleep(wait.ms, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) return;
-      wait.ms = Math.min(2 * wait.ms, LONGEST_PAUSE_MS);
+      wait.ms = Math.min(2 * wait.ms, erasing?.waitsFor === 'Redis' ? LONGEST_PAUSE_MS : LONGEST_FOR_FILE_MS);
       try {
-        await checkRedis(settings.queueUrl!, REDIS_MS);
+        if (settings.queueUrl) await checkRedis(settings.queueUrl, REDIS_MS);
         if (signal.aborted) return;
         // From here on another waiting follows, where it is needed.
         return await app.withExclusive(async () => undefined);

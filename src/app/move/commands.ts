@@ -1,4 +1,5 @@
-import { UsageError } from '../../base/errors.ts';
+import { messageOf, RingneckError, UsageError } from '../../base/errors.ts';
+import type { MirrorTokens } from '../../base/secrets/mirror-tokens.ts';
 import { accountExists, parseAccountName } from '../../ledger/accounts.ts';
 import type { App } from '../app.ts';
 import { ensureQueueAnswers, ensureRoom } from '../rewriting.ts';
@@ -29,6 +30,18 @@ async function ensureMovable({ settings, warehouse, secrets, mirrorTokens }: App
   await ensureFree({ warehouse, secrets, mirrorTokens }, to);
   if (secrets.namesElsewhere().includes(from)) throw new UsageError(`${from} keeps its name: ${secrets.whyMissing(from)}`);
   secrets.listOfAny(from);
+  ensureWritable(mirrorTokens, from);
   ensureRoom(warehouse.path);
   await ensureQueueAnswers(settings);
+}
+
+/** Where the rows have moved a token for the mirror that could not follow would hold up everything. */
+function ensureWritable(mirrorTokens: MirrorTokens, from: string): void {
+  try {
+    mirrorTokens.rename(from, from);
+  } catch (error) {
+    throw new RingneckError(`${from} keeps its name, for its token for the mirror could not follow: ${messageOf(error)}`, 1, {
+      cause: error,
+    });
+  }
 }

@@ -12,7 +12,7 @@ import { accountExists } from '../../ledger/accounts.ts';
 import { Warehouse } from '../../warehouse/warehouse.ts';
 import { connectControl } from '../control/connect-control.ts';
 import { emptyQueue } from '../erase/queue.ts';
-import { ensureRoom, type FolderOptions, replaceSnapshot, withWarehouse } from '../rewriting.ts';
+import { ensureRoom, type FolderOptions, InTheWay, replaceSnapshot, withWarehouse } from '../rewriting.ts';
 import { ensureFree } from './ensure-free.ts';
 import { isMoving, movePath, tellClosed } from './is-moving.ts';
 
@@ -26,8 +26,10 @@ export interface MoveReport {
   before: string;
   /** How many rows are its, by table. */
   moved: Record<string, number>;
-  /** The snapshot that was made anew; null where there was none of ours, or where it could not be made and was taken away. */
+  /** The snapshot that was made anew; null where there was none of ours, or where it could not be made. */
   snapshot: string | null;
+  /** Why a snapshot that still has the former name is there; null where there is none. */
+  left: string | null;
 }
 
 /**
@@ -106,9 +108,21 @@ async function move(options: FolderOptions, { from, to }: Renaming): Promise<Mov
   }
   secrets.remove(from);
   openMirrorTokens(data).rename(from, to);
-  const snapshot = await withWarehouse(options, warehouse => replaceSnapshot(options, warehouse));
+  const published = await withWarehouse(options, warehouse => replaceOrLeave(options, warehouse));
   rmSync(movePath(data), { force: true });
-  return { user_id: to, before: from, moved, snapshot };
+  return { user_id: to, before: from, moved, ...published };
+}
+
+/** A snapshot of before has nobody who is to be forgotten: it is in nobody's way. */
+async function replaceOrLeave(options: FolderOptions, warehouse: Warehouse): Promise<Pick<MoveReport, 'snapshot' | 'left'>> {
+  try {
+    return { snapshot: await replaceSnapshot(options, warehouse), left: null };
+  } catch (error) {
+    if (!(error instanceof InTheWay)) throw error;
+    const left = `${error.message}. Then ringneck snapshot publishes a new one`;
+    options.log.warn({ reason: left }, 'the account has its new name, and the snapshot still has the former one');
+    return { snapshot: null, left };
+  }
 }
 
 function rename(path: string, renaming: Renaming): Promise<Record<string, number>> {

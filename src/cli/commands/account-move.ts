@@ -17,7 +17,7 @@ export function addMove(account: Command): void {
     account
       .command('move <old> <new>')
       .description('give an account another name, with all that is kept of it; the new name must not be in use')
-      .option('--json', 'print {user_id, before, moved, snapshot}: moved has the number of rows, by table')
+      .option('--json', 'print {user_id, before, moved, snapshot, left}: moved has the number of rows, by table')
       .addHelpText('after', ABOUT),
     'ringneck account move ada p-017',
   ).action(async (from: string, to: string, options: { json?: true }) => {
@@ -31,6 +31,7 @@ export function addMove(account: Command): void {
     const rows = counts.reduce((sum, count) => sum + count, 0);
     printLine(`${report.before} is ${report.user_id} now: ${formatCount(rows)} rows in ${counts.length} tables`);
     if (report.snapshot) printLine(`snapshot rebuilt: ${report.snapshot}`);
+    if (report.left) note(report.left);
   });
 }
 

@@ -29,7 +29,7 @@ export function addBackup(program: Command): void {
       .command('backup <folder>')
       .description('copy all that cannot be made again into a new folder, also while `ringneck up` runs; `ringneck restore` reads it')
       .option('--without-key', 'leave secret.key out: then the backup opens no token')
-      .option('--json', 'print {path, made_at, id, bytes, events, key}')
+      .option('--json', 'print {path, made_at, id, bytes, events, key, unreadable}')
       .addHelpText('after', ABOUT),
     'ringneck backup /mnt/backups/ring-2026-01-31',
   ).action(async (folder: string, { withoutKey = false, json }: { withoutKey?: boolean; json?: true }) => {
@@ -42,5 +42,6 @@ export function addBackup(program: Command): void {
     const waiting = report.events ? `, ${formatCount(report.events)} ${report.events === 1 ? 'event that waits' : 'events that wait'}` : '';
     printLine(`${report.path}: ${formatBytes(report.bytes)}${waiting}`);
     note(KEYS[report.key]);
+    for (const file of report.unreadable) note(`the lines of ${file} that cannot be read are not in it: ringneck doctor says what to do`);
   });
 }

@@ -289,9 +289,14 @@ export class Runs implements RunKeeper {
     };
   }
 
-  /** Leaves every run to the next start. */
-  close(): void {
-    this.#closed = new TryLaterError('the process ends before the run does: it goes on at the next start');
+  /**
+   * Leaves every run to the next start.
+   * @param pause why, where that comes in a moment
+   */
+  close(pause?: string): void {
+    this.#closed = new TryLaterError(
+      pause ? `${pause}: the run goes on then` : 'the process ends before the run does: it goes on at the next start',
+    );
     clearInterval(this.#takingUp);
     this.#lookAway();
     for (const run of this.#active.values()) run.suspend(this.#closed);

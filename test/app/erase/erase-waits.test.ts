@@ -1,0 +1,44 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { DataFolder } from '../../../src/app/data-folder.ts';
+import { whenErased } from '../../../src/app/erase/when-erased.ts';
+import { silentLog } from '../../../src/base/log.ts';
+import { MemoryQueues } from '../../../src/queue/memory.ts';
+import { openHarness } from '../../support/harness.ts';
+import { holdInPlace, letGo } from '../../support/hold-in-place.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { until } from '../../support/until.ts';
+
+const folder = tempFolder();
+
+test.each(['snapshot.duckdb', 'mirror-tokens.json'])(
+  'an erasing that cannot take %s away is not done: up waits for it, answers nobody, and finishes it once it can',
+  async name => {
+    const data = join(folder, name);
+    const harness = await openHarness(data, 'http://127.0.0.1:1');
+    await harness.keep([
+      { name: 'ada', token: 'a' },
+      { name: 'ben', token: 'b' },
+    ]);
+    await harness.commands.mirrorToken({ name: 'ada' });
+    await harness.commands.snapshot({});
+    await harness.close();
+    const { settings } = harness.app;
+    const kept = await DataFolder.open({ settings, log: silentLog, openQueues: () => new MemoryQueues(), acceptsWhileErasing: true });
+    onTestFinished(() => kept.end().then(() => kept.close()));
+    const wait = { ms: 1, said: false };
+    await kept.during(async app => (app.erasing ? whenErased(app, wait) : () => undefined));
+    holdInPlace(join(data, name));
+    onTestFinished(letGo);
+    const why = 'EROFS: read-only file system';
+    await expect(kept.commands.eraseAccount({ name: 'ada' })).rejects.toThrow(why);
+    await expect(kept.commands.listAccounts({})).rejects.toThrow(`an account is being erased from ${data}; try again in a moment`);
+    expect(existsSync(join(data, 'erasing.json'))).toBe(true);
+    letGo();
+    const listed = async () => (await kept.commands.listAccounts({})).map(({ user_id }) => user_id);
+    await until('it is finished', async () => listed().then(Boolean, () => false), 20_000);
+    expect([await listed(), existsSync(join(data, 'erasing.json'))]).toEqual([['ben'], false]);
+    expect(kept.app.secrets.names()).toEqual(['ben']);
+  },
+);
