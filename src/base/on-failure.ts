@@ -36,7 +36,8 @@ const HOUR_MS = 3_600_000;
 const LONGEST_MESSAGE = 2_000;
 
 /**
- * Makes what runs the command: one at a time, the same reason of the same user and collection at most once an hour.
+ * Makes what runs the command: one at a time, the same reason of the same user and collection at most once an hour, but each withdrawal, and
+ * each refusal of an invitation that says something else.
  * @throws UsageError when the command cannot be read
  */
 export function createOnFailure(options: OnFailureOptions): OnFailure {
@@ -143,9 +144,12 @@ class FailureRunner {
   }
 
   /** Whether it was said within the hour; if not, it is now. */
-  #isRepeated({ reason, user, collection }: Failure): boolean {
+  #isRepeated({ reason, user, collection, message }: Failure): boolean {
+    // Each is one act of a person, and lasts not.
+    if (reason === 'consent_withdrawn') return false;
     const { now } = this.#options;
-    const key = JSON.stringify([reason, user, collection]);
+    // By one link several people may sign in: what the first one did says nothing of the next.
+    const key = JSON.stringify([reason, user, collection, ...(reason === 'invitation_refused' ? [message] : [])]);
     if (now() - (this.#last.get(key) ?? Number.NEGATIVE_INFINITY) < HOUR_MS) return true;
     if (this.#last.size > 1_000) for (const [old, at] of this.#last) if (now() - at >= HOUR_MS) this.#last.delete(old);
     this.#last.set(key, now());

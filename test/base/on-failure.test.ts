@@ -65,6 +65,25 @@ test('the same is said once an hour, for each reason, user and collection', asyn
   expect(messages).toEqual(['1', '3', '4', '5', '6']);
 });
 
+test('each withdrawal is said, and each refusal of an invitation that says something else', async () => {
+  const file = newPath();
+  const { onFailure } = create(`"${program}" ${file}`);
+  for (const message of ['first', 'first', 'second']) {
+    onFailure({ reason: 'consent_withdrawn', user: 'ada', message });
+    onFailure({ reason: 'invitation_refused', user: 'ada', message });
+  }
+  await onFailure.close();
+  const said = readFileSync(file, 'utf8')
+    .trim()
+    .split('\n')
+    .map(line => line.split('|'));
+  const of = (reason: string) => said.filter(([first]) => first === reason).map(([, , , message]) => message);
+  expect([of('consent_withdrawn'), of('invitation_refused')]).toEqual([
+    ['first', 'first', 'second'],
+    ['first', 'second'],
+  ]);
+});
+
 test('one runs at a time, a hundred wait, and the rest is counted in one line', async () => {
   const file = newPath();
   const lock = newPath();
