@@ -379,7 +379,8 @@ function renewed(signIn: SignIn, answer: TokenAnswer, used: string, nowMs: numbe
 
 const pairOf = ({ accessToken, expiresIn }: TokenAnswer, nowMs: number): Pick<SignIn, 'accessToken' | 'expiresAt' | 'refreshedAt'> => ({
   accessToken,
-  expiresAt: expiresIn === undefined ? null : nowMs + expiresIn * 1000,
+  // A shorter one would have each request renew it.
+  expiresAt: expiresIn === undefined ? null : nowMs + Math.max(expiresIn * 1000, SHORTEST_LIFE_MS),
   refreshedAt: nowMs,
 });
 

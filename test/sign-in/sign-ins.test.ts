@@ -303,6 +303,11 @@ test('what a renewal says of scopes takes nothing away, and words that are none 
   expect(beginSignIn('x', { ...answer, scopes: ['daily', '=evil()', 'email'] }, SCOPES, START).scopes).toEqual(['daily', 'email']);
 });
 
+test.each([0.001, 1, 59])('a life of %d seconds counts as a minute: no request renews it again', expiresIn => {
+  const answer = { accessToken: 'a', refreshToken: 'r', expiresIn, scopes: SCOPES };
+  expect(beginSignIn('x', answer, SCOPES, START).expiresAt).toBe(START + 60_000);
+});
+
 class Killed extends Error {}
 
 /** Where a process may end while it renews: by its name, what is done until there. */
