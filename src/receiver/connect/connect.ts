@@ -95,17 +95,20 @@ export class Connect {
     scope.get('/connect/callback', get, (request, reply) => this.#finish(request, reply));
     scope.get(WITHDRAW, get, (request: WithSecret, reply) => this.#askWithdrawal(request, reply));
     scope.post(WITHDRAW, (request: WithSecret, reply) => this.#withdraw(request, reply));
-    scope.get('/connect/:secret', get, (request: WithSecret, reply) => this.#invite(request, reply, false));
+    scope.get('/connect/:secret', get, (request: WithSecret, reply) => this.#invite(request, reply));
     scope.post('/connect/:secret', (request: WithSecret, reply) => this.#begin(request, reply));
   }
 
-  async #invite(request: WithSecret, reply: FastifyReply, hasChanged: boolean): Promise<FastifyReply> {
-    const { scopes, authorizeUrl, readText, isOpen } = this.#options;
+  async #invite(request: WithSecret, reply: FastifyReply): Promise<FastifyReply> {
     const { secret } = request.params;
     const language = languageOf(request);
-    if (!SECRET.test(secret) || !(await isOpen(secret))) return this.#say(reply, 'closed', language);
-    const study = readText();
-    return send(reply, invitationPage(language, this.#facts, { path: this.#pathOf(secret), scopes, study, hasChanged, authorizeUrl }));
+    if (!SECRET.test(secret) || !(await this.#options.isOpen(secret))) return this.#say(reply, 'closed', language);
+    return send(reply, this.#pageOf(secret, language, this.#options.readText()));
+  }
+
+  #pageOf(secret: string, language: Language, study: { text: string } | undefined, hasChanged = false): ReturnType<typeof invitationPage> {
+    const { scopes, authorizeUrl } = this.#options;
+    return invitationPage(language, this.#facts, { path: this.#pathOf(secret), scopes, study, hasChanged, authorizeUrl });
   }
 
   /** Sends who agrees to the service. */
@@ -115,9 +118,11 @@ export class Connect {
     const language = languageOf(request);
     if (isForeign(request)) return this.#say(reply, 'foreign', language);
     if (!SECRET.test(secret) || !(await isOpen(secret))) return this.#say(reply, 'closed', language);
-    const textHash = readText()?.hash ?? null;
+    const study = readText();
     // What people agree to is what they have seen.
-    if ((formOf(request).get('text') ?? null) !== textHash) return this.#invite(request, reply, true);
+    if (formOf(request).get('seen') !== this.#pageOf(secret, language, study).seen)
+      return send(reply, this.#pageOf(secret, language, study, true));
+    const textHash = study?.hash ?? null;
     const { url, state, verifier } = await begin();
     const cookie = this.#pending.cookieOf({ secret, state, verifier, textHash, language });
     return reply

@@ -32,29 +32,40 @@ export interface InvitationFacts {
   /** Where its form goes. */
   path: string;
   scopes: readonly string[];
-  study: { text: string; hash: string } | undefined;
-  /** The text is another one than the person has seen. */
+  study: { text: string } | undefined;
+  /** It says something else than the person has seen. */
   hasChanged?: boolean;
   /** Where people sign in. */
   authorizeUrl: string;
 }
 
-/** The page of an invitation: who asks, for which data, and how to withdraw. */
-export function invitationPage(language: Language, facts: Facts, { path, scopes, study, hasChanged, authorizeUrl }: InvitationFacts): Page {
+/** The page of an invitation: who asks, for which data, and how to withdraw. `seen` is a hash of all that it says. */
+export function invitationPage(
+  language: Language,
+  facts: Facts,
+  { path, scopes, study, hasChanged, authorizeUrl }: InvitationFacts,
+): Page & { seen: string } {
   const say = texts[language];
-  const body = [
-    hasChanged ? `<p class="notice">${escapeHtml(say.textChanged)}</p>` : '',
+  const said = [
     heading(say.dataHeading),
     list(scopes.map(say.scope)),
     paragraph(say.dataNote(facts)),
     heading(say.withdrawHeading),
     paragraph(say.withdrawNote(facts)),
     study ? `${heading(say.studyHeading(facts))}\n<div class="text">${escapeHtml(study.text)}</div>` : '',
-    form(path, say.agree, study ? { text: study.hash } : {}),
+  ];
+  const invitation = say.invitation(facts);
+  const seen = createHash('sha256')
+    .update(JSON.stringify([invitation, said, say.agree]))
+    .digest('hex');
+  const body = [
+    hasChanged ? `<p class="notice">${escapeHtml(say.pageChanged)}</p>` : '',
+    ...said,
+    form(path, say.agree, { seen }),
     paragraph(say.disagree),
   ];
   // A browser follows the redirect after a form only to where the form may go, and a service may send on to an address of its own.
-  return pageOf(200, language, say.invitation(facts), body, `'self' https: ${new URL(authorizeUrl).origin}`);
+  return { ...pageOf(200, language, invitation, body, `'self' https: ${new URL(authorizeUrl).origin}`), seen };
 }
 
 /** The page of who has signed in. */

@@ -25,27 +25,32 @@ export const SIGN_IN_MS = 30 * 60_000;
  */
 export class PendingSignIns {
   readonly #key = randomBytes(32);
+  readonly #name: string;
   readonly #attributes: string;
   readonly #now: () => number;
 
   /** @param publicUrl where the pages are reached from outside */
   constructor(publicUrl: string, now: () => number) {
     const { protocol, pathname } = new URL(`${publicUrl}/connect`);
-    this.#attributes = ['HttpOnly', 'SameSite=Lax', `Path=${pathname}`, ...(protocol === 'https:' ? ['Secure'] : [])].join('; ');
+    const isSecure = protocol === 'https:';
+    // Browsers take one of this name from this very host alone, not from a host beside it, and only for all of its paths.
+    const isOfHost = isSecure && pathname === '/connect';
+    this.#name = `${isOfHost ? '__Host-' : isSecure ? '__Secure-' : ''}${NAME}`;
+    this.#attributes = ['HttpOnly', 'SameSite=Lax', `Path=${isOfHost ? '/' : pathname}`, ...(isSecure ? ['Secure'] : [])].join('; ');
     this.#now = now;
   }
 
   /** The Set-Cookie of a sign-in that begins. */
   cookieOf(pending: Omit<PendingSignIn, 'begunAt'>): string {
     const sealed = seal(JSON.stringify({ ...pending, begunAt: this.#now() } satisfies PendingSignIn), NAME, this.#key);
-    return `${NAME}=${Buffer.from(sealed, 'base64').toString('base64url')}; Max-Age=${SIGN_IN_MS / 1000}; ${this.#attributes}`;
+    return `${this.#name}=${Buffer.from(sealed, 'base64').toString('base64url')}; Max-Age=${SIGN_IN_MS / 1000}; ${this.#attributes}`;
   }
 
   /** The sign-in of a browser's cookies that an answer with this state belongs to. */
   find(cookies: string | undefined, state: string): PendingSignIn | undefined {
     for (const part of (cookies ?? '').split(';')) {
       const [name, value = ''] = part.trim().split('=', 2);
-      const pending = name === NAME ? this.#open(value) : undefined;
+      const pending = name === this.#name ? this.#open(value) : undefined;
       if (pending && isSameText(state, pending.state)) return pending;
     }
     return undefined;

@@ -25,7 +25,7 @@ export interface Texts {
   withdrawHeading: string;
   withdrawNote: (facts: Facts) => string;
   studyHeading: (facts: Facts) => string;
-  textChanged: string;
+  pageChanged: string;
   agree: string;
   disagree: string;
   connected: (facts: Facts) => PageText;
@@ -69,7 +69,7 @@ const english: Texts = {
   withdrawNote: ({ host, contact }) =>
     `Taking part is voluntary. At the end you get a link by which you can withdraw at any time, without giving a reason. You can also end the access at ${host}, or write to ${contact}. No data are read after that. What was read before stays until the study erases it: ask for that at the same address.`,
   studyHeading: ({ study }) => `What ${study} says`,
-  textChanged: 'The text below has changed since you opened this page. Please read it again.',
+  pageChanged: 'What this page says has changed since you opened it. Please read it again.',
   agree: 'I agree: continue to the sign-in',
   disagree: 'If you do not agree, close this page. Nothing is stored.',
   connected: ({ study }) => ({ title: 'Thank you', paragraphs: [`${study} can now read the data of your ring that you have allowed.`] }),
@@ -196,7 +196,7 @@ const german: Texts = {
   withdrawNote: ({ host, contact }) =>
     `Die Teilnahme ist freiwillig. Am Ende erhalten Sie einen Link, mit dem Sie jederzeit und ohne Angabe von Gründen widerrufen können. Sie können den Zugang auch bei ${host} beenden oder sich an ${contact} wenden. Danach werden keine Daten mehr gelesen. Was vorher gelesen wurde, bleibt, bis die Studie es löscht: Bitten Sie dort darum.`,
   studyHeading: ({ study }) => `Was ${study} dazu sagt`,
-  textChanged: 'Der Text unten hat sich geändert, seit Sie diese Seite geöffnet haben. Bitte lesen Sie ihn noch einmal.',
+  pageChanged: 'Was auf dieser Seite steht, hat sich geändert, seit Sie sie geöffnet haben. Bitte lesen Sie es noch einmal.',
   agree: 'Ich bin einverstanden: weiter zur Anmeldung',
   disagree: 'Wenn Sie nicht einverstanden sind, schließen Sie diese Seite. Es wird nichts gespeichert.',
   connected: ({ study }) => ({

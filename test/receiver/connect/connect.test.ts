@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { TryLaterError } from '../../../src/base/errors.ts';
-import { ANSWER, INVITATION, openConnectPages, WITHDRAWAL } from './open-connect.ts';
+import { ANSWER, INVITATION, openConnectPages, seenIn, WITHDRAWAL } from './open-connect.ts';
 
 const titleOf = async (response: Response) => /<h1>(.*)<\/h1>/.exec(await response.text())?.[1];
 
@@ -54,9 +54,33 @@ test('the page of an invitation says who asks, for what, and how to withdraw, in
   ]);
 });
 
-test('under https the cookie of a sign-in goes back over https alone, to these pages, and to no script', async () => {
-  const { agree } = await openConnectPages();
-  expect(await agree()).toMatch(/^ringneck_connect=[\w-]+; Max-Age=1800; HttpOnly; SameSite=Lax; Path=\/connect; Secure$/);
+test('under https the cookie of a sign-in goes back over https alone and to no script, and no host beside this one can set it', async () => {
+  const { agree, answer, done } = await openConnectPages();
+  const cookie = await agree();
+  expect(cookie).toMatch(/^__Host-ringneck_connect=[\w-]+; Max-Age=1800; HttpOnly; SameSite=Lax; Path=\/; Secure$/);
+  expect([(await answer(ANSWER, cookie.replace('__Host-', ''))).status, done]).toEqual([400, []]);
+  const under = await openConnectPages({ publicUrl: 'https://example.org/ring' });
+  expect(await under.agree()).toMatch(
+    /^__Secure-ringneck_connect=[\w-]+; Max-Age=1800; HttpOnly; SameSite=Lax; Path=\/ring\/connect; Secure$/,
+  );
+});
+
+test.each<[string, Parameters<typeof openConnectPages>[0]]>([
+  ['other scopes', { scopes: ['daily', 'heartrate', 'tag'] }],
+  ['another study', { study: { name: 'Noon', contact: 'zoe@example.org' } }],
+  ['another contact', { study: { name: 'Night & Day', contact: 'eve@example.org' } }],
+  ['another service', { authorizeUrl: 'https://other.example/oauth/authorize' }],
+  ['another text', { readText: () => ({ text: 'We study naps.', hash: 'hash-of-text' }) }],
+  ['no text', { readText: () => undefined }],
+])('who agreed to a page and comes to one with %s reads it first', async (_, changes) => {
+  const [before, after] = [await openConnectPages(), await openConnectPages(changes)];
+  const body = new URLSearchParams({ seen: seenIn(await (await before.at(INVITATION)).text()) });
+  expect((await before.at(INVITATION, { method: 'POST', body })).status).toBe(303);
+  const again = await after.at(INVITATION, { method: 'POST', body });
+  const html = await again.text();
+  expect([again.status, html.includes('What this page says has changed since you opened it.')]).toEqual([200, true]);
+  const agreed = await after.at(INVITATION, { method: 'POST', body: new URLSearchParams({ seen: seenIn(html) }) });
+  expect(agreed.status).toBe(303);
 });
 
 test('a sign-in that takes longer than half an hour is begun again', async () => {

@@ -77,7 +77,7 @@ function hostileRequest(random: Random): { method: string; target: string; heade
   maybe('Sec-Fetch-Site', pick(random, ['same-origin', 'cross-site', 'same-site', 'none', some(random, 1)]));
   maybe('X-Forwarded-For', some(random, 3));
   maybe('X-Forwarded-Proto', some(random, 2));
-  const body = method === 'GET' ? '' : pick(random, ['', 'text=hash-of-text', `text=${some(random, 3)}`, '{"a":', 'a'.repeat(5_000)]);
+  const body = method === 'GET' ? '' : pick(random, ['', 'seen=hash-of-page', `seen=${some(random, 3)}`, '{"a":', 'a'.repeat(5_000)]);
   return { method, target, headers, body: Buffer.from(body) };
 }
 

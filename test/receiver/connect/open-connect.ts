@@ -45,12 +45,16 @@ export async function openConnectPages(changes: Partial<ConnectOptions> = {}) {
   const at = (path: string, init: RequestInit = {}) => fetch(`${receiver.url}/connect/${path}`, { redirect: 'manual', ...init });
   /** Agrees, and gives the cookie. */
   const agree = async () => {
-    const sent = await at(INVITATION, { method: 'POST', body: new URLSearchParams({ text: 'hash-of-text' }) });
+    const seen = seenIn(await (await at(INVITATION)).text());
+    const sent = await at(INVITATION, { method: 'POST', body: new URLSearchParams({ seen }) });
     return sent.headers.get('set-cookie') ?? '';
   };
   const answer = async (query: string, cookie?: string) =>
     at(`callback?${query}`, { headers: { cookie: (cookie ?? (await agree())).split(';')[0] ?? '' } });
   return { receiver, clock, done, lines, at, agree, answer };
 }
+
+/** What the form of an invitation sends of the page. */
+export const seenIn = (html: string): string => /name="seen" value="([^"]+)"/.exec(html)?.[1] ?? '';
 
 export const ANSWER = `code=abc&state=${STATE}`;
