@@ -12,6 +12,7 @@ import {
   listAccounts,
   noRefusalsEntry,
 } from '../ledger/accounts.ts';
+import { noWithdrawalEntry } from '../ledger/links.ts';
 import { ANOTHER_PERSON, isOfUnknownPerson, refusedUnchecked, twinOf, UNCHECKED } from '../ledger/unproven.ts';
 import { isNotOffered, isRefusal, probeAccount } from '../sync/verdicts/probe.ts';
 import { findPerson, findTwin, isAnother } from '../sync/verdicts/same-person.ts';
@@ -121,14 +122,15 @@ export async function beginAccount(
   const hasGood = known !== null && isNew && keptToken !== undefined && isInUse(before);
   if (isUnproven) return { account, credential, recorded: before, keptToken, isUnproven, hasGood, isGiven, isBlind: false };
   // What ends between the token and the account leaves one that waits to be added again.
-  if (isBlind) await warehouse.record([accountEntry({ ...account, serviceUserId: known, state: 'parked', reason: UNCHECKED })]);
+  const fresh = before ? [] : [noWithdrawalEntry(name)];
+  if (isBlind) await warehouse.record([accountEntry({ ...account, serviceUserId: known, state: 'parked', reason: UNCHECKED }), ...fresh]);
   try {
     credential.keep();
   } catch (error) {
     if (isBlind) await warehouse.record([accountEntry(before ?? { ...account, state: 'removed' })]);
     throw error;
   }
-  await warehouse.record([accountEntry(account), noRefusalsEntry(name), ...(credential.entries ?? [])]);
+  await warehouse.record([accountEntry(account), noRefusalsEntry(name), ...fresh, ...(credential.entries ?? [])]);
   // An answer to the earlier token may have been on its way into the file.
   return { account, credential, recorded: account, keptToken, isUnproven, hasGood: false, isBlind: isBlind || (await findBlind()) };
 }
@@ -250,7 +252,8 @@ async function conclude(app: App, added: AddedAccount, said: Verdict): Promise<G
   if (next.state !== account.state || next.reason !== account.reason) next.since = warehouse.clock.next();
   // A process that ends between the two must not leave an active account with the token of somebody else.
   if (isUnproven && next.state === 'active') credential.keep();
-  await warehouse.record([accountEntry(next), noRefusalsEntry(account.userId)]);
+  const fresh = added.recorded ? [] : [noWithdrawalEntry(account.userId)];
+  await warehouse.record([accountEntry(next), noRefusalsEntry(account.userId), ...fresh]);
   if (isUnproven && next.state !== 'active') {
     try {
       credential.keep();

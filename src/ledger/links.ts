@@ -57,5 +57,8 @@ export const withdrawalLink = (userId: string, secret: string, at: number): Link
   serviceUserId: null,
 });
 
+/** Takes every link to withdraw of a name away: who gets the name next is somebody else. */
+export const noWithdrawalEntry = (userId: string): LedgerEntry => ({ table: 'sync.links', key: { user_id: userId, kind: 'withdraw' } });
+
 /** Takes every invitation of a name away. */
 export const noInvitationEntry = (userId: string): LedgerEntry => ({ table: 'sync.links', key: { user_id: userId, kind: 'connect' } });

@@ -2,7 +2,7 @@ import { shownMessageOf, UsageError } from '../../base/errors.ts';
 import { type Group, groupBy } from '../../base/items.ts';
 import { loginCommand } from '../../base/sign-in-again.ts';
 import { withTimeout } from '../../base/timeout.ts';
-import { type Account, listAccounts } from '../../ledger/accounts.ts';
+import { type Account, changeAccounts, listAccounts } from '../../ledger/accounts.ts';
 import { newToken } from '../../ledger/unproven.ts';
 import { isRefusal, probeAccount } from '../../sync/verdicts/probe.ts';
 import { listSamePersons } from '../../sync/verdicts/same-person.ts';
@@ -67,11 +67,11 @@ function tellTogether(alike: Group<Trouble>): CheckResult {
 
 /** Whether tokens are kept for which there is no account. */
 export async function checkKeptTokens(app: Pick<App, 'warehouse' | 'secrets' | 'mirrorTokens'>): Promise<CheckResult[]> {
-  return (await listWithoutAccount(app)).map(name =>
+  return (await changeAccounts(app.warehouse, () => listWithoutAccount(app))).map(name =>
     warn(
       'accounts',
-      `${name} has a token, a sign-in or a token for the mirror, and is no account: the tokens may be younger than the warehouse, as in a backup during which accounts came and went`,
-      `ringneck account remove ${name}, which forgets what is kept; then add it again where it belongs here`,
+      `${name} has a token, a sign-in or a token for the mirror, and is no account: a sign-in was interrupted, or the tokens are younger than the warehouse, as in a backup during which accounts came and went`,
+      `ringneck account remove ${name}, which forgets what is kept and takes a sign-in back; then add it again where it belongs here`,
     ),
   );
 }

@@ -9,11 +9,15 @@ import { WrongPersonError } from '../add-account.ts';
 import type { App } from '../app.ts';
 import { storeSignIn } from '../login.ts';
 import { openOAuth } from '../sign-ins.ts';
+import { HourlyLimit } from './hourly-limit.ts';
 import { findOpenInvitation, isReadNow, newSecret, tellAnother, tellEnrolled, tellUnrecognised, withdrawalUrl } from './invitations.ts';
 import { readStudyText } from './study-text.ts';
 import { findWithdrawal, withdraw } from './withdrawal.ts';
 
 type Answer = Parameters<ConnectOptions['finish']>[0];
+
+/** Sign-ins by one link that failed, in an hour: each asks the service with our client, which would shut all out for who makes codes up. */
+const MOST_FAILED = 10;
 
 /**
  * What the pages for invited people do; undefined where nobody can be invited.
@@ -26,6 +30,8 @@ export function openConnect({ settings, log, now }: Pick<App, 'settings' | 'log'
   readStudyText(enrolment);
   const redirectUrl = `${enrolment.publicUrl}/connect/callback`;
   const finishing = new Set<string>();
+  const failures = new HourlyLimit(MOST_FAILED, now);
+  const notAdmitted = new HourlyLimit(MOST_FAILED, now);
   return {
     publicUrl: enrolment.publicUrl,
     study: { name: enrolment.studyName, contact: enrolment.studyContact },
@@ -42,10 +48,12 @@ export function openConnect({ settings, log, now }: Pick<App, 'settings' | 'log'
       const link = await findOpenInvitation(app, answer.secret);
       if (!link) return { kind: 'closed' };
       // Two browsers may have opened the link.
-      if (finishing.has(link.secretHash)) return { kind: 'failed' };
+      if (finishing.has(link.secretHash) || failures.isReached(link.secretHash)) return { kind: 'failed' };
       finishing.add(link.secretHash);
       try {
-        return await enrol(app, link, answer, redirectUrl);
+        const outcome = await enrol(app, link, answer, redirectUrl);
+        if (outcome.kind === 'failed') failures.note(link.secretHash);
+        return outcome;
       } finally {
         finishing.delete(link.secretHash);
       }
@@ -53,7 +61,8 @@ export function openConnect({ settings, log, now }: Pick<App, 'settings' | 'log'
     tellNotAdmitted: async (secret, said) => {
       const app = findReady(find);
       const link = await findOpenInvitation(app, secret);
-      if (!link) return;
+      if (!link || notAdmitted.isReached(link.secretHash)) return;
+      notAdmitted.note(link.secretHash);
       const message = `the service did not let the person sign in (it says: ${said}), and nothing was stored`;
       app.log.warn({ account: link.userId }, `an invitation was refused: ${message}`);
       app.onFailure({ reason: 'invitation_refused', user: link.userId, message });

@@ -6,6 +6,8 @@ import { changeAccounts, findAccount, getAccount, parseAccountName, shownAccount
 import { findLink, hashOf, type Link, linkEntry, listLinks, noInvitationEntry, withdrawalLink } from '../../ledger/links.ts';
 import { findTwin } from '../../sync/verdicts/same-person.ts';
 import type { App } from '../app.ts';
+import { listWithoutAccount } from '../kept-tokens.ts';
+import { findReadableSignIn, revokeSignIn } from '../sign-ins.ts';
 import { readStudyText } from './study-text.ts';
 
 export interface InvitationReport {
@@ -104,13 +106,22 @@ async function makeWithdrawalLink(app: App, { name }: { name: string }): Promise
 
 export const withdrawalUrl = (publicUrl: string, secret: string): string => `${publicUrl}/connect/withdraw/${secret}`;
 
-async function revokeInvitation({ warehouse }: App, { name }: { name: string }): Promise<{ user_id: string; revoked: true }> {
+/** Ends the link of a name, and takes back what a sign-in by it has left that was interrupted. */
+async function revokeInvitation(app: App, { name }: { name: string }): Promise<{ user_id: string; revoked: true }> {
+  const { warehouse, secrets, mirrorTokens } = app;
   parseAccountName(name);
-  await changeAccounts(warehouse, async () => {
-    const links = (await listLinks(warehouse, 'connect')).filter(({ userId }) => userId === name);
-    if (!links.length) throw new UsageError(`${name} has no invitation: ringneck account invitations shows those there are`);
+  const signIn = await changeAccounts(warehouse, async () => {
+    const hasLink = (await listLinks(warehouse, 'connect')).some(({ userId }) => userId === name);
+    const isLeft = (await listWithoutAccount(app)).includes(name);
+    if (!hasLink && !isLeft) throw new UsageError(`${name} has no invitation: ringneck account invitations shows those there are`);
     await warehouse.record([noInvitationEntry(name)]);
+    if (!isLeft) return undefined;
+    const signIn = findReadableSignIn(app, name);
+    secrets.remove(name);
+    mirrorTokens.remove(name);
+    return signIn;
   });
+  if (signIn) await revokeSignIn(app, name, signIn);
   return { user_id: name, revoked: true };
 }
 

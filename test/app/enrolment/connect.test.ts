@@ -1,9 +1,10 @@
-import { renameSync, writeFileSync } from 'node:fs';
+import { cpSync, renameSync, writeFileSync } from 'node:fs';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { checkSettings } from '../../../src/app/doctor/settings.ts';
 import { RingneckError, TryLaterError } from '../../../src/base/errors.ts';
 import { OAuthClient } from '../../../src/sign-in/oauth.ts';
 import { Browser, openEnrolment, sharePlace, withdrawLinkOf } from '../../support/enrolment-harness.ts';
+import { openHarness } from '../../support/harness.ts';
 import { fillIn } from '../../support/sandbox-page.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -172,7 +173,7 @@ test('what people agree to is what they have seen: a text that changed is shown 
   writeFileSync(textFile, '<script>alert(1)</script> We study naps & nights.');
   const again = await browser.submit(before);
   expect(again.status).toBe(200);
-  expect(again.html).toContain('Der Text unten hat sich geändert');
+  expect(again.html).toContain('Was auf dieser Seite steht, hat sich geändert');
   expect(again.html).toContain('&lt;script&gt;alert(1)&lt;/script&gt; We study naps &amp; nights.');
   const sent = await browser.submit(again);
   const done = await browser.open(await fillIn(sent.location ?? '', 'ada'));
@@ -189,7 +190,7 @@ test('behind a proxy that takes a path away every link and cookie has the path',
   expect(page.html).toContain(`action="${new URL(link).pathname}"`);
   const sent = await browser.open(link.replace('/ring/', '/'), {
     method: 'POST',
-    body: new URLSearchParams({ text: /name="text" value="([^"]+)"/.exec(page.html)?.[1] ?? '' }),
+    body: new URLSearchParams({ seen: /name="seen" value="([^"]+)"/.exec(page.html)?.[1] ?? '' }),
   });
   expect(new URL(sent.location ?? '').searchParams.get('redirect_uri')).toBe(`${publicUrl}/connect/callback`);
   expect(sent.headers.get('set-cookie')).toMatch(/^ringneck_connect=[\w-]+; Max-Age=1800; HttpOnly; SameSite=Lax; Path=\/ring\/connect$/);
@@ -421,3 +422,86 @@ test('words that a person has written into the address are in no consent and on 
   expect([page.title, page.html.includes('HYPERLINK')]).toEqual(['Thank you', false]);
   expect(await harness.read('SELECT scopes FROM sync.consents')).toEqual([['daily personal']]);
 });
+
+test('codes that somebody makes up reach the service ten times an hour, and no other link is held up', async () => {
+  let now = Date.parse('2026-03-01T12:00:00Z');
+  const { invite, enrol, lines, publicUrl } = await openEnrolment(folder, 'made-up', { ...shared, now: () => now });
+  const exchange = vi.spyOn(OAuthClient.prototype, 'exchange');
+  onTestFinished(() => exchange.mockRestore());
+  const link = await invite('p01');
+  const browser = new Browser();
+  const page = await browser.open(link);
+  const tryOnce = async (query: string) => {
+    const sent = await browser.submit(page);
+    const state = new URL(sent.location ?? '').searchParams.get('state');
+    return (await browser.open(`${publicUrl}/connect/callback?${query}&state=${state}`)).title;
+  };
+  for (let n = 0; n < 12; n++) expect(await tryOnce(`code=x${n}`)).toBe('That did not work');
+  const failed = () => lines.filter(line => line.includes('somebody invited could not be enrolled')).length;
+  expect([exchange.mock.calls.length, failed()]).toEqual([10, 10]);
+  expect((await enrol(await invite('p02'), 'ben')).title).toBe('Thank you');
+  now += 3_600_000;
+  expect((await enrol(link, 'ada')).title).toBe('Thank you');
+});
+
+test('the study is told ten times an hour that by one link somebody was not let in', async () => {
+  const { invite, told, lines, publicUrl } = await openEnrolment(folder, 'not-admitted', shared);
+  const browser = new Browser();
+  const page = await browser.open(await invite('p01'));
+  for (let n = 0; n < 12; n++) {
+    const state = new URL((await browser.submit(page)).location ?? '').searchParams.get('state');
+    expect((await browser.open(`${publicUrl}/connect/callback?error=x${n}&state=${state}`)).title).toBe('You were not let in');
+  }
+  expect([told.length, lines.filter(line => line.includes('an invitation was refused')).length]).toEqual([10, 10]);
+});
+
+test('a name that is given to another person takes the link to withdraw from who had it before', async () => {
+  const { harness, invite, enrol } = await openEnrolment(folder, 'reused', shared);
+  const first = withdrawLinkOf(await enrol(await invite('p01'), 'ada', ['personal']));
+  await harness.commands.removeAccount({ name: 'p01' });
+  expect((await new Browser().open(first)).title).toBe('Your data are not read any more');
+  const second = withdrawLinkOf(await enrol(await invite('p01'), 'ben'));
+  const pressed = await new Browser().open(first, { method: 'POST' });
+  expect([pressed.status, pressed.title]).toEqual([404, 'This link cannot be used']);
+  expect(await harness.read('SELECT user_id, state FROM sync.accounts')).toEqual([['p01', 'active']]);
+  expect((await new Browser().open(second)).title).toBe('Withdraw from The Night <Study>');
+});
+
+test.each([
+  ['account remove', 'removeAccount'],
+  ['account invite --revoke', 'revokeInvitation'],
+] as const)(
+  'tokens of a sign-in that was killed before its account was stored are told by doctor, and %s takes them back',
+  async (_, command) => {
+    const { harness, invite, sandbox } = await openEnrolment(folder, `killed-${command}`, shared);
+    const { warehouse, secrets, settings } = harness.app;
+    const { record } = warehouse;
+    let stop = () => {};
+    const kept = new Promise<void>(resolve => {
+      stop = resolve;
+    });
+    // As a kill leaves the disk: the tokens are there, and nothing after them.
+    warehouse.record = entries => {
+      if (!entries.some(({ table }) => table === 'sync.accounts')) return record.call(warehouse, entries);
+      stop();
+      return new Promise(() => {});
+    };
+    const browser = new Browser();
+    const sent = await browser.submit(await browser.open(await invite('p01')));
+    void browser.open(await fillIn(sent.location ?? '', 'ada')).catch(() => undefined);
+    await kept;
+    const token = secrets.find('p01') ?? '';
+    const data = `${settings.data}-after`;
+    cpSync(settings.data, data, { recursive: true });
+    const after = await openHarness(data, sandbox.url, { settings: { ...settings, data } });
+    const said = async () =>
+      (await after.commands.check({}))
+        .map(({ message }) => message)
+        .filter(message => message.includes('is no account: a sign-in was interrupted'));
+    expect(await said()).toEqual([expect.stringMatching(/^p01 has a token/)]);
+    await after.commands[command]({ name: 'p01' });
+    expect([after.app.secrets.names(), await said()]).toEqual([[], []]);
+    const asked = await fetch(`${sandbox.url}/v2/usercollection/personal_info`, { headers: { authorization: `Bearer ${token}` } });
+    expect(asked.status).toBe(401);
+  },
+);
