@@ -41,10 +41,12 @@ interface Rotation {
   given?: string;
   former?: string;
   kill?: readonly [when: 'before' | 'after', step: number];
+  /** What is sealed beside the tokens, where that is not what `sealAll` has sealed. */
+  beside?: KeyHolder;
 }
 
 /** Changes the key of what `sealAll` has sealed. */
-function rotate(data: string, { given, former, kill }: Rotation = {}) {
+function rotate(data: string, { given, former, kill, beside }: Rotation = {}) {
   let step = 0;
   const within = <Result>(work: () => Result): Result => {
     step++;
@@ -57,8 +59,9 @@ function rotate(data: string, { given, former, kill }: Rotation = {}) {
     isOpenedBy: key => holder.isOpenedBy(key),
     addKey: (before, next) => within(() => holder.addKey(before, next)),
     keepKey: key => within(() => holder.keepKey(key)),
+    listClosed: key => holder.listClosed(key),
   });
-  return rotateKey({ folder: data, given, holders: [open(data, given), otherOf(data, given)].map(killable), former });
+  return rotateKey({ folder: data, given, holders: [open(data, given), beside ?? otherOf(data, given)].map(killable), former });
 }
 
 /** Another file that is sealed with the key of a folder. */
@@ -116,6 +119,56 @@ test('the client secret of a sandbox is opened by either key, then by the next o
   expect(holder.keepKey(SECOND)).toBe(true);
   expect(openWebhookClient(service, SECOND, false).secret).toBe(secret);
   expect(() => openWebhookClient(service, FIRST, false)).toThrow('was sealed with another key');
+});
+
+/** A folder in which a token and the client secret of a sandbox are sealed. */
+function sealClient(name: string, key?: string) {
+  const data = join(folder, name);
+  open(data, key).put('ada', 'token-of-ada');
+  const service = join(data, 'service');
+  ensureFolder(service);
+  const secretBy = (text: string) => openWebhookClient(service, text, false).secret;
+  return { data, path: join(service, 'client.json'), beside: clientKeyHolder(service), secret: secretBy(key ?? keyIn(data)), secretBy };
+}
+
+test('killed a second time, before and after the key is replaced, the client secret is opened by the key that there is', () => {
+  const { data, beside, secret, secretBy } = sealClient('twice');
+  const former = keyIn(data);
+  expect(() => rotate(data, { beside, kill: ['before', 3] })).toThrow('killed');
+  expect(keyIn(data)).not.toBe(former);
+  for (const step of [2, 3]) {
+    expect(() => rotate(data, { beside, kill: ['after', step] })).toThrow('killed');
+    expect([secretBy(keyIn(data)), open(data).find('ada')]).toEqual([secret, 'token-of-ada']);
+  }
+  rotate(data, { beside });
+  expect(secretBy(keyIn(data))).toBe(secret);
+  expect(() => secretBy(former)).toThrow('was sealed with another key');
+});
+
+test('a client secret that the former key alone opens is told, until that key is given', () => {
+  const { data, path, beside, secret, secretBy } = sealClient('behind', FIRST);
+  expect(() => rotate(data, { given: SECOND, former: FIRST, beside, kill: ['after', 1] })).toThrow('killed');
+  const report = { key: 'RINGNECK_SECRET_KEY', unreadable: [path], finished: false };
+  expect([1, 2].map(() => rotate(data, { given: SECOND, beside }))).toEqual([report, report]);
+  expect(rotate(data, { given: SECOND, former: FIRST, beside })).toEqual({ ...report, unreadable: [] });
+  expect([secretBy(SECOND), open(data, SECOND).find('ada')]).toEqual([secret, 'token-of-ada']);
+});
+
+test('a client secret that was damaged before is told', () => {
+  const { data, path, beside } = sealClient('damaged-client');
+  const stored = JSON.parse(readFileSync(path, 'utf8'));
+  writeFileSync(path, JSON.stringify({ ...stored, secret: Buffer.alloc(60).toString('base64') }));
+  expect(rotate(data, { beside })).toEqual({ key: 'secret.key', unreadable: [path], finished: false });
+});
+
+test.each([
+  [`  ${FIRST} `, `  ${FIRST} \n`],
+  [`${FIRST}\n`, FIRST],
+  [FIRST, ` ${FIRST}\r\n`],
+])('the former key %j is taken as %j', (former, typed) => {
+  const { data, content } = sealAll(JSON.stringify([former, typed]), former);
+  expect(rotate(data, { given: SECOND, former: typed })).toMatchObject({ unreadable: [] });
+  expect(contentOf(data, SECOND)).toEqual(content);
 });
 
 test('where the key is RINGNECK_SECRET_KEY it says what to set before the former one is useless, and takes that one then', () => {

@@ -1,9 +1,10 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { serveControl } from '../../src/app/control/serve-control.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { Secrets } from '../../src/base/secrets/secrets.ts';
+import { openWebhookClient } from '../../src/service/webhooks/client.ts';
 import { openHarness } from '../support/harness.ts';
 import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -52,7 +53,31 @@ test('a key of the environment is changed by giving the former one, and what was
   expect(await runHere(['key', 'rotate', '--former', '--json'], { env: envOf(SECOND), input: `${FIRST}\n` })).toEqual({
     code: 1,
     stdout: '{"key":"RINGNECK_SECRET_KEY","unreadable":["ada"],"finished":false}\n',
-    stderr: 'warning: what ada gave was damaged before: ringneck account login ada, or add\n',
+    stderr:
+      'warning: the key in RINGNECK_SECRET_KEY does not open what ada gave: give the key of before by ringneck key rotate --former; where that is lost, or this is damaged: ringneck account login ada, or add\n',
   });
   expect([open(SECOND).find('ben'), open(SECOND).find('ada')]).toEqual(['token-of-ben', undefined]);
+});
+
+test('what killed processes left of sealed files, which the former key opens, goes with that key; what one still writes stays', async () => {
+  const data = join(folder, 'halves');
+  const disk = join(folder, 'disk');
+  const { app, close } = await openHarness(data, URL);
+  app.secrets.put('ada', 'token-of-ada');
+  await close();
+  for (const path of [disk, join(data, 'service')]) mkdirSync(path);
+  renameSync(join(data, 'accounts.secret'), join(disk, 'sealed'));
+  symlinkSync(join(disk, 'sealed'), join(data, 'accounts.secret'));
+  openWebhookClient(join(data, 'service'), FIRST, false);
+  const left = [join(disk, 'sealed'), join(data, 'secret.key'), join(data, 'service/client.json')];
+  for (const path of left) copyFileSync(path, `${path}.999999999.0123456789abcdef.new`);
+  const written = `sealed.${process.ppid}.0123456789abcdef.new`;
+  copyFileSync(join(disk, 'sealed'), join(disk, written));
+  const path = join(data, 'service/client.json');
+  expect(await runHere(['key', 'rotate'], { env: { RINGNECK_DATA: data, RINGNECK_SERVICE_URL: URL } })).toEqual({
+    code: 1,
+    stdout: 'sealed with the key in secret.key, but for 1 that it does not open\n',
+    stderr: `warning: the key in secret.key does not open the client secret in ${path}: give the key of before by ringneck key rotate --former; where that is lost, or this is damaged: ringneck service --new-tokens makes a new one\n`,
+  });
+  expect([disk, data, join(data, 'service')].flatMap(at => readdirSync(at).filter(name => name.endsWith('.new')))).toEqual([written]);
 });

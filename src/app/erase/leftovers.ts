@@ -8,7 +8,10 @@ import { removeHalfDated } from '../snapshot/snapshots.ts';
 
 /** What a process that was killed, whose PID it says, has left of a file of ours that it was writing: nobody has ever read it. */
 const HALF_WRITTEN =
-  /^(?:accounts\.secret|secret\.key|mirror-tokens\.json|erasing\.json|erasing-events\.json|moving\.json|sql_history|.+\.duckdb\.published)\.(\d+)(?:\.[0-9a-f]+)?\.new$/;
+  /^(?:mirror-tokens\.json|erasing\.json|erasing-events\.json|moving\.json|sql_history|.+\.duckdb\.published)\.(\d+)(?:\.[0-9a-f]+)?\.new$/;
+/** What a key seals, and the key. */
+const SEALED = ['accounts.secret', 'secret.key', 'service/client.json'];
+const HALF = /\.(\d+)\.[0-9a-f]+\.new$/;
 /** What a search that was killed had spilled. */
 const SPILLED = /\.duckdb\.(\d+)\.tmp$/;
 
@@ -28,9 +31,18 @@ export function removeLeftovers({ data, snapshot }: Pick<Settings, 'data' | 'sna
       removeFrom(dirname(kept), name => name.startsWith(basename(kept)));
     }
   }
+  removeSealedHalves(data);
   removeFrom(data, name => isLeftHalf(HALF_WRITTEN.exec(name)) || isDead(SPILLED.exec(name)));
   // A search of the snapshot may have spilled beside it.
   removeFrom(dirname(snapshot), name => name.startsWith(basename(snapshot)) && isDead(SPILLED.exec(name)));
+}
+
+/** Of files that a key seals alone: what killed processes have left of them is opened by the key of then. */
+export function removeSealedHalves(data: string): void {
+  for (const path of SEALED.map(name => join(data, name)).filter(path => existsSync(dirname(path)))) {
+    const target = realPath(path);
+    removeFrom(dirname(target), name => name.startsWith(`${basename(target)}.`) && isLeftHalf(HALF.exec(name)));
+  }
 }
 
 function removeFrom(folder: string, which: (name: string) => boolean): void {

@@ -5,24 +5,23 @@ import { ensureSecretKey, findSecretKey, newSecretKey, replaceSecretKey, secretK
 export interface KeyHolder {
   /** Whether a key opens it; undefined where nothing is sealed. */
   isOpenedBy(key: string): boolean | undefined;
-  /**
-   * Seals what one key opens with another one too: from then on either opens it.
-   * @returns whose cannot be read
-   */
-  addKey(former: string, next: string): string[];
+  /** Seals what one key opens with another one too: from then on either opens it, whatever other keys do. */
+  addKey(former: string, next: string): void;
   /**
    * Has what a key opens opened by that one alone.
    * @returns whether another one opened it too
    */
   keepKey(key: string): boolean;
+  /** What a key does not open: accounts by name, or the path of the file. */
+  listClosed(key: string): string[];
 }
 
 export interface RotateReport {
   /** Where the key is. */
   key: 'RINGNECK_SECRET_KEY' | 'secret.key';
-  /** Whose token or sign-in was damaged before, and has to be given again. */
+  /** What the key does not open, for another one has sealed it, or it is damaged: whose token or sign-in, and the path of `client.json`. */
   unreadable: string[];
-  /** A change that had been interrupted was finished, and nothing else done. */
+  /** A change that had been interrupted was finished, and nothing else done: the key opens everything. */
   finished: boolean;
 }
 
@@ -31,7 +30,7 @@ interface Rotation {
   /** RINGNECK_SECRET_KEY */
   given: string | undefined;
   holders: readonly KeyHolder[];
-  /** The key that something is sealed with, where it is neither in RINGNECK_SECRET_KEY nor in `secret.key`. */
+  /** What was typed or piped as the key that something is sealed with, where it is neither in RINGNECK_SECRET_KEY nor in `secret.key`. */
   former?: string | undefined;
 }
 
@@ -47,21 +46,26 @@ const SET_FIRST =
 export function rotateKey({ folder, given, holders, former }: Rotation): RotateReport {
   const opens = (key: string) => holders.some(holder => holder.isOpenedBy(key) === true);
   const kept = findSecretKey(folder, undefined);
+  const listClosed = (key: string) => holders.flatMap(holder => holder.listClosed(key));
   const change = (before: string, next: string, isNew: boolean): RotateReport => {
-    const unreadable = holders.flatMap(holder => holder.addKey(before, next));
+    for (const holder of holders) holder.addKey(before, next);
     if (isNew) replaceSecretKey(folder, next);
     for (const holder of holders) holder.keepKey(next);
-    return { key: given === undefined ? 'secret.key' : 'RINGNECK_SECRET_KEY', unreadable, finished: false };
+    return { key: given === undefined ? 'secret.key' : 'RINGNECK_SECRET_KEY', unreadable: listClosed(next), finished: false };
   };
   if (holders.every(holder => holder.isOpenedBy(given ?? kept ?? '') === undefined)) {
     throw new UsageError(`nothing is sealed in ${folder} yet, so there is no key to change`);
   }
   if (former !== undefined) {
-    if (!opens(former))
+    const forms = formsOf(former);
+    const present = given ?? kept;
+    const before = forms.find(form => form !== present && opens(form));
+    if (before === undefined) {
+      if (present !== undefined && forms.includes(present) && opens(present))
+        throw new UsageError(`the key that was given is not a former one: ${tellWhere(folder, given)} holds it now`);
       throw new UsageError(`the key that was given opens nothing in ${folder}: give the one that was in use before, whole`);
-    const next = ensureSecretKey(folder, given);
-    if (next === former) throw new UsageError(`the key that was given is not a former one: ${tellWhere(folder, given)} holds it now`);
-    return change(former, next, false);
+    }
+    return change(before, ensureSecretKey(folder, given), false);
   }
   if (given === undefined) {
     if (kept !== undefined && opens(kept)) return change(kept, newSecretKey(), true);
@@ -71,8 +75,15 @@ export function rotateKey({ folder, given, holders, former }: Rotation): RotateR
   if (kept !== undefined && holders.some(isBehind)) return change(kept, given, false);
   if (!opens(given)) throw new UsageError(`RINGNECK_SECRET_KEY opens nothing in ${folder}: ${GIVE_FORMER}`);
   const wasBegun = holders.map(holder => holder.keepKey(given)).includes(true);
-  if (!wasBegun) throw new UsageError(SET_FIRST);
-  return { key: 'RINGNECK_SECRET_KEY', unreadable: [], finished: true };
+  const unreadable = listClosed(given);
+  if (!wasBegun && !unreadable.length) throw new UsageError(SET_FIRST);
+  return { key: 'RINGNECK_SECRET_KEY', unreadable, finished: !unreadable.length };
+}
+
+/** RINGNECK_SECRET_KEY counts with its blanks and line breaks, which a pipe adds and a terminal cannot give. */
+function formsOf(typed: string): string[] {
+  const line = typed.replace(/\r?\n$/, '');
+  return [...new Set([typed, line, typed.trim(), `${line}\n`])];
 }
 
 const GIVE_FORMER = 'give the key of before: ringneck key rotate --former';

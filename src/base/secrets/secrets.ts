@@ -319,25 +319,31 @@ export class Secrets {
     return content && findOpened(groupsOf(content), key, this.#derive) !== undefined;
   }
 
-  /**
-   * Seals all that a key opens with the next one too: from here on either opens it.
-   * @returns whose cannot be read
-   */
-  addKey(former: string, next: string): string[] {
+  /** Whose token or sign-in a key does not open. */
+  listClosed(key: string): string[] {
+    const content = this.#file.read();
+    const opened = content && findOpened(groupsOf(content), key, this.#derive);
+    if (!opened) return this.names();
+    return this.names().filter(name => {
+      const entry = entryOf(opened.group, name);
+      return entry === undefined || openEntry(entry, opened.key) === undefined;
+    });
+  }
+
+  /** Seals all that a key opens with the next one too: from here on either opens it. What is damaged stays. */
+  addKey(former: string, next: string): void {
     const content = this.#file.read();
     const from = content && findOpened(groupsOf(content), former, this.#derive);
-    if (!content || !from) return [];
+    if (!content || !from) return;
     const groups = groupsOf(content);
     const known = findOpened(groups, next, this.#derive);
     const begun = known ?? beginGroup(next, this.#given === undefined, this.#derive);
     let group: Group = known ? known.group : withDigestKey(begun, this.#digestKey(from));
-    const unreadable: string[] = [];
     for (const entry of from.group.accounts) {
       const [name, , ...place] = entry;
       if (entryOf(group, name)) continue;
       const text = openEntry(entry, from.key);
-      if (text === undefined) unreadable.push(name);
-      else group = withEntry({ group, key: begun.key }, name, text, place);
+      if (text !== undefined) group = withEntry({ group, key: begun.key }, name, text, place);
     }
     this.#write(
       fileOf(
@@ -345,7 +351,6 @@ export class Secrets {
         groups.filter(({ salt }) => salt !== group.salt),
       ),
     );
-    return unreadable;
   }
 
   /**

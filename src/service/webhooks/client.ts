@@ -21,6 +21,7 @@ const sealed = { salt: z.base64(), secret: z.base64() };
 /** `also`: the secret under another key, while that is being changed. */
 const clientFile = z.strictObject({ format: z.literal(1), id: z.uuidv4(), ...sealed, also: z.strictObject(sealed).optional() });
 type ClientFile = z.infer<typeof clientFile>;
+type Sealed = Pick<ClientFile, 'salt' | 'secret'>;
 
 const clientPath = (folder: string) => join(folder, 'client.json');
 const readClient = (folder: string) => openJsonFile(clientPath(folder), clientFile).read();
@@ -29,14 +30,18 @@ function writeClient(folder: string, content: ClientFile): void {
   writeFileAtomically(clientPath(folder), `${JSON.stringify(content, null, 2)}\n`);
 }
 
-function sealSecret(id: string, secret: string, key: string): Pick<ClientFile, 'salt' | 'secret'> {
+function sealSecret(id: string, secret: string, key: string): Sealed {
   const salt = randomBytes(16).toString('base64');
   return { salt, secret: seal(secret, id, keyFrom(key, salt)) };
 }
 
-/** Under whichever key; undefined where this one opens nothing. */
-function openSecret({ id, also, ...first }: ClientFile, key: string): string | undefined {
-  return [first, also].map(one => one && unseal(one.secret, id, keyFrom(key, one.salt))).find(found => found !== undefined);
+/** The secret, and as what this key has sealed it; undefined where it opens nothing. */
+function openSecret({ id, also, salt, secret }: ClientFile, key: string): { text: string; sealed: Sealed } | undefined {
+  for (const sealed of [{ salt, secret }, ...(also ? [also] : [])]) {
+    const text = unseal(sealed.secret, id, keyFrom(key, sealed.salt));
+    if (text !== undefined) return { text, sealed };
+  }
+  return undefined;
 }
 
 /**
@@ -49,7 +54,7 @@ export function openWebhookClient(folder: string, secretKey: string, newSecret: 
   const id = stored?.id ?? randomUUID();
   let secret: string;
   if (stored && !newSecret) {
-    const found = openSecret(stored, secretKey);
+    const found = openSecret(stored, secretKey)?.text;
     if (found === undefined)
       throw new UsageError(
         `the client secret in ${clientPath(folder)} was sealed with another key: set RINGNECK_SECRET_KEY to it or put the former secret.key back; --new-tokens makes a new secret`,
@@ -80,16 +85,21 @@ export function clientKeyHolder(folder: string): KeyHolder {
     },
     addKey: (former, next) => {
       const stored = readClient(folder);
-      const secret = stored && openSecret(stored, former);
-      if (stored && secret !== undefined) writeClient(folder, { ...stored, also: sealSecret(stored.id, secret, next) });
-      return [];
+      const found = stored && openSecret(stored, former);
+      if (!found) return;
+      const { id } = stored;
+      writeClient(folder, { format: 1, id, ...found.sealed, also: sealSecret(id, found.text, next) });
     },
     keepKey: key => {
       const stored = readClient(folder);
-      const secret = stored && openSecret(stored, key);
-      if (!stored?.also || secret === undefined) return false;
-      writeClient(folder, { format: 1, id: stored.id, ...sealSecret(stored.id, secret, key) });
+      const found = stored?.also && openSecret(stored, key);
+      if (!found) return false;
+      writeClient(folder, { format: 1, id: stored.id, ...found.sealed });
       return true;
+    },
+    listClosed: key => {
+      const stored = readClient(folder);
+      return stored && !openSecret(stored, key) ? [clientPath(folder)] : [];
     },
   };
 }
