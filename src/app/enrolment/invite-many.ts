@@ -1,5 +1,6 @@
 import { RingneckError, shownMessageOf, TryLaterError } from '../../base/errors.ts';
-import { findAccount, shownAccount } from '../../ledger/accounts.ts';
+import { accountExists, findAccount, shownAccount } from '../../ledger/accounts.ts';
+import { isWithdrawn } from '../../ledger/unproven.ts';
 import type { App } from '../app.ts';
 import { storeTold } from '../participants.ts';
 import type { BadLine, PersonLine } from '../people-file.ts';
@@ -9,7 +10,7 @@ import { inviteAccount, listInvitations, requireEnrolment } from './invitations.
 export interface InvitedLine {
   line: number;
   user_id: string;
-  /** Unchanged: the account is read already, or has a link that can still be used. */
+  /** Unchanged: the account is read already, has a link that can still be used, or has left. */
   result: 'invited' | 'unchanged' | 'failed';
   /** Shown here once and never again. */
   url: string | null;
@@ -58,6 +59,10 @@ const unchanged = (reason: string) => ({ result: 'unchanged', url: null, expires
 async function inviteOne(app: App, name: string, days: number): Promise<Omit<InvitedLine, 'line' | 'user_id'>> {
   const account = await findAccount(app.warehouse, name);
   if (account && shownAccount(account, app.secrets).state === 'active') return unchanged('is read already');
+  // A file is given again whenever somebody joins: who has left is not written to again by that.
+  const again = `: ringneck account invite ${name} invites them all the same`;
+  if (account && isWithdrawn(account.reason)) return unchanged(`has withdrawn${again}`);
+  if (!account && (await accountExists(app.warehouse, name))) return unchanged(`was removed${again}`);
   try {
     const { url, expires_at } = await inviteAccount(app, { name, days });
     return { result: 'invited', url, expires_at, reason: null };

@@ -66,7 +66,7 @@ function answerPerson(signIn: SignIn, read: () => URLSearchParams, reply: Fastif
       return send(reply, answer(signIn, parameters, address));
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
-      return send(reply, answerTo(address, { error: error.code, error_description: error.message }));
+      return send(reply, answerTo(address, { error: error.code, ...(error.message && { error_description: error.message }) }));
     }
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error;
@@ -90,11 +90,14 @@ function answerDecision(signIn: SignIn, request: FastifyRequest, reply: FastifyR
   return answerPerson(signIn, () => formOf(request), reply, decide);
 }
 
+/** What a person decides is not explained: a description tells of what the service itself has against somebody. */
+const NO_WORDS = '';
+
 const decide: Answerer = ({ people, grants }, form, address) => {
   const { scopes, challenge, redirectUri } = readAuthorizationRequest(form, address);
-  if (findParameter(form, 'decision') !== 'allow') throw new OAuthError('access_denied', 'The person refused.');
+  if (findParameter(form, 'decision') !== 'allow') throw new OAuthError('access_denied', NO_WORDS);
   const granted = scopes.filter(scope => form.getAll('grant').includes(scope));
-  if (granted.length === 0) throw new OAuthError('access_denied', 'The person granted nothing.');
+  if (granted.length === 0) throw new OAuthError('access_denied', NO_WORDS);
   const chosen = findParameter(form, 'person');
   const person = people.find(({ user_id }) => user_id === chosen);
   if (!person) return errorPage('No person was chosen: go back and choose one.');

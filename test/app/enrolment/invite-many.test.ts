@@ -54,6 +54,23 @@ test('everybody of a file who needs a link has one; a second run ends none of th
   ]);
 });
 
+test('who has withdrawn or was removed has no other link by the same file', async () => {
+  const { harness, enrol } = await openEnrolment(folder, 'left');
+  const { commands } = harness;
+  const people = readPeople('name', 'p01', 'p02');
+  const { people: first } = await commands.inviteAccounts({ people, days: 7, replace: false });
+  await enrol(first[0]!.url!, 'ada');
+  await enrol(first[1]!.url!, 'ben');
+  const { url } = await commands.makeWithdrawalLink({ name: 'p01' });
+  await fetch(url, { method: 'POST' });
+  await commands.removeAccount({ name: 'p02' });
+  const { people: second } = await commands.inviteAccounts({ people, days: 7, replace: false });
+  expect(second.map(({ user_id, result, url, reason }) => [user_id, result, url, reason])).toEqual([
+    ['p01', 'unchanged', null, 'has withdrawn: ringneck account invite p01 invites them all the same'],
+    ['p02', 'unchanged', null, 'was removed: ringneck account invite p02 invites them all the same'],
+  ]);
+});
+
 test('the links are a CSV file of their own; a wrong line, or a study without a name, makes none', async () => {
   const env = {
     RINGNECK_DATA: join(folder, 'links'),
