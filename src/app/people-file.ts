@@ -43,7 +43,7 @@ export interface PeopleFile<Person extends PersonLine = PersonLine> {
 
 /** What is told of its lines must fit into a call of the owner. */
 const MOST_BYTES = 4_000_000;
-const MOST_LINES = 10_000;
+export const MOST_LINES = 10_000;
 const MOST_COLUMNS = 1_000;
 const MOST_CHARACTERS = 1_000;
 
@@ -104,7 +104,11 @@ export function readPeopleFile(path: string, { withTokens }: { withTokens: boole
   if (withTokens) ensureClosed(path);
   const [head, ...records] = parseCsv(readText(path), path);
   if (!head) throw new UsageError(`${path} is empty: its first line names the columns, ${withTokens ? 'name,token' : 'name,group_name'} …`);
-  if (records.length > MOST_LINES) throw new UsageError(`${path} has ${records.length} lines: give at most ${MOST_LINES} at a time`);
+  if (records.length > MOST_LINES) {
+    throw new UsageError(
+      `${path} has ${records.length} lines below the first: at most ${MOST_LINES} are taken at a time. Make several files of it, each with its first line`,
+    );
+  }
   const columns = readHead(path, head.fields, withTokens);
   const bad: BadLine[] = [];
   const people = records.flatMap(({ line, fields }) => {

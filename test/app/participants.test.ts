@@ -142,6 +142,10 @@ test.each<[string | Uint8Array, string]>([
   ['name,caf\u00e9,cafe\u0301\n', ', line 1: the column "caf\u00e9" is there twice'],
   ['name,group_name,group\n', ', line 1: the column "group_name" is there twice'],
   ['name,,site\n', ', line 1: column 2 has no name'],
+  [
+    `name,site\n${'ada,a\n'.repeat(10_001)}`,
+    ' has 10001 lines below the first: at most 10000 are taken at a time. Make several files of it, each with its first line',
+  ],
   ['name,a;b\n', ', line 1: "a;b" cannot name a column: 1 to 64 letters, digits, blanks and _ . ( ) % / + -'],
   ['user_id,extra\n', ', line 1: no column can be called "extra": write each of its values as a column of its own'],
   [

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
 import { writeParticipants } from '../../app/participants.ts';
-import { readPeopleFile } from '../../app/people-file.ts';
+import { MOST_LINES, readPeopleFile } from '../../app/people-file.ts';
 import { messageOf, RingneckError, UsageError } from '../../base/errors.ts';
 import { writeFileAtomically } from '../../base/files.ts';
 import { withExample } from '../options.ts';
@@ -64,6 +64,10 @@ function addExport(participants: Command): void {
       .command('export [file]')
       .description(
         'write all participants as CSV, to a new file or to standard output, as `import` reads it; values are written as they are',
+      )
+      .addHelpText(
+        'after',
+        `\nOf more than ${formatCount(MOST_LINES)} participants make several files before they are imported, each with the first line.`,
       ),
     'ringneck participants export people-2025.csv',
   ).action(async (file: string | undefined) => {
