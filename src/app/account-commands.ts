@@ -138,20 +138,25 @@ async function listAccountReports(app: App): Promise<AccountReport[]> {
 
 /** Forgets the token, which a sign-in takes back at the service too; what was agreed to ends, the rows stay. A token may be all that there is. */
 async function removeAccount(app: App, { name }: { name: string }): Promise<AccountReport> {
-  const signIn = findReadableSignIn(app, name);
-  const report = await changeAccounts(app.warehouse, async () => {
+  const { report, reason, signIn } = await changeAccounts(app.warehouse, async () => {
     const account = holdsTokens(app, name) ? await findAccount(app.warehouse, name) : await getAccount(app.warehouse, name);
-    // An account without tokens can be removed again; tokens without an account would stay.
-    app.secrets.remove(name);
-    app.mirrorTokens.remove(name);
-    if (!account) return reportOf({ userId: name, serviceUserId: null, state: 'removed', reason: null, since: app.warehouse.clock.next() });
-    const holding = await listHolding(app.warehouse, name);
-    const ended = holding.map(consent => consentEntry({ ...consent, withdrawnAt: app.now() * 1000 }));
-    await app.warehouse.record([noInvitationEntry(name), ...ended]);
-    return reportOf(await setAccountState(app.warehouse, account, 'removed', null));
+    const signIn = findReadableSignIn(app, name);
+    return { report: await forgetAccount(app, name, account), reason: account?.reason ?? null, signIn };
   });
-  if (signIn) await revokeSignIn(app, name, signIn);
+  if (signIn) await revokeSignIn(app, { name, reason }, signIn);
   return report;
+}
+
+/** Within `changeAccounts`. */
+async function forgetAccount(app: App, name: string, account: Account | undefined): Promise<AccountReport> {
+  // An account without tokens can be removed again; tokens without an account would stay.
+  app.secrets.remove(name);
+  app.mirrorTokens.remove(name);
+  if (!account) return reportOf({ userId: name, serviceUserId: null, state: 'removed', reason: null, since: app.warehouse.clock.next() });
+  const holding = await listHolding(app.warehouse, name);
+  const ended = holding.map(consent => consentEntry({ ...consent, withdrawnAt: app.now() * 1000 }));
+  await app.warehouse.record([noInvitationEntry(name), ...ended]);
+  return reportOf(await setAccountState(app.warehouse, account, 'removed', null));
 }
 
 async function pauseAccount(app: App, { name }: { name: string }): Promise<AccountReport> {

@@ -3,7 +3,7 @@ import { NO_CLIENT, NO_SERVICE, type SignInSettings } from '../base/config.ts';
 import { UsageError } from '../base/errors.ts';
 import { newSignInId, type SignIn } from '../base/secrets/sign-in.ts';
 import { loginCommand } from '../base/sign-in-again.ts';
-import { changeAccounts, findServiceUserId, parseAccountName } from '../ledger/accounts.ts';
+import { changeAccounts, findAccount, findServiceUserId, parseAccountName } from '../ledger/accounts.ts';
 import { SignInError } from '../sign-in/error.ts';
 import type { TokenAnswer } from '../sign-in/oauth.ts';
 import { beginSignIn } from '../sign-in/sign-ins.ts';
@@ -73,6 +73,7 @@ export async function storeSignIn(
   secrets.acceptKey();
   const signIn = beginSignIn(newSignInId(), tokens, settings.signIn?.scopes ?? [], now(), settings.signIn?.tokenUrl);
   let former: SignIn | undefined;
+  let reason: string | null = null;
   let isRecorded = false;
   const credential = {
     token: signIn.accessToken,
@@ -88,13 +89,14 @@ export async function storeSignIn(
     const added = await changeAccounts(app.warehouse, async () => {
       if (person !== undefined) await ensureSamePerson(app, name, person);
       const entries = await invited?.(signIn, person);
+      reason = (await findAccount(app.warehouse, name))?.reason ?? null;
       return beginAccount(app, name, { ...credential, person, entries, isProven: invited !== undefined }, undefined);
     });
     isRecorded = !added.isUnproven;
     const report = await reportAdded(app, added);
     await noteUngranted({ warehouse: app.warehouse, collections: collectionsOf(resources), tokens: secrets });
     const isSeenToWork = report.tried && report.state === 'active' && secrets.findSignIn(name)?.id === signIn.id;
-    if (!former || former.isLeftToOriginal || !isSeenToWork || (await revokeSignIn(app, name, former))) return report;
+    if (!former || !isSeenToWork || (await revokeSignIn(app, { name, reason }, former)) !== 'failed') return report;
     return { ...report, warning: [report.warning, STILL_ALIVE].filter(Boolean).join('; ') };
   } catch (error) {
     const isKept = secrets.findSignIn(name)?.id === signIn.id;
@@ -118,6 +120,8 @@ function putBack({ secrets }: App, name: string, former: SignIn | undefined): vo
 const STILL_ALIVE = 'the sign-in before could not be taken back at the service: its person can do that there';
 
 async function revokeTokens(app: App, tokens: TokenAnswer): Promise<void> {
+  // A cache may have answered with what somebody else is read with.
+  if (app.secrets.isHeld([tokens.accessToken, tokens.refreshToken])) return;
   const oauth = await openOAuth(app);
   await oauth.revoke(tokens).catch(() => undefined);
 }

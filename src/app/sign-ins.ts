@@ -4,12 +4,12 @@ import { messageOf, RingneckError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { OnFailure } from '../base/on-failure.ts';
 import type { Secrets } from '../base/secrets/secrets.ts';
-import type { SignIn } from '../base/secrets/sign-in.ts';
+import { type SignIn, tokensOf } from '../base/secrets/sign-in.ts';
 import { mustSignInAgain, signInAgain } from '../base/sign-in-again.ts';
 import { withTimeout } from '../base/timeout.ts';
 import type { Client } from '../client/client.ts';
 import { changeAccounts, findAccount, findServiceUserId, listAccounts, setAccountState } from '../ledger/accounts.ts';
-import { isOfAnother } from '../ledger/unproven.ts';
+import { isOfAnother, isOfSomebodyElse } from '../ledger/unproven.ts';
 import type { OAuthClient } from '../sign-in/oauth.ts';
 import type { SignIns, Whose } from '../sign-in/sign-ins.ts';
 import { isRefusal } from '../sync/verdicts/probe.ts';
@@ -106,33 +106,42 @@ export function findReadableSignIn({ secrets }: Pick<Parts, 'secrets'>, name: st
   }
 }
 
+/** `spared`: taken back it would end there what somebody else is read with. */
+type Revoked = 'revoked' | 'failed' | 'spared';
+
 /**
- * Takes a sign-in back at the service, which may count the people of a client. Where it gives no answer, or the sign-in is left to an original,
- * the log says so, and no more.
- * @returns whether the service has taken it back
+ * Takes a sign-in back at the service, which may count the people of a client. Where it gives no answer, or the sign-in is spared, the log
+ * says so, and no more.
+ * @param reason of the account, as it was while it had the sign-in
  */
 export async function revokeSignIn(
-  parts: Pick<Parts, 'settings' | 'log'>,
-  name: string,
-  { accessToken, refreshToken, tokenUrl, isLeftToOriginal }: SignIn,
-): Promise<boolean> {
-  if (isLeftToOriginal) {
-    parts.log.warn(
-      { account: name },
-      'a sign-in was not taken back at the service: the folder that this one is a copy of goes on to use it',
-    );
-    return false;
+  parts: Pick<Parts, 'settings' | 'log' | 'secrets'>,
+  { name, reason }: { name: string; reason: string | null },
+  signIn: SignIn,
+): Promise<Revoked> {
+  const { accessToken, refreshToken, tokenUrl } = signIn;
+  const spared = whySpared(parts, reason, signIn);
+  if (spared !== undefined) {
+    parts.log.warn({ account: name }, `a sign-in was not taken back at the service: ${spared}`);
+    return 'spared';
   }
   try {
     const client = await openOAuth(parts);
     const { ensureGivenBy } = await import('../sign-in/sign-ins.ts');
     ensureGivenBy(name, { tokenUrl }, client.tokenUrl);
     await withTimeout(client.revoke({ accessToken, refreshToken: refreshToken ?? undefined }), REVOKED_MS);
-    return true;
+    return 'revoked';
   } catch (error) {
-    parts.log.warn({ reason: messageOf(error) }, 'a sign-in could not be taken back at the service: its person can do that there');
-    return false;
+    const facts = { account: name, reason: messageOf(error) };
+    parts.log.warn(facts, 'a sign-in could not be taken back at the service: its person can do that there');
+    return 'failed';
   }
+}
+
+function whySpared({ secrets }: Pick<Parts, 'secrets'>, reason: string | null, signIn: SignIn): string | undefined {
+  if (signIn.isLeftToOriginal) return 'the folder that this one is a copy of goes on to use it';
+  if (isOfSomebodyElse(reason)) return 'it is known to be of another person, who may be read with it';
+  return secrets.isHeld(tokensOf(signIn)) ? 'another account is read with the same tokens' : undefined;
 }
 
 /** Nobody who removes an account is to wait longer for a service that is ill. */

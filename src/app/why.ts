@@ -19,8 +19,12 @@ async function why(app: App, { name }: { name: string }): Promise<WhyReport> {
   await getAccount(app.warehouse, name);
   const report = await statusCommands.status(app);
   const account = report.accounts.find(({ user_id: user }) => user === name);
-  return { user_id: name, sentences: account ? tellWhy(account, report) : [] };
+  const isLeft = app.secrets.listEnded().some(ended => ended.name === name);
+  return { user_id: name, sentences: [...(account ? tellWhy(account, report) : []), ...(isLeft ? [tellLeft(name)] : [])] };
 }
+
+const tellLeft = (name: string) =>
+  `The sign-in that the person of ${name} has withdrawn is not known to be taken back at the service: each start of up tries it for 30 days, and the person can end the access there.`;
 
 type Account = StatusReport['accounts'][number];
 

@@ -21,6 +21,9 @@ export const isUnchecked = (reason: string | null): boolean => /^unchecked: |; u
 /** Whether the token of an account is known to be of another person. */
 export const isOfAnother = (reason: string | null): boolean => reason?.includes(ANOTHER_PERSON) === true;
 
+/** Whether the token of an account is known to be of who is, or may be, another account. */
+export const isOfSomebodyElse = (reason: string | null): boolean => isOfAnother(reason) || isTwin(reason);
+
 /** Whether an account is parked because its token may be somebody else's: it is resumed by its name alone. */
 export const isOfUnknownPerson = (reason: string | null): boolean => isOfAnother(reason) || isTwin(reason) || isUnchecked(reason);
 

@@ -88,7 +88,7 @@ export class OAuthClient {
     });
   }
 
-  /** Takes tokens back, where the service can. Throws SignInError. */
+  /** Takes tokens back, where the service can; those that it knows no more are taken back (RFC 7009, 2.2). Throws SignInError. */
   async revoke({ accessToken, refreshToken }: Pick<TokenAnswer, 'accessToken' | 'refreshToken'>): Promise<void> {
     // Standard is the body (RFC 7009), and that of a pair the refresh token is named; the public service reads the query.
     const revocation_endpoint = `${this.#server.revocation_endpoint}?${new URLSearchParams({ access_token: accessToken })}`;
@@ -97,6 +97,7 @@ export class OAuthClient {
       const response = await oauth.revocationRequest(server, this.#client, this.#authenticate, token, this.#options(PATIENCE_MS));
       await oauth.processRevocationResponse(response);
     } catch (error) {
+      if (error instanceof oauth.ResponseBodyError && ['invalid_token', 'invalid_grant'].includes(error.error)) return;
       throw toSignInError(error, this.tokenUrl, PATIENCE_MS);
     }
   }

@@ -9,7 +9,7 @@ import { SignInError } from './error.ts';
 import type { OAuthClient, TokenAnswer } from './oauth.ts';
 
 export interface SignInsOptions {
-  secrets: Pick<Secrets, 'findSignIn' | 'findHolder' | 'putSignIn'>;
+  secrets: Pick<Secrets, 'findSignIn' | 'findHolder' | 'putSignIn' | 'isHeld'>;
   /** @throws UsageError where the client is not set */
   openOAuth(): Promise<Renewing>;
   /**
@@ -301,7 +301,7 @@ export class SignIns {
       return;
     }
     log.info({ account: name }, 'the account was given something else while its sign-in was renewed: that is not kept');
-    await oauth.revoke(answer).catch(() => undefined);
+    if (!secrets.isHeld([answer.accessToken, answer.refreshToken])) await oauth.revoke(answer).catch(() => undefined);
   }
 
   #write(name: string, signIn: SignIn): void {

@@ -304,3 +304,39 @@ describe('mirror tokens', () => {
     expect(() => openMirrorTokens(folder).create('bert')).toThrow(/mirror-tokens\.json cannot be read/);
   });
 });
+
+test('a sign-in that has ended is read by nobody, and is kept through another key and another name until it is taken back', () => {
+  const address = 'https://service.example';
+  const open = (key: string, at?: string) => new Secrets({ folder, key, address: at ?? address });
+  const secrets = open(KEY);
+  secrets.putSignIn('ada', SIGN_IN);
+  secrets.put('ben', 'bens-token');
+  secrets.end('ada', 1_000);
+  secrets.end('ben', 1_000);
+  expect([secrets.find('ada'), secrets.findSignIn('ada'), secrets.findOfAny('ada'), secrets.hasSignIn('ada'), secrets.names()]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    false,
+    [],
+  ]);
+  expect(open(KEY).listEnded()).toEqual([{ name: 'ada', at: 1_000, signIn: SIGN_IN }]);
+  expect(open(KEY, 'https://other.example').listEnded()).toEqual([{ name: 'ada', at: 1_000, signIn: undefined }]);
+
+  secrets.putSignIn('ada', { ...SIGN_IN, id: 'second', accessToken: 'access-2' });
+  const next = 'another key of more than sixteen letters';
+  secrets.addKey(KEY, next);
+  expect([open(KEY).listEnded(), open(next).listEnded()].map(([ended]) => ended?.signIn)).toEqual([SIGN_IN, SIGN_IN]);
+  open(next).keepKey(next);
+  expect([open(next).listEnded(), open(next).find('ada')]).toEqual([[{ name: 'ada', at: 1_000, signIn: SIGN_IN }], 'access-2']);
+
+  const moved = open(next);
+  moved.copy('ada', 'p01');
+  moved.copy('ada', 'p01');
+  moved.forget('ada');
+  expect([moved.listEnded(), moved.names()]).toEqual([[{ name: 'p01', at: 1_000, signIn: SIGN_IN }], ['p01']]);
+  moved.forgetRenewals();
+  expect(moved.listEnded()).toEqual([{ name: 'p01', at: 1_000, signIn: undefined }]);
+  moved.removeEnded({ name: 'p01', at: 1_000 });
+  expect(moved.listEnded()).toEqual([]);
+});

@@ -121,7 +121,7 @@ async function revokeInvitation(app: App, { name }: { name: string }): Promise<{
     mirrorTokens.remove(name);
     return signIn;
   });
-  if (signIn) await revokeSignIn(app, name, signIn);
+  if (signIn) await revokeSignIn(app, { name, reason: null }, signIn);
   return { user_id: name, revoked: true };
 }
 

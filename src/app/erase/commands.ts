@@ -1,4 +1,4 @@
-import { parseAccountName } from '../../ledger/accounts.ts';
+import { findAccount, parseAccountName } from '../../ledger/accounts.ts';
 import type { App } from '../app.ts';
 import { findReadableSignIn, revokeSignIn } from '../sign-ins.ts';
 import type { EraseReport } from './report.ts';
@@ -18,10 +18,12 @@ async function ensureErasable(app: App, input: { name: string }): Promise<{ user
 /** Removes all that is kept of a person, with everything else at rest meanwhile, and takes the sign-in back at the service. */
 async function eraseAccount(app: App, { name }: { name: string }): Promise<EraseReport> {
   await ensureErasable(app, { name });
-  const { settings, log, now } = app;
+  const { settings, log, now, secrets } = app;
   const erase = await import('./erase.ts');
-  const signIn = findReadableSignIn(app, name);
+  const reason = (await findAccount(app.warehouse, name))?.reason ?? null;
+  const ended = secrets.listEnded().filter(ended => ended.name === name);
+  const signIns = [findReadableSignIn(app, name), ...ended.map(({ signIn }) => signIn)];
   const report = await app.withExclusive(() => erase.eraseAccount({ settings, log, now }, name));
-  if (signIn) await revokeSignIn({ settings, log }, name, signIn);
+  await Promise.all(signIns.map(async signIn => signIn && revokeSignIn({ settings, log, secrets }, { name, reason }, signIn)));
   return report;
 }

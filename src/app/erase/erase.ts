@@ -6,6 +6,7 @@ import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/
 import { realPath, writeFileAtomically } from '../../base/files.ts';
 import { openMirrorTokens } from '../../base/secrets/mirror-tokens.ts';
 import { Secrets } from '../../base/secrets/secrets.ts';
+import { tokensOf } from '../../base/secrets/sign-in.ts';
 import { warehouseIn } from '../../base/warehouse-file.ts';
 import { accountExists, findSamePerson, findServiceUserIds } from '../../ledger/accounts.ts';
 import { isRedisError } from '../../queue/environment-errors.ts';
@@ -83,7 +84,8 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
   const marker = readOurs(options);
   const { name } = marker;
   const secrets = new Secrets({ folder: data, key: settings.secretKey });
-  const tokens = unlessKeyMissing(() => secrets.listOfAny(name)) ?? [];
+  const ended = secrets.listEnded().flatMap(({ name: of, signIn }) => (signIn && of === name ? tokensOf(signIn) : []));
+  const tokens = [...(unlessKeyMissing(() => secrets.listOfAny(name)) ?? []), ...ended];
   const { serviceUserIds, samePerson, id, removed } = await eraseRows(options, marker).catch(async (error: unknown) => {
     if (goesOn && (error instanceof TryLaterError || isDiskFull(error) || isRedisError(error))) throw error;
     // Where not even that can be done the note stays, and the next who opens the folder goes on.
@@ -115,7 +117,7 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
 /** @throws InTheWay where they cannot be removed */
 function removeTokens(data: string, secrets: Secrets, name: string): void {
   try {
-    secrets.remove(name);
+    secrets.forget(name);
     openMirrorTokens(data).remove(name);
   } catch (error) {
     throw new InTheWay(`the tokens of the person cannot be removed: ${messageOf(error)}`, 1, { cause: error });

@@ -106,7 +106,7 @@ async function move(options: FolderOptions, { from, to }: Renaming): Promise<Mov
     );
     throw error;
   }
-  secrets.remove(from);
+  secrets.forget(from);
   openMirrorTokens(data).rename(from, to);
   const published = await withWarehouse(options, warehouse => replaceOrLeave(options, warehouse));
   rmSync(movePath(data), { force: true });
@@ -131,6 +131,6 @@ function rename(path: string, renaming: Renaming): Promise<Record<string, number
 }
 
 function takeBack(data: string, secrets: Secrets, to: string): void {
-  secrets.remove(to);
+  secrets.forget(to);
   rmSync(movePath(data), { force: true });
 }

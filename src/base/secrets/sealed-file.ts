@@ -11,21 +11,20 @@ export type Place = [address?: string, kind?: 'sign-in'];
 
 // `check` is a known text under the same key: it tells a wrong key from a damaged value.
 // Format 3 is sealed with a key that we made, without scrypt. Format 1 knew no addresses. An address stands in clear, so that it can be named without the key; it is authenticated with the token.
+const signInEntry = z.tuple([z.string(), z.base64(), z.string(), z.literal('sign-in')]);
 const group = {
   format: z.literal([1, 2, 3]),
   salt: z.base64(),
   check: z.base64(),
   /** What digests are made with, where that is not the key: the one before was. */
   digest: z.base64().optional(),
-  accounts: z.array(
-    z.union([
-      z.tuple([z.string(), z.base64()]),
-      z.tuple([z.string(), z.base64(), z.string()]),
-      z.tuple([z.string(), z.base64(), z.string(), z.literal('sign-in')]),
-    ]),
-  ),
+  accounts: z.array(z.union([z.tuple([z.string(), z.base64()]), z.tuple([z.string(), z.base64(), z.string()]), signInEntry])),
+  /** Sign-ins that nobody is read with any more, and since when, in milliseconds: they are to be taken back. Empty where that is given up. */
+  ended: z.array(z.strictObject({ at: z.number(), entry: signInEntry })).optional(),
 };
 const sealedGroup = z.strictObject(group);
+
+export type EndedEntry = NonNullable<z.infer<typeof sealedGroup>['ended']>[number];
 
 /** What is sealed with one key. */
 export type Group = z.infer<typeof sealedGroup>;
@@ -66,6 +65,14 @@ export function withEntry({ group, key }: Opened, name: string, text: string, [a
     address === undefined ? [name, sealed] : kind === undefined ? [name, sealed, address] : [name, sealed, address, kind];
   return { ...group, format: group.format === 3 ? 3 : 2, accounts: [...without(group, account => account === name).accounts, entry] };
 }
+
+/** A sign-in as an entry. */
+export const sealSignIn = (key: Buffer, name: string, text: string, address: string): EndedEntry['entry'] => [
+  name,
+  seal(text, boundTo([name, '', address, 'sign-in']), key),
+  address,
+  'sign-in',
+];
 
 /** The text of an entry; undefined where it was altered. */
 export const openEntry = (entry: Entry, key: Buffer): string | undefined => unseal(entry[1], boundTo(entry), key);

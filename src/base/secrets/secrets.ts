@@ -4,10 +4,12 @@ import { NO_SERVICE } from '../config.ts';
 import { RingneckError, UsageError } from '../errors.ts';
 import { ensureFolder, realPath, writeFileAtomically } from '../files.ts';
 import { openJsonFile } from '../json-file.ts';
+import { emptied, endEntry, hasEnded, resealEnded, withEnded } from './ended.ts';
 import {
   beginGroup,
   createDerive,
   digestKeyOf,
+  type EndedEntry,
   type Entry,
   entryOf,
   fileOf,
@@ -19,12 +21,13 @@ import {
   type Place,
   type SealedFile,
   sealedFile,
+  sealSignIn,
   withDigestKey,
   withEntry,
   without,
 } from './sealed-file.ts';
 import { ensureSecretKey, findSecretKey, secretKeyPath } from './secret-key.ts';
-import { readSignIn, type SignIn } from './sign-in.ts';
+import { readSignIn, type SignIn, tokensOf } from './sign-in.ts';
 
 /** Where what asks the service finds its tokens. */
 export type Tokens = Pick<Secrets, 'find' | 'isSame' | 'whyMissing' | 'digest' | 'findSignIn'>;
@@ -34,6 +37,15 @@ export interface LeftToOriginal {
   sign_in_again: string[];
   /** Of them, whose sign-in another key has sealed than there is now: it is not in the copy. */
   dropped: string[];
+}
+
+/** A sign-in that nobody is read with any more, which the service has not been known to take back. */
+export interface EndedSignIn {
+  name: string;
+  /** Since when, in milliseconds. */
+  at: number;
+  /** Undefined: it cannot be read here and now, or that it is taken back was given up. */
+  signIn: SignIn | undefined;
 }
 
 /** As many access tokens of a sign-in are known to have been of it beside the last one: who works with one works for minutes. */
@@ -116,8 +128,7 @@ export class Secrets {
     if (entry === undefined || this.#isElsewhere(name)) return [];
     const text = this.#open(entry);
     if (entry[3] === undefined) return [text];
-    const { accessToken, refreshToken, previous } = readSignIn(text);
-    return [accessToken, refreshToken, previous].filter(token => token !== null);
+    return tokensOf(readSignIn(text));
   }
 
   /** Whether the account has signed in, at whatever address. */
@@ -171,15 +182,41 @@ export class Secrets {
   }
 
   /**
-   * Keeps what an account has under another name too.
+   * Keeps what an account has, or had until it ended, under another name too.
    * @throws UsageError, RingneckError where it cannot be opened
    */
   copy(from: string, to: string): void {
+    this.#copyEnded(from, to);
     const entry = this.#findEntry(from);
     if (!entry) return;
     if (this.#isElsewhere(from)) throw new UsageError(`${from}: ${this.whyMissing(from)}`);
     const [, , address, kind] = entry;
     this.#put(this.#open(entry), to, [address, kind]);
+  }
+
+  #copyEnded(from: string, to: string): void {
+    const content = this.#file.read();
+    const ended = content ? groupsOf(content).flatMap(({ ended = [] }) => ended.filter(({ entry: [name] }) => name === from)) : [];
+    if (!content || !ended.length) return;
+    const opened = this.#getOpened(content);
+    const copies = ended.map(({ at, entry }): EndedEntry => {
+      const text = openEntry(entry, opened.key);
+      return text === undefined
+        ? emptied({ at, entry: [to, '', entry[2], entry[3]] })
+        : { at, entry: sealSignIn(opened.key, to, text, entry[2]) };
+    });
+    const added = copies.filter(copy => !hasEnded(opened.group, copy));
+    this.#change(group => (group.salt === opened.group.salt ? withEnded(group, [...(group.ended ?? []), ...added]) : group));
+  }
+
+  #change(change: (group: Group) => Group): void {
+    const content = this.#file.read();
+    const [first, ...others] = content ? groupsOf(content).map(change) : [];
+    if (first) this.#write(fileOf(first, others));
+  }
+
+  #changeEnded(change: (ended: EndedEntry) => EndedEntry[]): void {
+    this.#change(group => withEnded(group, (group.ended ?? []).flatMap(change)));
   }
 
   #put(text: string, name: string, place: Place): void {
@@ -229,15 +266,64 @@ export class Secrets {
       this.#put(JSON.stringify(left), name, place);
     }
     for (const name of dropped) this.remove(name);
+    if (this.listEnded().length) this.#changeEnded(ended => [emptied(ended)]);
     return { sign_in_again, dropped };
   }
 
   /** Needs no key. */
   remove(name: string): void {
+    if (this.names().includes(name)) this.#change(group => without(group, account => account === name));
+  }
+
+  /** Like `remove`, with what has ended. */
+  forget(name: string): void {
+    this.remove(name);
+    if (this.listEnded().some(ended => ended.name === name)) this.#changeEnded(ended => (ended.entry[0] === name ? [] : [ended]));
+  }
+
+  /** Has nobody be read with a sign-in any more, and keeps it until it is taken back; a token is forgotten. Needs no key. */
+  end(name: string, at: number): void {
+    if (this.names().includes(name)) this.#change(group => endEntry(group, name, at));
+  }
+
+  /** The sign-ins that are to be taken back. */
+  listEnded(): EndedSignIn[] {
     const content = this.#file.read();
-    if (!content || !groupsOf(content).some(group => entryOf(group, name))) return;
-    const [first, ...others] = groupsOf(content).map(group => without(group, account => account === name));
-    if (first) this.#write(fileOf(first, others));
+    if (!content || !groupsOf(content).some(({ ended }) => ended)) return [];
+    const opened = this.#findOpened(content);
+    const read = (entry: EndedEntry['entry']) => {
+      const text = opened && (this.#ours ?? entry[2]) === entry[2] ? openEntry(entry, opened.key) : undefined;
+      return text === undefined ? undefined : readSignIn(text);
+    };
+    const found = new Map<string, EndedSignIn>();
+    for (const { at, entry } of groupsOf(content).flatMap(({ ended = [] }) => ended)) {
+      const id = JSON.stringify([entry[0], at]);
+      found.set(id, { name: entry[0], at, signIn: read(entry) ?? found.get(id)?.signIn });
+    }
+    return [...found.values()];
+  }
+
+  /** It is taken back. */
+  removeEnded({ name, at }: Pick<EndedSignIn, 'name' | 'at'>): void {
+    this.#changeEnded(ended => (ended.entry[0] === name && ended.at === at ? [] : [ended]));
+  }
+
+  /** Nobody tries any more to take it back: its tokens are forgotten, and that it was not taken back stays known. */
+  emptyEnded({ name, at }: Pick<EndedSignIn, 'name' | 'at'>): void {
+    this.#changeEnded(ended => [ended.entry[0] === name && ended.at === at ? emptied(ended) : ended]);
+  }
+
+  /** Whether an account is read with one of these tokens. */
+  isHeld(tokens: readonly (string | null | undefined)[]): boolean {
+    return this.names().some(name => {
+      try {
+        return this.listOfAny(name).some(token => tokens.includes(token));
+      } catch (error) {
+        // What cannot be opened here is nothing to compare with.
+        if (error instanceof RingneckError) return false;
+        throw error;
+      }
+    });
   }
 
   names(): string[] {
@@ -345,6 +431,7 @@ export class Secrets {
       const text = openEntry(entry, from.key);
       if (text !== undefined) group = withEntry({ group, key: begun.key }, name, text, place);
     }
+    group = resealEnded(group, begun.key, from);
     this.#write(
       fileOf(
         group,
@@ -367,7 +454,14 @@ export class Secrets {
     this.#write(
       fileOf(
         group,
-        others.map(other => without(other, isKept)).filter(({ accounts }) => accounts.length),
+        others
+          .map(other =>
+            withEnded(
+              without(other, isKept),
+              (other.ended ?? []).filter(ended => !hasEnded(group, ended)),
+            ),
+          )
+          .filter(({ accounts, ended }) => accounts.length || ended),
       ),
     );
     return others.some(({ accounts }) => accounts.some(([name]) => isKept(name)));

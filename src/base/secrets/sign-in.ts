@@ -28,6 +28,10 @@ const signIn = z.strictObject({
 /** What the service gave for an account whose person has signed in. */
 export type SignIn = Readonly<z.infer<typeof signIn>>;
 
+/** All that a sign-in holds, the access token first. */
+export const tokensOf = ({ accessToken, refreshToken, previous }: SignIn): string[] =>
+  [accessToken, refreshToken, previous].filter(token => token !== null);
+
 /** What a new sign-in is told from all others by. */
 export const newSignInId = (): string => randomUUID();
 

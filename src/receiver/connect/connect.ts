@@ -43,8 +43,11 @@ export interface ConnectOptions {
   ): Promise<SignInOutcome>;
   /** Tells the study what the service says that does not let somebody in: not a refusal of the person's. */
   tellNotAdmitted(secret: string, said: string): Promise<void>;
-  /** Whether a link to withdraw was used, or the study has ended it all; undefined where there is no such link. */
-  findWithdrawal(secret: string): Promise<'open' | 'done' | 'ended' | undefined>;
+  /**
+   * Whether a link to withdraw was used (`left`: and the service is not known to have taken the access back), or the study has ended it all;
+   * undefined where there is no such link.
+   */
+  findWithdrawal(secret: string): Promise<'open' | 'done' | 'left' | 'ended' | undefined>;
   /** Ends what somebody agreed to, unless the study has; undefined where there is no such link. */
   withdraw(secret: string): Promise<{ isTakenBack: boolean } | 'ended' | undefined>;
   /** Milliseconds since the epoch. */
@@ -184,8 +187,9 @@ export class Connect {
     const state = SECRET.test(secret) ? await this.#options.findWithdrawal(secret) : undefined;
     if (state === undefined) return this.#say(reply, 'closed', language);
     if (state === 'ended') return this.#say(reply, 'ended', language);
-    if (state === 'done') return send(reply, withdrawnPage(language, this.#facts, true));
-    return send(reply, withdrawalPage(language, this.#facts, this.#pathOf(`withdraw/${secret}`)));
+    const path = this.#pathOf(`withdraw/${secret}`);
+    if (state === 'open') return send(reply, withdrawalPage(language, this.#facts, path));
+    return send(reply, withdrawnPage(language, this.#facts, state === 'left' ? path : undefined));
   }
 
   async #withdraw(request: WithSecret, reply: FastifyReply): Promise<FastifyReply> {
@@ -195,7 +199,7 @@ export class Connect {
     const withdrawn = SECRET.test(secret) ? await this.#options.withdraw(secret) : undefined;
     if (!withdrawn) return this.#say(reply, 'closed', language);
     if (withdrawn === 'ended') return this.#say(reply, 'ended', language);
-    return send(reply, withdrawnPage(language, this.#facts, withdrawn.isTakenBack));
+    return send(reply, withdrawnPage(language, this.#facts, withdrawn.isTakenBack ? undefined : this.#pathOf(`withdraw/${secret}`)));
   }
 
   #say(reply: FastifyReply, what: Parameters<typeof sentencePage>[0], language: Language, secret?: string): FastifyReply {

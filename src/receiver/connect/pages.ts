@@ -91,9 +91,11 @@ export function withdrawalPage(language: Language, facts: Facts, path: string): 
   return pageOf(200, language, say.withdrawal(facts), [form(path, say.withdraw, {})], "'self'");
 }
 
-export function withdrawnPage(language: Language, facts: Facts, isTakenBack: boolean): Page {
+/** @param pathLeft where its form goes that tries again to give the access back; undefined: that is done */
+export function withdrawnPage(language: Language, facts: Facts, pathLeft: string | undefined): Page {
   const say = texts[language];
-  return pageOf(200, language, say.withdrawn(facts), isTakenBack ? [] : [paragraph(say.notTakenBack(facts))]);
+  if (pathLeft === undefined) return pageOf(200, language, say.withdrawn(facts), []);
+  return pageOf(200, language, say.withdrawn(facts), [paragraph(say.notTakenBack(facts)), form(pathLeft, say.giveBack, {})], "'self'");
 }
 
 const STATUS = {

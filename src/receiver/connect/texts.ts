@@ -49,6 +49,7 @@ export interface Texts {
   withdrawal: (facts: Facts) => PageText;
   withdraw: string;
   withdrawn: (facts: Facts) => PageText;
+  giveBack: string;
   notTakenBack: (facts: Facts) => string;
   ended: (facts: Facts) => PageText;
   notWithdrawn: (facts: Facts) => PageText;
@@ -153,7 +154,9 @@ const english: Texts = {
     title: 'You have withdrawn',
     paragraphs: [`${study} does not read your data any more, and has been told.`, `To have erased what was read before: ${contact}`],
   }),
-  notTakenBack: ({ host }) => `${host} did not answer, so it still lists the access: you can remove it there. It is not used any more.`,
+  notTakenBack: ({ host }) =>
+    `${host} has not confirmed that the access is given back. Where it still lists the access, you can remove it there. It is not used any more.`,
+  giveBack: 'Try again to give the access back',
   ended: ({ study, contact }) => ({
     title: 'Your data are not read any more',
     paragraphs: [`${study} has ended that, and there is nothing left to withdraw.`, `To have erased what was read before: ${contact}`],
@@ -293,7 +296,8 @@ const german: Texts = {
     ],
   }),
   notTakenBack: ({ host }) =>
-    `${host} hat nicht geantwortet und führt den Zugang daher noch: Sie können ihn dort entfernen. Benutzt wird er nicht mehr.`,
+    `${host} hat nicht bestätigt, dass der Zugang zurückgegeben ist. Wo er dort noch steht, können Sie ihn entfernen. Benutzt wird er nicht mehr.`,
+  giveBack: 'Noch einmal versuchen, den Zugang zurückzugeben',
   ended: ({ study, contact }) => ({
     title: 'Ihre Daten werden nicht mehr gelesen',
     paragraphs: [
