@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFileSync, statSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { type Access, accessOf } from './access.ts';
@@ -37,9 +38,32 @@ function readEnvFile(path: string, isNamed: boolean): Record<string, string | un
   if (!isNamed && !stats?.isFile()) return {};
   if (!stats) throw new UsageError(`--env-file ${path}: there is no such file`);
   if (!stats.isFile()) throw new UsageError(`--env-file ${path} is no regular file`);
+  let bytes: Buffer;
   try {
-    return parseEnv(readFileSync(path, 'utf8'));
+    bytes = readFileSync(path);
   } catch (error) {
     throw new UsageError(`${path} cannot be read: ${messageOf(error)}`);
+  }
+  if (!isUtf8(bytes)) throw new UsageError(`${path} is not UTF-8: save it as UTF-8`);
+  const text = bytes.toString();
+  const settings = parseEnv(text);
+  refuseLines(path, text, Object.values(settings));
+  return settings;
+}
+
+const BEGINS = /^\s*(?:export\s+)?(RINGNECK_\w*)\s*(=?)/;
+
+/** A line of ours that sets nothing, or sets what is set already, was meant otherwise; a value of several lines may hold anything. */
+function refuseLines(path: string, text: string, values: readonly (string | undefined)[]): void {
+  const setAt = new Map<string, number>();
+  for (const [i, line] of text.split(/\r?\n/).entries()) {
+    const [, name, sets] = BEGINS.exec(line) ?? [];
+    if (name === undefined || values.some(value => value?.includes('\n') && value.includes(line.replace(/["'`]\s*$/, '')))) continue;
+    const number = i + 1;
+    if (!sets) throw new UsageError(`${path}, line ${number}: ${name} has no “=” behind it`);
+    const earlier = setAt.get(name);
+    if (earlier !== undefined)
+      throw new UsageError(`${path} sets ${name} twice, in the lines ${earlier} and ${number}: remove one of them`);
+    setAt.set(name, number);
   }
 }

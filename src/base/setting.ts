@@ -81,8 +81,8 @@ export const count = (least: number, most: number) =>
     return value >= least && value <= most ? value : undefined;
   });
 
-// A shell expands ~, systemd and Docker do not: the folder would be called "~".
-export const path = text('a path (a ~ is not expanded)', given => (given.startsWith('~') ? undefined : resolve(given)));
+// A shell expands ~ and $HOME; systemd, Docker and a file of settings do not: the folder would be called so.
+export const path = text('a path (~ and $NAME are not expanded)', given => (/^~|\$[A-Za-z_{]/.test(given) ? undefined : resolve(given)));
 
 export const serviceUrl = text('an http:// or https:// address without user, query or fragment', given => {
   const url = new URL(given);

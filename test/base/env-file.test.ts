@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadEnvFile } from '../../src/base/env-file.ts';
+import { UsageError } from '../../src/base/errors.ts';
 import { ringneck } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -9,7 +10,7 @@ import { tempFolder } from '../support/temp-folder.ts';
 const folder = tempFolder();
 let files = 0;
 
-function write(text: string, mode = 0o600): string {
+function write(text: string | Uint8Array, mode = 0o600): string {
   const path = join(folder, `${++files}.env`);
   writeFileSync(path, text);
   chmodSync(path, mode);
@@ -27,6 +28,25 @@ NODE_OPTIONS=--inspect
 `);
   expect(loadEnvFile(env, path)).toBeUndefined();
   expect(env).toEqual({ RINGNECK_PORT: '9000', RINGNECK_DATA: './other place', RINGNECK_NIGHTLY: '30 4 * * *' });
+});
+
+test.each([
+  ['has no “=”', 'RINGNECK_DATA=here\nRINGNECK_STUDY_NAME: Night\n', ', line 2: RINGNECK_STUDY_NAME has no “=” behind it'],
+  ['is a name alone', '\nexport RINGNECK_PORT\n', ', line 2: RINGNECK_PORT has no “=” behind it'],
+  ['is set already', 'RINGNECK_PORT=1\n\nexport RINGNECK_PORT=2\n', ' sets RINGNECK_PORT twice, in the lines 1 and 3: remove one of them'],
+  ['is not UTF-8', Buffer.from('RINGNECK_STUDY_NAME=Z\xfcrich\n', 'latin1'), ' is not UTF-8: save it as UTF-8'],
+])('a file with a line that %s is refused, for it was meant otherwise', (_, text, message) => {
+  const path = write(text);
+  expect(() => loadEnvFile({}, path)).toThrow(new UsageError(`${path}${message}`));
+});
+
+test('lines of a value are no settings, nor are remarks and the names of other programs', () => {
+  const env: NodeJS.ProcessEnv = {};
+  loadEnvFile(
+    env,
+    write('#RINGNECK_PORT\nOTHER: 1\nOTHER=2\nOTHER=3\nRINGNECK_STUDY_NAME="Night\nRINGNECK_PORT\nRINGNECK_STUDY_NAME=x"\n'),
+  );
+  expect(env).toEqual({ RINGNECK_STUDY_NAME: 'Night\nRINGNECK_PORT\nRINGNECK_STUDY_NAME=x' });
 });
 
 test('a secret that the environment has wins over a file that holds it, in either form', () => {

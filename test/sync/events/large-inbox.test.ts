@@ -46,12 +46,13 @@ test('thousands of events that wait: the queue holds a few, they are settled fro
       'some are settled',
       async () => {
         most = Math.max(most, await harness.queue.getJobCountByTypes('waiting', 'active', 'delayed'));
-        return harness.lines.length >= 300;
+        // The oldest of a second start may have been under way when the first one ended: its job comes back a little later.
+        return harness.lines.length >= 300 && !harness.pipeline.inbox.has(oldest!);
       },
       60_000,
     );
     expect(most).toBeLessThan(100);
-    expect(harness.pipeline.inbox.has(oldest!)).toBe(false);
+    expect(harness.pipeline.inbox.size).toBeGreaterThan(0);
     expect(before - harness.pipeline.inbox.size).toBeGreaterThanOrEqual(300);
     await newcomer.announce({ object_id: 'of-eva' });
     await until('what comes now of others is settled', () => harness.lines.some(({ user_id }) => user_id === 'eva'), 30_000);
