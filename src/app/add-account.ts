@@ -13,7 +13,7 @@ import {
   noRefusalsEntry,
 } from '../ledger/accounts.ts';
 import { noWithdrawalEntry } from '../ledger/links.ts';
-import { ANOTHER_PERSON, isOfUnknownPerson, refusedUnchecked, twinOf, UNCHECKED } from '../ledger/unproven.ts';
+import { ANOTHER_PERSON, isOfUnknownPerson, isWithdrawn, refusedUnchecked, twinOf, UNCHECKED } from '../ledger/unproven.ts';
 import { isNotOffered, isRefusal, probeAccount } from '../sync/verdicts/probe.ts';
 import { findPerson, findTwin, isAnother } from '../sync/verdicts/same-person.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
@@ -206,7 +206,7 @@ export class WrongPersonError extends RingneckError {
 
 /** Why what an account has got is not kept: what it has is good, or nobody may be read by what it has got. Undefined: it is kept. */
 function findRefused(
-  { account: { userId }, credential, hasGood, isUnproven }: AddedAccount,
+  { account: { userId }, recorded, credential, hasGood, isUnproven }: AddedAccount,
   { reason, warning, person }: Verdict,
   { isOther, hadSignIn }: { isOther: boolean; hadSignIn: boolean },
 ): RingneckError | undefined {
@@ -220,8 +220,14 @@ function findRefused(
       person,
     });
   }
-  if (!hasGood || reason === null || !(isSignIn || hadSignIn)) return undefined;
   const why = warning ?? reason;
+  // It would take the mark away, and what the study gives counted again: only the person's own word does that.
+  if (reason !== null && isWithdrawn(recorded?.reason ?? null)) {
+    return new TryLaterError(
+      `nobody knows whose it is (${why}), and the person of ${userId} has withdrawn: nothing was stored. Try again later, and allow the scope personal: ${again}`,
+    );
+  }
+  if (!hasGood || reason === null || !(isSignIn || hadSignIn)) return undefined;
   return new TryLaterError(
     `nobody knows whose it is (${why}), and ${userId} has a sign-in that is good: nothing was stored. Try again later, and allow the scope personal: ${again}`,
   );

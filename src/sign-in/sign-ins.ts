@@ -379,8 +379,8 @@ function renewed(signIn: SignIn, answer: TokenAnswer, used: string, nowMs: numbe
 
 const pairOf = ({ accessToken, expiresIn }: TokenAnswer, nowMs: number): Pick<SignIn, 'accessToken' | 'expiresAt' | 'refreshedAt'> => ({
   accessToken,
-  // A shorter one would have each request renew it.
-  expiresAt: expiresIn === undefined ? null : nowMs + Math.max(expiresIn * 1000, SHORTEST_LIFE_MS),
+  // A shorter one would have each request renew it; a longer one would be used when it has ended.
+  expiresAt: expiresIn === undefined ? null : nowMs + Math.max(expiresIn, 1) * 1000,
   refreshedAt: nowMs,
 });
 

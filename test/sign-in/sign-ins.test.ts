@@ -303,10 +303,17 @@ test('what a renewal says of scopes takes nothing away, and words that are none 
   expect(beginSignIn('x', { ...answer, scopes: ['daily', '=evil()', 'email'] }, SCOPES, START).scopes).toEqual(['daily', 'email']);
 });
 
-test.each([0.001, 1, 59])('a life of %d seconds counts as a minute: no request renews it again', expiresIn => {
-  const answer = { accessToken: 'a', refreshToken: 'r', expiresIn, scopes: SCOPES };
-  expect(beginSignIn('x', answer, SCOPES, START).expiresAt).toBe(START + 60_000);
-});
+test.each([
+  [0.001, 1_000],
+  [1, 1_000],
+  [3, 3_000],
+])(
+  'a life of %d seconds ends after %d ms: one of a moment is renewed once a second, and none is used when it has ended',
+  (expiresIn, ms) => {
+    const answer = { accessToken: 'a', refreshToken: 'r', expiresIn, scopes: SCOPES };
+    expect(beginSignIn('x', answer, SCOPES, START).expiresAt).toBe(START + ms);
+  },
+);
 
 class Killed extends Error {}
 

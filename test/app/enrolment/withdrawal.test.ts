@@ -78,14 +78,30 @@ test('who withdrew may come back by another invitation, and withdraw again by ei
 });
 
 /** As `account login` does it, with the address that the sandbox knows. */
-async function login({ harness, publicUrl }: EnrolmentHarness, name: string, person: string) {
+async function login({ harness, publicUrl }: EnrolmentHarness, name: string, person: string, unticked: string[] = []) {
   const { signIn } = harness.app.settings;
   if (!signIn) throw new Error('no client');
   const redirectUrl = `${publicUrl}/connect/callback`;
   const { url, verifier } = await createAuthorizeRequest({ ...signIn, redirectUrl });
-  const code = new URL(await fillIn(url, person)).searchParams.get('code') ?? '';
-  return harness.commands.finishLogin({ name, code, verifier, redirectUrl });
+  const answer = new URL(await fillIn(url, person, unticked)).searchParams;
+  const scope = answer.get('scope') ?? undefined;
+  return harness.commands.finishLogin({ name, code: answer.get('code') ?? '', verifier, redirectUrl, scope });
 }
+
+test('a sign-in of nobody knows whom leaves who has withdrawn as they are, with nothing stored', async () => {
+  const enrolment = await openEnrolment(folder, 'unknown-login', shared);
+  const { harness, invite, enrol, sandbox } = enrolment;
+  const browser = new Browser();
+  await browser.submit(await browser.open(withdrawLinkOf(await enrol(await invite('p01'), 'ada'))));
+  await expect(login(enrolment, 'p01', 'ben', ['personal'])).rejects.toThrow(
+    'and the person of p01 has withdrawn: nothing was stored. Try again later, and allow the scope personal: ringneck account login p01',
+  );
+  const reason = 'withdrawn by the person; its rows stay until: ringneck account remove p01 --erase';
+  expect(await harness.read('SELECT user_id, state, reason FROM sync.accounts')).toEqual([['p01', 'paused', reason]]);
+  expect(harness.app.secrets.names()).toEqual([]);
+  const token = sandbox.people[0]?.token ?? '';
+  await expect(harness.commands.addAccount({ name: 'p01', token })).rejects.toThrow('withdrawn');
+});
 
 test('who withdrew and was signed in again by the study can withdraw by the same link', async () => {
   const enrolment = await openEnrolment(folder, 'back-by-login', shared);
