@@ -346,6 +346,16 @@ test('a table whose rows refer to keys that differ only in what their collation 
   ]);
 });
 
+test('a table of others that compares ids without capitals loses the rows of the person alone', async () => {
+  const path = await filled();
+  await withDuckDB(path, async connection => {
+    await connection.run('CREATE TABLE mine (service_user_id VARCHAR COLLATE NOCASE, n INTEGER)');
+    await connection.run(`INSERT INTO mine VALUES ('sid-a', 1), ('SID-A', 2), ('sid-b', 3), (NULL, 4)`);
+  });
+  expect(await rewriteWithout(path, { userId: 'ada', serviceUserIds: ['sid-a'] }, () => {})).toMatchObject({ mine: 1 });
+  expect(await withDuckDB(path, connection => rowsOf(connection, 'SELECT n FROM mine ORDER BY n'))).toEqual([{ n: 2 }, { n: 3 }, { n: 4 }]);
+});
+
 test('a table whose rows refer to one another may have columns that are called rowid and row_number', async () => {
   const path = await filled();
   await withDuckDB(path, async connection => {

@@ -34,7 +34,7 @@ function conditionOf(table: Present, { userId, serviceUserIds }: Person): string
   // A table of others may compare it otherwise: ADA is another person.
   if (has(table, 'user_id')) conditions.push(`user_id::VARCHAR COLLATE "C" IS DISTINCT FROM ${quoteText(userId)}`);
   if (has(table, 'service_user_id') && serviceUserIds.length) {
-    conditions.push(`coalesce(service_user_id::VARCHAR NOT IN (${textList(serviceUserIds)}), true)`);
+    conditions.push(`coalesce(service_user_id::VARCHAR COLLATE "C" NOT IN (${textList(serviceUserIds)}), true)`);
   }
   return conditions.join(' AND ');
 }
