@@ -105,6 +105,31 @@ test('a row that the service has no more leaves after a second reading minutes l
   expect(await harness.read('SELECT collection, id FROM sync.tombstones')).toEqual([[NAME, '2025-03-09T12:00:00.000Z']]);
 });
 
+test.each([
+  ['after the others', [level('2025-03-19T00:00:00.000Z', 65), MIDNIGHT]],
+  ['before the others', [FIRST, level('2025-03-02T00:00:00.000Z', 85)]],
+])('answers with some rows %s alone, as to a range of their own, remove none until somebody says that they are gone', async (_, rows) => {
+  const { held, harness, clock } = await setUp(FIRST, level('2025-03-09T12:00:00.000Z', 70), MIDNIGHT);
+  await read(harness);
+  held.rows = rows;
+  for (let reading = 0; reading < 3; reading++) {
+    clock.ms += 600_000;
+    expect(await read(harness)).toMatchObject({
+      ...{ state: 'failed', removed: 0 },
+      failures: [
+        {
+          kind: 'suspicious',
+          message: expect.stringContaining(
+            'stored rows are missing before the first or after the last of the answer, as from one to a shorter range; nothing was removed',
+          ),
+        },
+      ],
+    });
+  }
+  expect(await stored(harness)).toHaveLength(4);
+  expect(await read(harness, { acceptDeletions: true })).toMatchObject({ state: 'complete', removed: 2 });
+});
+
 test('an empty answer over stored rows removes none of them', async () => {
   const { held, harness, clock } = await setUp(FIRST, MIDNIGHT);
   await read(harness);

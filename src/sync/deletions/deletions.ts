@@ -1,4 +1,4 @@
-import { addDays } from '../../../schema/instant.ts';
+import { addDays, findInstant } from '../../../schema/instant.ts';
 import { findDayOf, type Resource } from '../../../schema/resource.ts';
 import { isAskable } from '../../client/base-url.ts';
 import type { ReleaseWhile } from '../../client/client.ts';
@@ -23,6 +23,8 @@ const movedDaysOf = ({ identifiedBy }: Resource) => (identifiedBy === undefined 
 
 const FIRST_PROOF =
   'stored documents are missing from the answer; nothing was removed: a reading at least 5 minutes later removes them if it does not bring them either';
+
+const OUTSIDE = `stored rows are missing before the first or after the last of the answer, as from one to a shorter range; ${ACCEPT}`;
 
 const LEFT_OUT = 'left out documents that the service has: a reading at least 5 minutes later takes that for its way to list them';
 
@@ -83,6 +85,7 @@ export async function findRemoved(absence: Absence): Promise<Verdict> {
     if (isTooMany(candidates, stored)) {
       return { suspicious: `${candidates} of ${stored} stored documents are missing from the answer; ${ACCEPT}` };
     }
+    if (resource.identifiedBy !== undefined && reachBeyond(unnamed, read)) return { suspicious: OUTSIDE };
     if (unnamed.length && !read.documents) return { suspicious: `an empty answer over ${unnamed.length} stored documents; ${ACCEPT}` };
     if (unnamed.length && !(await isSecondProof(absence, unnamed))) return { suspicious: FIRST_PROOF };
     if (!(await share.take(candidates, days && resource.dayField))) return { suspicious: TOO_MANY_IN_RUN };
@@ -165,6 +168,22 @@ async function readAbsent({
   const absent = rows.filter(({ id, isBefore }) => isBefore && !read.ids.has(id));
   return { absent: absent.map(({ id, day }) => ({ id, day })), stored: rows.length };
 }
+
+/**
+ * Whether rows are missing before the first or after the last of an answer: one to another range, as the last hours alone, lies within the
+ * range that was asked for, and a second reading gets the same.
+ */
+function reachBeyond(absent: readonly MissingDocument[], { ids }: CompleteRead): boolean {
+  let [first, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const id of ids) {
+    first = Math.min(first, momentOf(id));
+    last = Math.max(last, momentOf(id));
+  }
+  return ids.size > 0 && absent.some(({ id }) => momentOf(id) < first || momentOf(id) > last);
+}
+
+/** Of a row, whose identifier it is. */
+const momentOf = (id: string): number => findInstant(id)?.micros ?? Number.NaN;
 
 async function confirmByDocument(absence: Absence, absent: readonly MissingDocument[]): Promise<MissingDocument[]> {
   const { pipeline, resource, userId, token, signal, releaseWhile, days, read, acceptDeletions, onAnswer, onStored } = absence;
