@@ -230,7 +230,7 @@ test.each([
   ],
   ['src/warehouse/store/open.ts', `import { DuckDBInstance } from '@duckdb/node-api';`],
   ['src/warehouse/warehouse.ts', `import { Writer } from './write/writer.ts';`],
-  ['src/cli/sql/child.ts', `import { openQueries } from '../../warehouse/readers/query.ts';`],
+  ['src/app/query/child.ts', `import { openQueries } from '../../warehouse/readers/query.ts';`],
   ['src/ledger/accounts.ts', `import type { Warehouse } from '../warehouse/warehouse.ts'; import { x } from '../client/client.ts';`],
   ['src/sync/collections.ts', `import { windowEntry } from '../ledger/windows.ts';`],
   ['jobs/collect-window.ts', `import type { Job } from 'bullmq'; import { x } from '../src/sync/collections.ts';`],

@@ -141,10 +141,10 @@ async function runAll(path: string, statements: readonly Hostile[]): Promise<Out
 
 async function run(path: string, hostile: Hostile): Promise<Outcome> {
   // The compiled one: its processes are started from beside it.
-  const compiled = join(inject('compiled'), 'src/cli/sql/query-process.js');
-  const { QueryProcess } = (await import(compiled)) as typeof import('../../src/cli/sql/query-process.ts');
+  const compiled = join(inject('compiled'), 'src/app/query/query-process.js');
+  const { QueryProcess } = (await import(compiled)) as typeof import('../../src/app/query/query-process.ts');
   let output = '';
-  const reader = new QueryProcess({ memory: MEMORY, seconds: SECONDS[hostile.fate] });
+  const reader = new QueryProcess({ memory: MEMORY, seconds: SECONDS[hostile.fate], more: { memory: 'no more', seconds: 'no more' } });
   try {
     await reader.ask(
       { path, sql: hostile.sql, as: { format: 'table' } },

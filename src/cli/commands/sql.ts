@@ -2,14 +2,15 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { getSource, hasOwnerSince, type Source } from '../../app/find-source.ts';
+import { FORMATS, type Format } from '../../app/query/formats.ts';
+import type { Page } from '../../app/query/frames.ts';
+import { oneLine } from '../../app/query/one-line.ts';
+import type { Limits } from '../../app/query/query-process.ts';
 import { RingneckError, UsageError } from '../../base/errors.ts';
 import { interruptible } from '../../base/interrupt.ts';
 import { printable, printableLines } from '../../base/printable.ts';
 import { wholeNumber, withExample } from '../options.ts';
 import { openSession, type Session } from '../session.ts';
-import type { Page } from '../sql/frames.ts';
-import type { Limits } from '../sql/query-process.ts';
-import { FORMATS, type Format } from '../terminal/formats.ts';
 import { note, noteStale } from '../terminal/note.ts';
 import { printLines } from '../terminal/print.ts';
 
@@ -53,7 +54,11 @@ export function addSql(program: Command): void {
     if (option !== undefined) throw new UsageError(`unknown option '${option}': ringneck sql --help shows those there are`);
     if (args.length > 1) throw new UsageError('a query is one argument: put it in quotes');
     const session = await openSession();
-    const limits = { memory, seconds: timeout };
+    const limits = {
+      memory,
+      seconds: timeout,
+      more: { seconds: '--timeout allows more', memory: `--memory allows more than ${memory.text}` },
+    };
     if (query === undefined && format === undefined && process.stdin.isTTY && process.stdout.isTTY) {
       const { runPrompt } = await import('../sql/repl.ts');
       return runPrompt(session.settings, limits);
@@ -65,7 +70,7 @@ export function addSql(program: Command): void {
 }
 
 async function writeAnswer(session: Session, sql: string, format: Format | undefined, limits: Limits, signal: AbortSignal): Promise<void> {
-  const { QueryProcess } = await import('../sql/query-process.ts');
+  const { QueryProcess } = await import('../../app/query/query-process.ts');
   // It starts while the owner is asked for its snapshot.
   const query = new QueryProcess(limits);
   let source: Source | undefined;
@@ -96,19 +101,6 @@ async function writeAnswer(session: Session, sql: string, format: Format | undef
   } finally {
     await query.end();
   }
-}
-
-/** What DuckDB says in several lines, the place among them shown by a caret, as one. */
-export function oneLine(message: string): string {
-  const lines = message.split('\n');
-  const at = lines.findIndex(line => /^LINE \d+: /.test(line));
-  const line = lines[at] ?? '';
-  const caret = lines[at + 1]?.indexOf('^') ?? -1;
-  if (at < 0 || caret < 0) return lines.join(' ');
-  const number = Number.parseInt(line.slice('LINE '.length), 10);
-  const place = line.slice(caret, caret + 40).trim();
-  const rest = [...lines.slice(0, at), ...lines.slice(at + 2)].join(' ').trim();
-  return `${rest} (line ${number}, ${place ? `at ${JSON.stringify(place)}` : 'at its end'})`;
 }
 
 const UNITS: Record<string, number> = { kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30, tib: 2 ** 40 };

@@ -1,5 +1,5 @@
+import { pad, widthOf } from '../../app/query/write-result.ts';
 import { printable } from '../../base/printable.ts';
-import { pad, widthOf } from '../terminal/result.ts';
 
 export interface Box {
   text: string;

@@ -1,7 +1,7 @@
-import { printableLines } from '../../base/printable.ts';
+import type { Page } from '../../app/query/frames.ts';
+import { formatPlan, isPlan } from '../../app/query/plan.ts';
 import { formatCount } from '../terminal/print.ts';
 import { formatBox } from './box.ts';
-import type { Page } from './frames.ts';
 
 /** How many rows a terminal is shown of a result, unless told otherwise. */
 export const ROWS_SHOWN = 100;
@@ -22,12 +22,3 @@ export function formatPage({ columns, rows, rest }: Page, { more, time }: { more
   const narrow = [...(cut ? [`${cut} cut`] : []), ...(leftOut ? [`${leftOut} left out`] : [])].join(' and ');
   return `${text}\n(${[count, ...(narrow ? [`columns: ${narrow} to fit`] : []), ...(time ? [time] : [])].join('; ')})`;
 }
-
-/** Whether it is the result of EXPLAIN: DuckDB's own shell tells by the same names. */
-export const isPlan = (columns: readonly { name: string }[]) => columns.map(({ name }) => name).join() === 'explain_key,explain_value';
-
-/** A plan is drawn in lines already. */
-export const formatPlan = (rows: readonly (readonly (string | null)[])[]) =>
-  rows.map(([, plan]) => printableLines((plan ?? '').trimEnd())).join('\n');
-
-/** Lines that do nothing to a terminal but show. */

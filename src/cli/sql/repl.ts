@@ -1,19 +1,19 @@
 import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { getSource } from '../../app/find-source.ts';
+import type { Page } from '../../app/query/frames.ts';
+import type { Limits } from '../../app/query/query-process.ts';
+import { QueryRunner } from '../../app/query/query-runner.ts';
 import type { Settings } from '../../base/config.ts';
 import { messageOf, RingneckError } from '../../base/errors.ts';
 import { Interrupted } from '../../base/interrupt.ts';
 import { printable } from '../../base/printable.ts';
-import { noteLines } from '../terminal/note.ts';
+import { noteLines, noteStale } from '../terminal/note.ts';
 import { printLine, printLines } from '../terminal/print.ts';
 import { complete } from './complete.ts';
 import { COMMANDS, type ReplSettings, runDotCommand } from './dot-commands.ts';
-import type { Page } from './frames.ts';
 import { HISTORY_LINES, type History, openHistory } from './history.ts';
 import { formatPage, ROWS_SHOWN } from './page.ts';
-import type { Limits } from './query-process.ts';
-import { QueryRunner } from './query-runner.ts';
 import { isComplete, isJoinable } from './statement.ts';
 
 const PROMPT = 'ringneck> ';
@@ -22,7 +22,7 @@ const COMPLETE_MS = 5_000;
 
 /** Asks and answers until its user leaves. Nothing is open between two statements. */
 export async function runPrompt(settings: Settings, limits: Limits): Promise<void> {
-  const runner = new QueryRunner(settings, limits);
+  const runner = new QueryRunner(settings, limits, noteStale);
   try {
     const { path } = await getSource(settings);
     printLine(`${path}, read-only. End a statement with ; and see .help; Ctrl-D leaves.`);

@@ -14,6 +14,8 @@ export interface Limits {
   /** What DuckDB may have, in its own words (`1GB`), and in bytes. */
   memory: { text: string; bytes: number };
   seconds: number;
+  /** What is said to whoever reaches one: how more is allowed, or what else helps. */
+  more: { memory: string; seconds: string };
 }
 
 /** What a query's process is told of ours: what time and language it is in, where libraries lie, and nothing that is secret. */
@@ -89,8 +91,8 @@ export class QueryProcess {
 
   /** How long it takes to start is not the query's time. */
   #limitTime(fail: (error: unknown) => void): { clear(): void } {
-    const { seconds } = this.#limits;
-    const stop = () => fail(new RingneckError(`the query was stopped after ${seconds} s: --timeout allows more`));
+    const { seconds, more } = this.#limits;
+    const stop = () => fail(new RingneckError(`the query was stopped after ${seconds} s: ${more.seconds}`));
     let timer: NodeJS.Timeout | undefined;
     this.#begun.then(() => {
       timer = setTimeout(stop, seconds * 1000);
@@ -123,10 +125,10 @@ async function ended(child: ChildProcess): Promise<void> {
   if (isAlive(child)) await once(child, 'exit');
 }
 
-function errorOf({ message, exitCode }: { message: string; exitCode: number }, { memory }: Limits): RingneckError {
+function errorOf({ message, exitCode }: { message: string; exitCode: number }, { more }: Limits): RingneckError {
   if (exitCode === 75) return new TryLaterError(message);
   if (/^Out of Memory Error/.test(message)) {
-    return new RingneckError(`${message.split('\n', 1)[0]} (--memory allows more than ${memory.text})`);
+    return new RingneckError(`${message.split('\n', 1)[0]} (${more.memory})`);
   }
   return new RingneckError(message, exitCode);
 }

@@ -7,9 +7,9 @@ import { finished } from 'node:stream/promises';
 import { Worker } from 'node:worker_threads';
 import { messageOf, RingneckError } from '../../base/errors.ts';
 import { openQueries, type QueryResult } from '../../warehouse/readers/query.ts';
-import { writeResult } from '../terminal/result.ts';
 import { type Frame, type Page, type QueryRequest, writeFrame } from './frames.ts';
-import { formatPlan, isPlan } from './page.ts';
+import { formatPlan, isPlan } from './plan.ts';
+import { writeResult } from './write-result.ts';
 
 /** How much more than DuckDB's limit the process may take: Node itself, and what DuckDB holds outside of its limit. */
 const BESIDE_BYTES = 768 * 1024 * 1024;

@@ -6,8 +6,6 @@ import { printable, printableJson } from '../../base/printable.ts';
 import type { Cell, QueryResult, ResultColumn } from '../../warehouse/readers/query.ts';
 import type { Format } from './formats.ts';
 
-export type { Format } from './formats.ts';
-
 /** A table's columns are as wide as the first rows need; later rows may stand out. */
 const ROWS_MEASURED = 10_000;
 

@@ -1,11 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { beforeAll, expect, test } from 'vitest';
-import { oneLine } from '../../src/cli/commands/sql.ts';
-import { type Format, writeResult } from '../../src/cli/terminal/result.ts';
-import { openQueries, type Queries } from '../../src/warehouse/readers/query.ts';
-import { tempFolder } from '../support/temp-folder.ts';
-import { newPath, openWarehouse } from '../support/warehouse.ts';
+import type { Format } from '../../../src/app/query/formats.ts';
+import { oneLine } from '../../../src/app/query/one-line.ts';
+import { writeResult } from '../../../src/app/query/write-result.ts';
+import { openQueries, type Queries } from '../../../src/warehouse/readers/query.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { newPath, openWarehouse } from '../../support/warehouse.ts';
 
 const folder = tempFolder();
 let reader: Queries;

@@ -1,24 +1,25 @@
 import { statSync } from 'node:fs';
 import { resources } from '../../../schema/index.ts';
-import { getSource, hasOwnerSince } from '../../app/find-source.ts';
 import type { Settings } from '../../base/config.ts';
 import type { Catalogue } from '../../warehouse/readers/catalogue.ts';
-import { noteStale } from '../terminal/note.ts';
+import { getSource, hasOwnerSince, type Source } from '../find-source.ts';
 import type { Page } from './frames.ts';
 import { type Limits, QueryProcess } from './query-process.ts';
 
-/** Asks one question after another, each of a process of its own. */
+/** Asks one question after another, each of a process of its own. `tellStale` is called once with each source that is behind the warehouse. */
 export class QueryRunner {
   readonly #settings: Settings;
   readonly #limits: Limits;
+  readonly #tellStale: (source: Source) => void;
   /** Started before it is needed, so that a statement need not wait for it. */
   #next: QueryProcess;
   #toldStale = false;
   #known: { file: string; catalogue: Catalogue } | undefined;
 
-  constructor(settings: Settings, limits: Limits) {
+  constructor(settings: Settings, limits: Limits, tellStale: (source: Source) => void) {
     this.#settings = settings;
     this.#limits = limits;
+    this.#tellStale = tellStale;
     this.#next = new QueryProcess(limits);
   }
 
@@ -26,7 +27,7 @@ export class QueryRunner {
   async ask(sql: string, rows: number, take: (page: Page) => void, signal: AbortSignal): Promise<void> {
     const source = await getSource(this.#settings, signal);
     const { path, stale } = source;
-    if (!this.#toldStale) noteStale(source);
+    if (stale && !this.#toldStale) this.#tellStale(source);
     this.#toldStale = stale;
     const query = this.#next.isAlive ? this.#next : new QueryProcess(this.#limits);
     try {
