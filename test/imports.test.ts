@@ -17,12 +17,17 @@ const mayImport: Record<string, string[]> = {
   'src/sync': [...below, 'src/ledger', 'src/sync'],
   jobs: [...below, 'src/ledger', 'src/sync', 'jobs'],
   'src/app': [...below, 'src/simulator', 'src/ledger', 'src/sync', 'jobs', 'src/app'],
-  'src/cli': [...below, 'src/simulator', 'src/ledger', 'src/sync', 'jobs', 'src/app', 'src/cli'],
+  'src/console': ['schema', 'src/base', 'src/app', 'src/console'],
+  'src/cli': [...below, 'src/simulator', 'src/ledger', 'src/sync', 'jobs', 'src/app', 'src/console', 'src/cli'],
 };
+/** What is loaded by a browser: of the console's own files the declarations of its routes alone, and their types. */
+const inBrowser = { page: 'src/console/page/', mayImport: ['src/console/page/', 'src/console/api/', 'schema/'] };
 const packagesOnlyIn: Record<string, string[]> = {
   bullmq: ['src/queue', 'jobs'],
   '@duckdb/': ['src/warehouse'],
-  fastify: ['src/service', 'src/receiver', 'src/simulator'],
+  fastify: ['src/service', 'src/receiver', 'src/simulator', 'src/console'],
+  preact: ['src/console'],
+  'd3-': ['src/console'],
   '@fastify/swagger': ['src/service'],
   '@fastify/swagger-ui': ['src/service'],
   '@fastify/rate-limit': ['src/receiver'],
@@ -61,6 +66,8 @@ function* nodesIn(value: unknown): Generator<Node> {
     for (const child of Object.values(value)) yield* nodesIn(child);
   }
 }
+
+const languageOf = (path: string) => (path.endsWith('x') ? 'tsx' : 'ts');
 
 /** Everything that a node imports: undefined for no import, null for one whose name is computed. */
 function importedBy(node: Node): string | null | undefined {
@@ -118,7 +125,7 @@ function violations(path: string, source: string): string[] {
   const zone = zoneOf(path);
   if (zone === undefined) return [`${path}: the table in test/imports.test.ts has no row for its folder`];
   const wrong: string[] = [];
-  for (const node of nodesIn(parseAst(source, { lang: 'ts' }))) {
+  for (const node of nodesIn(parseAst(source, { lang: languageOf(path) }))) {
     if (readsEnvironment(node) && path !== environmentIn.file) wrong.push(`${path} reads process.env: only ${environmentIn.file} may`);
     if (writesToTerminal(node) && !writesIn.some(place => path.startsWith(place))) wrong.push(`${path} prints: only src/cli may`);
     const imported = importedBy(node);
@@ -133,6 +140,8 @@ function violations(path: string, source: string): string[] {
 function wrongFile(path: string, zone: string, target: string, node: Node): string[] {
   const targetZone = zoneOf(target);
   const allowed = mayImport[zone]!;
+  if (path.startsWith(inBrowser.page) && !inBrowser.mayImport.some(place => target.startsWith(place)))
+    return [`${path} imports ${target}: what a browser loads may import only ${inBrowser.mayImport.join(', ')}`];
   if (targetZone === undefined || !allowed.includes(targetZone))
     return [`${path} imports ${target}: ${zone} may import only ${allowed.join(', ')}`];
   if (targetZone === 'src/warehouse' && !mayEnterWarehouse(path, zone, target)) return [`${path} imports ${target}: ${BEHIND_FRONT}`];
@@ -159,7 +168,7 @@ function wrongPackage(path: string, zone: string, imported: string): string[] {
   if (/^(node:)?process$/.test(imported))
     return [`${path} imports ${imported}: process is there without, and its env is for ${environmentIn.file}`];
   for (const [name, zones] of Object.entries(packagesOnlyIn)) {
-    const isOfIt = name.endsWith('/') ? imported.startsWith(name) : imported === name || imported.startsWith(`${name}/`);
+    const isOfIt = /[/-]$/.test(name) ? imported.startsWith(name) : imported === name || imported.startsWith(`${name}/`);
     if (isOfIt && !zones.includes(zone)) return [`${path} imports ${imported}: only ${zones.join(', ')} may`];
     if (name === '@duckdb/' && isOfIt && inWarehouse.isFront(path))
       return [`${path} imports ${imported}: the front of src/warehouse may not`];
@@ -172,7 +181,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 function listSources(): { path: string; source: string }[] {
   return ['schema', 'src', 'jobs'].flatMap(top =>
     readdirSync(join(root, top), { recursive: true, encoding: 'utf8' })
-      .filter(file => file.endsWith('.ts'))
+      .filter(file => /\.tsx?$/.test(file))
       .map(file => posix.join(top, file.replaceAll('\\', '/')))
       .map(path => ({ path, source: readFileSync(join(root, path), 'utf8') })),
   );
@@ -193,7 +202,7 @@ test('one file knows what the file of the warehouse is called', () => {
 function circles(files: readonly { path: string; source: string }[]): string[] {
   const imports = new Map(
     files.map(({ path, source }) => {
-      const targets = [...nodesIn(parseAst(source, { lang: 'ts' }))].map(importedBy).filter(target => target?.startsWith('.'));
+      const targets = [...nodesIn(parseAst(source, { lang: languageOf(path) }))].map(importedBy).filter(target => target?.startsWith('.'));
       return [path, targets.map(target => posix.join(posix.dirname(path), target!))];
     }),
   );
@@ -322,8 +331,17 @@ test.each([
     `import { print } from '../cli/terminal/print.ts';`,
     `src/app/a.ts imports src/cli/terminal/print.ts: src/app may import only ${mayImport['src/app']!.join(', ')}`,
   ],
+  [
+    'src/console/page/a.tsx',
+    `const a = <p/>; import { Sessions } from '../server/sessions.ts';`,
+    `src/console/page/a.tsx imports src/console/server/sessions.ts: what a browser loads may import only ${inBrowser.mayImport.join(', ')}`,
+  ],
   ['src/app/a.ts', `import { Command } from 'commander';`, 'src/app/a.ts imports commander: only src/cli may'],
-  ['src/cli/a.ts', `import fastify from 'fastify';`, 'src/cli/a.ts imports fastify: only src/service, src/receiver, src/simulator may'],
+  [
+    'src/cli/a.ts',
+    `import fastify from 'fastify';`,
+    'src/cli/a.ts imports fastify: only src/service, src/receiver, src/simulator, src/console may',
+  ],
   ['src/cli/a.ts', `import ui from '@fastify/swagger-ui';`, 'src/cli/a.ts imports @fastify/swagger-ui: only src/service may'],
   ['src/cli/a.ts', 'process.env.HOME;', 'src/cli/a.ts reads process.env: only src/base/config.ts may'],
   ['src/cli/a.ts', `process['env'];`, 'src/cli/a.ts reads process.env: only src/base/config.ts may'],

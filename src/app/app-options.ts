@@ -35,3 +35,16 @@ export interface PausedErasing {
   waitsFor: 'Redis' | 'a file';
   reason: string;
 }
+
+/** For whom the console is opened. */
+export interface ConsoleGrant {
+  role: 'operator' | 'reader' | 'person';
+  /** The account of a `person`, else null. */
+  person: string | null;
+}
+
+/** What opens a served console for somebody. */
+export interface ConsoleLinks {
+  /** An address for a browser, which opens a session once, within a minute. */
+  createLink(grant: ConsoleGrant): string;
+}

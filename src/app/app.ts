@@ -24,7 +24,7 @@ import { type KeptServiceClock, openServiceClock } from '../sync/service-clock.t
 import { leaveSilence } from '../sync/silence.ts';
 import type { SubscriptionManager } from '../sync/subscriptions/subscription-manager.ts';
 import { Warehouse } from '../warehouse/warehouse.ts';
-import type { AppOptions, PausedErasing } from './app-options.ts';
+import type { AppOptions, ConsoleLinks, PausedErasing } from './app-options.ts';
 import { ensureRestored } from './backup/restoring.ts';
 import { findNewestAhead } from './doctor/clock.ts';
 import { isErasing } from './erase/is-erasing.ts';
@@ -49,6 +49,8 @@ export class App {
   readonly onFailure: OnFailure;
   /** What the receiver refused since it listens, by reason. */
   refusals: () => Readonly<Record<string, number>> = () => ({});
+  /** The console that is served meanwhile. */
+  console: ConsoleLinks | undefined;
   /** An erasing that is begun and waits, for Redis for one: until it is done events may be accepted, and nothing else is read or written of anybody. */
   readonly erasing: PausedErasing | undefined;
   /** What keeps the queue from being opened; undefined when nothing does, and before it was tried. */

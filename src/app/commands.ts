@@ -5,6 +5,7 @@ import { accountCommands } from './account-commands.ts';
 import { addAccountsCommands } from './add-accounts.ts';
 import type { App } from './app.ts';
 import { backupCommands } from './backup/commands.ts';
+import { consoleCommands } from './console-link.ts';
 import { coverageCommands } from './coverage-commands.ts';
 import { doctorCommands } from './doctor/commands.ts';
 import { invitationCommands } from './enrolment/invitations.ts';
@@ -39,6 +40,7 @@ const appCommands = {
   ...moveCommands,
   ...snapshotCommands,
   ...backupCommands,
+  ...consoleCommands,
   adopt,
 };
 

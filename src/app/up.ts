@@ -8,7 +8,8 @@ import { openReceiver, type Receiver } from '../receiver/receiver.ts';
 import type { WebhookOptions } from '../receiver/webhook.ts';
 import type { EventLine } from '../sync/events/advance-event.ts';
 import type { App } from './app.ts';
-import type { AppOptions } from './app-options.ts';
+import type { AppOptions, ConsoleLinks } from './app-options.ts';
+import type { AppCommands } from './commands.ts';
 import { keepFileCompact } from './compaction/schedule.ts';
 import { connectControl } from './control/connect-control.ts';
 import { serveControl } from './control/serve-control.ts';
@@ -26,6 +27,13 @@ export interface UpOptions extends AppOptions {
   mirror?: number | undefined;
   /** Shows each event. */
   onEvent?: ((line: EventLine) => void) | undefined;
+  /** Serves the console. */
+  openConsole?: ((parts: { commands: AppCommands }, address: { host: string; port: number }) => Promise<ServedConsole>) | undefined;
+}
+
+export interface ServedConsole extends ConsoleLinks {
+  url: string;
+  close(): Promise<void>;
 }
 
 const READY_EVERY_MS = 5_000;
@@ -63,9 +71,10 @@ class Up {
     const connect = openConnect(this.#folder.app, () => this.#folder.app);
     const receiver = await this.#receive({ webhook, connect });
     if (mirror !== undefined) await this.#serveMirror(mirror);
+    const served = await this.#serveConsole();
     await this.#work();
     const queue = settings.queueUrl ? 'redis' : 'embedded';
-    const serves = { webhooks: webhook !== undefined, connect: connect !== undefined };
+    const serves = { webhooks: webhook !== undefined, connect: connect !== undefined, console: served?.url };
     log.info({ url: receiver.url, data: settings.data, queue, nightly: settings.nightly, ...serves }, 'up');
   }
 
@@ -113,6 +122,26 @@ class Up {
       return () => undefined;
     });
     return receiver;
+  }
+
+  /** Nobody is kept from their data by a port that is in use: it is said, and all else goes on. */
+  async #serveConsole(): Promise<ServedConsole | undefined> {
+    const { settings, log, openConsole } = this.#options;
+    const { consoleHost: host, consolePort: port } = settings;
+    if (port === null || !openConsole) return undefined;
+    try {
+      const opening = openConsole({ commands: this.#folder.commands }, { host, port });
+      const served = await listening({ host, port }, 'RINGNECK_CONSOLE_PORT', opening);
+      this.#closing.push(() => served.close());
+      await this.#folder.during(async app => {
+        app.console = served;
+        return () => undefined;
+      });
+      return served;
+    } catch (error) {
+      log.warn({ reason: messageOf(error) }, 'the console is not served');
+      return undefined;
+    }
   }
 
   async #serveMirror(port: number): Promise<void> {

@@ -16,6 +16,7 @@ import {
   oneOf,
   optional,
   path,
+  portOrOff,
   queueUrl,
   redirectUrl,
   required,
@@ -170,6 +171,19 @@ const declared = {
     'prefix of the header names `timestamp` and `signature`',
     matching(/^[A-Za-z0-9-]{1,64}$/, '1 to 64 of A–Z, a–z, 0–9 and “-”'),
   ),
+  consoleHost: required(
+    'RINGNECK_CONSOLE_HOST',
+    '127.0.0.1',
+    'console: address on which it listens; another than this machine’s own wants `https:` in front',
+    matching(/^[A-Za-z0-9_.:%-]+$/, 'a host name or an IP address'),
+  ),
+  consolePort: required(
+    'RINGNECK_CONSOLE_PORT',
+    '8088',
+    'console: port on which `up` serves it; 0 picks a free one, `off` serves none',
+    portOrOff,
+  ),
+  consoleUrl: optional('RINGNECK_CONSOLE_URL', 'console: where it is reached by way of a proxy, with the path in front', serviceUrl),
   onFailure: optional(
     'RINGNECK_ON_FAILURE',
     'command to run, without a shell, when an account is parked, a run fails, events were missed, somebody withdraws or an invitation meets the wrong person; its environment has RINGNECK_REASON, RINGNECK_USER, RINGNECK_COLLECTION, RINGNECK_MESSAGE',

@@ -81,6 +81,11 @@ export const count = (least: number, most: number) =>
     return value >= least && value <= most ? value : undefined;
   });
 
+/** Null: off. */
+export const portOrOff = text('a whole number from 0 to 65535, or “off”', given =>
+  given === 'off' ? null : count(0, 65_535).parse(given),
+);
+
 // A shell expands ~ and $HOME; systemd, Docker and a file of settings do not: the folder would be called so.
 export const path = text('a path (~ and $NAME are not expanded)', given => (/^~|\$[A-Za-z_{]/.test(given) ? undefined : resolve(given)));
 

@@ -4,6 +4,7 @@ import { addAccount } from './commands/account.ts';
 import { addAdopt } from './commands/adopt.ts';
 import { addBackfill } from './commands/backfill.ts';
 import { addBackup } from './commands/backup.ts';
+import { addConsole } from './commands/console.ts';
 import { addCoverage } from './commands/coverage.ts';
 import { addDemo } from './commands/demo.ts';
 import { addDescribe } from './commands/describe.ts';
@@ -62,6 +63,7 @@ export function createProgram(): Command {
     addBackfill,
     addNightly,
     addUp,
+    addConsole,
     addSubscriptions,
     addStatus,
     addWhy,

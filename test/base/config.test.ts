@@ -17,6 +17,8 @@ const refusal = (env: NodeJS.ProcessEnv): string => {
 
 test('an empty environment gives the defaults', () => {
   expect(readSettings({ RINGNECK_TIME_ZONE: 'Asia/Kathmandu' })).toEqual({
+    consoleHost: '127.0.0.1',
+    consolePort: 8088,
     data: resolve('data'),
     enrolment: null,
     queuePrefix: 'ringneck',
@@ -158,7 +160,7 @@ test('the table has a row for each setting, the same on every machine', () => {
     '| RINGNECK_PERSONAL_INFO | – | `1`: all of personal_info is kept (age, sex, height, weight, e-mail address), read with the recent days; without it only its identifier is asked for |',
     '| RINGNECK_DATA | `./data` | data folder: warehouse, snapshot, secret key, inbox, queue, state of `ringneck service` |',
   ]);
-  expect(rows).toHaveLength(40);
+  expect(rows).toHaveLength(43);
   expect(rows.find(row => row.includes('RINGNECK_TIME_ZONE'))).toBe(
     '| RINGNECK_TIME_ZONE | the system’s | time zone of the cron pattern |',
   );

@@ -42,6 +42,7 @@ export function compileProgram(): string {
   for (const path of sourceFiles('schema')) if (/\.(sql|json)$/.test(path)) cpSync(join(ROOT, path), join(unfinished, path));
   copyQueueSnapshot(unfinished);
   execFileSync(process.execPath, [join(ROOT, 'scripts/bundle.mjs'), unfinished]);
+  execFileSync(process.execPath, [join(ROOT, 'scripts/build-page.mjs'), unfinished]);
   execFileSync(process.execPath, ['--input-type=module', '--eval', MAKE_WAREHOUSE], { cwd: unfinished });
   try {
     renameSync(unfinished, folder);
@@ -61,7 +62,10 @@ function copyQueueSnapshot(target: string): void {
 
 function hashSources(): string {
   const hash = createHash('sha256');
-  for (const path of ['schema', 'src', 'jobs'].flatMap(sourceFiles).concat('package.json', 'tsconfig.json', 'scripts/bundle.mjs').sort()) {
+  for (const path of ['schema', 'src', 'jobs']
+    .flatMap(sourceFiles)
+    .concat('package.json', 'tsconfig.json', 'scripts/bundle.mjs', 'scripts/build-page.mjs')
+    .sort()) {
     hash.update(`${path}\n`).update(readFileSync(join(ROOT, path)));
   }
   return hash.digest('hex').slice(0, 16);

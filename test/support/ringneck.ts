@@ -14,7 +14,7 @@ export interface Ended {
 }
 
 export interface Surroundings {
-  /** RINGNECK_* and the like: of our own environment it has only where programs, its home and temporary files are. */
+  /** RINGNECK_* and the like: of our own environment it has only where programs, its home and temporary files are. No console, whose port is the same for all. */
   env?: Record<string, string>;
   cwd?: string;
   input?: string;
@@ -44,7 +44,11 @@ const started = new Map<ChildProcess, Promise<Ended>>();
 /** Starts a command that goes on; what still runs after the tests of the file is killed. */
 export function startRingneck(args: readonly string[], { env = {}, cwd, input = '', main = MAIN }: Surroundings = {}): Running {
   const { PATH, HOME, TMPDIR } = process.env;
-  const child = spawn(process.execPath, ['--', main, ...args], { env: { PATH, HOME, TMPDIR, ...env }, cwd, stdio: 'pipe' });
+  const child = spawn(process.execPath, ['--', main, ...args], {
+    env: { PATH, HOME, TMPDIR, RINGNECK_CONSOLE_PORT: 'off', ...env },
+    cwd,
+    stdio: 'pipe',
+  });
   const output = { stdout: '', stderr: '' };
   const written = new EventEmitter();
   for (const stream of ['stdout', 'stderr'] as const) {

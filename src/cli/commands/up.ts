@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import type { UpOptions } from '../../app/up.ts';
 import { interruptible } from '../../base/interrupt.ts';
+import type { EventLine } from '../../sync/events/advance-event.ts';
 import { wholeNumber, withExample } from '../options.ts';
 import { openSession } from '../session.ts';
 import { formatEvent } from '../terminal/event-line.ts';
@@ -18,6 +20,12 @@ export function addUp(program: Command): void {
   ).action(async ({ mirror, events }: { mirror?: number; events?: true }) => {
     const session = await openSession();
     const { runUp } = await import('../../app/up.ts');
-    await interruptible(signal => runUp({ ...session, mirror, onEvent: events && (line => printLine(formatEvent(line))) }, signal));
+    const onEvent = events && ((line: EventLine) => printLine(formatEvent(line)));
+    // Loaded when it listens: most of a console nobody looks at is not needed.
+    const openConsole: UpOptions['openConsole'] = async (parts, address) => {
+      const served = await import('../../console/server/console.ts');
+      return served.openConsole({ ...session, ...parts, now: Date.now }, address);
+    };
+    await interruptible(signal => runUp({ ...session, mirror, onEvent, openConsole }, signal));
   });
 }

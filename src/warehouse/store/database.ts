@@ -37,7 +37,7 @@ export async function withTransaction<T>(
 }
 
 /** A value as the mapping knows it: whole numbers as numbers, instants as microseconds, days as text. */
-function plainValue(value: DuckDBValue): Value {
+export function plainValue(value: DuckDBValue): Value {
   if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
   if (typeof value === 'bigint') return Number(value);
   if (value instanceof duckdb.DuckDBTimestampValue) return Number(value.micros);

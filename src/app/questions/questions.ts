@@ -1,0 +1,126 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { messageOf, RingneckError } from '../../base/errors.ts';
+import type { Columns } from '../../warehouse/readers/prepared-queries.ts';
+import type { Value } from '../../warehouse/sql.ts';
+
+export type Parameters = Readonly<Record<string, Value>>;
+
+export interface Asked {
+  id: number;
+  name: string;
+  parameters: Parameters;
+}
+
+export type Answered = { id: number; columns: Columns } | { id: number; error: string };
+
+interface Waiting {
+  take(columns: Columns): void;
+  fail(error: unknown): void;
+}
+
+const CHILD = new URL(import.meta.url.endsWith('.ts') ? '../../../dist/src/app/questions/child.js' : './child.js', import.meta.url);
+const FOLDER = fileURLToPath(new URL('../../../schema/queries/console/', import.meta.url));
+/** Answers that are kept for who asks the same of the same file. */
+const KEPT_ROWS = 200_000;
+
+/**
+ * The queries of `schema/queries/console/` over a copy for readers, by one process that lives as long as this and is begun anew where it
+ * ends. What was asked before of the same file is answered from memory.
+ */
+export class Questions {
+  readonly #path: string;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #kept = new Map<string, { rows: number; columns: Promise<Columns> }>();
+  #rows = 0;
+  #stamp: string | undefined;
+  #child: ChildProcess | undefined;
+  #next = 0;
+
+  /** @param path the snapshot, or the file of one person */
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Changes with each publication; undefined where there is no file. */
+  get stamp(): string | undefined {
+    const stats = statSync(this.#path, { bigint: true, throwIfNoEntry: false });
+    return stats && `${stats.ino.toString(36)}-${stats.mtimeNs.toString(36)}`;
+  }
+
+  /** @throws RingneckError with what DuckDB says, or that there is no snapshot */
+  async ask(name: string, parameters: Parameters = {}): Promise<Columns> {
+    this.#forgetOther();
+    const key = `${name} ${JSON.stringify(parameters)}`;
+    const kept = this.#kept.get(key);
+    if (kept) return kept.columns;
+    const entry = { rows: 0, columns: this.#askChild(name, parameters) };
+    this.#kept.set(key, entry);
+    try {
+      const columns = await entry.columns;
+      entry.rows = Object.values(columns)[0]?.length ?? 0;
+      if (this.#kept.get(key) === entry) this.#makeRoom(entry.rows);
+      return columns;
+    } catch (error) {
+      if (this.#kept.get(key) === entry) this.#kept.delete(key);
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#child?.kill('SIGKILL');
+    this.#end(new RingneckError('the console is closing'));
+  }
+
+  #askChild(name: string, parameters: Parameters): Promise<Columns> {
+    const id = ++this.#next;
+    return new Promise((take, fail) => {
+      this.#waiting.set(id, { take, fail });
+      const child = this.#child ?? this.#start();
+      child.send({ id, name, parameters } satisfies Asked, error => error && this.#settle({ id, error: messageOf(error) }));
+    });
+  }
+
+  #start(): ChildProcess {
+    const child = fork(CHILD, [FOLDER, this.#path], { execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+    this.#child = child;
+    child.on('message', (answered: Answered) => this.#settle(answered));
+    child.on('error', error => this.#end(error, child));
+    child.on('exit', () => this.#end(new RingneckError('the process that reads the snapshot has ended: try again'), child));
+    child.unref();
+    child.channel?.unref();
+    return child;
+  }
+
+  #settle(answered: Answered): void {
+    const waiting = this.#waiting.get(answered.id);
+    this.#waiting.delete(answered.id);
+    if ('columns' in answered) waiting?.take(answered.columns);
+    else waiting?.fail(new RingneckError(answered.error));
+  }
+
+  #end(error: unknown, child = this.#child): void {
+    if (child !== this.#child) return;
+    this.#child = undefined;
+    for (const { fail } of this.#waiting.values()) fail(error);
+    this.#waiting.clear();
+  }
+
+  #forgetOther(): void {
+    const { stamp } = this;
+    if (stamp === this.#stamp) return;
+    this.#stamp = stamp;
+    this.#kept.clear();
+    this.#rows = 0;
+  }
+
+  #makeRoom(rows: number): void {
+    this.#rows += rows;
+    for (const [key, entry] of this.#kept) {
+      if (this.#rows <= KEPT_ROWS) return;
+      this.#kept.delete(key);
+      this.#rows -= entry.rows;
+    }
+  }
+}

@@ -1,0 +1,12 @@
+import type { z } from 'zod';
+import { peopleRoutes } from './people.ts';
+import { sessionRoutes } from './session.ts';
+
+/** All that the page asks, by method and path below `/api/`. The page knows their types alone, the server checks what comes and goes. */
+export const routes = { ...sessionRoutes, ...peopleRoutes };
+
+export type Routes = typeof routes;
+export type RouteName = keyof Routes;
+export type InputOf<Name extends RouteName> = z.input<Routes[Name]['input']>;
+export type ParsedInputOf<Name extends RouteName> = z.output<Routes[Name]['input']>;
+export type AnswerOf<Name extends RouteName> = z.output<Routes[Name]['answer']>;

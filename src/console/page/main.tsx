@@ -1,0 +1,42 @@
+import { render } from 'preact';
+import { useState } from 'preact/hooks';
+import { usePlace } from './location.ts';
+import { Shown } from './parts/state.tsx';
+import { useAnswer } from './parts/use-answer.ts';
+import { Enter, SessionOver } from './screens/enter.tsx';
+import { Overview } from './screens/overview.tsx';
+import { TopBar } from './top-bar.tsx';
+
+/** Who may not look is told how to come in; all others see the screen of the address. */
+function Page() {
+  const { path } = usePlace();
+  const [entered, setEntered] = useState(0);
+  if (path === '/enter') return <Enter onEntered={() => setEntered(entered + 1)} />;
+  return <Inside key={entered} />;
+}
+
+function Inside() {
+  const session = useAnswer('GET session', {});
+  if (session.error?.kind === 'session') return <SessionOver message={session.error.message} />;
+  return (
+    <Shown of={session}>
+      {answer => (
+        <>
+          <TopBar session={answer} />
+          <main id="main" tabIndex={-1}>
+            <Screen />
+          </main>
+        </>
+      )}
+    </Shown>
+  );
+}
+
+function Screen() {
+  const { path } = usePlace();
+  if (path === '/') return <Overview />;
+  return <p>There is nothing at this address.</p>;
+}
+
+const root = document.getElementById('page');
+if (root) render(<Page />, root);

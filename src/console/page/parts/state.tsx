@@ -1,0 +1,20 @@
+import type { ComponentChildren } from 'preact';
+import type { Answered } from './use-answer.ts';
+
+/** What is shown of an answer: itself, or why it is not there. The last one stays where the next cannot be had. */
+export function Shown<Answer>({ of, children }: { of: Answered<Answer>; children: (answer: Answer) => ComponentChildren }) {
+  const { answer, error, again } = of;
+  return (
+    <>
+      {error && (
+        <div class="notice" role="alert">
+          <strong>{error.message}</strong> {error.help}{' '}
+          <button type="button" onClick={again}>
+            Try again
+          </button>
+        </div>
+      )}
+      {answer === undefined ? !error && <div class="skeleton" role="status" aria-label="Loading" /> : children(answer)}
+    </>
+  );
+}

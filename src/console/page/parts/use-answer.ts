@@ -1,0 +1,30 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { AnswerOf, InputOf, RouteName } from '../../api/routes.ts';
+import { ask, type Refused } from '../api.ts';
+
+export interface Answered<Answer> {
+  /** The last answer, which stays while the next is asked for. */
+  answer: Answer | undefined;
+  error: Refused | undefined;
+  isLoading: boolean;
+  again(): void;
+}
+
+/** Asks, and asks again whenever the question changes. */
+export function useAnswer<Name extends RouteName>(name: Name, input: InputOf<Name>): Answered<AnswerOf<Name>> {
+  const [state, setState] = useState<Omit<Answered<AnswerOf<Name>>, 'again'>>({ answer: undefined, error: undefined, isLoading: true });
+  const [count, setCount] = useState(0);
+  const key = JSON.stringify(input);
+  useEffect(() => {
+    const asking = new AbortController();
+    setState(before => ({ ...before, isLoading: true }));
+    ask(name, input, asking.signal).then(
+      answer => setState({ answer, error: undefined, isLoading: false }),
+      error => {
+        if (!asking.signal.aborted) setState(before => ({ ...before, error: error as Refused, isLoading: false }));
+      },
+    );
+    return () => asking.abort();
+  }, [name, key, count]);
+  return { ...state, again: () => setCount(before => before + 1) };
+}

@@ -1,0 +1,25 @@
+import type { AnswerOf } from '../api/routes.ts';
+import { usePlace } from './location.ts';
+import { Link } from './parts/link.tsx';
+
+/** Where one may go, and how fresh what is shown is. */
+export function TopBar({ session }: { session: AnswerOf<'GET session'> }) {
+  const { path } = usePlace();
+  return (
+    <header class="bar">
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <span class="brand">Ringneck</span>
+      <nav aria-label="Screens">
+        <Link to="/" current={path === '/'}>
+          Overview
+        </Link>
+      </nav>
+      <span class="fresh">
+        {session.taken_at === null ? 'No snapshot yet' : `Data of ${new Date(session.taken_at * 1000).toISOString().slice(11, 19)} UTC`}
+      </span>
+      <span class="role">{session.role}</span>
+    </header>
+  );
+}

@@ -1,0 +1,232 @@
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { Questions } from '../../app/questions/questions.ts';
+import { limitConnections } from '../../base/connections.ts';
+import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
+import { version } from '../../base/version.ts';
+import type { ErrorAnswer, Route } from '../api/route.ts';
+import { roles } from '../api/route.ts';
+import { routes } from '../api/routes.ts';
+import type { sessionRoutes } from '../api/session.ts';
+import { Assets } from './assets.ts';
+import { Addresses, GUARDED } from './doors.ts';
+import type { Asking, ConsoleParts, Handlers } from './handlers.ts';
+import { peopleHandlers } from './people.ts';
+import { type ConsoleSession, type Grant, Sessions } from './sessions.ts';
+
+/** A console that is served. */
+export interface Console {
+  url: string;
+  /** An address for the browser of who is granted that; it opens a session once, within a minute. */
+  createLink(grant: Grant): string;
+  close(): Promise<void>;
+}
+
+type Answering = (input: never, asking: Asking) => Promise<unknown>;
+
+const COMMAND = 'ringneck console';
+
+/** Where a console listens, and where its built page lies, if not where the build has put it. */
+export interface ConsoleAddress {
+  host: string;
+  port: number;
+  page?: string;
+}
+
+/** Serves the page and what it asks. */
+export async function openConsole(parts: ConsoleParts, { page, ...address }: ConsoleAddress): Promise<Console> {
+  return new Server(parts, new Assets(page)).listen(address);
+}
+
+class Server {
+  readonly #parts: ConsoleParts;
+  readonly #sessions: Sessions;
+  readonly #assets: Assets;
+  readonly #questions: Questions;
+  #addresses!: Addresses;
+
+  constructor(parts: ConsoleParts, assets: Assets) {
+    this.#parts = parts;
+    this.#assets = assets;
+    this.#sessions = new Sessions(parts.settings.data, parts.now);
+    this.#questions = new Questions(parts.settings.snapshot);
+  }
+
+  async listen(address: { host: string; port: number }): Promise<Console> {
+    const fastify = Fastify({
+      logger: false,
+      rewriteUrl: ({ url = '/' }) => this.#withoutPrefix(url),
+      frameworkErrors: (_error, _request, reply) => void refuse(reply, 400, 'The request cannot be read.'),
+      requestTimeout: 30_000,
+      bodyLimit: 1_048_576,
+    });
+    limitConnections(fastify.server);
+    this.#guard(fastify);
+    this.#servePage(fastify);
+    this.#serveApi(fastify);
+    const url = await fastify.listen(address);
+    this.#addresses = new Addresses(url, this.#parts.settings.consoleUrl);
+    return {
+      url: this.#addresses.url,
+      createLink: grant => `${this.#addresses.url}/enter#${this.#sessions.createCode(grant)}`,
+      close: async () => {
+        fastify.server.closeAllConnections();
+        await fastify.close();
+        this.#questions.close();
+      },
+    };
+  }
+
+  /** A proxy takes the path in front away, or does not. */
+  #withoutPrefix(url: string): string {
+    const prefix = this.#addresses?.prefix ?? '';
+    return prefix && (url === prefix || url.startsWith(`${prefix}/`)) ? url.slice(prefix.length) || '/' : url;
+  }
+
+  #guard(fastify: FastifyInstance): void {
+    fastify.addHook('onRequest', async (request, reply) => {
+      reply.headers(GUARDED);
+      const { headers, method } = request;
+      if (!this.#addresses.isKnown(headers.host)) {
+        return refuse(
+          reply,
+          421,
+          'The console is not known by this name.',
+          'RINGNECK_CONSOLE_URL names the address by which it is reached.',
+        );
+      }
+      if (method === 'GET' || method === 'HEAD') return;
+      if (!this.#addresses.isOwn(headers)) return refuse(reply, 403, 'This was not sent by a page of the console.');
+      if (headers['content-type'] !== undefined && !/^application\/json *(;|$)/i.test(headers['content-type'])) {
+        return refuse(reply, 415, 'Only JSON is read.');
+      }
+    });
+    fastify.setNotFoundHandler((_request, reply) => refuse(reply, 404, 'There is nothing here.'));
+    fastify.setErrorHandler((error: FastifyError, request, reply) => this.#tell(error, request, reply));
+  }
+
+  #servePage(fastify: FastifyInstance): void {
+    fastify.get<{ Params: { name: string } }>('/assets/:name', (request, reply) => {
+      const asset = this.#assets.find(request.params.name);
+      if (!asset) return refuse(reply, 404, 'There is nothing here.');
+      const isSmall = /\bbr\b/.test(request.headers['accept-encoding'] ?? '');
+      // Its name has a digest of what is in it.
+      reply.headers({ 'Content-Type': asset.type, 'Cache-Control': 'public, max-age=31536000, immutable', Vary: 'Accept-Encoding' });
+      if (isSmall) reply.header('Content-Encoding', 'br');
+      return reply.send(isSmall ? asset.compressed : asset.body);
+    });
+    const page = (_request: FastifyRequest, reply: FastifyReply) =>
+      reply.type('text/html; charset=utf-8').send(this.#assets.page(this.#addresses.prefix));
+    for (const path of ['/', '/enter', '/people/*', '/coverage', '/sql', '/operations']) fastify.get(path, page);
+  }
+
+  #serveApi(fastify: FastifyInstance): void {
+    const handlers: Record<string, Answering> = { ...this.#sessionHandlers(), ...peopleHandlers };
+    for (const [name, declared] of Object.entries<Route>(routes)) {
+      const [method = '', path = ''] = name.split(' ');
+      const handler = handlers[name];
+      if (!handler || name === 'POST enter') continue;
+      fastify.route({
+        method,
+        url: `/api/${path}`,
+        handler: (request, reply) => this.#answer(declared, handler, request, reply),
+      });
+    }
+    fastify.post('/api/enter', (request, reply) => this.#enter(request, reply));
+  }
+
+  #sessionHandlers(): Handlers<Exclude<keyof typeof sessionRoutes, 'POST enter'>> {
+    return {
+      'GET session': async (_input, { session, questions }) => ({
+        role: session.role,
+        person: session.person,
+        csrf: session.csrf,
+        expires_at: Math.floor(this.#sessions.endOf(session) / 1000),
+        version,
+        can_act: session.role === 'operator' && this.#parts.commands !== undefined,
+        taken_at: await findTakenAt(questions),
+      }),
+      'DELETE session': async (_input, { session }) => {
+        this.#sessions.end(session.id);
+        return {};
+      },
+    };
+  }
+
+  async #answer(declared: Route, handler: Answering, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const session = this.#findSession(request);
+    if (!session) return refuse(reply, 401, 'The session is over.', `A fresh link: ${COMMAND}`);
+    if (roles.indexOf(session.role) < roles.indexOf(declared.role ?? 'person')) {
+      return refuse(reply, 403, 'This session may not do that.', 'An operator may.');
+    }
+    const changes = request.method !== 'GET' && request.method !== 'HEAD';
+    if (changes && !this.#sessions.isOwn(session, String(request.headers['x-csrf'] ?? ''))) {
+      return refuse(reply, 403, 'This was not sent by a page of this session.', 'Load the page again.');
+    }
+    const questions = this.#questions;
+    if (declared.ofSnapshot) {
+      const tag = `"${questions.stamp ?? 'none'}-${session.role}-${session.person === null ? '' : session.id.slice(0, 12)}"`;
+      reply.header('ETag', tag);
+      if (request.headers['if-none-match'] === tag) return reply.code(304).send();
+    }
+    const parsed = declared.input.safeParse({
+      ...(request.query as object),
+      ...(request.params as object),
+      ...((request.body as object | null | undefined) ?? {}),
+    });
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues;
+      return refuse(reply, 400, `${issue?.path.join('.') || 'the request'}: ${issue?.message ?? 'not understood'}`);
+    }
+    const gone = new AbortController();
+    reply.raw.once('close', () => gone.abort());
+    const asking: Asking = { ...this.#parts, session, questions, signal: gone.signal };
+    const answer = await (handler as (input: unknown, asking: Asking) => Promise<unknown>)(parsed.data, asking);
+    return declared.answer.parse(answer);
+  }
+
+  #enter(request: FastifyRequest, reply: FastifyReply): unknown {
+    const parsed = routes['POST enter'].input.safeParse(request.body);
+    const entered = parsed.success ? this.#sessions.enter(parsed.data.code) : undefined;
+    if (!entered) {
+      return refuse(reply, 401, 'This link was used already, or is older than a minute.', `A fresh link: ${COMMAND}`);
+    }
+    const { host } = request.headers;
+    const isSecure = this.#addresses.isSecure(host);
+    const path = `${isSecure ? this.#addresses.prefix : ''}/`;
+    reply.header(
+      'Set-Cookie',
+      `${cookieName(host)}=${entered.cookie}; Path=${path}; HttpOnly; SameSite=Strict; Max-Age=604800${isSecure ? '; Secure' : ''}`,
+    );
+    return {};
+  }
+
+  #findSession({ headers }: FastifyRequest): ConsoleSession | undefined {
+    const name = cookieName(headers.host);
+    const given = (headers.cookie ?? '').split(/; */).find(pair => pair.startsWith(`${name}=`));
+    return given === undefined ? undefined : this.#sessions.find(given.slice(name.length + 1));
+  }
+
+  #tell(error: FastifyError, request: FastifyRequest, reply: FastifyReply): unknown {
+    if (error instanceof TryLaterError) return refuse(reply, 503, error.message, 'Try again in a moment.');
+    if (error instanceof UsageError) return refuse(reply, 400, error.message);
+    if (error instanceof RingneckError) return refuse(reply, 500, error.message, 'Try again.');
+    if (error.statusCode !== undefined && error.statusCode < 500) return refuse(reply, error.statusCode, 'The request cannot be read.');
+    const [path] = request.url.split('?', 1);
+    this.#parts.log.error({ path, reason: messageOf(error) }, 'the console could not answer');
+    return refuse(reply, 500, 'This could not be answered.', 'The log of ringneck up says why.');
+  }
+}
+
+/** Cookies know no ports: the console of each data folder has a name of its own. */
+const cookieName = (host = '') => `ringneck-${host.replace(/[^a-z0-9]/gi, '-').toLowerCase()}`;
+
+function refuse(reply: FastifyReply, code: number, message: string, help = ''): FastifyReply {
+  const kinds: Record<number, string> = { 401: 'session', 403: 'forbidden', 404: 'missing', 413: 'large', 503: 'later' };
+  return reply.code(code).send({ error: { kind: kinds[code] ?? 'failed', message, help } } satisfies ErrorAnswer);
+}
+
+async function findTakenAt(questions: Questions): Promise<number | null> {
+  if (questions.stamp === undefined) return null;
+  const { taken_at: [at] = [] } = await questions.ask('taken-at');
+  return typeof at === 'number' ? at : null;
+}

@@ -1,0 +1,117 @@
+import { request } from 'node:http';
+import { expect, test } from 'vitest';
+import { openConsoleHere } from '../support/console-harness.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { newPath } from '../support/warehouse.ts';
+
+const folder = tempFolder();
+const newFolder = () => newPath(folder).replace(/\/[^/]+$/, '');
+const codeOf = (link: string) => link.split('#')[1]!;
+
+test('a link opens a session once', async () => {
+  const console = await openConsoleHere(newFolder());
+  const code = codeOf(console.createLink({ role: 'reader', person: null }));
+  const first = await console.send('POST', '/api/enter', { body: { code } });
+  expect(first.status).toBe(200);
+  expect(first.headers.get('set-cookie')).toMatch(/^ringneck-127-0-0-1-\d+=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=604800$/);
+  const second = await console.send('POST', '/api/enter', { body: { code } });
+  expect(second.status).toBe(401);
+  expect(second.body).toEqual({
+    error: { kind: 'session', message: 'This link was used already, or is older than a minute.', help: 'A fresh link: ringneck console' },
+  });
+});
+
+test('a link is worth nothing after a minute', async () => {
+  let now = 1_748_736_000_000;
+  const console = await openConsoleHere(newFolder(), { now: () => now });
+  const code = codeOf(console.createLink({ role: 'reader', person: null }));
+  now += 61_000;
+  expect((await console.send('POST', '/api/enter', { body: { code } })).status).toBe(401);
+});
+
+test('a session ends after twelve hours without a request, after seven days in all, and when it is ended', async () => {
+  let now = 1_748_736_000_000;
+  const console = await openConsoleHere(newFolder(), { now: () => now });
+  const ada = await console.enter();
+  for (let hours = 11; hours < 7 * 24; hours += 11) {
+    now += 11 * 3_600_000;
+    expect((await ada.ask('GET session')).status).toBe(200);
+  }
+  now += 11 * 3_600_000;
+  expect((await ada.ask('GET session')).status).toBe(401);
+  const ben = await console.enter();
+  now += 12 * 3_600_000;
+  expect((await ben.ask('GET session')).status).toBe(401);
+  const cleo = await console.enter();
+  expect((await cleo.ask('DELETE session')).status).toBe(200);
+  expect((await cleo.ask('GET session')).status).toBe(401);
+});
+
+test('a session outlives the process that opened it', async () => {
+  const data = newFolder();
+  const first = await openConsoleHere(data);
+  const { cookie } = await first.enter({ role: 'reader' });
+  const { port } = new URL(first.url);
+  await first.close();
+  const second = await openConsoleHere(data);
+  const name = `ringneck-127-0-0-1-${new URL(second.url).port}`;
+  const again = await second.send('GET', '/api/session', { headers: { cookie: cookie.replace(`ringneck-127-0-0-1-${port}`, name) } });
+  expect(again.body).toMatchObject({ role: 'reader', person: null, can_act: false, taken_at: null });
+});
+
+test('nothing is told without a session, or with a cookie that is none', async () => {
+  const console = await openConsoleHere(newFolder());
+  for (const cookie of ['', `ringneck-127-0-0-1-${new URL(console.url).port}=AAAA`]) {
+    const { status, body } = await console.send('GET', '/api/people', { headers: { cookie } });
+    expect(status).toBe(401);
+    expect(body.error).toEqual({ kind: 'session', message: 'The session is over.', help: 'A fresh link: ringneck console' });
+  }
+});
+
+test('only names that it is known by are answered', async () => {
+  const console = await openConsoleHere(newFolder());
+  const { port } = new URL(console.url);
+  // fetch does not let a Host be given.
+  const statusFor = (host: string) =>
+    new Promise(resolve => {
+      request(`${console.url}/`, { headers: { host } }, response => resolve(response.resume().statusCode)).end();
+    });
+  expect(await statusFor(`evil.example:${port}`)).toBe(421);
+  expect(await statusFor('127.0.0.1')).toBe(421);
+  expect(await statusFor(`localhost:${port}`)).toBe(200);
+});
+
+test('what changes something must come from a page of the session', async () => {
+  const console = await openConsoleHere(newFolder());
+  const { cookie, csrf } = await console.enter();
+  const end = (headers: Record<string, string>) =>
+    console.send('DELETE', '/api/session', { headers: { cookie, 'x-csrf': csrf, ...headers } });
+  expect((await end({ origin: 'http://evil.example' })).status).toBe(403);
+  expect((await end({ origin: 'null' })).status).toBe(403);
+  expect((await end({ 'sec-fetch-site': 'cross-site' })).status).toBe(403);
+  expect((await end({ 'x-csrf': 'another' })).status).toBe(403);
+  expect((await end({ 'content-type': 'text/plain' })).status).toBe(415);
+  expect((await end({})).status).toBe(200);
+});
+
+test('every answer forbids what the page does not need', async () => {
+  const console = await openConsoleHere(newFolder());
+  for (const path of ['/', '/api/session', '/nothing']) {
+    const { headers } = await console.send('GET', path);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'content-security-policy':
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
+    });
+  }
+});
+
+test('behind a proxy it is known by the outside address, and its paths have the prefix', async () => {
+  const settings = { consoleUrl: 'https://study.example/ring' };
+  const console = await openConsoleHere(newFolder(), { settings });
+  expect(console.url).toBe('https://study.example/ring');
+});

@@ -1,0 +1,69 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { inject, onTestFinished } from 'vitest';
+import type { AppCommands } from '../../src/app/commands.ts';
+import { readSettings, type Settings } from '../../src/base/config.ts';
+import { silentLog } from '../../src/base/log.ts';
+import { type Console, openConsole } from '../../src/console/server/console.ts';
+import type { Grant } from '../../src/console/server/sessions.ts';
+
+interface Options {
+  /** Those of an owner; without them there is nothing but the snapshot. */
+  commands?: AppCommands;
+  settings?: Partial<Settings>;
+  now?: () => number;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: what a test expects of it is written out there
+  body: any;
+}
+
+export interface ConsoleHarness extends Console {
+  /** Asks without a session, with headers of one's own. */
+  send(method: string, path: string, options?: { headers?: Record<string, string>; body?: unknown }): Promise<Answer>;
+  /** Somebody who has come in by a link. */
+  enter(grant?: Partial<Grant>): Promise<Visitor>;
+}
+
+export interface Visitor {
+  cookie: string;
+  csrf: string;
+  /** Asks as the page does: `ask('GET people', '?q=ada')`. */
+  ask(name: string, query?: string, body?: unknown): Promise<Answer>;
+}
+
+/** A console over a data folder, served at a free port until the test is over. */
+export async function openConsoleHere(folder: string, { commands, settings, now = Date.now }: Options = {}): Promise<ConsoleHarness> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const parts = { settings: { ...readSettings({ RINGNECK_DATA: folder }), ...settings }, commands, log: silentLog, now };
+  const served = await openConsole(parts, { host: '127.0.0.1', port: 0, page: join(inject('compiled'), 'console') });
+  onTestFinished(() => served.close());
+  const send: ConsoleHarness['send'] = async (method, path, { headers = {}, body } = {}) => {
+    const json: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
+    const response = await fetch(`${served.url}${path}`, {
+      method,
+      headers: { origin: served.url, ...json, ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: text.startsWith('{') ? JSON.parse(text) : text };
+  };
+  const enter = async (grant: Partial<Grant> = {}): Promise<Visitor> => {
+    const [, code] = served.createLink({ role: 'operator', person: null, ...grant }).split('#');
+    const { headers } = await send('POST', '/api/enter', { body: { code } });
+    const [cookie = ''] = (headers.get('set-cookie') ?? '').split(';');
+    const { body } = await send('GET', '/api/session', { headers: { cookie } });
+    return {
+      cookie,
+      csrf: body.csrf,
+      ask: (name, query = '', given = undefined) => {
+        const [method = '', path = ''] = name.split(' ');
+        return send(method, `/api/${path}${query}`, { headers: { cookie, 'x-csrf': body.csrf }, body: given });
+      },
+    };
+  };
+  return { ...served, send, enter };
+}
