@@ -23,7 +23,7 @@ import { type AddedAccount, askWhose, BLIND, beginAccount, ensureIdFree, ensureN
 import type { App } from './app.ts';
 import { withFix } from './fixes.ts';
 import { holdsTokens } from './kept-tokens.ts';
-import { findReadableSignIn, revokeSignIn } from './sign-ins.ts';
+import { findReadableSignIn, listReaders, revokeSignIn } from './take-back.ts';
 
 export interface AccountReport {
   user_id: string;
@@ -143,7 +143,8 @@ async function removeAccount(app: App, { name }: { name: string }): Promise<Acco
     const signIn = findReadableSignIn(app, name);
     return { report: await forgetAccount(app, name, account), reason: account?.reason ?? null, signIn };
   });
-  if (signIn) await revokeSignIn(app, { name, reason }, signIn);
+  const { settings, secrets, log, warehouse } = app;
+  if (signIn) await revokeSignIn({ settings, secrets, log, readers: await listReaders(warehouse) }, { name, reason }, signIn);
   return report;
 }
 

@@ -3,7 +3,8 @@ import { NO_CLIENT, NO_SERVICE, type SignInSettings } from '../base/config.ts';
 import { UsageError } from '../base/errors.ts';
 import { newSignInId, type SignIn } from '../base/secrets/sign-in.ts';
 import { loginCommand } from '../base/sign-in-again.ts';
-import { changeAccounts, findAccount, findServiceUserId, parseAccountName } from '../ledger/accounts.ts';
+import { type Account, changeAccounts, findAccount, findServiceUserId, parseAccountName } from '../ledger/accounts.ts';
+import { isOfAnother, isWithdrawn } from '../ledger/unproven.ts';
 import { SignInError } from '../sign-in/error.ts';
 import type { TokenAnswer } from '../sign-in/oauth.ts';
 import { beginSignIn } from '../sign-in/sign-ins.ts';
@@ -14,7 +15,8 @@ import type { LedgerEntry } from '../warehouse/sql.ts';
 import { type AddedReport, reportAdded } from './account-commands.ts';
 import { askWhose, askWhoseSurely, beginAccount, WrongPersonError } from './add-account.ts';
 import type { App } from './app.ts';
-import { findReadableSignIn, openOAuth, revokeSignIn } from './sign-ins.ts';
+import { openOAuth } from './open-oauth.ts';
+import { findReadableSignIn, listReaders, takeBackEnded } from './take-back.ts';
 
 /** What a person is sent to the service with; nothing of it is secret. */
 export type LoginSettings = Omit<SignInSettings, 'tokenUrl' | 'clientSecret'>;
@@ -73,7 +75,7 @@ export async function storeSignIn(
   secrets.acceptKey();
   const signIn = beginSignIn(newSignInId(), tokens, settings.signIn?.scopes ?? [], now(), settings.signIn?.tokenUrl);
   let former: SignIn | undefined;
-  let reason: string | null = null;
+  let before: Account | undefined;
   let isRecorded = false;
   const credential = {
     token: signIn.accessToken,
@@ -81,7 +83,10 @@ export async function storeSignIn(
     isSignIn: true as const,
     keep: () => {
       former = findReadableSignIn(app, name);
-      secrets.putSignIn(name, signIn);
+      // Another person's is not to be taken back. What is given up at the service is on the list before nobody knows of it any more.
+      const formerEndsAt = former && !isOfAnother(before?.reason ?? null) ? now() : undefined;
+      const isReturning = before !== undefined && isWithdrawn(before.reason);
+      secrets.putSignIn(name, isReturning ? { ...signIn, afterWithdrawal: before?.since } : signIn, formerEndsAt);
     },
   };
   try {
@@ -89,15 +94,17 @@ export async function storeSignIn(
     const added = await changeAccounts(app.warehouse, async () => {
       if (person !== undefined) await ensureSamePerson(app, name, person);
       const entries = await invited?.(signIn, person);
-      reason = (await findAccount(app.warehouse, name))?.reason ?? null;
+      before = await findAccount(app.warehouse, name);
       return beginAccount(app, name, { ...credential, person, entries, isProven: invited !== undefined }, undefined);
     });
     isRecorded = !added.isUnproven;
     const report = await reportAdded(app, added);
     await noteUngranted({ warehouse: app.warehouse, collections: collectionsOf(resources), tokens: secrets });
     const isSeenToWork = report.tried && report.state === 'active' && secrets.findSignIn(name)?.id === signIn.id;
-    if (!former || !isSeenToWork || (await revokeSignIn(app, { name, reason }, former)) !== 'failed') return report;
-    return { ...report, warning: [report.warning, STILL_ALIVE].filter(Boolean).join('; ') };
+    if (!former || !isSeenToWork) return report;
+    await takeBackEnded(app, name);
+    const isLeft = secrets.listEnded().some(ended => ended.name === name && !ended.isGivenUp);
+    return isLeft ? { ...report, warning: [report.warning, STILL_ALIVE].filter(Boolean).join('; ') } : report;
   } catch (error) {
     const isKept = secrets.findSignIn(name)?.id === signIn.id;
     const isToPutBack = isKept && invited !== undefined && !isRecorded;
@@ -113,15 +120,20 @@ export async function storeSignIn(
 
 /** The account could not be recorded. */
 function putBack({ secrets }: App, name: string, former: SignIn | undefined): void {
-  if (former) secrets.putSignIn(name, former);
-  else secrets.remove(name);
+  if (!former) {
+    secrets.remove(name);
+    return;
+  }
+  secrets.putSignIn(name, former);
+  for (const ended of secrets.listEnded()) if (ended.name === name && ended.signIn?.id === former.id) secrets.removeEnded(ended);
 }
 
-const STILL_ALIVE = 'the sign-in before could not be taken back at the service: its person can do that there';
+const STILL_ALIVE =
+  'the sign-in before could not be taken back at the service: ringneck up tries it each day for 30 days, and its person can do that there';
 
 async function revokeTokens(app: App, tokens: TokenAnswer): Promise<void> {
   // A cache may have answered with what somebody else is read with.
-  if (app.secrets.isHeld([tokens.accessToken, tokens.refreshToken])) return;
+  if (app.secrets.isHeld([tokens.accessToken, tokens.refreshToken], await listReaders(app.warehouse))) return;
   const oauth = await openOAuth(app);
   await oauth.revoke(tokens).catch(() => undefined);
 }

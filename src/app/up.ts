@@ -15,7 +15,7 @@ import { connectControl } from './control/connect-control.ts';
 import { serveControl } from './control/serve-control.ts';
 import { DataFolder } from './data-folder.ts';
 import { openConnect } from './enrolment/connect.ts';
-import { finishWithdrawals } from './enrolment/withdrawal.ts';
+import { finishDaily, finishWithdrawals } from './enrolment/withdrawal.ts';
 import { type ErasingWait, whenErased } from './erase/when-erased.ts';
 import { Following } from './follow-events.ts';
 import { listening } from './listen.ts';
@@ -169,7 +169,9 @@ class Up {
       await finishWithdrawals(app);
       // They live on while the queue is away.
       await app.signIns();
-      return whenQueueOpens(app, () => this.#begin(app), this.#failure.fail);
+      const stop = await whenQueueOpens(app, () => this.#begin(app), this.#failure.fail);
+      const stopFinishing = finishDaily(app);
+      return () => closeAll([stop, stopFinishing]);
     });
   }
 

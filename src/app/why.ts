@@ -24,7 +24,7 @@ async function why(app: App, { name }: { name: string }): Promise<WhyReport> {
 }
 
 const tellLeft = (name: string) =>
-  `The sign-in that the person of ${name} has withdrawn is not known to be taken back at the service: each start of up tries it for 30 days, and the person can end the access there.`;
+  `A sign-in of ${name} that has ended is not known to be taken back at the service: ringneck up tries it each day for 30 days, and the person can end the access there.`;
 
 type Account = StatusReport['accounts'][number];
 

@@ -88,7 +88,10 @@ export class OAuthClient {
     });
   }
 
-  /** Takes tokens back, where the service can; those that it knows no more are taken back (RFC 7009, 2.2). Throws SignInError. */
+  /**
+   * Takes tokens back, where the service can; those that it knows no more are taken back (RFC 7009, 2.2). Of a pair no error is proof: it may
+   * speak of the access token alone. Throws SignInError.
+   */
   async revoke({ accessToken, refreshToken }: Pick<TokenAnswer, 'accessToken' | 'refreshToken'>): Promise<void> {
     // Standard is the body (RFC 7009), and that of a pair the refresh token is named; the public service reads the query.
     const revocation_endpoint = `${this.#server.revocation_endpoint}?${new URLSearchParams({ access_token: accessToken })}`;
@@ -97,8 +100,11 @@ export class OAuthClient {
       const response = await oauth.revocationRequest(server, this.#client, this.#authenticate, token, this.#options(PATIENCE_MS));
       await oauth.processRevocationResponse(response);
     } catch (error) {
-      if (error instanceof oauth.ResponseBodyError && ['invalid_token', 'invalid_grant'].includes(error.error)) return;
-      throw toSignInError(error, this.tokenUrl, PATIENCE_MS);
+      if (!(error instanceof oauth.ResponseBodyError) || !['invalid_token', 'invalid_grant'].includes(error.error))
+        throw toSignInError(error, this.tokenUrl, PATIENCE_MS);
+      if (refreshToken === undefined) return;
+      const message = `${this.#server.revocation_endpoint} says that the access token is over, which may leave the refresh token`;
+      throw new SignInError('unavailable', message, { cause: new Error(kindOf(error)) });
     }
   }
 

@@ -9,7 +9,7 @@ import { SignInError } from './error.ts';
 import type { OAuthClient, TokenAnswer } from './oauth.ts';
 
 export interface SignInsOptions {
-  secrets: Pick<Secrets, 'findSignIn' | 'findHolder' | 'putSignIn' | 'isHeld'>;
+  secrets: Pick<Secrets, 'findSignIn' | 'findHolder' | 'putSignIn'>;
   /** @throws UsageError where the client is not set */
   openOAuth(): Promise<Renewing>;
   /**
@@ -17,6 +17,11 @@ export interface SignInsOptions {
    * @throws where there is no clear answer
    */
   askWhose(name: string, signIn: SignIn): Promise<Whose>;
+  /**
+   * Ends what a renewal has brought for an account that has been removed, or given something else, meanwhile.
+   * @throws where that cannot be written
+   */
+  takeBack(name: string, signIn: SignIn): Promise<void>;
   /** Milliseconds since the epoch. */
   now: () => number;
   log: Log;
@@ -28,7 +33,7 @@ export interface SignInsOptions {
   onEnding(name: string, reason: string): void;
 }
 
-type Renewing = Pick<OAuthClient, 'refresh' | 'revoke' | 'tokenUrl'>;
+type Renewing = Pick<OAuthClient, 'refresh' | 'tokenUrl'>;
 
 /** Whose renewed tokens are; `untold`: nobody can say, as before the renewal. */
 export type Whose = 'same' | 'another' | 'untold';
@@ -101,11 +106,12 @@ export class SignIns {
     this.#closed = true;
     clearInterval(this.#timer);
     await Promise.allSettled(this.#refreshing.values());
-    for (const [name, signIn] of this.#unwritten) this.#tryWrite(name, signIn);
+    await this.#keepUnwritten();
   }
 
   /** Renews each token that has lived for half of its life. What fails is tried again later, and told in the log. */
   async renewDue(): Promise<void> {
+    await this.#keepUnwritten();
     const due = (await this.#options.listKept()).filter(name => this.#isDue(name)).values();
     const renewSome = async () => {
       for (const name of due) {
@@ -245,7 +251,7 @@ export class SignIns {
   async #refreshOnce(name: string): Promise<void> {
     const { secrets, openOAuth, now, log, onEnded, onEnding } = this.#options;
     const unwritten = this.#unwritten.get(name);
-    if (unwritten) return this.#write(name, unwritten);
+    if (unwritten) return this.#keep(name, unwritten);
     const found = secrets.findSignIn(name);
     if (!found?.refreshToken) return;
     const known = this.#trouble.get(name);
@@ -263,7 +269,7 @@ export class SignIns {
       const { answer, used } = await this.#ask(oauth, signIn);
       this.#trouble.delete(name);
       this.#renewedAt.set(found.id, performance.now());
-      await this.#keep(oauth, name, { ...renewed(signIn, answer, used, now()), tokenUrl }, answer);
+      await this.#keep(name, { ...renewed(signIn, answer, used, now()), tokenUrl });
     } catch (error) {
       if (error instanceof SignInError && error.kind === 'invalid_grant') {
         this.#ended.add(found.id);
@@ -293,38 +299,30 @@ export class SignIns {
     throw new SignInError('invalid_grant', 'there is no refresh token');
   }
 
-  async #keep(oauth: Pick<Renewing, 'revoke'>, name: string, signIn: SignIn, answer: TokenAnswer): Promise<void> {
-    const { secrets, log } = this.#options;
-    if (secrets.findSignIn(name)?.id === signIn.id) {
-      this.#write(name, signIn);
-      log.info({ account: name }, 'the sign-in is renewed');
-      return;
-    }
-    log.info({ account: name }, 'the account was given something else while its sign-in was renewed: that is not kept');
-    if (!secrets.isHeld([answer.accessToken, answer.refreshToken])) await oauth.revoke(answer).catch(() => undefined);
-  }
-
-  #write(name: string, signIn: SignIn): void {
-    const error = this.#tryWrite(name, signIn);
-    if (error)
-      throw new SignInError('unavailable', `the renewed tokens of ${name} cannot be written: ${messageOf(error)}`, { cause: error });
-  }
-
-  /** Gives what went wrong. */
-  #tryWrite(name: string, signIn: SignIn): unknown {
-    const { secrets, log } = this.#options;
+  /** Throws SignInError where it cannot be written. */
+  async #keep(name: string, signIn: SignIn): Promise<void> {
+    const { secrets, log, takeBack } = this.#options;
     try {
-      if (secrets.findSignIn(name)?.id === signIn.id) secrets.putSignIn(name, signIn);
+      if (secrets.findSignIn(name)?.id === signIn.id) {
+        secrets.putSignIn(name, signIn);
+        log.info({ account: name }, 'the sign-in is renewed');
+      } else {
+        log.info({ account: name }, 'the account was given something else while its sign-in was renewed: that is not kept');
+        await takeBack(name, signIn);
+      }
       this.#unwritten.delete(name);
-      return undefined;
     } catch (error) {
       this.#unwritten.set(name, signIn);
       log.error(
         { account: name, reason: messageOf(error) },
         'renewed tokens cannot be written: the sign-in is lost when ringneck ends before they are',
       );
-      return error;
+      throw new SignInError('unavailable', `the renewed tokens of ${name} cannot be written: ${messageOf(error)}`, { cause: error });
     }
+  }
+
+  async #keepUnwritten(): Promise<void> {
+    await Promise.allSettled([...this.#unwritten].map(([name, signIn]) => this.#keep(name, signIn)));
   }
 }
 

@@ -307,7 +307,8 @@ test('who signs in again has the sign-in before taken back at the service, once 
   vi.spyOn(OAuthClient.prototype, 'revoke').mockRejectedValueOnce(new Error('away'));
   expect(await setting.login('ada')).toMatchObject({
     state: 'active',
-    warning: 'the sign-in before could not be taken back at the service: its person can do that there',
+    warning:
+      'the sign-in before could not be taken back at the service: ringneck up tries it each day for 30 days, and its person can do that there',
   });
 });
 

@@ -320,23 +320,65 @@ test('a sign-in that has ended is read by nobody, and is kept through another ke
     false,
     [],
   ]);
-  expect(open(KEY).listEnded()).toEqual([{ name: 'ada', at: 1_000, signIn: SIGN_IN }]);
-  expect(open(KEY, 'https://other.example').listEnded()).toEqual([{ name: 'ada', at: 1_000, signIn: undefined }]);
+  const ended = { name: 'ada', at: 1_000, signIn: SIGN_IN, isGivenUp: false };
+  expect(open(KEY).listEnded()).toEqual([ended]);
+  expect(open(KEY, 'https://other.example').listEnded()).toEqual([{ ...ended, signIn: undefined }]);
 
   secrets.putSignIn('ada', { ...SIGN_IN, id: 'second', accessToken: 'access-2' });
   const next = 'another key of more than sixteen letters';
   secrets.addKey(KEY, next);
   expect([open(KEY).listEnded(), open(next).listEnded()].map(([ended]) => ended?.signIn)).toEqual([SIGN_IN, SIGN_IN]);
   open(next).keepKey(next);
-  expect([open(next).listEnded(), open(next).find('ada')]).toEqual([[{ name: 'ada', at: 1_000, signIn: SIGN_IN }], 'access-2']);
+  expect([open(next).listEnded(), open(next).find('ada')]).toEqual([[ended], 'access-2']);
 
   const moved = open(next);
   moved.copy('ada', 'p01');
   moved.copy('ada', 'p01');
   moved.forget('ada');
-  expect([moved.listEnded(), moved.names()]).toEqual([[{ name: 'p01', at: 1_000, signIn: SIGN_IN }], ['p01']]);
+  expect([moved.listEnded(), moved.names()]).toEqual([[{ ...ended, name: 'p01' }], ['p01']]);
   moved.forgetRenewals();
-  expect(moved.listEnded()).toEqual([{ name: 'p01', at: 1_000, signIn: undefined }]);
+  expect(moved.listEnded()).toEqual([{ name: 'p01', at: 1_000, signIn: undefined, isGivenUp: true }]);
   moved.removeEnded({ name: 'p01', at: 1_000 });
   expect(moved.listEnded()).toEqual([]);
+});
+
+test('what has ended and was sealed with another key stays as it is in a copy, keeps its name, and is read once that key is back', () => {
+  const open = (key: string) => new Secrets({ folder, key, address: 'https://service.example' });
+  const first = open(KEY);
+  first.putSignIn('ada', SIGN_IN);
+  first.end('ada', 1_000);
+  const second = open('another key of more than sixteen letters');
+  second.acceptKey();
+  second.putSignIn('ben', SIGN_IN);
+  second.end('ben', 2_000);
+  second.forgetRenewals();
+  expect(first.listEnded().map(({ name, signIn, isGivenUp }) => [name, signIn, isGivenUp])).toEqual([
+    ['ben', undefined, true],
+    ['ada', SIGN_IN, false],
+  ]);
+  expect(() => second.copy('ada', 'p01')).toThrow('was sealed with another key than there is now: put that one back');
+  expect(first.listEnded().map(({ name, signIn }) => [name, signIn])).toContainEqual(['ada', SIGN_IN]);
+  second.emptyEnded({ name: 'ada', at: 1_000 });
+  second.copy('ada', 'p01');
+  second.forget('ada');
+  expect(second.listEnded().map(({ name, isGivenUp }) => [name, isGivenUp])).toEqual([
+    ['ben', true],
+    ['p01', true],
+  ]);
+});
+
+test('two sign-ins of one account that end in one moment are two, in one write with the next', () => {
+  const secrets = new Secrets({ folder, key: KEY, address: 'https://service.example' });
+  secrets.putSignIn('ada', SIGN_IN);
+  secrets.putSignIn('ada', { ...SIGN_IN, id: 'second' }, 1_000);
+  secrets.end('ada', 1_000);
+  secrets.putEnded('ada', { ...SIGN_IN, id: 'third' }, 1_000);
+  expect(secrets.listEnded().map(({ at, signIn }) => [at, signIn?.id])).toEqual([
+    [1_000, SIGN_IN.id],
+    [1_001, 'second'],
+    [1_002, 'third'],
+  ]);
+  secrets.putSignIn('ada', SIGN_IN);
+  secrets.end('ada', 1_000, { isKept: false });
+  expect(secrets.listEnded().at(-1)).toEqual({ name: 'ada', at: 1_003, signIn: undefined, isGivenUp: true });
 });

@@ -51,6 +51,19 @@ test('revoked tokens are worth nothing', async () => {
   await expect(client.refresh(tokens.refreshToken!)).rejects.toMatchObject({ kind: 'invalid_grant' });
 });
 
+test('that an access token is over is no proof that its refresh token is taken back', async () => {
+  const server = await startAuthorizationServer();
+  const client = new OAuthClient(server.settings);
+  for (const error of ['invalid_token', 'invalid_grant']) {
+    server.fault = { status: 400, body: JSON.stringify({ error }) };
+    await expect(client.revoke({ accessToken: 'a', refreshToken: 'r' })).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringMatching(/\/oauth\/revoke says that the access token is over, which may leave the refresh token$/),
+    });
+    await client.revoke({ accessToken: 'a', refreshToken: undefined });
+  }
+});
+
 test('errors are sorted by what is to be done, and none holds a secret', async () => {
   const server = await startAuthorizationServer();
   const { settings } = server;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { silentLog } from '../../src/base/log.ts';
 import { Secrets } from '../../src/base/secrets/secrets.ts';
+import type { SignIn } from '../../src/base/secrets/sign-in.ts';
 import { SignInError } from '../../src/sign-in/error.ts';
 import { createAuthorizeRequest, OAuthClient } from '../../src/sign-in/oauth.ts';
 import { beginSignIn, dueAt, SignIns, type SignInsOptions } from '../../src/sign-in/sign-ins.ts';
@@ -39,7 +40,8 @@ async function set(options: Partial<SignInsOptions> = {}): Promise<Setting> {
     const onEnded = async (name: string) => void ended.push(name);
     const given = { secrets, now: Date.now, log: silentLog, openOAuth: async () => oauth, listKept: async () => secrets.names(), onEnded };
     const onEnding = () => undefined;
-    return { secrets, signIns: new SignIns({ ...given, onEnding, askWhose: async () => 'same', ...options, ...more }) };
+    const takeBack = async () => undefined;
+    return { secrets, signIns: new SignIns({ ...given, onEnding, takeBack, askWhose: async () => 'same', ...options, ...more }) };
   };
   const { secrets, signIns } = restart();
   await signInAs(server, oauth, secrets, 'ada');
@@ -266,7 +268,7 @@ test('another token address gets nothing of a sign-in, and one of an earlier ver
   await signIns.renewDue();
   expect(secrets.findSignIn('ada')?.tokenUrl).toBe(server.settings.tokenUrl);
   const refresh = vi.fn();
-  const strange = { tokenUrl: 'https://other.example/oauth/token', refresh, revoke: refresh };
+  const strange = { tokenUrl: 'https://other.example/oauth/token', refresh };
   const { signIns: theirs } = restart({ openOAuth: async () => strange });
   advance(LIFE_S);
   await expect(theirs.current(secrets.find('ada')!)).resolves.toBe(secrets.find('ada'));
@@ -342,7 +344,6 @@ test('killed at any step of a renewal an account is lost at the one that cannot 
     const killed = restart({
       openOAuth: async () => ({
         tokenUrl: server.settings.tokenUrl,
-        revoke: tokens => oauth.revoke(tokens),
         refresh: async token => {
           const answer = await oauth.refresh(token);
           if (until.refresh) throw new Killed();
@@ -377,24 +378,35 @@ test('where the service knows the newest pair no more, as after a backup of its 
   expect(await server.findPerson(await signIns.current(before.accessToken))).toBe('ada-1');
 });
 
-test('what is renewed while somebody signs in anew is not kept', async () => {
+test('what is renewed while somebody signs in anew is not kept, and is given to be taken back until that is written', async () => {
   const { server, oauth, secrets, restart } = await set();
   const before = secrets.find('ada')!;
+  const given: SignIn[] = [];
   const { signIns, secrets: theirs } = restart({
     openOAuth: async () => ({
       tokenUrl: server.settings.tokenUrl,
-      revoke: tokens => oauth.revoke(tokens),
       refresh: async token => {
         const answer = await oauth.refresh(token);
         theirs.put('ada', 'a token alone');
         return answer;
       },
     }),
+    takeBack: async (_, signIn) => {
+      given.push(signIn);
+      if (given.length === 1) throw new Error('no space left on device');
+    },
   });
   theirs.find('ada');
   advance(80);
   await signIns.renewDue();
   expect(theirs.find('ada')).toBe('a token alone');
   expect(theirs.isSame('ada', before)).toBe(false);
+  await signIns.renewDue();
+  await signIns.renewDue();
+  expect(given.map(({ id, previous }) => [id, previous])).toEqual([
+    ['sign-in of ada', expect.any(String)],
+    ['sign-in of ada', expect.any(String)],
+  ]);
+  expect(await server.findPerson(given[1]?.accessToken ?? '')).toBe('ada-1');
   expect(server.asked).toEqual(['authorization_code', 'refresh_token']);
 });

@@ -8,7 +8,7 @@ import { holdsDataOf } from '../../warehouse/stored-documents.ts';
 import { WrongPersonError } from '../add-account.ts';
 import type { App } from '../app.ts';
 import { storeSignIn } from '../login.ts';
-import { openOAuth } from '../sign-ins.ts';
+import { openOAuth } from '../open-oauth.ts';
 import { HourlyLimit } from './hourly-limit.ts';
 import { findOpenInvitation, isReadNow, newSecret, tellAnother, tellEnrolled, tellUnrecognised, withdrawalUrl } from './invitations.ts';
 import { readStudyText } from './study-text.ts';

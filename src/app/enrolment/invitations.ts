@@ -7,7 +7,7 @@ import { findLink, hashOf, type Link, linkEntry, listLinks, noInvitationEntry, w
 import { findTwin } from '../../sync/verdicts/same-person.ts';
 import type { App } from '../app.ts';
 import { listWithoutAccount } from '../kept-tokens.ts';
-import { findReadableSignIn, revokeSignIn } from '../sign-ins.ts';
+import { findReadableSignIn, listReaders, revokeSignIn } from '../take-back.ts';
 import { readStudyText } from './study-text.ts';
 
 export interface InvitationReport {
@@ -108,7 +108,7 @@ export const withdrawalUrl = (publicUrl: string, secret: string): string => `${p
 
 /** Ends the link of a name, and takes back what a sign-in by it has left that was interrupted. */
 async function revokeInvitation(app: App, { name }: { name: string }): Promise<{ user_id: string; revoked: true }> {
-  const { warehouse, secrets, mirrorTokens } = app;
+  const { warehouse, secrets, mirrorTokens, settings, log } = app;
   parseAccountName(name);
   const signIn = await changeAccounts(warehouse, async () => {
     const hasLink = (await listLinks(warehouse, 'connect')).some(({ userId }) => userId === name);
@@ -121,7 +121,7 @@ async function revokeInvitation(app: App, { name }: { name: string }): Promise<{
     mirrorTokens.remove(name);
     return signIn;
   });
-  if (signIn) await revokeSignIn(app, { name, reason: null }, signIn);
+  if (signIn) await revokeSignIn({ settings, secrets, log, readers: await listReaders(warehouse) }, { name, reason: null }, signIn);
   return { user_id: name, revoked: true };
 }
 

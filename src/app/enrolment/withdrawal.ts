@@ -2,9 +2,9 @@ import { messageOf } from '../../base/errors.ts';
 import { accountEntry, accountExists, changeAccounts, findAccount, listAccounts } from '../../ledger/accounts.ts';
 import { consentEntry, listHolding } from '../../ledger/consents.ts';
 import { findLink } from '../../ledger/links.ts';
-import { isOfSomebodyElse, isWithdrawn, withdrawnReason } from '../../ledger/unproven.ts';
+import { askAgain, isOfAnother, isWithdrawn, withdrawnReason } from '../../ledger/unproven.ts';
 import type { App } from '../app.ts';
-import { revokeSignIn } from '../sign-ins.ts';
+import { findReadableSignIn, takeBackEnded } from '../take-back.ts';
 
 /** How a link to withdraw stands. `left`: done, and not known to be taken back at the service; `ended`: the study has removed the account. */
 type Withdrawal = 'open' | 'done' | 'left' | 'ended';
@@ -38,56 +38,65 @@ export async function withdraw(app: App, secret: string): Promise<{ isTakenBack:
     return standing;
   });
   if (standing === 'ended') return 'ended';
-  await takeBack(app, name);
+  await takeBackEnded(app, name);
   return { isTakenBack: !app.secrets.listEnded().some(ended => ended.name === name) };
 }
 
-/** Does what is left of withdrawals that were recorded and then interrupted. One that fails is logged: the others are to be read all the same. */
+/**
+ * Does what is left of withdrawals that were recorded and then interrupted, and of taking sign-ins back. What fails is logged: it keeps
+ * nobody from being read.
+ */
 export async function finishWithdrawals(app: App): Promise<void> {
-  const { warehouse, secrets, log } = app;
-  await changeAccounts(warehouse, async () => {
-    for (const { userId: name, reason } of await listAccounts(warehouse)) {
-      if (!isWithdrawn(reason) || !secrets.names().includes(name)) continue;
-      try {
-        await endReading(app, name);
-      } catch (error) {
-        const facts = { account: name, reason: messageOf(error) };
-        log.error(facts, 'the tokens of a person who has withdrawn could not be forgotten: the next start of up tries again');
-      }
-    }
-  });
-  await takeBack(app);
+  try {
+    await changeAccounts(app.warehouse, () => finishEnding(app));
+    await takeBackEnded(app);
+  } catch (error) {
+    app.log.error({ reason: messageOf(error) }, 'withdrawals that were interrupted could not be finished: it is tried again each day');
+  }
 }
 
-/** How long it is tried to take back what a person has withdrawn. */
-const TRIED_FOR_MS = 30 * 86_400_000;
+/** Within `changeAccounts`. */
+async function finishEnding(app: App): Promise<void> {
+  const { warehouse, secrets, log } = app;
+  for (const { userId: name, reason, since } of await listAccounts(warehouse)) {
+    if (!isWithdrawn(reason) || !secrets.names().includes(name)) continue;
+    if (isReturning(app, { name, since })) {
+      log.warn(
+        { account: name },
+        `a sign-in of a person who had withdrawn was interrupted, and nothing is read with it: ${askAgain(name)}`,
+      );
+      continue;
+    }
+    try {
+      await endReading(app, name);
+    } catch (error) {
+      const facts = { account: name, reason: messageOf(error) };
+      log.error(facts, 'the tokens of a person who has withdrawn could not be forgotten: it is tried again each day');
+    }
+  }
+}
 
-const LEFT = 'the sign-in of a person who has withdrawn could not be taken back';
+/** Whether a withdrawn account has tokens of a sign-in that its person made since then, which was cut off before the account was recorded. */
+export const isReturning = (app: Pick<App, 'secrets'>, { name, since }: { name: string; since: number }): boolean =>
+  findReadableSignIn(app, name)?.afterWithdrawal === since;
 
-/** Takes back at the service what has ended and is not taken back yet, of one account or of all. What fails, the log says. */
-async function takeBack({ secrets, settings, log, now }: App, of?: string): Promise<void> {
-  const taking = secrets.listEnded().filter(({ name }) => of === undefined || name === of);
-  const takeOneBack = async (ended: (typeof taking)[number]) => {
-    const { name, at, signIn } = ended;
-    if (!signIn) return log.warn({ account: name }, `${LEFT}: it cannot be read, is not of this service, or was given up`);
-    const revoked = await revokeSignIn({ secrets, settings, log }, { name, reason: null }, signIn);
-    if (revoked === 'revoked') return secrets.removeEnded(ended);
-    if (revoked === 'failed' && now() - at < TRIED_FOR_MS) return;
-    log.warn({ account: name }, `${LEFT}, and it is not tried again`);
-    secrets.emptyEnded(ended);
+const DAY_MS = 86_400_000;
+
+/** Finishes withdrawals each day, until what it returns is called. */
+export function finishDaily(app: App): () => Promise<void> {
+  let running = Promise.resolve();
+  const timer = setInterval(() => {
+    running = running.then(() => finishWithdrawals(app));
+  }, DAY_MS).unref();
+  return () => {
+    clearInterval(timer);
+    return running;
   };
-  await Promise.all(
-    taking.map(ended =>
-      takeOneBack(ended).catch(error =>
-        log.error({ account: ended.name, reason: messageOf(error) }, 'what was taken back cannot be written'),
-      ),
-    ),
-  );
 }
 
 /**
- * Pauses an account and ends what it is read with, for good before the service is asked: `takeBack` has what is to be taken back. Within
- * `changeAccounts`.
+ * Pauses an account and ends what it is read with, for good before the service is asked: `takeBackEnded` has what is to be taken back.
+ * Within `changeAccounts`.
  */
 async function endReading(app: App, name: string): Promise<void> {
   const { warehouse, secrets, now, log, onFailure } = app;
@@ -95,10 +104,7 @@ async function endReading(app: App, name: string): Promise<void> {
   const isPaused = account === undefined || isWithdrawn(account.reason);
   const at = now();
   // Before the account forgets that they are somebody else's: those are not to be taken back.
-  if (account && isOfSomebodyElse(account.reason)) {
-    secrets.end(name, at);
-    secrets.emptyEnded({ name, at });
-  }
+  if (account && isOfAnother(account.reason)) secrets.end(name, at, { isKept: false });
   await warehouse.record([
     ...holding.map(consent => consentEntry({ ...consent, withdrawnAt: at * 1000 })),
     ...(isPaused ? [] : [accountEntry({ ...account, state: 'paused', reason: withdrawnReason(name), since: warehouse.clock.next() })]),

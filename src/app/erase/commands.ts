@@ -1,6 +1,7 @@
+import type { EndedSignIn } from '../../base/secrets/secrets.ts';
 import { findAccount, parseAccountName } from '../../ledger/accounts.ts';
 import type { App } from '../app.ts';
-import { findReadableSignIn, revokeSignIn } from '../sign-ins.ts';
+import { findReadableSignIn, listReaders, revokeSignIn } from '../take-back.ts';
 import type { EraseReport } from './report.ts';
 
 /** What the owner of a data folder does to erase a person. */
@@ -18,12 +19,31 @@ async function ensureErasable(app: App, input: { name: string }): Promise<{ user
 /** Removes all that is kept of a person, with everything else at rest meanwhile, and takes the sign-in back at the service. */
 async function eraseAccount(app: App, { name }: { name: string }): Promise<EraseReport> {
   await ensureErasable(app, { name });
-  const { settings, log, now, secrets } = app;
+  const { settings, log, now, secrets, warehouse } = app;
   const erase = await import('./erase.ts');
-  const reason = (await findAccount(app.warehouse, name))?.reason ?? null;
-  const ended = secrets.listEnded().filter(ended => ended.name === name);
-  const signIns = [findReadableSignIn(app, name), ...ended.map(({ signIn }) => signIn)];
-  const report = await app.withExclusive(() => erase.eraseAccount({ settings, log, now }, name));
-  await Promise.all(signIns.map(async signIn => signIn && revokeSignIn({ settings, log, secrets }, { name, reason }, signIn)));
+  const reason = (await findAccount(warehouse, name))?.reason ?? null;
+  const readers = (await listReaders(warehouse)).filter(reader => reader !== name);
+  let left: Pick<EndedSignIn, 'signIn'>[] = [];
+  const report = await app.withExclusive(() => {
+    // With the folder closed nothing is renewed any more.
+    left = listLeft(app, name);
+    return erase.eraseAccount({ settings, log, now }, name);
+  });
+  await Promise.all(
+    left.map(async ({ signIn }) => {
+      if (signIn) return revokeSignIn({ settings, log, secrets, readers }, { name, reason }, signIn);
+      return log.warn(
+        { account: name },
+        'a sign-in of who was erased could not be taken back at the service: its person can do that there',
+      );
+    }),
+  );
   return report;
+}
+
+/** What an account has signed in with, and what has ended of that and is not taken back. */
+function listLeft(app: App, name: string): Pick<EndedSignIn, 'signIn'>[] {
+  const { secrets } = app;
+  const ended = secrets.listEnded().filter(ended => ended.name === name);
+  return secrets.hasSignIn(name) ? [{ signIn: findReadableSignIn(app, name) }, ...ended] : ended;
 }

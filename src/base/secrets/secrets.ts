@@ -4,7 +4,7 @@ import { NO_SERVICE } from '../config.ts';
 import { RingneckError, UsageError } from '../errors.ts';
 import { ensureFolder, realPath, writeFileAtomically } from '../files.ts';
 import { openJsonFile } from '../json-file.ts';
-import { emptied, endEntry, hasEnded, resealEnded, withEnded } from './ended.ts';
+import { emptied, endEntry, freeAt, hasEnded, isEmpty, renameEnded, resealEnded, withEnded } from './ended.ts';
 import {
   beginGroup,
   createDerive,
@@ -46,6 +46,8 @@ export interface EndedSignIn {
   at: number;
   /** Undefined: it cannot be read here and now, or that it is taken back was given up. */
   signIn: SignIn | undefined;
+  /** Nobody tries any more to take it back: its tokens are forgotten. */
+  isGivenUp: boolean;
 }
 
 /** As many access tokens of a sign-in are known to have been of it beside the last one: who works with one works for minutes. */
@@ -158,10 +160,13 @@ export class Secrets {
     this.#put(token, name, [this.#ours]);
   }
 
-  /** Keeps a sign-in for our address, which there must be. When this returns it is on the disk, and the one before is not. */
-  putSignIn(name: string, signIn: SignIn): void {
+  /**
+   * Keeps a sign-in for our address, which there must be. When this returns it is on the disk, and the one before is not.
+   * @param formerEndsAt milliseconds; the one before is to be taken back since then. Undefined: it is forgotten.
+   */
+  putSignIn(name: string, signIn: SignIn, formerEndsAt?: number): void {
     if (this.#ours === undefined) throw new UsageError(NO_SERVICE);
-    this.#put(JSON.stringify(signIn satisfies SignIn), name, [this.#ours, 'sign-in']);
+    this.#put(JSON.stringify(signIn satisfies SignIn), name, [this.#ours, 'sign-in'], formerEndsAt);
     this.#remember(name, signIn);
   }
 
@@ -195,18 +200,11 @@ export class Secrets {
   }
 
   #copyEnded(from: string, to: string): void {
+    const ended = this.listEnded().filter(({ name }) => name === from);
     const content = this.#file.read();
-    const ended = content ? groupsOf(content).flatMap(({ ended = [] }) => ended.filter(({ entry: [name] }) => name === from)) : [];
     if (!content || !ended.length) return;
-    const opened = this.#getOpened(content);
-    const copies = ended.map(({ at, entry }): EndedEntry => {
-      const text = openEntry(entry, opened.key);
-      return text === undefined
-        ? emptied({ at, entry: [to, '', entry[2], entry[3]] })
-        : { at, entry: sealSignIn(opened.key, to, text, entry[2]) };
-    });
-    const added = copies.filter(copy => !hasEnded(opened.group, copy));
-    this.#change(group => (group.salt === opened.group.salt ? withEnded(group, [...(group.ended ?? []), ...added]) : group));
+    const opened = ended.every(({ isGivenUp }) => isGivenUp) ? undefined : this.#getOpened(content);
+    this.#change(group => renameEnded(group, from, to, opened));
   }
 
   #change(change: (group: Group) => Group): void {
@@ -219,16 +217,14 @@ export class Secrets {
     this.#change(group => withEnded(group, (group.ended ?? []).flatMap(change)));
   }
 
-  #put(text: string, name: string, place: Place): void {
+  #put(text: string, name: string, place: Place, formerEndsAt?: number): void {
     const content = this.#file.read();
     const opened = content ? this.#getOpened(content) : this.#begin();
-    const others = content ? groupsOf(content).filter(({ salt }) => salt !== opened.group.salt) : [];
-    this.#write(
-      fileOf(
-        withEntry(opened, name, text, place),
-        others.map(group => without(group, account => account === name)),
-      ),
-    );
+    const groups = content ? groupsOf(content) : [];
+    const at = formerEndsAt === undefined ? undefined : freeAt(groups, name, formerEndsAt);
+    const withoutFormer = (group: Group) => (at === undefined ? without(group, account => account === name) : endEntry(group, name, at));
+    const group = withEntry({ ...opened, group: withoutFormer(opened.group) }, name, text, place);
+    this.#write(fileOf(group, groups.filter(({ salt }) => salt !== group.salt).map(withoutFormer)));
   }
 
   /** The access token. What was given out of a sign-in before is known for as long as somebody may work with it. */
@@ -266,8 +262,16 @@ export class Secrets {
       this.#put(JSON.stringify(left), name, place);
     }
     for (const name of dropped) this.remove(name);
-    if (this.listEnded().length) this.#changeEnded(ended => [emptied(ended)]);
+    this.#leaveEnded();
     return { sign_in_again, dropped };
+  }
+
+  /** The original takes back what has ended. What another key has sealed stays: nobody is read with it here either. */
+  #leaveEnded(): void {
+    const content = this.#file.read();
+    const opened = content && this.#findOpened(content);
+    if (!opened || !this.listEnded().length) return;
+    this.#changeEnded(ended => [hasEnded(opened.group, ended) ? emptied(ended) : ended]);
   }
 
   /** Needs no key. */
@@ -281,26 +285,62 @@ export class Secrets {
     if (this.listEnded().some(ended => ended.name === name)) this.#changeEnded(ended => (ended.entry[0] === name ? [] : [ended]));
   }
 
-  /** Has nobody be read with a sign-in any more, and keeps it until it is taken back; a token is forgotten. Needs no key. */
-  end(name: string, at: number): void {
-    if (this.names().includes(name)) this.#change(group => endEntry(group, name, at));
+  /**
+   * Has nobody be read with a sign-in any more; a token is forgotten. Needs no key.
+   * @param at milliseconds: since when
+   * @param isKept whether it is kept until it is taken back; else that it was not is all that stays
+   */
+  end(name: string, at: number, { isKept = true } = {}): void {
+    const content = this.#file.read();
+    if (!content || !this.names().includes(name)) return;
+    const free = freeAt(groupsOf(content), name, at);
+    this.#change(group => endEntry(group, name, free, isKept));
   }
 
-  /** The sign-ins that are to be taken back. */
+  /** Keeps a sign-in that nobody is ever read with until it is taken back. */
+  putEnded(name: string, signIn: SignIn, at: number): void {
+    if (this.#ours === undefined) throw new UsageError(NO_SERVICE);
+    const content = this.#file.read();
+    const { group, key } = content ? this.#getOpened(content) : this.#begin();
+    const groups = content ? groupsOf(content) : [];
+    const sealed = sealSignIn(key, name, JSON.stringify(signIn satisfies SignIn), this.#ours);
+    const ended = [...(group.ended ?? []), { at: freeAt(groups, name, at), entry: sealed }];
+    this.#write(
+      fileOf(
+        withEnded(group, ended),
+        groups.filter(({ salt }) => salt !== group.salt),
+      ),
+    );
+  }
+
+  /** The sign-ins that are to be taken back. Without the key that there was their names are known, and no more. */
   listEnded(): EndedSignIn[] {
     const content = this.#file.read();
     if (!content || !groupsOf(content).some(({ ended }) => ended)) return [];
-    const opened = this.#findOpened(content);
+    const opened = this.#findOpenedIfAny(content);
     const read = (entry: EndedEntry['entry']) => {
       const text = opened && (this.#ours ?? entry[2]) === entry[2] ? openEntry(entry, opened.key) : undefined;
       return text === undefined ? undefined : readSignIn(text);
     };
     const found = new Map<string, EndedSignIn>();
-    for (const { at, entry } of groupsOf(content).flatMap(({ ended = [] }) => ended)) {
+    for (const ended of groupsOf(content).flatMap(({ ended = [] }) => ended)) {
+      const { at, entry } = ended;
       const id = JSON.stringify([entry[0], at]);
-      found.set(id, { name: entry[0], at, signIn: read(entry) ?? found.get(id)?.signIn });
+      const known = found.get(id);
+      const isGivenUp = isEmpty(ended) && known?.isGivenUp !== false;
+      found.set(id, { name: entry[0], at, signIn: read(entry) ?? known?.signIn, isGivenUp });
     }
     return [...found.values()];
+  }
+
+  /** Like `#findOpened`; a key that is damaged opens nothing. */
+  #findOpenedIfAny(content: SealedFile): Opened | undefined {
+    try {
+      return this.#findOpened(content);
+    } catch (error) {
+      if (error instanceof RingneckError) return undefined;
+      throw error;
+    }
   }
 
   /** It is taken back. */
@@ -313,9 +353,9 @@ export class Secrets {
     this.#changeEnded(ended => [ended.entry[0] === name && ended.at === at ? emptied(ended) : ended]);
   }
 
-  /** Whether an account is read with one of these tokens. */
-  isHeld(tokens: readonly (string | null | undefined)[]): boolean {
-    return this.names().some(name => {
+  /** Whether one of these accounts has one of these tokens. */
+  isHeld(tokens: readonly (string | null | undefined)[], accounts: readonly string[]): boolean {
+    return accounts.some(name => {
       try {
         return this.listOfAny(name).some(token => tokens.includes(token));
       } catch (error) {
@@ -352,7 +392,7 @@ export class Secrets {
     const content = this.#file.read();
     if (!content) return undefined;
     const groups = groupsOf(content);
-    const opened = groups.length > 1 ? this.#findOpened(content) : undefined;
+    const opened = groups.length > 1 ? this.#findOpenedIfAny(content) : undefined;
     const all = [...(opened ? [opened.group] : []), ...groups];
     return all.map(group => entryOf(group, name)).find(entry => entry);
   }

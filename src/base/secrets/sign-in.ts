@@ -23,6 +23,8 @@ const signIn = z.strictObject({
   unprovenSince: z.number().optional(),
   /** Another folder has the same, and goes on to renew it: taken back at the service it would end there too. */
   isLeftToOriginal: z.literal(true).optional(),
+  /** `since` of the account as its person had withdrawn before they signed in: what is left of that withdrawal is another sign-in. */
+  afterWithdrawal: z.number().optional(),
 });
 
 /** What the service gave for an account whose person has signed in. */

@@ -1,11 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { finishWithdrawals } from '../../../src/app/enrolment/withdrawal.ts';
+import { checkSignIns } from '../../../src/app/doctor/sign-ins.ts';
+import { finishDaily, finishWithdrawals } from '../../../src/app/enrolment/withdrawal.ts';
+import { eraseAccount } from '../../../src/app/erase/erase.ts';
 import { runUp } from '../../../src/app/up.ts';
 import { createLog } from '../../../src/base/log.ts';
+import { Secrets } from '../../../src/base/secrets/secrets.ts';
+import type { SignIn } from '../../../src/base/secrets/sign-in.ts';
 import { changeAccounts, getAccount, setAccountState } from '../../../src/ledger/accounts.ts';
-import { ANOTHER_PERSON } from '../../../src/ledger/unproven.ts';
+import { ANOTHER_PERSON, twinOf } from '../../../src/ledger/unproven.ts';
 import { createAuthorizeRequest, OAuthClient } from '../../../src/sign-in/oauth.ts';
 import { Browser, type EnrolmentHarness, openEnrolment, sharePlace, withdrawLinkOf } from '../../support/enrolment-harness.ts';
 import { fillIn } from '../../support/sandbox-page.ts';
@@ -284,7 +288,7 @@ test('what could not be taken back in 30 days is forgotten, and the page goes on
   const at = now;
   now += 30 * 86_400_000;
   await finishWithdrawals(harness.app);
-  expect(harness.app.secrets.listEnded()).toEqual([{ name: 'p01', at, signIn: undefined }]);
+  expect(harness.app.secrets.listEnded()).toEqual([{ name: 'p01', at, signIn: undefined, isGivenUp: true }]);
   await finishWithdrawals(harness.app);
   expect(revoke).toHaveBeenCalledTimes(2);
   expect((await new Browser().open(link)).html).toContain('still lists the access');
@@ -319,6 +323,241 @@ test('who withdraws, is removed or signs in again ends not what another account 
   await mixUp();
   await harness.commands.removeAccount({ name: 'p01' });
   expect(revoke).not.toHaveBeenCalled();
+});
+
+/** What an account has signed in with. */
+function signInOf({ harness }: EnrolmentHarness, name: string): SignIn {
+  const signIn = harness.app.secrets.findSignIn(name);
+  if (!signIn) throw new Error(`${name} has not signed in`);
+  return signIn;
+}
+
+const park = ({ harness: { app } }: EnrolmentHarness, name: string, reason: string) =>
+  changeAccounts(app.warehouse, async () => setAccountState(app.warehouse, await getAccount(app.warehouse, name), 'parked', reason));
+
+/** A service that takes nothing back, until it is restored. */
+function takeNothingBack() {
+  const revoke = vi.spyOn(OAuthClient.prototype, 'revoke').mockRejectedValue(new Error('away'));
+  onTestFinished(() => revoke.mockRestore());
+  return revoke;
+}
+
+test('who withdraws is taken back although an account that is not read has the same tokens', async () => {
+  const enrolment = await openEnrolment(folder, 'held-unread', shared);
+  const { harness, invite, enrol } = enrolment;
+  await enrol(await invite('p01'), 'ada');
+  const link = withdrawLinkOf(await enrol(await invite('p02'), 'ben'));
+  const [own, bens] = [signInOf(enrolment, 'p01'), signInOf(enrolment, 'p02')];
+  harness.app.secrets.putSignIn('p01', { ...bens, id: own.id });
+  await park(enrolment, 'p01', ANOTHER_PERSON);
+  const page = await new Browser().open(link, { method: 'POST' });
+  expect([page.html.includes('still lists the access'), await askWith(enrolment, bens.accessToken)]).toEqual([false, 401]);
+  expect(harness.app.secrets.listEnded()).toEqual([]);
+});
+
+test('the second account of one person has its own sign-in taken back as it is removed, and no other', async () => {
+  const enrolment = await openEnrolment(folder, 'twin', shared);
+  const { harness, invite, enrol } = enrolment;
+  await enrol(await invite('p01'), 'ada');
+  await enrol(await invite('p02'), 'ben');
+  const second = signInOf(enrolment, 'p02');
+  await park(enrolment, 'p02', twinOf('p01'));
+  await harness.commands.removeAccount({ name: 'p02' });
+  expect([await askWith(enrolment, second.accessToken), await askWith(enrolment, signInOf(enrolment, 'p01').accessToken)]).toEqual([
+    401, 200,
+  ]);
+});
+
+test.each(['end', 'record'])(
+  'a withdrawal with the tokens of another person that is killed at %s leaves these at the service',
+  async step => {
+    const enrolment = await openEnrolment(folder, `mixed-up-killed-${step}`, shared);
+    const { harness, invite, enrol } = enrolment;
+    const { secrets, warehouse, settings } = harness.app;
+    const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+    await enrol(await invite('p02'), 'ben');
+    const [own, bens] = [signInOf(enrolment, 'p01'), signInOf(enrolment, 'p02')];
+    secrets.putSignIn('p01', { ...bens, id: own.id });
+    // Another pair of the same sign-in: that the tokens are ben's is told by the reason alone.
+    if (!settings.signIn) throw new Error('no client');
+    const next = await new OAuthClient(settings.signIn).refresh(bens.refreshToken ?? '');
+    secrets.putSignIn('p02', { ...bens, accessToken: next.accessToken, refreshToken: next.refreshToken ?? null });
+    await park(enrolment, 'p01', ANOTHER_PERSON);
+    const { end } = secrets;
+    const killed =
+      step === 'record'
+        ? vi.spyOn(warehouse, 'record').mockRejectedValueOnce(new Error('killed'))
+        : vi.spyOn(secrets, 'end').mockImplementationOnce((...given) => {
+            end.apply(secrets, given);
+            throw new Error('killed');
+          });
+    expect((await new Browser().open(link, { method: 'POST' })).status).toBe(500);
+    killed.mockRestore();
+    await finishWithdrawals(harness.app);
+    expect((await new Browser().open(link, { method: 'POST' })).title).toBe('You have withdrawn');
+    await finishWithdrawals(harness.app);
+    expect([await askWith(enrolment, next.accessToken), secrets.listEnded()]).toMatchObject([200, [{ name: 'p01', isGivenUp: true }]]);
+  },
+);
+
+test('what a renewal brings while its person withdraws is kept until it is taken back', async () => {
+  const enrolment = await openEnrolment(folder, 'renewed-meanwhile', shared);
+  const { harness, invite, enrol } = enrolment;
+  const { secrets } = harness.app;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  secrets.putSignIn('p01', { ...signInOf(enrolment, 'p01'), expiresAt: Date.now() - 1 });
+  const { refresh } = OAuthClient.prototype;
+  let answer: () => void = () => undefined;
+  const answered = new Promise<void>(resolve => {
+    answer = resolve;
+  });
+  let renewed = '';
+  const asked = vi.spyOn(OAuthClient.prototype, 'refresh').mockImplementation(async function (this: OAuthClient, token) {
+    const tokens = await refresh.call(this, token);
+    renewed = tokens.accessToken;
+    await answered;
+    return tokens;
+  });
+  onTestFinished(() => asked.mockRestore());
+  // A service that ends the token that it is told, and no other, and is away afterwards.
+  const revoke = takeNothingBack().mockResolvedValueOnce();
+  const signIns = await harness.app.signIns();
+  const renewing = signIns.renewDue();
+  await until('the pair is given', () => renewed !== '');
+  expect((await new Browser().open(link, { method: 'POST' })).html).not.toContain('still lists the access');
+  answer();
+  await renewing;
+  expect(secrets.listEnded()).toMatchObject([{ name: 'p01', signIn: { accessToken: renewed } }]);
+  expect((await new Browser().open(link)).html).toContain('still lists the access');
+  revoke.mockRestore();
+  await finishWithdrawals(harness.app);
+  expect([await askWith(enrolment, renewed), secrets.listEnded()]).toEqual([401, []]);
+});
+
+test('with a key that is damaged a withdrawal is finished, its page opens, and the person is erased', async () => {
+  const enrolment = await openEnrolment(folder, 'damaged-key', shared);
+  const { harness, invite, enrol, lines } = enrolment;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const { settings, log, now } = harness.app;
+  takeNothingBack();
+  await new Browser().open(link, { method: 'POST' });
+  writeFileSync(join(settings.data, 'secret.key'), '');
+  expect((await new Browser().open(link)).html).toContain('still lists the access');
+  await finishWithdrawals(harness.app);
+  expect(lines.at(-1)).toContain('a sign-in that has ended could not be taken back: it cannot be read');
+  await harness.close();
+  expect(await eraseAccount({ settings, log, now }, 'p01')).toMatchObject({ user_id: 'p01', found: [] });
+  expect(readFileSync(join(settings.data, 'accounts.secret'), 'utf8')).not.toContain('p01');
+});
+
+test('what could not be taken back of who is erased is said, and erased', async () => {
+  const enrolment = await openEnrolment(folder, 'erased-unreadable', shared);
+  const { harness, invite, enrol, lines } = enrolment;
+  await enrol(await invite('p01'), 'ada');
+  writeFileSync(join(harness.app.settings.data, 'secret.key'), '');
+  expect(await harness.commands.eraseAccount({ name: 'p01' })).toMatchObject({ user_id: 'p01', found: [] });
+  expect(lines.at(-1)).toContain('a sign-in of who was erased could not be taken back at the service: its person can do that there');
+});
+
+test('tokens of a sign-in that has ended are kept for 30 days at the most, also where they are of another service', async () => {
+  let now = Date.parse('2025-03-01T00:00:00Z');
+  const enrolment = await openEnrolment(folder, 'given-up-elsewhere', { ...shared, now: () => now });
+  const { harness, invite, enrol } = enrolment;
+  const { app } = harness;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  takeNothingBack();
+  await new Browser().open(link, { method: 'POST' });
+  const { data } = app.settings;
+  Object.defineProperty(app, 'secrets', { value: new Secrets({ folder: data, address: 'https://other.example' }) });
+  const sealed = () => JSON.parse(readFileSync(join(data, 'accounts.secret'), 'utf8')).ended[0].entry[1];
+  now += 30 * 86_400_000 - 1;
+  await finishWithdrawals(app);
+  expect(sealed()).not.toBe('');
+  now += 1;
+  await finishWithdrawals(app);
+  expect([sealed(), (await new Browser().open(link)).html.includes('still lists the access')]).toEqual(['', true]);
+});
+
+test('up tries each day to take back what has ended, and doctor says of whom it is not, also where the account was removed', async () => {
+  const now = Date.parse('2025-03-01T00:00:00Z');
+  const enrolment = await openEnrolment(folder, 'each-day', { ...shared, now: () => now });
+  const { harness, invite, enrol } = enrolment;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const token = signInOf(enrolment, 'p01').accessToken;
+  const revoke = takeNothingBack();
+  await new Browser().open(link, { method: 'POST' });
+  await harness.commands.removeAccount({ name: 'p01' });
+  expect(await checkSignIns(harness.app)).toEqual([
+    {
+      check: 'sign-ins',
+      state: 'warn',
+      message: 'p01: a sign-in that ended on 2025-03-01 is not known to be taken back at the service',
+      fix: 'ringneck up tries it again each day for 30 days; the person can end the access at the service',
+    },
+  ]);
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const stop = finishDaily(harness.app);
+  vi.advanceTimersByTime(86_400_000);
+  await until('it is tried', () => revoke.mock.calls.length === 2);
+  revoke.mockRestore();
+  vi.advanceTimersByTime(86_400_000);
+  await stop();
+  expect([await askWith(enrolment, token), await checkSignIns(harness.app)]).toEqual([401, []]);
+});
+
+test('the sign-in before, of who signs in again, is kept until it is taken back', async () => {
+  const enrolment = await openEnrolment(folder, 'former', shared);
+  const { harness, invite, enrol } = enrolment;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const former = signInOf(enrolment, 'p01');
+  const revoke = takeNothingBack();
+  const { warning } = await login(enrolment, 'p01', 'ada');
+  expect(warning).toBe(
+    'the sign-in before could not be taken back at the service: ringneck up tries it each day for 30 days, and its person can do that there',
+  );
+  expect(harness.app.secrets.listEnded()).toMatchObject([{ name: 'p01', signIn: { id: former.id } }]);
+  await new Browser().open(link, { method: 'POST' });
+  expect(harness.app.secrets.listEnded()).toHaveLength(2);
+  revoke.mockRestore();
+  await finishWithdrawals(harness.app);
+  expect([await askWith(enrolment, former.accessToken), harness.app.secrets.listEnded()]).toEqual([401, []]);
+});
+
+test('a sign-in after a withdrawal that is killed before its account is recorded stays, unread, and is told as that', async () => {
+  const enrolment = await openEnrolment(folder, 'killed-return', shared);
+  const { harness, invite, enrol, told } = enrolment;
+  const { secrets, warehouse } = harness.app;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  await new Browser().open(link, { method: 'POST' });
+  const { record } = warehouse;
+  const killed = vi.spyOn(warehouse, 'record').mockImplementation(async entries => {
+    if (secrets.names().includes('p01')) throw new Error('killed');
+    return record.call(warehouse, entries);
+  });
+  await expect(login(enrolment, 'p01', 'ada')).rejects.toThrow('killed');
+  killed.mockRestore();
+  const token = signInOf(enrolment, 'p01').accessToken;
+  await finishWithdrawals(harness.app);
+  expect([await askWith(enrolment, token), secrets.names(), secrets.listEnded(), told]).toMatchObject([200, ['p01'], [], [{}]]);
+  expect((await harness.read('SELECT state FROM sync.accounts'))[0]).toEqual(['paused']);
+  expect(await checkSignIns(harness.app)).toEqual([
+    {
+      check: 'sign-ins',
+      state: 'warn',
+      message: 'p01: who had withdrawn signed in again, which was interrupted: nothing is read with it',
+      fix: 'ringneck account invite p01, or ringneck account login p01',
+    },
+  ]);
+  // Who signs in once more is read, and has one sign-in at the service.
+  expect(await login(enrolment, 'p01', 'ada')).toMatchObject({ state: 'active' });
+  expect([await askWith(enrolment, token), secrets.listEnded()]).toEqual([401, []]);
+  // The next withdrawal ends what was signed in with after the one before.
+  const next = signInOf(enrolment, 'p01');
+  expect(next.afterWithdrawal).toBeGreaterThan(0);
+  await interrupt(enrolment, link);
+  await finishWithdrawals(harness.app);
+  expect([await askWith(enrolment, next.accessToken), secrets.names()]).toEqual([401, []]);
 });
 
 test('a sign-in that comes as its account is removed is taken back', async () => {
