@@ -16,6 +16,7 @@ import type { Needle } from '../../warehouse/readers/search.ts';
 import { Warehouse } from '../../warehouse/warehouse.ts';
 import type { AppOptions, PausedErasing } from '../app-options.ts';
 import { connectControl } from '../control/connect-control.ts';
+import { removePersonFiles } from '../person-files/folder.ts';
 import { ensureQueueAnswers, ensureRoom, InTheWay, replaceSnapshot, withWarehouse } from '../rewriting.ts';
 import { isErasing } from './is-erasing.ts';
 import { removeLeftovers } from './leftovers.ts';
@@ -96,6 +97,7 @@ async function erase(options: EraseOptions, { goesOn = false } = {}): Promise<Er
     await rememberIds(options, warehouse, secrets, serviceUserIds);
     return { events: await removeEvents(options, warehouse, serviceUserIds), snapshot: await replaceSnapshot(options, warehouse) };
   });
+  removePersonFiles(data);
   removeTokens(data, secrets, name);
   const words: Needle[] = [
     { what: 'name', text: name },

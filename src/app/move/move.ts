@@ -12,6 +12,7 @@ import { accountExists } from '../../ledger/accounts.ts';
 import { Warehouse } from '../../warehouse/warehouse.ts';
 import { connectControl } from '../control/connect-control.ts';
 import { emptyQueue } from '../erase/queue.ts';
+import { removePersonFiles } from '../person-files/folder.ts';
 import { ensureRoom, type FolderOptions, InTheWay, replaceSnapshot, withWarehouse } from '../rewriting.ts';
 import { ensureFree } from './ensure-free.ts';
 import { isMoving, movePath, tellClosed } from './is-moving.ts';
@@ -109,6 +110,7 @@ async function move(options: FolderOptions, { from, to }: Renaming): Promise<Mov
   secrets.forget(from);
   openMirrorTokens(data).rename(from, to);
   const published = await withWarehouse(options, warehouse => replaceOrLeave(options, warehouse));
+  removePersonFiles(data);
   rmSync(movePath(data), { force: true });
   return { user_id: to, before: from, moved, ...published };
 }

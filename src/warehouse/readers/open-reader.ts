@@ -3,9 +3,9 @@ import { basename } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { messageOf, RingneckError } from '../../base/errors.ts';
 import { WAREHOUSE } from '../../base/warehouse-file.ts';
-import { quoteText, type Value } from '../sql.ts';
+import { quoteName, quoteText, type Value } from '../sql.ts';
 import { readRows } from '../store/database.ts';
-import { openWaiting, refuseOpen } from '../store/file/open-file.ts';
+import { openWaiting, refuseOpen, waitForHolder } from '../store/file/open-file.ts';
 import { isChecksumWrong } from '../store/file/torn-block.ts';
 
 export interface ReaderSettings {
@@ -20,6 +20,8 @@ export interface ReaderSettings {
   spill?: string;
   /** The only folder that files are written to. */
   out?: string;
+  /** What statements call the file, which is the one in use; without it they call it by its own name. */
+  as?: string;
 }
 
 /** A file that is read, in a process that does not own it. */
@@ -35,11 +37,10 @@ export interface Reader {
  * whoever made it, and may read anything.
  * @throws TryLaterError naming the process that holds the file, after waiting for it
  */
-export async function openReader({ path, memoryLimit, threads, patienceMs, spill = '', out }: ReaderSettings): Promise<Reader> {
+export async function openReader({ path, memoryLimit, threads, patienceMs, spill = '', out, as }: ReaderSettings): Promise<Reader> {
   if (!existsSync(path)) throw new RingneckError(`there is no file ${path} yet: run a backfill first`);
   refuseOpen(path);
   const config = {
-    access_mode: 'READ_ONLY',
     autoload_known_extensions: 'false',
     allow_community_extensions: 'false',
     allow_persistent_secrets: 'false',
@@ -47,7 +48,9 @@ export async function openReader({ path, memoryLimit, threads, patienceMs, spill
     memory_limit: memoryLimit,
     ...(threads === undefined ? {} : { threads: String(threads) }),
   };
-  const instance = await openWaiting(path, config, patienceMs).catch(error => {
+  const opened =
+    as === undefined ? openWaiting(path, { ...config, access_mode: 'READ_ONLY' }, patienceMs) : openWaiting(':memory:', config);
+  const instance = await opened.catch(error => {
     throw basename(path) === WAREHOUSE && isChecksumWrong(error)
       ? new RingneckError(`${messageOf(error)}; where a killed process has left it so, ringneck status mends it`, 1, { cause: error })
       : error;
@@ -58,6 +61,10 @@ export async function openReader({ path, memoryLimit, threads, patienceMs, spill
   };
   try {
     const connection = await instance.connect();
+    if (as !== undefined) {
+      await waitForHolder(path, () => connection.run(`ATTACH ${quoteText(path)} AS ${quoteName(as)} (READ_ONLY)`), patienceMs);
+      await connection.run(`USE ${quoteName(as)}`);
+    }
     // In this order.
     if (out !== undefined) await connection.run(`SET allowed_directories = [${quoteText(`${out}/`)}]`);
     await connection.run('SET enable_external_access = false');

@@ -77,24 +77,30 @@ export async function findAbout(connection: DuckDBConnection): Promise<About | u
   return about;
 }
 
-/** Writes that row into the attached snapshot, whose rows are there. */
+/** Selects the identifier of an attached warehouse. */
+export const selectId = (source: string): string => `SELECT value FROM ${source}.sync.meta WHERE key = 'id'`;
+
+/**
+ * Writes that row into the attached snapshot, whose rows are there.
+ * @param warehouse selects the identifier of the warehouse
+ */
 export async function writeAbout(
   connection: DuckDBConnection,
   mappings: readonly Mapping[],
-  source: string,
+  warehouse: string,
   { takenAt, ...about }: About & { takenAt: number },
 ): Promise<void> {
   const numbers = mappings.map(({ table }) => `SELECT max(sk) AS sk FROM snapshot.main.${quoteName(table)}`);
-  const [[newestSk, warehouse, duckdb] = []] = await readRows(
+  const [[newestSk, id, duckdb] = []] = await readRows(
     connection,
-    `SELECT (SELECT max(sk) FROM (${numbers.join(' UNION ALL ')})), (SELECT value FROM ${source}.sync.meta WHERE key = 'id'), version()`,
+    `SELECT (SELECT max(sk) FROM (${numbers.join(' UNION ALL ')})), (${warehouse}), version()`,
   );
   const row: Record<string, Value> = {
     taken_at: takenAt,
     sorted_at: about.sortedAt,
     changed_rows: about.changedRows,
     newest_sk: newestSk ?? null,
-    warehouse: warehouse ?? null,
+    warehouse: id ?? null,
     program: version,
     duckdb: duckdb ?? null,
     format: FORMAT,

@@ -11,7 +11,7 @@ import { readRows } from '../store/database.ts';
 import type { Memory } from '../store/memory.ts';
 import type { Table } from '../tables.ts';
 import { commentOn, createTable, listTables, SORTED_BY } from '../tables.ts';
-import { ABOUT, isPublished, snapshotDeclarations, writeAbout } from './metadata.ts';
+import { ABOUT, isPublished, selectId, snapshotDeclarations, writeAbout } from './metadata.ts';
 
 /** What a snapshot is made with. */
 export interface SnapshotParts {
@@ -23,6 +23,10 @@ export interface SnapshotParts {
   mode: number;
   /** Microseconds: a moment before which everything is committed. */
   takenAt: number;
+  /** Selects the rows of a table that are copied; without it all. */
+  rowsOf?: (table: Table) => string;
+  /** Selects the identifier of the warehouse; without it what is copied is a warehouse itself. */
+  warehouse?: string | undefined;
   /** Throws when there is no room on the disk. */
   beforeTable: () => void;
   /** Ends the work, which throws its reason; what was published stays. */
@@ -45,7 +49,7 @@ export async function writeSnapshot(parts: SnapshotParts, inspect?: () => Promis
         await copyTable(parts, source, table);
       }
       await createWithComments(connection, ABOUT);
-      await writeAbout(connection, mappings, source, {
+      await writeAbout(connection, mappings, parts.warehouse ?? selectId(source), {
         takenAt,
         sortedAt: takenAt,
         changedRows: 0,
@@ -87,7 +91,7 @@ export async function publishing(
   signal.addEventListener('abort', interrupt);
   try {
     await begin(temporary);
-    await run(connection, signal, `ATTACH ${quoteText(temporary)} AS snapshot`);
+    await run(connection, signal, `ATTACH ${quoteText(temporary)} AS snapshot (READ_WRITE)`);
     chmodSync(temporary, 0o600);
     await work(quoteName(String(source)));
     signal.throwIfAborted();
@@ -133,7 +137,7 @@ async function flush(path: string): Promise<void> {
   }
 }
 
-async function copyTable({ connection, signal }: SnapshotParts, source: string, table: Table): Promise<void> {
+async function copyTable({ connection, signal, rowsOf }: SnapshotParts, source: string, table: Table): Promise<void> {
   await createWithComments(connection, table);
   const names = table.columns.map(({ name }) => quoteName(name));
   const order = SORTED_BY.filter(name => table.columns.some(column => column.name === name));
@@ -141,7 +145,7 @@ async function copyTable({ connection, signal }: SnapshotParts, source: string, 
     connection,
     signal,
     `INSERT INTO snapshot.${schemaName(table.name)} (${names.join(', ')})
-     SELECT ${names.join(', ')} FROM ${source}.${schemaName(table.name)}
+     SELECT ${names.join(', ')} FROM ${rowsOf ? `(${rowsOf(table)})` : `${source}.${schemaName(table.name)}`}
      ${order.length ? `ORDER BY ${order.join(', ')}` : ''}`,
   );
 }

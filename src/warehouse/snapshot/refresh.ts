@@ -10,7 +10,7 @@ import { firstLine, select } from '../store/database.ts';
 import { isOutOfMemory } from '../store/memory.ts';
 import { isWrittenByEntries, selectDay, type Table } from '../tables.ts';
 import type { DirtySet } from '../write/dirty-set.ts';
-import { findAbout, snapshotDeclarations, writeAbout } from './metadata.ts';
+import { findAbout, selectId, snapshotDeclarations, writeAbout } from './metadata.ts';
 import { publishedTables, publishing, run, type SnapshotParts, schemaName } from './publish.ts';
 
 /** With more of its rows changed since they were sorted, sorting them all anew is worth its time. */
@@ -68,7 +68,7 @@ async function refresh(parts: SnapshotParts, find: (() => DirtySet) | undefined)
         ensureWorthwhile(changed);
         const { differing } = await compareCounts(connection, source, publishedTables(mappings));
         if (differing.length) throw new NeedsRebuild(`it differs from the warehouse in ${differing.join(', ')}`);
-        await writeAbout(connection, mappings, source, {
+        await writeAbout(connection, mappings, selectId(source), {
           takenAt,
           sortedAt: about.sortedAt,
           changedRows: about.changedRows + changed,
