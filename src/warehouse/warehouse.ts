@@ -28,7 +28,7 @@ import type { FileOptions } from './store/file/file-store.ts';
 import { FileStore } from './store/file/file-store.ts';
 import type { Renaming } from './store/file/move.ts';
 import { SharedConnections } from './store/shared-connections.ts';
-import type { Store, Upkeep } from './store/store.ts';
+import type { CopyOptions, Store, Upkeep } from './store/store.ts';
 import { NotOpenedAgain } from './store/store.ts';
 import { listTables } from './tables.ts';
 import { Committed } from './write/committed.ts';
@@ -361,11 +361,12 @@ export class Warehouse {
 
   /**
    * Writes all that is committed into a new file, which can take the place of this one. Nobody waits for it but copies for readers.
-   * @param beforeTable throws when there is no room where the file is written
+   * @param parts.beforeTable throws when there is no room where the file is written
+   * @param parts.atBeginning see CopyOptions
    * @returns the version of DuckDB that wrote it
    */
-  async backup(path: string, beforeTable: () => void, signal = NEVER): Promise<{ duckdb: string }> {
-    await this.#copies.use('a backup', connection => this.#store.copy(path, { connection, beforeTable, signal }));
+  async backup(path: string, parts: Pick<CopyOptions, 'beforeTable' | 'atBeginning'>, signal = NEVER): Promise<{ duckdb: string }> {
+    await this.#copies.use('a backup', connection => this.#store.copy(path, { ...parts, connection, signal }));
     const [[duckdb] = []] = await this.read('SELECT version()');
     return { duckdb: String(duckdb) };
   }

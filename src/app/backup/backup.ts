@@ -83,12 +83,14 @@ async function fill(
   const ensureRoom = (bytes = 0) => ensureDiskReserve(half, diskReserveBytes + bytes);
   // A sorted copy is at most as large.
   ensureRoom(statSync(warehouse.path).size);
-  // Accounts and their tokens are of one moment: who comes or goes meanwhile is in both or in none.
-  const { duckdb, key } = await changeAccounts(warehouse, async () => ({
-    ...(await warehouse.backup(join(half, WAREHOUSE), ensureRoom, signal)),
-    // Last: a refresh token works once, and the newest is the one that lives.
-    key: copySecrets(settings, half, withoutKey),
-  }));
+  let key: Manifest['key'] = 'none';
+  // Accounts and their tokens are of one moment, and nobody who comes or goes waits for the rest of the copy.
+  const atBeginning = (begin: () => Promise<void>) =>
+    changeAccounts(warehouse, async () => {
+      await begin();
+      key = copySecrets(settings, half, withoutKey);
+    });
+  const { duckdb } = await warehouse.backup(join(half, WAREHOUSE), { beforeTable: ensureRoom, atBeginning }, signal);
   const files: Manifest['files'] = [];
   for (const path of listFiles(half)) {
     files.push({ path, bytes: statSync(join(half, path)).size, sha256: await hashFile(join(half, path)) });

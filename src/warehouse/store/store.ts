@@ -24,8 +24,14 @@ export interface Store {
    * Writes all that is committed into a new file, that of others too. Nobody waits meanwhile; after an error or an interruption nothing is left of it.
    * @param path of a file that is replaced, if there is one, when the new one is whole
    */
-  copy(path: string, parts: Pick<Upkeep, 'connection' | 'beforeTable' | 'signal'>): Promise<void>;
+  copy(path: string, parts: CopyOptions): Promise<void>;
   close(): Promise<void>;
+}
+
+/** What a copy is made with. */
+export interface CopyOptions extends Pick<Upkeep, 'connection' | 'beforeTable' | 'signal'> {
+  /** Has `begin` fix which state is copied: what is committed before is in it, what comes later is not. May be called again. */
+  atBeginning?: ((begin: () => Promise<void>) => Promise<void>) | undefined;
 }
 
 /** What the owner gives for that. */

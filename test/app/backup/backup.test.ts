@@ -172,29 +172,45 @@ test('of events that come and are worked off all the while, each that was acknow
   await warehouse.close();
 });
 
-test('accounts and tokens in a backup are of one moment: who is removed or added meanwhile has to wait', async () => {
+/** Has work done when the first table is copied: what is copied is fixed then. */
+function whileCopying(work: () => Promise<unknown>): void {
+  const { run } = DuckDBConnection.prototype;
+  let doing: Promise<unknown> | undefined;
+  vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(async function (this: DuckDBConnection, ...given) {
+    if (given[0].startsWith('INSERT INTO "snapshot"')) {
+      doing ??= work();
+      await doing;
+    }
+    return run.apply(this, given);
+  });
+}
+
+test('accounts and tokens in a backup are of one moment, and whoever comes or goes while it is copied does not wait', async () => {
   const { harness, folder } = await openFilled('of-one-moment');
-  const { commands } = harness;
-  const { backup } = Warehouse.prototype;
-  let changed: Promise<unknown> | undefined;
-  vi.spyOn(Warehouse.prototype, 'backup').mockImplementation(async function (this: Warehouse, ...given) {
-    const copied = await backup.apply(this, given);
-    changed = Promise.all([
-      commands.removeAccount({ name: 'ada' }),
-      commands.addAccount({ name: 'dora', token: sandbox.people[0]!.token }).catch(() => undefined),
-    ]);
-    for (let n = 0; n < 20; n++) await this.read('SELECT 1');
-    return copied;
+  const { commands, app } = harness;
+  await harness.add([{ name: 'eve', token: 'the token of somebody else' }]);
+  await commands.pauseAccount({ name: 'eve' });
+  whileCopying(async () => {
+    await commands.removeAccount({ name: 'ada' });
+    await commands.resumeAccounts({ names: ['eve'] });
+    await commands.rotateKey({});
+    app.secrets.put('dora', 'a token');
+    await harness.app.warehouse.record([{ table: 'sync.meta', key: { key: 'later' }, row: { value: 'x' } }]);
   });
   const { path } = await commands.backup({ folder: join(folder, 'backup'), withoutKey: false });
-  await changed;
-  expect((await commands.listAccounts({})).map(({ user_id }) => user_id)).toEqual(['dora']);
+  const statesOf = async ({ commands }: typeof harness) => (await commands.listAccounts({})).map(({ user_id, state }) => [user_id, state]);
+  expect(await statesOf(harness)).toEqual([['eve', 'active']]);
   await harness.close();
   const data = join(folder, 'restored');
-  await restoreBackup(settingsOf(data), { folder: path, asCopy: false }, NEVER);
+  expect(await restoreBackup(settingsOf(data), { folder: path, asCopy: false }, NEVER)).toMatchObject({ tokens_closed: null });
   const restored = await openHarness(data, sandbox.url);
-  expect((await restored.commands.listAccounts({})).map(({ user_id, state }) => [user_id, state])).toEqual([['ada', 'active']]);
-  expect(restored.app.secrets.names()).toEqual(['ada']);
+  expect(await statesOf(restored)).toEqual([
+    ['ada', 'active'],
+    ['eve', 'paused'],
+  ]);
+  expect(restored.app.secrets.names()).toEqual(['ada', 'eve']);
+  expect(restored.app.secrets.find('ada')).toBe(sandbox.people[0]!.token);
+  expect(await restored.read(`SELECT key FROM sync.meta WHERE key = 'later'`)).toEqual([]);
 });
 
 test('without its key a backup opens no token, and restore says so, until the key is there', async () => {

@@ -6,7 +6,7 @@ import { quoteName, quoteText } from '../../sql.ts';
 import { SORTED_BY } from '../../tables.ts';
 import { readRows, select } from '../database.ts';
 import { isOutOfMemory, type Memory } from '../memory.ts';
-import type { Upkeep } from '../store.ts';
+import type { CopyOptions, Upkeep } from '../store.ts';
 
 /** A table as the file has it, of ours or not. */
 export interface Present {
@@ -178,16 +178,17 @@ async function listRounds(connection: DuckDBConnection): Promise<number[][]> {
  * @param inspect looks at the copy while the state that it was made of is still the one that is read
  */
 export async function copyDatabase(
-  parts: Pick<Upkeep, 'connection' | 'beforeTable' | 'signal'> & { memory: Memory },
+  parts: Pick<Upkeep, 'connection' | 'beforeTable' | 'signal'> & Pick<CopyOptions, 'atBeginning'> & { memory: Memory },
   { from, to }: Pick<Copying, 'from' | 'to'>,
   inspect?: (tables: readonly Present[]) => Promise<void>,
 ): Promise<Present[]> {
-  const { connection, memory, signal, beforeTable } = parts;
+  const { connection, memory, signal, beforeTable, atBeginning } = parts;
   signal.throwIfAborted();
   await connection.run(`COPY FROM DATABASE ${quoteName(from)} TO ${quoteName(to)} (SCHEMA)`);
   const tables = await listPresent(connection, from, to);
   // One transaction reads one state, however long the copy takes.
   await memory.transaction(connection, async () => {
+    await atBeginning?.(() => beginReading(connection, from));
     for (const table of tables) {
       beforeTable();
       await copyTable(connection, table, { from, to }, signal);
@@ -195,6 +196,11 @@ export async function copyDatabase(
     await inspect?.(tables);
   });
   return tables;
+}
+
+/** A transaction sees of an attached file what was committed when it reads there first. */
+async function beginReading(connection: DuckDBConnection, from: string): Promise<void> {
+  await connection.run(`SELECT count(*) FROM ${quoteName(from)}.sync.meta`);
 }
 
 /** @throws RingneckError where a table of the attached `snapshot` has not as many rows as that of another file */

@@ -8,7 +8,7 @@ import type { Mapping } from '../../mapping.ts';
 import { qualified } from '../../sql.ts';
 import { readRows } from '../database.ts';
 import { Memory, STORING_BYTES, STORING_THREADS } from '../memory.ts';
-import type { Store, Upkeep } from '../store.ts';
+import type { CopyOptions, Store, Upkeep } from '../store.ts';
 import { Checkpoints, NEVER_BYTES } from './checkpoints.ts';
 import { compact, removeTemporary } from './compact.ts';
 import { claimFile, openWaiting } from './open-file.ts';
@@ -142,7 +142,7 @@ export class FileStore implements Store {
     return compact({ ...upkeep, memory: this.memory, mappings: this.#mappings, path: realpathSync(this.#path) });
   }
 
-  copy(path: string, parts: Pick<Upkeep, 'connection' | 'beforeTable' | 'signal'>): Promise<void> {
+  copy(path: string, parts: CopyOptions): Promise<void> {
     return writeCopy({ ...parts, memory: this.memory, path });
   }
 

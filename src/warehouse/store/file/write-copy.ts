@@ -1,10 +1,10 @@
 import { publishing } from '../../snapshot/publish.ts';
 import { readRows } from '../database.ts';
 import type { Memory } from '../memory.ts';
-import type { Upkeep } from '../store.ts';
+import type { CopyOptions } from '../store.ts';
 import { copyDatabase, ensureWhole } from './copy-tables.ts';
 
-interface CopyParts extends Pick<Upkeep, 'connection' | 'beforeTable' | 'signal'> {
+interface CopyParts extends CopyOptions {
   memory: Memory;
   path: string;
 }
