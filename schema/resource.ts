@@ -68,6 +68,10 @@ export function findIdOf({ identifiedBy }: Pick<Resource, 'identifiedBy'>, docum
   return micros === undefined ? undefined : isoOf(micros);
 }
 
+/** What the documents of a day are ordered by: the identifier, of rows their moment, whose texts are in order of time without the Z. */
+export const orderOfId = ({ identifiedBy }: Pick<Resource, 'identifiedBy'>, id: string): string =>
+  identifiedBy === undefined ? id : id.replace(/Z$/, '');
+
 /** The day that a document says it belongs to, of rows that of their moment in UTC; undefined where it says none. */
 export function findDayOf({ dayField, identifiedBy }: Pick<Resource, 'dayField' | 'identifiedBy'>, document: unknown): string | undefined {
   if (identifiedBy === undefined) return findText(document, dayField);

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { orderOfId } from '../../schema/resource.ts';
 import { personalInfo } from '../../schema/resources/personal-info.ts';
 import { createService } from '../service/service.ts';
 import type { DocumentSource } from '../service/source.ts';
@@ -11,13 +12,15 @@ export function warehouseSource(warehouse: Warehouse): DocumentSource {
   return {
     async list(userId, resource, { from, to, after, limit }) {
       const day = quoteName(resource.dayField);
-      const order = resource.dated ? `${day}, id` : 'id';
+      const id = resource.identifiedBy === undefined ? 'id' : `rtrim(id, 'Z')`;
+      const order = resource.dated ? `${day}, ${id}` : id;
+      const last = after && quoteText(orderOfId(resource, after.id));
       const parts = [`user_id = ${quoteText(userId)}`];
       if (resource.dated && from) parts.push(`${day} >= ${quoteText(from)}`);
       if (resource.dated && to) parts.push(`${day} <= ${quoteText(to)}`);
       if (after && resource.dated)
-        parts.push(`(${day} > ${quoteText(after.day)} OR (${day} = ${quoteText(after.day)} AND id > ${quoteText(after.id)}))`);
-      else if (after) parts.push(`id > ${quoteText(after.id)}`);
+        parts.push(`(${day} > ${quoteText(after.day)} OR (${day} = ${quoteText(after.day)} AND ${id} > ${last}))`);
+      else if (after) parts.push(`${id} > ${last}`);
       const rows = await warehouse.readDocuments(resource.name, `${parts.join(' AND ')} ORDER BY ${order} LIMIT ${limit}`);
       return rows.map(({ document }) => document);
     },

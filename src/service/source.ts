@@ -15,7 +15,7 @@ export interface HeartRatePosition {
 /** Where the documents that the service serves come from: generated people, or a warehouse. */
 export interface DocumentSource {
   /**
-   * Ascending by (day, id), undated resources by id, starting strictly after `after`; at most `limit`.
+   * Ascending by (day, id), undated resources by id, rows by their moment, starting strictly after `after`; at most `limit`.
    * `from` and `to` are inclusive days, undefined for undated resources.
    */
   list(

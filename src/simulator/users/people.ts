@@ -1,6 +1,6 @@
 import { resources } from '../../../schema/index.ts';
 import { findDayNumber, formatDay } from '../../../schema/instant.ts';
-import { findIdOf, type Resource, type WireDocument } from '../../../schema/resource.ts';
+import { findIdOf, orderOfId, type Resource, type WireDocument } from '../../../schema/resource.ts';
 import { itemAt } from '../../base/items.ts';
 import { createUserModel } from './create-user-model.ts';
 import { dailyActivity } from './documents/activity.ts';
@@ -158,8 +158,10 @@ export function showPeople(seed: number, from: string, records: ReadonlyMap<stri
   };
 }
 
-const byIdOf = (resource: Resource) => (a: WireDocument, b: WireDocument) =>
-  (findIdOf(resource, a) ?? '') < (findIdOf(resource, b) ?? '') ? -1 : 1;
+const byIdOf = (resource: Resource) => {
+  const orderOf = (document: WireDocument) => orderOfId(resource, findIdOf(resource, document) ?? '');
+  return (a: WireDocument, b: WireDocument) => (orderOf(a) < orderOf(b) ? -1 : 1);
+};
 
 /** Rows by time in milliseconds, from the local day `first` to the last moment that is there. */
 function heartRateRows({ zone, beatsOf, view }: UserRecord, first: number, from: number, to: number, limit: number): HeartRateRow[] {

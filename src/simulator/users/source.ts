@@ -1,5 +1,5 @@
 import { addDays } from '../../../schema/instant.ts';
-import { findIdOf, type Resource, type WireDocument } from '../../../schema/resource.ts';
+import { findIdOf, orderOfId, type Resource, type WireDocument } from '../../../schema/resource.ts';
 import type { DocumentSource } from '../../service/source.ts';
 import type { HeartRateRow, People } from './people.ts';
 
@@ -36,7 +36,7 @@ export function peopleSource(people: People): DocumentSource {
 }
 
 const isAfterId = (resource: Resource, id: string | undefined) => (document: WireDocument) =>
-  id === undefined || (findIdOf(resource, document) ?? '') > id;
+  id === undefined || orderOfId(resource, findIdOf(resource, document) ?? '') > orderOfId(resource, id);
 
 const isLater = (row: HeartRateRow, after: { micros: number; source: string }) => {
   const micros = row.timestamp_unix * 1000;
