@@ -153,10 +153,14 @@ async function forgetAccount(app: App, name: string, account: Account | undefine
   // An account without tokens can be removed again; tokens without an account would stay.
   app.secrets.remove(name);
   app.mirrorTokens.remove(name);
-  if (!account) return reportOf({ userId: name, serviceUserId: null, state: 'removed', reason: null, since: app.warehouse.clock.next() });
+  const noInvitation = noInvitationEntry(name);
+  if (!account) {
+    await app.warehouse.record([noInvitation]);
+    return reportOf({ userId: name, serviceUserId: null, state: 'removed', reason: null, since: app.warehouse.clock.next() });
+  }
   const holding = await listHolding(app.warehouse, name);
   const ended = holding.map(consent => consentEntry({ ...consent, withdrawnAt: app.now() * 1000 }));
-  await app.warehouse.record([noInvitationEntry(name), ...ended]);
+  await app.warehouse.record([noInvitation, ...ended]);
   return reportOf(await setAccountState(app.warehouse, account, 'removed', null));
 }
 

@@ -1,5 +1,5 @@
 import { RingneckError, shownMessageOf, TryLaterError } from '../base/errors.ts';
-import { findAccount } from '../ledger/accounts.ts';
+import { findAccount, howLeft } from '../ledger/accounts.ts';
 import { isWithdrawn } from '../ledger/unproven.ts';
 import { addAccount } from './account-commands.ts';
 import type { App } from './app.ts';
@@ -29,7 +29,7 @@ export const addAccountsCommands = { addAccounts };
 
 /**
  * Adds an account for each line, or gives it its new token, and stores what the lines tell of participants. Who is there with the same
- * token is left as they are, and so is who has withdrawn. What was done before it was stopped stays done.
+ * token is left as they are, and so is who has withdrawn or was removed. What was done before it was stopped stays done.
  */
 async function addAccounts(
   app: App,
@@ -52,6 +52,10 @@ async function addOne(app: App, { line, name, token }: PersonToAdd): Promise<Lin
   const report = (report: Omit<LineReport, 'line' | 'user_id'>): LineReport => ({ line, user_id: name, ...report });
   try {
     const before = await findAccount(app.warehouse, name);
+    if (!before && (await howLeft(app.warehouse, name)) !== undefined) {
+      const reason = `was removed: ringneck account add ${name} adds them all the same`;
+      return report({ result: 'unchanged', state: 'removed', service_user_id: null, reason });
+    }
     if (before && (isWithdrawn(before.reason) || (before.state !== 'parked' && app.secrets.find(name) === token))) {
       return report({ result: 'unchanged', state: before.state, service_user_id: before.serviceUserId, reason: before.reason });
     }

@@ -5,6 +5,7 @@ import { createKeptRows, hasRows, number, oneOf, orNull, type Readable, type Row
 import type { LedgerEntry } from '../warehouse/sql.ts';
 import { quoteName, quoteText, textList } from '../warehouse/sql.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
+import { isWithdrawn } from './unproven.ts';
 
 const ACCOUNT_STATES = ['active', 'paused', 'parked', 'removed'] as const;
 
@@ -80,6 +81,13 @@ export async function getAccount(warehouse: Warehouse, userId: string): Promise<
   throw new UsageError(
     `no account ${JSON.stringify(userId)}: ${names ? `there ${accounts.length === 1 ? 'is' : 'are'} ${names}` : 'add one with ringneck account add'}`,
   );
+}
+
+/** How somebody has left; undefined where they have not. A file that is given again does not bring them back. */
+export async function howLeft(warehouse: Warehouse, userId: string): Promise<'has withdrawn' | 'was removed' | undefined> {
+  const account = await findAccount(warehouse, userId);
+  if (account) return isWithdrawn(account.reason) ? 'has withdrawn' : undefined;
+  return (await accountExists(warehouse, userId)) ? 'was removed' : undefined;
 }
 
 /** How an account stands: an active one without a token for this service is `without_token`, which no ledger holds. */

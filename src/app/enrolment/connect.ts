@@ -4,6 +4,7 @@ import { changeAccounts, findServiceUserId } from '../../ledger/accounts.ts';
 import { type Consent, consentEntry } from '../../ledger/consents.ts';
 import { type Link, linkEntry, listLinks, noInvitationEntry, withdrawalLink } from '../../ledger/links.ts';
 import type { ConnectOptions, SignInOutcome } from '../../receiver/connect/connect.ts';
+import { SignInError } from '../../sign-in/error.ts';
 import { holdsDataOf } from '../../warehouse/stored-documents.ts';
 import { WrongPersonError } from '../add-account.ts';
 import type { App } from '../app.ts';
@@ -16,8 +17,10 @@ import { findWithdrawal, withdraw } from './withdrawal.ts';
 
 type Answer = Parameters<ConnectOptions['finish']>[0];
 
-/** Sign-ins by one link that failed, in an hour: each asks the service with our client, which would shut all out for who makes codes up. */
+/** Codes of one link that the service refused, in an hour: it would shut our client out, and so all, for who makes codes up. */
 const MOST_FAILED = 10;
+
+const TOO_MANY = `the service has refused ${MOST_FAILED} codes of one invitation within an hour: its link takes none until an hour after the first`;
 
 /**
  * What the pages for invited people do; undefined where nobody can be invited.
@@ -30,7 +33,7 @@ export function openConnect({ settings, log, now }: Pick<App, 'settings' | 'log'
   readStudyText(enrolment);
   const redirectUrl = `${enrolment.publicUrl}/connect/callback`;
   const finishing = new Set<string>();
-  const failures = new HourlyLimit(MOST_FAILED, now);
+  const refusals = new HourlyLimit(MOST_FAILED, now);
   const notAdmitted = new HourlyLimit(MOST_FAILED, now);
   return {
     publicUrl: enrolment.publicUrl,
@@ -48,12 +51,13 @@ export function openConnect({ settings, log, now }: Pick<App, 'settings' | 'log'
       const link = await findOpenInvitation(app, answer.secret);
       if (!link) return { kind: 'closed' };
       // Two browsers may have opened the link.
-      if (finishing.has(link.secretHash) || failures.isReached(link.secretHash)) return { kind: 'failed' };
+      if (finishing.has(link.secretHash) || refusals.isReached(link.secretHash)) return { kind: 'failed' };
       finishing.add(link.secretHash);
       try {
-        const outcome = await enrol(app, link, answer, redirectUrl);
-        if (outcome.kind === 'failed') failures.note(link.secretHash);
-        return outcome;
+        return await enrol(app, link, { ...answer, redirectUrl }, () => {
+          refusals.note(link.secretHash);
+          if (refusals.isReached(link.secretHash)) app.log.warn({ account: link.userId }, TOO_MANY);
+        });
       } finally {
         finishing.delete(link.secretHash);
       }
@@ -81,8 +85,16 @@ function findReady(find: () => App): App {
   return app;
 }
 
-/** Stores the account of who has signed in by an invitation, and what they agreed to. The invitation is used up by that. */
-async function enrol(app: App, link: Link, { code, verifier, scope, ...agreed }: Answer, redirectUrl: string): Promise<SignInOutcome> {
+/**
+ * Stores the account of who has signed in by an invitation, and what they agreed to. The invitation is used up by that.
+ * @param onRefused the service does not take the code
+ */
+async function enrol(
+  app: App,
+  link: Link,
+  { code, verifier, redirectUrl, scope, ...agreed }: Answer & { redirectUrl: string },
+  onRefused: () => void,
+): Promise<SignInOutcome> {
   const { log } = app;
   const name = link.userId;
   try {
@@ -102,6 +114,8 @@ async function enrol(app: App, link: Link, { code, verifier, scope, ...agreed }:
     }
     if (error instanceof ClosedError) return { kind: 'closed' };
     if (!(error instanceof RingneckError)) throw error;
+    // An outage says nothing of the code.
+    if (error instanceof SignInError && error.kind !== 'unavailable') onRefused();
     log.warn({ account: name, reason: messageOf(error) }, 'somebody invited could not be enrolled, and may try again');
     return { kind: 'failed' };
   }

@@ -1,6 +1,5 @@
 import { RingneckError, shownMessageOf, TryLaterError } from '../../base/errors.ts';
-import { accountExists, findAccount, shownAccount } from '../../ledger/accounts.ts';
-import { isWithdrawn } from '../../ledger/unproven.ts';
+import { findAccount, howLeft, shownAccount } from '../../ledger/accounts.ts';
 import type { App } from '../app.ts';
 import { storeTold } from '../participants.ts';
 import type { BadLine, PersonLine } from '../people-file.ts';
@@ -41,28 +40,29 @@ async function inviteAccounts(
     (await listInvitations(app)).flatMap(one => (one.state === 'open' ? [[one.user_id, `${one.expires_at?.slice(0, 16)}Z`]] : [])),
   );
   const lines: InvitedLine[] = [];
-  for (const { line, name } of people) {
-    const until = replace ? undefined : open.get(name);
-    lines.push({
-      line,
-      user_id: name,
-      ...(until === undefined
-        ? await inviteOne(app, name, days)
-        : unchanged(`has a link until ${until}; ringneck account invite ${name} makes another in its place`)),
-    });
-  }
+  for (const { line, name } of people)
+    lines.push({ line, user_id: name, ...(await inviteOne(app, name, { days, replace, until: open.get(name) })) });
   return { people: lines, bad };
+}
+
+interface Wanted {
+  days: number;
+  replace: boolean;
+  /** When the link ends that the name has; undefined where it has none that can be used. */
+  until: string | undefined;
 }
 
 const unchanged = (reason: string) => ({ result: 'unchanged', url: null, expires_at: null, reason }) as const;
 
-async function inviteOne(app: App, name: string, days: number): Promise<Omit<InvitedLine, 'line' | 'user_id'>> {
+async function inviteOne(app: App, name: string, { days, replace, until }: Wanted): Promise<Omit<InvitedLine, 'line' | 'user_id'>> {
+  const another = `ringneck account invite ${name} makes another in its place`;
+  if (until !== undefined && !replace) return unchanged(`has a link until ${until}; ${another}`);
   const account = await findAccount(app.warehouse, name);
   if (account && shownAccount(account, app.secrets).state === 'active') return unchanged('is read already');
   // A file is given again whenever somebody joins: who has left is not written to again by that.
-  const again = `: ringneck account invite ${name} invites them all the same`;
-  if (account && isWithdrawn(account.reason)) return unchanged(`has withdrawn${again}`);
-  if (!account && (await accountExists(app.warehouse, name))) return unchanged(`was removed${again}`);
+  const left = await howLeft(app.warehouse, name);
+  if (left && until !== undefined) return unchanged(`${left}, and has a link until ${until}, which stays; ${another}`);
+  if (left) return unchanged(`${left}: ringneck account invite ${name} invites them all the same`);
   try {
     const { url, expires_at } = await inviteAccount(app, { name, days });
     return { result: 'invited', url, expires_at, reason: null };

@@ -24,7 +24,8 @@ export function whenErased(app: App, wait: ErasingWait): () => void {
   const { signal } = ending;
   if (!wait.said) {
     const what = `an account is being erased, which waits for ${erasing?.waitsFor}; events are accepted and kept, but for those of that person, all else waits`;
-    log.warn({ reason: erasing?.reason }, what);
+    const closed = 'each try closes the folder for a while: events are answered 503 then, and the service sends them again';
+    log.warn({ reason: erasing?.reason }, `${what}; ${closed}`);
   }
   wait.said = true;
 

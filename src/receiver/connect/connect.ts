@@ -61,6 +61,8 @@ export interface ConnectOptions {
 
 /** A room full of people who sign in together behind one address. */
 const REQUESTS_PER_MINUTE = 300;
+const UNREADABLE =
+  'nobody who opens an invitation can agree: the text of the study cannot be shown. Put the file right; up need not be started again';
 const MAX_BODY_BYTES = 4_096;
 const ANSWER_MS = 20_000;
 const MOST_ANSWERS = 1_000;
@@ -68,6 +70,9 @@ const WITHDRAW = '/connect/withdraw/:secret';
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 /** Of a code; the public service's have some dozens. */
 const MOST_CODE = 2_048;
+
+/** What people would agree to cannot be shown. */
+class UnreadableText extends Error {}
 
 type WithSecret = FastifyRequest<{ Params: { secret: string } }>;
 
@@ -94,11 +99,11 @@ export class Connect {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'string', bodyLimit: MAX_BODY_BYTES }, (_, body, done) => done(null, body));
     scope.setErrorHandler<FastifyError>((error, request, reply) => this.#answerError(error, request, reply));
-    const get = { exposeHeadRoute: false };
-    scope.get('/connect/callback', get, (request, reply) => this.#finish(request, reply));
-    scope.get(WITHDRAW, get, (request: WithSecret, reply) => this.#askWithdrawal(request, reply));
+    // A HEAD of a link is answered as its GET; one of the callback would use the code up, and finds no link of that name.
+    scope.get('/connect/callback', { exposeHeadRoute: false }, (request, reply) => this.#finish(request, reply));
+    scope.get(WITHDRAW, (request: WithSecret, reply) => this.#askWithdrawal(request, reply));
     scope.post(WITHDRAW, (request: WithSecret, reply) => this.#withdraw(request, reply));
-    scope.get('/connect/:secret', get, (request: WithSecret, reply) => this.#invite(request, reply));
+    scope.get('/connect/:secret', (request: WithSecret, reply) => this.#invite(request, reply));
     scope.post('/connect/:secret', (request: WithSecret, reply) => this.#begin(request, reply));
   }
 
@@ -106,7 +111,16 @@ export class Connect {
     const { secret } = request.params;
     const language = languageOf(request);
     if (!SECRET.test(secret) || !(await this.#options.isOpen(secret))) return this.#say(reply, 'closed', language);
-    return send(reply, this.#pageOf(secret, language, this.#options.readText()));
+    return send(reply, this.#pageOf(secret, language, this.#readText()));
+  }
+
+  /** @throws UnreadableText */
+  #readText(): ReturnType<ConnectOptions['readText']> {
+    try {
+      return this.#options.readText();
+    } catch (cause) {
+      throw new UnreadableText(messageOf(cause), { cause });
+    }
   }
 
   #pageOf(secret: string, language: Language, study: { text: string } | undefined, hasChanged = false): ReturnType<typeof invitationPage> {
@@ -116,12 +130,12 @@ export class Connect {
 
   /** Sends who agrees to the service. */
   async #begin(request: WithSecret, reply: FastifyReply): Promise<FastifyReply> {
-    const { readText, isOpen, begin } = this.#options;
+    const { isOpen, begin } = this.#options;
     const { secret } = request.params;
     const language = languageOf(request);
     if (isForeign(request)) return this.#say(reply, 'foreign', language);
     if (!SECRET.test(secret) || !(await isOpen(secret))) return this.#say(reply, 'closed', language);
-    const study = readText();
+    const study = this.#readText();
     // What people agree to is what they have seen.
     if (formOf(request).get('seen') !== this.#pageOf(secret, language, study).seen)
       return send(reply, this.#pageOf(secret, language, study, true));
@@ -217,6 +231,10 @@ export class Connect {
     if (error.statusCode === 429) return this.#say(reply, 'busy', language);
     const page = sentencePage(request.routeOptions.url === WITHDRAW ? 'notWithdrawn' : 'failed', language, this.#facts);
     if (error instanceof TryLaterError) return send(reply.header('Retry-After', 5), page);
+    if (error instanceof UnreadableText) {
+      this.#options.log.error({ reason: error.message }, UNREADABLE);
+      return this.#say(reply, 'textAway', language);
+    }
     if (error.statusCode !== undefined && error.statusCode < 500) return send(reply, { ...page, status: error.statusCode });
     // What a setting lacks names the setting, and no link.
     const why = error instanceof UsageError ? { reason: messageOf(error) } : { error: error instanceof Error ? error.name : typeof error };

@@ -103,6 +103,7 @@ const STATUS = {
   closed: 404,
   refused: 200,
   failed: 503,
+  textAway: 503,
   unfinished: 200,
   notAdmitted: 200,
   elsewhere: 400,

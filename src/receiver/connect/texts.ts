@@ -38,6 +38,7 @@ export interface Texts {
   closed: (facts: Facts) => PageText;
   refused: (facts: Facts) => PageText;
   failed: (facts: Facts) => PageText;
+  textAway: (facts: Facts) => PageText;
   unfinished: (facts: Facts) => PageText;
   notAdmitted: (facts: Facts) => PageText;
   elsewhere: (facts: Facts) => PageText;
@@ -94,6 +95,13 @@ const english: Texts = {
   failed: ({ contact }) => ({
     title: 'That did not work',
     paragraphs: ['Nothing was stored. Please try again in some minutes.', `If it happens again: ${contact}`],
+  }),
+  textAway: ({ study, contact }) => ({
+    title: 'This invitation cannot be shown now',
+    paragraphs: [
+      `What ${study} wants you to read first cannot be shown at present. Nothing was stored, and your invitation can still be used.`,
+      `Please tell the study, and open your link again later: ${contact}`,
+    ],
   }),
   unfinished: ({ host }) => ({
     title: 'The sign-in was not completed',
@@ -231,6 +239,13 @@ const german: Texts = {
     paragraphs: [
       'Es wurde nichts gespeichert. Bitte versuchen Sie es in einigen Minuten noch einmal.',
       `Wenn es wieder geschieht: ${contact}`,
+    ],
+  }),
+  textAway: ({ study, contact }) => ({
+    title: 'Diese Einladung kann jetzt nicht gezeigt werden',
+    paragraphs: [
+      `Was Sie für ${study} vorher lesen sollen, kann zurzeit nicht gezeigt werden. Es wurde nichts gespeichert, und Ihre Einladung gilt weiter.`,
+      `Bitte sagen Sie es der Studie, und öffnen Sie Ihren Link später noch einmal: ${contact}`,
     ],
   }),
   unfinished: ({ host }) => ({

@@ -2,6 +2,7 @@ import { cpSync, renameSync, writeFileSync } from 'node:fs';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { checkSettings } from '../../../src/app/doctor/settings.ts';
 import { RingneckError, TryLaterError } from '../../../src/base/errors.ts';
+import { SignInError } from '../../../src/sign-in/error.ts';
 import { OAuthClient } from '../../../src/sign-in/oauth.ts';
 import { Browser, openEnrolment, sharePlace, withdrawLinkOf } from '../../support/enrolment-harness.ts';
 import { openHarness } from '../../support/harness.ts';
@@ -369,9 +370,18 @@ test('while the study’s text is away the log names the setting and the file, a
   const { harness, invite, textFile, lines } = await openEnrolment(folder, 'away-text', shared);
   const link = await invite('p01');
   renameSync(textFile, `${textFile}.away`);
-  expect((await new Browser().open(link)).status).toBe(500);
+  const browser = new Browser();
+  const page = await browser.open(link);
+  expect([page.status, page.title]).toEqual([503, 'This invitation cannot be shown now']);
+  expect((await browser.open(link, { method: 'POST' })).title).toBe('This invitation cannot be shown now');
   const reason = `RINGNECK_STUDY_TEXT cannot be read: ENOENT: no such file or directory, stat '${textFile}'`;
-  expect(lines.map(line => JSON.parse(line)).find(({ msg }) => msg === 'a page of an invitation failed')).toMatchObject({ reason });
+  expect(lines.map(line => JSON.parse(line)).find(({ level }) => level === 50)).toMatchObject({
+    ...{
+      reason,
+      msg: 'nobody who opens an invitation can agree: the text of the study cannot be shown. Put the file right; up need not be started again',
+    },
+  });
+  expect(lines.join('')).not.toContain(link.split('/').at(-1));
   expect(checkSettings(harness.app.settings)).toContainEqual(expect.objectContaining({ state: 'warn', message: reason }));
   renameSync(`${textFile}.away`, textFile);
   expect((await new Browser().open(link)).status).toBe(200);
@@ -439,9 +449,45 @@ test('codes that somebody makes up reach the service ten times an hour, and no o
   for (let n = 0; n < 12; n++) expect(await tryOnce(`code=x${n}`)).toBe('That did not work');
   const failed = () => lines.filter(line => line.includes('somebody invited could not be enrolled')).length;
   expect([exchange.mock.calls.length, failed()]).toEqual([10, 10]);
+  expect(lines.filter(line => line.includes('has refused 10 codes of one invitation'))).toHaveLength(1);
   expect((await enrol(await invite('p02'), 'ben')).title).toBe('Thank you');
   now += 3_600_000;
   expect((await enrol(link, 'ada')).title).toBe('Thank you');
+});
+
+test('while the service is away nobody uses up the tries of a link', async () => {
+  const { invite, enrol } = await openEnrolment(folder, 'outage', shared);
+  const link = await invite('p01');
+  const exchange = vi.spyOn(OAuthClient.prototype, 'exchange').mockRejectedValue(new SignInError('unavailable', 'the service is away'));
+  onTestFinished(() => exchange.mockRestore());
+  for (let n = 0; n < 12; n++) expect((await enrol(link, 'ada')).title).toBe('That did not work');
+  expect(exchange.mock.calls).toHaveLength(12);
+  exchange.mockRestore();
+  expect((await enrol(link, 'ada')).title).toBe('Thank you');
+});
+
+test('a HEAD of a link says what its GET says, and uses nothing up', async () => {
+  const { invite, enrol, publicUrl, harness } = await openEnrolment(folder, 'head', shared);
+  const link = await invite('p01');
+  const head = async (url: string, init: RequestInit = {}) => {
+    const answer = await fetch(url, { method: 'HEAD', ...init });
+    return [answer.status, answer.headers.get('content-type'), await answer.text()];
+  };
+  const html = 'text/html; charset=utf-8';
+  expect(await head(link)).toEqual([200, html, '']);
+  const browser = new Browser();
+  const sent = await browser.submit(await browser.open(link));
+  const back = await fillIn(sent.location ?? '', 'ada');
+  const cookie = [...browser.cookies].map(([name, { value }]) => `${name}=${value}`).join('; ');
+  expect(await head(back, { headers: { cookie } })).toEqual([404, html, '']);
+  expect(harness.app.secrets.names()).toEqual([]);
+  const page = await browser.open(back);
+  expect(page.title).toBe('Thank you');
+  expect(await head(withdrawLinkOf(page))).toEqual([200, html, '']);
+  expect(await head(link)).toEqual([404, html, '']);
+  expect(await head(`${publicUrl}/connect/${'x'.repeat(43)}`)).toEqual([404, html, '']);
+  expect(await harness.read('SELECT user_id, state FROM sync.accounts')).toEqual([['p01', 'active']]);
+  expect((await enrol(await invite('p02'), 'ben')).title).toBe('Thank you');
 });
 
 test('the study is told ten times an hour that by one link somebody was not let in', async () => {
@@ -501,6 +547,7 @@ test.each([
     expect(await said()).toEqual([expect.stringMatching(/^p01 has a token/)]);
     await after.commands[command]({ name: 'p01' });
     expect([after.app.secrets.names(), await said()]).toEqual([[], []]);
+    expect(await after.commands.listInvitations({})).toEqual([]);
     const asked = await fetch(`${sandbox.url}/v2/usercollection/personal_info`, { headers: { authorization: `Bearer ${token}` } });
     expect(asked.status).toBe(401);
   },

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readPeopleFile } from '../../../src/app/people-file.ts';
 import { openEnrolment } from '../../support/enrolment-harness.ts';
+import { openHarness } from '../../support/harness.ts';
 import { runHere } from '../../support/run-here.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -54,8 +55,8 @@ test('everybody of a file who needs a link has one; a second run ends none of th
   ]);
 });
 
-test('who has withdrawn or was removed has no other link by the same file', async () => {
-  const { harness, enrol } = await openEnrolment(folder, 'left');
+test('who has withdrawn or was removed has no other link by the same file, until they are erased', async () => {
+  const { harness, enrol, sandbox } = await openEnrolment(folder, 'left');
   const { commands } = harness;
   const people = readPeople('name', 'p01', 'p02');
   const { people: first } = await commands.inviteAccounts({ people, days: 7, replace: false });
@@ -69,6 +70,24 @@ test('who has withdrawn or was removed has no other link by the same file', asyn
     ['p01', 'unchanged', null, 'has withdrawn: ringneck account invite p01 invites them all the same'],
     ['p02', 'unchanged', null, 'was removed: ringneck account invite p02 invites them all the same'],
   ]);
+  // Who was invited all the same keeps that link.
+  const invited = await commands.inviteAccount({ name: 'p01', days: 7 });
+  const until = `${invited.expires_at.slice(0, 16)}Z`;
+  const { people: third } = await commands.inviteAccounts({ people: people.slice(0, 1), days: 7, replace: true });
+  expect(third).toMatchObject([
+    {
+      ...{ user_id: 'p01', result: 'unchanged', url: null },
+      reason: `has withdrawn, and has a link until ${until}, which stays; ringneck account invite p01 makes another in its place`,
+    },
+  ]);
+  expect((await fetch(invited.url)).status).toBe(200);
+  // Nothing of who was erased is kept, nor that they were invited before.
+  await commands.removeAccount({ name: 'p01' });
+  await commands.eraseAccount({ name: 'p01' });
+  const { settings } = harness.app;
+  const opened = await openHarness(settings.data, sandbox.url, { settings });
+  const { people: erased } = await opened.commands.inviteAccounts({ people: people.slice(0, 1), days: 7, replace: false });
+  expect(erased).toMatchObject([{ user_id: 'p01', result: 'invited' }]);
 });
 
 test('the links are a CSV file of their own; a wrong line, or a study without a name, makes none', async () => {

@@ -610,6 +610,26 @@ test('a token that the study gives for who has withdrawn is not taken, alone or 
   expect(harness.app.secrets.names()).toEqual([]);
 });
 
+test('the same file brings nobody back who was removed, withdrawn or not, and adds the others', async () => {
+  const { harness, sandbox, invite, enrol } = await openEnrolment(folder, 'file-again', shared);
+  const [ada, ben] = sandbox.people.map(({ token }) => token);
+  await new Browser().open(withdrawLinkOf(await enrol(await invite('p01'), 'ada')), { method: 'POST' });
+  const { addAccount, addAccounts, removeAccount } = harness.commands;
+  await removeAccount({ name: 'p01' });
+  const people = [
+    { line: 2, name: 'p01', token: ada ?? '', facts: {}, extra: {} },
+    { line: 3, name: 'p02', token: ben ?? '', facts: {}, extra: {} },
+  ];
+  const add = async () => (await addAccounts({ people }, { emit: () => {}, signal: new AbortController().signal })).people;
+  const reason = 'was removed: ringneck account add p01 adds them all the same';
+  expect((await add()).map(({ user_id, result, state, reason }) => [user_id, result, state, reason])).toEqual([
+    ['p01', 'unchanged', 'removed', reason],
+    ['p02', 'added', 'active', null],
+  ]);
+  expect(harness.app.secrets.names()).toEqual(['p02']);
+  expect(await addAccount({ name: 'p01', token: ada ?? '' })).toMatchObject({ state: 'active' });
+});
+
 test('with an account that is removed ends what its person agreed to, and their link says so', async () => {
   const { harness, invite, enrol, told } = await openEnrolment(folder, 'removed', shared);
   const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));

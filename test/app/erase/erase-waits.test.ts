@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { DataFolder } from '../../../src/app/data-folder.ts';
 import { whenErased } from '../../../src/app/erase/when-erased.ts';
-import { silentLog } from '../../../src/base/log.ts';
+import { createLog } from '../../../src/base/log.ts';
 import { MemoryQueues } from '../../../src/queue/memory.ts';
 import { openHarness } from '../../support/harness.ts';
 import { holdInPlace, letGo } from '../../support/hold-in-place.ts';
@@ -25,7 +25,9 @@ test.each(['snapshot.duckdb', 'mirror-tokens.json'])(
     await harness.commands.snapshot({});
     await harness.close();
     const { settings } = harness.app;
-    const kept = await DataFolder.open({ settings, log: silentLog, openQueues: () => new MemoryQueues(), acceptsWhileErasing: true });
+    const lines: string[] = [];
+    const log = createLog({ level: 'warn', pretty: false, stream: { write: line => void lines.push(line) } });
+    const kept = await DataFolder.open({ settings, log, openQueues: () => new MemoryQueues(), acceptsWhileErasing: true });
     onTestFinished(() => kept.end().then(() => kept.close()));
     const wait = { ms: 1, said: false };
     await kept.during(async app => (app.erasing ? whenErased(app, wait) : () => undefined));
@@ -35,6 +37,9 @@ test.each(['snapshot.duckdb', 'mirror-tokens.json'])(
     await expect(kept.commands.eraseAccount({ name: 'ada' })).rejects.toThrow(why);
     await expect(kept.commands.listAccounts({})).rejects.toThrow(`an account is being erased from ${data}; try again in a moment`);
     expect(existsSync(join(data, 'erasing.json'))).toBe(true);
+    expect(lines.join('')).toContain(
+      'each try closes the folder for a while: events are answered 503 then, and the service sends them again',
+    );
     letGo();
     const listed = async () => (await kept.commands.listAccounts({})).map(({ user_id }) => user_id);
     await until('it is finished', async () => listed().then(Boolean, () => false), 20_000);

@@ -182,7 +182,7 @@ test('there is no list, and no other way to ask', async () => {
     at('withdraw'),
     at('withdraw/'),
     at(INVITATION, { method: 'PUT' }),
-    at(INVITATION, { method: 'HEAD' }),
+    at('callback', { method: 'HEAD' }),
     at(`${INVITATION}/`),
     at(`${INVITATION}x`),
   ];
