@@ -1,7 +1,7 @@
 -- after: daily
 -- Within, a metric is a number: its place in the three lists. Sorting by names would take a fifth more time and memory.
 -- Frames of so many rows are frames of so many days: after a day with values daily has the next 366, or all up to the next one.
-CREATE OR REPLACE VIEW baselines AS
+CREATE OR REPLACE MACRO baselines_between(first_day, last_day) AS TABLE
 WITH measured AS (
   SELECT
     user_id,
@@ -27,6 +27,8 @@ WITH measured AS (
       active_calories
     ]) AS value
   FROM daily
+  -- The mean of 90 days before the first one: that of the 90 which end with the day before it.
+  WHERE (first_day IS NULL OR day >= first_day::DATE - 91) AND (last_day IS NULL OR day <= last_day::DATE)
 ),
 -- One absurd value must not end the query of everybody: the square of more than 1e150 is no number. The last four go on all day.
 bounded AS (
@@ -78,9 +80,21 @@ SELECT
     greatest(1.4826 * mad_28, CASE place WHEN 1 THEN 0.02 * abs(median_28) WHEN 2 THEN 1 WHEN 4 THEN 0.125 WHEN 5 THEN 0.1 END), 0
   ) AS robust_z_28
 FROM rolling
-WINDOW days AS (PARTITION BY user_id, place ORDER BY day);
+WINDOW days AS (PARTITION BY user_id, place ORDER BY day)
+QUALIFY first_day IS NULL OR day >= first_day::DATE;
+COMMENT ON MACRO TABLE baselines_between IS 'baselines of the days from first_day to last_day, both included: no more than those and the 91 days before them are read, so that a short range is quick. Null: no bound. FROM baselines_between(''2025-01-01'', ''2025-01-31'') WHERE user_id = ''ada''';
+
+CREATE OR REPLACE VIEW baselines AS
+SELECT
+  user_id, day, metric, unit, value,
+  days_7, mean_7, sd_7, z_7,
+  days_28, mean_28, sd_28, z_28,
+  days_90, mean_90, sd_90, z_90,
+  median_28, mad_28, robust_z_28
+FROM baselines_between(NULL, NULL);
 -- example of baselines: SELECT day, value, round(median_28, 1) AS usual, round(robust_z_28, 1) AS z FROM baselines WHERE user_id = 'ada' AND metric = 'average_hrv' ORDER BY day DESC LIMIT 7
 COMMENT ON VIEW baselines IS 'What is usual for a person: one row for each user, day of daily and metric, with rolling means, standard deviations and z-scores over 7, 28 and 90 calendar days, and a robust z-score against the 28 days before, which a few sick nights among them hardly move. Days without a value count as missing, not as 0; so do activity_score, stress_high, steps and active_calories of a day with activity_unfinished in daily, such as today. Filter by user_id and metric: the days before must be read whatever the day (a rolling view reads one user’s documents)';
+COMMENT ON COLUMN baselines.user_id IS 'The account, as named by `account add`';
 COMMENT ON COLUMN baselines.day IS 'The day, as in daily';
 COMMENT ON COLUMN baselines.metric IS 'What is measured, a column of daily: average_hrv, lowest_heart_rate, average_heart_rate, average_breath, temperature_deviation, spo2_average, total_sleep_duration, deep_sleep_duration, rem_sleep_duration, efficiency, sleep_score, readiness_score, activity_score, stress_high, steps or active_calories';
 COMMENT ON COLUMN baselines.unit IS 'Unit of value, mean and sd: ms, beats/min, breaths/min, °C, %, s, score, count or kcal';

@@ -247,4 +247,27 @@ describe('baselines', () => {
     const found = (await rows(warehouse, named)) as { metric: string; days: number; known: boolean }[];
     expect(found.map(({ days, known }) => [days, known])).toEqual(new Array(16).fill([3, true]));
   });
+
+  test('of a range as of all days, whatever lies before it', async () => {
+    // Two nights, nothing for more than a year, then a night on each day but every seventh.
+    const days = Array.from({ length: 110 }, (_, i) => new Date(Date.UTC(2025, 0, 1 + i)).toISOString().slice(0, 10));
+    const values = Object.fromEntries(days.map((day, i) => [day, i % 7 === 6 ? null : 40 + ((i * 13) % 9)]));
+    await store(warehouse, 'sleep', nights({ '2023-06-01': 70, '2023-06-02': 71, ...values }));
+    for (const [first, last] of [
+      ['2025-04-05', '2025-04-06'],
+      ['2025-01-01', '2025-01-20'],
+      ['2023-06-02', '2025-04-20'],
+    ]) {
+      // What lies before the range takes part in rounding, in the last digits.
+      const select = `SELECT * REPLACE (${[7, 28, 90].map(n => `round(sd_${n}, 9) AS sd_${n}, round(z_${n}, 9) AS z_${n}, round(mean_${n}, 9) AS mean_${n}`)})`;
+      const all = await rows(warehouse, `${select} FROM baselines WHERE day BETWEEN '${first}' AND '${last}' ORDER BY day, metric`);
+      expect(await rows(warehouse, `${select} FROM baselines_between('${first}', '${last}') ORDER BY day, metric`)).toEqual(all);
+      expect(all.length).toBeGreaterThan(16);
+    }
+    const [row] = await rows(
+      warehouse,
+      `SELECT value, days_90, median_28 FROM baselines_between('2025-04-05', '2025-04-05') WHERE metric = 'average_hrv'`,
+    );
+    expect(row).toEqual({ value: 47, days_90: 77, median_28: 43.5 });
+  });
 });
