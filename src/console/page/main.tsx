@@ -1,6 +1,8 @@
 import { render } from 'preact';
 import { useState } from 'preact/hooks';
 import { usePlace } from './location.ts';
+import './parts/figure.css';
+import { Hatch } from './parts/hatch.tsx';
 import { Shown } from './parts/state.tsx';
 import { useAnswer } from './parts/use-answer.ts';
 import { Enter, SessionOver } from './screens/enter.tsx';
@@ -22,6 +24,7 @@ function Inside() {
     <Shown of={session}>
       {answer => (
         <>
+          <Hatch />
           <TopBar session={answer} />
           <main id="main" tabIndex={-1}>
             <Screen />
