@@ -14,7 +14,7 @@ import {
 } from '../ledger/accounts.ts';
 import { consentEntry, listHolding } from '../ledger/consents.ts';
 import { noInvitationEntry } from '../ledger/links.ts';
-import { askAgain, isOfUnknownPerson, isWithdrawn, pausedReason } from '../ledger/unproven.ts';
+import { askAgain, isOfAnother, isOfUnknownPerson, isWithdrawn, pausedReason } from '../ledger/unproven.ts';
 import { takeUpEvents } from '../sync/events/take-up.ts';
 import { lastDays } from '../sync/runs/backfill.ts';
 import { listSamePersons } from '../sync/verdicts/same-person.ts';
@@ -23,7 +23,7 @@ import { type AddedAccount, askWhose, BLIND, beginAccount, ensureIdFree, ensureN
 import type { App } from './app.ts';
 import { withFix } from './fixes.ts';
 import { holdsTokens } from './kept-tokens.ts';
-import { findReadableSignIn, listReaders, revokeSignIn } from './take-back.ts';
+import { findReadableSignIn, OTHERS, takeBackEnded } from './take-back.ts';
 
 export interface AccountReport {
   user_id: string;
@@ -138,20 +138,22 @@ async function listAccountReports(app: App): Promise<AccountReport[]> {
 
 /** Forgets the token, which a sign-in takes back at the service too; what was agreed to ends, the rows stay. A token may be all that there is. */
 async function removeAccount(app: App, { name }: { name: string }): Promise<AccountReport> {
-  const { report, reason, signIn } = await changeAccounts(app.warehouse, async () => {
+  const report = await changeAccounts(app.warehouse, async () => {
     const account = holdsTokens(app, name) ? await findAccount(app.warehouse, name) : await getAccount(app.warehouse, name);
-    const signIn = findReadableSignIn(app, name);
-    return { report: await forgetAccount(app, name, account), reason: account?.reason ?? null, signIn };
+    return forgetAccount(app, name, account);
   });
-  const { settings, secrets, log, warehouse } = app;
-  if (signIn) await revokeSignIn({ settings, secrets, log, readers: await listReaders(warehouse) }, { name, reason }, signIn);
+  await takeBackEnded(app, name);
   return report;
 }
 
 /** Within `changeAccounts`. */
 async function forgetAccount(app: App, name: string, account: Account | undefined): Promise<AccountReport> {
   // An account without tokens can be removed again; tokens without an account would stay.
-  app.secrets.remove(name);
+  const signIn = findReadableSignIn(app, name);
+  const isOthers = isOfAnother(account?.reason ?? null);
+  if (signIn && !isOthers) app.secrets.end(name, app.now());
+  else app.secrets.remove(name);
+  if (signIn && isOthers) app.log.warn({ account: name }, `a sign-in was not taken back at the service: ${OTHERS}`);
   app.mirrorTokens.remove(name);
   const noInvitation = noInvitationEntry(name);
   if (!account) {

@@ -5,8 +5,9 @@ import type { EndedSignIn, Secrets } from '../base/secrets/secrets.ts';
 import { type SignIn, tokensOf } from '../base/secrets/sign-in.ts';
 import { mustSignInAgain } from '../base/sign-in-again.ts';
 import { withTimeout } from '../base/timeout.ts';
-import { listAccounts } from '../ledger/accounts.ts';
+import { findAccount, listAccounts } from '../ledger/accounts.ts';
 import { isOfAnother, isOfSomebodyElse, isWithdrawn } from '../ledger/unproven.ts';
+import type { OAuthClient } from '../sign-in/oauth.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import { openOAuth } from './open-oauth.ts';
 
@@ -41,14 +42,15 @@ type Revoked = 'revoked' | 'failed' | 'spared';
  * Takes a sign-in back at the service, which may count the people of a client. Where it gives no answer, or the sign-in is spared, the log
  * says so, and no more.
  * @param parts.readers of `listReaders`
+ * @param parts.renew gives the pair to take back by, in place of one that has ended
  * @param reason of the account, as it was while it had the sign-in
  */
 export async function revokeSignIn(
-  parts: Parts & { readers: readonly string[] },
+  parts: Parts & { readers: readonly string[]; renew?: (client: OAuthClient, signIn: SignIn) => Promise<SignIn> },
   { name, reason }: { name: string; reason: string | null },
   signIn: SignIn,
 ): Promise<Revoked> {
-  const { accessToken, refreshToken, tokenUrl } = signIn;
+  const { tokenUrl } = signIn;
   const spared = whySpared(parts, reason, signIn);
   if (spared !== undefined) {
     parts.log.warn({ account: name }, `a sign-in was not taken back at the service: ${spared}`);
@@ -58,7 +60,11 @@ export async function revokeSignIn(
     const client = await openOAuth(parts);
     const { ensureGivenBy } = await import('../sign-in/sign-ins.ts');
     ensureGivenBy(name, { tokenUrl }, client.tokenUrl);
-    await withTimeout(client.revoke({ accessToken, refreshToken: refreshToken ?? undefined }), REVOKED_MS);
+    const revoke = async () => {
+      const { accessToken, refreshToken } = (await parts.renew?.(client, signIn)) ?? signIn;
+      await client.revoke({ accessToken, refreshToken: refreshToken ?? undefined });
+    };
+    await withTimeout(revoke(), REVOKED_MS);
     return 'revoked';
   } catch (error) {
     const facts = { account: name, reason: messageOf(error) };
@@ -67,13 +73,15 @@ export async function revokeSignIn(
   }
 }
 
+export const OTHERS = 'it is known to be of another person, who may be read with it';
+
 function whySpared(
   { secrets, readers }: Pick<Parts, 'secrets'> & { readers: readonly string[] },
   reason: string | null,
   signIn: SignIn,
 ): string | undefined {
   if (signIn.isLeftToOriginal) return 'the folder that this one is a copy of goes on to use it';
-  if (isOfAnother(reason)) return 'it is known to be of another person, who may be read with it';
+  if (isOfAnother(reason)) return OTHERS;
   return secrets.isHeld(tokensOf(signIn), readers) ? 'another account is read with the same tokens' : undefined;
 }
 
@@ -97,14 +105,15 @@ export async function takeBackEnded(parts: Parts & { warehouse: Warehouse; now: 
   const takeOneBack = async (ended: EndedSignIn) => {
     const { name, at, signIn } = ended;
     if (!signIn) log.warn({ account: name }, `${LEFT}: it cannot be read, or is not of this service`);
-    const revoked = signIn ? await revokeSignIn({ ...parts, readers }, { name, reason: null }, signIn) : 'failed';
+    const renew = (client: OAuthClient, former: SignIn) => renewEnded(parts, client, ended, former);
+    const revoked = signIn ? await revokeSignIn({ ...parts, readers, renew }, { name, reason: null }, signIn) : 'failed';
     if (revoked === 'revoked') return secrets.removeEnded(ended);
     // A clock that was put back makes it no longer.
     if (revoked === 'failed' && Math.abs(now() - at) < TRIED_FOR_MS) return;
     log.warn({ account: name }, `${LEFT}, and it is not tried again`);
-    // Whoever is read again has not been told that it was taken back.
-    if (readers.includes(name)) secrets.removeEnded(ended);
-    else secrets.emptyEnded(ended);
+    // The page of who has withdrawn goes on to say it.
+    if (isWithdrawn((await findAccount(warehouse, name))?.reason ?? null)) secrets.emptyEnded(ended);
+    else secrets.removeEnded(ended);
   };
   await Promise.all(
     taking.map(ended =>
@@ -113,4 +122,21 @@ export async function takeBackEnded(parts: Parts & { warehouse: Warehouse; now: 
       ),
     ),
   );
+}
+
+/** The public service takes a sign-in back by its access token, which must be alive: one that has ended is renewed for that. */
+async function renewEnded(
+  { secrets, now }: Pick<Parts, 'secrets'> & { now: () => number },
+  client: OAuthClient,
+  ended: EndedSignIn,
+  signIn: SignIn,
+): Promise<SignIn> {
+  const { refreshToken, expiresAt } = signIn;
+  if (refreshToken === null || expiresAt === null || now() < expiresAt) return signIn;
+  const answer = await client.refresh(refreshToken).catch(() => undefined);
+  if (!answer) return signIn;
+  const { renewed } = await import('../sign-in/sign-ins.ts');
+  const next = renewed(signIn, answer, refreshToken, now());
+  secrets.renewEnded(ended, next);
+  return next;
 }

@@ -365,7 +365,7 @@ export function beginSignIn(id: string, answer: TokenAnswer, asked: readonly str
  * A service that sends no new refresh token goes on to take the one that was used. What a renewal says of scopes takes nothing away: a
  * scope that is gone is refused.
  */
-function renewed(signIn: SignIn, answer: TokenAnswer, used: string, nowMs: number): SignIn {
+export function renewed(signIn: SignIn, answer: TokenAnswer, used: string, nowMs: number): SignIn {
   return {
     ...signIn,
     ...pairOf(answer, nowMs),

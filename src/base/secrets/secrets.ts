@@ -353,6 +353,23 @@ export class Secrets {
     this.#changeEnded(ended => [ended.entry[0] === name && ended.at === at ? emptied(ended) : ended]);
   }
 
+  /** Keeps what a sign-in that has ended was renewed to in its place; nothing where it is taken back meanwhile. */
+  renewEnded({ name, at }: Pick<EndedSignIn, 'name' | 'at'>, signIn: SignIn): void {
+    const content = this.#file.read();
+    if (!content || this.#ours === undefined) return;
+    const { group, key } = this.#getOpened(content);
+    const entry = sealSignIn(key, name, JSON.stringify(signIn satisfies SignIn), this.#ours);
+    this.#change(other =>
+      withEnded(
+        other,
+        (other.ended ?? []).flatMap(ended => {
+          if (ended.entry[0] !== name || ended.at !== at) return [ended];
+          return other.salt === group.salt ? [{ at, entry }] : [];
+        }),
+      ),
+    );
+  }
+
   /** Whether one of these accounts has one of these tokens. */
   isHeld(tokens: readonly (string | null | undefined)[], accounts: readonly string[]): boolean {
     return accounts.some(name => {

@@ -434,6 +434,28 @@ test('what a renewal brings while its person withdraws is kept until it is taken
   expect([await askWith(enrolment, renewed), secrets.listEnded()]).toEqual([401, []]);
 });
 
+test('a sign-in whose access token has ended is renewed to be taken back, for the service may know it by that alone', async () => {
+  const enrolment = await openEnrolment(folder, 'ended-token', shared);
+  const { harness, invite, enrol } = enrolment;
+  const { secrets } = harness.app;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const before = { ...signInOf(enrolment, 'p01'), expiresAt: Date.now() - 1 };
+  secrets.putSignIn('p01', before);
+  const revoke = takeNothingBack();
+  await new Browser().open(link, { method: 'POST' });
+  const [ended] = secrets.listEnded();
+  const renewed = ended?.signIn?.accessToken ?? '';
+  expect([ended?.signIn?.previous, renewed === before.accessToken, await askWith(enrolment, renewed)]).toEqual([
+    before.refreshToken,
+    false,
+    200,
+  ]);
+  expect(revoke.mock.calls).toEqual([[{ accessToken: renewed, refreshToken: ended?.signIn?.refreshToken }]]);
+  revoke.mockRestore();
+  await finishWithdrawals(harness.app);
+  expect([await askWith(enrolment, renewed), secrets.listEnded()]).toEqual([401, []]);
+});
+
 test('with a key that is damaged a withdrawal is finished, its page opens, and the person is erased', async () => {
   const enrolment = await openEnrolment(folder, 'damaged-key', shared);
   const { harness, invite, enrol, lines } = enrolment;
@@ -523,6 +545,26 @@ test('the sign-in before, of who signs in again, is kept until it is taken back'
   await finishWithdrawals(harness.app);
   expect([await askWith(enrolment, former.accessToken), harness.app.secrets.listEnded()]).toEqual([401, []]);
 });
+
+test.each(['killed', 'away'])(
+  'the sign-in of an account that was removed is kept until it is taken back, and then nothing of it is left: %s',
+  async how => {
+    const enrolment = await openEnrolment(folder, `removed-${how}`, shared);
+    const { harness, invite, enrol } = enrolment;
+    const { secrets, warehouse } = harness.app;
+    await enrol(await invite('p01'), 'ada');
+    const { accessToken: token } = signInOf(enrolment, 'p01');
+    const revoke = takeNothingBack();
+    const killed = how === 'killed' ? vi.spyOn(warehouse, 'record').mockRejectedValue(new Error('killed')) : undefined;
+    const removed = harness.commands.removeAccount({ name: 'p01' });
+    await (killed ? expect(removed).rejects.toThrow('killed') : removed);
+    killed?.mockRestore();
+    expect([secrets.names(), secrets.listEnded()]).toMatchObject([[], [{ name: 'p01', signIn: { accessToken: token } }]]);
+    revoke.mockRestore();
+    await finishWithdrawals(harness.app);
+    expect([await askWith(enrolment, token), secrets.listEnded()]).toEqual([401, []]);
+  },
+);
 
 test('a sign-in after a withdrawal that is killed before its account is recorded stays, unread, and is told as that', async () => {
   const enrolment = await openEnrolment(folder, 'killed-return', shared);
