@@ -1,4 +1,6 @@
+import { rmSync, statSync } from 'node:fs';
 import { request } from 'node:http';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openConsoleHere } from '../support/console-harness.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -57,6 +59,16 @@ test('a session outlives the process that opened it', async () => {
   const name = `ringneck-127-0-0-1-${new URL(second.url).port}`;
   const again = await second.send('GET', '/api/session', { headers: { cookie: cookie.replace(`ringneck-127-0-0-1-${port}`, name) } });
   expect(again.body).toMatchObject({ role: 'reader', person: null, can_act: false, taken_at: null });
+});
+
+test('without the file nobody is in, and others come in anew', async () => {
+  const data = newFolder();
+  const console = await openConsoleHere(data);
+  const ada = await console.enter();
+  rmSync(join(data, 'console-sessions.json'));
+  expect((await ada.ask('GET session')).status).toBe(401);
+  expect((await (await console.enter()).ask('GET session')).status).toBe(200);
+  expect(statSync(join(data, 'console-sessions.json')).mode & 0o777).toBe(0o600);
 });
 
 test('nothing is told without a session, or with a cookie that is none', async () => {

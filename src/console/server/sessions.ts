@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import { z } from 'zod';
+import { consoleSessionsIn } from '../../app/console-link.ts';
 import { writeFileAtomically } from '../../base/files.ts';
 import { isSameText } from '../../base/is-same-text.ts';
-import { openJsonFile } from '../../base/json-file.ts';
+import { type JsonFile, openJsonFile } from '../../base/json-file.ts';
 import { type Role, roles } from '../api/route.ts';
 
 /** For whom a session is opened. */
@@ -39,13 +39,14 @@ const newSecret = () => randomBytes(32).toString('base64url');
 
 /**
  * Who may look at the console. A code is exchanged for a session, once, within a minute; a session ends after twelve hours without a
- * request and after seven days. Sessions outlive the process, in a file that has digests of their cookies alone.
+ * request and after seven days. Sessions lie in a file of the data folder, as digests of their cookies: they outlive the process, and end
+ * with the file.
  */
 export class Sessions {
   readonly #now: () => number;
   readonly #path: string;
+  readonly #file: JsonFile<ConsoleSession[]>;
   readonly #codes = new Map<string, Grant & { at: number }>();
-  readonly #sessions: Map<string, ConsoleSession>;
   #notedAt = 0;
 
   /**
@@ -54,15 +55,15 @@ export class Sessions {
    */
   constructor(folder: string, now: () => number) {
     this.#now = now;
-    this.#path = join(folder, 'console-sessions.json');
-    const stored = openJsonFile(this.#path, z.array(session)).read() ?? [];
-    this.#sessions = new Map(stored.map(one => [one.id, one]));
+    this.#path = consoleSessionsIn(folder);
+    this.#file = openJsonFile(this.#path, z.array(session), 'remove it: everybody comes in again by a fresh link');
   }
 
   /** A code of 256 bit, for the address that a browser is sent to. */
   createCode(grant: Grant): string {
     const code = newSecret();
-    makeRoom(this.#codes);
+    const [oldest] = this.#codes.keys();
+    if (this.#codes.size >= MOST && oldest !== undefined) this.#codes.delete(oldest);
     this.#codes.set(digestOf(code), { ...grant, at: this.#now() });
     return code;
   }
@@ -75,21 +76,20 @@ export class Sessions {
     const now = this.#now();
     if (!found || !isWithin(now - found.at, CODE_MS)) return undefined;
     const cookie = newSecret();
-    const id = digestOf(cookie);
     const { role, person } = found;
-    const opened = { role, person, id, csrf: newSecret(), openedAt: now, seenAt: now };
-    makeRoom(this.#sessions);
-    this.#sessions.set(id, opened);
-    this.#write();
+    const opened = { role, person, id: digestOf(cookie), csrf: newSecret(), openedAt: now, seenAt: now };
+    this.#write([...this.list().slice(1 - MOST), opened]);
     return { cookie, session: opened };
   }
 
   /** The session of a cookie, which lives on by being asked for. */
   find(cookie: string): ConsoleSession | undefined {
-    const found = this.#sessions.get(digestOf(cookie));
-    if (!found || !this.#isOpen(found)) return undefined;
+    const id = digestOf(cookie);
+    const open = this.list();
+    const found = open.find(one => one.id === id);
+    if (!found) return undefined;
     found.seenAt = this.#now();
-    if (Math.abs(found.seenAt - this.#notedAt) > NOTED_MS) this.#write();
+    if (Math.abs(found.seenAt - this.#notedAt) > NOTED_MS) this.#write(open);
     return found;
   }
 
@@ -103,39 +103,27 @@ export class Sessions {
     return Math.min(seenAt + IDLE_MS, openedAt + LONGEST_MS);
   }
 
+  /** Those that are open, the oldest first. */
   list(): ConsoleSession[] {
-    return [...this.#sessions.values()].filter(one => this.#isOpen(one));
+    const now = this.#now();
+    const isOpen = ({ openedAt, seenAt }: ConsoleSession) => isWithin(now - seenAt, IDLE_MS) && isWithin(now - openedAt, LONGEST_MS);
+    return (this.#file.read() ?? []).filter(isOpen);
   }
 
   /** Whether there was such a session. */
   end(id: string): boolean {
-    const isEnded = this.#sessions.delete(id);
-    if (isEnded) this.#write();
-    return isEnded;
+    const open = this.list();
+    const others = open.filter(one => one.id !== id);
+    if (others.length === open.length) return false;
+    this.#write(others);
+    return true;
   }
 
-  /** Nobody reads on who has lost the right to: the sessions of a person who is removed. */
-  endOfPerson(person: string): void {
-    for (const one of this.#sessions.values()) if (one.person === person) this.#sessions.delete(one.id);
-    this.#write();
-  }
-
-  #isOpen({ openedAt, seenAt }: ConsoleSession): boolean {
-    const now = this.#now();
-    return isWithin(now - seenAt, IDLE_MS) && isWithin(now - openedAt, LONGEST_MS);
-  }
-
-  #write(): void {
-    for (const one of this.#sessions.values()) if (!this.#isOpen(one)) this.#sessions.delete(one.id);
+  #write(sessions: readonly ConsoleSession[]): void {
     this.#notedAt = this.#now();
-    writeFileAtomically(this.#path, JSON.stringify([...this.#sessions.values()]), 0o600);
+    writeFileAtomically(this.#path, JSON.stringify(sessions), 0o600);
   }
 }
 
 /** A clock that was set back makes nothing younger than it is. */
 const isWithin = (age: number, most: number) => age >= 0 && age < most;
-
-function makeRoom(map: Map<string, unknown>): void {
-  const [oldest] = map.keys();
-  if (map.size >= MOST && oldest !== undefined) map.delete(oldest);
-}
