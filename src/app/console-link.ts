@@ -1,10 +1,6 @@
-import { join } from 'node:path';
 import { getAccount } from '../ledger/accounts.ts';
 import type { App } from './app.ts';
 import type { ConsoleGrant } from './app-options.ts';
-
-/** Where it is kept who has come in: each a role, the account of a person, and a digest of a cookie. */
-export const consoleSessionsIn = (data: string): string => join(data, 'console-sessions.json');
 
 /** The way into the console of the owner. */
 export const consoleCommands = { consoleLink };

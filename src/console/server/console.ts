@@ -1,4 +1,5 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { PersonFiles } from '../../app/person-files/person-files.ts';
 import { Questions } from '../../app/questions/questions.ts';
 import { limitConnections } from '../../base/connections.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
@@ -42,6 +43,9 @@ class Server {
   readonly #sessions: Sessions;
   readonly #assets: Assets;
   readonly #questions: Questions;
+  readonly #personFiles: PersonFiles;
+  /** By the path of a person's file. */
+  readonly #ofPersons = new Map<string, Questions>();
   #addresses!: Addresses;
 
   constructor(parts: ConsoleParts, assets: Assets) {
@@ -49,6 +53,7 @@ class Server {
     this.#assets = assets;
     this.#sessions = new Sessions(parts.settings.data, parts.now);
     this.#questions = new Questions(parts.settings.snapshot);
+    this.#personFiles = new PersonFiles(parts.settings);
   }
 
   async listen(address: { host: string; port: number }): Promise<Console> {
@@ -71,7 +76,7 @@ class Server {
       close: async () => {
         fastify.server.closeAllConnections();
         await fastify.close();
-        this.#questions.close();
+        for (const questions of [this.#questions, ...this.#ofPersons.values()]) questions.close();
       },
     };
   }
@@ -162,7 +167,10 @@ class Server {
     if (changes && !this.#sessions.isOwn(session, String(request.headers['x-csrf'] ?? ''))) {
       return refuse(reply, 403, 'This was not sent by a page of this session.', 'Load the page again.');
     }
-    const questions = this.#questions;
+    const gone = new AbortController();
+    reply.raw.once('close', () => gone.abort());
+    const questions = await this.#questionsFor(session, gone.signal);
+    if (!questions) return refuse(reply, 401, 'There is no such account any more.', 'Ask who runs Ringneck.');
     if (declared.ofSnapshot) {
       const tag = `"${questions.stamp ?? 'none'}-${session.role}-${session.person === null ? '' : session.id.slice(0, 12)}"`;
       reply.header('ETag', tag);
@@ -177,11 +185,24 @@ class Server {
       const [issue] = parsed.error.issues;
       return refuse(reply, 400, `${issue?.path.join('.') || 'the request'}: ${issue?.message ?? 'not understood'}`);
     }
-    const gone = new AbortController();
-    reply.raw.once('close', () => gone.abort());
     const asking: Asking = { ...this.#parts, session, questions, signal: gone.signal };
     const answer = await (handler as (input: unknown, asking: Asking) => Promise<unknown>)(parsed.data, asking);
     return declared.answer.parse(answer);
+  }
+
+  /** A person is answered from a file in which there is nobody else; undefined where there is no such account any more, which ends the session. */
+  async #questionsFor({ id, person }: ConsoleSession, signal: AbortSignal): Promise<Questions | undefined> {
+    if (person === null) return this.#questions;
+    try {
+      const { path } = await this.#personFiles.get(person, signal);
+      const known = this.#ofPersons.get(path) ?? new Questions(path);
+      this.#ofPersons.set(path, known);
+      return known;
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      this.#sessions.end(id);
+      return undefined;
+    }
   }
 
   #enter(request: FastifyRequest, reply: FastifyReply): unknown {

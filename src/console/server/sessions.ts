@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { consoleSessionsIn } from '../../app/console-link.ts';
+import { consoleSessionsIn } from '../../app/console-sessions.ts';
 import { writeFileAtomically } from '../../base/files.ts';
 import { isSameText } from '../../base/is-same-text.ts';
 import { type JsonFile, openJsonFile } from '../../base/json-file.ts';

@@ -1,0 +1,46 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { placeTwoPeople } from '../app/person-files/two-people.ts';
+import { openConsoleHere } from '../support/console-harness.ts';
+import { runHere } from '../support/run-here.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const folder = tempFolder();
+const names = (body: { people: { id: string }[] }) => body.people.map(({ id }) => id);
+
+test('a person sees nobody else, a reader everybody', async () => {
+  const data = join(folder, 'two');
+  const console = await openConsoleHere(data);
+  await placeTwoPeople(data, { asSnapshot: true });
+  const reader = await console.enter({ role: 'reader' });
+  expect(names((await reader.ask('GET people')).body)).toEqual(['ada', 'bob-zz']);
+  const ada = await console.enter({ role: 'person', person: 'ada' });
+  expect(names((await ada.ask('GET people')).body)).toEqual(['ada']);
+  expect((await ada.ask('GET session')).body).toMatchObject({ role: 'person', person: 'ada', can_act: false });
+});
+
+test('the session of a person whose account is gone is over', async () => {
+  const data = join(folder, 'gone');
+  const console = await openConsoleHere(data);
+  await placeTwoPeople(data, { asSnapshot: true });
+  const cleo = await console.enter({ role: 'person', person: 'cleo' });
+  expect((await cleo.ask('GET people')).body.error).toEqual({
+    kind: 'session',
+    message: 'The session is over.',
+    help: 'A fresh link: ringneck console',
+  });
+});
+
+test('erasing a person ends all sessions', async () => {
+  const data = join(folder, 'erased');
+  const console = await openConsoleHere(data);
+  await placeTwoPeople(data, { asSnapshot: false });
+  const reader = await console.enter({ role: 'reader' });
+  const { code } = await runHere(['account', 'remove', 'ada', '--erase', '--yes'], {
+    env: { RINGNECK_DATA: data, RINGNECK_LOG_LEVEL: 'silent' },
+  });
+  expect(code).toBe(0);
+  expect(existsSync(join(data, 'console-sessions.json'))).toBe(false);
+  expect((await reader.ask('GET session')).status).toBe(401);
+});
