@@ -9,10 +9,15 @@ export interface LoginOptions {
   settings: Pick<SignInSettings, 'authorizeUrl' | 'redirectUrl' | 'scopes' | 'clientId'>;
   /** The command that begins again. */
   again: string;
-  /** Has the person sign in at this address in a browser that sends the answer to us; undefined where there is none: the answer is pasted. */
+  /** Has the person sign in at this address in a browser that sends the answer to us; undefined where none can be opened: the answer may be pasted. */
   open: ((url: string) => Promise<void>) | undefined;
-  /** Shows the address and reads what the person pastes, '' where nothing comes. */
-  paste(url: string, signal: AbortSignal): Promise<string>;
+  /** Without `open`: whether a browser may reach the redirect address all the same, as through a forwarded port. */
+  listens: boolean;
+  /**
+   * Shows the address and reads what the person pastes; undefined where nothing can come.
+   * @param listensAt where the answer is waited for too
+   */
+  paste(url: string, options: { listensAt: string | undefined; signal: AbortSignal }): Promise<string | undefined>;
   timeoutMs: number;
   signal: AbortSignal;
 }
@@ -30,14 +35,14 @@ export interface LoginAnswer {
  * @throws RingneckError in one line, for a refusal, an answer that is not ours, a port in use, or where nobody answers in time
  */
 export async function askToSignIn(options: LoginOptions): Promise<LoginAnswer> {
-  const { settings, again, open, paste, timeoutMs, signal } = options;
+  const { settings, again, open, timeoutMs, signal } = options;
   const request = await createAuthorizeRequest(settings);
   const late = AbortSignal.timeout(timeoutMs);
   const stop = AbortSignal.any([signal, late]);
   try {
     const answer = open
-      ? await listen(settings.redirectUrl, again, () => open(request.url), stop)
-      : readPasted(await raceAbort(paste(request.url, stop), stop));
+      ? await waitForBrowser(settings.redirectUrl, again, () => open(request.url), stop)
+      : await listenOrPaste(options, request.url, stop);
     const code = typeof answer === 'string' ? answer : readAnswer(answer, request.state, again);
     if (!code) throw new RingneckError(`there is no code in the answer, and nothing was stored: ${again}`);
     const scope = typeof answer === 'string' ? null : answer.get('scope');
@@ -45,6 +50,39 @@ export async function askToSignIn(options: LoginOptions): Promise<LoginAnswer> {
   } catch (error) {
     if (late.aborted && !signal.aborted) throw new RingneckError(`nobody signed in within ${timeoutMs / 1000} s: ${again}`);
     throw error;
+  }
+}
+
+async function waitForBrowser(
+  redirectUrl: string,
+  again: string,
+  begin: () => Promise<void>,
+  signal: AbortSignal,
+): Promise<URLSearchParams> {
+  const listener = await openListener(redirectUrl, again);
+  try {
+    await raceAbort(begin(), signal);
+    return await raceAbort(listener.answered, signal);
+  } finally {
+    listener.close();
+  }
+}
+
+/** The answer that a browser brings, or the one that is pasted, whichever comes first. Where nobody can listen it is pasted. */
+async function listenOrPaste(
+  { settings: { redirectUrl }, again, listens, paste }: LoginOptions,
+  url: string,
+  stop: AbortSignal,
+): Promise<URLSearchParams | string> {
+  const listener = listens ? await openListener(redirectUrl, again).catch(() => undefined) : undefined;
+  const over = new AbortController();
+  try {
+    const pasted = paste(url, { listensAt: listener && redirectUrl, signal: AbortSignal.any([stop, over.signal]) });
+    const read = pasted.then(text => (text === undefined && listener ? listener.answered : readPasted(text ?? '')));
+    return await raceAbort(listener ? Promise.race([read, listener.answered]) : read, stop);
+  } finally {
+    over.abort();
+    listener?.close();
   }
 }
 
@@ -67,29 +105,35 @@ function readPasted(text: string): URLSearchParams | string {
   return new URLSearchParams(pasted.slice(pasted.indexOf('?') + 1).replace(/#.*/s, ''));
 }
 
-/** Listens at the redirect address until one answer has come. */
-async function listen(redirectUrl: string, again: string, begin: () => Promise<void>, signal: AbortSignal): Promise<URLSearchParams> {
+interface Listener {
+  /** The first answer that comes. */
+  answered: Promise<URLSearchParams>;
+  close(): void;
+}
+
+/** Listens at the redirect address. Throws RingneckError where nobody can. */
+async function openListener(redirectUrl: string, again: string): Promise<Listener> {
   const address = new URL(redirectUrl);
   const server = createServer();
-  try {
-    const answered = new Promise<URLSearchParams>(resolve => {
-      server.on('request', (request, response) => {
-        // Any page and program of this machine can ask, also for what is no address.
-        const [path, query = ''] = (request.url ?? '').split(/\?(.*)/s);
-        const parameters = new URLSearchParams(query);
-        const isAnswer = request.method === 'GET' && path === address.pathname && parameters.size > 0;
-        if (!isAnswer) return say(response, 404, 'There is nothing here.');
-        say(response, 200, 'Ringneck has the answer. Its terminal says whether the sign-in is complete; this window can be closed.');
-        response.on('close', () => resolve(parameters));
-      });
+  const answered = new Promise<URLSearchParams>(resolve => {
+    server.on('request', (request, response) => {
+      // Any page and program of this machine can ask, also for what is no address.
+      const [path, query = ''] = (request.url ?? '').split(/\?(.*)/s);
+      const parameters = new URLSearchParams(query);
+      const isAnswer = request.method === 'GET' && path === address.pathname && parameters.size > 0;
+      if (!isAnswer) return say(response, 404, 'There is nothing here.');
+      say(response, 200, 'Ringneck has the answer. Its terminal says whether the sign-in is complete; this window can be closed.');
+      response.on('close', () => resolve(parameters));
     });
-    await startListening(server, address, again);
-    await raceAbort(begin(), signal);
-    return await raceAbort(answered, signal);
-  } finally {
-    server.close();
-    server.closeAllConnections();
-  }
+  });
+  await startListening(server, address, again);
+  return {
+    answered,
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
 }
 
 function startListening(server: Server, { hostname, port }: URL, again: string): Promise<void> {

@@ -44,6 +44,24 @@ test('without a browser the address is shown, and the answer that is pasted adds
   expect(JSON.parse(again.stdout)).toMatchObject({ user_id: 'ada', service_user_id: 'ada-1', state: 'active', reason: null });
 });
 
+test('without a display the address is shown, and a browser that reaches this machine completes the sign-in', async () => {
+  const { env, server } = await set('listening');
+  const input = async (said: { readonly stderr: string }) => {
+    await until('the address is shown', () => /^http\S+$/m.test(said.stderr));
+    await fetch(await server.visit(/^http\S+$/m.exec(said.stderr)?.[0] ?? ''));
+    return '';
+  };
+  const { code, stdout, stderr } = await runHere(['account', 'login', 'ada'], { env: { ...env, SSH_TTY: '/dev/pts/1' }, input });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'ada active\n' });
+  const { redirectUrl } = server.settings;
+  const { port } = new URL(redirectUrl);
+  expect(stderr.replace(/^http\S+$/m, 'ADDRESS')).toBe(
+    'Open this address in a browser, on any machine, and sign in:\nADDRESS\n' +
+      `The browser is then sent to ${redirectUrl}. On this machine, or with this port forwarded (ssh -L ${port}:127.0.0.1:${port} …), that completes the sign-in. ` +
+      'Where the browser cannot open that address, paste it here, or the code in it:\n',
+  );
+});
+
 test('who does not allow it, or pastes nothing, is told in one line, and no account is made', async () => {
   const { server, env, input } = await set('refused');
   server.person = undefined;

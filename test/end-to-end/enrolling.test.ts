@@ -44,6 +44,7 @@ test.skipIf(!hasChromium)('account login goes through the sandbox’s page in a 
       // The listener answers the browser while this is still under way.
       await allowAt(page, 'ada');
     },
+    listens: true,
     paste: async () => '',
     timeoutMs: 120_000,
     signal: new AbortController().signal,

@@ -13,6 +13,7 @@ async function login(browse: (url: URL, redirectUrl: string) => Promise<unknown>
     settings: { authorizeUrl: 'https://service.example/oauth/authorize', redirectUrl, scopes: ['personal', 'daily'], clientId: 'ringneck' },
     again,
     open: async url => void browse(new URL(url), redirectUrl).catch(() => undefined),
+    listens: false,
     paste: async () => '',
     timeoutMs: 5_000,
     signal: new AbortController().signal,
@@ -130,4 +131,45 @@ test('without a browser the address, the query or the code alone is pasted', asy
   await expect(paste(() => '  \n')).rejects.toThrow(`there is no code in the answer, and nothing was stored: ${again}`);
   await expect(paste(() => 'http://127.0.0.1:8976/callback?code=x&state=y')).rejects.toThrow('its state is another one');
   await expect(paste(state => `http://127.0.0.1:8976/callback?error=access_denied&state=${state}`)).rejects.toThrow('did not allow it');
+});
+
+test('where no browser can be opened, the answer comes to the address or is pasted, whichever is first', async () => {
+  const asked: (string | undefined)[] = [];
+  const either = (paste: LoginOptions['paste'], more: Partial<LoginOptions> = {}) =>
+    login(async () => {}, {
+      open: undefined,
+      listens: true,
+      paste: (url, options) => {
+        asked.push(options.listensAt);
+        return paste(url, options);
+      },
+      ...more,
+    });
+  const untilOver = (signal: AbortSignal) => new Promise<undefined>(resolve => signal.addEventListener('abort', () => resolve(undefined)));
+  const browse = (url: string, at: string | undefined) => fetch(`${at}?code=by-browser&state=${stateOf(new URL(url))}`);
+  const byBrowser: LoginOptions['paste'] = async (url, { listensAt, signal }) => {
+    void browse(url, listensAt);
+    return untilOver(signal);
+  };
+  expect(await either(byBrowser)).toMatchObject({ code: 'by-browser' });
+  expect(await either(async () => 'by-hand\n')).toMatchObject({ code: 'by-hand' });
+  // Nobody is there to paste: that ends nothing.
+  const atEnd: LoginOptions['paste'] = async (url, { listensAt }) => {
+    void browse(url, listensAt);
+    return undefined;
+  };
+  expect(await either(atEnd)).toMatchObject({ code: 'by-browser' });
+  expect(asked).toEqual(Array.from({ length: 3 }, () => expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/callback$/)));
+  for (const address of asked) await expect(fetch(address ?? '')).rejects.toThrow('fetch failed');
+});
+
+test('where no browser can be opened and the port is in use, the answer is pasted', async () => {
+  const other = createServer();
+  await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void other.close());
+  const address = other.address();
+  const redirectUrl = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/callback`;
+  const settings = { authorizeUrl: 'https://service.example/', redirectUrl, scopes: [], clientId: 'r' };
+  const paste: LoginOptions['paste'] = async (_, { listensAt }) => `code-${listensAt}`;
+  expect(await login(async () => {}, { open: undefined, listens: true, paste, settings })).toMatchObject({ code: 'code-undefined' });
 });

@@ -26,7 +26,7 @@ export function addLogin(account: Command): void {
       .description(
         'have a person sign in at the service in a browser, and add the account or renew its sign-in; exits with 1 when it did not come to that',
       )
-      .option('--no-browser', 'print the address, and read the answer that is pasted')
+      .option('--no-browser', 'print the address, and read the answer that is pasted; nothing is opened, and no port is listened at')
       .option('--timeout <seconds>', 'how long the person has', wholeNumber(10, 3_600), 300)
       .option('--from <day>', 'backfill from this day on at once', parseDay)
       .option('--json', 'print the account as JSON; with --from its run too, as `backfill`, null where none came to its report'),
@@ -42,12 +42,13 @@ export async function logIn(name: string, { browser, timeout, ...options }: Opti
   const settings = await call(session, 'beginLogin', { name });
   const [{ askToSignIn }, { environment }] = await Promise.all([import('../../sign-in/login.ts'), import('../../base/config.ts')]);
   // Where the answer goes to another machine nobody can listen here.
-  const canOpen = browser && hasBrowser(environment) && settings.redirectUrl.startsWith('http:');
+  const listens = browser && settings.redirectUrl.startsWith('http:');
   const answer = await interruptible(signal =>
     askToSignIn({
       settings,
       again: loginCommand(name),
-      open: canOpen ? openBrowser : undefined,
+      open: listens && hasBrowser(environment) ? openBrowser : undefined,
+      listens,
       paste: readPasted,
       timeoutMs: timeout * 1000,
       signal,
@@ -76,22 +77,38 @@ async function openBrowser(url: string): Promise<void> {
   }
 }
 
-/** One line of standard input. */
-async function readPasted(url: string, signal: AbortSignal): Promise<string> {
+/** One line of standard input; undefined at its end. */
+async function readPasted(
+  url: string,
+  { listensAt, signal }: { listensAt: string | undefined; signal: AbortSignal },
+): Promise<string | undefined> {
   note('Open this address in a browser, on any machine, and sign in:');
   note(url);
-  note('The browser is then sent to an address that it may not be able to open. Paste that address here, or the code in it:');
+  note(listensAt === undefined ? PASTE : listenOrPaste(listensAt));
   const lines = createInterface({ input: process.stdin, terminal: false });
-  signal.addEventListener('abort', () => lines.close(), { once: true });
+  const close = () => lines.close();
+  signal.addEventListener('abort', close, { once: true });
   try {
-    return await new Promise<string>((resolve, reject) => {
+    return await new Promise<string | undefined>((resolve, reject) => {
       lines
         .once('line', resolve)
-        .once('close', () => resolve(''))
+        .once('close', () => resolve(undefined))
         .once('SIGINT', () => reject(new Interrupted()));
     });
   } finally {
+    signal.removeEventListener('abort', close);
     lines.close();
     process.stdin.pause();
   }
+}
+
+const PASTE = 'The browser is then sent to an address that it may not be able to open. Paste that address here, or the code in it:';
+
+function listenOrPaste(address: string): string {
+  const { hostname, port } = new URL(address);
+  const at = `${hostname}:${port || 80}`;
+  return (
+    `The browser is then sent to ${address}. On this machine, or with this port forwarded (ssh -L ${port || 80}:${at} …), that completes the sign-in. ` +
+    'Where the browser cannot open that address, paste it here, or the code in it:'
+  );
 }

@@ -16,6 +16,7 @@ export async function signIn(
     settings,
     again: loginCommand(name),
     open: undefined,
+    listens: false,
     paste: url => fillIn(url, person),
     timeoutMs: PATIENCE_MS,
     signal,
