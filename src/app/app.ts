@@ -82,11 +82,12 @@ export class App {
     this.onFailure = createOnFailure({ command: options.settings.onFailure, env: environment, log: options.log, now: this.now });
     this.warehouse = warehouse;
     this.serviceClock = serviceClock;
-    const { data: folder, secretKey: key, serviceUrl: address } = options.settings;
+    const { data: folder, secretKey: key, serviceUrl: address, signIn } = options.settings;
     this.secrets = new Secrets({
       folder,
       key,
       address,
+      signIn,
       onBound: account => this.log.warn({ account, address }, 'a token that was kept without an address belongs to this one from now on'),
     });
     this.mirrorTokens = openMirrorTokens(options.settings.data);

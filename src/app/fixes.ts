@@ -39,14 +39,16 @@ export function withFix<Account extends Standing>(account: Account): Account {
 const FIX_ALL =
   'ringneck account resume --parked, if it was fixed there; or ringneck account add NAME, for a new token, or ringneck account login NAME';
 
+/** A reason as it is said of several accounts. */
+export const withoutName = (name: string, reason: string): string =>
+  reason.replaceAll(`account add ${name}`, 'account add NAME').replaceAll(`account login ${name}`, 'account login NAME');
+
 /** Accounts that are not asked, those that are so for one reason together: of two hundred that one fault has parked there is one line. */
 export function tellAlike(accounts: readonly Standing[]): Alike[] {
-  const withoutName = ({ user_id: name, reason }: Standing) =>
-    reason?.replaceAll(`account add ${name}`, 'account add NAME').replaceAll(`account login ${name}`, 'account login NAME') ?? '';
-  const alike = groupBy(accounts, account => `${account.state}\n${withoutName(account)}`);
+  const alike = groupBy(accounts, ({ user_id, state, reason }) => `${state}\n${withoutName(user_id, reason ?? '')}`);
   return [...alike.values()].map(group => {
     const [first] = group;
-    const reason = group.length === 1 ? first.reason : withoutName(first);
+    const reason = group.length === 1 ? first.reason : withoutName(first.user_id, first.reason ?? '');
     const fix = fixParked(first);
     return {
       said: `${nameTogether(group.map(({ user_id }) => user_id))} ${first.state}${reason ? ` (${reason})` : ''}`,

@@ -1,4 +1,5 @@
 import { UsageError } from '../base/errors.ts';
+import { accessCommand } from '../base/sign-in-again.ts';
 import { listAccounts } from '../ledger/accounts.ts';
 import type { RunRequest } from '../ledger/runs.ts';
 import type { DayRange } from '../ledger/windows.ts';
@@ -105,7 +106,7 @@ function nobodyToAsk({ settings }: App, skipped: readonly Skipped[]): Error {
   return new NobodyToAsk(
     told.length
       ? `nobody can be asked: ${told.join('; ')}`
-      : `there is no account yet in ${settings.data} (RINGNECK_DATA): ringneck account add NAME`,
+      : `there is no account yet in ${settings.data} (RINGNECK_DATA): ${accessCommand('NAME', settings)}`,
   );
 }
 

@@ -1,5 +1,6 @@
 import { addDays, dayNumberOf, dayOfMicros } from '../../schema/instant.ts';
 import { UsageError } from '../base/errors.ts';
+import { ACCESS_COMMANDS } from '../base/sign-in-again.ts';
 import { listAllNames, listNames } from '../ledger/accounts.ts';
 import { type CoverageRun, type CoverageState, findFirstPlanned, readCoverageRuns } from '../ledger/coverage.ts';
 import type { RunRequest, Span } from '../ledger/runs.ts';
@@ -108,7 +109,7 @@ async function ensureKnown({ warehouse, collections }: Parts, { users = [], coll
   const known = await listAllNames(warehouse);
   for (const user of users) {
     if (known.includes(user)) continue;
-    const names = known.length ? `there are ${known.join(', ')}` : 'add one with ringneck account add';
+    const names = known.length ? `there are ${known.join(', ')}` : `there is none yet: ${ACCESS_COMMANDS}`;
     throw new UsageError(`no account ${JSON.stringify(user)}: ${names}`);
   }
   const names = collections.map(({ name }) => name);

@@ -72,6 +72,9 @@ test('status --problems shows the collections that failed, and says so where not
   await runHere(['account', 'add', 'ada'], { env, input: sandbox.people[0]!.token });
   await runHere(['backfill', '--from', '2025-03-01'], { env });
   expect((await runHere(['status', '--problems'], { env })).stdout).toBe('nothing is wrong with any account\n');
+  await runHere(['account', 'pause', 'ada'], { env });
+  expect((await runHere(['status', '--problems'], { env })).stdout).toMatch(/^ada: paused \(paused by command\)\n\nqueue: /);
+  await runHere(['account', 'resume', 'ada'], { env });
   service.on('/v2/usercollection/daily_stress', { status: 400, json: { detail: 'No.' } });
   await runHere(['backfill', '--from', '2025-03-05', '--refresh', '--resource', 'daily_stress'], { env });
   const { stdout } = await runHere(['status', '--problems'], { env });

@@ -116,7 +116,10 @@ test.each<[string[], string]>([
   [['bakfill'], "unknown command 'bakfill' (Did you mean backfill?)"],
   [['backfill'], 'which days? give --from DAY, with --to DAY or up to today, or --last N'],
   [['account', 'add', 'ada'], 'no token: standard input is empty'],
-  [['account', 'pause', 'zoe'], 'no account "zoe": add one with ringneck account add'],
+  [
+    ['account', 'pause', 'zoe'],
+    'no account "zoe": there is none yet: ringneck account login NAME, or with a token ringneck account add NAME',
+  ],
   [['sql'], 'no query: give one as an argument or on standard input'],
 ])('%j is wrong usage, as a script meets it', async (args, line) => {
   refused(await ringneck(args, { env: env() }), line);
@@ -167,6 +170,14 @@ test('where there is no account, nobody can be asked', async () => {
     stderr: 'no account yet: ringneck account add NAME\n',
   });
   expect(await runHere(['account', 'list', '--json'], { env: env() })).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
+});
+
+test('where the client is set, a person signs in: no command asks for a token', async () => {
+  const given = env({ RINGNECK_SERVICE_URL: 'http://127.0.0.1:9', RINGNECK_CLIENT_ID: 'id', RINGNECK_CLIENT_SECRET: 'secret' });
+  for (const args of [['account', 'list'], ['status'], ['coverage'], ['backfill', '--last', '3']]) {
+    const { stderr } = await runHere(args, { env: given });
+    expect(stderr, args.join(' ')).toMatch(/no account yet.*: ringneck account login NAME\n$/);
+  }
 });
 
 test('a sandbox of days that no date of the interface can be is refused', async () => {

@@ -43,7 +43,9 @@ test('accounts come by name, without those removed', async () => {
 
 test('where there is no account, the way to one is told', async () => {
   const warehouse = await warehouseWith(folder, []);
-  await expect(getAccount(warehouse, 'zoe')).rejects.toThrow('no account "zoe": add one with ringneck account add');
+  await expect(getAccount(warehouse, 'zoe')).rejects.toThrow(
+    'no account "zoe": there is none yet: ringneck account login NAME, or with a token ringneck account add NAME',
+  );
 });
 
 test('another state is one row, with the moment of the change', async () => {

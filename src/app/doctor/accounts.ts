@@ -1,13 +1,13 @@
 import { shownMessageOf, UsageError } from '../../base/errors.ts';
 import { type Group, groupBy } from '../../base/items.ts';
-import { loginCommand } from '../../base/sign-in-again.ts';
+import { accessCommand, loginCommand } from '../../base/sign-in-again.ts';
 import { withTimeout } from '../../base/timeout.ts';
 import { type Account, changeAccounts, listAccounts } from '../../ledger/accounts.ts';
 import { newToken } from '../../ledger/unproven.ts';
 import { isRefusal, probeAccount } from '../../sync/verdicts/probe.ts';
 import { listSamePersons } from '../../sync/verdicts/same-person.ts';
 import type { App } from '../app.ts';
-import { tellAlike } from '../fixes.ts';
+import { tellAlike, withoutName } from '../fixes.ts';
 import { listWithoutAccount } from '../kept-tokens.ts';
 import { type CheckResult, fail, notTried, ok, SEE_SERVICE, warn } from './check-result.ts';
 import { findSilence } from './service.ts';
@@ -21,7 +21,7 @@ const SIDE_BY_SIDE = 8;
 /** Whether the service takes each account's token. Where it gives no answer, which takes its time for each, none is tried. */
 export async function checkAccounts(app: App, serviceUrl: string): Promise<CheckResult[]> {
   const accounts = await listAccounts(app.warehouse);
-  if (!accounts.length) return [warn('accounts', 'there is no account yet', 'ringneck account add NAME')];
+  if (!accounts.length) return [warn('accounts', 'there is no account yet', accessCommand('NAME', app.settings))];
   const silence = await findSilence(serviceUrl);
   const end = performance.now() + ALL_MS;
   const parked = accounts.filter(({ state }) => state === 'parked');
@@ -92,10 +92,10 @@ async function checkAccount(app: App, { userId, state }: Account, isSilent: bool
   try {
     const token = app.secrets.find(userId);
     if (token === undefined) {
-      const add = app.secrets.hasSignIn(userId) ? loginCommand : (name: string) => `ringneck account add ${name}`;
+      const fix = (name: string) => (app.secrets.hasSignIn(userId) ? loginCommand(name) : accessCommand(name, app.settings));
       const why = app.secrets.whyMissing(userId) ?? 'no token';
-      const whyOf = (many: boolean) => (many ? why.replaceAll(add(userId), add('NAME')) : why);
-      return { userId, message: (who, many) => `${who} ${many ? 'have' : 'has'} no token for this service (${whyOf(many)})`, fix: add };
+      const whyOf = (many: boolean) => (many ? withoutName(userId, why) : why);
+      return { userId, message: (who, many) => `${who} ${many ? 'have' : 'has'} no token for this service (${whyOf(many)})`, fix };
     }
     if (isSilent) return 'not tried';
     const client = await app.client();

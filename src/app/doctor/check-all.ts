@@ -3,6 +3,7 @@ import { environment, readSettings, type Settings } from '../../base/config.ts';
 import { messageOf, TryLaterError } from '../../base/errors.ts';
 import { existingFolder } from '../../base/files.ts';
 import { createLog } from '../../base/log.ts';
+import { accessCommand } from '../../base/sign-in-again.ts';
 import { TimeoutError, withTimeout } from '../../base/timeout.ts';
 import { warehouseIn } from '../../base/warehouse-file.ts';
 import { call } from '../call.ts';
@@ -71,7 +72,7 @@ async function checkOwned(settings: Settings): Promise<CheckResult[]> {
     const control = await connectControl<AppCommands>(settings.data);
     const app = ownerResult(settings, control?.pid);
     if (!control && !existsSync(warehouseIn(settings.data))) {
-      return [app, warn('warehouse', 'there is none yet', 'ringneck account add NAME, then ringneck backfill')];
+      return [app, warn('warehouse', 'there is none yet', `${accessCommand('NAME', settings)}, then ringneck backfill --last 30`)];
     }
     const found = await withTimeout(control ? control.call('check', {}) : call(session, 'check', {}), OWNER_MS);
     return [app, ...found];

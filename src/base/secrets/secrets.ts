@@ -4,6 +4,7 @@ import { NO_SERVICE } from '../config.ts';
 import { RingneckError, UsageError } from '../errors.ts';
 import { ensureFolder, realPath, writeFileAtomically } from '../files.ts';
 import { openJsonFile } from '../json-file.ts';
+import { accessCommand } from '../sign-in-again.ts';
 import { emptied, endEntry, freeAt, hasEnded, isEmpty, renameEnded, resealEnded, withEnded } from './ended.ts';
 import {
   beginGroup,
@@ -50,6 +51,14 @@ export interface EndedSignIn {
   isGivenUp: boolean;
 }
 
+interface SecretsOptions {
+  folder: string;
+  key?: string | undefined;
+  address?: string | undefined;
+  signIn?: object | null;
+  onBound?: (name: string) => void;
+}
+
 /** As many access tokens of a sign-in are known to have been of it beside the last one: who works with one works for minutes. */
 const MOST_EARLIER = 16;
 
@@ -64,6 +73,7 @@ export class Secrets {
   readonly #path: string;
   readonly #given: string | undefined;
   readonly #ours: string | undefined;
+  readonly #signIn: object | null;
   readonly #onBound: (name: string) => void;
   readonly #file: { read(): SealedFile | undefined };
   readonly #derive = createDerive();
@@ -73,13 +83,15 @@ export class Secrets {
   /**
    * @param options.key RINGNECK_SECRET_KEY
    * @param options.address the service's, normalised: the one that gets tokens
+   * @param options.signIn the client with which people sign in, where it is set
    * @param options.onBound a token without an address was bound to ours
    */
-  constructor(options: { folder: string; key?: string | undefined; address?: string | undefined; onBound?: (name: string) => void }) {
+  constructor(options: SecretsOptions) {
     this.#folder = options.folder;
     this.#path = join(options.folder, 'accounts.secret');
     this.#given = options.key;
     this.#ours = options.address;
+    this.#signIn = options.signIn ?? null;
     this.#onBound = options.onBound ?? (() => undefined);
     this.#file = openJsonFile(this.#path, sealedFile);
   }
@@ -141,7 +153,7 @@ export class Secrets {
   /** Why `find` finds none, in a sentence that names the command; undefined when it finds one. */
   whyMissing(name: string): string | undefined {
     const entry = this.#findEntry(name);
-    if (entry === undefined) return `no token: ringneck account add ${name}`;
+    if (entry === undefined) return `no token: ${accessCommand(name, { signIn: this.#signIn })}`;
     const [, , address, kind] = entry;
     if (this.#isElsewhere(name)) {
       const [what, command] = kind ? ['sign-in', 'login'] : ['token', 'add'];

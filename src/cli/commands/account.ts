@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
 import { UsageError } from '../../base/errors.ts';
+import { accessCommand } from '../../base/sign-in-again.ts';
 import { withExample } from '../options.ts';
 import { openSession } from '../session.ts';
 import { printAccount } from '../terminal/account-line.ts';
@@ -30,9 +31,10 @@ function addList(account: Command): void {
     account.command('list').description('list the accounts and their states').option('--json', 'print an array'),
     'ringneck account list',
   ).action(async (options: { json?: true }) => {
-    const accounts = await call(await openSession(), 'listAccounts', {});
+    const session = await openSession();
+    const accounts = await call(session, 'listAccounts', {});
     if (options.json) printJson(accounts);
-    else if (!accounts.length) note('no account yet: ringneck account add NAME');
+    else if (!accounts.length) note(`no account yet: ${accessCommand('NAME', session.settings)}`);
     else {
       const rows = accounts.map(({ user_id, state, since, service_user_id, reason }) => [user_id, state, since, service_user_id, reason]);
       printLines(formatTable(['account', 'state', 'since', 'service user', 'reason'], rows));

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { call } from '../../app/call.ts';
 import { interruptible } from '../../base/interrupt.ts';
+import { accessCommand } from '../../base/sign-in-again.ts';
 import type { CoverageSelection } from '../../sync/coverage.ts';
 import { collect, parseDay, withExample } from '../options.ts';
 import { openSession, type Session } from '../session.ts';
@@ -47,7 +48,7 @@ export function addCoverage(program: Command): void {
     const { coverageLines, hasTrouble } = await import('../terminal/calendar.ts');
     if (hasTrouble(report)) process.exitCode = 1;
     if (options.json) return printJson(report.runs);
-    if (!report.runs.length) return note('no account yet: ringneck account add NAME');
+    if (!report.runs.length) return note(`no account yet: ${accessCommand('NAME', session.settings)}`);
     // Node knows of NO_COLOR and of terminals without colours.
     const colours = process.stdout.isTTY === true && process.stdout.hasColors();
     for (const line of coverageLines(report, colours)) printLines(line, { coloured: colours });

@@ -5,7 +5,7 @@ import { isWell, READ_MISSING } from '../../app/fixes.ts';
 import { type SignInStatus, tellSignIn } from '../../app/sign-in-status.ts';
 import type { StatusReport } from '../../app/status-commands.ts';
 import { UsageError } from '../../base/errors.ts';
-import { loginCommand } from '../../base/sign-in-again.ts';
+import { accessCommand, loginCommand } from '../../base/sign-in-again.ts';
 import { isOneTime } from '../../client/service-clock.ts';
 import { mapCommand } from '../../sync/events/map-command.ts';
 import type { CollectionStatus, DriftStatus } from '../../sync/status.ts';
@@ -26,11 +26,15 @@ export function addStatus(program: Command): void {
     'ringneck status',
     'ringneck status --problems',
   ).action(async (options: Options) => {
-    const all = await call(await openSession(), 'status', {});
+    const session = await openSession();
+    const all = await call(session, 'status', {});
     const report = { ...all, accounts: choose(all.accounts, options) };
     if (options.json) printJson(report);
     else if (all.accounts.length && !report.accounts.length) printLine('nothing is wrong with any account');
-    else printStatus(report);
+    else {
+      if (!all.accounts.length) note(`no account yet: ${accessCommand('NAME', session.settings)}`);
+      printStatus(report);
+    }
   });
 }
 
@@ -66,7 +70,6 @@ function printStatus({
   service_clock: clock,
   service_unreachable: silence,
 }: StatusReport): void {
-  if (!accounts.length) note('no account yet: ringneck account add NAME');
   for (const account of accounts) {
     printLine(`${account.user_id}: ${account.state}${account.reason ? ` (${account.reason})` : ''}`);
     if (account.sign_in) printSignIn(account.user_id, account.sign_in);
@@ -78,7 +81,7 @@ function printStatus({
       failures || null,
       reason,
     ]);
-    printLines(formatTable(['  collection', 'state', 'newest day', 'read', 'failures', 'reason'], rows));
+    if (rows.length) printLines(formatTable(['  collection', 'state', 'newest day', 'read', 'failures', 'reason'], rows));
     printLine();
   }
   if (accounts.some(({ collections }) => collections.some(isFixable))) printLines(`${READ_MISSING}\n`);
