@@ -1,5 +1,6 @@
 import { dataTypesOf } from '../../../schema/resource.ts';
-import { RingneckError, shownMessageOf, TryLaterError } from '../../base/errors.ts';
+import { RingneckError, shownMessageOf, TryLaterError, withDetail } from '../../base/errors.ts';
+import { groupBy } from '../../base/items.ts';
 import { printable } from '../../base/printable.ts';
 import { withTimeout } from '../../base/timeout.ts';
 import { keyOf, kindsOf, readDesired } from '../../ledger/subscriptions.ts';
@@ -36,9 +37,10 @@ export async function checkSubscriptions(app: App): Promise<CheckResult[]> {
   }
   const silence = await findSilence(app.settings.serviceUrl);
   if (silence !== undefined) return [notTried('subscriptions', silence)];
+  const manager = await app.manager();
   let list: Awaited<ReturnType<SubscriptionManager['list']>>;
   try {
-    list = await withTimeout((await app.manager()).list(), ANSWER_MS);
+    list = await withTimeout(manager.list(), ANSWER_MS);
   } catch (error) {
     const saysHow = error instanceof RingneckError && !(error instanceof TryLaterError);
     return [fail('subscriptions', shownMessageOf(error), saysHow ? 'do what it says' : SEE_SERVICE)];
@@ -54,10 +56,8 @@ export async function checkSubscriptions(app: App): Promise<CheckResult[]> {
   const notOffered = kinds.filter(kind => reports.get(kind)?.state === 'not_offered');
   const results: CheckResult[] = [];
   if (missing.length) {
-    const reason = problem ?? missing.map(kind => reports.get(kind)?.reason).find(said => said) ?? 'they were never made, or were lost';
-    const shown = missing.length > SHOWN ? `${missing.slice(0, SHOWN).join(', ')} and ${missing.length - SHOWN} more` : missing.join(', ');
-    const fix = 'ringneck up makes them when it runs; at once: ringneck subscriptions ensure';
-    results.push(fail('subscriptions', `${missing.length} of ${kinds.length} are missing: ${shown} (${reason})`, fix));
+    const reasonOf = (kind: string) => problem ?? reports.get(kind)?.reason ?? 'they were never made, or were lost';
+    results.push(...tellMissing(missing, kinds.length, reasonOf, manager.said));
   } else
     results.push(
       ok(
@@ -69,4 +69,22 @@ export async function checkSubscriptions(app: App): Promise<CheckResult[]> {
     results.push(ok('subscriptions', `${notOffered.length} the service does not offer: their changes are found by sweeps`));
   }
   return results;
+}
+
+/** Those that are missing for one reason together, with what the service itself has said of one of them. */
+function tellMissing(
+  missing: readonly string[],
+  wanted: number,
+  reasonOf: (kind: string) => string,
+  { details, ofAll }: SubscriptionManager['said'],
+): CheckResult[] {
+  return [...groupBy(missing, reasonOf)].map(([reason, alike]) => {
+    const detail = alike.map(kind => details.get(kind)).find(said => said !== undefined) ?? ofAll;
+    const shown = alike.length > SHOWN ? `${alike.slice(0, SHOWN).join(', ')} and ${alike.length - SHOWN} more` : alike.join(', ');
+    return fail(
+      'subscriptions',
+      `${alike.length} of ${wanted} are missing: ${shown} (${withDetail(reason, detail)})`,
+      'ringneck up makes them when it runs; at once: ringneck subscriptions ensure',
+    );
+  });
 }

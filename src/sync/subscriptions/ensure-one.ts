@@ -159,7 +159,7 @@ class OneSubscription {
   #refuseCallback(said: string, detail?: string): SubscriptionRow {
     this.#round.callbackRefused = said;
     this.#fail(detail);
-    const check = 'check RINGNECK_CALLBACK_URL, the reverse proxy and RINGNECK_VERIFICATION_TOKEN, or run ringneck doctor';
+    const check = 'check RINGNECK_CALLBACK_URL, the reverse proxy and RINGNECK_VERIFICATION_TOKEN';
     return this.#inactive('refused', `the service could not verify our callback: ${check} (${said})`);
   }
 

@@ -1,5 +1,5 @@
 import { dataTypeOf, type WebhookEvent } from '../../../schema/webhook.ts';
-import { messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
+import { detailOf, messageOf, RingneckError, TryLaterError } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { Mutex } from '../../base/mutex.ts';
 import { ServiceError, type ServiceErrorKind } from '../../client/error.ts';
@@ -52,6 +52,8 @@ export class SubscriptionManager {
   #toldKept: string | undefined;
   #toldNotKept: string | null = null;
   #clearTimer = () => {};
+  #details: ReadonlyMap<string, string> = new Map();
+  #problemDetail: string | undefined;
 
   private constructor(options: SubscriptionManagerOptions, { desired, problem }: Awaited<ReturnType<typeof readDesired>>) {
     this.#options = options;
@@ -62,6 +64,11 @@ export class SubscriptionManager {
   /** Opens the manager; until `start` it does nothing by itself. */
   static async open(options: SubscriptionManagerOptions): Promise<SubscriptionManager> {
     return new SubscriptionManager(options, await readDesired(options.warehouse));
+  }
+
+  /** What the service said in the last round of those that failed, by `keyOf`, and of all of them: for whoever asks, and never stored. */
+  get said(): { details: ReadonlyMap<string, string>; ofAll: string | undefined } {
+    return { details: this.#details, ofAll: this.#problemDetail };
   }
 
   /** Whether the receiver is to answer 410 to events: each ends the subscription that it came by (6.1). */
@@ -156,6 +163,8 @@ export class SubscriptionManager {
     let nextMs = SHORTEST_MS;
     try {
       const ensured = await ensureSubscriptions({ ...this.#options, notOffered: this.#notOffered });
+      this.#details = ensured.details;
+      this.#problemDetail = undefined;
       this.#failures = ensured.failed.size ? this.#failures + 1 : 0;
       nextMs = nextRoundMs(ensured, this.#failures, now());
       await this.#noteProblem(this.#warnOfNotKept(ensured));
@@ -163,6 +172,8 @@ export class SubscriptionManager {
       return ensured;
     } catch (error) {
       this.#failures++;
+      this.#details = new Map();
+      this.#problemDetail = detailOf(error);
       nextMs = Math.max(retryMs(this.#failures), error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0);
       if (!this.#closed) await this.#noteFailedRound(messageOf(withAdvice(error))).catch(() => undefined);
       throw error;
