@@ -42,6 +42,8 @@ export async function createAuthorizeRequest(
 
 /** Somebody waits. */
 const PATIENCE_MS = 60_000;
+/** Somebody waits who only wants to know whether the settings are right. */
+const TRIED_MS = 10_000;
 /** An answer that comes later than this is lost, and with it the refresh token that it brings. Node itself waits for five minutes. */
 const RENEWAL_PATIENCE_MS = 240_000;
 /** Tokens of some thousand characters are known; a body without an end must not fill the memory. */
@@ -69,14 +71,32 @@ export class OAuthClient {
    * @param answer.scope what was granted, as the address says to which the browser was sent; the token's answer may say nothing of it
    * @throws SignInError
    */
-  async exchange({ code, verifier, redirectUrl, scope }: Exchange): Promise<TokenAnswer> {
-    const tokens = await this.#ask(PATIENCE_MS, async options => {
-      const answer = oauth.validateAuthResponse(this.#server, this.#client, new URLSearchParams({ code }), oauth.expectNoState);
-      const [server, client, authenticate] = [this.#server, this.#client, this.#authenticate];
-      const response = await oauth.authorizationCodeGrantRequest(server, client, authenticate, answer, redirectUrl, verifier, options);
-      return oauth.processAuthorizationCodeResponse(server, client, response);
-    });
+  async exchange({ scope, ...exchange }: Exchange): Promise<TokenAnswer> {
+    const tokens = await this.#ask(PATIENCE_MS, options => this.#exchange(exchange, options));
     return { ...tokens, scopes: tokens.scopes ?? splitScope(scope) };
+  }
+
+  async #exchange({ code, verifier, redirectUrl }: Omit<Exchange, 'scope'>, options: oauth.TokenEndpointRequestOptions) {
+    const [server, client, authenticate] = [this.#server, this.#client, this.#authenticate];
+    const answer = oauth.validateAuthResponse(server, client, new URLSearchParams({ code }), oauth.expectNoState);
+    const response = await oauth.authorizationCodeGrantRequest(server, client, authenticate, answer, redirectUrl, verifier, options);
+    return oauth.processAuthorizationCodeResponse(server, client, response);
+  }
+
+  /** Whether the service takes the client: asked with a code that nobody gave, which is refused as such where it does. */
+  async tryClient(redirectUrl: string): Promise<TriedClient> {
+    const madeUp = oauth.generateRandomCodeVerifier();
+    try {
+      await this.#exchange({ code: madeUp, verifier: madeUp, redirectUrl }, this.#options(TRIED_MS));
+      return { is: 'taken' };
+    } catch (error) {
+      if (error instanceof oauth.WWWAuthenticateChallengeError && error.status === 401) return { is: 'refused' };
+      if (error instanceof oauth.ResponseBodyError) {
+        if (error.error === 'invalid_grant') return { is: 'taken' };
+        if (error.status === 401 || error.error === 'invalid_client') return { is: 'refused', said: error.error_description };
+      }
+      return { is: 'untold', why: toSignInError(error, this.tokenUrl, TRIED_MS).message };
+    }
   }
 
   /** Uses a refresh token up. Throws SignInError. */
@@ -128,6 +148,26 @@ export class OAuthClient {
   #options(patienceMs: number) {
     // Whether plain HTTP is right the settings have said.
     return { signal: AbortSignal.timeout(patienceMs), [oauth.allowInsecureRequests]: true, [oauth.customFetch]: fetchTokens } as const;
+  }
+}
+
+/** What the token address says of a client; `said` in its own words. */
+export type TriedClient = { is: 'taken' } | { is: 'refused'; said?: string | undefined } | { is: 'untold'; why: string };
+
+/** Whether the service's sign-in page knows the client by its id; undefined where it shows no difference to an id that nobody has. */
+export async function findKnownClient(settings: Parameters<typeof createAuthorizeRequest>[0]): Promise<'known' | 'unknown' | undefined> {
+  const isShown = async (clientId: string) => {
+    const { url } = await createAuthorizeRequest({ ...settings, clientId });
+    const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TRIED_MS) });
+    await response.body?.cancel();
+    if (response.status >= 500) throw new Error(`answered ${response.status}`);
+    return response.status < 400;
+  };
+  try {
+    if (!(await isShown(settings.clientId))) return 'unknown';
+    return (await isShown(oauth.generateRandomState())) ? undefined : 'known';
+  } catch {
+    return undefined;
   }
 }
 

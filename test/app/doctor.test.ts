@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { checkAccounts } from '../../src/app/doctor/accounts.ts';
 import { type CheckResult, runCheck } from '../../src/app/doctor/check-result.ts';
+import { checkClient } from '../../src/app/doctor/client.ts';
 import { checkDocuments } from '../../src/app/doctor/documents.ts';
 import { checkDisk, checkFolder, checkInbox, checkUnreadable } from '../../src/app/doctor/folder.ts';
 import { checkQueue } from '../../src/app/doctor/queue.ts';
@@ -14,6 +15,7 @@ import { checkSnapshot } from '../../src/app/doctor/snapshot.ts';
 import { checkWarehouse } from '../../src/app/doctor/warehouse.ts';
 import { readSettings, type Settings } from '../../src/base/config.ts';
 import { freePort, hasRedis, startRedis } from '../queue/redis-server.ts';
+import { startAuthorizationServer } from '../sign-in/authorization-server.ts';
 import { SUBSCRIPTIONS } from '../support/declared.ts';
 import { openHarness } from '../support/harness.ts';
 import { openListeningHarness, TOKENS } from '../support/listening-harness.ts';
@@ -140,6 +142,20 @@ test('without up it looks into the folder itself, and leaves it free', async () 
   );
 });
 
+test('where the client is set, an account without a token is told to sign in', async () => {
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const { signIn } = readSettings({ RINGNECK_SERVICE_URL: url, RINGNECK_CLIENT_ID: 'id', RINGNECK_CLIENT_SECRET: 'secret' });
+  const harness = await openHarness(newFolder(), url, { settings: { signIn } });
+  await harness.keep([{ name: 'dan', token: 'token-of-dan' }]);
+  harness.app.secrets.remove('dan');
+  expect(await checkAccounts(harness.app, url)).toContainEqual({
+    check: 'accounts',
+    state: 'fail',
+    message: 'dan has no token for this service (no token: ringneck account login dan)',
+    fix: 'ringneck account login dan',
+  });
+});
+
 test('while the service gives no answer no account is tried, and one line says so', async () => {
   const url = `http://127.0.0.1:${await freePort()}`;
   const harness = await openHarness(newFolder(), url);
@@ -174,6 +190,46 @@ test('subscriptions are not tried where the service gives no answer, and a clien
       message: expect.stringMatching(/^GET \S+: answered 401: check RINGNECK_CLIENT_ID and RINGNECK_CLIENT_SECRET/),
       fix: 'do what it says',
     },
+  ]);
+});
+
+test('why subscriptions cannot be made is told in the service’s own words', async () => {
+  const { manager, receiver, env } = await openListeningHarness(newFolder());
+  manager.start();
+  await receiver.close();
+  await manager.ensure();
+  const { results } = await run(env);
+  const callback =
+    'the service could not verify our callback: check RINGNECK_CALLBACK_URL, the reverse proxy and RINGNECK_VERIFICATION_TOKEN';
+  expect(results.filter(said => said.includes(' subscriptions: '))).toEqual([
+    expect.stringMatching(
+      new RegExp(
+        `^fail subscriptions: ${SUBSCRIPTIONS} of ${SUBSCRIPTIONS} are missing: .* \\(${callback} .* \\(it says: .*ECONNREFUSED.*\\)\\)$`,
+      ),
+    ),
+  ]);
+});
+
+test('a client is tried with a code that nobody gave, and the half of it is named that is wrong', async () => {
+  const server = await startAuthorizationServer();
+  const { settings } = server;
+  const { tokenUrl, clientId } = settings;
+  const refused = `fail client: ${tokenUrl} refuses the client:`;
+  expect(said(await checkClient(settings))).toEqual([`ok client: ${tokenUrl} takes the client`]);
+  expect(said(await checkClient({ ...settings, clientSecret: 'another' }))).toEqual([
+    `${refused} ${clientId} is known there, and the secret is wrong (it says: client authentication failed)`,
+  ]);
+  expect(said(await checkClient({ ...settings, clientId: 'nobody' }))).toEqual([
+    `${refused} the service knows no client nobody (it says: client authentication failed)`,
+  ]);
+  // A sign-in page that shows itself to any client tells nothing of this one.
+  const authorizeUrl = await serve((_, response) => response.end('<p>Who are you?'));
+  expect(said(await checkClient({ ...settings, authorizeUrl, clientSecret: 'another' }))).toEqual([
+    `${refused} the id or the secret is wrong (it says: client authentication failed)`,
+  ]);
+  server.fault = { status: 503, body: '<html>', type: 'text/html' };
+  expect(said(await checkClient(settings))).toEqual([
+    `warn client: the client could not be tried: ${tokenUrl} answered 503, which is no answer to a request for tokens`,
   ]);
 });
 

@@ -4,6 +4,7 @@ import { parseEnv } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { readEnvText, writeEnvFile } from '../../src/base/write-env-file.ts';
 import { freePort } from '../queue/redis-server.ts';
+import { startAuthorizationServer } from '../sign-in/authorization-server.ts';
 import { runHere } from '../support/run-here.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -92,6 +93,35 @@ test('what does not pass the check of doctor is not written', async () => {
     expect(ended.stderr).toContain(said);
     expect(() => statSync(file)).toThrow('ENOENT');
   }
+});
+
+test('a client that the service refuses is not written, and one that cannot be tried is, with a warning', async () => {
+  const { settings } = await startAuthorizationServer();
+  const file = newFile();
+  const secret = join(folder, 'wrong.txt');
+  writeFileSync(secret, 'another-secret\n', { mode: 0o600 });
+  const args = [
+    '--service-url',
+    sandbox.url,
+    '--client-id',
+    settings.clientId,
+    '--client-secret-file',
+    secret,
+    '--data',
+    join(folder, 'f'),
+  ];
+  const command = ['init', '--env-file', file, ...args];
+  const refused = await runHere(command, { env: { RINGNECK_AUTHORIZE_URL: settings.authorizeUrl, RINGNECK_TOKEN_URL: settings.tokenUrl } });
+  expect(refused).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringContaining(
+      `ringneck: RINGNECK_CLIENT_ID: ${settings.tokenUrl} refuses the client: ringneck is known there, and the secret is wrong (it says: client authentication failed): copy the secret again, or have another one made there; nothing was written\n`,
+    ),
+  });
+  expect(() => statSync(file)).toThrow('ENOENT');
+  const untried = await runHere(command, {});
+  expect(untried).toMatchObject({ code: 0, stderr: expect.stringContaining('warning: the client could not be tried: ') });
 });
 
 test('a value is written so that it is read as it was meant, through a link too, or not at all', () => {

@@ -72,7 +72,11 @@ async function findValues(options: Options, isAsked: boolean): Promise<Values> {
     question: 'Id of your client there, for signing in (Enter: none)',
     names: ['RINGNECK_CLIENT_ID', 'RINGNECK_CLIENT_SECRET'],
     given: [options.clientId, secret],
-    check: understand,
+    check: async env => {
+      const { signIn } = readSettings(env);
+      const { checkClient } = await import('../../app/doctor/client.ts');
+      return signIn ? checkClient(signIn) : [];
+    },
   });
   await settle({
     question: 'Folder for the data',
@@ -119,7 +123,7 @@ interface Question {
 /** The value from the options, else from the environment or the file, asked for where somebody sits there. */
 async function answer({ question, names, given, need, fallback, check }: Question, before: Values, isAsked: boolean): Promise<Values> {
   const [name, secretName] = names;
-  const known = environment[name] || fallback;
+  let known = environment[name] || fallback;
   const toAsk = isAsked && given[0] === undefined;
   let last: string | undefined;
   for (;;) {
@@ -129,26 +133,35 @@ async function answer({ question, names, given, need, fallback, check }: Questio
     if (value === undefined && !toAsk) throw new UsageError(`nobody is there to ask: give ${need}`);
     if (value === undefined) continue;
     const values: Values = { [name]: value };
-    const secret = secretName && (await findSecret(secretName, given[1], toAsk));
+    const secret = secretName && (await findSecret(secretName, given[1], { toAsk, isWrong: last !== undefined }));
     if (secretName && secret) values[secretName] = secret;
     const wrong = await findWrong(check, { ...onlyOurs(environment), ...before, ...values }, name);
     if (wrong === undefined) return values;
     if (!toAsk) throw new RingneckError(`${wrong.said}; nothing was written`, wrong.isUsage ? 2 : 1);
     note(wrong.said);
     // Who knows better, for the service is not there yet, says the same twice.
-    if (!wrong.isUsage && last === value) return values;
-    if (!wrong.isUsage) note('Enter the same again to keep it.');
-    last = value;
+    const said = JSON.stringify(values);
+    if (!wrong.isUsage && last === said) return values;
+    if (!wrong.isUsage) {
+      note('Enter the same again to keep it.');
+      known = value;
+    }
+    last = said;
   }
 }
 
 /** Undefined: there is none, or a file has it. Throws UsageError. */
-async function findSecret(name: string, given: string | undefined, toAsk: boolean): Promise<string | undefined> {
+async function findSecret(
+  name: string,
+  given: string | undefined,
+  { toAsk, isWrong }: { toAsk: boolean; isWrong: boolean },
+): Promise<string | undefined> {
   const file = environment[`${name}_FILE`];
   if (file && given !== undefined)
     throw new UsageError(`${name}_FILE is ${file} already: leave --client-secret-file out, or remove that setting`);
   if (file) return undefined;
-  return given ?? environment[name] ?? (toAsk ? askHidden('Its secret (not shown): ') : undefined);
+  const known = isWrong ? undefined : environment[name];
+  return given ?? known ?? (toAsk ? askHidden('Its secret (not shown): ') : undefined);
 }
 
 const onlyOurs = (env: NodeJS.ProcessEnv) => Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('RINGNECK_')));
