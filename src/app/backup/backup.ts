@@ -74,8 +74,10 @@ async function fill(
   withoutKey: boolean,
   signal: AbortSignal,
 ): Promise<Pick<BackupReport, 'unreadable'> & { manifest: Manifest }> {
-  const { settings, warehouse, now } = app;
-  const made_at = new Date(now()).toISOString();
+  const { settings, warehouse, now, serviceClock } = app;
+  const at = now();
+  const made_at = new Date(at).toISOString();
+  const service_at = new Date(at + (serviceClock.aheadMs ?? 0)).toISOString();
   const id = await warehouseId(warehouse);
   const inbox = await app.inbox();
   const events = inbox.copyTo(join(half, INBOX));
@@ -98,6 +100,7 @@ async function fill(
   const manifest: Manifest = {
     format: BACKUP_FORMAT,
     made_at,
+    service_at,
     ringneck: version,
     duckdb,
     warehouse: { id, format: FORMAT },

@@ -26,6 +26,8 @@ const manifestFile = z.object({
   format: z.literal(BACKUP_FORMAT),
   /** What was acknowledged or stored before is in it: UTC. */
   made_at: z.iso.datetime(),
+  /** What time it was then at the service; earlier backups do not tell. */
+  service_at: z.iso.datetime().optional(),
   ringneck: z.string(),
   duckdb: z.string(),
   warehouse: z.object({ id: z.string(), format: z.int().positive() }),

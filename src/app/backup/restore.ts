@@ -38,6 +38,8 @@ interface RestoreInput {
 
 export interface RestoreReport extends Pick<Manifest, 'made_at' | 'ringneck' | 'events'>, LeftToOriginal {
   data: string;
+  /** What time it was at the service when the backup was made. */
+  service_at: string;
   /** Of the warehouse; `before`: of the one that was backed up, null where it is the same. */
   id: string;
   before: string | null;
@@ -126,7 +128,7 @@ async function stage(
 ): Promise<Staged> {
   const staging = restoringIn(data);
   for (const name of readdirSync(staging)) if (!name.startsWith('lock.')) rmSync(join(staging, name), { recursive: true, force: true });
-  const { made_at, ringneck, events, warehouse, files } = manifest;
+  const { made_at, service_at = made_at, ringneck, events, warehouse, files } = manifest;
   ensureDiskReserve(existingFolder(data), diskReserveBytes + files.reduce((sum, { bytes }) => sum + bytes, 0));
   await copyFiles(folder, staging, files, signal);
   // One that was left out of the backup may lie in its place already, and nobody but us looks into the folder.
@@ -134,7 +136,7 @@ async function stage(
   const secrets = new Secrets({ folder: staging, key });
   const signed_in = secrets.names().filter(name => secrets.hasSignIn(name));
   const parted = asCopy ? await part(data, secrets, signed_in, key) : { id: warehouse.id, sign_in_again: [], dropped: [] };
-  const staged: Staged = { data, made_at, ringneck, events, before: asCopy ? warehouse.id : null, signed_in, ...parted };
+  const staged: Staged = { data, made_at, service_at, ringneck, events, before: asCopy ? warehouse.id : null, signed_in, ...parted };
   writeFileAtomically(readyIn(data), JSON.stringify(staged));
   return staged;
 }

@@ -111,6 +111,7 @@ test('a backup of a folder at work is restored into an empty one, which goes on:
   expect(restored).toEqual({
     data,
     made_at: report.made_at,
+    service_at: expect.any(String),
     ringneck: expect.any(String),
     events: 1,
     id: report.id,
@@ -383,6 +384,19 @@ test('through the control socket of an owner the command writes the same backup,
       'do not start the folder again that this was a backup of: two that renew one sign-in end it for both\n' +
       'a sign-in that was renewed since is over: where status says so, ringneck account login NAME (ben)\n',
   });
+});
+
+test('what came since is read from a day that is not in the future at the service', async () => {
+  const then = Date.parse('2025-01-08T12:00:00Z');
+  const past = await startSandbox({ count: 1, from: '2025-01-01', to: '2025-01-08', now: () => then });
+  onTestFinished(() => past.close());
+  const env = { RINGNECK_DATA: join(folder, 'in the past'), RINGNECK_SERVICE_URL: past.url };
+  await runHere(['account', 'add', 'ada'], { env, input: past.people[0]!.token });
+  await runHere(['backfill', '--from', '2025-01-07'], { env });
+  const made = join(folder, 'of the past');
+  expect((await runHere(['backup', made], { env })).code).toBe(0);
+  const { stderr } = await runHere(['restore', made], { env: { RINGNECK_DATA: join(folder, 'in the past again') } });
+  expect(stderr).toContain('what came since, events too, is not in it: ringneck backfill --from 2024-12-24 reads it\n');
 });
 
 /** Has `keep` called before each step by which something gets to the disk. */
