@@ -67,7 +67,7 @@ const MAKE_FOLDER: readonly string[] = [
 ] satisfies (keyof AppCommands)[];
 
 /** @throws UsageError in a folder that is none of Ringneck's: what is looked for lies elsewhere */
-function ensureThere({ data, namesData }: Pick<Settings, 'data' | 'namesData'>): void {
+export function ensureThere({ data, namesData }: Pick<Settings, 'data' | 'namesData'>): void {
   if (namesData || existsSync(data)) return;
   throw new UsageError(
     `there is no data folder here: ${data} does not exist, and RINGNECK_DATA names none. Go to the folder in which you began, or begin here: ringneck init`,

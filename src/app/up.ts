@@ -1,14 +1,18 @@
+import { existsSync } from 'node:fs';
 import { NO_WEBHOOKS } from '../base/config.ts';
 import { messageOf, TryLaterError } from '../base/errors.ts';
 import { createFailure } from '../base/failure.ts';
 import { closeAll } from '../base/interrupt.ts';
 import type { Log } from '../base/log.ts';
+import { accessCommand } from '../base/sign-in-again.ts';
+import { warehouseIn } from '../base/warehouse-file.ts';
 import type { ConnectOptions } from '../receiver/connect/connect.ts';
 import { openReceiver, type Receiver } from '../receiver/receiver.ts';
 import type { WebhookOptions } from '../receiver/webhook.ts';
 import type { EventLine } from '../sync/events/advance-event.ts';
 import type { App } from './app.ts';
 import type { AppOptions, ConsoleLinks } from './app-options.ts';
+import { ensureThere } from './call.ts';
 import type { AppCommands } from './commands.ts';
 import { keepFileCompact } from './compaction/schedule.ts';
 import { connectControl } from './control/connect-control.ts';
@@ -93,7 +97,13 @@ class Up {
     // Another `up` is told at once; a command that is about to end is waited for.
     const other = await connectControl(settings.data);
     if (other) throw new TryLaterError(`${settings.data} is owned by a running ringneck (PID ${other.pid}): end it first`);
+    ensureThere(settings);
+    const isNew = !existsSync(warehouseIn(settings.data));
     const folder = await DataFolder.open({ ...this.#options, acceptsWhileErasing: true });
+    if (isNew) {
+      const fix = `to begin here: ${accessCommand('NAME', settings)}; where yours is elsewhere, stop this, and start it in that folder or set RINGNECK_DATA`;
+      log.warn({ data: settings.data, fix }, 'there was no warehouse in the data folder: an empty one is made, and nobody is read yet');
+    }
     this.#folder = folder;
     this.#closing.push(() => folder.close());
     const control = await serveControl({ folder: settings.data, commands: folder.commands, log });

@@ -4,6 +4,9 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { runUp } from '../../src/app/up.ts';
+import { readSettings, type Settings } from '../../src/base/config.ts';
+import { type Log, silentLog } from '../../src/base/log.ts';
 import { freePort, hasRedis, type RedisServer, startRedis } from '../queue/redis-server.ts';
 import { signed } from '../receiver/signed.ts';
 import { COLLECTIONS } from '../support/declared.ts';
@@ -335,4 +338,28 @@ test('up --events says what is missing where no events can come', async () => {
   );
   up.kill('SIGTERM');
   expect((await up.end()).code).toBe(0);
+});
+
+test('up begins nothing in a folder that is none of its own, and says where it begins anew', async () => {
+  const place = join(folder, 'elsewhere');
+  const settings = readSettings({ RINGNECK_DATA: join(place, 'data'), RINGNECK_SERVICE_URL: sandbox.url, RINGNECK_PORT: '0' });
+  const warned: unknown[][] = [];
+  const log: Log = Object.assign(Object.create(silentLog), { warn: (...given: unknown[]) => void warned.push(given) });
+  // Nobody's Redis: it goes on without.
+  const queueUrl = `redis://127.0.0.1:${await freePort()}`;
+  const up = (changes: Partial<Settings> = {}) => runUp({ settings: { ...settings, queueUrl, ...changes }, log }, AbortSignal.abort());
+  await expect(up({ namesData: false })).rejects.toThrow(
+    `there is no data folder here: ${settings.data} does not exist, and RINGNECK_DATA names none. Go to the folder in which you began, or begin here: ringneck init`,
+  );
+  expect([existsSync(place), warned]).toEqual([false, []]);
+  await up();
+  expect(warned.shift()).toEqual([
+    {
+      data: settings.data,
+      fix: 'to begin here: ringneck account add NAME; where yours is elsewhere, stop this, and start it in that folder or set RINGNECK_DATA',
+    },
+    'there was no warehouse in the data folder: an empty one is made, and nobody is read yet',
+  ]);
+  await up();
+  expect(JSON.stringify(warned)).not.toContain('no warehouse');
 });
