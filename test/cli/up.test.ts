@@ -77,7 +77,7 @@ test('everything works through the control socket of a running up, and it ends c
   const published = `SELECT count(*) AS n FROM snapshot.sync.runs WHERE state = 'complete'`;
   await until(
     'the snapshot has followed, asked for by nobody',
-    async () => existsSync(snapshot) && ((await rowsOfSnapshot(snapshot, published))[0] as { n: number }).n === 1,
+    async () => existsSync(snapshot) && ((await rowsOfSnapshot(snapshot, published))[0] as { n: number }).n >= 1,
     60_000,
   );
   // The reader never opens the file that is written; the snapshot is made for it.
