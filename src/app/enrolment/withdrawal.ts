@@ -6,8 +6,11 @@ import { askAgain, isOfAnother, isWithdrawn, withdrawnReason } from '../../ledge
 import type { App } from '../app.ts';
 import { findReadableSignIn, takeBackEnded } from '../take-back.ts';
 
-/** How a link to withdraw stands. `left`: done, and not known to be taken back at the service; `ended`: the study has removed the account. */
-type Withdrawal = 'open' | 'done' | 'left' | 'ended';
+/**
+ * How a link to withdraw stands. `left`: done, and not known to be taken back at the service; `givenUp`: nor tried any more; `ended`: the
+ * study has removed the account.
+ */
+type Withdrawal = 'open' | 'done' | 'left' | 'givenUp' | 'ended';
 
 /** Undefined where there is no such link. It is open while there is anything to end, also where that came of another invitation or sign-in. */
 export async function findWithdrawal(app: App, secret: string): Promise<Withdrawal | undefined> {
@@ -20,7 +23,13 @@ async function standingOf({ warehouse, secrets }: App, name: string): Promise<Wi
   if (!account && (await accountExists(warehouse, name))) return 'ended';
   const isLeft = account?.state === 'active' || secrets.names().includes(name) || (await listHolding(warehouse, name)).length > 0;
   if (isLeft) return 'open';
-  return secrets.listEnded().some(ended => ended.name === name) ? 'left' : 'done';
+  return howTakenBack(secrets, name);
+}
+
+function howTakenBack(secrets: App['secrets'], name: string): 'done' | 'left' | 'givenUp' {
+  const ended = secrets.listEnded().filter(one => one.name === name);
+  if (!ended.length) return 'done';
+  return ended.every(({ isGivenUp }) => isGivenUp) ? 'givenUp' : 'left';
 }
 
 /**
@@ -28,7 +37,7 @@ async function standingOf({ warehouse, secrets }: App, name: string): Promise<Wi
  * are taken back at the service and forgotten. What was read stays. Killed at any moment, the link does the rest, or the next start of `up`.
  * @returns undefined where there is no such link
  */
-export async function withdraw(app: App, secret: string): Promise<{ isTakenBack: boolean } | 'ended' | undefined> {
+export async function withdraw(app: App, secret: string): Promise<Exclude<Withdrawal, 'open'> | undefined> {
   const link = await findLink(app.warehouse, 'withdraw', secret);
   if (!link) return undefined;
   const name = link.userId;
@@ -39,7 +48,7 @@ export async function withdraw(app: App, secret: string): Promise<{ isTakenBack:
   });
   if (standing === 'ended') return 'ended';
   await takeBackEnded(app, name);
-  return { isTakenBack: !app.secrets.listEnded().some(ended => ended.name === name) };
+  return howTakenBack(app.secrets, name);
 }
 
 /**

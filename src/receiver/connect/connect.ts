@@ -23,6 +23,8 @@ export type SignInOutcome =
    */
   | { kind: 'closed' | 'enrolled' | 'unread' | 'another' | 'unrecognised' | 'unfinished' | 'notAdmitted' | 'failed' };
 
+type Withdrawn = 'done' | 'left' | 'givenUp' | 'ended';
+
 export interface ConnectOptions {
   /** Where the pages are reached from outside. */
   publicUrl: string;
@@ -44,12 +46,12 @@ export interface ConnectOptions {
   /** Tells the study what the service says that does not let somebody in: not a refusal of the person's. */
   tellNotAdmitted(secret: string, said: string): Promise<void>;
   /**
-   * Whether a link to withdraw was used (`left`: and the service is not known to have taken the access back), or the study has ended it all;
-   * undefined where there is no such link.
+   * Whether a link to withdraw was used (`left`: and the service is not known to have taken the access back; `givenUp`: nor is it asked any
+   * more), or the study has ended it all; undefined where there is no such link.
    */
-  findWithdrawal(secret: string): Promise<'open' | 'done' | 'left' | 'ended' | undefined>;
+  findWithdrawal(secret: string): Promise<'open' | Withdrawn | undefined>;
   /** Ends what somebody agreed to, unless the study has; undefined where there is no such link. */
-  withdraw(secret: string): Promise<{ isTakenBack: boolean } | 'ended' | undefined>;
+  withdraw(secret: string): Promise<Withdrawn | undefined>;
   /** Milliseconds since the epoch. */
   now(): number;
   log: Log;
@@ -199,11 +201,8 @@ export class Connect {
     const { secret } = request.params;
     const language = languageOf(request);
     const state = SECRET.test(secret) ? await this.#options.findWithdrawal(secret) : undefined;
-    if (state === undefined) return this.#say(reply, 'closed', language);
-    if (state === 'ended') return this.#say(reply, 'ended', language);
-    const path = this.#pathOf(`withdraw/${secret}`);
-    if (state === 'open') return send(reply, withdrawalPage(language, this.#facts, path));
-    return send(reply, withdrawnPage(language, this.#facts, state === 'left' ? path : undefined));
+    if (state === 'open') return send(reply, withdrawalPage(language, this.#facts, this.#pathOf(`withdraw/${secret}`)));
+    return this.#tellWithdrawn(reply, language, secret, state);
   }
 
   async #withdraw(request: WithSecret, reply: FastifyReply): Promise<FastifyReply> {
@@ -211,9 +210,14 @@ export class Connect {
     const language = languageOf(request);
     if (isForeign(request)) return this.#say(reply, 'foreign', language);
     const withdrawn = SECRET.test(secret) ? await this.#options.withdraw(secret) : undefined;
-    if (!withdrawn) return this.#say(reply, 'closed', language);
-    if (withdrawn === 'ended') return this.#say(reply, 'ended', language);
-    return send(reply, withdrawnPage(language, this.#facts, withdrawn.isTakenBack ? undefined : this.#pathOf(`withdraw/${secret}`)));
+    return this.#tellWithdrawn(reply, language, secret, withdrawn);
+  }
+
+  #tellWithdrawn(reply: FastifyReply, language: Language, secret: string, state: Withdrawn | undefined): FastifyReply {
+    if (state === undefined) return this.#say(reply, 'closed', language);
+    if (state === 'ended') return this.#say(reply, 'ended', language);
+    const path = state === 'left' ? this.#pathOf(`withdraw/${secret}`) : undefined;
+    return send(reply, withdrawnPage(language, this.#facts, { isTakenBack: state === 'done', path }));
   }
 
   #say(reply: FastifyReply, what: Parameters<typeof sentencePage>[0], language: Language, secret?: string): FastifyReply {

@@ -91,11 +91,12 @@ export function withdrawalPage(language: Language, facts: Facts, path: string): 
   return pageOf(200, language, say.withdrawal(facts), [form(path, say.withdraw, {})], "'self'");
 }
 
-/** @param pathLeft where its form goes that tries again to give the access back; undefined: that is done */
-export function withdrawnPage(language: Language, facts: Facts, pathLeft: string | undefined): Page {
+/** @param given.path where its form goes that tries again to give the access back; undefined: that is done, or given up */
+export function withdrawnPage(language: Language, facts: Facts, given: { isTakenBack: boolean; path: string | undefined }): Page {
   const say = texts[language];
-  if (pathLeft === undefined) return pageOf(200, language, say.withdrawn(facts), []);
-  return pageOf(200, language, say.withdrawn(facts), [paragraph(say.notTakenBack(facts)), form(pathLeft, say.giveBack, {})], "'self'");
+  const note = given.isTakenBack ? '' : paragraph(say.notTakenBack(facts));
+  if (given.path === undefined) return pageOf(200, language, say.withdrawn(facts), [note]);
+  return pageOf(200, language, say.withdrawn(facts), [note, form(given.path, say.giveBack, {})], "'self'");
 }
 
 const STATUS = {

@@ -34,7 +34,7 @@ export async function openConnectPages(changes: Partial<ConnectOptions> = {}) {
     withdraw: async secret => {
       if (secret !== WITHDRAWAL) return undefined;
       done.push('withdraw');
-      return { isTakenBack: true };
+      return 'done';
     },
     now: () => clock.ms,
     log: createLog({ level: 'trace', pretty: false, stream: { write: line => void lines.push(line) } }),
