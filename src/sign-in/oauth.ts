@@ -191,7 +191,8 @@ async function fetchTokens(url: string, init: RequestInit): Promise<Response> {
   const { status, headers } = response;
   const tokens = status === 200 ? readTokens(text) : undefined;
   if (tokens) return Response.json(tokens);
-  return new Response(text, { status, headers });
+  // Some take tokens back with an answer of no body, which the standard does not know.
+  return new Response(text, { status: status === 204 ? 200 : status, headers });
 }
 
 async function readText({ body }: Response): Promise<string> {

@@ -64,6 +64,17 @@ test('that an access token is over is no proof that its refresh token is taken b
   }
 });
 
+test('tokens are taken back by an answer without a body too', async () => {
+  const server = await startAuthorizationServer();
+  const client = new OAuthClient(server.settings);
+  server.fault = { status: 204, body: '' };
+  await client.revoke({ accessToken: 'a', refreshToken: 'r' });
+  await expect(client.refresh('r')).rejects.toMatchObject({
+    kind: 'unavailable',
+    message: expect.stringContaining('answered something else than tokens'),
+  });
+});
+
 test('errors are sorted by what is to be done, and none holds a secret', async () => {
   const server = await startAuthorizationServer();
   const { settings } = server;
