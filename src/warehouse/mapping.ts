@@ -139,8 +139,14 @@ export function mapResource(resource: Resource): Mapping {
   return { ...layout, columns, resource, table: name, idAt: placeOf('id'), dayColumn, dayAt: placeOf(dayColumn) };
 }
 
-/** The mappings of all that has tables of documents: these types, and who the person is. */
-export const mapAll = (resources: readonly Resource[]): Mapping[] => [...resources, personalInfo].map(mapResource);
+const mapped = new WeakMap<readonly Resource[], readonly Mapping[]>();
+
+/** The mappings of all that has tables of documents: these types, and who the person is. Made once for each list of types. */
+export function mapAll(resources: readonly Resource[]): readonly Mapping[] {
+  const mappings = mapped.get(resources) ?? [...resources, personalInfo].map(mapResource);
+  mapped.set(resources, mappings);
+  return mappings;
+}
 
 /** Lays out the fields of a document, or of the objects of an array. */
 class LayoutBuilder {

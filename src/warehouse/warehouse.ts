@@ -4,6 +4,7 @@ import { RingneckError } from '../base/errors.ts';
 import { type ParsedDocuments, parseDocuments } from './documents/parse-document.ts';
 import { readDocuments, readHeartRate, type StoredDocument } from './documents/read-documents.ts';
 import { FORMAT } from './format.ts';
+import { leaveHandover, takeHandover } from './handover.ts';
 import { HeartRateChanges } from './heart-rate/heart-rate-changes.ts';
 import { countByDay, countMissing, holdsJust } from './heart-rate/store-heart-rate.ts';
 import { type HeartRateSpan, type HeartRateWithdrawal, joinSpans, selectSpans } from './heart-rate/withdraw-heart-rate.ts';
@@ -11,12 +12,12 @@ import { type Comparison, HeartRateAnswer, type Missing } from './heart-rate-ans
 import { type Column, type Mapping, mapAll } from './mapping.ts';
 import type { RequestClock } from './request-clock.ts';
 import { keepCopy } from './schema/keep-copy.ts';
+import type { KnownSchema } from './schema/known-schema.ts';
 import type { PreparedSchema } from './schema/prepare-schema.ts';
 import { prepareSchema } from './schema/prepare-schema.ts';
 import { declarationsHash, evolveSchema } from './schema/schema-evolution.ts';
 import type { Contents } from './snapshot/manifest.ts';
 import { isPublished } from './snapshot/metadata.ts';
-import { leavePublication, takePublication } from './snapshot/publication.ts';
 import type { Publication } from './snapshot/publisher.ts';
 import { SnapshotCopies, type SnapshotFacts } from './snapshot/publisher.ts';
 import type { LedgerEntry } from './sql.ts';
@@ -91,6 +92,7 @@ export class Warehouse {
   readonly #reader: SharedConnections;
   readonly #kept = new KeptReadings();
   readonly #heartRateChanges = new HeartRateChanges();
+  readonly #schema: KnownSchema;
   readonly #columnsOf: (table: string) => readonly Column[];
   readonly #ensureRoom: () => void;
   /** Noted while it is compacted. */
@@ -99,12 +101,13 @@ export class Warehouse {
 
   private constructor(options: WarehouseOptions, mappings: readonly Mapping[], opened: Opened) {
     const { path, beforeGroup, onFatal } = options;
-    const { store, connection, columns, clock, published } = opened;
+    const { store, connection, columns, schema, clock, published } = opened;
     this.path = path;
     this.clock = clock;
     this.mappings = mappings;
     this.resources = options.resources;
     this.#store = store;
+    this.#schema = schema;
     this.#columnsOf = table => columns.get(table) ?? missing(table);
     this.#ensureRoom = beforeGroup ?? (() => undefined);
     this.#writer = new Writer({
@@ -129,16 +132,17 @@ export class Warehouse {
    */
   static async open(options: WarehouseOptions): Promise<Warehouse> {
     const mappings = mapAll(options.resources);
-    const published = takePublication(options.path);
+    const tellHandover = takeHandover(options.path);
     const store = await FileStore.open(options, mappings);
     let warehouse: Warehouse | undefined;
     try {
+      const handover = tellHandover();
       const connection = await store.connect();
       const beforeUpgrade = (format: number | null) => keepCopy(store, connection, format, options);
-      const schema = await prepareSchema(store, connection, mappings, { now: options.now, beforeUpgrade });
-      if (schema.isUnclear) options.onUnclearHeartRate?.();
-      warehouse = new Warehouse(options, mappings, { ...schema, store, connection, published });
-      await warehouse.#evolveSchema();
+      const prepared = await prepareSchema(store, connection, mappings, { now: options.now, known: handover?.schema, beforeUpgrade });
+      if (prepared.isUnclear) options.onUnclearHeartRate?.();
+      warehouse = new Warehouse(options, mappings, { ...prepared, store, connection, published: handover?.publication });
+      if (!prepared.isKnown) await warehouse.#evolveSchema();
       return warehouse;
     } catch (error) {
       if (warehouse) await warehouse.#writer.close();
@@ -419,7 +423,7 @@ export class Warehouse {
     await this.#reader.close();
     const { publication } = this.#copies;
     await this.#store.close();
-    if (publication) leavePublication(this.path, publication);
+    leaveHandover(this.path, { schema: this.#schema, publication });
   }
 }
 

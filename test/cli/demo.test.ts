@@ -179,7 +179,7 @@ test('what a demo that was killed has left, and the history of the prompt, is in
     'sql_history.17.0123456789abcdef.new',
     'warehouse.duckdb',
     'warehouse.duckdb.wal',
-    'warehouse.duckdb.published.17.0123456789abcdef.new',
+    'warehouse.duckdb.handover.17.0123456789abcdef.new',
     'snapshot.duckdb.new',
     'snapshot.duckdb.new.wal',
     '.control-aB3xYz',

@@ -198,7 +198,7 @@ test('a changed, a new and a removed document are in it, and nothing else was re
   await warehouse.close();
   expect(statSync(published).ino).not.toBe(before);
   expect(statSync(published).mode & 0o777).toBe(0o640);
-  expect(readdirSync(dirname(path)).sort()).toEqual(['snapshot.duckdb', 'warehouse.duckdb', 'warehouse.duckdb.published']);
+  expect(readdirSync(dirname(path)).sort()).toEqual(['snapshot.duckdb', 'warehouse.duckdb', 'warehouse.duckdb.handover']);
   // One document and four samples left for one document and one sample; one document came and one went for a tombstone; the rest is drift.
   const [about] = (await aboutOf(published)) as [{ changed_rows: number; newest_sk: number; sorted: boolean }];
   expect(about).toMatchObject({ changed_rows: 10, newest_sk: 257, sorted: false });
@@ -267,13 +267,13 @@ test('it is made anew where there is none, and where the one that is there canno
   expect(await refusalOf()).toBe('somebody else has changed it');
   await warehouse.close();
   // A process that was not told of the last one cannot know that; it counts.
-  rmSync(`${path}.published`);
+  rmSync(`${path}.handover`);
   warehouse = await openWarehouse(path);
   expect(await refusalOf()).toBe('it differs from the warehouse in daily_activity_met');
   await warehouse.snapshot(published, 0o600);
   await withDuckDB(published, connection => connection.run(`UPDATE sync.snapshot SET declarations = 'older'`));
   await warehouse.close();
-  rmSync(`${path}.published`);
+  rmSync(`${path}.handover`);
   warehouse = await openWarehouse(path);
   expect(await refusalOf()).toBe('it was made by another version');
   for (const day of ['2025-05-01', '2025-05-02', '2025-05-03']) {
@@ -343,7 +343,7 @@ test('killed at any moment it leaves a whole one, and the next process goes on f
   await warehouse.copy(full, 0o600);
   await warehouse.close();
   expect(await contentsOf(published)).toEqual(await contentsOf(full));
-  expect(readdirSync(dirname(path)).sort()).toEqual(['full.duckdb', 'snapshot.duckdb', 'warehouse.duckdb', 'warehouse.duckdb.published']);
+  expect(readdirSync(dirname(path)).sort()).toEqual(['full.duckdb', 'snapshot.duckdb', 'warehouse.duckdb', 'warehouse.duckdb.handover']);
 });
 
 /** Of a warehouse that is open: whether its snapshot, brought up to date now, holds what a new one would. */
@@ -360,7 +360,7 @@ async function refreshesToTheWhole(path: string, published: string): Promise<voi
 test('what the last process left is believed once, and not where somebody else has changed the warehouse', async () => {
   const path = newPath(folder);
   const published = join(dirname(path), 'snapshot.duckdb');
-  const left = 'warehouse.duckdb.published';
+  const left = 'warehouse.duckdb.handover';
   let warehouse = await filled(path);
   await warehouse.snapshot(published, 0o600);
   await warehouse.close();
@@ -371,7 +371,7 @@ test('what the last process left is believed once, and not where somebody else h
   expect(readdirSync(dirname(path))).not.toContain(left);
   await store(warehouse, 'daily_stress', [{ ...STRESS, id: 'not published', day: '2025-06-01' }]);
   await warehouse.close();
-  expect(readdirSync(dirname(path))).not.toContain(left);
+  expect(JSON.parse(readFileSync(join(dirname(path), left), 'utf8'))).not.toHaveProperty('publication');
   await refreshesToTheWhole(path, published);
 
   expect(readdirSync(dirname(path))).toContain(left);
@@ -392,13 +392,13 @@ test('what a killed process has committed is found by the next one, though its f
   await beat(warehouse, 'bob', T + 600 * MINUTE, T + 300_600 * MINUTE, warehouse.clock.next(), () => 60);
   await warehouse.snapshot(published, 0o600);
   await warehouse.close();
-  const [left, stats] = [readFileSync(`${path}.published`), statSync(path)];
+  const [left, stats] = [readFileSync(`${path}.handover`), statSync(path)];
   const child = startChild(fileURLToPath(new URL('../support/child-writer.mjs', import.meta.url)), inject('compiled'), path, '0');
   await child.line();
   child.process.kill('SIGKILL');
   await child.ended;
   // As after a power loss that has brought it back.
-  writeFileSync(`${path}.published`, left);
+  writeFileSync(`${path}.handover`, left);
   expect(statSync(`${path}.wal`).size).toBeGreaterThan(0);
   expect(statSync(path).mtimeMs).toBe(stats.mtimeMs);
   await refreshesToTheWhole(path, published);

@@ -20,7 +20,7 @@ const OURS = [
   /^(?:accounts\.secret|secret\.key|sql_history)(?:\.\d+\.[0-9a-f]+\.new)?$/,
 ];
 /** What follows the name of a database in those of the files that are made beside it. */
-const BESIDE_DATABASE = /^(?:(?:\.new)?(?:\.wal)?|(?:\.\d+)?\.tmp|\.published(?:\.\d+\.[0-9a-f]+\.new)?)$/;
+const BESIDE_DATABASE = /^(?:(?:\.new)?(?:\.wal)?|(?:\.\d+)?\.tmp|\.handover(?:\.\d+\.[0-9a-f]+\.new)?)$/;
 
 const isOurs = (name: string) =>
   OURS.some(pattern => pattern.test(name)) ||

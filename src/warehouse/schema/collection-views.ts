@@ -10,12 +10,15 @@ import { select } from '../store/database.ts';
 /** Somebody's copy of a table of ours has its columns, but not their comments. */
 const HASH_COMMENT = BOOKKEEPING.find(({ name }) => name === 'content_hash')?.comment ?? '';
 
-/**
- * The statements that make `sync.collections` and `sync.document_days` over the document tables in the database in use, whichever there
- * are: they follow from the declarations, as the tables do. Who somebody is does not count among what is read day by day.
- */
-export async function collectionViews(connection: DuckDBConnection): Promise<string> {
-  const present = await select(
+/** A table of documents, as it lies in a database. */
+export interface DocumentTable {
+  name: string;
+  columns: readonly string[];
+}
+
+/** The document tables in the database in use, but for the one of who somebody is, which does not count among what is read day by day. */
+export function listDocumentTables(connection: DuckDBConnection): Promise<DocumentTable[]> {
+  return select(
     connection,
     { name: text, columns: json<string[]>() },
     `SELECT table_name, to_json(list(column_name))::VARCHAR FROM duckdb_columns()
@@ -23,6 +26,10 @@ export async function collectionViews(connection: DuckDBConnection): Promise<str
      AND table_name <> ${quoteText(personalInfo.name)}
      GROUP BY table_name HAVING bool_or(column_name = 'content_hash' AND comment = ${quoteText(HASH_COMMENT)}) ORDER BY table_name`,
   );
+}
+
+/** The statements that make `sync.collections` and `sync.document_days` over these tables: they follow from the declarations, as the tables do. */
+export function composeCollectionViews(present: readonly DocumentTable[]): string {
   const tables = present.map(({ name, columns }) => {
     const dayField = resources.find(resource => resource.name === name)?.dayField ?? 'day';
     return { name, dayColumn: columns.find(column => column === dayField) };

@@ -6,31 +6,47 @@ import { readRows } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import { listTables } from '../tables.ts';
 import { ensureTables } from './ensure.ts';
+import { columnsOfKnown, describeSchema, type KnownSchema } from './known-schema.ts';
 import { dateReadings, nameRoutes } from './upgrade.ts';
 import { ensureViews } from './views.ts';
 
 export interface PreparedSchema {
   /** The columns of each table in the order in which they lie there. */
   columns: ReadonlyMap<string, readonly Column[]>;
+  schema: KnownSchema;
+  /** Whether it was known before, and was what this version makes. */
+  isKnown: boolean;
   /** Ahead of all that is stored. */
   clock: RequestClock;
   /** Whether generated heart rate may lie beside what is real. */
   isUnclear: boolean;
 }
 
-/** Makes what is missing in a store, and brings up to date what earlier versions have left in it. */
+/**
+ * Makes what is missing in a store, and brings up to date what earlier versions have left in it.
+ * @param options.known what is there, where that is known
+ */
 export async function prepareSchema(
   store: Pick<Store, 'transaction'>,
   connection: DuckDBConnection,
   mappings: readonly Mapping[],
-  { now, beforeUpgrade }: { now: (() => number) | undefined; beforeUpgrade: Parameters<typeof ensureTables>[3] },
+  {
+    now,
+    known,
+    beforeUpgrade,
+  }: { now: (() => number) | undefined; known: KnownSchema | undefined; beforeUpgrade: Parameters<typeof ensureTables>[3] },
 ): Promise<PreparedSchema> {
   const tables = listTables(mappings);
+  const readClock = async () => new RequestClock(await readHighWatermark(connection, mappings), now);
+  const knownColumns = columnsOfKnown(known, mappings, tables);
+  if (known && knownColumns) {
+    return { columns: knownColumns, schema: known, isKnown: true, clock: await readClock(), isUnclear: false };
+  }
   const columns = await ensureTables(store, connection, tables, beforeUpgrade);
-  await ensureViews(store, connection, tables);
-  const clock = new RequestClock(await readHighWatermark(connection, mappings), now);
+  const schema = describeSchema(mappings, columns, await ensureViews(store, connection, tables));
+  const clock = await readClock();
   await dateReadings(store, connection, clock.wall());
-  return { columns, clock, isUnclear: await nameRoutes(store, connection, clock.wall()) };
+  return { columns, schema, isKnown: false, clock, isUnclear: await nameRoutes(store, connection, clock.wall()) };
 }
 
 /** The newest moment that is stored, 0 where there is none: those of the next requests come after. */

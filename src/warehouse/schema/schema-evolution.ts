@@ -15,12 +15,16 @@ import type { DocumentPage, WriteBatch } from '../write/write-batch.ts';
 /** Documents in one step: their samples are in memory with them. */
 const STEP = 200;
 
+const hashes = new WeakMap<readonly Mapping[], string>();
+
 /** Changes whenever a declaration does, or the program that reads by it. */
 export function declarationsHash(mappings: readonly Mapping[]): string {
-  return createHash('sha256')
-    .update(JSON.stringify([version, MAPPING_VERSION, warehouseScript(mappings), mappings.map(outlineAll)]))
-    .digest('base64url')
-    .slice(0, 22);
+  const known = hashes.get(mappings);
+  if (known) return known;
+  const about = JSON.stringify([version, MAPPING_VERSION, warehouseScript(mappings), mappings.map(outlineAll)]);
+  const hash = createHash('sha256').update(about).digest('base64url').slice(0, 22);
+  hashes.set(mappings, hash);
+  return hash;
 }
 
 const outlineAll = ({ root, lists }: Mapping): unknown[] => [outline(root), ...lists.map(list => outline(list.root))];

@@ -7,7 +7,7 @@ import { qualified, quoteName, quoteText } from '../sql.ts';
 import { select } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import type { Table } from '../tables.ts';
-import { collectionViews } from './collection-views.ts';
+import { composeCollectionViews, type DocumentTable, listDocumentTables } from './collection-views.ts';
 import { type ColumnSource, openQuery } from './column-sources.ts';
 
 interface Script {
@@ -73,7 +73,10 @@ function createdBy(scripts: readonly Script[]): Created[] {
 
 /** Makes all views and macros, with their comments, in the database in use, whose tables are there. */
 export async function createViews(connection: DuckDBConnection): Promise<void> {
-  const scripts = await allScripts(connection);
+  await runScripts(connection, allScripts(await listDocumentTables(connection)));
+}
+
+async function runScripts(connection: DuckDBConnection, scripts: readonly Script[]): Promise<void> {
   for (const { sql } of scripts) await connection.run(sql);
   await inheritComments(connection, scripts);
 }
@@ -110,9 +113,10 @@ async function readComments(connection: DuckDBConnection): Promise<Map<string, C
   return new Map(rows.map(row => [keyOfColumn(row), row]));
 }
 
-async function allScripts(connection: DuckDBConnection): Promise<Script[]> {
-  return [{ name: 'collections', sql: await collectionViews(connection) }, ...readScripts()];
-}
+const allScripts = (tables: readonly DocumentTable[]): Script[] => [
+  { name: 'collections', sql: composeCollectionViews(tables) },
+  ...readScripts(),
+];
 
 /** What `sync.meta` says of the views in the file. */
 interface Known {
@@ -133,29 +137,32 @@ interface Present {
 /**
  * Makes the views and macros of this version, and drops those that an earlier version had. Where they are there as this version makes
  * them, nothing is written; one that somebody changed is made anew. What others made under other names is left alone.
+ * @returns the tables of documents over which they stand
  * @throws RingneckError when something of somebody else has one of their names
  */
 export async function ensureViews(
   store: Pick<Store, 'transaction'>,
   connection: DuckDBConnection,
   tables: readonly Table[],
-): Promise<void> {
+): Promise<DocumentTable[]> {
   const [row] = await select(connection, { known: json<Known>() }, `SELECT value FROM sync.meta WHERE key = 'views'`);
   const known = row?.known ?? { ours: [], hash: '' };
-  const scripts = await allScripts(connection);
+  const documentTables = await listDocumentTables(connection);
+  const scripts = allScripts(documentTables);
   const about = JSON.stringify([scripts, tables]);
   const created = createdBy(scripts).map(keyOf);
   const present = await readPresent(connection);
   const ours = new Set(known.ours);
-  if (known.hash === hashOf(about, present, ours)) return;
+  if (known.hash === hashOf(about, present, ours)) return documentTables;
   refuseStrangers(present, created, ours);
   // Noted before they are made: after a crash in between they are known for ours.
   await noteKnown(store, connection, { ours: [...new Set([...known.ours, ...created])], hash: '' });
   await store.transaction(connection, async () => {
     for (const gone of present.filter(one => ours.has(keyOf(one)) && !created.includes(keyOf(one)))) await drop(connection, gone);
-    await createViews(connection);
+    await runScripts(connection, scripts);
   });
   await noteKnown(store, connection, { ours: created, hash: hashOf(about, await readPresent(connection), new Set(created)) });
+  return documentTables;
 }
 
 const keyOf = ({ kind, name }: Created | Present) => `${kind} ${name}`;

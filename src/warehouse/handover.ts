@@ -1,0 +1,40 @@
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { realPath, writeFileAtomically } from '../base/files.ts';
+import type { KnownSchema } from './schema/known-schema.ts';
+import { type Publication, stampOf } from './snapshot/publisher.ts';
+
+/** What a process leaves to the next one that opens the warehouse. It names nobody. */
+export interface Handover {
+  /** What lies in the file, so that it need not be listed again. */
+  schema: KnownSchema;
+  publication?: Publication | undefined;
+}
+
+const fileOf = (warehouse: string) => `${warehouse}.handover`;
+
+/**
+ * What the last process left, of a warehouse that nobody has changed since; it is believed once. To be called before the file is opened:
+ * opening it may change it.
+ * @returns tells it once the file is opened, when nobody else can change it any more; undefined where there is none to believe
+ */
+export function takeHandover(warehouse: string): () => Handover | undefined {
+  const file = fileOf(warehouse);
+  if (!existsSync(file)) return () => undefined;
+  try {
+    const { stamp, ...handover } = JSON.parse(readFileSync(file, 'utf8')) as Handover & { stamp: string };
+    // What was committed by a process that was killed is in the log alone.
+    if (stamp !== stampOf(warehouse) || existsSync(`${realPath(warehouse)}.wal`)) return () => undefined;
+    return () => (stamp === stampOf(warehouse) ? handover : undefined);
+  } catch {
+    return () => undefined;
+  } finally {
+    rmSync(file, { force: true });
+  }
+}
+
+/** To be called once the file is closed: any change of it, by whomever, makes this void. Without it the next process lists and compares all. */
+export function leaveHandover(warehouse: string, handover: Handover): void {
+  try {
+    writeFileAtomically(fileOf(warehouse), JSON.stringify({ ...handover, stamp: stampOf(warehouse) }));
+  } catch {}
+}
