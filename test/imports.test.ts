@@ -18,11 +18,13 @@ const mayImport: Record<string, string[]> = {
   jobs: [...below, 'src/ledger', 'src/sync', 'jobs'],
   'src/app': [...below, 'src/simulator', 'src/ledger', 'src/sync', 'jobs', 'src/app'],
   'src/console': ['schema', 'src/base', 'src/app', 'src/console'],
-  'src/cli': [...below, 'src/simulator', 'src/ledger', 'src/sync', 'jobs', 'src/app', 'src/console', 'src/cli'],
+  'src/mcp': ['schema', 'src/base', 'src/app', 'src/mcp'],
+  'src/cli': [...below, 'src/simulator', 'src/ledger', 'src/sync', 'jobs', 'src/app', 'src/console', 'src/mcp', 'src/cli'],
 };
 /** What is loaded by a browser: of the console's own files the declarations of its routes alone, and their types. */
 const inBrowser = { page: 'src/console/page/', mayImport: ['src/console/page/', 'src/console/api/', 'schema/'] };
 const packagesOnlyIn: Record<string, string[]> = {
+  '@modelcontextprotocol/': ['src/mcp'],
   bullmq: ['src/queue', 'jobs'],
   '@duckdb/': ['src/warehouse'],
   fastify: ['src/service', 'src/receiver', 'src/simulator', 'src/console'],

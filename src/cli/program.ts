@@ -12,6 +12,7 @@ import { addDoctor } from './commands/doctor.ts';
 import { addExport } from './commands/export.ts';
 import { addInit } from './commands/init.ts';
 import { addKey } from './commands/key.ts';
+import { addMcp } from './commands/mcp.ts';
 import { addNightly } from './commands/nightly.ts';
 import { addParticipants } from './commands/participants.ts';
 import { addRestore } from './commands/restore.ts';
@@ -71,6 +72,7 @@ export function createProgram(): Command {
     addTables,
     addDescribe,
     addSql,
+    addMcp,
     addSnapshot,
     addExport,
     addBackup,

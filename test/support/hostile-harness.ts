@@ -14,8 +14,8 @@ import { ACTIVITY, STRESS } from './wire.ts';
 /** In every file and answer that a statement must not reach. */
 const CANARY = 'canary-7f3a91';
 const SIDE_BY_SIDE = 4;
-const MEMORY = { text: '200MB', bytes: 200e6 };
-const SECONDS = { refused: 60, harmless: 60, bounded: 1 };
+export const MEMORY = { text: '200MB', bytes: 200e6 };
+export const SECONDS = { refused: 60, harmless: 60, bounded: 1 };
 
 export interface Outcome extends Hostile {
   /** What it ended with: an error's message, or nothing. */
@@ -42,7 +42,11 @@ export interface HostileHarness {
   close(): void;
 }
 
-export async function openHostileHarness(folder: string): Promise<HostileHarness> {
+/** Runs one statement over a file, in a process of its own. */
+export type RunHostile = (path: string, hostile: Hostile) => Promise<Outcome>;
+
+/** @param run as the command does it, unless told otherwise */
+export async function openHostileHarness(folder: string, run: RunHostile = runAsCommand): Promise<HostileHarness> {
   const [data, home, tmp] = ['data', 'home', 'tmp'].map(name => join(folder, name)) as [string, string, string];
   const file = join(data, 'warehouse.duckdb');
   for (const path of [home, tmp, join(data, 'queue'), join(data, 'service')]) mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -82,7 +86,7 @@ export async function openHostileHarness(folder: string): Promise<HostileHarness
     const tables = await hashes();
     const before = list();
 
-    const outcomes = await runAll(file, statements);
+    const outcomes = await runAll(run, file, statements);
 
     expect(list()).toEqual(before);
     expect(outcomes).toHaveLength(statements.length);
@@ -110,7 +114,7 @@ export async function openHostileHarness(folder: string): Promise<HostileHarness
     surroundings: { cwd: home, env: { RINGNECK_DATA: data, RINGNECK_SECRET_KEY: `${CANARY} ${CANARY}`, HOME: home, TMPDIR: tmp } },
     corpus,
     list,
-    runAll,
+    runAll: (path, statements) => runAll(run, path, statements),
     withstand,
     close() {
       web.close();
@@ -129,7 +133,7 @@ export function someOfEach(statements: readonly Hostile[]): Hostile[] {
   });
 }
 
-async function runAll(path: string, statements: readonly Hostile[]): Promise<Outcome[]> {
+async function runAll(run: RunHostile, path: string, statements: readonly Hostile[]): Promise<Outcome[]> {
   const waiting = [...statements];
   const outcomes: Outcome[] = [];
   const work = async () => {
@@ -139,7 +143,7 @@ async function runAll(path: string, statements: readonly Hostile[]): Promise<Out
   return outcomes;
 }
 
-async function run(path: string, hostile: Hostile): Promise<Outcome> {
+async function runAsCommand(path: string, hostile: Hostile): Promise<Outcome> {
   // The compiled one: its processes are started from beside it.
   const compiled = join(inject('compiled'), 'src/app/query/query-process.js');
   const { QueryProcess } = (await import(compiled)) as typeof import('../../src/app/query/query-process.ts');

@@ -6,6 +6,7 @@ import { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { Worker } from 'node:worker_threads';
 import { messageOf, RingneckError } from '../../base/errors.ts';
+import { printableJson } from '../../base/printable.ts';
 import { openQueries, type QueryResult } from '../../warehouse/readers/query.ts';
 import { type Frame, type Page, type QueryRequest, writeFrame } from './frames.ts';
 import { formatPlan, isPlan } from './plan.ts';
@@ -54,6 +55,8 @@ async function answer({ path, sql, memoryLimit, as }: QueryRequest): Promise<voi
   try {
     if ('pageOf' in as) {
       for await (const result of reader.results(sql)) await send({ kind: 'page', page: await readPage(result, as.pageOf) });
+    } else if ('upTo' in as) {
+      for await (const result of reader.results(sql)) await sendRows(result, as.upTo);
     } else {
       const text = new Writable({
         write: (chunk: Buffer, _, done) => {
@@ -86,6 +89,41 @@ async function readPage({ columns, chunks, countRest }: QueryResult, wanted: num
   const rest = rows.length < wanted ? { rows: 0, ended: true } : await countRest(COUNT_MS);
   await chunks.return(undefined);
   return { columns: columns.map(({ name, numeric }) => ({ name, numeric })), rows, rest: { ...rest, rows: rest.rows + over } };
+}
+
+async function sendRows({ columns, chunks }: QueryResult, most: { rows: number; bytes: number }): Promise<void> {
+  await send({ kind: 'columns', columns: columns.map(({ name, type, numeric }) => ({ name, type, numeric })) });
+  let [count, bytes] = [0, 0];
+  for await (const chunk of chunks) {
+    const rows: string[] = [];
+    for (const row of chunk) {
+      const text = jsonOf(columns.map(({ json }, i) => json(row[i] ?? null)));
+      count++;
+      bytes += Buffer.byteLength(text);
+      if (count > most.rows || bytes > most.bytes) {
+        await send({ kind: 'rows', rows });
+        return send({ kind: 'cut' });
+      }
+      rows.push(text);
+    }
+    await send({ kind: 'rows', rows });
+  }
+}
+
+/** What is no number of JSON, as an infinity, becomes a text. */
+function jsonOf(cells: readonly string[]): string {
+  const written = (texts: readonly string[]) => printableJson(`[${texts.join(',')}]`);
+  const whole = written(cells);
+  return isJson(whole) ? whole : written(cells.map(cell => (isJson(cell) ? cell : JSON.stringify(cell))));
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const shorten = (text: string | null) => (text && text.length > LONGEST_CELL ? `${text.slice(0, LONGEST_CELL)}…` : text);

@@ -1,12 +1,15 @@
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 
-/** What the process of a query is asked. Of a `page`, each result's first rows are wanted; of a format, the last result whole. */
+/**
+ * What the process of a query is asked: of each result the first rows, as texts for a page or as JSON up to a size; of a format the last
+ * result whole.
+ */
 export interface QueryRequest {
   path: string;
   sql: string;
   memoryLimit: string;
-  as: { format: 'table' | 'json' | 'csv' | 'ndjson' } | { pageOf: number };
+  as: { format: 'table' | 'json' | 'csv' | 'ndjson' } | { pageOf: number } | { upTo: { rows: number; bytes: number } };
 }
 
 /** The first rows of a result, as text. */
@@ -21,10 +24,14 @@ export interface Page {
 export type Frame =
   | { kind: 'text'; text: Uint8Array }
   | { kind: 'page'; page: Page }
+  /** A result begins; its rows follow, each a JSON array, and, where there are more than were wanted, that it is cut. */
+  | { kind: 'columns'; columns: { name: string; type: string; numeric: boolean }[] }
+  | { kind: 'rows'; rows: string[] }
+  | { kind: 'cut' }
   | { kind: 'error'; error: { message: string; exitCode: number } }
   | { kind: 'done' };
 
-const KINDS = ['text', 'page', 'error', 'done'] as const;
+const KINDS = ['text', 'page', 'columns', 'rows', 'cut', 'error', 'done'] as const;
 const HEAD = 5;
 /** Of a longer text both sides would hold several copies at once. */
 const LONGEST_TEXT = 4 * 1024 * 1024;

@@ -22,7 +22,7 @@ const COMPLETE_MS = 5_000;
 
 /** Asks and answers until its user leaves. Nothing is open between two statements. */
 export async function runPrompt(settings: Settings, limits: Limits): Promise<void> {
-  const runner = new QueryRunner(settings, limits, noteStale);
+  const runner = new QueryRunner({ settings, limits, tellStale: noteStale });
   try {
     const { path } = await getSource(settings);
     printLine(`${path}, read-only. End a statement with ; and see .help; Ctrl-D leaves.`);
@@ -136,7 +136,7 @@ class Repl {
       printLines(formatPage(page, { more: '.rows N', time: timing ? `${seconds.toFixed(seconds < 10 ? 2 : 1)} s` : undefined }));
       from = performance.now();
     };
-    await this.#runner.ask(sql, rows, show, signal);
+    await this.#runner.ask({ sql, as: { pageOf: rows } }, frame => void (frame.kind === 'page' && show(frame.page)), signal);
   }
 
   /** An entry of several lines comes back as one, where it then says the same. */
