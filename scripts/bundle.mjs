@@ -39,7 +39,13 @@ await bundle.write({
   entryFileNames: '[name].js',
   chunkFileNames: '[name]-[hash].js',
   // A file for each package: what a command does not need it does not load.
-  codeSplitting: { groups: [{ debugName: 'packages', test: PACKAGE, name: id => PACKAGE.exec(id)[1].replace('/', '+') }] },
+  codeSplitting: {
+    groups: [
+      // What others build on is not put into the file of the first of them.
+      { debugName: 'zod', test: /node_modules[\\/]zod[\\/]/, name: 'zod', priority: 1 },
+      { debugName: 'packages', test: PACKAGE, name: id => PACKAGE.exec(id)[1].replace('/', '+') },
+    ],
+  },
 });
 await bundle.close();
 writeFileSync(

@@ -224,7 +224,7 @@ test.runIf(able)('a query whose process dies is told in one line, and the prompt
   prompt.type(`${ENDLESS}\r`);
   await prompt.until('\n');
   const queries = () =>
-    spawnSync('pgrep', ['-f', `^${process.execPath} .*sql/child.js`], { encoding: 'utf8' })
+    spawnSync('pgrep', ['-f', `^${process.execPath} .*query/child.js`], { encoding: 'utf8' })
       .stdout.split('\n')
       .filter(Boolean);
   const mine = queries()
