@@ -1,9 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { messageOf, RingneckError } from '../../base/errors.ts';
 import type { Columns } from '../../warehouse/readers/prepared-queries.ts';
-import type { Value } from '../../warehouse/sql.ts';
+import { quoteText, type Value } from '../../warehouse/sql.ts';
 
 export type Parameters = Readonly<Record<string, Value>>;
 
@@ -66,6 +67,18 @@ export class Questions {
       if (this.#kept.get(key) === entry) this.#kept.delete(key);
       throw error;
     }
+  }
+
+  /** A query as somebody may run it: with its parameters written out, without its first line, which says what it is for. */
+  sqlOf(name: string, parameters: Parameters): string {
+    const [, ...lines] = readFileSync(join(FOLDER, `${name}.sql`), 'utf8')
+      .trimEnd()
+      .split('\n');
+    return lines.join('\n').replace(/\$(\w+)/g, (parameter, key: string) => {
+      const value = parameters[key];
+      if (value === undefined) return parameter;
+      return typeof value === 'string' ? quoteText(value) : String(value);
+    });
   }
 
   close(): void {

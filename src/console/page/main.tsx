@@ -7,6 +7,7 @@ import { Shown } from './parts/state.tsx';
 import { useAnswer } from './parts/use-answer.ts';
 import { Enter, SessionOver } from './screens/enter.tsx';
 import { Overview } from './screens/overview.tsx';
+import { Person } from './screens/person.tsx';
 import { TopBar } from './top-bar.tsx';
 
 /** Who may not look is told how to come in; all others see the screen of the address. */
@@ -38,7 +39,19 @@ function Inside() {
 function Screen() {
   const { path } = usePlace();
   if (path === '/') return <Overview />;
+  const person = personOf(path);
+  if (person !== undefined) return <Person key={person} id={person} />;
   return <p>There is nothing at this address.</p>;
+}
+
+/** Whose `/people/ada` it is; undefined where it is another address, or cannot be read. */
+function personOf(path: string): string | undefined {
+  try {
+    const [, name] = /^\/people\/([^/]+)\/?$/.exec(path) ?? [];
+    return name === undefined ? undefined : decodeURIComponent(name);
+  } catch {
+    return undefined;
+  }
 }
 
 const root = document.getElementById('page');

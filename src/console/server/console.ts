@@ -11,7 +11,9 @@ import type { sessionRoutes } from '../api/session.ts';
 import { Assets } from './assets.ts';
 import { Addresses, GUARDED } from './doors.ts';
 import type { Asking, ConsoleParts, Handlers } from './handlers.ts';
+import { nightHandlers } from './night.ts';
 import { peopleHandlers } from './people.ts';
+import { Refusal } from './refusal.ts';
 import { type ConsoleSession, type Grant, Sessions } from './sessions.ts';
 
 /** A console that is served. */
@@ -125,7 +127,7 @@ class Server {
   }
 
   #serveApi(fastify: FastifyInstance): void {
-    const handlers: Record<string, Answering> = { ...this.#sessionHandlers(), ...peopleHandlers };
+    const handlers: Record<string, Answering> = { ...this.#sessionHandlers(), ...peopleHandlers, ...nightHandlers };
     for (const [name, declared] of Object.entries<Route>(routes)) {
       const [method = '', path = ''] = name.split(' ');
       const handler = handlers[name];
@@ -228,6 +230,7 @@ class Server {
   }
 
   #tell(error: FastifyError, request: FastifyRequest, reply: FastifyReply): unknown {
+    if (error instanceof Refusal) return refuse(reply, error.status, error.message, error.help);
     if (error instanceof TryLaterError) return refuse(reply, 503, error.message, 'Try again in a moment.');
     if (error instanceof UsageError) return refuse(reply, 400, error.message);
     if (error instanceof RingneckError) return refuse(reply, 500, error.message, 'Try again.');

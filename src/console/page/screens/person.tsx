@@ -1,0 +1,113 @@
+import { useEffect } from 'preact/hooks';
+import type { AnswerOf } from '../../api/routes.ts';
+import '../charts/charts.css';
+import { UsualTable } from '../charts/usual-chart.tsx';
+import { setQuery, usePlace } from '../location.ts';
+import { Figure } from '../parts/figure.tsx';
+import { addDays, dayName } from '../parts/format.ts';
+import { isMetric, NIGHT_METRICS, wordsOf } from '../parts/metrics.ts';
+import { Sentence } from '../parts/sentence.tsx';
+import { Shown } from '../parts/state.tsx';
+import { useAnswer } from '../parts/use-answer.ts';
+import { NightCard } from './night-card.tsx';
+import './person.css';
+
+type Night = AnswerOf<'GET people/:id/night/:day'>;
+
+/** One person: a night against the usual, and all that leads there. */
+export function Person({ id }: { id: string }) {
+  const { query } = usePlace();
+  const night = useAnswer('GET people/:id/night/:day', { id, day: query.get('day') ?? 'newest' });
+  return <Shown of={night}>{answer => <Whole night={answer} />}</Shown>;
+}
+
+function Whole({ night }: { night: Night }) {
+  useDayKeys(night);
+  return (
+    <>
+      <Head night={night} />
+      <Sentence of={night.sentence} />
+      <div class="person-grid">
+        <NightCard key={`${night.id} ${night.day}`} night={night} />
+        <UsualCard night={night} />
+      </div>
+    </>
+  );
+}
+
+const show = (day: string | null) => setQuery({ day });
+
+function Head({ night: { id, day, first_day, last_day, newest_night } }: { night: Night }) {
+  const newest = newest_night ?? last_day;
+  return (
+    <div class="person-head">
+      <h1>
+        {id} · {dayName(day)}
+      </h1>
+      <button type="button" disabled={day <= first_day} aria-label="The day before" onClick={() => show(addDays(day, -1))}>
+        ‹ <kbd>←</kbd>
+      </button>
+      <button type="button" disabled={day >= last_day} aria-label="The day after" onClick={() => show(addDays(day, 1))}>
+        <kbd>→</kbd> ›
+      </button>
+      <button type="button" disabled={day === newest} onClick={() => show(null)}>
+        Newest
+      </button>
+    </div>
+  );
+}
+
+/** `←` and `→` step by a day, with Shift by a week; Home goes to the newest night. */
+function useDayKeys({ day, first_day, last_day }: Night): void {
+  useEffect(() => {
+    const step = (days: number) => {
+      const to = addDays(day, days);
+      const within = to < first_day ? first_day : to > last_day ? last_day : to;
+      if (within !== day) show(within);
+    };
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.altKey || event.ctrlKey || event.metaKey || isTyping(event.target)) return;
+      const days = event.shiftKey ? 7 : 1;
+      if (event.key === 'ArrowLeft') step(-days);
+      else if (event.key === 'ArrowRight') step(days);
+      else if (event.key === 'Home') show(null);
+      else return;
+      event.preventDefault();
+    };
+    addEventListener('keydown', onKeyDown);
+    return () => removeEventListener('keydown', onKeyDown);
+  }, [day, first_day, last_day]);
+}
+
+const isTyping = (target: EventTarget | null) =>
+  target instanceof HTMLElement && target.matches('input, select, textarea, [contenteditable], .rows');
+
+function UsualCard({ night: { id, day, usual, unusual, sql } }: { night: Night }) {
+  const rows = usual.filter(({ metric }) => isMetric(metric) && NIGHT_METRICS.includes(metric));
+  const marked = rows.filter(({ z }) => z !== null && Math.abs(z) >= 2).length;
+  return (
+    <Figure
+      title="Against the usual"
+      note="28 nights before"
+      finding={
+        <>
+          {unusual.length ? '' : marked ? 'Nothing that is called unusual. ' : 'As usual. '}Band: median ± 1.48 times the median absolute
+          deviation of the 28 nights before. ◆ from 2 of these on. No diagnosis.
+        </>
+      }
+      table={() => [
+        { name: 'metric', values: rows.map(({ metric }) => (isMetric(metric) ? wordsOf(metric).name : metric)) },
+        { name: 'value', values: rows.map(({ value }) => value) },
+        { name: 'usual (median of 28)', values: rows.map(({ median }) => median) },
+        { name: 'band, to either side', values: rows.map(({ spread }) => spread) },
+        { name: 'robust z', values: rows.map(({ z }) => z) },
+        { name: 'nights', values: rows.map(({ nights }) => nights) },
+        { name: 'note', values: rows.map(({ note }) => note || null) },
+      ]}
+      sql={sql.usual}
+      file={`${id}-${day}-usual`}
+    >
+      <UsualTable usual={rows} metrics={NIGHT_METRICS} />
+    </Figure>
+  );
+}
