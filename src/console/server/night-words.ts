@@ -57,9 +57,9 @@ export function tellUnusual(usual: readonly UsualRow[], whose: string): string {
     const rows = unusual.filter(({ z }) => z > 0 === isAbove);
     if (!rows.length) return [];
     const names = rows.map(({ metric, value }) => `${wordsOf(metric).inText}${valueText(metric, value)}`);
-    return [`${listed(names)} ${rows.length > 1 ? 'are' : 'is'} well ${isAbove ? 'above' : 'below'} what is usual for ${whose}`];
+    return [`${listed(names)} ${rows.length > 1 ? 'are' : 'is'} well ${isAbove ? 'above' : 'below'}`];
   });
-  const text = parts.join(', ');
+  const text = parts.length ? `${parts.join(', ')} what is usual for ${whose}` : '';
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

@@ -8,7 +8,7 @@ import { SeriesLane } from './series-lane.tsx';
 const LANE = 30;
 const LANES = STAGES.length * LANE;
 const MOVEMENT = 28;
-const PLACES = { heart: LANES + 24, hrv: LANES + 132, movement: LANES + 226 } as const;
+const PLACES = { heart: LANES + 24, hrv: LANES + 146, movement: LANES + 240 } as const;
 const HEIGHTS = { heart: 84, hrv: 62 } as const;
 const BASE = PLACES.movement + MOVEMENT;
 

@@ -1,0 +1,38 @@
+import { join } from 'node:path';
+import { tempFolder } from '../support/temp-folder.ts';
+import { openWarehouse, resourceNamed } from '../support/warehouse.ts';
+
+type Documents = Record<string, readonly object[]>;
+
+let folders = 0;
+const folder = tempFolder();
+
+/** A data folder with a snapshot of what is stored of these people. */
+export async function placePeople(people: Readonly<Record<string, Documents>>): Promise<string> {
+  const data = join(folder, `people${++folders}`);
+  const warehouse = await openWarehouse(join(data, 'warehouse.duckdb'));
+  for (const [userId, documents] of Object.entries(people)) {
+    await warehouse.record([{ table: 'sync.accounts', key: { user_id: userId }, row: { state: 'active' } }]);
+    for (const [name, list] of Object.entries(documents)) {
+      const requestedAt = warehouse.clock.lease();
+      await warehouse.storeDocuments({ userId, resource: resourceNamed(name), requestedAt, documents: list });
+      warehouse.clock.release(requestedAt);
+    }
+  }
+  await warehouse.snapshot(join(data, 'snapshot.duckdb'), 0o600);
+  await warehouse.close();
+  return data;
+}
+
+/** A sleep of an hour: `digits` are the stages by 30 seconds, `heart` and `hrv` by 5 minutes. */
+export function sleepOf(day: string, from: string, to: string, changes: object = {}) {
+  return {
+    id: `s-${day}-${from.slice(11, 16)}`,
+    day,
+    type: 'long_sleep',
+    bedtime_start: from,
+    bedtime_end: to,
+    time_in_bed: 3600,
+    ...changes,
+  };
+}
