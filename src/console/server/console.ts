@@ -15,6 +15,7 @@ import { nightHandlers } from './night.ts';
 import { peopleHandlers } from './people.ts';
 import { Refusal } from './refusal.ts';
 import { type ConsoleSession, type Grant, Sessions } from './sessions.ts';
+import { trendHandlers } from './trends.ts';
 
 /** A console that is served. */
 export interface Console {
@@ -127,7 +128,7 @@ class Server {
   }
 
   #serveApi(fastify: FastifyInstance): void {
-    const handlers: Record<string, Answering> = { ...this.#sessionHandlers(), ...peopleHandlers, ...nightHandlers };
+    const handlers: Record<string, Answering> = { ...this.#sessionHandlers(), ...peopleHandlers, ...nightHandlers, ...trendHandlers };
     for (const [name, declared] of Object.entries<Route>(routes)) {
       const [method = '', path = ''] = name.split(' ');
       const handler = handlers[name];

@@ -11,6 +11,7 @@ import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
 import { NightCard } from './night-card.tsx';
 import './person.css';
+import { Trends } from './trends-part.tsx';
 
 type Night = AnswerOf<'GET people/:id/night/:day'>;
 
@@ -31,6 +32,7 @@ function Whole({ night }: { night: Night }) {
         <NightCard key={`${night.id} ${night.day}`} night={night} />
         <UsualCard night={night} />
       </div>
+      <Trends id={night.id} day={night.day} />
     </>
   );
 }

@@ -1,0 +1,169 @@
+import { extent } from 'd3-array';
+import { scaleLinear } from 'd3-scale';
+import { area, line } from 'd3-shape';
+import { dayNumber, MONTHS, shortDay } from '../parts/format.ts';
+import { type Metric, metricText, metricWithUnit, numberText, wordsOf } from '../parts/metrics.ts';
+import { Plot } from '../parts/plot.tsx';
+import { isWeekly, lastOf, type Point, stretchesOf } from './trend-model.ts';
+import { MARKED } from './usual-chart.tsx';
+
+interface TrendChartProps {
+  metric: Metric;
+  points: readonly Point[];
+  from: string;
+  to: string;
+  label: string;
+}
+
+const LEFT = 44;
+const RIGHT = 58;
+const TOP = 12;
+const BASE = 128;
+const HEIGHT = 150;
+
+/** A metric by day or week: its line, what is usual as a band, diamonds where it is far from that, ticks where there is no value. */
+export function TrendChart({ metric, points, from, to, label }: TrendChartProps) {
+  const place = (x: number, width: number) => Math.round(((x - LEFT) / (width - LEFT - RIGHT)) * (points.length - 1));
+  return (
+    <Plot label={label} count={points.length} say={at => tellPoint(metric, points[at], isWeekly(from, to))} placeAt={place}>
+      {({ width, cursor }) => <Drawn {...{ metric, points, from, to, width }} at={cursor === null ? undefined : points[cursor]} />}
+    </Plot>
+  );
+}
+
+const bandOf = ({ median, spread }: Point) => (median === null || spread === null ? [] : [median - spread, median + spread]);
+
+function Drawn({ metric, points, from, to, width, at }: Omit<TrendChartProps, 'label'> & { width: number; at: Point | undefined }) {
+  const x = scaleLinear([dayNumber(from), Math.max(dayNumber(to), dayNumber(from) + 1)], [LEFT, width - RIGHT]);
+  const [low = 0, high = 1] = extent(points.flatMap(point => [...bandOf(point), ...(point.value === null ? [] : [point.value])]));
+  const y = scaleLinear([low, high > low ? high : low + 1], [BASE - 6, TOP]).nice(4);
+  const xOf = ({ day }: Point) => x(Math.max(dayNumber(day), dayNumber(from)));
+  const across = { x: xOf, y };
+  return (
+    <svg class="trend" viewBox={`0 0 ${width} ${HEIGHT}`} height={HEIGHT} aria-hidden="true">
+      <Values metric={metric} y={y} until={width - RIGHT} />
+      <Dates from={from} to={to} x={x} />
+      {stretchesOf(points, point => bandOf(point).length > 0).map(stretch => (
+        <Band key={stretch[0]?.day} stretch={stretch} {...across} />
+      ))}
+      {stretchesOf(points, ({ value }) => value !== null).map(stretch => (
+        <Line key={stretch[0]?.day} stretch={stretch} {...across} />
+      ))}
+      {points.map(point => (
+        <Mark key={point.day} point={point} {...across} />
+      ))}
+      <Last metric={metric} points={points} {...across} room={width - RIGHT} />
+      {at && <line class="cursor" x1={xOf(at)} x2={xOf(at)} y1={TOP} y2={BASE} />}
+    </svg>
+  );
+}
+
+interface Across {
+  x(point: Point): number;
+  y: ReturnType<typeof scaleLinear<number, number>>;
+}
+
+function Band({ stretch, x, y }: Across & { stretch: readonly Point[] }) {
+  const path = area<Point>(
+    x,
+    point => y(bandOf(point)[0] ?? 0),
+    point => y(bandOf(point)[1] ?? 0),
+  );
+  return <path class="band-area" d={path(stretch) ?? ''} />;
+}
+
+function Line({ stretch, x, y }: Across & { stretch: readonly Point[] }) {
+  const yOf = ({ value }: Point) => y(value ?? 0);
+  const data = { 'data-points': stretch.map(({ day, value }) => `${day},${value}`).join(' ') };
+  const [only] = stretch;
+  if (stretch.length === 1 && only) return <circle class="data-mark" cx={x(only)} cy={yOf(only)} r={1.5} {...data} />;
+  return <path class="data-line" d={line<Point>(x, yOf)(stretch) ?? ''} {...data} />;
+}
+
+/** A diamond on a day that is far from the usual, a tick on the base for one without a value. */
+function Mark({ point, x, y }: Across & { point: Point }) {
+  const { day, value, z } = point;
+  if (value === null) return <line class="no-value" x1={x(point)} x2={x(point)} y1={BASE - 4} y2={BASE} data-none={day} />;
+  if (z === null || Math.abs(z) < MARKED) return null;
+  return <path class="unusual-mark" d={`M${x(point)} ${y(value) - 5}l5 5l-5 5l-5 -5z`} data-day={day} data-value={value} data-z={z} />;
+}
+
+function Last({ metric, points, x, y, room }: Across & { metric: Metric; points: readonly Point[]; room: number }) {
+  const last = lastOf(points);
+  if (!last || last.value === null) return null;
+  const isMarked = last.z !== null && Math.abs(last.z) >= MARKED;
+  return (
+    <>
+      {!isMarked && <circle class="data-mark" cx={x(last)} cy={y(last.value)} r={3} data-day={last.day} data-value={last.value} />}
+      <text class={isMarked ? 'value unusual-mark' : 'value'} x={room + 7} y={y(last.value) + 4}>
+        {metricText(metric, last.value)}
+      </text>
+    </>
+  );
+}
+
+function Values({ metric, y, until }: { metric: Metric; y: Across['y']; until: number }) {
+  const { digits } = wordsOf(metric);
+  const isTime = digits === 'duration';
+  // Hours are counted in hours, not in thousands of seconds.
+  const [low = 0, high = 0] = y.domain();
+  const ticks = isTime
+    ? scaleLinear([low / 3600, high / 3600], [0, 1])
+        .ticks(4)
+        .map(hours => hours * 3600)
+    : y.ticks(4);
+  const step = (ticks[1] ?? 1) - (ticks[0] ?? 0);
+  const text = (value: number) => (isTime ? `${numberText(value / 3600, step < 3600 ? 1 : 0)} h` : numberText(value, step < 1 ? 1 : 0));
+  return (
+    <g class="axis">
+      {ticks.map(value => (
+        <g key={value}>
+          <line x1={LEFT} x2={until} y1={y(value)} y2={y(value)} />
+          <text x={LEFT - 6} y={y(value) + 4} text-anchor="end" data-value={value}>
+            {text(value)}
+          </text>
+        </g>
+      ))}
+    </g>
+  );
+}
+
+/** Firsts of months; of years where there are many; of a short range every week. */
+function Dates({ from, to, x }: { from: string; to: string; x(day: number): number }) {
+  const first = dayNumber(from);
+  const count = dayNumber(to) - first + 1;
+  const days = Array.from({ length: count }, (_, index) => new Date((first + index) * 86_400_000));
+  const isShort = count < 45;
+  const every = count > 800 ? 6 : count > 300 ? 3 : count > 150 ? 2 : 1;
+  const ticks = days.filter(day => (isShort ? day.getUTCDay() === 1 : day.getUTCDate() === 1 && day.getUTCMonth() % every === 0));
+  const name = (day: Date) => {
+    const iso = day.toISOString();
+    if (isShort) return shortDay(iso.slice(0, 10));
+    return day.getUTCMonth() === 0 ? iso.slice(0, 4) : (MONTHS[day.getUTCMonth()]?.slice(0, 3) ?? '');
+  };
+  return (
+    <g class="axis">
+      <line x1={LEFT} x2={x(first + count - 1)} y1={BASE} y2={BASE} />
+      {ticks.map(day => (
+        <text
+          key={day.getTime()}
+          x={x(day.getTime() / 86_400_000)}
+          y={BASE + 15}
+          text-anchor="middle"
+          data-day={day.toISOString().slice(0, 10)}
+        >
+          {name(day)}
+        </text>
+      ))}
+    </g>
+  );
+}
+
+function tellPoint(metric: Metric, point: Point | undefined, weekly: boolean): string {
+  if (!point) return '';
+  const when = weekly ? `Week from ${shortDay(point.day)}` : shortDay(point.day);
+  if (point.value === null) return `${when}: no value`;
+  const usual = point.median === null ? '' : `, usual ${metricWithUnit(metric, point.median)}`;
+  const far = point.z !== null && Math.abs(point.z) >= MARKED ? `, ${numberText(point.z, 1, true)} from the usual` : '';
+  return `${when}: ${metricWithUnit(metric, point.value)}${weekly ? ` (mean of ${point.days} days)` : ''}${usual}${far}`;
+}
