@@ -1,11 +1,18 @@
 import type { z } from 'zod';
+import { coverageRoutes } from './coverage.ts';
 import { nightRoutes } from './night.ts';
 import { peopleRoutes } from './people.ts';
 import { sessionRoutes } from './session.ts';
 import { trendRoutes } from './trends.ts';
 
 /** All that the page asks, by method and path below `/api/`. The page knows their types alone, the server checks what comes and goes. */
-export const routes = { ...sessionRoutes, ...peopleRoutes, ...nightRoutes, ...trendRoutes };
+export const routes = {
+  ...sessionRoutes,
+  ...peopleRoutes,
+  ...nightRoutes,
+  ...trendRoutes,
+  ...coverageRoutes,
+};
 
 export type Routes = typeof routes;
 export type RouteName = keyof Routes;

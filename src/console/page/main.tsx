@@ -3,8 +3,10 @@ import { useState } from 'preact/hooks';
 import { usePlace } from './location.ts';
 import './parts/figure.css';
 import { Hatch } from './parts/hatch.tsx';
+import { SessionProvider } from './parts/session.tsx';
 import { Shown } from './parts/state.tsx';
 import { useAnswer } from './parts/use-answer.ts';
+import { Coverage } from './screens/coverage.tsx';
 import { Enter, SessionOver } from './screens/enter.tsx';
 import { Overview } from './screens/overview.tsx';
 import { Person } from './screens/person.tsx';
@@ -24,13 +26,13 @@ function Inside() {
   return (
     <Shown of={session}>
       {answer => (
-        <>
+        <SessionProvider value={answer}>
           <Hatch />
           <TopBar session={answer} />
           <main id="main" tabIndex={-1}>
             <Screen />
           </main>
-        </>
+        </SessionProvider>
       )}
     </Shown>
   );
@@ -41,6 +43,7 @@ function Screen() {
   if (path === '/') return <Overview />;
   const person = personOf(path);
   if (person !== undefined) return <Person key={person} id={person} />;
+  if (path === '/coverage') return <Coverage />;
   return <p>There is nothing at this address.</p>;
 }
 

@@ -9,6 +9,7 @@ import { roles } from '../api/route.ts';
 import { routes } from '../api/routes.ts';
 import type { sessionRoutes } from '../api/session.ts';
 import { Assets } from './assets.ts';
+import { coverageHandlers } from './coverage.ts';
 import { Addresses, GUARDED } from './doors.ts';
 import type { Asking, ConsoleParts, Handlers } from './handlers.ts';
 import { nightHandlers } from './night.ts';
@@ -128,7 +129,13 @@ class Server {
   }
 
   #serveApi(fastify: FastifyInstance): void {
-    const handlers: Record<string, Answering> = { ...this.#sessionHandlers(), ...peopleHandlers, ...nightHandlers, ...trendHandlers };
+    const handlers: Record<string, Answering> = {
+      ...this.#sessionHandlers(),
+      ...peopleHandlers,
+      ...nightHandlers,
+      ...trendHandlers,
+      ...coverageHandlers,
+    };
     for (const [name, declared] of Object.entries<Route>(routes)) {
       const [method = '', path = ''] = name.split(' ');
       const handler = handlers[name];

@@ -1,0 +1,43 @@
+-- Of each person a letter for each day: the worst that is known of it, in words of one letter.
+-- s stored, h stored in part, e empty at the service, f failed, n not authorised, p pending, o not asked; in capitals where the last reading failed.
+WITH days AS (
+  SELECT
+    user_id, day,
+    count(*) FILTER (state = 'stored') AS stored,
+    count(*) FILTER (state IN ('failed', 'suspicious')) AS failed,
+    count(*) FILTER (state = 'not_authorised') AS refused,
+    count(*) FILTER (state = 'pending') AS pending,
+    count(*) FILTER (state = 'not_asked') AS unasked,
+    -- What comes every day to who wears the ring.
+    count(*) FILTER (
+      ($collection::VARCHAR IS NOT NULL OR collection IN ('daily_activity', 'daily_readiness', 'daily_sleep', 'heart_rate', 'sleep'))
+      AND state NOT IN ('stored', 'not_authorised', 'not_offered')
+    ) AS lacking,
+    bool_or(state = 'stored' AND regexp_matches(coalesce(reason, ''), '^(failed|suspicious|not_authorised) when last read')) AS is_old
+  FROM sync.coverage_between($from, $to)
+  WHERE day IS NOT NULL AND NOT is_removed AND ($collection::VARCHAR IS NULL OR collection = $collection::VARCHAR)
+  GROUP BY user_id, day
+),
+letters AS (
+  SELECT
+    user_id, day,
+    failed + pending + unasked > 0 OR is_old OR (stored = 0 AND refused > 0) AS is_missing,
+    CASE
+      WHEN failed > 0 THEN 'f'
+      WHEN pending > 0 THEN 'p'
+      WHEN stored > 0 THEN if(is_old, upper(if(lacking > 0, 'h', 's')), if(lacking > 0, 'h', 's'))
+      WHEN refused > 0 THEN 'n'
+      WHEN unasked > 0 THEN 'o'
+      ELSE 'e'
+    END AS letter
+  FROM days
+)
+SELECT
+  a.user_id AS id, a.state AS account, a.reason,
+  string_agg(l.letter, '' ORDER BY l.day) AS letters,
+  -- Days of which another reading may bring something.
+  count(*) FILTER (l.is_missing) AS missing,
+  count(*) FILTER (l.letter = 'f') AS failed
+FROM letters l JOIN sync.accounts a USING (user_id)
+GROUP BY a.user_id, a.state, a.reason
+ORDER BY a.user_id

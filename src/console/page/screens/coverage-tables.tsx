@@ -1,0 +1,120 @@
+import type { AnswerOf } from '../../api/routes.ts';
+import { setQuery } from '../location.ts';
+import { csvOf, type DataTable } from '../parts/data-table.ts';
+import { save } from '../parts/save.ts';
+import { stateWord } from './coverage-cell.tsx';
+
+type Answer = AnswerOf<'GET coverage'>;
+
+/** What is known and why, with counts; each leaves those people of whom it is known. */
+export function Reasons({ answer, query }: { answer: Answer; query: URLSearchParams }) {
+  const [state, reason] = [query.get('state'), query.get('reason')];
+  return (
+    <section class="card">
+      <h2>Why</h2>
+      <p class="second">counts are of people, collections and days; press one to see its people alone</p>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">State</th>
+            <th scope="col">Reason, from the ledger</th>
+            <th scope="col" class="count">
+              Cells
+            </th>
+            <th scope="col" class="count">
+              People
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {answer.reasons.map(row => {
+            const isChosen = state === row.state && reason === row.reason;
+            return (
+              <tr key={`${row.state} ${row.reason}`}>
+                <td>
+                  <button
+                    type="button"
+                    aria-pressed={isChosen}
+                    onClick={() => setQuery({ state: isChosen ? null : row.state, reason: isChosen ? null : row.reason, page: null })}
+                  >
+                    {stateWord(row.state)}
+                  </button>
+                </td>
+                <td>{row.reason || (row.state === 'stored' ? 'complete readings' : '—')}</td>
+                <td class="count">{row.cells.toLocaleString('en')}</td>
+                <td class="count">{row.people}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+const percent = (share: number | null) => (share === null ? '—' : `${Math.round(share * 100)} %`);
+
+/** Nights and wear of each person. */
+export function Compliance({ answer }: { answer: Answer }) {
+  const { people, from, to, hours } = answer;
+  const table: DataTable = [
+    { name: 'person', values: people.map(({ id }) => id) },
+    { name: 'nights', values: people.map(({ nights }) => nights) },
+    {
+      name: 'worn [% of what was recorded]',
+      values: people.map(({ worn_share: share }) => (share === null ? null : Math.round(share * 1000) / 10)),
+    },
+    { name: `days worn for ${hours} h`, values: people.map(({ valid_days: days }) => days) },
+  ];
+  return (
+    <section class="card">
+      <h2>Compliance</h2>
+      <p class="second">
+        <label>
+          A valid day is worn for at least{' '}
+          <input
+            type="number"
+            min={1}
+            max={24}
+            step={1}
+            value={hours}
+            onChange={event => setQuery({ hours: event.currentTarget.value || null }, { replace: true })}
+          />{' '}
+          h
+        </label>{' '}
+        <button type="button" onClick={() => save(new Blob([csvOf(table)], { type: 'text/csv' }), `compliance-${from}-${to}.csv`)}>
+          CSV<span class="unseen"> of compliance</span>
+        </button>
+      </p>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Person</th>
+            <th scope="col" class="count">
+              Nights
+            </th>
+            <th scope="col">Worn</th>
+            <th scope="col" class="count">
+              Valid days
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {people.map(({ id, nights, worn_share: share, valid_days: days }) => (
+            <tr key={id}>
+              <th scope="row">{id}</th>
+              <td class="count">{nights}</td>
+              <td>
+                <svg class="worn" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+                  <rect width={100 * (share ?? 0)} height={8} />
+                </svg>{' '}
+                {percent(share)}
+              </td>
+              <td class="count">{days}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}

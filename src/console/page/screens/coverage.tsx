@@ -1,0 +1,142 @@
+import type { AnswerOf, InputOf } from '../../api/routes.ts';
+import { Legend, Matrix } from '../charts/matrix.tsx';
+import { letterWord } from '../charts/matrix-model.ts';
+import { setQuery, usePlace } from '../location.ts';
+import type { DataTable } from '../parts/data-table.ts';
+import { Figure } from '../parts/figure.tsx';
+import { addDays } from '../parts/format.ts';
+import { Link } from '../parts/link.tsx';
+import { Shown } from '../parts/state.tsx';
+import { useAnswer } from '../parts/use-answer.ts';
+import './coverage.css';
+import { CellCard } from './coverage-cell.tsx';
+import { Compliance, Reasons } from './coverage-tables.tsx';
+
+type Answer = AnswerOf<'GET coverage'>;
+
+const FILTERS = ['from', 'to', 'collection', 'state', 'reason', 'page', 'hours'] as const;
+
+function inputOf(query: URLSearchParams): InputOf<'GET coverage'> {
+  const given = Object.fromEntries(FILTERS.flatMap(name => (query.get(name) ? [[name, query.get(name)]] : [])));
+  return { ...given, sort: query.get('sort') === 'name' ? 'name' : 'missing' };
+}
+
+/** People by days: what is stored, what is missing, and why. */
+export function Coverage() {
+  const { query } = usePlace();
+  const coverage = useAnswer('GET coverage', inputOf(query));
+  const [id, day] = (query.get('cell') ?? '').split(/\/(?=[^/]*$)/);
+  return (
+    <Shown of={coverage}>
+      {answer => (
+        <>
+          <h1>Coverage</h1>
+          <p class="sentence" role="status">
+            {answer.sentence}
+          </p>
+          <Choices answer={answer} query={query} />
+          <MatrixCard answer={answer} open={id && day ? { id, day } : null} />
+          {id && day && <CellCard id={id} day={day} />}
+          <div class="coverage-two">
+            <Reasons answer={answer} query={query} />
+            <Compliance answer={answer} />
+          </div>
+        </>
+      )}
+    </Shown>
+  );
+}
+
+function Choices({ answer, query }: { answer: Answer; query: URLSearchParams }) {
+  const set = (name: string) => (event: Event) => {
+    const { value } = event.currentTarget as HTMLInputElement | HTMLSelectElement;
+    setQuery({ [name]: value || null, page: null });
+  };
+  return (
+    <form class="coverage-choices" onSubmit={event => event.preventDefault()}>
+      <label>
+        From <input type="date" value={answer.from} onChange={set('from')} />
+      </label>
+      <label>
+        To <input type="date" value={answer.to} onChange={set('to')} />
+      </label>
+      <label>
+        Collection{' '}
+        <select value={query.get('collection') ?? ''} onChange={set('collection')}>
+          <option value="">All collections</option>
+          {answer.collections.map(name => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Sort{' '}
+        <select value={query.get('sort') === 'name' ? 'name' : ''} onChange={set('sort')}>
+          <option value="">most missing first</option>
+          <option value="name">by name</option>
+        </select>
+      </label>
+      {query.get('state') && (
+        <button type="button" onClick={() => setQuery({ state: null, reason: null, page: null })}>
+          Show everybody again
+        </button>
+      )}
+    </form>
+  );
+}
+
+function MatrixCard({ answer, open }: { answer: Answer; open: { id: string; day: string } | null }) {
+  const { people, from, to, page, pages, total } = answer;
+  if (!people.length) return <p class="card">Nobody matches. Choose other days or another reason.</p>;
+  return (
+    <Figure
+      title="People by days"
+      note="the worst state of a day’s collections; press a cell for the reason"
+      finding={answer.sentence}
+      table={() => tableOf(answer)}
+      sql={`FROM sync.coverage_between('${from}', '${to}');`}
+      file={`coverage-${from}-${to}`}
+    >
+      <Legend />
+      <div class="coverage-rows">
+        <ul class="coverage-names" aria-label="People">
+          {people.map(({ id, account }) => (
+            <li key={id}>
+              <Link to={`/people/${encodeURIComponent(id)}`}>{id}</Link>
+              {account !== 'active' && <span class="coverage-account"> {account}</span>}
+            </li>
+          ))}
+        </ul>
+        <Matrix rows={people} from={from} onOpen={(id, day) => setQuery({ cell: `${id}/${day}` }, { replace: open !== null })} />
+      </div>
+      <p class="second">
+        Part of a day is missing where sleep, scores, activity or heart rate, which come every day, are not all there. The day of heart rate
+        is a day of UTC.
+      </p>
+      {pages > 1 && (
+        <p>
+          <button type="button" disabled={page === 1} onClick={() => setQuery({ page: String(page - 1) })}>
+            Before
+          </button>{' '}
+          Page {page} of {pages}, {total} people{' '}
+          <button type="button" disabled={page === pages} onClick={() => setQuery({ page: String(page + 1) })}>
+            After
+          </button>
+        </p>
+      )}
+    </Figure>
+  );
+}
+
+function tableOf({ people, from }: Answer): DataTable {
+  const cells = people.flatMap(({ id, letters }) =>
+    [...letters].map((letter, at) => ({ id, day: addDays(from, at), state: letterWord(letter) })),
+  );
+  return [
+    { name: 'person', values: cells.map(({ id }) => id) },
+    { name: 'day', values: cells.map(({ day }) => day) },
+    { name: 'state', values: cells.map(({ state }) => state) },
+  ];
+}

@@ -1,0 +1,126 @@
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { tellCell, tellCoverage } from '../../src/console/server/coverage-words.ts';
+import { openConsoleHere } from '../support/console-harness.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { placeCoverage } from './coverage-warehouse.ts';
+
+const data = join(tempFolder(), 'data');
+beforeAll(() => placeCoverage(data));
+
+const days = 'from=2025-01-01&to=2025-01-04';
+const of = (body: { people: Record<string, unknown>[] }, ...names: string[]) => body.people.map(person => names.map(name => person[name]));
+
+test('a letter tells of each day of a person what is known of it, and why', async () => {
+  const served = await openConsoleHere(data);
+  const reader = await served.enter({ role: 'reader' });
+  const { body } = await reader.ask('GET coverage', `?${days}&collection=sleep&sort=name`);
+  expect(of(body, 'id', 'letters', 'missing', 'failed')).toEqual([
+    ['ada', 'sses', 0, 0],
+    ['ben', 'eSfo', 3, 1],
+    ['cleo', 'nnnn', 4, 0],
+    ['dora', 'pppp', 4, 0],
+  ]);
+  expect(body.sentence).toBe(
+    '1 of 4 people are complete from 2025-01-01 to 2025-01-04. 1 cannot be read until somebody signs in or resumes them; ben has days that failed and can be read again.',
+  );
+  expect(body.reasons).toEqual([
+    { state: 'failed', reason: 'the request was refused (400)', cells: 1, people: 1 },
+    { state: 'not_authorised', reason: 'the account is parked: sign in again: ringneck account login cleo', cells: 4, people: 1 },
+    { state: 'pending', reason: '', cells: 4, people: 1 },
+    { state: 'not_asked', reason: '', cells: 1, people: 1 },
+    { state: 'empty', reason: '', cells: 2, people: 2 },
+    { state: 'stored', reason: '', cells: 3, people: 1 },
+    { state: 'stored', reason: 'failed when last read: the request was refused (400)', cells: 1, people: 1 },
+  ]);
+  // Of the other collections nobody has asked.
+  expect(of((await reader.ask('GET coverage', `?${days}&sort=name`)).body, 'id', 'letters')[0]).toEqual(['ada', 'hhoh']);
+});
+
+test('who misses most comes first, and a reason leaves its people alone', async () => {
+  const served = await openConsoleHere(data);
+  const reader = await served.enter({ role: 'reader' });
+  const ask = async (query: string) => of((await reader.ask('GET coverage', `?${days}&collection=sleep${query}`)).body, 'id').flat();
+  expect(await ask('')).toEqual(['ben', 'cleo', 'dora', 'ada']);
+  expect(await ask('&state=empty')).toEqual(['ben', 'ada']);
+  expect(await ask('&state=stored&reason=')).toEqual(['ada']);
+  expect(await ask('&state=suspicious')).toEqual([]);
+});
+
+test('nights, wear and valid days are counted', async () => {
+  const served = await openConsoleHere(data);
+  const reader = await served.enter({ role: 'reader' });
+  const ask = async (query: string) =>
+    of((await reader.ask('GET coverage', `?${days}&sort=name${query}`)).body, 'id', 'nights', 'worn_share', 'valid_days').slice(0, 2);
+  // 23 h and 15 h of 48 h.
+  expect(await ask('')).toEqual([
+    ['ada', 3, 136_800 / 172_800, 1],
+    ['ben', 1, null, 0],
+  ]);
+  expect(await ask('&hours=15')).toEqual([
+    ['ada', 3, 136_800 / 172_800, 2],
+    ['ben', 1, null, 0],
+  ]);
+});
+
+test('a cell tells of each collection its state, reason, last reading and run', async () => {
+  const served = await openConsoleHere(data);
+  const reader = await served.enter({ role: 'reader' });
+  const { body } = await reader.ask('GET coverage/cell', '?id=ben&day=2025-01-02');
+  const at = body.rows.collection.indexOf('sleep');
+  expect(Object.fromEntries(Object.entries<unknown[]>(body.rows).map(([name, values]) => [name, values[at]]))).toEqual({
+    collection: 'sleep',
+    state: 'stored',
+    reason: 'failed when last read: the request was refused (400)',
+    documents: 1,
+    read_at: Date.UTC(2025, 0, 5, 6, 2) / 1000,
+    run: 'r-1',
+    run_kind: 'backfill',
+    run_state: 'failed',
+  });
+  expect((await reader.ask('GET coverage/cell', '?id=nobody&day=2025-01-02')).status).toBe(404);
+});
+
+test('a person sees their own days alone', async () => {
+  const served = await openConsoleHere(data);
+  const ben = await served.enter({ role: 'person', person: 'ben' });
+  const { body } = await ben.ask('GET coverage', `?${days}&collection=sleep`);
+  expect(of(body, 'id', 'letters')).toEqual([['ben', 'eSfo']]);
+  expect(body.sentence).toBe('Of your days from 2025-01-01 to 2025-01-04, 3 are not complete.');
+  expect((await ben.ask('GET coverage/cell', '?id=ada&day=2025-01-02')).status).toBe(404);
+});
+
+test('a range that cannot be answered is refused with what to ask', async () => {
+  const served = await openConsoleHere(data);
+  const reader = await served.enter({ role: 'reader' });
+  const refused = async (query: string) => {
+    const { status, body } = await reader.ask('GET coverage', query);
+    return [status, body.error.message, body.error.help];
+  };
+  expect(await refused('?from=2025-02-30')).toEqual([400, '2025-02-30 is no day.', 'A day is written as 2025-11-22.']);
+  expect(await refused('?from=2025-01-02&to=2025-01-01')).toEqual([
+    400,
+    'The first day, 2025-01-02, is after the last one, 2025-01-01.',
+    'Change one of them.',
+  ]);
+  expect(await refused('?from=2021-01-01&to=2025-01-01')).toEqual([
+    413,
+    '2021-01-01 to 2025-01-01 is more than 1100 days.',
+    'Ask for fewer days.',
+  ]);
+});
+
+test('the sentence says who is complete and what keeps the others from it', () => {
+  const person = (id: string, missing: number, failed = 0, account = 'active') => ({ id, account, missing, failed });
+  const range = { from: '2025-01-01', to: '2025-01-04', isOwn: false };
+  expect(tellCoverage([], range)).toBe('Nobody is here yet.');
+  expect(tellCoverage([person('ada', 0), person('ben', 0)], range)).toBe('All 2 people are complete from 2025-01-01 to 2025-01-04.');
+  const failed = ['a', 'b', 'c', 'd'].map(id => person(id, 2, 1));
+  expect(tellCoverage(failed, range)).toBe(
+    '0 of 4 people are complete from 2025-01-01 to 2025-01-04. 4 people have days that failed and can be read again.',
+  );
+  expect(tellCoverage([person('ada', 1)], { ...range, isOwn: true })).toBe(
+    'Of your days from 2025-01-01 to 2025-01-04, 1 is not complete.',
+  );
+  expect(tellCell('ada', ['stored', 'empty', 'stored'])).toBe('Of 3 collections of ada: 2 stored, 1 empty at the service.');
+});

@@ -1,0 +1,41 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { hasChromium, openChromium } from '../../support/chromium.ts';
+import { openConsoleHere } from '../../support/console-harness.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { placeCoverage } from '../coverage-warehouse.ts';
+
+const folder = tempFolder();
+
+test.skipIf(!hasChromium)('the matrix is walked by keys, a cell is opened by keys and by a press, and the address holds it', async () => {
+  const data = join(folder, 'matrix');
+  await placeCoverage(data);
+  const served = await openConsoleHere(data);
+  const browser = await openChromium();
+  const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+  const complaints: string[] = [];
+  page.on('console', message => complaints.push(message.text()));
+  page.on('pageerror', error => complaints.push(error.message));
+  await page.goto(served.createLink({ role: 'reader', person: null }));
+  await page.waitForURL(url => !url.pathname.endsWith('/enter'));
+  await page.goto(`${served.url}/coverage?from=2025-01-01&to=2025-01-04&collection=sleep`);
+  const grid = page.getByRole('grid', { name: 'Coverage of people by days' });
+  await grid.focus();
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('ArrowRight');
+  expect(await grid.textContent()).toBe('ben, Friday 3 January: failed');
+  const drawn = await page.locator('.matrix-cells canvas').evaluate(canvas => '__data__' in canvas && canvas.__data__);
+  expect(drawn).toMatchObject({
+    rows: [{ letters: 'eSfo' }, { letters: 'nnnn' }, { letters: 'pppp' }, { letters: 'sses' }],
+    layout: { rows: 4, columns: 4 },
+  });
+  await page.keyboard.press('Enter');
+  const cell = page.getByRole('region', { name: 'ben, Friday 3 January' });
+  await cell.getByText('the request was refused (400)').waitFor();
+  expect(new URL(page.url()).searchParams.get('cell')).toBe('ben/2025-01-03');
+  await page.locator('.matrix-cells canvas').click({ position: { x: 40, y: 80 } });
+  await page.getByRole('region', { name: 'ada, Thursday 2 January' }).waitFor();
+  await page.getByRole('button', { name: 'not authorised' }).click();
+  await expect.poll(() => page.getByRole('list', { name: 'People' }).textContent()).toBe('cleo parked');
+  expect(complaints).toEqual([]);
+});
