@@ -30,6 +30,8 @@ const packagesOnlyIn: Record<string, string[]> = {
   fastify: ['src/service', 'src/receiver', 'src/simulator', 'src/console'],
   preact: ['src/console'],
   'd3-': ['src/console'],
+  '@codemirror/': ['src/console'],
+  '@lezer/': ['src/console'],
   '@fastify/swagger': ['src/service'],
   '@fastify/swagger-ui': ['src/service'],
   '@fastify/rate-limit': ['src/receiver'],

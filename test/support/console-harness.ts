@@ -49,7 +49,8 @@ export async function openConsoleHere(folder: string, { commands, settings, now 
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, body: text.startsWith('{') ? JSON.parse(text) : text };
+    const isJson = response.headers.get('content-type')?.startsWith('application/json');
+    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
   };
   const enter = async (grant: Partial<Grant> = {}): Promise<Visitor> => {
     const [, code] = served.createLink({ role: 'operator', person: null, ...grant }).split('#');

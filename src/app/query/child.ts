@@ -10,6 +10,7 @@ import { printableJson } from '../../base/printable.ts';
 import { openQueries, type QueryResult } from '../../warehouse/readers/query.ts';
 import { type Frame, type Page, type QueryRequest, writeFrame } from './frames.ts';
 import { formatPlan, isPlan } from './plan.ts';
+import { writeBeginning } from './write-beginning.ts';
 import { writeResult } from './write-result.ts';
 
 /** How much more than DuckDB's limit the process may take: Node itself, and what DuckDB holds outside of its limit. */
@@ -63,8 +64,10 @@ async function answer({ path, sql, memoryLimit, as }: QueryRequest): Promise<voi
           send({ kind: 'text', text: chunk }).then(() => done(), done);
         },
       });
+      const began = performance.now();
       const result = await reader.query(sql);
-      if (as.format === 'table' && isPlan(result.columns))
+      if ('beginning' in as) await writeBeginning(result, as, began, text);
+      else if (as.format === 'table' && isPlan(result.columns))
         text.write(`${formatPlan((await readPage(result, Number.POSITIVE_INFINITY)).rows)}\n`);
       else await writeResult(result, as.format, text);
       text.end();

@@ -1,15 +1,29 @@
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 
+/** How much of a result is given. */
+export interface Most {
+  rows: number;
+  bytes: number;
+}
+
+/** By what a result was cut; null: it is whole. */
+export type Cut = 'rows' | 'bytes' | null;
+
 /**
  * What the process of a query is asked: of each result the first rows, as texts for a page or as JSON up to a size; of a format the last
- * result whole.
+ * result whole; of a `beginning` what the last result has up to a size: in `batches`, lines of JSON with the columns, then rows by column,
+ * then how it ended, or for a `spreadsheet`, how it ended in a line of JSON, then CSV.
  */
 export interface QueryRequest {
   path: string;
   sql: string;
   memoryLimit: string;
-  as: { format: 'table' | 'json' | 'csv' | 'ndjson' } | { pageOf: number } | { upTo: { rows: number; bytes: number } };
+  as:
+    | { format: 'table' | 'json' | 'csv' | 'ndjson' }
+    | { pageOf: number }
+    | { upTo: Most }
+    | { beginning: 'batches' | 'spreadsheet'; most: Most };
 }
 
 /** The first rows of a result, as text. */

@@ -21,6 +21,8 @@ export interface Limits {
 /** What a query's process is told of ours: what time and language it is in, where libraries lie, and nothing that is secret. */
 const TOLD = ['TZ', 'LANG', 'LC_ALL', 'LD_LIBRARY_PATH', 'SystemRoot'];
 
+const CHILD = new URL(import.meta.url.endsWith('.ts') ? '../../../dist/src/app/query/child.js' : './child.js', import.meta.url);
+
 type Question = Omit<QueryRequest, 'memoryLimit'>;
 
 /** A process that answers one question: in an empty folder, which is also its home. It has nothing open until it is asked. */
@@ -40,7 +42,7 @@ export class QueryProcess {
     this.#limits = limits;
     const folder = this.#folder;
     const told = Object.fromEntries(TOLD.flatMap(name => (environment[name] === undefined ? [] : [[name, environment[name]]])));
-    this.#child = fork(new URL('./child.js', import.meta.url), [], {
+    this.#child = fork(CHILD, [], {
       cwd: folder,
       env: { ...told, HOME: folder, TMPDIR: folder },
       execArgv: [],

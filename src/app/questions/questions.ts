@@ -31,7 +31,8 @@ const KEPT_ROWS = 200_000;
  * ends. What was asked before of the same file is answered from memory.
  */
 export class Questions {
-  readonly #path: string;
+  /** The file that is asked. */
+  readonly path: string;
   readonly #waiting = new Map<number, Waiting>();
   readonly #kept = new Map<string, { rows: number; columns: Promise<Columns> }>();
   #rows = 0;
@@ -41,12 +42,12 @@ export class Questions {
 
   /** @param path the snapshot, or the file of one person */
   constructor(path: string) {
-    this.#path = path;
+    this.path = path;
   }
 
   /** Changes with each publication; undefined where there is no file. */
   get stamp(): string | undefined {
-    const stats = statSync(this.#path, { bigint: true, throwIfNoEntry: false });
+    const stats = statSync(this.path, { bigint: true, throwIfNoEntry: false });
     return stats && `${stats.ino.toString(36)}-${stats.mtimeNs.toString(36)}`;
   }
 
@@ -96,7 +97,7 @@ export class Questions {
   }
 
   #start(): ChildProcess {
-    const child = fork(CHILD, [FOLDER, this.#path], { execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+    const child = fork(CHILD, [FOLDER, this.path], { execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
     this.#child = child;
     child.on('message', (answered: Answered) => this.#settle(answered));
     child.on('error', error => this.#end(error, child));

@@ -17,6 +17,18 @@ export interface Route<Input extends z.ZodObject = z.ZodObject, Answer extends z
 
 export const route = <Input extends z.ZodObject, Answer extends z.ZodType>(declared: Route<Input, Answer>) => declared;
 
+/** What is given bit by bit, in another form than JSON. */
+export interface Streamed {
+  /** As a `Content-Type`. */
+  type: string;
+  headers?: Readonly<Record<string, string>>;
+  /** Ended early, by its `return`, when the browser goes away. */
+  body: AsyncIterable<string | Uint8Array>;
+}
+
+/** The answer of a route that streams. */
+export const streamed = z.custom<Streamed>();
+
 export const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, 'a day, as 2025-11-22');
 
 /** Epoch seconds. */

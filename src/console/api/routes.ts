@@ -3,6 +3,7 @@ import { coverageRoutes } from './coverage.ts';
 import { nightRoutes } from './night.ts';
 import { peopleRoutes } from './people.ts';
 import { sessionRoutes } from './session.ts';
+import { sqlRoutes } from './sql.ts';
 import { trendRoutes } from './trends.ts';
 
 /** All that the page asks, by method and path below `/api/`. The page knows their types alone, the server checks what comes and goes. */
@@ -12,6 +13,7 @@ export const routes = {
   ...nightRoutes,
   ...trendRoutes,
   ...coverageRoutes,
+  ...sqlRoutes,
 };
 
 export type Routes = typeof routes;

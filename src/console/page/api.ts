@@ -20,6 +20,15 @@ let csrf = '';
 
 /** Asks the server. @throws Refused */
 export async function ask<Name extends RouteName>(name: Name, input: InputOf<Name>, signal?: AbortSignal): Promise<AnswerOf<Name>> {
+  const response = await send(name, input, signal);
+  const answer: unknown = await response.json().catch(() => undefined);
+  if (answer === undefined) throw new Refused(errorOf(answer));
+  if (name === 'GET session') csrf = (answer as AnswerOf<'GET session'>).csrf;
+  return answer as AnswerOf<Name>;
+}
+
+/** Asks what is answered bit by bit; the answer has begun. @throws Refused */
+export async function send<Name extends RouteName>(name: Name, input: InputOf<Name>, signal?: AbortSignal): Promise<Response> {
   const [method = 'GET', pattern = ''] = name.split(' ');
   const rest = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
   const path = pattern.replace(/:(\w+)/g, (_, key: string) => {
@@ -39,10 +48,8 @@ export async function ask<Name extends RouteName>(name: Name, input: InputOf<Nam
     if (signal?.aborted) throw error;
     throw new Refused({ kind: 'lost', message: 'The console does not answer.', help: 'Is ringneck up running?' });
   });
-  const answer: unknown = await response.json().catch(() => undefined);
-  if (!response.ok) throw new Refused(errorOf(answer));
-  if (name === 'GET session') csrf = (answer as AnswerOf<'GET session'>).csrf;
-  return answer as AnswerOf<Name>;
+  if (!response.ok) throw new Refused(errorOf(await response.json().catch(() => undefined)));
+  return response;
 }
 
 function errorOf(answer: unknown): ErrorAnswer['error'] {

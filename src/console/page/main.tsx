@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { usePlace } from './location.ts';
 import './parts/figure.css';
 import { Hatch } from './parts/hatch.tsx';
+import { lazy } from './parts/lazy.tsx';
 import { SessionProvider } from './parts/session.tsx';
 import { Shown } from './parts/state.tsx';
 import { useAnswer } from './parts/use-answer.ts';
@@ -11,6 +12,9 @@ import { Enter, SessionOver } from './screens/enter.tsx';
 import { Overview } from './screens/overview.tsx';
 import { Person } from './screens/person.tsx';
 import { TopBar } from './top-bar.tsx';
+
+// With the editor it is larger than all else.
+const Sql = lazy(async () => (await import('./screens/sql/sql-screen.tsx')).SqlScreen);
 
 /** Who may not look is told how to come in; all others see the screen of the address. */
 function Page() {
@@ -41,6 +45,7 @@ function Inside() {
 function Screen() {
   const { path } = usePlace();
   if (path === '/') return <Overview />;
+  if (path === '/sql') return <Sql />;
   const person = personOf(path);
   if (person !== undefined) return <Person key={person} id={person} />;
   if (path === '/coverage') return <Coverage />;

@@ -18,6 +18,9 @@ export function TopBar({ session }: { session: AnswerOf<'GET session'> }) {
         <Link to="/coverage" current={path === '/coverage'}>
           Coverage
         </Link>
+        <Link to="/sql" current={path === '/sql'}>
+          SQL
+        </Link>
       </nav>
       <span class="fresh">
         {session.taken_at === null ? 'No snapshot yet' : `Data of ${new Date(session.taken_at * 1000).toISOString().slice(11, 19)} UTC`}

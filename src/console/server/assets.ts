@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { brotliCompressSync } from 'node:zlib';
 import { escapeHtml } from '../../base/html.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -25,7 +24,7 @@ export class Assets {
   readonly #page: string;
 
   constructor(folder = BUILT) {
-    const names = readdirSync(join(folder, 'assets'));
+    const names = readdirSync(join(folder, 'assets')).filter(name => !name.endsWith(COMPRESSED));
     this.#files = new Map(names.map(name => [name, assetOf(join(folder, 'assets', name))]));
     this.#page = readFileSync(join(folder, 'index.html'), 'utf8');
   }
@@ -40,7 +39,10 @@ export class Assets {
   }
 }
 
+/** Beside each file the build has put the same in Brotli: to compress the editor takes a second. */
+const COMPRESSED = '.br';
+
 function assetOf(path: string): Asset {
-  const body = readFileSync(path);
-  return { type: TYPES[extname(path)] ?? 'application/octet-stream', body, compressed: brotliCompressSync(body) };
+  const type = TYPES[extname(path)] ?? 'application/octet-stream';
+  return { type, body: readFileSync(path), compressed: readFileSync(`${path}${COMPRESSED}`) };
 }

@@ -1,11 +1,11 @@
+import { Readable } from 'node:stream';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { PersonFiles } from '../../app/person-files/person-files.ts';
 import { Questions } from '../../app/questions/questions.ts';
 import { limitConnections } from '../../base/connections.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
 import { version } from '../../base/version.ts';
-import type { ErrorAnswer, Route } from '../api/route.ts';
-import { roles } from '../api/route.ts';
+import { type ErrorAnswer, type Route, roles, type Streamed, streamed } from '../api/route.ts';
 import { routes } from '../api/routes.ts';
 import type { sessionRoutes } from '../api/session.ts';
 import { Assets } from './assets.ts';
@@ -14,8 +14,9 @@ import { Addresses, GUARDED } from './doors.ts';
 import type { Asking, ConsoleParts, Handlers } from './handlers.ts';
 import { nightHandlers } from './night.ts';
 import { peopleHandlers } from './people.ts';
-import { Refusal } from './refusal.ts';
+import { kindOfStatus, Refusal } from './refusal.ts';
 import { type ConsoleSession, type Grant, Sessions } from './sessions.ts';
+import { createSqlHandlers } from './sql.ts';
 import { trendHandlers } from './trends.ts';
 
 /** A console that is served. */
@@ -135,6 +136,7 @@ class Server {
       ...nightHandlers,
       ...trendHandlers,
       ...coverageHandlers,
+      ...createSqlHandlers(),
     };
     for (const [name, declared] of Object.entries<Route>(routes)) {
       const [method = '', path = ''] = name.split(' ');
@@ -197,7 +199,7 @@ class Server {
     }
     const asking: Asking = { ...this.#parts, session, questions, signal: gone.signal };
     const answer = await (handler as (input: unknown, asking: Asking) => Promise<unknown>)(parsed.data, asking);
-    return declared.answer.parse(answer);
+    return declared.answer === streamed ? send(reply, answer as Streamed) : declared.answer.parse(answer);
   }
 
   /** A person is answered from a file in which there is nobody else; undefined where there is no such account any more, which ends the session. */
@@ -253,8 +255,17 @@ class Server {
 const cookieName = (host = '') => `ringneck-${host.replace(/[^a-z0-9]/gi, '-').toLowerCase()}`;
 
 function refuse(reply: FastifyReply, code: number, message: string, help = ''): FastifyReply {
-  const kinds: Record<number, string> = { 401: 'session', 403: 'forbidden', 404: 'missing', 413: 'large', 503: 'later' };
-  return reply.code(code).send({ error: { kind: kinds[code] ?? 'failed', message, help } } satisfies ErrorAnswer);
+  return reply.code(code).send({ error: { kind: kindOfStatus(code), message, help } } satisfies ErrorAnswer);
+}
+
+/** Bit by bit, as fast as the browser takes it. */
+function send(reply: FastifyReply, { type, headers = {}, body }: Streamed): FastifyReply {
+  // A proxy that collects what it hands on would hold it back.
+  return reply
+    .type(type)
+    .headers(headers)
+    .header('X-Accel-Buffering', 'no')
+    .send(Readable.from(body, { objectMode: false }));
 }
 
 async function findTakenAt(questions: Questions): Promise<number | null> {

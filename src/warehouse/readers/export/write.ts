@@ -6,6 +6,7 @@ import { firstLine, readRows } from '../../store/database.ts';
 import type { ExportFormat } from './formats.ts';
 import { type ExportPart, type ExportSelection, isOfSamples, selectPart } from './parts.ts';
 import { type ExportColumn, type ExportSource, runOver } from './source.ts';
+import { BYTE_ORDER_MARK, FORMULA, KEPT_NUMBER, markName, NUMBER, PLAIN } from './spreadsheet.ts';
 
 /**
  * Writes a part into a file, which must not be there yet: streamed and sorted, whatever its size.
@@ -75,29 +76,12 @@ export const unitOf = (comment: string | null): string | null => /\[([^[\]]+)\]/
 const SAMPLES_IN_GROUP = 122_880;
 const DOCUMENTS_IN_GROUP = 8_192;
 
-/** The first thing in the file, by which spreadsheets know its encoding. */
-const BYTE_ORDER_MARK = '\ufeff';
-
-/** Their text begins with a digit, a minus, or a letter of our choice: it is never a formula. */
-const PLAIN = /^(U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL\(.*\)|BOOLEAN|DATE|TIME|TIMESTAMP.*)$/;
-
-/** With these a spreadsheet begins a formula; the wide ones in East Asian settings. The apostrophe, so that what we add can be taken away. */
-const FORMULA = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠', "'"];
-
-/**
- * Text that reads as a number. A spreadsheet, and DuckDB when it guesses the types of a file, make one of it: of the stages of a night only
- * the first 15 digits stay, of classes that begin with 0 not even these, and a version becomes a date. Whole numbers that stay as they are
- * need nothing.
- */
-const NUMBER = String.raw`\s*[0-9.,]*[0-9][0-9.,]*([eE][+-]?[0-9]+)?\s*`;
-const KEPT_NUMBER = '0|[1-9][0-9]{0,14}';
-
 /**
  * A text that a spreadsheet would take for a formula, or for a number that it would change, has an apostrophe before it. Taking one away from
  * each that begins so gives all as it was.
  */
 function csvColumn({ name, type }: ExportColumn, isFirst: boolean): string {
-  const header = quoteName(`${isFirst ? BYTE_ORDER_MARK : ''}${FORMULA.includes(name.charAt(0)) ? `'${name}` : name}`);
+  const header = quoteName(`${isFirst ? BYTE_ORDER_MARK : ''}${markName(name)}`);
   const column = quoteName(name);
   if (PLAIN.test(type)) return `${column} AS ${header}`;
   const text = `${column}::VARCHAR`;

@@ -1,0 +1,49 @@
+/** A query that was run in this browser. */
+export interface Past {
+  sql: string;
+  /** Milliseconds since the epoch. */
+  at: number;
+}
+
+const KEY = 'ringneck-sql-history';
+const MOST = 100;
+/** The browser keeps some megabytes for all. */
+const LONGEST = 20_000;
+
+/** Newest first. */
+export function readHistory(): Past[] {
+  try {
+    const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? '[]');
+    return Array.isArray(kept) ? kept.filter(isPast) : [];
+  } catch {
+    // Somebody else's, or a browser that keeps nothing.
+    return [];
+  }
+}
+
+/** The same query is there once. */
+export function addToHistory(sql: string, at: number): Past[] {
+  const kept = [...(sql.length > LONGEST ? [] : [{ sql, at }]), ...readHistory().filter(past => past.sql !== sql)].slice(0, MOST);
+  write(kept);
+  return kept;
+}
+
+export function clearHistory(): void {
+  write([]);
+}
+
+function write(kept: readonly Past[]): void {
+  try {
+    localStorage.setItem(KEY, JSON.stringify(kept));
+  } catch {
+    // It is full, or not allowed: then there is no history.
+  }
+}
+
+const isPast = (value: unknown): value is Past =>
+  typeof value === 'object' &&
+  value !== null &&
+  'sql' in value &&
+  typeof value.sql === 'string' &&
+  'at' in value &&
+  typeof value.at === 'number';

@@ -1,0 +1,420 @@
+import { bin, extent } from 'd3-array';
+import { scaleBand, scaleLinear, scaleUtc } from 'd3-scale';
+import { line } from 'd3-shape';
+import { MONTHS } from '../../parts/format.ts';
+import { Plot } from '../../parts/plot.tsx';
+import { type Chart, type Data, numberOf, sortOf, timeOf } from './propose.ts';
+
+/** What is drawn: each point with what it stands for. */
+export interface Point {
+  /** Milliseconds, a number, or the place of a category. */
+  x: number;
+  y: number;
+  /** What x is, in words. */
+  at: string;
+  series: string;
+}
+
+/** A chart as numbers, before it has a width. */
+export interface Model {
+  kind: Chart['kind'];
+  xName: string;
+  yName: string;
+  isTime: boolean;
+  points: Point[];
+  /** Of a line: where there is a row, but no value. */
+  holes: { x: number; y: null; series: string }[];
+  series: string[];
+  /** Of bars and heat maps, in the order of the rows. */
+  categories: string[];
+  /** Rows that are not drawn: a value is missing. */
+  missing: number;
+  /** Of a line: from which distance on two points are not joined. */
+  gap: number;
+}
+
+const COLOURS = ['data', 'heart', 'rem', 'not-authorised', 'awake', 'light', 'hrv', 'unusual', 'asleep', 'muted', 'deep', 'stored'];
+
+/** What a chart draws of a result. */
+export function modelOf({ kind, x, y, by }: Chart, data: Data): Model {
+  const xColumn = x === null ? undefined : data.columns[x];
+  const isTime = (kind === 'line' || kind === 'points') && xColumn !== undefined && sortOf(xColumn) === 'time';
+  const texts = (at: number | null) => (at === null ? undefined : data.values[at]);
+  const categories = kind === 'bars' || kind === 'heat' ? valuesOf(texts(x), xColumn && sortOf(xColumn) === 'number') : [];
+  const placeOf = new Map(categories.map((name, place) => [name, place]));
+  const points: Point[] = [];
+  const holes: Model['holes'] = [];
+  for (let row = 0; row < data.rows; row++) {
+    const text = texts(x)?.[row] ?? null;
+    const value = numberOf(data.values[y]?.[row] ?? null);
+    const place = placeAt(text);
+    const series = texts(by)?.[row] ?? (by === null ? '' : 'NULL');
+    if (place === null) continue;
+    if (value === null) holes.push({ x: place, y: null, series });
+    else points.push({ x: place, y: value, at: text ?? 'NULL', series });
+  }
+  function placeAt(text: string | null): number | null {
+    if (x === null) return 0;
+    if (categories.length) return placeOf.get(text ?? 'NULL') ?? null;
+    return isTime ? timeOf(text) : numberOf(text);
+  }
+  if (kind === 'line') points.sort((a, b) => a.x - b.x);
+  const ofBy = by === null ? [''] : valuesOf(texts(by), sortOf(data.columns[by] ?? { name: '', type: '', numeric: false }) === 'number');
+  return {
+    kind,
+    xName: xColumn?.name ?? '',
+    yName: data.columns[y]?.name ?? '',
+    isTime,
+    points,
+    holes,
+    series: ofBy,
+    categories,
+    missing: data.rows - points.length,
+    gap: kind === 'line' ? gapOf([...points, ...holes], xColumn?.type === 'DATE') : 0,
+  };
+}
+
+/** Each value once: as they come, numbers in their order. */
+function valuesOf(texts: readonly (string | null)[] = [], isNumber = false): string[] {
+  const values = [...new Set(texts)].map(text => text ?? 'NULL');
+  return isNumber ? values.sort((a, b) => Number(a) - Number(b)) : values;
+}
+
+/** Days are missing where the next is further than usual; moments come less regularly. */
+function gapOf(points: readonly { x: number }[], isDay: boolean): number {
+  const instants = [...new Set(points.map(({ x }) => x))].sort((a, b) => a - b);
+  const steps = instants.slice(1).map((x, i) => x - (instants[i] ?? 0));
+  const usual = steps.sort((a, b) => a - b)[Math.floor((steps.length - 1) / 2)] ?? 0;
+  return usual * (isDay ? 1.5 : 5) || Number.POSITIVE_INFINITY;
+}
+
+/** What the chart shows, in a sentence. */
+export function findingOf({ kind, points, yName, missing, series, gap, isTime }: Model): string {
+  if (!points.length) return 'There is no value to draw.';
+  const sorted = [...points].sort((a, b) => a.y - b.y);
+  const [lowest, highest] = [sorted[0], sorted.at(-1)];
+  const name = (point: Point | undefined) => [point?.series, kind === 'histogram' ? '' : point?.at].filter(Boolean).join(', ');
+  const end = (point: Point | undefined) => `${numberText(point?.y ?? 0)}${name(point) ? ` (${name(point)})` : ''}`;
+  const median = numberText(sorted[Math.floor((sorted.length - 1) / 2)]?.y ?? 0);
+  const of = series.length > 1 ? ` of ${series.length} series` : '';
+  const left = missing
+    ? ` ${missing} ${missing === 1 ? 'row has' : 'rows have'} no value and ${missing === 1 ? 'is' : 'are'} not drawn.`
+    : '';
+  const broken = kind === 'line' && isTime && Number.isFinite(gap) ? ' The line is broken where values are missing.' : '';
+  return `${yName}: ${points.length} values${of}, lowest ${end(lowest)}, median ${median}, highest ${end(highest)}.${left}${broken}`;
+}
+
+/** Four digits, a true minus. */
+export function numberText(value: number): string {
+  const size = Math.abs(value);
+  const text =
+    size !== 0 && (size < 1e-4 || size >= 1e9)
+      ? value.toExponential(2)
+      : String(Number(value.toFixed(size >= 100 ? 1 : size >= 1 ? 2 : 4)));
+  return text.replaceAll('-', '−');
+}
+
+const HEIGHT = 280;
+const M = { top: 12, bottom: 28, left: 56, right: 16 };
+
+/** Draws it; the points are also there as data of what is drawn. */
+export function ResultChart({ model }: { model: Model }) {
+  const { points, kind, yName, xName } = model;
+  if (!points.length) return <p class="second">There is no value to draw.</p>;
+  const say = (place: number) => {
+    const point = points[place];
+    if (!point) return '';
+    const where = [point.series, kind === 'histogram' ? '' : `${xName} ${point.at}`].filter(Boolean).join(', ');
+    return `${where}${where ? ': ' : ''}${yName} ${numberText(point.y)}`;
+  };
+  const Drawing = { line: Lines, points: Dots, bars: Bars, heat: Heat, histogram: Histogram }[kind];
+  return (
+    <Plot label={`${yName}${xName ? ` by ${xName}` : ''}`} count={kind === 'histogram' ? 0 : points.length} say={say}>
+      {({ width, cursor }) => <Drawing model={model} width={width} cursor={cursor === null ? undefined : points[cursor]} />}
+    </Plot>
+  );
+}
+
+interface DrawingProps {
+  model: Model;
+  width: number;
+  cursor: Point | undefined;
+}
+
+type ToPixel = (value: number) => number;
+
+/** For tests: the points of what is drawn as one path. */
+const withData = (points: unknown) => (element: Element | null) => void (element && Object.assign(element, { __data__: points }));
+
+function Lines({ model: { points, holes, series, gap, isTime }, width, cursor }: DrawingProps) {
+  const right = series.length > 1 ? 120 : 72;
+  const { x, y, xTicks, yTicks } = scales(points, width, right, isTime);
+  const ends = series.flatMap((name, at) => {
+    const of = points.filter(point => point.series === name);
+    const last = of.at(-1);
+    return last ? [{ name, at, of, last, label: y(last.y) }] : [];
+  });
+  spread(ends);
+  return (
+    <svg viewBox={`0 0 ${width} ${HEIGHT}`} height={HEIGHT} aria-hidden="true">
+      <Axes {...{ x, y, xTicks, yTicks, width, right }} />
+      {ends.map(({ name, at, of, last, label }) => (
+        <g key={name} class={`sql-series sql-colour-${COLOURS[at % COLOURS.length]}`}>
+          <path
+            class="sql-line"
+            data-series={name}
+            ref={withData(of)}
+            d={pathOf(
+              of,
+              holes.filter(hole => hole.series === name),
+              { x, y, gap },
+            )}
+          />
+          <circle cx={x(last.x)} cy={y(last.y)} r="3" />
+          <text x={width - right + 8} y={label} dy="0.32em">
+            {name.slice(0, 12)} {numberText(last.y)}
+          </text>
+        </g>
+      ))}
+      {cursor && <Cursor x={x(cursor.x)} y={y(cursor.y)} />}
+    </svg>
+  );
+}
+
+/** Broken where a value is missing, or rows are. */
+function pathOf(points: readonly Point[], holes: Model['holes'], { x, y, gap }: { x: ToPixel; y: ToPixel; gap: number }): string {
+  const parts: Point[][] = [];
+  let before: Point | undefined;
+  for (const at of [...points, ...holes].sort((a, b) => a.x - b.x)) {
+    if (at.y === null) {
+      before = undefined;
+      continue;
+    }
+    if (!before || at.x - before.x > gap) parts.push([]);
+    parts.at(-1)?.push(at);
+    before = at;
+  }
+  const draw = line<Point>(
+    point => round(x(point.x)),
+    point => round(y(point.y)),
+  );
+  // A point by itself is a line of no length, whose round ends are seen.
+  return parts.map(part => (part.length === 1 ? `${draw(part)?.replace('Z', '')}h0` : draw(part))).join('');
+}
+
+/** Labels at the ends of lines, so that none covers another. */
+function spread(labels: { label: number }[]): void {
+  const sorted = [...labels].sort((a, b) => a.label - b.label);
+  for (const [i, one] of sorted.entries()) one.label = Math.max(one.label, (sorted[i - 1]?.label ?? 0) + 13);
+  const over = (sorted.at(-1)?.label ?? 0) - (HEIGHT - M.bottom);
+  if (over > 0) for (const one of sorted) one.label -= over;
+}
+
+function Dots({ model: { points, isTime }, width, cursor }: DrawingProps) {
+  const { x, y, xTicks, yTicks } = scales(points, width, M.right, isTime);
+  return (
+    <svg viewBox={`0 0 ${width} ${HEIGHT}`} height={HEIGHT} aria-hidden="true">
+      <Axes {...{ x, y, xTicks, yTicks, width, right: M.right }} />
+      <path class="sql-dots" ref={withData(points)} d={points.map(point => `M${round(x(point.x))},${round(y(point.y))}h0`).join('')} />
+      {cursor && <Cursor x={x(cursor.x)} y={y(cursor.y)} />}
+    </svg>
+  );
+}
+
+const BAR_PX = 22;
+
+function Bars({ model: { points, categories }, width, cursor }: DrawingProps) {
+  const left = Math.min(width / 3, 24 + 7 * Math.max(...categories.map(name => Math.min(name.length, 24))));
+  const height = categories.length * BAR_PX + M.bottom;
+  const [low = 0, high = 0] = extent(points, ({ y }) => y);
+  const x = scaleLinear([Math.min(0, low), Math.max(0, high)], [left, width - 64]).nice(5);
+  const y = scaleBand(categories, [0, height - M.bottom]).padding(0.25);
+  return (
+    <svg viewBox={`0 0 ${width} ${height}`} height={height} aria-hidden="true">
+      {x.ticks(5).map(tick => (
+        <g key={tick} class="axis">
+          <line x1={x(tick)} x2={x(tick)} y1={0} y2={height - M.bottom} />
+          <text x={x(tick)} y={height - 10} text-anchor="middle">
+            {numberText(tick)}
+          </text>
+        </g>
+      ))}
+      {points.map(point => {
+        const top = y(point.at) ?? 0;
+        const end = x(point.y);
+        return (
+          <g key={point.at} class={point === cursor ? 'sql-here' : ''}>
+            <text class="sql-name" x={left - 8} y={top + y.bandwidth() / 2} dy="0.32em" text-anchor="end">
+              {point.at.slice(0, 24)}
+            </text>
+            <rect
+              class="data-mark"
+              ref={withData(point)}
+              x={Math.min(x(0), end)}
+              y={top}
+              width={Math.abs(end - x(0))}
+              height={y.bandwidth()}
+            />
+            <text class="sql-name" x={Math.max(x(0), end) + 6} y={top + y.bandwidth() / 2} dy="0.32em">
+              {numberText(point.y)}
+            </text>
+          </g>
+        );
+      })}
+    </svg>
+  );
+}
+
+const STEPS = 5;
+
+function Heat({ model: { points, categories, series }, width, cursor }: DrawingProps) {
+  const left = Math.min(width / 3, 24 + 7 * Math.max(...series.map(name => Math.min(name.length, 24))));
+  const height = Math.max(series.length * BAR_PX, BAR_PX) + M.bottom + 24;
+  const [low = 0, high = 0] = extent(points, ({ y }) => y);
+  const x = scaleBand(categories, [left, width - M.right]).paddingInner(0.06);
+  const y = scaleBand(series, [0, height - M.bottom - 24]).paddingInner(0.06);
+  const stepOf = (value: number) => (high > low ? Math.min(STEPS - 1, Math.floor(((value - low) / (high - low)) * STEPS)) : 0);
+  const every = Math.max(1, Math.ceil((categories.length * 70) / (width - left)));
+  const steps = Array.from({ length: STEPS }, (_, step) => ({ step, of: points.filter(point => stepOf(point.y) === step) }));
+  const drawn = (of: readonly Point[]) =>
+    of
+      .map(
+        point =>
+          `M${round(x(point.at) ?? 0)},${round(y(point.series) ?? 0)}h${round(x.bandwidth())}v${round(y.bandwidth())}h${round(-x.bandwidth())}z`,
+      )
+      .join('');
+  return (
+    <svg viewBox={`0 0 ${width} ${height}`} height={height} aria-hidden="true">
+      {steps.map(({ step, of }) => (
+        <path key={step} class={`sql-step sql-step-${step}`} ref={withData(of)} d={drawn(of)} />
+      ))}
+      {cursor && <rect class="sql-cell-here" x={x(cursor.at)} y={y(cursor.series)} width={x.bandwidth()} height={y.bandwidth()} />}
+      {series.map(name => (
+        <text key={name} class="sql-name" x={left - 8} y={(y(name) ?? 0) + y.bandwidth() / 2} dy="0.32em" text-anchor="end">
+          {name.slice(0, 24)}
+        </text>
+      ))}
+      {categories.map((name, i) =>
+        i % every ? null : (
+          <text key={name} class="sql-name" x={(x(name) ?? 0) + x.bandwidth() / 2} y={height - M.bottom - 10} text-anchor="middle">
+            {name.slice(0, 12)}
+          </text>
+        ),
+      )}
+      {steps.map(({ step }) => (
+        <g key={step}>
+          <rect class={`sql-step sql-step-${step}`} x={left + step * 90} y={height - 16} width="12" height="12" />
+          <text class="sql-name" x={left + step * 90 + 16} y={height - 6}>
+            from {numberText(low + ((high - low) * step) / STEPS)}
+          </text>
+        </g>
+      ))}
+    </svg>
+  );
+}
+
+function Histogram({ model: { points, yName }, width }: DrawingProps) {
+  const values = points.map(({ y }) => y);
+  const x = scaleLinear(extentOf(values), [M.left, width - M.right]).nice();
+  const [from = 0, to = 1] = x.domain();
+  const bins = bin()
+    .domain([from, to])
+    .thresholds(x.ticks(Math.min(40, Math.max(5, Math.ceil(Math.sqrt(values.length))))))(values);
+  const y = scaleLinear([0, Math.max(...bins.map(({ length }) => length))], [HEIGHT - M.bottom, M.top]).nice(4);
+  return (
+    <svg viewBox={`0 0 ${width} ${HEIGHT}`} height={HEIGHT} aria-hidden="true">
+      <Axes
+        x={x}
+        y={y}
+        xTicks={x.ticks(6).map(at => ({ at, text: numberText(at) }))}
+        yTicks={y.ticks(4).filter(Number.isInteger)}
+        width={width}
+        right={M.right}
+      />
+      {bins.map(({ x0 = 0, x1 = 0, length }) => (
+        <rect
+          key={x0}
+          class="data-mark"
+          ref={withData({ from: x0, to: x1, count: length })}
+          x={x(x0) + 0.5}
+          y={y(length)}
+          width={Math.max(1, x(x1) - x(x0) - 1)}
+          height={y(0) - y(length)}
+        >
+          <title>
+            {yName} {numberText(x0)} to {numberText(x1)}: {length}
+          </title>
+        </rect>
+      ))}
+    </svg>
+  );
+}
+
+const Cursor = ({ x, y }: { x: number; y: number }) => (
+  <>
+    <line class="cursor" x1={x} x2={x} y1={M.top} y2={HEIGHT - M.bottom} />
+    <circle class="sql-at" cx={x} cy={y} r="4" />
+  </>
+);
+
+interface AxesProps {
+  x: ToPixel;
+  y: ToPixel;
+  xTicks: readonly { at: number; text: string }[];
+  yTicks: readonly number[];
+  width: number;
+  right: number;
+}
+
+const Axes = ({ x, y, xTicks, yTicks, width, right }: AxesProps) => (
+  <g class="axis">
+    {yTicks.map(tick => (
+      <g key={tick}>
+        <line x1={M.left} x2={width - right} y1={y(tick)} y2={y(tick)} />
+        <text x={M.left - 8} y={y(tick)} dy="0.32em" text-anchor="end">
+          {numberText(tick)}
+        </text>
+      </g>
+    ))}
+    {xTicks.map(({ at, text }) => (
+      <text key={at} x={x(at)} y={HEIGHT - 8} text-anchor="middle">
+        {text}
+      </text>
+    ))}
+  </g>
+);
+
+function scales(points: readonly Point[], width: number, right: number, isTime: boolean) {
+  const range: [number, number] = [M.left, width - right];
+  const ofX = extentOf(points.map(({ x }) => x));
+  const y = scaleLinear(extentOf(points.map(({ y }) => y)), [HEIGHT - M.bottom, M.top]).nice(5);
+  const yTicks = y.ticks(5);
+  const wanted = Math.max(2, Math.floor(width / 110));
+  if (!isTime) {
+    const x = scaleLinear(ofX, range).nice(wanted);
+    return { x, y, yTicks, xTicks: x.ticks(wanted).map(at => ({ at, text: numberText(at) })) };
+  }
+  const x = scaleUtc(ofX, range);
+  const ticks = x.ticks(wanted).map(Number);
+  const step = (ticks[1] ?? 0) - (ticks[0] ?? 0);
+  return { x, y, yTicks, xTicks: ticks.map(at => ({ at, text: timeText(at, step) })) };
+}
+
+/** A single value has room on both sides. */
+function extentOf(values: readonly number[]): [number, number] {
+  const [low = 0, high = 0] = extent(values);
+  return low === high ? [low - 0.5, high + 0.5] : [low, high];
+}
+
+const DAY = 86_400_000;
+
+function timeText(at: number, step: number): string {
+  const date = new Date(at);
+  const month = MONTHS[date.getUTCMonth()]?.slice(0, 3);
+  if (step >= 360 * DAY) return String(date.getUTCFullYear());
+  if (step >= 27 * DAY) return date.getUTCMonth() === 0 ? String(date.getUTCFullYear()) : `${month}`;
+  if (step >= DAY || at % DAY === 0) return `${date.getUTCDate()} ${month}`;
+  return date.toISOString().slice(11, step < 60_000 ? 19 : 16);
+}
+
+const round = (value: number) => Math.round(value * 10) / 10;
