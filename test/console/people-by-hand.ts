@@ -11,8 +11,9 @@ const folder = tempFolder();
 export async function placePeople(people: Readonly<Record<string, Documents>>): Promise<string> {
   const data = join(folder, `people${++folders}`);
   const warehouse = await openWarehouse(join(data, 'warehouse.duckdb'));
+  const accounts = Object.keys(people).map(userId => ({ table: 'sync.accounts', key: { user_id: userId }, row: { state: 'active' } }));
+  await warehouse.record(accounts);
   for (const [userId, documents] of Object.entries(people)) {
-    await warehouse.record([{ table: 'sync.accounts', key: { user_id: userId }, row: { state: 'active' } }]);
     for (const [name, list] of Object.entries(documents)) {
       const requestedAt = warehouse.clock.lease();
       await warehouse.storeDocuments({ userId, resource: resourceNamed(name), requestedAt, documents: list });

@@ -1,37 +1,126 @@
 import type { peopleRoutes } from '../api/people.ts';
-import type { AnswerOf } from '../api/routes.ts';
+import type { AnswerOf, ParsedInputOf } from '../api/routes.ts';
+import { addDays } from '../page/parts/format.ts';
+import { type Answered, askFor } from './columns.ts';
 import type { Asking, Handlers } from './handlers.ts';
+import { type Brief, dayAt, judgeEverybody, orderBy } from './people-judged.ts';
+import { greetingAt, tellNeed, tellPeople, tellState } from './people-words.ts';
 
 type People = AnswerOf<'GET people'>;
+type Person = People['people'][number];
+
+/** People of a page, links of "Needs a look", nights as bars, days of a small line. */
+const PAGE = 60;
+const LINKS = 5;
+const NIGHTS = 14;
+const DAYS = 28;
+const METRICS = ['average_hrv', 'lowest_heart_rate', 'temperature_deviation'] as const;
 
 export const peopleHandlers: Handlers<keyof typeof peopleRoutes> = {
   'GET people': findPeople,
 };
 
-async function findPeople({ q = '' }: { q?: string | undefined }, { questions }: Asking): Promise<People> {
-  const rows = await questions.ask('people');
-  const found = (rows.id ?? []).map((id, at): People['people'][number] => ({ id: String(id), night: nightAt(rows, at) }));
-  const people = found.filter(({ id }) => id.toLowerCase().includes(q.toLowerCase()));
-  const withNight = people.filter(({ night }) => night !== null).length;
-  const sentence = people.length ? `${withNight} of ${people.length} people have a night.` : 'Nobody is here yet.';
-  return { sentence, total: people.length, people };
+async function findPeople({ q = '', sort, page: wanted }: ParsedInputOf<'GET people'>, asking: Asking): Promise<People> {
+  const { questions, session, now } = asking;
+  const at = Math.floor(now() / 1000);
+  const everybody = questions.stamp === undefined ? [] : (await judgeEverybody(asking, at)).sort(orderBy.attention);
+  const found = everybody.filter(({ id }) => id.toLowerCase().includes(q.trim().toLowerCase())).sort(orderBy[sort]);
+  const pages = Math.max(1, Math.ceil(found.length / PAGE));
+  const page = Math.min(wanted, pages);
+  const shown = found.slice((page - 1) * PAGE, page * PAGE);
+  const needs = everybody.flatMap(brief => {
+    const text = tellNeed(brief, session.person === null ? brief.id : 'you');
+    return text === undefined ? [] : [{ id: brief.id, text }];
+  });
+  const offset = commonOffset(everybody);
+  const range = { users: JSON.stringify(shown.map(({ id }) => id)), from: addDays(dayAt(at, 0), -DAYS), to: addDays(dayAt(at, 0), 1) };
+  return {
+    greeting: greetingAt(new Date((at + offset) * 1000).getUTCHours()),
+    at,
+    offset,
+    sentence: tellPeople(everybody, session.person),
+    everybody: everybody.length,
+    total: found.length,
+    page,
+    pages,
+    people: shown.length ? await drawn(shown, range, asking) : [],
+    needs_a_look: needs.slice(0, LINKS),
+    more: Math.max(0, needs.length - LINKS),
+    first_run: everybody.length ? null : firstRun(asking),
+    sql: questions.sqlOf('people-usual', range),
+  };
 }
 
-function nightAt(rows: Readonly<Record<string, readonly unknown[]>>, at: number): People['people'][number]['night'] {
-  const textOf = (name: string) => rows[name]?.[at];
-  const numberOf = (name: string) => {
-    const value = rows[name]?.[at];
-    return typeof value === 'number' ? value : null;
-  };
-  const day = textOf('day');
-  const end = numberOf('end');
-  if (typeof day !== 'string' || end === null) return null;
+/** The offset of most people's newest nights [seconds east of UTC]. */
+function commonOffset(everybody: readonly Brief[]): number {
+  const counts = new Map<number, number>();
+  for (const { night } of everybody) {
+    const offset = night?.end_offset ?? null;
+    if (offset !== null) counts.set(offset, (counts.get(offset) ?? 0) + 1);
+  }
+  const [most] = [...counts].sort(([, a], [, b]) => b - a);
+  return most?.[0] ?? 0;
+}
+
+function firstRun({ settings: { enrolment, signIn } }: Asking): NonNullable<People['first_run']> {
+  if (enrolment)
+    return { text: 'Makes a link by which the first person signs in, on any device:', command: 'ringneck account invite NAME' };
+  if (signIn) return { text: 'Opens the page of the service, on which the first person signs in:', command: 'ringneck account login NAME' };
+  return { text: 'Takes the token of the first person:', command: 'ringneck account add NAME' };
+}
+
+interface Range {
+  users: string;
+  from: string;
+  to: string;
+}
+
+async function drawn(shown: readonly Brief[], range: Range, { questions }: Asking): Promise<Person[]> {
+  const [nights, usual] = await Promise.all([
+    askFor(questions, 'people-nights', { ...range }),
+    askFor(questions, 'people-usual', { ...range }),
+  ]);
+  const nightAt = new Map(nights.rows().map(row => [`${nights.text('day', row)} ${nights.text('id', row)}`, row]));
+  const usualAt = new Map(
+    usual.rows().map(row => [`${usual.text('metric', row)} ${usual.text('day', row)} ${usual.text('id', row)}`, row]),
+  );
+  return shown.map(brief => {
+    const { id, night, isLastNight, unusual, state } = brief;
+    const sparks = METRICS.map(metric => sparkOf(metric, brief, usual, usualAt));
+    const bars = daysTo(brief.today, NIGHTS);
+    const rows = bars.map(day => nightAt.get(`${day} ${id}`) ?? -1);
+    const hasUsual = sparks.some(({ median }) => median.some(known => known !== null));
+    return {
+      id,
+      state,
+      says: tellState(brief, { hasUsual }),
+      night,
+      is_last_night: isLastNight,
+      nights: { day: bars, start: nights.numbers('start_minute', rows), end: nights.numbers('end_minute', rows) },
+      sparks,
+      unusual: unusual.map(({ metric, z }) => ({ metric, z })),
+    };
+  });
+}
+
+const daysTo = (last: string, count: number) => Array.from({ length: count }, (_, index) => addDays(last, index + 1 - count));
+
+function sparkOf(
+  metric: (typeof METRICS)[number],
+  brief: Brief,
+  usual: Answered,
+  usualAt: ReadonlyMap<string, number>,
+): Person['sparks'][number] {
+  const days = daysTo(brief.today, DAYS);
+  const rows = days.map(day => usualAt.get(`${metric} ${day} ${brief.id}`) ?? -1);
+  const values = usual.numbers('value', rows);
   return {
-    day,
-    asleep: numberOf('asleep'),
-    start: numberOf('start'),
-    start_offset: numberOf('start_offset'),
-    end,
-    end_offset: numberOf('end_offset'),
+    metric,
+    value: brief.isLastNight ? (values.at(-1) ?? null) : null,
+    is_unusual: brief.unusual.some(one => one.metric === metric),
+    day: days,
+    values,
+    median: usual.numbers('median', rows),
+    spread: usual.numbers('spread', rows),
   };
 }

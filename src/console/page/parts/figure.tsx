@@ -18,10 +18,12 @@ interface FigureProps {
   /** Where the page goes to run the query: a path of the page. */
   children: ComponentChildren;
   class?: string;
+  /** False where there is nothing drawn but text. */
+  hasPicture?: boolean;
 }
 
 /** A chart with its finding, and the same as a table, a query, a CSV file and a picture. */
-export function Figure({ title, note, finding, table, sql, file, children, class: name = '' }: FigureProps) {
+export function Figure({ title, note, finding, table, sql, file, children, class: name = '', hasPicture = true }: FigureProps) {
   const [open, setOpen] = useState<'table' | 'sql' | null>(null);
   const plot = useRef<HTMLDivElement>(null);
   const id = useId();
@@ -46,9 +48,11 @@ export function Figure({ title, note, finding, table, sql, file, children, class
           <button type="button" onClick={() => save(new Blob([csvOf(table())], { type: 'text/csv' }), `${file}.csv`)}>
             CSV<span class="unseen"> of {title}</span>
           </button>
-          <button type="button" onClick={() => void savePicture()}>
-            PNG<span class="unseen"> of {title}</span>
-          </button>
+          {hasPicture && (
+            <button type="button" onClick={() => void savePicture()}>
+              PNG<span class="unseen"> of {title}</span>
+            </button>
+          )}
         </span>
       </header>
       <div ref={plot}>{children}</div>

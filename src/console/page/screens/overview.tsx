@@ -1,57 +1,267 @@
 import type { AnswerOf } from '../../api/routes.ts';
-import { clock, hoursAndMinutes, offsetName } from '../parts/format.ts';
+import { clockRange, NightBars, Sparkline } from '../charts/small.tsx';
+import { setQuery, usePlace } from '../location.ts';
+import type { DataTable } from '../parts/data-table.ts';
+import { Figure } from '../parts/figure.tsx';
+import { clock, dayName, hoursAndMinutes, offsetName, shortDay } from '../parts/format.ts';
 import { Link } from '../parts/link.tsx';
+import { isMetric, metricText, metricWithUnit, numberText, wordsOf } from '../parts/metrics.ts';
+import { Sentence } from '../parts/sentence.tsx';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
+import { FirstRun } from './first-run.tsx';
+import './overview.css';
 
-type Person = AnswerOf<'GET people'>['people'][number];
+type People = AnswerOf<'GET people'>;
+type Person = People['people'][number];
+
+const SORTS = { attention: 'most in need first', name: 'by name', freshest: 'freshest first' } as const;
+type Sort = keyof typeof SORTS;
+const isSort = (text: string): text is Sort => Object.hasOwn(SORTS, text);
 
 /** Everybody at a glance. */
 export function Overview() {
-  const people = useAnswer('GET people', {});
+  const { query } = usePlace();
+  const sort = query.get('sort') ?? 'attention';
+  const people = useAnswer('GET people', {
+    q: query.get('q') ?? '',
+    sort: isSort(sort) ? sort : 'attention',
+    page: Math.max(1, Math.floor(Number(query.get('page') ?? 1)) || 1),
+  });
+  return <Shown of={people}>{answer => (answer.first_run ? <FirstRun {...answer.first_run} /> : <Everybody of={answer} />)}</Shown>;
+}
+
+function Everybody({ of: answer }: { of: People }) {
+  const { greeting, at, offset, sentence, everybody } = answer;
+  const today = new Date((at + offset) * 1000).toISOString();
   return (
-    <Shown of={people}>
-      {({ sentence, people }) => (
-        <>
-          <h1>Overview</h1>
-          <p class="sentence">{sentence}</p>
-          <section class="card">
-            <h2>Last night, everybody</h2>
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Person</th>
-                  <th scope="col">Asleep</th>
-                </tr>
-              </thead>
-              <tbody>
-                {people.map(person => (
-                  <Row key={person.id} {...person} />
-                ))}
-              </tbody>
-            </table>
-          </section>
-        </>
-      )}
-    </Shown>
+    <>
+      <div class="greeting">
+        <h1>{greeting}</h1>
+        <span class="second">
+          {dayName(today.slice(0, 10))} {today.slice(0, 4)} · {clock(at, offset)}, {offsetName(offset)}
+        </span>
+      </div>
+      <Sentence of={sentence} />
+      {everybody > 1 && <Finder {...answer} />}
+      <div class="overview-grid">
+        <Nights of={answer} />
+        <NeedsALook of={answer} />
+      </div>
+    </>
   );
 }
 
-function Row({ id, night }: Person) {
-  const to = `/people/${encodeURIComponent(id)}${night ? `?day=${night.day}` : ''}`;
+function Finder({ total, everybody, page, pages }: People) {
+  const { query } = usePlace();
+  const sort = query.get('sort') ?? 'attention';
+  const turn = (to: number) => setQuery({ page: to === 1 ? null : String(to) });
   return (
-    <tr>
+    <search class="finder">
+      <label>
+        Find people{' '}
+        <input
+          type="search"
+          id="find"
+          maxLength={200}
+          value={query.get('q') ?? ''}
+          onInput={({ currentTarget: { value } }) => setQuery({ q: value || null, page: null }, { replace: true })}
+        />
+      </label>
+      <label>
+        Order{' '}
+        <select
+          value={isSort(sort) ? sort : 'attention'}
+          onChange={({ currentTarget: { value } }) => setQuery({ sort: value === 'attention' ? null : value, page: null })}
+        >
+          {Object.entries(SORTS).map(([name, text]) => (
+            <option key={name} value={name}>
+              {text}
+            </option>
+          ))}
+        </select>
+      </label>
+      <span class="second" role="status">
+        {total === everybody ? `${everybody} people` : `${total} of ${everybody} people`}
+      </span>
+      {pages > 1 && (
+        <nav class="pages" aria-label="Pages">
+          <button type="button" disabled={page <= 1} onClick={() => turn(page - 1)}>
+            Before
+          </button>
+          <span>
+            Page {page} of {pages}
+          </span>
+          <button type="button" disabled={page >= pages} onClick={() => turn(page + 1)}>
+            After
+          </button>
+        </nav>
+      )}
+    </search>
+  );
+}
+
+function Nights({ of: { people, sql, everybody } }: { of: People }) {
+  const range = clockRange(people);
+  return (
+    <Figure
+      title={everybody === 1 ? 'Last night' : 'Last night, everybody'}
+      note="each against the 28 nights before"
+      finding={
+        people.length
+          ? 'Grey band: what was usual, median ± 1.48 times the median absolute deviation of the 28 nights before. ◆ what is called unusual. No diagnosis.'
+          : 'Nobody is called so.'
+      }
+      table={() => tableOf(people)}
+      sql={sql}
+      file="overview"
+      hasPicture={false}
+    >
+      <div class="people-room">
+        <table class="people">
+          <thead>
+            <tr>
+              <th scope="col">Person</th>
+              <th scope="col">Asleep</th>
+              <th scope="col" class="wide">
+                14 nights, {hourText(range[0])}–{hourText(range[1])}
+              </th>
+              <th scope="col" class="wide">
+                Night HRV
+              </th>
+              <th scope="col" class="wide">
+                Lowest heart rate
+              </th>
+              <th scope="col" class="wide">
+                Temperature
+              </th>
+              <th scope="col">Unusual</th>
+            </tr>
+          </thead>
+          <tbody>
+            {people.map(person => (
+              <Row key={person.id} person={person} range={range} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Figure>
+  );
+}
+
+const hourText = (minute: number) => `${String(((((minute / 60) % 24) + 24) % 24) | 0).padStart(2, '0')}:00`;
+
+/** Where a person is shown. */
+const pathOf = (id: string) => `/people/${encodeURIComponent(id)}`;
+
+function Row({
+  person: { id, night, is_last_night, nights, sparks, unusual, says, state },
+  range,
+}: {
+  person: Person;
+  range: readonly [number, number];
+}) {
+  const chips = unusual.filter(({ metric }) => isMetric(metric));
+  return (
+    <tr data-person={id} data-state={state}>
       <th scope="row">
-        <Link to={to}>{id}</Link>
+        <Link to={pathOf(id)} class="name">
+          {id}
+        </Link>
+        {night?.end_offset != null && <div class="second">{offsetName(night.end_offset)}</div>}
       </th>
       <td>
-        {night?.asleep == null ? 'no night yet' : hoursAndMinutes(night.asleep)}
-        {night?.start != null && (
-          <div class="second">
-            {clock(night.start, night.start_offset ?? 0)} – {clock(night.end, night.end_offset ?? 0)} ({offsetName(night.end_offset ?? 0)})
+        <Asleep night={night} isLast={is_last_night} />
+      </td>
+      <td class="wide">
+        <NightBars nights={nights} range={range} />
+      </td>
+      {sparks.map(spark => (
+        <td key={spark.metric} class="wide">
+          <div class="spark">
+            <span class={spark.is_unusual ? 'figure-text unusual-text' : 'figure-text'}>
+              {spark.value === null ? '—' : metricText(spark.metric, spark.value)}{' '}
+              <span class="second">{spark.value !== null && wordsOf(spark.metric).unit}</span>
+            </span>
+            <Sparkline spark={spark} label={sparkLabel(spark)} />
           </div>
-        )}
+        </td>
+      ))}
+      <td>
+        {chips.map(({ metric, z }) => (
+          <span key={metric} class="chip unusual-chip">
+            {isMetric(metric) && wordsOf(metric).name} {z > 0 ? '▲' : '▼'} {numberText(Math.abs(z), 1)} sd
+          </span>
+        ))}
+        {state !== 'unusual' && <span class={state === 'usual' ? 'second' : 'chip'}>{says}</span>}
       </td>
     </tr>
   );
+}
+
+function Asleep({ night, isLast }: { night: Person['night']; isLast: boolean }) {
+  if (!night) return <span class="second">no night stored</span>;
+  if (!isLast) {
+    return (
+      <>
+        no night yet
+        <div class="second">last: {shortDay(night.day)}</div>
+      </>
+    );
+  }
+  return (
+    <>
+      <strong>{night.asleep === null ? '—' : hoursAndMinutes(night.asleep)}</strong>
+      <div class="second">
+        {night.start === null ? '—' : clock(night.start, night.start_offset ?? 0)} – {clock(night.end, night.end_offset ?? 0)}
+      </div>
+    </>
+  );
+}
+
+function sparkLabel({ metric, values, is_unusual }: Person['sparks'][number]): string {
+  const known = values.filter(value => value !== null);
+  if (!known.length) return `${wordsOf(metric).name}: no values in 28 days`;
+  const span = `${metricText(metric, Math.min(...known))} to ${metricWithUnit(metric, Math.max(...known))}`;
+  return `${wordsOf(metric).name}, 28 days: ${span}, ${known.length} values${is_unusual ? ', the last is unusual' : ''}`;
+}
+
+function NeedsALook({ of: { needs_a_look, more } }: { of: People }) {
+  return (
+    <section class="card needs" aria-labelledby="needs">
+      <h2 id="needs">Needs a look</h2>
+      {needs_a_look.length === 0 && <p class="second">Nobody just now.</p>}
+      <ul>
+        {needs_a_look.map(({ id, text }) => (
+          <li key={id}>
+            <Link to={pathOf(id)} class="name">
+              {id}
+            </Link>
+            <span>{text}</span>
+          </li>
+        ))}
+      </ul>
+      {more > 0 && <p class="second">And {more} more, first in the list.</p>}
+      <p class="second">
+        “Unusual” means two of temperature, breathing, HRV and lowest heart rate at 2 or more robust standard deviations from the 28 nights
+        before, or anything at 3 or more. It is no diagnosis.
+      </p>
+    </section>
+  );
+}
+
+function tableOf(people: readonly Person[]): DataTable {
+  const column = (name: string, of: (person: Person) => string | number | null) => ({ name, values: people.map(of) });
+  const last = (person: Person) => (person.is_last_night ? person.night : null);
+  const sparkOf = (at: number) => (person: Person) => person.sparks[at]?.value ?? null;
+  return [
+    column('person', ({ id }) => id),
+    column('newest night', ({ night }) => night?.day ?? null),
+    column('asleep last night [s]', person => last(person)?.asleep ?? null),
+    column('HRV [ms]', sparkOf(0)),
+    column('lowest heart rate [bpm]', sparkOf(1)),
+    column('temperature [°C from the baseline]', sparkOf(2)),
+    column('unusual', ({ unusual }) => unusual.map(({ metric, z }) => `${metric} ${numberText(z, 1, true)}`).join(', ') || null),
+    column('state', ({ says }) => says),
+  ];
 }

@@ -1,0 +1,91 @@
+import { dayName, shortDay } from '../page/parts/format.ts';
+import { listed, type Sentence, tellUnusual, type UsualRow } from './night-words.ts';
+import type { Brief } from './people-judged.ts';
+
+/** By the hour of the clock that most people have. */
+export function greetingAt(hour: number): string {
+  if (hour < 5 || hour >= 18) return 'Good evening';
+  return hour < 12 ? 'Good morning' : 'Good afternoon';
+}
+
+/** How somebody is doing, in a word or two. */
+export function tellState({ state, reason, night }: Brief, { hasUsual }: { hasUsual: boolean }): string {
+  switch (state) {
+    case 'parked':
+      return `parked${reason ? `: ${reason}` : ''}`;
+    case 'failed':
+      return 'not all could be read';
+    case 'unusual':
+      return 'unusual';
+    case 'long_missing':
+      return night ? `no night since ${shortDay(night.day)}` : 'no night';
+    case 'empty':
+      return 'no night stored yet';
+    case 'waiting':
+      return 'no night yet';
+    case 'paused':
+      return 'paused';
+    case 'usual':
+      return hasUsual ? 'as usual' : 'not enough nights yet';
+  }
+}
+
+/** Why somebody needs a look; undefined: nobody has to. */
+export function tellNeed(brief: Brief, whose = brief.id): string | undefined {
+  const { state, reason, night, unusual } = brief;
+  switch (state) {
+    case 'parked':
+      return `The service refuses this account${reason ? `: ${reason}` : ''}. Nothing new comes.`;
+    case 'failed':
+      return `Not all of the last days could be read${reason ? `: ${reason}` : ''}.`;
+    case 'unusual':
+      return `${tellUnusual(unusual.map(toTell), whose)}.`;
+    case 'long_missing':
+      return night ? `No night since ${dayName(night.day)}.` : undefined;
+    case 'empty':
+      return 'No night is stored yet.';
+    default:
+      return undefined;
+  }
+}
+
+const toTell = ({ metric, value, z }: Brief['unusual'][number]): UsualRow => ({ metric, value, z, median: null, nights: 0 });
+
+/** The answer of the overview. @param own the person who looks at their own data, else null */
+export function tellPeople(people: readonly Brief[], own: string | null): Sentence {
+  const [first] = people;
+  if (!first) return [{ text: 'Nobody is followed yet.', tone: 'answer' }];
+  const of = (state: Brief['state']) => people.filter(brief => brief.state === state);
+  const said: Sentence = [{ text: tellLastNight(people, own), tone: 'answer' }];
+  const [mostUnusual, ...others] = of('unusual');
+  if (mostUnusual) {
+    const rest = others.length ? ` ${others.length} more ${others.length === 1 ? 'has' : 'have'} an unusual night.` : '';
+    said.push({ text: ` ${tellNeed(mostUnusual, own === null ? mostUnusual.id : 'you')}${rest}`, tone: 'unusual' });
+  }
+  const missing = of('long_missing');
+  if (missing.length === 1 && missing[0]?.night) {
+    said.push({
+      text: ` ${own === null ? missing[0].id : 'There is'} ${own === null ? 'has no' : 'no'} night since ${dayName(missing[0].night.day)}.`,
+      tone: 'plain',
+    });
+  } else if (missing.length) said.push({ text: ` ${missing.length} have had no night for two days and more.`, tone: 'plain' });
+  said.push({ text: ` ${tellBehind(of('parked').length, of('failed').length)}`, tone: 'plain' });
+  return said;
+}
+
+function tellLastNight(people: readonly Brief[], own: string | null): string {
+  const with_ = people.filter(({ isLastNight }) => isLastNight).length;
+  if (own !== null) return with_ ? 'Your last night is here.' : 'Your last night has not come yet.';
+  const [only] = people;
+  if (people.length === 1 && only) return with_ ? `${only.id} has last night.` : `The last night of ${only.id} has not come yet.`;
+  return `${with_} of ${people.length} people have last night.`;
+}
+
+function tellBehind(parked: number, failed: number): string {
+  if (!parked && !failed) return 'Nothing is behind at the service.';
+  const parts = [];
+  if (parked) parts.push(`${parked} ${parked === 1 ? 'is' : 'are'} refused by the service`);
+  if (failed) parts.push(`of ${failed} not all could be read`);
+  const text = listed(parts);
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
