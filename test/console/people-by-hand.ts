@@ -7,8 +7,11 @@ type Documents = Record<string, readonly object[]>;
 let folders = 0;
 const folder = tempFolder();
 
-/** A data folder with a snapshot of what is stored of these people. */
-export async function placePeople(people: Readonly<Record<string, Documents>>): Promise<string> {
+/** A data folder with a snapshot of what is stored of these people, and of what a study says of them. */
+export async function placePeople(
+  people: Readonly<Record<string, Documents>>,
+  participants: Readonly<Record<string, Record<string, number>>> = {},
+): Promise<string> {
   const data = join(folder, `people${++folders}`);
   const warehouse = await openWarehouse(join(data, 'warehouse.duckdb'));
   const accounts = Object.keys(people).map(userId => ({ table: 'sync.accounts', key: { user_id: userId }, row: { state: 'active' } }));
@@ -19,6 +22,9 @@ export async function placePeople(people: Readonly<Record<string, Documents>>): 
       await warehouse.storeDocuments({ userId, resource: resourceNamed(name), requestedAt, documents: list });
       warehouse.clock.release(requestedAt);
     }
+  }
+  for (const [userId, row] of Object.entries(participants)) {
+    await warehouse.record([{ table: 'participants', key: { user_id: userId }, row }]);
   }
   await warehouse.snapshot(join(data, 'snapshot.duckdb'), 0o600);
   await warehouse.close();

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { coverageRoutes } from './coverage.ts';
+import { dayRoutes } from './day.ts';
 import { nightRoutes } from './night.ts';
 import { peopleRoutes } from './people.ts';
 import { sessionRoutes } from './session.ts';
@@ -12,6 +13,7 @@ export const routes = {
   ...peopleRoutes,
   ...nightRoutes,
   ...trendRoutes,
+  ...dayRoutes,
   ...coverageRoutes,
   ...sqlRoutes,
 };

@@ -10,6 +10,7 @@ import { routes } from '../api/routes.ts';
 import type { sessionRoutes } from '../api/session.ts';
 import { Assets } from './assets.ts';
 import { coverageHandlers } from './coverage.ts';
+import { dayHandlers } from './day.ts';
 import { Addresses, GUARDED } from './doors.ts';
 import type { Asking, ConsoleParts, Handlers } from './handlers.ts';
 import { nightHandlers } from './night.ts';
@@ -137,6 +138,7 @@ class Server {
       ...trendHandlers,
       ...coverageHandlers,
       ...createSqlHandlers(),
+      ...dayHandlers,
     };
     for (const [name, declared] of Object.entries<Route>(routes)) {
       const [method = '', path = ''] = name.split(' ');

@@ -32,7 +32,26 @@ export async function pictureOf(room: HTMLElement, title: string): Promise<Blob>
     const image = drawn instanceof HTMLCanvasElement ? drawn : await imageOf(drawn, width, height);
     context.drawImage(image, left - box.left, top - box.top + TITLE, width, height);
   }
+  writeTexts(room, context);
   return new Promise((take, fail) => canvas.toBlob(blob => (blob ? take(blob) : fail(new Error('no picture came of it'))), 'image/png'));
+}
+
+/** Words that stand beside shapes, as those of a table, where they stand. */
+function writeTexts(room: HTMLElement, context: CanvasRenderingContext2D): void {
+  const box = room.getBoundingClientRect();
+  const walker = document.createTreeWalker(room, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const { currentNode } = walker;
+    const parent = currentNode.parentElement;
+    if (!parent || !currentNode.nodeValue?.trim() || parent.closest('svg, select, button, .unseen, .told')) continue;
+    const range = document.createRange();
+    range.selectNodeContents(currentNode);
+    const { left, bottom, height } = range.getBoundingClientRect();
+    const { color, fontWeight, fontSize, fontFamily } = getComputedStyle(parent);
+    context.fillStyle = color;
+    context.font = `${fontWeight} ${fontSize} ${fontFamily}`;
+    context.fillText(currentNode.nodeValue.trim(), left - box.left, bottom - box.top + TITLE - height * 0.24);
+  }
 }
 
 /** What a style sheet says of a shape, which a picture by itself has not. */

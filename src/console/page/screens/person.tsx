@@ -9,6 +9,7 @@ import { isMetric, NIGHT_METRICS, wordsOf } from '../parts/metrics.ts';
 import { Sentence } from '../parts/sentence.tsx';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
+import { DayPart } from './day-part.tsx';
 import { NightCard } from './night-card.tsx';
 import './person.css';
 import { Trends } from './trends-part.tsx';
@@ -33,6 +34,7 @@ function Whole({ night }: { night: Night }) {
         <UsualCard night={night} />
       </div>
       <Trends id={night.id} day={night.day} />
+      <DayPart night={night} />
     </>
   );
 }

@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest';
+import { localDay } from '../../src/console/server/local-day.ts';
+import { openConsoleHere } from '../support/console-harness.ts';
+import { placePeople, sleepOf } from './people-by-hand.ts';
+
+const at = (text: string) => Date.parse(text) / 1000;
+const lengthOf = ({ start, end }: { start: number; end: number }) => (end - start) / 3600;
+
+test('a date lasts from midnight to midnight of the person’s clock', () => {
+  const kathmandu = [{ start: at('2025-01-01T00:00:00Z'), offset: 20_700 }];
+  expect(localDay('2025-03-09', kathmandu)).toEqual({
+    start: at('2025-03-09T00:00:00+05:45'),
+    end: at('2025-03-10T00:00:00+05:45'),
+    clocks: [{ start: at('2025-03-09T00:00:00+05:45'), offset: 20_700 }],
+  });
+  expect(localDay('2025-03-09', [])).toMatchObject({ start: at('2025-03-09T00:00:00Z'), clocks: [{ offset: 0 }] });
+});
+
+test('it has 25 hours when clocks go back, 23 when they go forward, and a seam where the first document tells it', () => {
+  const back = [
+    { start: at('2025-10-01T00:00:00Z'), offset: 7200 },
+    { start: at('2025-10-26T06:00:00Z'), offset: 3600 },
+  ];
+  expect(lengthOf(localDay('2025-10-26', back))).toBe(25);
+  expect(localDay('2025-10-26', back).clocks).toEqual([
+    { start: at('2025-10-25T22:00:00Z'), offset: 7200 },
+    { start: at('2025-10-26T06:00:00Z'), offset: 3600 },
+  ]);
+  expect(lengthOf(localDay('2025-10-25', back))).toBe(24);
+  const forward = [
+    { start: at('2025-03-01T00:00:00Z'), offset: 3600 },
+    { start: at('2025-03-30T05:00:00Z'), offset: 7200 },
+  ];
+  expect(lengthOf(localDay('2025-03-30', forward))).toBe(23);
+});
+
+test('west over midnight it begins once, and has the hours of the date before in it', () => {
+  // From UTC+1, where the 2nd has begun at 23:00 UTC, to UTC−4, where it is the 1st again until 04:00 UTC.
+  const west = [
+    { start: at('2025-09-01T00:00:00Z'), offset: 3600 },
+    { start: at('2025-10-02T02:11:00Z'), offset: -14_400 },
+  ];
+  expect(localDay('2025-10-02', west)).toEqual({
+    start: at('2025-10-01T23:00:00Z'),
+    end: at('2025-10-03T04:00:00Z'),
+    clocks: [
+      { start: at('2025-10-01T23:00:00Z'), offset: 3600 },
+      { start: at('2025-10-02T02:11:00Z'), offset: -14_400 },
+    ],
+  });
+});
+
+const DAY = {
+  sleep: [sleepOf('2025-03-09', '2025-03-09T01:05:00+01:00', '2025-03-09T07:01:00+01:00')],
+  workout: [
+    {
+      ...{ id: 'w', day: '2025-03-09', activity: 'running', intensity: 'hard', source: 'manual', label: '<b>lap</b>' },
+      ...{ start_datetime: '2025-03-09T18:00:00+01:00', end_datetime: '2025-03-09T18:30:00+01:00' },
+    },
+  ],
+  enhanced_tag: [
+    { id: 't', start_day: '2025-03-09', start_time: '2025-03-09T20:00:00+01:00', tag_type_code: 'tag_generic_alcohol', comment: '=1' },
+    { id: 'u', start_day: '2025-03-11', start_time: '2025-03-11T20:00:00+01:00', tag_type_code: 'tag_generic_sick' },
+  ],
+  daily_activity: [
+    {
+      ...{ id: 'a', day: '2025-03-09', timestamp: '2025-03-09T04:00:00+01:00', class_5_min: '110001' },
+      met: {
+        interval: 60,
+        items: [...new Array(10).fill(1), ...new Array(10).fill(null), ...new Array(10).fill(3)],
+        timestamp: '2025-03-09T04:00:00+01:00',
+      },
+    },
+  ],
+};
+/** Of the night: five minutes with a sample, five without, five with one. */
+const [NIGHT] = DAY.sleep;
+const HEART = { ...NIGHT, heart_rate: { interval: 300, items: [52, null, 49], timestamp: '2025-03-09T01:05:00+01:00' } };
+
+test('a day has what was measured by 5 minutes, what happened, and where the ring was not worn', async () => {
+  const ann = await (await openConsoleHere(await placePeople({ ann: { ...DAY, sleep: [HEART] } }, { ann: { birth_year: 1985 } }))).enter();
+  const { status, body } = await ann.ask('GET people/ann/day/2025-03-09');
+  expect(status).toBe(200);
+  const local = (time: string) => at(`2025-03-09T${time}+01:00`);
+  expect(body).toMatchObject({
+    ...{ id: 'ann', day: '2025-03-09', is_clock_known: true, start: local('00:00'), end: local('00:00') + 86_400 },
+    clocks: [{ start: local('00:00'), offset: 3600 }],
+    heart_rate: {
+      start: [local('01:05'), local('01:15')],
+      ...{ lowest: [52, 49], median: [52, 49], highest: [52, 49], measurements: [1, 1], source: ['sleep', 'sleep'] },
+    },
+    met: {
+      start: ['04:00', '04:05', '04:10', '04:15', '04:20', '04:25'].map(local),
+      met: [1, 1, null, null, 3, 3],
+    },
+    // The digits 110001, of 5 minutes each.
+    non_wear: { start: [local('04:10')], seconds: [900] },
+    events: [
+      { kind: 'sleep', start: local('01:05'), end: local('07:01'), name: 'night', detail: null },
+      { kind: 'workout', start: local('18:00'), end: local('18:30'), name: 'running', detail: '<b>lap</b>' },
+      { kind: 'tag', start: local('20:00'), end: null, name: 'tag_generic_alcohol', detail: '=1' },
+    ],
+    // 208 less 0.7 times 40 years.
+    maximum: { heart_rate: 180, origin: 'from the year of birth in participants' },
+  });
+});
