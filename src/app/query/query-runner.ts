@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { resources } from '../../../schema/index.ts';
 import type { Settings } from '../../base/config.ts';
 import type { Catalogue } from '../../warehouse/readers/catalogue.ts';
@@ -31,7 +31,7 @@ export class QueryRunner {
 
   /** Runs SQL and hands on what is answered, frame by frame. Gives the file that was asked. */
   async ask(question: Pick<QueryRequest, 'sql' | 'as'>, take: (frame: Frame) => void, signal: AbortSignal): Promise<Source> {
-    const { settings, limits, tellStale } = this.#parts;
+    const { settings, limits, tellStale, findFile } = this.#parts;
     const source = await this.#find(signal);
     const { path, stale } = source;
     if (stale && !this.#toldStale) tellStale?.(source);
@@ -41,7 +41,9 @@ export class QueryRunner {
       await query.ask({ path, ...question }, async frame => take(frame), signal);
       return source;
     } catch (error) {
-      if (await hasOwnerSince(error, source, settings)) return this.ask(question, take, signal);
+      // The file of a person goes when anybody is erased, and is made again.
+      const isGone = findFile !== undefined && !existsSync(path);
+      if (isGone || (await hasOwnerSince(error, source, settings))) return this.ask(question, take, signal);
       throw error;
     } finally {
       await query.end();
