@@ -25,6 +25,12 @@ export function Person({ id }: { id: string }) {
 
 function Whole({ night }: { night: Night }) {
   useDayKeys(night);
+  useEffect(() => {
+    document.title = `${night.id}, ${dayName(night.day)} – Ringneck`;
+    return () => {
+      document.title = 'Ringneck';
+    };
+  }, [night.id, night.day]);
   return (
     <>
       <Head night={night} />
