@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readCookbookPage } from '../app/catalogue/cookbook.ts';
 import { writeDataDictionary } from '../app/catalogue/data-dictionary.ts';
 import { RingneckError } from '../base/errors.ts';
 
@@ -12,9 +12,7 @@ export function readDictionary(): Promise<string> {
 
 /** @throws RingneckError where the package has been taken apart */
 export async function readCookbook(): Promise<string> {
-  // Two folders above src/mcp/, three above dist/src/mcp/, further above where tests have compiled it.
-  const places = [2, 3, 5].map(up => new URL(`${'../'.repeat(up)}docs/cookbook.md`, import.meta.url));
-  const place = places.find(url => existsSync(url));
-  if (!place) throw new RingneckError('docs/cookbook.md is not where the package has it: install Ringneck again');
-  return readFileSync(place, 'utf8');
+  const page = readCookbookPage();
+  if (page === undefined) throw new RingneckError('docs/cookbook.md is not where the package has it: install Ringneck again');
+  return page;
 }

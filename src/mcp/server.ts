@@ -3,7 +3,8 @@ import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { CallToolResult, ToolAnnotations } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import { type Answer, Answers, type AnswersParts, type Most } from '../app/query/answers.ts';
+import { type Answer, Answers, type AnswersParts } from '../app/query/answers.ts';
+import type { Most } from '../app/query/frames.ts';
 import { kindOf, messageOf, RingneckError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { version } from '../base/version.ts';

@@ -6,12 +6,17 @@ export interface Recipe {
 }
 
 /** A program that is tried within its checkout may lie elsewhere than beside its documentation. */
-const PAGES = ['../../../docs/cookbook.md', '../../../../docs/cookbook.md'].map(path => new URL(path, import.meta.url));
+const PAGES = [3, 4, 6].map(up => new URL(`${'../'.repeat(up)}docs/cookbook.md`, import.meta.url));
 
 /** The statements of docs/cookbook.md, each with the question that its chapter asks. */
 export function readCookbook(): Recipe[] {
+  return parseCookbook(readCookbookPage() ?? '');
+}
+
+/** The page itself; undefined where the package has none. */
+export function readCookbookPage(): string | undefined {
   const page = PAGES.find(path => existsSync(path));
-  return page ? parseCookbook(readFileSync(page, 'utf8')) : [];
+  return page && readFileSync(page, 'utf8');
 }
 
 export function parseCookbook(page: string): Recipe[] {

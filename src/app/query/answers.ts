@@ -11,7 +11,7 @@ import { type Join, listJoins } from '../../warehouse/readers/joins.ts';
 import { findNamed } from '../catalogue/find-named.ts';
 import { getSource, type Source } from '../find-source.ts';
 import { PersonFiles } from '../person-files/person-files.ts';
-import type { Frame } from './frames.ts';
+import type { Frame, Most } from './frames.ts';
 import { oneLine } from './one-line.ts';
 import type { Limits } from './query-process.ts';
 import { QueryRunner } from './query-runner.ts';
@@ -21,12 +21,6 @@ export interface AnswersParts {
   /** The only person of whom anything is to be seen; without a name everybody. */
   user?: string | undefined;
   limits: Limits;
-}
-
-/** How much of a result is given. */
-export interface Most {
-  rows: number;
-  bytes: number;
 }
 
 /** The rows of one statement, as far as they are given. */
