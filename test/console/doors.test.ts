@@ -122,8 +122,30 @@ test('every answer forbids what the page does not need', async () => {
   }
 });
 
-test('behind a proxy it is known by the outside address, and its paths have the prefix', async () => {
-  const settings = { consoleUrl: 'https://study.example/ring' };
-  const console = await openConsoleHere(newFolder(), { settings });
+test('behind a proxy it is known by the outside address, whether the path in front is taken away or not', async () => {
+  const console = await openConsoleHere(newFolder(), { settings: { consoleUrl: 'https://study.example/ring' } });
+  const here = new URL(console.listening);
   expect(console.url).toBe('https://study.example/ring');
+  const ask = (method: string, path: string, body = '') =>
+    new Promise<{ status: number | undefined; cookie: string | undefined; text: string }>((resolve, reject) => {
+      const headers = { host: 'study.example', origin: 'https://study.example', 'content-type': 'application/json' };
+      request({ host: here.hostname, port: here.port, method, path, headers }, response => {
+        let text = '';
+        response.setEncoding('utf8').on('data', part => {
+          text += part;
+        });
+        response.on('end', () => resolve({ status: response.statusCode, cookie: response.headers['set-cookie']?.[0], text }));
+      })
+        .on('error', reject)
+        .end(body);
+    });
+  for (const prefix of ['', '/ring']) {
+    const page = await ask('GET', `${prefix}/`);
+    expect(page).toMatchObject({ status: 200 });
+    const [, script = ''] = /src="(\/ring\/assets\/[\w.-]+)"/.exec(page.text) ?? [];
+    expect((await ask('GET', script.slice(prefix ? 0 : '/ring'.length))).status).toBe(200);
+    const code = codeOf(console.createLink({ role: 'reader', person: null }));
+    const entered = await ask('POST', `${prefix}/api/enter`, JSON.stringify({ code }));
+    expect(entered.cookie).toMatch(/^ringneck-study-example=[\w-]{43}; Path=\/ring\/; HttpOnly; SameSite=Strict; Max-Age=604800; Secure$/);
+  }
 });

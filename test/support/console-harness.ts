@@ -43,9 +43,9 @@ export async function openConsoleHere(folder: string, { commands, settings, now 
   onTestFinished(() => served.close());
   const send: ConsoleHarness['send'] = async (method, path, { headers = {}, body } = {}) => {
     const json: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
-    const response = await fetch(`${served.url}${path}`, {
+    const response = await fetch(`${served.listening}${path}`, {
       method,
-      headers: { origin: served.url, ...json, ...headers },
+      headers: { origin: served.listening, ...json, ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();

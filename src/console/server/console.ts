@@ -22,7 +22,10 @@ import { trendHandlers } from './trends.ts';
 
 /** A console that is served. */
 export interface Console {
+  /** Where links lead. */
   url: string;
+  /** Where it listens, as `http://127.0.0.1:8088`. */
+  listening: string;
   /** An address for the browser of who is granted that; it opens a session once, within a minute. */
   createLink(grant: Grant): string;
   close(): Promise<void>;
@@ -78,6 +81,7 @@ class Server {
     this.#addresses = new Addresses(url, this.#parts.settings.consoleUrl);
     return {
       url: this.#addresses.url,
+      listening: url,
       createLink: grant => `${this.#addresses.url}/enter#${this.#sessions.createCode(grant)}`,
       close: async () => {
         fastify.server.closeAllConnections();
