@@ -252,7 +252,8 @@ class Server {
     if (error instanceof RingneckError) return refuse(reply, 500, error.message, 'Try again.');
     if (error.statusCode !== undefined && error.statusCode < 500) return refuse(reply, error.statusCode, 'The request cannot be read.');
     const [path] = request.url.split('?', 1);
-    this.#parts.log.error({ path, reason: messageOf(error) }, 'the console could not answer');
+    // Who goes away ends what is asked for them.
+    if (!reply.raw.destroyed) this.#parts.log.error({ path, reason: messageOf(error) }, 'the console could not answer');
     return refuse(reply, 500, 'This could not be answered.', 'The log of ringneck up says why.');
   }
 }

@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import { Figure } from '../../parts/figure.tsx';
-import { CHARTS, type Chart, type ChartKind, type Data, fill, propose, slots, sortOf, whyNot } from './propose.ts';
+import { CHARTS, type Chart, type ChartKind, type Data, fill, numberOf, propose, slots, sortOf, whyNot } from './propose.ts';
 import { type Result, rowsText } from './result.ts';
 import { findingOf, modelOf, ResultChart } from './result-chart.tsx';
 
@@ -76,7 +76,7 @@ function Drawn({ chart, result, sql, isProposed }: { chart: Chart; result: Resul
   }
   const { cut } = result.end ?? {};
   const places = [chart.x, chart.by, chart.y].filter(at => at !== null);
-  const table = () => places.map(at => ({ name: name(at), values: result.values[at] ?? [] }));
+  const table = () => places.map(at => ({ name: name(at), values: cellsOf(result, at) }));
   const finding = `${cut ? `Of the first ${rowsText(result.rows)} only: the result was cut. ` : ''}${findingOf(model)}`;
   return (
     <Figure
@@ -90,6 +90,16 @@ function Drawn({ chart, result, sql, isProposed }: { chart: Chart; result: Resul
       <ResultChart model={model} />
     </Figure>
   );
+}
+
+/** Numbers as numbers, where JavaScript holds them. */
+function cellsOf({ columns, values }: Data, at: number): (string | number | null)[] {
+  const cells = values[at] ?? [];
+  if (!columns[at]?.numeric) return [...cells];
+  return cells.map(text => {
+    const number = numberOf(text);
+    return number === null || Math.abs(number) > Number.MAX_SAFE_INTEGER ? text : number;
+  });
 }
 
 /** Which columns are drawn. */

@@ -1,5 +1,5 @@
 import { autocompletion, type CompletionContext, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete';
-import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
+import { history, historyKeymap, standardKeymap } from '@codemirror/commands';
 import { keywordCompletionSource, SQLDialect, sql } from '@codemirror/lang-sql';
 import { bracketMatching, HighlightStyle, syntaxHighlighting, syntaxTree } from '@codemirror/language';
 import { Annotation, EditorState } from '@codemirror/state';
@@ -37,7 +37,8 @@ export function Editor({ given, onText, entries }: EditorProps) {
       state: EditorState.create({ doc: given.text, extensions: [...extensions(() => now.current.entries), tell] }),
     });
     view.current = created;
-    created.focus();
+    // On a phone the keyboard would cover half of the page.
+    if (!matchMedia('(pointer: coarse)').matches) created.focus();
     return () => created.destroy();
   }, []);
   useEffect(() => {
@@ -72,7 +73,7 @@ function extensions(entries: () => Catalogue['entries']) {
     EditorView.lineWrapping,
     EditorView.domEventHandlers({ beforeinput: typeOver }),
     EditorView.contentAttributes.of({ 'aria-label': 'SQL', spellcheck: 'false', autocapitalize: 'off' }),
-    keymap.of([...closeBracketsKeymap, ...completionKeymap, ...defaultKeymap, ...historyKeymap]),
+    keymap.of([...closeBracketsKeymap, ...completionKeymap, ...standardKeymap, ...historyKeymap]),
   ];
 }
 
@@ -120,6 +121,6 @@ const THEME = EditorView.theme({
   '.cm-tooltip.cm-tooltip-autocomplete > ul': { fontFamily: 'inherit', maxHeight: '220px' },
   '.cm-tooltip.cm-tooltip-autocomplete > ul > li': { padding: '4px 8px', minHeight: '24px' },
   '.cm-tooltip-autocomplete ul li[aria-selected]': { background: 'var(--band)', color: 'var(--ink)' },
-  '.cm-completionDetail': { color: 'var(--muted)', fontStyle: 'normal', float: 'right' },
+  '.cm-completionDetail': { color: 'var(--second)', fontStyle: 'normal', float: 'right' },
   '.cm-completionInfo': { padding: '8px', maxWidth: '320px', color: 'var(--second)' },
 });

@@ -98,12 +98,26 @@ const isNumber = ({ columns }: Data, at: number | null) => at !== null && column
 const placesOf = ({ columns }: Data, sorts: readonly Sort[]) =>
   sorts.flatMap(sort => columns.flatMap((column, at) => (sortOf(column) === sort ? [at] : [])));
 
-const distinct = ({ values }: Data, at: number) => new Set(values[at]).size;
+/** Of columns that were counted: each is asked for by several charts. */
+const counted = new WeakMap<readonly unknown[], number>();
+
+/** How many values a column has, as far as that matters. */
+function distinct({ values }: Data, at: number): number {
+  const texts = values[at] ?? [];
+  const known = counted.get(texts);
+  if (known !== undefined) return known;
+  const found = new Set<string | null>();
+  for (const text of texts) if (found.add(text).size > MOST_FEW) break;
+  counted.set(texts, found.size);
+  return found.size;
+}
 
 function isUnique({ values, rows }: Data, places: readonly (number | null)[]): boolean {
   const keys = new Set<string>();
-  for (let row = 0; row < rows; row++) keys.add(places.map(at => (at === null ? '' : values[at]?.[row])).join('\0'));
-  return keys.size === rows;
+  for (let row = 0; row < rows; row++) {
+    if (keys.add(places.map(at => (at === null ? '' : values[at]?.[row])).join('\0')).size <= row) return false;
+  }
+  return true;
 }
 
 /** Milliseconds since the epoch of a DATE or a TIMESTAMP, one without a zone as UTC; null: not on the clock. */

@@ -1,4 +1,4 @@
-import { bin, extent } from 'd3-array';
+import { bin, extent, median } from 'd3-array';
 import { scaleBand, scaleLinear, scaleUtc } from 'd3-scale';
 import { line } from 'd3-shape';
 import { MONTHS } from '../../parts/format.ts';
@@ -89,19 +89,21 @@ function gapOf(points: readonly { x: number }[], isDay: boolean): number {
 }
 
 /** What the chart shows, in a sentence. */
-export function findingOf({ kind, points, yName, missing, series, gap, isTime }: Model): string {
+export function findingOf({ kind, points, xName, yName, missing, series, gap, isTime }: Model): string {
   if (!points.length) return 'There is no value to draw.';
   const sorted = [...points].sort((a, b) => a.y - b.y);
   const [lowest, highest] = [sorted[0], sorted.at(-1)];
-  const name = (point: Point | undefined) => [point?.series, kind === 'histogram' ? '' : point?.at].filter(Boolean).join(', ');
+  const placeOf = (point: Point | undefined) =>
+    kind === 'histogram' || !point ? '' : kind === 'points' ? `${xName} ${point.at}` : point.at;
+  const name = (point: Point | undefined) => [point?.series, placeOf(point)].filter(Boolean).join(', ');
   const end = (point: Point | undefined) => `${numberText(point?.y ?? 0)}${name(point) ? ` (${name(point)})` : ''}`;
-  const median = numberText(sorted[Math.floor((sorted.length - 1) / 2)]?.y ?? 0);
+  const middle = numberText(median(sorted, ({ y }) => y) ?? 0);
   const of = series.length > 1 ? ` of ${series.length} series` : '';
   const left = missing
     ? ` ${missing} ${missing === 1 ? 'row has' : 'rows have'} no value and ${missing === 1 ? 'is' : 'are'} not drawn.`
     : '';
   const broken = kind === 'line' && isTime && Number.isFinite(gap) ? ' The line is broken where values are missing.' : '';
-  return `${yName}: ${points.length} values${of}, lowest ${end(lowest)}, median ${median}, highest ${end(highest)}.${left}${broken}`;
+  return `${yName}: ${points.length} values${of}, lowest ${end(lowest)}, median ${middle}, highest ${end(highest)}.${left}${broken}`;
 }
 
 /** Four digits, a true minus. */
@@ -275,6 +277,7 @@ function Heat({ model: { points, categories, series }, width, cursor }: DrawingP
   const y = scaleBand(series, [0, height - M.bottom - 24]).paddingInner(0.06);
   const stepOf = (value: number) => (high > low ? Math.min(STEPS - 1, Math.floor(((value - low) / (high - low)) * STEPS)) : 0);
   const every = Math.max(1, Math.ceil((categories.length * 70) / (width - left)));
+  const key = Math.min(90, (width - left) / STEPS);
   const steps = Array.from({ length: STEPS }, (_, step) => ({ step, of: points.filter(point => stepOf(point.y) === step) }));
   const drawn = (of: readonly Point[]) =>
     of
@@ -303,9 +306,10 @@ function Heat({ model: { points, categories, series }, width, cursor }: DrawingP
       )}
       {steps.map(({ step }) => (
         <g key={step}>
-          <rect class={`sql-step sql-step-${step}`} x={left + step * 90} y={height - 16} width="12" height="12" />
-          <text class="sql-name" x={left + step * 90 + 16} y={height - 6}>
-            from {numberText(low + ((high - low) * step) / STEPS)}
+          <rect class={`sql-step sql-step-${step}`} x={left + step * key} y={height - 16} width="12" height="12" />
+          <text class="sql-name" x={left + step * key + 16} y={height - 6}>
+            {key < 70 ? '' : 'from '}
+            {numberText(low + ((high - low) * step) / STEPS)}
           </text>
         </g>
       ))}
@@ -315,11 +319,10 @@ function Heat({ model: { points, categories, series }, width, cursor }: DrawingP
 
 function Histogram({ model: { points, yName }, width }: DrawingProps) {
   const values = points.map(({ y }) => y);
-  const x = scaleLinear(extentOf(values), [M.left, width - M.right]).nice();
+  const wanted = Math.min(40, Math.max(5, Math.ceil(Math.sqrt(values.length))));
+  const x = scaleLinear(extentOf(values), [M.left, width - M.right]).nice(wanted);
   const [from = 0, to = 1] = x.domain();
-  const bins = bin()
-    .domain([from, to])
-    .thresholds(x.ticks(Math.min(40, Math.max(5, Math.ceil(Math.sqrt(values.length))))))(values);
+  const bins = bin().domain([from, to]).thresholds(x.ticks(wanted))(values);
   const y = scaleLinear([0, Math.max(...bins.map(({ length }) => length))], [HEIGHT - M.bottom, M.top]).nice(4);
   return (
     <svg viewBox={`0 0 ${width} ${HEIGHT}`} height={HEIGHT} aria-hidden="true">
@@ -391,7 +394,7 @@ function scales(points: readonly Point[], width: number, right: number, isTime: 
   const yTicks = y.ticks(5);
   const wanted = Math.max(2, Math.floor(width / 110));
   if (!isTime) {
-    const x = scaleLinear(ofX, range).nice(wanted);
+    const x = scaleLinear(ofX, range).nice(10);
     return { x, y, yTicks, xTicks: x.ticks(wanted).map(at => ({ at, text: numberText(at) })) };
   }
   const x = scaleUtc(ofX, range);

@@ -186,7 +186,7 @@ type Recipe = Catalogue['cookbook'][number];
 function Recipes({ title, recipes, onChoose }: { title: string; recipes: readonly Recipe[]; onChoose(sql: string): void }) {
   return (
     <>
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       <ul>
         {recipes.map(({ question, sql }, at) => (
           <li key={sql}>
@@ -206,7 +206,7 @@ function History({ onChoose }: { onChoose(sql: string): void }) {
   if (!past.length) return <p class="second">What you run is kept here, in this browser alone.</p>;
   return (
     <>
-      <h3>Run in this browser</h3>
+      <h2>Run in this browser</h2>
       <ul>
         {past.map(({ sql, at }) => (
           <li key={sql}>
