@@ -168,6 +168,7 @@ test.skipIf(!hasChromium)('keys step through days, ranges and the places of a ch
   await page.keyboard.press('Shift+ArrowLeft');
   await expect.poll(() => title.textContent()).toBe('ann · Tuesday 7 October');
   expect(page.url()).toContain('day=2025-10-07');
+  expect(await all(page, '.trend [data-shown]', 'data-shown')).toEqual(new Array(6).fill(['2025-10-07']));
   await page.keyboard.press('ArrowRight');
   await page.keyboard.press(']');
   await expect.poll(() => new URL(page.url()).search).toBe('?day=2025-10-08&range=180d');

@@ -13,6 +13,8 @@ interface TrendChartProps {
   from: string;
   to: string;
   label: string;
+  /** A day to be marked. */
+  shown?: string;
 }
 
 const LEFT = 44;
@@ -22,18 +24,26 @@ const BASE = 128;
 const HEIGHT = 150;
 
 /** A metric by day or week: its line, what is usual as a band, diamonds where it is far from that, ticks where there is no value. */
-export function TrendChart({ metric, points, from, to, label }: TrendChartProps) {
+export function TrendChart({ metric, points, from, to, label, shown = '' }: TrendChartProps) {
   const place = (x: number, width: number) => Math.round(((x - LEFT) / (width - LEFT - RIGHT)) * (points.length - 1));
   return (
     <Plot label={label} count={points.length} say={at => tellPoint(metric, points[at], isWeekly(from, to))} placeAt={place}>
-      {({ width, cursor }) => <Drawn {...{ metric, points, from, to, width }} at={cursor === null ? undefined : points[cursor]} />}
+      {({ width, cursor }) => <Drawn {...{ metric, points, from, to, shown, width }} at={cursor === null ? undefined : points[cursor]} />}
     </Plot>
   );
 }
 
 const bandOf = ({ median, spread }: Point) => (median === null || spread === null ? [] : [median - spread, median + spread]);
 
-function Drawn({ metric, points, from, to, width, at }: Omit<TrendChartProps, 'label'> & { width: number; at: Point | undefined }) {
+function Drawn({
+  metric,
+  points,
+  from,
+  to,
+  shown = '',
+  width,
+  at,
+}: Omit<TrendChartProps, 'label'> & { width: number; at: Point | undefined }) {
   const x = scaleLinear([dayNumber(from), Math.max(dayNumber(to), dayNumber(from) + 1)], [LEFT, width - RIGHT]);
   const [low = 0, high = 1] = extent(points.flatMap(point => [...bandOf(point), ...(point.value === null ? [] : [point.value])]));
   const y = scaleLinear([low, high > low ? high : low + 1], [BASE - 6, TOP]).nice(4);
@@ -43,6 +53,9 @@ function Drawn({ metric, points, from, to, width, at }: Omit<TrendChartProps, 'l
     <svg class="trend" viewBox={`0 0 ${width} ${HEIGHT}`} height={HEIGHT} aria-hidden="true">
       <Values metric={metric} y={y} until={width - RIGHT} />
       <Dates from={from} to={to} x={x} />
+      {shown >= from && shown <= to && (
+        <line class="shown" x1={x(dayNumber(shown))} x2={x(dayNumber(shown))} y1={TOP} y2={BASE} data-shown={shown} />
+      )}
       {stretchesOf(points, point => bandOf(point).length > 0).map(stretch => (
         <Band key={stretch[0]?.day} stretch={stretch} {...across} />
       ))}

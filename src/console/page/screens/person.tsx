@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import type { AnswerOf } from '../../api/routes.ts';
+import { ask } from '../api.ts';
 import '../charts/charts.css';
 import { UsualTable } from '../charts/usual-chart.tsx';
 import { setQuery, usePlace } from '../location.ts';
@@ -25,6 +26,7 @@ export function Person({ id }: { id: string }) {
 
 function Whole({ night }: { night: Night }) {
   useDayKeys(night);
+  useNeighbours(night);
   useEffect(() => {
     document.title = `${night.id}, ${dayName(night.day)} – Ringneck`;
     return () => {
@@ -39,10 +41,27 @@ function Whole({ night }: { night: Night }) {
         <NightCard key={`${night.id} ${night.day}`} night={night} />
         <UsualCard night={night} />
       </div>
-      <Trends id={night.id} day={night.day} />
+      <Trends id={night.id} day={night.day} last={night.last_day} />
       <DayPart night={night} />
     </>
   );
+}
+
+/** What the server has been asked before it answers at once: the days to which one steps next. */
+function useNeighbours({ id, day, first_day, last_day }: Night): void {
+  useEffect(() => {
+    const asking = new AbortController();
+    const timer = setTimeout(() => {
+      for (const next of [addDays(day, -1), addDays(day, 1)].filter(one => one >= first_day && one <= last_day)) {
+        ask('GET people/:id/night/:day', { id, day: next }, asking.signal).catch(() => undefined);
+        ask('GET people/:id/day/:day', { id, day: next }, asking.signal).catch(() => undefined);
+      }
+    }, 300);
+    return () => {
+      clearTimeout(timer);
+      asking.abort();
+    };
+  }, [id, day, first_day, last_day]);
 }
 
 const show = (day: string | null) => setQuery({ day });

@@ -5,7 +5,7 @@ import { isWeekly, lastOf, type Point, pointsOf, type Trend, tableOf } from '../
 import { MARKED } from '../charts/usual-chart.tsx';
 import { setQuery, usePlace } from '../location.ts';
 import { Figure } from '../parts/figure.tsx';
-import { addDays, shortDay } from '../parts/format.ts';
+import { addDays, dayNumber, shortDay } from '../parts/format.ts';
 import { isMetric, METRICS, type Metric, metricWithUnit, wordsOf } from '../parts/metrics.ts';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
@@ -19,14 +19,24 @@ const SIX: readonly Metric[] = [
   ...(['total_sleep_duration', 'average_breath', 'sleep_score'] as const),
 ];
 
-/** Up to six metrics over a range that ends with the day that is shown; which ones and how long says the address. */
-export function Trends({ id, day }: { id: string; day: string }) {
+interface TrendsProps {
+  id: string;
+  /** The day that is shown, which is marked. */
+  day: string;
+  /** The last one of which there is something. */
+  last: string;
+}
+
+/** Up to six metrics over a range that has the day that is shown; which ones and how long says the address. */
+export function Trends({ id, day, last }: TrendsProps) {
   const { query } = usePlace();
   const range = rangeOf(query.get('range'));
   const chosen = (query.get('metrics') ?? '').split(',').filter(isMetric);
   const metrics = (chosen.length ? [...new Set(chosen)] : SIX).slice(0, 6);
-  const from = addDays(day, 1 - range);
-  const answer = useAnswer('GET people/:id/trends', { id, metrics: metrics.join(','), from, to: day });
+  // Whole ranges back from the last day, so that they stay where they are while one steps through days.
+  const to = addDays(last, -range * Math.max(0, Math.floor((dayNumber(last) - dayNumber(day)) / range)));
+  const from = addDays(to, 1 - range);
+  const answer = useAnswer('GET people/:id/trends', { id, metrics: metrics.join(','), from, to });
   useRangeKeys(range);
   return (
     <section aria-label="Trends">
@@ -50,7 +60,7 @@ export function Trends({ id, day }: { id: string; day: string }) {
         {given => (
           <div class="trends">
             {given.trends.map((trend, place) => (
-              <TrendCard key={trend.metric} {...{ id, trend, given }} choose={metric => choose(metrics, place, metric)} />
+              <TrendCard key={trend.metric} {...{ id, day, trend, given }} choose={metric => choose(metrics, place, metric)} />
             ))}
           </div>
         )}
@@ -88,12 +98,13 @@ function useRangeKeys(range: number): void {
 
 interface TrendCardProps {
   id: string;
+  day: string;
   trend: Trend;
   given: AnswerOf<'GET people/:id/trends'>;
   choose(metric: string): void;
 }
 
-function TrendCard({ id, trend, given: { from, to, sql }, choose: chooseMetric }: TrendCardProps) {
+function TrendCard({ id, day, trend, given: { from, to, sql }, choose: chooseMetric }: TrendCardProps) {
   const { metric } = trend;
   if (!isMetric(metric)) return null;
   const { name, unit } = wordsOf(metric);
@@ -108,7 +119,7 @@ function TrendCard({ id, trend, given: { from, to, sql }, choose: chooseMetric }
       sql={sql}
       file={`${id}-${metric}-${from}-${to}`}
     >
-      <TrendChart {...{ metric, points, from, to }} label={`${name}, ${shortDay(from)} to ${shortDay(to)}`} />
+      <TrendChart {...{ metric, points, from, to }} shown={day} label={`${name}, ${shortDay(from)} to ${shortDay(to)}`} />
       <label class="second">
         Metric{' '}
         <select value={metric} onChange={({ currentTarget }) => chooseMetric(currentTarget.value)}>
