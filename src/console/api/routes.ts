@@ -3,6 +3,7 @@ import { coverageRoutes } from './coverage.ts';
 import { dayRoutes } from './day.ts';
 import { nightRoutes } from './night.ts';
 import { peopleRoutes } from './people.ts';
+import { rasterRoutes } from './raster.ts';
 import { sessionRoutes } from './session.ts';
 import { sqlRoutes } from './sql.ts';
 import { trendRoutes } from './trends.ts';
@@ -14,6 +15,7 @@ export const routes = {
   ...nightRoutes,
   ...trendRoutes,
   ...dayRoutes,
+  ...rasterRoutes,
   ...coverageRoutes,
   ...sqlRoutes,
 };

@@ -13,6 +13,7 @@ import { Overview } from './screens/overview.tsx';
 import { Person } from './screens/person.tsx';
 import { TopBar } from './top-bar.tsx';
 
+const Raster = lazy(async () => (await import('./screens/raster.tsx')).Raster);
 // With the editor it is larger than all else.
 const Sql = lazy(async () => (await import('./screens/sql/sql-screen.tsx')).SqlScreen);
 
@@ -48,15 +49,17 @@ function Screen() {
   if (path === '/sql') return <Sql />;
   const person = personOf(path);
   if (person !== undefined) return <Person key={person} id={person} />;
+  const raster = personOf(path, '/raster');
+  if (raster !== undefined) return <Raster key={raster} id={raster} />;
   if (path === '/coverage') return <Coverage />;
   return <p>There is nothing at this address.</p>;
 }
 
-/** Whose `/people/ada` it is; undefined where it is another address, or cannot be read. */
-function personOf(path: string): string | undefined {
+/** Whose `/people/ada` it is, with what follows; undefined where it is another address, or cannot be read. */
+function personOf(path: string, behind = ''): string | undefined {
   try {
-    const [, name] = /^\/people\/([^/]+)\/?$/.exec(path) ?? [];
-    return name === undefined ? undefined : decodeURIComponent(name);
+    const [, name] = /^\/people\/([^/]+)(\/raster)?\/?$/.exec(path) ?? [];
+    return name === undefined || path.replace(/\/$/, '').endsWith('/raster') !== (behind !== '') ? undefined : decodeURIComponent(name);
   } catch {
     return undefined;
   }

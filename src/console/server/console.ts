@@ -15,6 +15,7 @@ import { Addresses, GUARDED } from './doors.ts';
 import type { Asking, ConsoleParts, Handlers } from './handlers.ts';
 import { nightHandlers } from './night.ts';
 import { peopleHandlers } from './people.ts';
+import { rasterHandlers } from './raster.ts';
 import { kindOfStatus, Refusal } from './refusal.ts';
 import { type ConsoleSession, type Grant, Sessions } from './sessions.ts';
 import { createSqlHandlers } from './sql.ts';
@@ -140,6 +141,7 @@ class Server {
       ...peopleHandlers,
       ...nightHandlers,
       ...trendHandlers,
+      ...rasterHandlers,
       ...coverageHandlers,
       ...createSqlHandlers(),
       ...dayHandlers,

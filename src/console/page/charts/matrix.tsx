@@ -1,5 +1,6 @@
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { addDays, dayName, shortDay } from '../parts/format.ts';
+import { useScheme } from '../parts/scheme.ts';
 import './matrix.css';
 import { coloursOf, drawCell, drawMatrix } from './matrix-draw.ts';
 import { LETTERS, layoutOf, letterWord, moveBy, type Place, placeAt } from './matrix-model.ts';
@@ -162,22 +163,4 @@ function useWidth(room: { current: HTMLElement | null }): number {
     return () => watch.disconnect();
   }, []);
   return width;
-}
-
-/** Changes with the colours: a canvas is drawn again. */
-function useScheme(): string {
-  const query = matchMedia('(prefers-color-scheme: dark)');
-  const read = () => `${document.documentElement.dataset.theme ?? ''} ${query.matches}`;
-  const [scheme, setScheme] = useState(read);
-  useEffect(() => {
-    const tell = () => setScheme(read());
-    const watch = new MutationObserver(tell);
-    watch.observe(document.documentElement, { attributeFilter: ['data-theme'] });
-    query.addEventListener('change', tell);
-    return () => {
-      watch.disconnect();
-      query.removeEventListener('change', tell);
-    };
-  }, []);
-  return scheme;
 }

@@ -6,6 +6,7 @@ import { UsualTable } from '../charts/usual-chart.tsx';
 import { setQuery, usePlace } from '../location.ts';
 import { Figure } from '../parts/figure.tsx';
 import { addDays, dayName } from '../parts/format.ts';
+import { Link } from '../parts/link.tsx';
 import { isMetric, NIGHT_METRICS, wordsOf } from '../parts/metrics.ts';
 import { Sentence } from '../parts/sentence.tsx';
 import { Shown } from '../parts/state.tsx';
@@ -82,6 +83,7 @@ function Head({ night: { id, day, first_day, last_day, newest_night } }: { night
       <button type="button" disabled={day === newest} onClick={() => show(null)}>
         Newest
       </button>
+      <Link to={`/people/${encodeURIComponent(id)}/raster`}>Night after night</Link>
     </div>
   );
 }
