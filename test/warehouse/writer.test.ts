@@ -203,6 +203,24 @@ test('in a process of little memory a group that is too large arrives all the sa
   await warehouse.close();
 });
 
+test('around a commit DuckDB is told its limit twice: what it freed it gives back as its memory is lowered', async () => {
+  const warehouse = await openWarehouse(newPath(folder));
+  await write(warehouse, 'a-1');
+  const told: string[] = [];
+  const run = DuckDBConnection.prototype.run;
+  vi.spyOn(DuckDBConnection.prototype, 'run').mockImplementation(async function (this: DuckDBConnection, ...parameters) {
+    const [statement] = parameters.map(String);
+    const limit = /^SET memory_limit = '(\d+)B'/.exec(statement!)?.[1];
+    if (limit) told.push(Number(limit) > 80_000_000 ? 'more' : 'as before');
+    if (statement === 'COMMIT') told.push('commit');
+    return run.apply(this, parameters);
+  });
+  await write(warehouse, 'a-2');
+  await write(warehouse, 'a-3');
+  expect(told).toEqual(['more', 'commit', 'as before', 'more', 'commit', 'as before']);
+  await warehouse.close();
+});
+
 test('a reading that lacks memory while the writer has it is done again with more', async () => {
   const warehouse = await openWarehouse(newPath(folder), { memoryBytes: 24_000_000, threads: 1 });
   expect(await warehouse.read('SELECT len(list(i)) FROM range(5_000_000) t(i)')).toEqual([[5_000_000]]);

@@ -45,6 +45,8 @@ export class Memory {
   readonly #wanted = new Set<Wanted>();
   /** As they were set last: others may have set the threads since. */
   #threads: number;
+  /** Whether a limit was told since work was done that may have freed some. */
+  #isTrimmed = false;
   readonly #turns = new Mutex();
 
   constructor(usual: Limits) {
@@ -69,7 +71,7 @@ export class Memory {
 
   /** Has DuckDB give back to the system what it has freed: it does so when it is told a limit, if only the one that it has. */
   async trim(connection: DuckDBConnection): Promise<void> {
-    await this.#apply(connection);
+    if (!this.#isTrimmed) await this.#apply(connection);
   }
 
   /**
@@ -83,11 +85,13 @@ export class Memory {
     // Short ones have room in what DuckDB has anyhow.
     const bytes = ofTexts > this.#usual.bytes / 2 ? Math.min(this.#usual.bytes + ofTexts, mostBytes()) : this.#usual.bytes;
     const lower = bytes > this.#usual.bytes ? await this.raise(connection, { bytes }) : undefined;
+    this.#isTrimmed = false;
     await connection.run(statement).finally(lower);
   }
 
   /** Does work in one transaction, whose end may have the most. It may be repeated, and does all its reads inside. */
   transaction<T>(connection: DuckDBConnection, work: () => Promise<T>): Promise<T> {
+    this.#isTrimmed = false;
     return withTransaction(connection, work, () => this.runWithMost(connection, 'COMMIT'));
   }
 
@@ -121,6 +125,7 @@ export class Memory {
     return this.#turns.run(async () => {
       const wanted = [...this.#wanted];
       await connection.run(`SET memory_limit = '${Math.max(this.#usual.bytes, ...wanted.map(({ bytes }) => bytes))}B'`);
+      this.#isTrimmed = true;
       const counts = wanted.flatMap(limits => limits.threads ?? []);
       const threads = counts.length ? Math.min(...counts) : this.#usual.threads;
       if (threads === this.#threads) return;
