@@ -1,5 +1,5 @@
 -- What happened between two moments: sleeps, workouts, sessions, tags and rest modes.
-SELECT kind, epoch(starts_at) AS start, epoch(ends_at) AS "end", name, detail
+SELECT kind, epoch(starts_at) AS start, CASE WHEN ends_at < TIMESTAMP '9999-01-01' THEN epoch(ends_at) END AS "end", name, detail
 FROM (
   SELECT 'sleep' AS kind, bedtime_start AS starts_at, bedtime_end AS ends_at, CASE WHEN main THEN 'night' ELSE 'nap' END AS name, NULL AS detail
   FROM counted_sleeps WHERE user_id = $user AND day BETWEEN $day::DATE - 1 AND $day::DATE + 2

@@ -114,11 +114,16 @@ function Events({ day, x }: { day: Day; x: Scale }) {
     <g class="events">
       {day.events.map(({ kind, start, end, name }) => {
         const from = x(Math.max(start, day.start));
-        const width = Math.max(3, x(Math.min(end ?? start, day.end)) - from);
+        // A rest mode without an end goes on.
+        const until = end ?? (kind === 'rest_mode' ? day.end : start);
+        const width = Math.max(3, x(Math.min(until, day.end)) - from);
         const text = kind === 'tag' ? tagName(name) : name.replaceAll('_', ' ');
         const data = { 'data-event': kind, 'data-start': start };
         if (kind === 'tag')
           return <path key={`${kind} ${start} ${name}`} class="event tag" d={`M${from} ${EVENTS.y + 28}l4 -8h-8z`} {...data} />;
+        if (kind === 'rest_mode') {
+          return <rect key={`${kind} ${start}`} class="event rest_mode" x={from} y={EVENTS.y + 18} width={width} height={3} {...data} />;
+        }
         return (
           <g key={`${kind} ${start} ${name}`}>
             <rect class={`event ${kind}`} x={from} y={EVENTS.y} width={width} height={EVENTS.height} rx={3} {...data} />
@@ -150,7 +155,7 @@ function HeartRate({ day: { maximum }, buckets, x }: { day: Day; buckets: readon
   return (
     <g class="series heart_rate" data-series="heart_rate">
       <text class="small" x={LEFT} y={HEART.y - 6}>
-        {measured.length ? 'Heart rate, beats/min: median and range of 5 minutes' : 'Heart rate: none came'}
+        {measured.length ? 'Heart rate, beats/min' : 'Heart rate: none came'}
       </text>
       {measured.length > 0 && <Values y={y} until={until} count={5} />}
       <Gaps gaps={gapsOf(buckets, ({ median }) => median)} x={x} y={HEART.y} height={HEART.height} />
@@ -232,6 +237,8 @@ function Mets({ buckets, x }: { buckets: readonly Bucket[]; x: Scale }) {
   const [, high = 1] = extent(known, ({ met }) => met ?? 0);
   const y = scaleLinear([0, Math.max(7, high)], [BASE, MET.y]);
   const [, until = 0] = x.range();
+  // One shape: a bar for each 5 minutes would be hundreds.
+  const bar = ({ at, met }: Bucket) => `M${x(at).toFixed(1)} ${BASE}V${y(met ?? 0).toFixed(1)}H${(x(at + 300) - 0.3).toFixed(1)}V${BASE}Z`;
   return (
     <g class="mets" data-series="met">
       <text class="small" x={LEFT} y={MET.y - 6}>
@@ -246,18 +253,7 @@ function Mets({ buckets, x }: { buckets: readonly Bucket[]; x: Scale }) {
           </text>
         </g>
       ))}
-      {known.map(({ at, met }) => (
-        <rect
-          key={at}
-          class="moved"
-          x={x(at)}
-          y={y(met ?? 0)}
-          width={Math.max(0.8, x(at + 300) - x(at) - 0.3)}
-          height={BASE - y(met ?? 0)}
-          data-start={at}
-          data-value={met}
-        />
-      ))}
+      <path class="moved" d={known.map(bar).join('')} data-points={known.map(({ at, met }) => `${at},${met}`).join(' ')} />
     </g>
   );
 }

@@ -3,7 +3,7 @@ import { DayChart } from '../charts/day-chart.tsx';
 import { type Day, type DayEvent, offsetAt, tableOf, tagName } from '../charts/day-model.ts';
 import { UsualTable } from '../charts/usual-chart.tsx';
 import { Figure } from '../parts/figure.tsx';
-import { clock, dayName, minutesText, offsetName } from '../parts/format.ts';
+import { clock, dayName, localText, minutesText, offsetName } from '../parts/format.ts';
 import { DAY_METRICS } from '../parts/metrics.ts';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
@@ -54,9 +54,11 @@ function EventList({ day }: { day: Day }) {
 }
 
 function tellEvent(day: Day, { kind, start, end, name, detail }: DayEvent): string {
-  const from = clock(start, offsetAt(day, start));
-  const times = end === null || end === start ? from : `${from} – ${end > day.end ? 'goes on' : clock(end, offsetAt(day, end))}`;
   const words = kind === 'tag' ? tagName(name) : name.replaceAll('_', ' ');
+  const before = start < day.start ? `since ${localText(start, offsetAt(day, start))}` : clock(start, offsetAt(day, start));
+  const goesOn = kind === 'rest_mode' && (end === null || end > day.end);
+  const after = end === null || end === start ? '' : ` – ${clock(end, offsetAt(day, end))}`;
+  const times = goesOn ? `${before}, goes on:` : `${before}${after}`;
   return `${times} ${words}${detail ? `: ${detail}` : ''}`;
 }
 
@@ -66,7 +68,7 @@ function findingOf(day: Day): string {
   if (medians.length) {
     const lows = day.heart_rate.lowest.filter(low => low !== null);
     const highs = day.heart_rate.highest.filter(high => high !== null);
-    parts.push(`Heart rate from ${Math.min(...lows)} to ${Math.max(...highs)} beats/min.`);
+    parts.push(`Heart rate from ${Math.min(...lows)} to ${Math.max(...highs)} beats/min; drawn: median and range of 5 minutes.`);
   } else parts.push('No heart rate came for this day.');
   const notWorn = day.non_wear.seconds.reduce((sum, seconds) => sum + seconds, 0);
   if (notWorn > 0) parts.push(`Not worn for ${minutesText(notWorn)}.`);
