@@ -4,8 +4,10 @@ import { usePlace } from './location.ts';
 import './parts/figure.css';
 import { Hatch } from './parts/hatch.tsx';
 import { lazy } from './parts/lazy.tsx';
+import { Link } from './parts/link.tsx';
 import { SessionProvider } from './parts/session.tsx';
 import { Shown } from './parts/state.tsx';
+import { chosenTheme, setTheme } from './parts/theme.ts';
 import { useAnswer } from './parts/use-answer.ts';
 import { Coverage } from './screens/coverage.tsx';
 import { Enter, SessionOver } from './screens/enter.tsx';
@@ -52,7 +54,14 @@ function Screen() {
   const raster = personOf(path, '/raster');
   if (raster !== undefined) return <Raster key={raster} id={raster} />;
   if (path === '/coverage') return <Coverage />;
-  return <p>There is nothing at this address.</p>;
+  return (
+    <>
+      <h1>There is nothing at this address.</h1>
+      <p>
+        <Link to="/">Overview</Link>
+      </p>
+    </>
+  );
 }
 
 /** Whose `/people/ada` it is, with what follows; undefined where it is another address, or cannot be read. */
@@ -65,5 +74,6 @@ function personOf(path: string, behind = ''): string | undefined {
   }
 }
 
+setTheme(chosenTheme());
 const root = document.getElementById('page');
 if (root) render(<Page />, root);

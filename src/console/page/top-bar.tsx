@@ -1,10 +1,15 @@
 import type { AnswerOf } from '../api/routes.ts';
+import { Keys } from './keys.tsx';
 import { usePlace } from './location.ts';
 import { Link } from './parts/link.tsx';
+
+/** The last address of a person in this tab. */
+let lastPerson: string | undefined;
 
 /** Where one may go, and how fresh what is shown is. */
 export function TopBar({ session }: { session: AnswerOf<'GET session'> }) {
   const { path } = usePlace();
+  if (path.startsWith('/people/')) lastPerson = path;
   return (
     <header class="bar">
       <a class="skip" href="#main">
@@ -25,6 +30,7 @@ export function TopBar({ session }: { session: AnswerOf<'GET session'> }) {
       <span class="fresh">
         {session.taken_at === null ? 'No snapshot yet' : `Data of ${new Date(session.taken_at * 1000).toISOString().slice(11, 19)} UTC`}
       </span>
+      <Keys lastPerson={lastPerson} hasOperations={session.role !== 'person'} />
       <span class="role">{session.role}</span>
     </header>
   );

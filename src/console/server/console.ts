@@ -116,7 +116,12 @@ class Server {
         return refuse(reply, 415, 'Only JSON is read.');
       }
     });
-    fastify.setNotFoundHandler((_request, reply) => refuse(reply, 404, 'There is nothing here.'));
+    fastify.setNotFoundHandler(({ method, url, headers }, reply) => {
+      // Who came by a browser's address bar gets a page that leads on.
+      const isPage = method === 'GET' && !/^\/(api|assets)\//.test(url) && headers.accept?.includes('text/html');
+      if (!isPage) return refuse(reply, 404, 'There is nothing here.');
+      return reply.code(404).type('text/html; charset=utf-8').send(this.#assets.page(this.#addresses.prefix));
+    });
     fastify.setErrorHandler((error: FastifyError, request, reply) => this.#tell(error, request, reply));
   }
 

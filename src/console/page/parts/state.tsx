@@ -9,9 +9,11 @@ export function Shown<Answer>({ of, children }: { of: Answered<Answer>; children
       {error && (
         <div class="notice" role="alert">
           <strong>{error.message}</strong> {error.help}{' '}
-          <button type="button" onClick={again}>
-            Try again
-          </button>
+          {error.kind !== 'session' && (
+            <button type="button" onClick={again}>
+              Try again
+            </button>
+          )}
         </div>
       )}
       {answer === undefined ? !error && <div class="skeleton" role="status" aria-label="Loading" /> : children(answer)}
