@@ -29,6 +29,7 @@ import { ensureRestored } from './backup/restoring.ts';
 import { findNewestAhead } from './doctor/clock.ts';
 import { isErasing } from './erase/is-erasing.ts';
 import { type Doing, isMoving, tellClosed } from './move/is-moving.ts';
+import { RecentEvents } from './recent-events.ts';
 import { openSignIns } from './sign-ins.ts';
 import { Snapshots } from './snapshot/snapshots.ts';
 
@@ -47,6 +48,7 @@ export class App {
   readonly now: () => number;
   readonly serviceClock: KeptServiceClock;
   readonly onFailure: OnFailure;
+  readonly recentEvents = new RecentEvents();
   /** What the receiver refused since it listens, by reason. */
   refusals: () => Readonly<Record<string, number>> = () => ({});
   /** The console that is served meanwhile. */

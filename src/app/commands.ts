@@ -14,6 +14,7 @@ import { eraseCommands } from './erase/commands.ts';
 import { keyCommands } from './key-commands.ts';
 import { loginCommands } from './login.ts';
 import { moveCommands } from './move/commands.ts';
+import { operationCommands } from './operation-commands.ts';
 import { participantCommands } from './participants.ts';
 import { runCommands } from './run-commands.ts';
 import { snapshotCommands } from './snapshot/commands.ts';
@@ -31,6 +32,7 @@ const appCommands = {
   ...inviteManyCommands,
   ...keyCommands,
   ...runCommands,
+  ...operationCommands,
   ...statusCommands,
   ...whyCommands,
   ...subscriptionCommands,

@@ -3,6 +3,7 @@ import type { Progress } from '../sync/runs/run.ts';
 import type { App } from './app.ts';
 import type { CommandContext } from './control/command.ts';
 import { followRun, type RunReport, waitForRun } from './follow-run.ts';
+import { planOnly } from './run-commands.ts';
 
 export interface RepairInput extends CoverageSelection {
   /** It goes on when its caller goes away. */
@@ -10,7 +11,7 @@ export interface RepairInput extends CoverageSelection {
 }
 
 /** What the owner of a data folder knows of each day, and does about what is missing. */
-export const coverageCommands = { coverage, repair };
+export const coverageCommands = { coverage, repair, repairPlan };
 
 async function coverage({ warehouse, collections, serviceClock }: App, selection: CoverageSelection): Promise<CoverageReport> {
   return readCoverage({ warehouse, collections, serviceClock }, selection);
@@ -28,4 +29,12 @@ async function repair(app: App, selection: RepairInput, context: CommandContext<
   }
   const { request, skipped } = await planRepair(pipeline, selection, context.signal);
   return request ? followRun(app, await pipeline.runs.start(request), skipped, context) : null;
+}
+
+/** How much a repair would read; null where nothing is missing that may be asked for. */
+async function repairPlan(app: App, selection: CoverageSelection, { signal }: CommandContext<never>): Promise<RunReport | null> {
+  const pipeline = await app.pipeline();
+  const { request, skipped } = await planRepair(pipeline, selection, signal);
+  if (!request) return null;
+  return { ...(await planOnly(pipeline, request)), not_asked: skipped, heart_rate_path: null };
 }

@@ -63,7 +63,10 @@ export class Following {
       // What an earlier process accepted is worked off also where webhooks are configured no more.
       this.#fetching = await startFetching(pipeline, {
         onHeartRate: user => schedules.requestHeartRate(user),
-        ...(onEvent ? { onEvent } : {}),
+        onEvent: line => {
+          this.#app.recentEvents.add(line);
+          onEvent?.(line);
+        },
       });
     } catch (error) {
       schedules.close();

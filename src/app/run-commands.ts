@@ -114,7 +114,8 @@ class NobodyToAsk extends UsageError {
   override readonly exitCode = 1;
 }
 
-async function planOnly(parts: Parameters<typeof planWindows>[0], request: RunRequest): Promise<RunSummary> {
+/** How much a request would read. */
+export async function planOnly(parts: Parameters<typeof planWindows>[0], request: RunRequest): Promise<RunSummary> {
   const { windows, skipped } = await planWindows(parts, request);
   const nothing = { documents: 0, samples: 0, unchanged: 0, rejected: 0, removed: 0, requests: 0, waits: 0, failures: [] };
   const counts = { planned: windows.length, done: 0, skipped, failed: 0 };

@@ -37,14 +37,35 @@ const atDepths = (key: string) => ['', '*.', '*.*.', '*.*.*.'].map(above => `${a
 export function createLog({ level, pretty, stream }: { level: string; pretty: boolean; stream?: DestinationStream }): Log {
   const output = stream ?? pino.destination({ dest: STDERR, sync: true });
   const options = { level, redact: { paths: secretKeys.flatMap(atDepths), censor: '[redacted]' } };
-  if (!pretty) return pino(options, { write: line => output.write(printableJson(line)) });
+  if (!pretty)
+    return pino(options, {
+      write: line => {
+        keep(line);
+        output.write(printableJson(line));
+      },
+    });
   // Loaded only where a person looks on.
   const { prettyFactory }: typeof import('pino-pretty') = require('pino-pretty');
   // Not pino-pretty's own stream: it passes lines on a moment later, and a process that exits at once would lose them.
   const colorize = stream === undefined && process.stderr.isTTY && process.stderr.hasColors();
   const format = prettyFactory({ colorize, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss' });
-  return pino(options, { write: line => output.write(format(printableIn(JSON.parse(line)))) });
+  return pino(options, {
+    write: line => {
+      keep(line);
+      output.write(format(printableIn(JSON.parse(line))));
+    },
+  });
 }
+
+const KEPT_LINES = 500;
+const kept: string[] = [];
+
+function keep(line: string): void {
+  if (kept.push(printableJson(line)) > KEPT_LINES) kept.shift();
+}
+
+/** The last lines that this process has logged, JSON each, the newest last. */
+export const recentLines = (): readonly string[] => kept;
 
 /** The same with every text in it, names too, made printable. */
 function printableIn(value: unknown): unknown {

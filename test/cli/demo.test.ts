@@ -70,6 +70,7 @@ test('it runs in an empty folder whatever the settings, answers its questions, a
   expect(stdout).toContain('The warehouse is data-demo/warehouse.duckdb, a plain DuckDB file.');
   // Installed it has a name of its own, which npx would look for in the registry.
   expect(stdout).toContain('\n   RINGNECK_DATA=data-demo ringneck sql "SELECT');
+  expect(stdout).toContain('\n   RINGNECK_DATA=data-demo ringneck console\n');
   expect(stdout.match(/^-- /gm)!.length).toBeGreaterThanOrEqual(3);
   expect(processesOf(cwd)).toEqual([]);
 
@@ -89,6 +90,8 @@ test('it runs in an empty folder whatever the settings, answers its questions, a
   expect(readFileSync(join(cwd, 'data-demo', 'secret.key'), 'utf8')).not.toBe(former);
   const url = /\((http:\S+)\)/.exec(line)![1]!;
   expect((await fetch(`${url}/openapi.json`)).status).toBe(200);
+  const [, page = ''] = /^ {3}(http:\S+)\/enter#[\w-]{43}$/m.exec(second.stdout) ?? [];
+  expect(await (await fetch(page)).text()).toContain('<title>Ringneck</title>');
   const status = await ringneck(['status', '--json'], { cwd, env: { RINGNECK_DATA: 'data-demo' } });
   expect(JSON.parse(status.stdout).accounts).toHaveLength(3);
   const third = await ringneck(['demo', '--no-wait'], { cwd });

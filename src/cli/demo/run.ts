@@ -79,7 +79,7 @@ class Demo {
 
     printLine('4. A minute of life: rings sync, the service announces what changed, and it is fetched at once');
     await this.#followEvents(app, commands, announced, port, child);
-    await this.#sayGoodbye(url);
+    await this.#sayGoodbye(url, app, commands);
   }
 
   close(): Promise<void> {
@@ -128,15 +128,39 @@ class Demo {
     await commands.snapshot({}, { signal: this.#signal });
   }
 
-  async #sayGoodbye(url: string): Promise<void> {
+  async #sayGoodbye(url: string, app: App, commands: AppCommands): Promise<void> {
     const warehouse = relative('.', warehouseIn(this.#folder));
     printLine(`The warehouse is ${warehouse}, a plain DuckDB file. Ask it more:`);
     printLine(`   RINGNECK_DATA=${FOLDER} ${PROGRAM} sql "SELECT * FROM daily_activity LIMIT 5"`);
-    if (!this.#options.keep) return;
+    if (!this.#options.keep) {
+      printLine('Look at it, in the browser:');
+      printLine(`   RINGNECK_DATA=${FOLDER} ${PROGRAM} console`);
+      return;
+    }
     printLine(`   RINGNECK_DATA=${FOLDER} ${PROGRAM} status`);
+    const link = await this.#serveConsole(app, commands);
+    printLine();
+    printLine('Look at it, in the browser, within a minute by this link:');
+    printLine(`   ${link}`);
+    printLine(`or later by a fresh one: RINGNECK_DATA=${FOLDER} ${PROGRAM} console`);
     printLine();
     printLine(`Service and warehouse go on (${url}); Ctrl-C ends them.`);
     await new Promise<void>(done => this.#signal.addEventListener('abort', () => done(), { once: true }));
+  }
+
+  /** @returns a link that opens it once */
+  async #serveConsole(app: App, commands: AppCommands): Promise<string> {
+    const [{ openConsole }, { keepUpToDate }] = await Promise.all([
+      import('../../console/server/console.ts'),
+      import('../../app/snapshot/schedule.ts'),
+    ]);
+    const { settings, log, now } = app;
+    const served = await openConsole({ settings, commands, log, now }, { host: '127.0.0.1', port: 0 });
+    this.#closing.push(() => served.close());
+    app.console = served;
+    const kept = await keepUpToDate(app);
+    this.#closing.push(() => kept.close());
+    return served.createLink({ role: 'operator', person: null });
   }
 }
 

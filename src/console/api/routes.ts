@@ -1,7 +1,9 @@
 import type { z } from 'zod';
+import { actionRoutes } from './actions.ts';
 import { coverageRoutes } from './coverage.ts';
 import { dayRoutes } from './day.ts';
 import { nightRoutes } from './night.ts';
+import { operationRoutes, sessionListRoutes } from './operations.ts';
 import { peopleRoutes } from './people.ts';
 import { rasterRoutes } from './raster.ts';
 import { sessionRoutes } from './session.ts';
@@ -18,6 +20,9 @@ export const routes = {
   ...rasterRoutes,
   ...coverageRoutes,
   ...sqlRoutes,
+  ...actionRoutes,
+  ...operationRoutes,
+  ...sessionListRoutes,
 };
 
 export type Routes = typeof routes;

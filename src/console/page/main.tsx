@@ -9,13 +9,14 @@ import { SessionProvider } from './parts/session.tsx';
 import { Shown } from './parts/state.tsx';
 import { chosenTheme, setTheme } from './parts/theme.ts';
 import { useAnswer } from './parts/use-answer.ts';
-import { Coverage } from './screens/coverage.tsx';
 import { Enter, SessionOver } from './screens/enter.tsx';
 import { Overview } from './screens/overview.tsx';
 import { Person } from './screens/person.tsx';
 import { TopBar } from './top-bar.tsx';
 
 const Raster = lazy(async () => (await import('./screens/raster.tsx')).Raster);
+const Coverage = lazy(async () => (await import('./screens/coverage.tsx')).Coverage);
+const Operations = lazy(async () => (await import('./screens/operations.tsx')).Operations);
 // With the editor it is larger than all else.
 const Sql = lazy(async () => (await import('./screens/sql/sql-screen.tsx')).SqlScreen);
 
@@ -54,6 +55,7 @@ function Screen() {
   const raster = personOf(path, '/raster');
   if (raster !== undefined) return <Raster key={raster} id={raster} />;
   if (path === '/coverage') return <Coverage />;
+  if (path === '/operations') return <Operations />;
   return (
     <>
       <h1>There is nothing at this address.</h1>

@@ -5,15 +5,19 @@ import { Questions } from '../../app/questions/questions.ts';
 import { limitConnections } from '../../base/connections.ts';
 import { messageOf, RingneckError, TryLaterError, UsageError } from '../../base/errors.ts';
 import { version } from '../../base/version.ts';
+import type { sessionListRoutes } from '../api/operations.ts';
 import { type ErrorAnswer, type Route, roles, type Streamed, streamed } from '../api/route.ts';
 import { routes } from '../api/routes.ts';
 import type { sessionRoutes } from '../api/session.ts';
+import { Actions } from './actions.ts';
 import { Assets } from './assets.ts';
 import { coverageHandlers } from './coverage.ts';
 import { dayHandlers } from './day.ts';
 import { Addresses, GUARDED } from './doors.ts';
 import type { Asking, ConsoleParts, Handlers } from './handlers.ts';
+import { Live } from './live.ts';
 import { nightHandlers } from './night.ts';
+import { operationHandlers } from './operations.ts';
 import { peopleHandlers } from './people.ts';
 import { rasterHandlers } from './raster.ts';
 import { kindOfStatus, Refusal } from './refusal.ts';
@@ -54,6 +58,7 @@ class Server {
   readonly #assets: Assets;
   readonly #questions: Questions;
   readonly #personFiles: PersonFiles;
+  readonly #live: Live;
   /** By the path of a person's file. */
   readonly #ofPersons = new Map<string, Questions>();
   #addresses!: Addresses;
@@ -64,6 +69,7 @@ class Server {
     this.#sessions = new Sessions(parts.settings.data, parts.now);
     this.#questions = new Questions(parts.settings.snapshot);
     this.#personFiles = new PersonFiles(parts.settings);
+    this.#live = new Live(parts, () => this.#questions.stamp);
   }
 
   async listen(address: { host: string; port: number }): Promise<Console> {
@@ -85,6 +91,7 @@ class Server {
       listening: url,
       createLink: grant => `${this.#addresses.url}/enter#${this.#sessions.createCode(grant)}`,
       close: async () => {
+        this.#live.close();
         fastify.server.closeAllConnections();
         await fastify.close();
         for (const questions of [this.#questions, ...this.#ofPersons.values()]) questions.close();
@@ -150,6 +157,8 @@ class Server {
       ...coverageHandlers,
       ...createSqlHandlers(),
       ...dayHandlers,
+      ...new Actions().handlers,
+      ...operationHandlers,
     };
     for (const [name, declared] of Object.entries<Route>(routes)) {
       const [method = '', path = ''] = name.split(' ');
@@ -161,10 +170,11 @@ class Server {
         handler: (request, reply) => this.#answer(declared, handler, request, reply),
       });
     }
+    fastify.get('/api/stream', (request, reply) => this.#follow(request, reply));
     fastify.post('/api/enter', (request, reply) => this.#enter(request, reply));
   }
 
-  #sessionHandlers(): Handlers<Exclude<keyof typeof sessionRoutes, 'POST enter'>> {
+  #sessionHandlers(): Handlers<Exclude<keyof typeof sessionRoutes, 'POST enter'> | keyof typeof sessionListRoutes> {
     return {
       'GET session': async (_input, { session, questions }) => ({
         role: session.role,
@@ -177,6 +187,20 @@ class Server {
       }),
       'DELETE session': async (_input, { session }) => {
         this.#sessions.end(session.id);
+        return {};
+      },
+      'GET sessions': async (_input, { session }) => ({
+        sessions: this.#sessions.list().map(({ id, role, person, openedAt, seenAt }) => ({
+          id,
+          role,
+          person,
+          opened: Math.floor(openedAt / 1000),
+          seen: Math.floor(seenAt / 1000),
+          is_this: id === session.id,
+        })),
+      }),
+      'DELETE sessions/:id': async ({ id }) => {
+        if (!this.#sessions.end(id)) throw new Refusal(404, 'There is no such session any more.');
         return {};
       },
     };
@@ -228,6 +252,19 @@ class Server {
       this.#sessions.end(id);
       return undefined;
     }
+  }
+
+  /** The same session may follow as long as it is open; to follow does not keep it open. */
+  #follow(request: FastifyRequest, reply: FastifyReply): unknown {
+    const session = this.#findSession(request);
+    if (!session) return refuse(reply, 401, 'The session is over.', `A fresh link: ${COMMAND}`);
+    if (this.#live.isFull) return refuse(reply, 503, 'Too many pages follow already.', 'Close some of them.');
+    const { raw } = reply.hijack();
+    raw.writeHead(200, { ...GUARDED, 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' });
+    const last = request.headers['last-event-id'];
+    const isOpen = () => this.#sessions.list().some(({ id }) => id === session.id);
+    this.#live.follow({ raw, isPerson: session.person !== null, isOpen }, typeof last === 'string' ? last : undefined);
+    return reply;
   }
 
   #enter(request: FastifyRequest, reply: FastifyReply): unknown {

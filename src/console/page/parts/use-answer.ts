@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { AnswerOf, InputOf, RouteName } from '../../api/routes.ts';
 import { ask, type Refused } from '../api.ts';
+import { type LiveKind, onLive } from '../live.ts';
 
 export interface Answered<Answer> {
   /** The last answer, which stays while the next is asked for. */
@@ -10,7 +11,14 @@ export interface Answered<Answer> {
   again(): void;
 }
 
-/** Asks, and asks again whenever the question changes. */
+/** What is asked of the owner changes without a new snapshot. */
+const ALSO: Partial<Record<RouteName, readonly LiveKind[]>> = {
+  'GET runs': ['run'],
+  'GET events': ['event'],
+  'GET operations': ['account'],
+};
+
+/** Asks, and asks again whenever the question changes, or what answers it. */
 export function useAnswer<Name extends RouteName>(name: Name, input: InputOf<Name>): Answered<AnswerOf<Name>> {
   const [state, setState] = useState<Omit<Answered<AnswerOf<Name>>, 'again'>>({ answer: undefined, error: undefined, isLoading: true });
   const [count, setCount] = useState(0);
@@ -26,5 +34,12 @@ export function useAnswer<Name extends RouteName>(name: Name, input: InputOf<Nam
     );
     return () => asking.abort();
   }, [name, key, count]);
+  useEffect(
+    () =>
+      onLive(kind => {
+        if (kind === 'snapshot' || ALSO[name]?.includes(kind)) setCount(before => before + 1);
+      }),
+    [name],
+  );
   return { ...state, again: () => setCount(before => before + 1) };
 }

@@ -1,4 +1,5 @@
 import { setQuery } from '../location.ts';
+import { Act } from '../parts/act.tsx';
 import { dayName, localText } from '../parts/format.ts';
 import { Shown } from '../parts/state.tsx';
 import { useAnswer } from '../parts/use-answer.ts';
@@ -27,6 +28,14 @@ export function CellCard({ id, day }: { id: string; day: string }) {
         {({ sentence, rows }) => (
           <>
             <p role="status">{sentence}</p>
+            <p>
+              <Act
+                action={{ name: 'backfill', users: [id], from: day, to: day }}
+                label="Read again…"
+                of={`${id}, ${day}`}
+                onDone={cell.again}
+              />
+            </p>
             <table>
               <thead>
                 <tr>

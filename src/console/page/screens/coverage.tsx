@@ -2,6 +2,7 @@ import type { AnswerOf, InputOf } from '../../api/routes.ts';
 import { Legend, Matrix } from '../charts/matrix.tsx';
 import { letterWord } from '../charts/matrix-model.ts';
 import { setQuery, usePlace } from '../location.ts';
+import { Act } from '../parts/act.tsx';
 import type { DataTable } from '../parts/data-table.ts';
 import { Figure } from '../parts/figure.tsx';
 import { addDays } from '../parts/format.ts';
@@ -78,6 +79,16 @@ function Choices({ answer, query }: { answer: Answer; query: URLSearchParams }) 
           <option value="name">by name</option>
         </select>
       </label>
+      <Act
+        action={{
+          name: 'repair',
+          from: answer.from,
+          to: answer.to,
+          ...(query.get('collection') ? { collections: [query.get('collection') ?? ''] } : {}),
+        }}
+        label="Repair what failed…"
+        of="these days"
+      />
       {query.get('state') && (
         <button type="button" onClick={() => setQuery({ state: null, reason: null, page: null })}>
           Show everybody again

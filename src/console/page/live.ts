@@ -1,0 +1,81 @@
+import { PREFIX } from './api.ts';
+
+const KINDS = ['snapshot', 'run', 'event', 'account'] as const;
+export type LiveKind = (typeof KINDS)[number];
+type Told = { kind: LiveKind } | { state: boolean } | { ask: true };
+
+const NAME = `ringneck-live${PREFIX}`;
+const AGAIN_MS = 5_000;
+
+const listeners = new Set<(kind: LiveKind) => void>();
+const watchers = new Set<(isLost: boolean) => void>();
+let isLost = false;
+let holds = false;
+let channel: BroadcastChannel | undefined;
+
+/** Is told when something else is to be shown. */
+export function onLive(listener: (kind: LiveKind) => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
+/** Is told when the connection is lost, and when it is there again; at once how it stands. */
+export function watchConnection(watcher: (isLost: boolean) => void): () => void {
+  watchers.add(watcher);
+  watcher(isLost);
+  return () => void watchers.delete(watcher);
+}
+
+function take(told: Told): void {
+  if ('kind' in told) for (const listener of listeners) listener(told.kind);
+  else if ('state' in told) setLost(told.state);
+  else if (holds) channel?.postMessage({ state: isLost } satisfies Told);
+}
+
+function tellAll(told: Told): void {
+  channel?.postMessage(told);
+  take(told);
+}
+
+function setLost(now: boolean): void {
+  if (isLost === now) return;
+  isLost = now;
+  for (const watcher of watchers) watcher(now);
+}
+
+/** Begins once somebody is in. One page holds the stream for all of this browser, which gives a host few connections; the next one follows it. */
+export function startLive(): void {
+  if (channel) return;
+  channel = new BroadcastChannel(NAME);
+  channel.onmessage = ({ data }: MessageEvent<Told>) => take(data);
+  channel.postMessage({ ask: true } satisfies Told);
+  // Without https and elsewhere than on this machine there are no locks: each page follows by itself.
+  if ('locks' in navigator) void navigator.locks.request(NAME, hold);
+  else void hold();
+}
+
+/** Never ends: the lock is given on when the page is closed. */
+function hold(): Promise<never> {
+  holds = true;
+  open();
+  return new Promise(() => undefined);
+}
+
+let wasLost = false;
+
+function open(): void {
+  const source = new EventSource(`${PREFIX}/api/stream`);
+  source.onopen = () => {
+    tellAll({ state: false });
+    // What was published meanwhile is not told again.
+    if (wasLost) tellAll({ kind: 'snapshot' });
+    wasLost = false;
+  };
+  source.onerror = () => {
+    wasLost = true;
+    tellAll({ state: true });
+    // By itself it tries again, unless it was refused.
+    if (source.readyState === EventSource.CLOSED) setTimeout(open, AGAIN_MS);
+  };
+  for (const kind of KINDS) source.addEventListener(kind, () => tellAll({ kind }));
+}

@@ -1,0 +1,83 @@
+import { useRef, useState } from 'preact/hooks';
+import type { AnswerOf, InputOf } from '../../api/routes.ts';
+import { ask, type Refused } from '../api.ts';
+import './act.css';
+import { useSession } from './session.tsx';
+
+interface ActProps {
+  /** What would be done, to whom. */
+  action: InputOf<'POST actions/:name/plan'>;
+  label: string;
+  /** Of several buttons alike, which one: `ada`. */
+  of: string;
+  onDone?(): void;
+}
+
+type Plan = AnswerOf<'POST actions/:name/plan'>;
+type Done = AnswerOf<'POST actions/:name'>;
+
+/** Shows what would be done, and does it when that is wanted; nothing at all where it may not be done. */
+export function Act({ action, label, of, onDone }: ActProps) {
+  const session = useSession();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [plan, setPlan] = useState<Plan>();
+  const [done, setDone] = useState<Done>();
+  const [error, setError] = useState<Refused>();
+  const [isBusy, setBusy] = useState(false);
+  if (!session?.can_act) return null;
+  const working = async (work: () => Promise<void>) => {
+    setBusy(true);
+    setError(undefined);
+    await work().catch(setError);
+    setBusy(false);
+  };
+  const open = () => {
+    setPlan(undefined);
+    setDone(undefined);
+    dialog.current?.showModal();
+    void working(async () => setPlan(await ask('POST actions/:name/plan', action)));
+  };
+  const start = () =>
+    working(async () => {
+      if (!plan?.plan) return;
+      setDone(await ask('POST actions/:name', { name: action.name, plan: plan.plan }));
+      onDone?.();
+    });
+  const title = label.replace(/…$/, '');
+  return (
+    <>
+      <button type="button" class="act" onClick={open}>
+        {label}
+        <span class="unseen"> {of}</span>
+      </button>
+      <dialog ref={dialog} aria-label={`${title}: ${of}`} class="act-dialog">
+        <h2>
+          {title}: {of}
+        </h2>
+        <div role="status">
+          {!plan && !error && <p>Looking at what would be done …</p>}
+          {!done && plan?.says.map(line => <p key={line}>{line}</p>)}
+          {error && (
+            <p>
+              <strong>{error.message}</strong> {error.help}
+            </p>
+          )}
+          {done && <p>{done.says}</p>}
+        </div>
+        {done?.url && (
+          <input class="act-url" type="text" readOnly value={done.url} aria-label="Link" onFocus={event => event.currentTarget.select()} />
+        )}
+        <p class="act-buttons">
+          {plan?.plan && !done && (
+            <button type="button" class="act-do" disabled={isBusy} onClick={() => void start()}>
+              {isBusy ? 'At work …' : title}
+            </button>
+          )}
+          <button type="button" onClick={() => dialog.current?.close()}>
+            {done || plan?.plan === null ? 'Close' : 'Cancel'}
+          </button>
+        </p>
+      </dialog>
+    </>
+  );
+}

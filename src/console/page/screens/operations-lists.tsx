@@ -1,0 +1,255 @@
+import { useState } from 'preact/hooks';
+import type { AnswerOf } from '../../api/routes.ts';
+import { ask, type Refused } from '../api.ts';
+import { setQuery, usePlace } from '../location.ts';
+import { Act } from '../parts/act.tsx';
+import { localText } from '../parts/format.ts';
+import { Shown } from '../parts/state.tsx';
+import { useAnswer } from '../parts/use-answer.ts';
+import './coverage.css';
+
+type Run = AnswerOf<'GET runs'>['runs'][number];
+
+const time = (at: number) => new Date(at * 1000).toISOString().slice(11, 19);
+const SHOWN_RUNS = 12;
+
+/** Runs under way with their progress, and the last ones. */
+export function Runs() {
+  const runs = useAnswer('GET runs', {});
+  return (
+    <section class="card">
+      <h2>Runs</h2>
+      <Shown of={runs}>
+        {({ runs: list }) =>
+          list.length ? (
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Kind</th>
+                  <th scope="col">Started, UTC</th>
+                  <th scope="col">Windows</th>
+                  <th scope="col">State</th>
+                  <th scope="col">
+                    <span class="unseen">Action</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {list.slice(0, SHOWN_RUNS).map(run => (
+                  <RunRow key={run.id} run={run} again={runs.again} />
+                ))}
+              </tbody>
+            </table>
+          ) : (
+            <p>Nothing was read yet.</p>
+          )
+        }
+      </Shown>
+    </section>
+  );
+}
+
+function RunRow({ run, again }: { run: Run; again(): void }) {
+  const { id, kind, from, to, started, planned, done, failed, state, is_active: isActive, waits_for: waitsFor } = run;
+  return (
+    <tr>
+      <th scope="row">
+        {kind}
+        <div class="second">
+          {from} – {to}
+        </div>
+      </th>
+      <td>{localText(started, 0)}</td>
+      <td>
+        {isActive && <progress max={Math.max(1, planned)} value={done} aria-label={`${kind}: windows read`} />}
+        {done} of {planned}
+        {failed > 0 && `, ${failed} failed`}
+      </td>
+      <td>
+        <span class={`chip ${state}`}>{state}</span>
+        {waitsFor !== null && <div class="second">waits for {waitsFor}</div>}
+      </td>
+      <td>{isActive && <Act action={{ name: 'stop', id }} label="Stop…" of={kind} onDone={again} />}</td>
+    </tr>
+  );
+}
+
+const OUTCOMES = ['stored', 'unchanged', 'removed', 'parked', 'unknown_user', 'unknown_type'];
+
+/** What the service announced, as it comes. */
+export function Events() {
+  const { query } = usePlace();
+  const filters = { user: query.get('user') ?? undefined, outcome: query.get('outcome') ?? undefined };
+  const before = Number(query.get('before')) || undefined;
+  const events = useAnswer('GET events', { ...filters, before });
+  return (
+    <section class="card">
+      <h2>Events</h2>
+      <form class="coverage-choices" onSubmit={event => event.preventDefault()}>
+        <label>
+          Person{' '}
+          <input
+            type="search"
+            value={filters.user ?? ''}
+            onChange={event => setQuery({ user: event.currentTarget.value || null, before: null })}
+          />
+        </label>
+        <label>
+          Became{' '}
+          <select value={filters.outcome ?? ''} onChange={event => setQuery({ outcome: event.currentTarget.value || null, before: null })}>
+            <option value="">anything</option>
+            {OUTCOMES.map(name => (
+              <option key={name} value={name}>
+                {name.replace('_', ' ')}
+              </option>
+            ))}
+          </select>
+        </label>
+      </form>
+      <Shown of={events}>{({ events: list }) => <EventTable events={list} before={before} />}</Shown>
+    </section>
+  );
+}
+
+function EventTable({ events, before }: { events: AnswerOf<'GET events'>['events']; before: number | undefined }) {
+  const last = events.at(-1);
+  if (!last) return <p>{before ? 'No earlier ones.' : 'No event has come yet.'}</p>;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+    <section class="rows" aria-label="Events" tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Received, UTC</th>
+            <th scope="col">Person</th>
+            <th scope="col">What</th>
+            <th scope="col">Became</th>
+            <th scope="col" class="count">
+              Took
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {events.map(({ received, id, change, kind, outcome, reason, lag }) => (
+            <tr key={received}>
+              <td title={localText(received, 0)}>{time(received)}</td>
+              <td>{id ?? 'nobody known'}</td>
+              <td>
+                {change} {kind}
+              </td>
+              <td>
+                {outcome.replace('_', ' ')}
+                {reason && <div class="second">{reason}</div>}
+              </td>
+              <td class="count">{lag === null ? '—' : `${lag.toFixed(2)} s`}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p>
+        {before !== undefined && (
+          <button type="button" onClick={() => setQuery({ before: null })}>
+            Newest
+          </button>
+        )}{' '}
+        {events.length === 100 && (
+          <button type="button" onClick={() => setQuery({ before: String(last.received) })}>
+            Earlier
+          </button>
+        )}
+      </p>
+    </section>
+  );
+}
+
+/** Who may look, and the button that ends it. */
+export function SessionList() {
+  const sessions = useAnswer('GET sessions', {});
+  const [error, setError] = useState<Refused>();
+  const end = (id: string) => ask('DELETE sessions/:id', { id }).then(sessions.again, setError);
+  return (
+    <section class="card operations-card">
+      <h2>Sessions of this console</h2>
+      {error && <p role="alert">{error.message}</p>}
+      <Shown of={sessions}>
+        {({ sessions: list }) => (
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Role</th>
+                <th scope="col">Opened, UTC</th>
+                <th scope="col">Last seen, UTC</th>
+                <th scope="col">
+                  <span class="unseen">Action</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {list.map(({ id, role, person, opened, seen, is_this: isThis }) => (
+                <tr key={id}>
+                  <th scope="row">
+                    {role}
+                    {person && ` ${person}`}
+                    {isThis && ' (this one)'}
+                  </th>
+                  <td>{localText(opened, 0)}</td>
+                  <td>{localText(seen, 0)}</td>
+                  <td>
+                    <button type="button" onClick={() => void end(id)}>
+                      End<span class="unseen"> the session of {person ?? role}</span>
+                    </button>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </Shown>
+    </section>
+  );
+}
+
+/** The last lines of the log, when somebody wants them. */
+export function Log() {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <section class="card operations-card">
+      <h2>Log</h2>
+      <button type="button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        {isOpen ? 'Hide the last lines' : 'Show the last lines'}
+      </button>
+      {isOpen && <Lines />}
+    </section>
+  );
+}
+
+function Lines() {
+  const log = useAnswer('GET log', {});
+  return (
+    <Shown of={log}>
+      {({ lines }) =>
+        lines.length ? (
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+          <section class="rows" aria-label="Log, newest first" tabIndex={0}>
+            <table>
+              <tbody>
+                {lines.map(({ at, level, message, rest }, index) => (
+                  <tr key={index}>
+                    <td>{time(at)}</td>
+                    <td>{level}</td>
+                    <td>
+                      {message}
+                      {rest && <div class="second">{rest}</div>}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </section>
+        ) : (
+          <p>Nothing was logged yet.</p>
+        )
+      }
+    </Shown>
+  );
+}

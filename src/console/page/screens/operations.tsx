@@ -1,0 +1,173 @@
+import type { AnswerOf } from '../../api/routes.ts';
+import { LagChart } from '../charts/lag-chart.tsx';
+import { Act } from '../parts/act.tsx';
+import { localText } from '../parts/format.ts';
+import { Link } from '../parts/link.tsx';
+import { useSession } from '../parts/session.tsx';
+import { Shown } from '../parts/state.tsx';
+import { useAnswer } from '../parts/use-answer.ts';
+import './operations.css';
+import { Events, Log, Runs, SessionList } from './operations-lists.tsx';
+
+type Answer = AnswerOf<'GET operations'>;
+
+/** Who is behind and what helps, and what the pipeline does. */
+export function Operations() {
+  const operations = useAnswer('GET operations', {});
+  const session = useSession();
+  return (
+    <>
+      <h1>Operations</h1>
+      <Shown of={operations}>
+        {answer => (
+          <>
+            <p class="sentence" role="status">
+              {answer.sentence}
+            </p>
+            {session?.can_act && (
+              <p>
+                <Act action={{ name: 'repair' }} label="Read what is missing…" of="everybody" onDone={operations.again} />
+              </p>
+            )}
+            {answer.behind.length > 0 && <Behind behind={answer.behind} again={operations.again} />}
+            <div class="operations-three">
+              {answer.lag && <LagChart lag={answer.lag} />}
+              <Queue answer={answer} again={operations.again} />
+              <Pairs title="Machine" pairs={answer.machine} />
+              <Pairs title="Versions" pairs={answer.versions} />
+            </div>
+          </>
+        )}
+      </Shown>
+      <div class="operations-two">
+        <Runs />
+        <Events />
+      </div>
+      {session?.role === 'operator' && <SessionList />}
+      <Log />
+    </>
+  );
+}
+
+function Behind({ behind, again }: { behind: Answer['behind']; again(): void }) {
+  return (
+    <section class="card">
+      <h2>Who is behind, and what helps</h2>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Person</th>
+            <th scope="col">Since, UTC</th>
+            <th scope="col">What happened</th>
+            <th scope="col">What helps</th>
+            <th scope="col">
+              <span class="unseen">Action</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {behind.map(({ id, since, state, cause, helps, action }) => (
+            <tr key={id}>
+              <th scope="row">
+                <Link to={`/people/${encodeURIComponent(id)}`}>{id}</Link>
+              </th>
+              <td>{localText(since, 0)}</td>
+              <td>
+                <span class={`chip ${state}`}>{state}</span> {cause}
+              </td>
+              <td>{helps}</td>
+              <td>
+                {action && (
+                  <Act
+                    action={{ name: action.name, users: action.users, ...(action.collections ? { collections: action.collections } : {}) }}
+                    label={action.label}
+                    of={id}
+                    onDone={again}
+                  />
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+const COUNTS = [
+  ['waiting', 'Waiting'],
+  ['active', 'Active'],
+  ['delayed', 'Put off: the service asked to wait'],
+  ['failed', 'Failed'],
+] as const;
+
+function Queue({ answer: { queue, queue_problem: problem }, again }: { answer: Answer; again(): void }) {
+  if (!queue) {
+    return (
+      <section class="card">
+        <h2>Queue</h2>
+        <p>{problem ?? 'No queue is open.'}</p>
+      </section>
+    );
+  }
+  const sum = (name: (typeof COUNTS)[number][0]) => Object.values(queue.counts).reduce((total, counts) => total + counts[name], 0);
+  const told = queue.jobs.filter(({ state }) => state === 'failed' || state === 'waiting');
+  return (
+    <section class="card">
+      <h2>Queue</h2>
+      <Rows pairs={COUNTS.map(([name, label]) => ({ name: label, value: String(sum(name)) }))} />
+      {told.length > 0 && (
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Queue</th>
+              <th scope="col">State</th>
+              <th scope="col">Reason</th>
+              <th scope="col">
+                <span class="unseen">Action</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {told.map(({ queue: name, id, state, reason }) => (
+              <tr key={`${name} ${id}`}>
+                <th scope="row">{name}</th>
+                <td>{state}</td>
+                <td>{reason ?? '—'}</td>
+                <td>
+                  {state === 'failed' && (
+                    <Act action={{ name: 'retry', id, queue: name }} label="Try again" of={`job ${id}`} onDone={again} />
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
+
+type PairList = Answer['machine'];
+
+function Pairs({ title, pairs }: { title: string; pairs: PairList }) {
+  return (
+    <section class="card">
+      <h2>{title}</h2>
+      <Rows pairs={pairs} />
+    </section>
+  );
+}
+
+function Rows({ pairs }: { pairs: PairList }) {
+  return (
+    <dl class="pairs">
+      {pairs.map(({ name, value }) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

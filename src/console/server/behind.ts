@@ -1,0 +1,74 @@
+import { isOfUnknownPerson, isWell, isWithdrawn } from '../../app/fixes.ts';
+import type { StatusReport } from '../../app/status-commands.ts';
+import { mustSignInAgain } from '../../base/sign-in-again.ts';
+import type { AnswerOf } from '../api/routes.ts';
+
+export type Behind = AnswerOf<'GET operations'>['behind'][number];
+type Account = StatusReport['accounts'][number];
+type Told = Pick<Behind, 'cause' | 'helps' | 'action'>;
+
+/** Who is behind, why, and the one thing that helps. @param canInvite whether links to sign in can be made here */
+export function tellBehind(accounts: readonly Account[], canInvite: boolean): Behind[] {
+  return accounts.flatMap(account => {
+    const told = account.state === 'active' ? tellActive(account) : tellClosed(account, canInvite);
+    if (!told) return [];
+    const since = Math.floor(Date.parse(account.since) / 1000);
+    return [{ id: account.user_id, since, state: account.state === 'active' ? 'failed' : account.state, ...told }];
+  });
+}
+
+function tellClosed({ user_id: name, state, reason }: Account, canInvite: boolean): Told {
+  const invite: Behind['action'] = canInvite ? { name: 'invite', label: 'Make a sign-in link', users: [name] } : null;
+  const signIn = canInvite ? 'A new sign-in by the person.' : `A new sign-in by the person: ringneck account login ${name}`;
+  const resume = (label: string): Behind['action'] => ({ name: 'resume', label, users: [name] });
+  if (isWithdrawn(reason)) {
+    return {
+      cause: 'The person has withdrawn.',
+      helps: 'Nothing: they are read again only after another sign-in of theirs.',
+      action: null,
+    };
+  }
+  if (isOfUnknownPerson(reason)) {
+    return { cause: 'It is not known whether the new token is of the same person.', helps: reason ?? '', action: null };
+  }
+  if (state === 'paused') return { cause: 'Paused by hand.', helps: 'Resume it to read on.', action: resume('Resume') };
+  if (mustSignInAgain(reason)) return { cause: 'The service has ended the sign-in.', helps: signIn, action: invite };
+  if (reason?.startsWith('forbidden')) {
+    return {
+      cause: 'The service refuses: the membership has ended, or a permission is missing (403).',
+      helps: 'Once the person has renewed it there, try again.',
+      action: resume('Try again'),
+    };
+  }
+  if (reason?.startsWith('unauthorized')) {
+    return { cause: 'The service refuses the token (401).', helps: `${signIn} What is missing is then read by itself.`, action: invite };
+  }
+  return { cause: reason ?? 'Nobody has said why.', helps: 'Once that is mended, try again.', action: resume('Try again') };
+}
+
+function tellActive({ user_id: name, collections }: Account): Told | undefined {
+  const wrong = collections.filter(collection => !isWell(collection) && collection.unread_days > 0);
+  if (!wrong.length) return undefined;
+  const most = Math.max(...wrong.map(({ unread_days: days }) => days));
+  const named = wrong.length > 3 ? `${wrong.length} collections` : wrong.map(collection => collection.name).join(', ');
+  const reason = wrong.find(collection => collection.reason !== null)?.reason;
+  return {
+    cause: `${most === 1 ? '1 day' : `Up to ${most} days`} of ${named} ${most === 1 ? 'is' : 'are'} unread${reason ? `: ${reason}` : '.'}`,
+    helps: 'Read what is missing.',
+    action: { name: 'repair', label: 'Repair…', users: [name], collections: wrong.map(collection => collection.name) },
+  };
+}
+
+/** What an operator is to know first. */
+export function tellOperations(
+  behind: readonly Behind[],
+  { queueProblem, silence, hasOwner }: { queueProblem: string | null; silence: string | null; hasOwner: boolean },
+): string {
+  if (!hasOwner) return 'ringneck up does not run: nothing is read, and nothing can be done here but look.';
+  const first = behind.length ? `${behind.length} ${behind.length === 1 ? 'person needs' : 'people need'} a hand.` : 'Nobody needs a hand.';
+  const rest = [
+    silence === null ? '' : `The service cannot be reached: ${silence}.`,
+    queueProblem === null ? '' : `The queue cannot be used: ${queueProblem}.`,
+  ];
+  return [first, ...rest].filter(Boolean).join(' ');
+}

@@ -1,0 +1,72 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { RecentEvents } from '../../src/app/recent-events.ts';
+import { openConsoleHere } from '../support/console-harness.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { openWarehouse } from '../support/warehouse.ts';
+import { placeCoverage } from './coverage-warehouse.ts';
+
+const folder = tempFolder();
+
+/** Follows as a browser does; `said` grows. */
+async function follow(url: string, headers: Record<string, string>) {
+  const asked = request(`${url}/api/stream`, { headers }).end();
+  onTestFinished(() => void asked.destroy());
+  const [response] = await once(asked, 'response');
+  const stream = { status: response.statusCode, type: response.headers['content-type'], said: '', hasEnded: false };
+  response.setEncoding('utf8');
+  response.on('data', (text: string) => {
+    stream.said += text;
+  });
+  response.on('close', () => {
+    stream.hasEnded = true;
+  });
+  return stream;
+}
+
+async function publish(data: string): Promise<void> {
+  const warehouse = await openWarehouse(join(data, 'warehouse.duckdb'));
+  await warehouse.snapshot(join(data, 'snapshot.duckdb'), 0o600);
+  await warehouse.close();
+}
+
+test('who follows is told of each snapshot, and what was missed when they come again', async () => {
+  const data = join(folder, 'snapshot');
+  await placeCoverage(data);
+  const served = await openConsoleHere(data);
+  const { cookie } = await served.enter({ role: 'reader' });
+  const first = await follow(served.url, { cookie });
+  expect([first.status, first.type]).toEqual([200, 'text/event-stream; charset=utf-8']);
+  await expect.poll(() => first.said).toBe('retry: 2000\n\n');
+  await publish(data);
+  await expect.poll(() => first.said, { timeout: 10_000 }).toMatch(/id: \w+-1\nevent: snapshot\ndata: \{\}\n\n$/);
+  const [, id = ''] = /id: (\S+)/.exec(first.said) ?? [];
+  await publish(data);
+  await expect.poll(() => first.said, { timeout: 10_000 }).toMatch(/id: \w+-2\n/);
+  const again = await follow(served.url, { cookie, 'last-event-id': id });
+  await expect.poll(() => again.said).toMatch(/^retry: 2000\n\nid: \w+-2\nevent: snapshot\ndata: \{\}\n\n$/);
+  // Of another process nobody knows what was missed: all is asked for anew.
+  const stranger = await follow(served.url, { cookie, 'last-event-id': 'another-7' });
+  await expect.poll(() => stranger.said).toContain('event: snapshot');
+});
+
+test('nobody follows without a session', async () => {
+  const served = await openConsoleHere(join(folder, 'nobody'));
+  expect((await follow(served.url, {})).status).toBe(401);
+});
+
+test('of events those are told that came since', () => {
+  const recent = new RecentEvents();
+  const line = (object_id: string) =>
+    ({ at: '', event_type: 'create', data_type: 'sleep', user_id: 'ada', object_id, outcome: 'stored', ms: 1 }) as const;
+  recent.add(line('s-0'));
+  expect(recent.since(undefined)).toEqual({ count: 1, events: [] });
+  recent.add(line('s-1'));
+  recent.add(line('s-2'));
+  expect(recent.since(1)).toEqual({ count: 3, events: [line('s-1'), line('s-2')] });
+  expect(recent.since(3)).toEqual({ count: 3, events: [] });
+  for (let count = 0; count < 500; count++) recent.add(line('s-3'));
+  expect(recent.since(0).events).toHaveLength(100);
+});
