@@ -17,7 +17,8 @@ const choices = page('schema/CHOICES.md');
 const readme = page('README.md');
 const commands = page('docs/commands.md');
 /** What is written by hand for users. */
-const manual = ['README.md', ...readdirSync(new URL('../docs', import.meta.url)).map(name => `docs/${name}`)];
+const pages = readdirSync(new URL('../docs', import.meta.url)).filter(name => name.endsWith('.md'));
+const manual = ['README.md', ...pages.map(name => `docs/${name}`)];
 
 test('the README has fewer than 1,200 words', () => {
   expect(readme.split(/\s+/).filter(Boolean).length).toBeLessThan(1200);

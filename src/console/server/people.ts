@@ -51,10 +51,10 @@ async function findPeople({ q = '', sort, page: wanted }: ParsedInputOf<'GET peo
   };
 }
 
-/** The offset of most people's newest nights [seconds east of UTC]. */
+/** The offset of most people's newest nights [seconds east of UTC]; of as many the first by name. */
 function commonOffset(everybody: readonly Brief[]): number {
   const counts = new Map<number, number>();
-  for (const { night } of everybody) {
+  for (const { night } of [...everybody].sort(orderBy.name)) {
     const offset = night?.end_offset ?? null;
     if (offset !== null) counts.set(offset, (counts.get(offset) ?? 0) + 1);
   }
