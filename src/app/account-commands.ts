@@ -6,7 +6,9 @@ import {
   changeAccounts,
   findAccount,
   getAccount,
+  howLeft,
   listAccounts,
+  listWithdrawn,
   parseAccountName,
   setAccountState,
   setAccountStates,
@@ -14,10 +16,10 @@ import {
 } from '../ledger/accounts.ts';
 import { consentEntry, listHolding } from '../ledger/consents.ts';
 import { noInvitationEntry } from '../ledger/links.ts';
-import { askAgain, isOfAnother, isOfUnknownPerson, isWithdrawn, pausedReason } from '../ledger/unproven.ts';
+import { askAgain, isOfAnother, isOfUnknownPerson, isWithdrawn, pausedReason, twinIn } from '../ledger/unproven.ts';
 import { takeUpEvents } from '../sync/events/take-up.ts';
 import { lastDays } from '../sync/runs/backfill.ts';
-import { listSamePersons } from '../sync/verdicts/same-person.ts';
+import { findWithdrawnTwin, listSamePersons } from '../sync/verdicts/same-person.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import { type AddedAccount, askWhose, BLIND, beginAccount, ensureIdFree, ensureNoTwin, greet } from './add-account.ts';
 import type { App } from './app.ts';
@@ -69,6 +71,7 @@ export async function addAccount(
   const tokenOf = () => input.token ?? app.secrets.findOfAny(name);
   await ensureNotWithdrawn(app, name);
   const person = await askForTwin(app, name, tokenOf());
+  await ensurePersonStays(app, name, person);
   const added = await changeAccounts(app.warehouse, async () => {
     await ensureNotWithdrawn(app, name);
     if (input.token === undefined && app.secrets.hasSignIn(name)) {
@@ -76,6 +79,7 @@ export async function addAccount(
     }
     const token = tokenOf();
     if (token === undefined) throw new UsageError(`${name} has no token that could be kept: give one without --keep-token`);
+    await ensurePersonStays(app, name, person);
     await ensureNoTwin(app.warehouse, name, person);
     return beginAccount(app, name, { token, keep: () => app.secrets.put(name, token) }, input.serviceUser);
   });
@@ -84,13 +88,19 @@ export async function addAccount(
 
 /** @throws UsageError: a token that the study gives is not the word of a person who has withdrawn */
 async function ensureNotWithdrawn({ warehouse }: App, name: string): Promise<void> {
-  const account = await findAccount(warehouse, name);
-  if (account && isWithdrawn(account.reason)) throw new UsageError(tellWithdrawn(name));
+  if ((await howLeft(warehouse, name)) === 'has withdrawn') throw new UsageError(tellWithdrawn(name));
+}
+
+/** @throws UsageError where the person of a token has withdrawn, by whatever name */
+async function ensurePersonStays({ warehouse }: App, name: string, person: string | undefined): Promise<void> {
+  const withdrawn = await findWithdrawnTwin(warehouse, name, person);
+  if (withdrawn !== undefined) throw new UsageError(`${tellWithdrawn(withdrawn)} (the token given for ${name} is theirs)`);
 }
 
 /** Whose the token is, where there is somebody else whose it might be. */
 async function askForTwin(app: App, name: string, token: string | undefined): Promise<string | undefined> {
-  const others = (await listAccounts(app.warehouse)).filter(({ userId, serviceUserId }) => userId !== name && serviceUserId !== null);
+  const all = [...(await listAccounts(app.warehouse)), ...(await listWithdrawn(app.warehouse))];
+  const others = all.filter(({ userId, serviceUserId }) => userId !== name && serviceUserId !== null);
   return token === undefined || !others.length ? undefined : askWhose(app, token);
 }
 
@@ -163,7 +173,8 @@ async function forgetAccount(app: App, name: string, account: Account | undefine
   const holding = await listHolding(app.warehouse, name);
   const ended = holding.map(consent => consentEntry({ ...consent, withdrawnAt: app.now() * 1000 }));
   await app.warehouse.record([noInvitation, ...ended]);
-  return reportOf(await setAccountState(app.warehouse, account, 'removed', null));
+  // Who has withdrawn has done so also once the study has forgotten the account.
+  return reportOf(await setAccountState(app.warehouse, account, 'removed', isWithdrawn(account.reason) ? account.reason : null));
 }
 
 async function pauseAccount(app: App, { name }: { name: string }): Promise<AccountReport> {
@@ -184,7 +195,11 @@ async function resumeAccounts(
     const chosen = parked
       ? (await listAccounts(app.warehouse)).filter(({ state }) => state === 'parked')
       : await Promise.all([...new Set(names)].map(name => getAccount(app.warehouse, name)));
-    for (const { userId, reason } of chosen) if (isWithdrawn(reason)) throw new UsageError(tellWithdrawn(userId));
+    for (const { userId, reason } of chosen) {
+      await ensureNotWithdrawn(app, userId);
+      const twin = twinIn(reason);
+      if (twin !== undefined && !parked) await ensureNotWithdrawn(app, twin);
+    }
     const asked = chosen.filter(account => !stays(account));
     for (const { userId, reason } of asked) if (isOfUnknownPerson(reason)) takeAsSame(app, userId);
     return { chosen, resumed: await setAccountStates(app.warehouse, asked, 'active', null) };

@@ -15,7 +15,7 @@ import {
 import { noWithdrawalEntry } from '../ledger/links.ts';
 import { ANOTHER_PERSON, isOfUnknownPerson, isWithdrawn, refusedUnchecked, twinOf, UNCHECKED } from '../ledger/unproven.ts';
 import { isNotOffered, isRefusal, probeAccount } from '../sync/verdicts/probe.ts';
-import { findPerson, findTwin, isAnother } from '../sync/verdicts/same-person.ts';
+import { findPerson, findTwin, findWithdrawnTwin, isAnother } from '../sync/verdicts/same-person.ts';
 import type { LedgerEntry } from '../warehouse/sql.ts';
 import { holdsDataOf } from '../warehouse/stored-documents.ts';
 import type { App } from './app.ts';
@@ -246,7 +246,10 @@ async function conclude(app: App, added: AddedAccount, said: Verdict): Promise<G
   const isOther = isAnother(account, person);
   const refused = findRefused(added, said, { isOther, hadSignIn: secrets.hasSignIn(account.userId) });
   if (refused) throw refused;
-  const twin = isOther ? undefined : await findTwin(warehouse, account.userId, person);
+  const findOther = async () =>
+    (await findTwin(warehouse, account.userId, person)) ??
+    (credential.isSignIn ? undefined : await findWithdrawnTwin(warehouse, account.userId, person));
+  const twin = isOther ? undefined : await findOther();
   const alarm = isOther ? ANOTHER_PERSON : twin === undefined ? undefined : twinOf(twin);
   const verdict = alarm ?? reason;
   let next = { ...account, serviceUserId: account.serviceUserId ?? (twin === undefined ? person : undefined) ?? null };

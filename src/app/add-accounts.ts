@@ -1,6 +1,6 @@
 import { RingneckError, shownMessageOf, TryLaterError } from '../base/errors.ts';
 import { findAccount, howLeft } from '../ledger/accounts.ts';
-import { isWithdrawn } from '../ledger/unproven.ts';
+import { askAgain, isWithdrawn } from '../ledger/unproven.ts';
 import { addAccount } from './account-commands.ts';
 import type { App } from './app.ts';
 import type { CommandContext } from './control/command.ts';
@@ -52,8 +52,10 @@ async function addOne(app: App, { line, name, token }: PersonToAdd): Promise<Lin
   const report = (report: Omit<LineReport, 'line' | 'user_id'>): LineReport => ({ line, user_id: name, ...report });
   try {
     const before = await findAccount(app.warehouse, name);
-    if (!before && (await howLeft(app.warehouse, name)) !== undefined) {
-      const reason = `was removed: ringneck account add ${name} adds them all the same`;
+    const left = before ? undefined : await howLeft(app.warehouse, name);
+    if (left !== undefined) {
+      const again = left === 'was removed' ? `ringneck account add ${name} adds them all the same` : askAgain(name);
+      const reason = `${left}: ${again}`;
       return report({ result: 'unchanged', state: 'removed', service_user_id: null, reason });
     }
     if (before && (isWithdrawn(before.reason) || (before.state !== 'parked' && app.secrets.find(name) === token))) {

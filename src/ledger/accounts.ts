@@ -6,7 +6,7 @@ import { createKeptRows, hasRows, number, oneOf, orNull, type Readable, type Row
 import type { LedgerEntry } from '../warehouse/sql.ts';
 import { quoteName, quoteText, textList } from '../warehouse/sql.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
-import { isWithdrawn } from './unproven.ts';
+import { isWithdrawn, twinOf } from './unproven.ts';
 
 const ACCOUNT_STATES = ['active', 'paused', 'parked', 'removed'] as const;
 
@@ -73,6 +73,11 @@ export async function findServiceUserId(warehouse: Warehouse, userId: string): P
   return accounts.find(account => account.userId === userId)?.serviceUserId ?? null;
 }
 
+/** The accounts whose people have withdrawn and have not come back themselves, those removed too. */
+export async function listWithdrawn(warehouse: Warehouse): Promise<Account[]> {
+  return (await readAccounts(warehouse, '')).filter(({ reason }) => isWithdrawn(reason));
+}
+
 /** @throws UsageError naming the accounts that there are */
 export async function getAccount(warehouse: Warehouse, userId: string): Promise<Account> {
   const accounts = await listAccounts(warehouse);
@@ -86,8 +91,8 @@ export async function getAccount(warehouse: Warehouse, userId: string): Promise<
 
 /** How somebody has left; undefined where they have not. A file that is given again does not bring them back. */
 export async function howLeft(warehouse: Warehouse, userId: string): Promise<'has withdrawn' | 'was removed' | undefined> {
-  const account = await findAccount(warehouse, userId);
-  if (account) return isWithdrawn(account.reason) ? 'has withdrawn' : undefined;
+  if ((await listWithdrawn(warehouse)).some(account => account.userId === userId)) return 'has withdrawn';
+  if (await findAccount(warehouse, userId)) return undefined;
   return (await accountExists(warehouse, userId)) ? 'was removed' : undefined;
 }
 
@@ -210,13 +215,14 @@ export const listNeverRead = (warehouse: Readable, names: readonly string[], hea
 export const accountExists = (warehouse: Readable, name: string): Promise<boolean> =>
   hasRows(warehouse, `SELECT 1 FROM sync.accounts WHERE user_id = ${quoteText(name)}`);
 
-/** The other accounts of the same person, those removed too: what they hold stays. */
+/** The other accounts of the same person, those removed too: what they hold stays. Also those that were parked for being so. */
 export const findSamePerson = (warehouse: Readable, name: string): Promise<string[]> =>
   readValues(
     warehouse,
     text,
-    `SELECT user_id FROM sync.accounts WHERE user_id <> ${quoteText(name)} AND service_user_id IN
-       (SELECT service_user_id FROM sync.accounts WHERE user_id = ${quoteText(name)}) ORDER BY user_id`,
+    `SELECT user_id FROM sync.accounts WHERE user_id <> ${quoteText(name)} AND (service_user_id IN
+       (SELECT service_user_id FROM sync.accounts WHERE user_id = ${quoteText(name)})
+       OR list_contains(string_split(reason, '; '), ${quoteText(twinOf(name))})) ORDER BY user_id`,
   );
 
 /** By which ids the service's events name a person, now and before; not those by which they name another account too. */

@@ -12,6 +12,10 @@ export const twinOf = (other: string): string => TWIN + other;
 
 export const isTwin = (reason: string | null): boolean => reason?.includes(TWIN) === true;
 
+/** The account that the person is already, of such a reason. */
+export const twinIn = (reason: string | null): string | undefined =>
+  reason?.includes(TWIN) ? /^[^;\s]*/.exec(reason.slice(reason.indexOf(TWIN) + TWIN.length))?.[0] : undefined;
+
 /** Why an account waits whose new token is refused before it is known whose it is. */
 export const refusedUnchecked = (refusal: string): string => `${refusal}; unchecked: nor is it known whose it is`;
 

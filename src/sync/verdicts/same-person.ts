@@ -1,6 +1,14 @@
 import type { Client } from '../../client/client.ts';
-import { type Account, changeAccounts, createAccountFinder, findAccount, listAccounts, setAccountState } from '../../ledger/accounts.ts';
-import { ANOTHER_PERSON, cureOf, isTwin } from '../../ledger/unproven.ts';
+import {
+  type Account,
+  changeAccounts,
+  createAccountFinder,
+  findAccount,
+  listAccounts,
+  listWithdrawn,
+  setAccountState,
+} from '../../ledger/accounts.ts';
+import { ANOTHER_PERSON, cureOf, isTwin, isWithdrawn } from '../../ledger/unproven.ts';
 import type { Warehouse } from '../../warehouse/warehouse.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { isRefusal } from './probe.ts';
@@ -56,6 +64,19 @@ export async function findTwin(warehouse: Warehouse, name: string, person: strin
   const same = (await listAccounts(warehouse)).filter(({ serviceUserId }) => serviceUserId === person);
   const isPair = same.some(({ userId, reason }) => userId === name && !isTwin(reason));
   return isPair ? undefined : same.find(({ userId, reason }) => userId !== name && !isTwin(reason))?.userId;
+}
+
+/**
+ * The account by which the person of a token has withdrawn, where no account of theirs is read by their own word since. What the study gives
+ * does not take that back.
+ */
+export async function findWithdrawnTwin(warehouse: Warehouse, name: string, person: string | undefined): Promise<string | undefined> {
+  if (person === undefined) return undefined;
+  const theirs = ({ serviceUserId }: Account) => serviceUserId === person;
+  const isBack = (await listAccounts(warehouse)).some(
+    account => theirs(account) && !isWithdrawn(account.reason) && !isTwin(account.reason),
+  );
+  return isBack ? undefined : (await listWithdrawn(warehouse)).find(account => theirs(account) && account.userId !== name)?.userId;
 }
 
 /** Accounts that are one person at the service. */

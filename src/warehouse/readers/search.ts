@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { resources } from '../../../schema/index.ts';
 import { mapAll } from '../mapping.ts';
+import { isReason, reasonNaming } from '../reasons.ts';
 import { flag, text } from '../rows.ts';
 import { listCreated } from '../schema/views.ts';
 import { ABOUT } from '../snapshot/metadata.ts';
@@ -117,6 +118,7 @@ function conditionOf({ what, text }: Needle, { table, column, type, hasUser, isO
   if (what === 'service id') return inside;
   if (column.toLowerCase() === 'user_id') return equals;
   if (table === 'sync.runs' && column === 'request') return requestNames(text);
+  if (isReason(table, column)) return `regexp_matches(${value}, ${quoteText(reasonNaming(text))})`;
   // `rest` and `sleep` may name an account, and are words of the data too.
   if (isOurWord) return undefined;
   if (!isOurs) return inside;

@@ -1,4 +1,5 @@
-import { quoteText, textList } from '../../sql.ts';
+import { isReason, reasonNaming } from '../../reasons.ts';
+import { quoteName, quoteText, textList } from '../../sql.ts';
 import { has, type Present } from './copy-tables.ts';
 import { isObject, rewriteFile } from './rewrite.ts';
 
@@ -23,9 +24,15 @@ export function rewriteWithout(path: string, person: Person, beforeTable: () => 
     requestHolds: JSON.stringify(userId),
     request: request => requestWithout(request, userId),
     keep,
+    replace: ({ name }, column) => (isReason(name, column) ? reasonWithout(quoteName(column), userId) : undefined),
     counted: table => `NOT (${keep(table)})`,
     beforeTable,
   });
+}
+
+/** It stays said that another account is of the same person: whose token it has is not to be read unasked. */
+function reasonWithout(column: string, userId: string): string {
+  return `regexp_replace(${column}, ${quoteText(reasonNaming(userId))}, ${quoteText('\\1that was erased\\2')}, 'g')`;
 }
 
 /** What holds for the rows that stay; never NULL. */

@@ -1,5 +1,6 @@
+import { isReason, reasonNaming } from '../../reasons.ts';
 import { quoteName, quoteText } from '../../sql.ts';
-import { has, type Present } from './copy-tables.ts';
+import { has } from './copy-tables.ts';
 import { isObject, rewriteFile } from './rewrite.ts';
 
 /** An account's name, and the one that it gets. */
@@ -30,18 +31,14 @@ export function rewriteRenamed(path: string, renaming: Renaming, beforeTable: ()
       const name = quoteName(column);
       // As text: a table of others may have another type, into which it is cast again.
       if (column.toLowerCase() === 'user_id') return `CASE WHEN ${isTheirs} THEN ${quoteText(renaming.to)} ELSE ${name}::VARCHAR END`;
-      return isReason(table, column) ? reasonRenamed(name, renaming) : undefined;
+      return isReason(table.name, column) ? reasonRenamed(name, renaming) : undefined;
     },
     beforeTable,
   });
 }
 
-const isReason = ({ name }: Present, column: string) => name.startsWith('sync.') && column === 'reason';
-
-/** Reasons name accounts in commands, and as the other one of the same person. */
 function reasonRenamed(column: string, { from, to }: Renaming): string {
-  const escaped = from.replace(/[.]/g, '\\.');
-  const pattern = `(ringneck account [a-z-]+ |of the same person as the account )${escaped}([^A-Za-z0-9._-]|$)`;
+  const pattern = reasonNaming(from);
   return `regexp_replace(${column}, ${quoteText(pattern)}, ${quoteText(`\\1${to}\\2`)}, 'g')`;
 }
 
