@@ -15,10 +15,12 @@ if (found === undefined && process.env.DEMAND_TOOLS === '1')
 
 export const hasChromium = found !== undefined;
 
-/** A real browser, without a window. */
+/** A real browser, without a window, for the tests of a file. In a container, as root, it has no sandbox of its own. */
+export const launchChromium = (): Promise<Browser> => chromium.launch({ executablePath: found ?? NAMES[0], args: ['--no-sandbox'] });
+
+/** The same for one test. */
 export async function openChromium(): Promise<Browser> {
-  // In a container, as root, it has no sandbox of its own.
-  const browser = await chromium.launch({ executablePath: found ?? NAMES[0], args: ['--no-sandbox'] });
+  const browser = await launchChromium();
   onTestFinished(() => browser.close());
   return browser;
 }

@@ -1,12 +1,17 @@
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
-import { expect, onTestFinished, test } from 'vitest';
-import { hasChromium, openChromium } from '../../support/chromium.ts';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { hasChromium, launchChromium } from '../../support/chromium.ts';
 import { openConsoleHere } from '../../support/console-harness.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { newPath, openWarehouse } from '../../support/warehouse.ts';
 
 const folder = tempFolder();
+let browser: Browser;
+beforeAll(async () => {
+  if (hasChromium) browser = await launchChromium();
+});
+afterAll(() => browser?.close());
 
 /** The screen in a browser, over a warehouse without a row. */
 async function openScreen(hash = ''): Promise<{
@@ -21,8 +26,9 @@ async function openScreen(hash = ''): Promise<{
   await warehouse.snapshot(join(path, '../snapshot.duckdb'), 0o600);
   await warehouse.close();
   const served = await openConsoleHere(join(path, '..'));
-  const browser = await openChromium();
-  const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 }, acceptDownloads: true })).newPage();
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
   const complaints: string[] = [];
   page.on('pageerror', error => complaints.push(error.message));
   page.on('console', message => message.type() === 'error' && !/status of 4\d\d/.test(message.text()) && complaints.push(message.text()));
@@ -82,6 +88,8 @@ test.skipIf(!hasChromium)('a query is written, completed, run, drawn, kept and l
   expect(await page.locator('figcaption').textContent()).toBe(
     'hrv: 3 values, lowest 5 (2025-03-28), median 6, highest 7 (2025-03-29). 1 row has no value and is not drawn. The line is broken where values are missing.',
   );
+  await page.getByRole('button', { name: 'SQL of hrv by day' }).click();
+  await page.getByRole('link', { name: 'Ask it, or another like it' }).click();
   await page.getByRole('button', { name: 'Points' }).click();
   const link = page.url();
   expect(new URLSearchParams(new URL(link).hash.slice(1)).get('chart')).toBe('points');

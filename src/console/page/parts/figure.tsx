@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useRef, useState } from 'preact/hooks';
 import { csvOf, type DataTable, rowCountOf } from './data-table.ts';
+import { Link } from './link.tsx';
 import { pictureOf, save } from './save.ts';
 
 interface FigureProps {
@@ -15,7 +16,6 @@ interface FigureProps {
   sql?: string | undefined;
   /** Name of what is saved, without its ending: `ada-2026-11-22-night`. */
   file: string;
-  /** Where the page goes to run the query: a path of the page. */
   children: ComponentChildren;
   class?: string;
   /** False where there is nothing drawn but text. */
@@ -114,6 +114,7 @@ function Query({ sql }: { sql: string }) {
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
     <section class="rows" aria-label="SQL" tabIndex={0}>
       <pre>{sql}</pre>
+      <Link to={`/sql#${new URLSearchParams({ q: sql })}`}>Ask it, or another like it</Link>
     </section>
   );
 }
