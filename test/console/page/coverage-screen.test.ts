@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { violationsOf } from '../../support/axe.ts';
 import { hasChromium, openChromium } from '../../support/chromium.ts';
 import { openConsoleHere } from '../../support/console-harness.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -38,4 +39,8 @@ test.skipIf(!hasChromium)('the matrix is walked by keys, a cell is opened by key
   await page.getByRole('button', { name: 'not authorised' }).click();
   await expect.poll(() => page.getByRole('list', { name: 'People' }).textContent()).toBe('cleo parked');
   expect(complaints).toEqual([]);
+  expect(await violationsOf(page)).toEqual([]);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.setViewportSize({ width: 390, height: 800 });
+  expect(await violationsOf(page)).toEqual([]);
 });

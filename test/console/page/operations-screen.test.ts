@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
+import { violationsOf } from '../../support/axe.ts';
 import { hasChromium, openChromium } from '../../support/chromium.ts';
 import { openConsoleHere } from '../../support/console-harness.ts';
 import { openHarness } from '../../support/harness.ts';
@@ -39,6 +40,8 @@ test.skipIf(!hasChromium)('an operator sees who is behind and resumes them, a re
   await reader.getByText('1 person needs a hand.').waitFor();
   expect(await reader.getByRole('button', { name: /Resume|Read what is missing|End/ }).count()).toBe(0);
   const operator = await open('operator');
+  await operator.getByRole('button', { name: 'Resume ada' }).waitFor();
+  expect(await violationsOf(operator)).toEqual([]);
   await operator.getByRole('button', { name: 'Resume ada' }).click();
   const dialog = operator.getByRole('dialog', { name: 'Resume: ada' });
   await dialog.getByText('ada is read again, what is missing too.').waitFor();
