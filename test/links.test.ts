@@ -5,7 +5,14 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const pages = ['README.md', 'ARCHITECTURE.md', 'schema/CHOICES.md', ...readdirSync(join(root, 'docs')).filter(name => name.endsWith('.md')).map(name => `docs/${name}`)];
+const pages = [
+  'README.md',
+  'ARCHITECTURE.md',
+  'schema/CHOICES.md',
+  ...readdirSync(join(root, 'docs'))
+    .filter(name => name.endsWith('.md'))
+    .map(name => `docs/${name}`),
+];
 const read = (page: string) => readFileSync(join(root, page), 'utf8').replaceAll(/^```.*?^```$/gms, '');
 
 interface Link {

@@ -5,6 +5,7 @@ import { placeTwoPeople } from '../app/person-files/two-people.ts';
 import { openConsoleHere } from '../support/console-harness.ts';
 import { runHere } from '../support/run-here.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { withDuckDB } from '../support/warehouse.ts';
 
 const folder = tempFolder();
 const names = (body: { people: { id: string }[] }) => body.people.map(({ id }) => id);
@@ -18,6 +19,17 @@ test('a person sees nobody else, a reader everybody', async () => {
   const ada = await console.enter({ role: 'person', person: 'ada' });
   expect(names((await ada.ask('GET people')).body)).toEqual(['ada']);
   expect((await ada.ask('GET session')).body).toMatchObject({ role: 'person', person: 'ada', can_act: false });
+});
+
+test('a snapshot of another version is told as that', async () => {
+  const data = join(folder, 'other');
+  const console = await openConsoleHere(data);
+  await placeTwoPeople(data, { asSnapshot: true });
+  await withDuckDB(join(data, 'snapshot.duckdb'), connection => connection.run('DROP VIEW nights CASCADE'));
+  const reader = await console.enter({ role: 'reader' });
+  expect((await reader.ask('GET people')).body.error.message).toBe(
+    `${join(data, 'snapshot.duckdb')} was made by another version of Ringneck: ringneck snapshot publishes a new one, and so does ringneck up`,
+  );
 });
 
 test('the session of a person whose account is gone is over', async () => {

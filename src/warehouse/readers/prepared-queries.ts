@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DuckDBPreparedStatement } from '@duckdb/node-api';
-import { RingneckError } from '../../base/errors.ts';
+import { messageOf, RingneckError } from '../../base/errors.ts';
 import type { Value } from '../sql.ts';
 import { plainValue } from '../store/database.ts';
 import { openReader, type Reader } from './open-reader.ts';
@@ -55,7 +55,13 @@ export class PreparedQueries {
     const { reader, statements } = await this.#reader();
     const known = statements.get(name);
     if (known) return known;
-    const statement = await reader.connection.prepare(readFileSync(join(this.#folder, `${name}.sql`), 'utf8'));
+    const sql = readFileSync(join(this.#folder, `${name}.sql`), 'utf8');
+    const statement = await reader.connection.prepare(sql).catch(error => {
+      // The queries are ours: a file that lacks what they name is not.
+      if (!/^(Catalog|Binder) Error/.test(messageOf(error))) throw error;
+      const message = `${this.#path} was made by another version of Ringneck: ringneck snapshot publishes a new one, and so does ringneck up`;
+      throw new RingneckError(message, 1, { cause: error });
+    });
     statements.set(name, statement);
     return statement;
   }
