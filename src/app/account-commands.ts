@@ -159,11 +159,10 @@ async function removeAccount(app: App, { name }: { name: string }): Promise<Acco
 /** Within `changeAccounts`. */
 async function forgetAccount(app: App, name: string, account: Account | undefined): Promise<AccountReport> {
   // An account without tokens can be removed again; tokens without an account would stay.
-  const signIn = findReadableSignIn(app, name);
   const isOthers = isOfAnother(account?.reason ?? null);
-  if (signIn && !isOthers) app.secrets.end(name, app.now());
-  else app.secrets.remove(name);
-  if (signIn && isOthers) app.log.warn({ account: name }, `a sign-in was not taken back at the service: ${OTHERS}`);
+  if (isOthers && app.secrets.hasSignIn(name)) app.log.warn({ account: name }, `a sign-in was not taken back at the service: ${OTHERS}`);
+  if (isOthers) app.secrets.remove(name);
+  else app.secrets.end(name, app.now());
   app.mirrorTokens.remove(name);
   const noInvitation = noInvitationEntry(name);
   if (!account) {

@@ -1,6 +1,6 @@
 import { resources } from '../../schema/index.ts';
 import { NO_CLIENT, NO_SERVICE, type SignInSettings } from '../base/config.ts';
-import { UsageError } from '../base/errors.ts';
+import { messageOf, UsageError } from '../base/errors.ts';
 import { newSignInId, type SignIn } from '../base/secrets/sign-in.ts';
 import { loginCommand } from '../base/sign-in-again.ts';
 import { type Account, changeAccounts, findAccount, findServiceUserId, parseAccountName } from '../ledger/accounts.ts';
@@ -112,7 +112,7 @@ export async function storeSignIn(
       if (isToPutBack) putBack(app, name, former);
     } finally {
       // What is not kept shall not be good for anybody.
-      if (!isKept || isToPutBack) await revokeTokens(app, tokens);
+      if (!isKept || isToPutBack) await revokeTokens(app, name, signIn);
     }
     throw error;
   }
@@ -131,11 +131,22 @@ function putBack({ secrets }: App, name: string, former: SignIn | undefined): vo
 const STILL_ALIVE =
   'the sign-in before could not be taken back at the service: ringneck up tries it each day for 30 days, and its person can do that there';
 
-async function revokeTokens(app: App, tokens: TokenAnswer): Promise<void> {
-  // A cache may have answered with what somebody else is read with.
-  if (app.secrets.isHeld([tokens.accessToken, tokens.refreshToken], await listReaders(app.warehouse))) return;
-  const oauth = await openOAuth(app);
-  await oauth.revoke(tokens).catch(() => undefined);
+/** By tokens that are new, and so known to be alive. Where that fails it is tried again as with what has ended. */
+async function revokeTokens(app: App, name: string, signIn: SignIn): Promise<void> {
+  const { secrets, log, now } = app;
+  const { accessToken, refreshToken } = signIn;
+  try {
+    // A cache may have answered with what somebody else is read with.
+    if (secrets.isHeld([accessToken, refreshToken], await listReaders(app.warehouse))) return;
+    const oauth = await openOAuth(app);
+    await oauth.revoke({ accessToken, refreshToken: refreshToken ?? undefined }).catch(error => {
+      const facts = { account: name, reason: messageOf(error) };
+      log.warn(facts, 'a sign-in that is not kept could not be taken back at the service: ringneck up tries it each day for 30 days');
+      secrets.putEnded(name, signIn, now());
+    });
+  } catch (error) {
+    log.error({ account: name, reason: messageOf(error) }, 'a sign-in that is not kept could not be noted to be taken back');
+  }
 }
 
 /** @throws WrongPersonError where the account, or this person, is known to be another one */

@@ -1,13 +1,14 @@
 import type { Settings } from '../base/config.ts';
 import { messageOf, RingneckError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
+import { Mutex } from '../base/mutex.ts';
 import type { EndedSignIn, Secrets } from '../base/secrets/secrets.ts';
 import { type SignIn, tokensOf } from '../base/secrets/sign-in.ts';
 import { mustSignInAgain } from '../base/sign-in-again.ts';
 import { withTimeout } from '../base/timeout.ts';
 import { findAccount, listAccounts } from '../ledger/accounts.ts';
 import { isOfAnother, isOfSomebodyElse, isWithdrawn } from '../ledger/unproven.ts';
-import type { OAuthClient } from '../sign-in/oauth.ts';
+import { SignInError } from '../sign-in/error.ts';
 import type { Warehouse } from '../warehouse/warehouse.ts';
 import { openOAuth } from './open-oauth.ts';
 
@@ -17,6 +18,8 @@ interface Parts {
   secrets: Secrets;
   log: Log;
 }
+
+type Taking = Parts & { warehouse: Warehouse; now: () => number };
 
 /** What is to be taken back; what cannot be read any more is forgotten all the same. */
 export function findReadableSignIn({ secrets }: Pick<Parts, 'secrets'>, name: string): SignIn | undefined {
@@ -38,40 +41,81 @@ export async function listReaders(warehouse: Warehouse): Promise<string[]> {
 /** `spared`: taken back it would end there what somebody else is read with. */
 type Revoked = 'revoked' | 'failed' | 'spared';
 
+type Revoking = Parts & { now: () => number; readers: readonly string[]; keep?: (renewed: SignIn) => void };
+
 /**
  * Takes a sign-in back at the service, which may count the people of a client. Where it gives no answer, or the sign-in is spared, the log
  * says so, and no more.
  * @param parts.readers of `listReaders`
- * @param parts.renew gives the pair to take back by, in place of one that has ended
+ * @param parts.keep writes down what it is renewed to for that, as long as it is not known to be taken back
  * @param reason of the account, as it was while it had the sign-in
  */
 export async function revokeSignIn(
-  parts: Parts & { readers: readonly string[]; renew?: (client: OAuthClient, signIn: SignIn) => Promise<SignIn> },
+  parts: Revoking,
   { name, reason }: { name: string; reason: string | null },
   signIn: SignIn,
 ): Promise<Revoked> {
-  const { tokenUrl } = signIn;
   const spared = whySpared(parts, reason, signIn);
   if (spared !== undefined) {
     parts.log.warn({ account: name }, `a sign-in was not taken back at the service: ${spared}`);
     return 'spared';
   }
   try {
-    const client = await openOAuth(parts);
-    const { ensureGivenBy } = await import('../sign-in/sign-ins.ts');
-    ensureGivenBy(name, { tokenUrl }, client.tokenUrl);
-    const revoke = async () => {
-      const { accessToken, refreshToken } = (await parts.renew?.(client, signIn)) ?? signIn;
-      await client.revoke({ accessToken, refreshToken: refreshToken ?? undefined });
-    };
-    await withTimeout(revoke(), REVOKED_MS);
+    await renewAndRevoke(parts, name, signIn);
     return 'revoked';
   } catch (error) {
-    const facts = { account: name, reason: messageOf(error) };
-    parts.log.warn(facts, 'a sign-in could not be taken back at the service: its person can do that there');
+    tellFailed(parts, name, error);
     return 'failed';
   }
 }
+
+/**
+ * The public service takes a sign-in back by an access token that is alive, which none but a new one is known to be: a dead one it answers
+ * with 200 too.
+ */
+async function renewAndRevoke(parts: Revoking, name: string, signIn: SignIn): Promise<void> {
+  const { log, now, keep, secrets, readers } = parts;
+  const { accessToken, refreshToken, tokenUrl } = signIn;
+  const client = await openOAuth(parts);
+  const { ensureGivenBy, renewed, useRefreshToken } = await import('../sign-in/sign-ins.ts');
+  ensureGivenBy(name, { tokenUrl }, client.tokenUrl);
+  const brought =
+    refreshToken === null
+      ? undefined
+      : await useRefreshToken(client, signIn).catch(error => {
+          if (error instanceof SignInError && error.kind === 'invalid_grant') return undefined;
+          throw error;
+        });
+  // No refresh token is good: the access token is all that is left.
+  if (!brought) return client.revoke({ accessToken, refreshToken: undefined });
+  const next = renewed(signIn, brought.answer, brought.used, now());
+  if (secrets.isHeld([next.accessToken], readers)) throw new RingneckError('the renewal has brought what another account is read with');
+  let isKept = true;
+  try {
+    keep?.(next);
+  } catch (error) {
+    isKept = false;
+    log.error({ account: name, reason: messageOf(error) }, 'what a sign-in that has ended was renewed to cannot be written');
+  }
+  try {
+    await client.revoke({ accessToken: next.accessToken, refreshToken: next.refreshToken ?? undefined });
+  } catch (error) {
+    if (!isKept) keep?.(next);
+    throw error;
+  }
+}
+
+function tellFailed({ log }: Pick<Parts, 'log'>, name: string, error: unknown): void {
+  const facts = { account: name, reason: messageOf(error) };
+  log.warn(facts, 'a sign-in could not be taken back at the service: its person can do that there');
+}
+
+/** Nobody who removes an account is to wait longer for a service that is ill; the work goes on, and what it brings is kept. */
+export async function waitAWhile(parts: Pick<Parts, 'log'>, name: string, work: Promise<unknown>): Promise<void> {
+  await withTimeout(work, REVOKED_MS).catch(error => tellFailed(parts, name, error));
+}
+
+const REVOKED_MS = 10_000;
 
 export const OTHERS = 'it is known to be of another person, who may be read with it';
 
@@ -85,9 +129,6 @@ function whySpared(
   return secrets.isHeld(tokensOf(signIn), readers) ? 'another account is read with the same tokens' : undefined;
 }
 
-/** Nobody who removes an account is to wait longer for a service that is ill. */
-const REVOKED_MS = 10_000;
-
 /** How long it is tried to take back a sign-in that has ended; its tokens are kept no longer. */
 const TRIED_FOR_MS = 30 * 86_400_000;
 
@@ -97,46 +138,51 @@ const LEFT = 'a sign-in that has ended could not be taken back';
  * Takes back at the service what has ended and is not taken back yet, of one account or of all, and forgets it. What fails, the log says; it
  * is tried again by the next call.
  */
-export async function takeBackEnded(parts: Parts & { warehouse: Warehouse; now: () => number }, of?: string): Promise<void> {
-  const { secrets, log, now, warehouse } = parts;
-  const taking = secrets.listEnded().filter(({ name, isGivenUp }) => !isGivenUp && (of === undefined || name === of));
-  if (!taking.length) return;
+export async function takeBackEnded(parts: Taking, of?: string): Promise<void> {
+  const names = listTaken(parts.secrets).map(({ name }) => name);
+  const taken = [...new Set(names)].filter(name => of === undefined || name === of);
+  const takeBack = (name: string) => inTurn(parts.warehouse, name, () => takeBackOf(parts, name));
+  await Promise.all(taken.map(name => waitAWhile(parts, name, takeBack(name))));
+}
+
+const listTaken = (secrets: Secrets) => secrets.listEnded().filter(({ isGivenUp }) => !isGivenUp);
+
+const turns = new WeakMap<Warehouse, Map<string, Mutex>>();
+
+/** Does one thing at a time with what has ended of an account: a refresh token works once. */
+export function inTurn<T>(warehouse: Warehouse, name: string, work: () => Promise<T>): Promise<T> {
+  const ofNames = turns.get(warehouse) ?? new Map<string, Mutex>();
+  turns.set(warehouse, ofNames);
+  const turn = ofNames.get(name) ?? new Mutex();
+  ofNames.set(name, turn);
+  return turn.run(work);
+}
+
+async function takeBackOf(parts: Taking, of: string): Promise<void> {
+  const { secrets, log, warehouse } = parts;
   const readers = await listReaders(warehouse);
-  const takeOneBack = async (ended: EndedSignIn) => {
-    const { name, at, signIn } = ended;
-    if (!signIn) log.warn({ account: name }, `${LEFT}: it cannot be read, or is not of this service`);
-    const renew = (client: OAuthClient, former: SignIn) => renewEnded(parts, client, ended, former);
-    const revoked = signIn ? await revokeSignIn({ ...parts, readers, renew }, { name, reason: null }, signIn) : 'failed';
-    if (revoked === 'revoked') return secrets.removeEnded(ended);
-    // A clock that was put back makes it no longer.
-    if (revoked === 'failed' && Math.abs(now() - at) < TRIED_FOR_MS) return;
-    log.warn({ account: name }, `${LEFT}, and it is not tried again`);
-    // The page of who has withdrawn goes on to say it.
-    if (isWithdrawn((await findAccount(warehouse, name))?.reason ?? null)) secrets.emptyEnded(ended);
-    else secrets.removeEnded(ended);
-  };
   await Promise.all(
-    taking.map(ended =>
-      takeOneBack(ended).catch(error =>
-        log.error({ account: ended.name, reason: messageOf(error) }, 'what was taken back cannot be written'),
+    listTaken(secrets)
+      .filter(({ name }) => name === of)
+      .map(ended =>
+        takeOneBack({ ...parts, readers }, ended).catch(error =>
+          log.error({ account: of, reason: messageOf(error) }, 'what was taken back cannot be written'),
+        ),
       ),
-    ),
   );
 }
 
-/** The public service takes a sign-in back by its access token, which must be alive: one that has ended is renewed for that. */
-async function renewEnded(
-  { secrets, now }: Pick<Parts, 'secrets'> & { now: () => number },
-  client: OAuthClient,
-  ended: EndedSignIn,
-  signIn: SignIn,
-): Promise<SignIn> {
-  const { refreshToken, expiresAt } = signIn;
-  if (refreshToken === null || expiresAt === null || now() < expiresAt) return signIn;
-  const answer = await client.refresh(refreshToken).catch(() => undefined);
-  if (!answer) return signIn;
-  const { renewed } = await import('../sign-in/sign-ins.ts');
-  const next = renewed(signIn, answer, refreshToken, now());
-  secrets.renewEnded(ended, next);
-  return next;
+async function takeOneBack(parts: Taking & { readers: string[] }, ended: EndedSignIn): Promise<void> {
+  const { secrets, log, now, warehouse } = parts;
+  const { name, at, signIn } = ended;
+  if (!signIn) log.warn({ account: name }, `${LEFT}: it cannot be read, or is not of this service`);
+  const keep = (renewed: SignIn) => secrets.renewEnded(ended, renewed);
+  const revoked = signIn ? await revokeSignIn({ ...parts, keep }, { name, reason: null }, signIn) : 'failed';
+  if (revoked === 'revoked') return secrets.removeEnded(ended);
+  // A clock that was put back makes it no longer.
+  if (revoked === 'failed' && Math.abs(now() - at) < TRIED_FOR_MS) return;
+  log.warn({ account: name }, `${LEFT}, and it is not tried again`);
+  // The page of who has withdrawn goes on to say it.
+  if (isWithdrawn((await findAccount(warehouse, name))?.reason ?? null)) secrets.emptyEnded(ended);
+  else secrets.removeEnded(ended);
 }

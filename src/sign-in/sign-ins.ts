@@ -266,7 +266,7 @@ export class SignIns {
       ensureGivenBy(name, signIn, tokenUrl);
       // A disk that takes nothing now would lose what the service gives once.
       secrets.putSignIn(name, { ...signIn, tokenUrl });
-      const { answer, used } = await this.#ask(oauth, signIn);
+      const { answer, used } = await useRefreshToken(oauth, signIn);
       this.#trouble.delete(name);
       this.#renewedAt.set(found.id, performance.now());
       await this.#keep(name, { ...renewed(signIn, answer, used, now()), tokenUrl });
@@ -283,20 +283,6 @@ export class SignIns {
       if (now() >= endingAt(found)) onEnding(name, failure.message);
       throw failure;
     }
-  }
-
-  /** Where the newest refresh token is nothing to the service, the one before may be: it was never told that we have the newest. */
-  async #ask(oauth: Pick<Renewing, 'refresh'>, signIn: SignIn): Promise<{ answer: TokenAnswer; used: string }> {
-    const { refreshToken, previous } = signIn;
-    const tokens = [refreshToken, previous].filter(token => token !== null);
-    for (const used of tokens) {
-      try {
-        return { answer: await oauth.refresh(used), used };
-      } catch (error) {
-        if (used === tokens.at(-1) || !(error instanceof SignInError) || error.kind !== 'invalid_grant') throw error;
-      }
-    }
-    throw new SignInError('invalid_grant', 'there is no refresh token');
   }
 
   /** Throws SignInError where it cannot be written. */
@@ -330,6 +316,25 @@ class AnotherPersonError extends SignInError {
   constructor() {
     super('unavailable', 'the renewed token is that of another person');
   }
+}
+
+/**
+ * Uses a refresh token of a sign-in up. Where the newest is nothing to the service, the one before may be: it was never told that we have the
+ * newest. Throws SignInError.
+ */
+export async function useRefreshToken(
+  oauth: Pick<Renewing, 'refresh'>,
+  { refreshToken, previous }: Pick<SignIn, 'refreshToken' | 'previous'>,
+): Promise<{ answer: TokenAnswer; used: string }> {
+  const tokens = [refreshToken, previous].filter(token => token !== null);
+  for (const used of tokens) {
+    try {
+      return { answer: await oauth.refresh(used), used };
+    } catch (error) {
+      if (used === tokens.at(-1) || !(error instanceof SignInError) || error.kind !== 'invalid_grant') throw error;
+    }
+  }
+  throw new SignInError('invalid_grant', 'there is no refresh token');
 }
 
 /** @throws SignInError where another address has given the tokens: it gets none of them */

@@ -367,6 +367,17 @@ test('what has ended and was sealed with another key stays as it is in a copy, k
   ]);
 });
 
+test('what a sign-in that has ended was renewed to is kept in its place, also where that is gone meanwhile', () => {
+  const secrets = new Secrets({ folder, key: KEY, address: 'https://service.example' });
+  const ended = { name: 'ada', at: 1_000 };
+  secrets.putEnded('ada', SIGN_IN, 1_000);
+  secrets.renewEnded(ended, { ...SIGN_IN, accessToken: 'access-2' });
+  expect(secrets.listEnded()).toEqual([{ ...ended, signIn: { ...SIGN_IN, accessToken: 'access-2' }, isGivenUp: false }]);
+  secrets.removeEnded(ended);
+  secrets.renewEnded(ended, { ...SIGN_IN, accessToken: 'access-3' });
+  expect(secrets.listEnded()).toEqual([{ ...ended, signIn: { ...SIGN_IN, accessToken: 'access-3' }, isGivenUp: false }]);
+});
+
 test('two sign-ins of one account that end in one moment are two, in one write with the next', () => {
   const secrets = new Secrets({ folder, key: KEY, address: 'https://service.example' });
   secrets.putSignIn('ada', SIGN_IN);

@@ -7,7 +7,7 @@ import { findLink, hashOf, type Link, linkEntry, listLinks, noInvitationEntry, w
 import { findTwin } from '../../sync/verdicts/same-person.ts';
 import type { App } from '../app.ts';
 import { listWithoutAccount } from '../kept-tokens.ts';
-import { findReadableSignIn, listReaders, revokeSignIn } from '../take-back.ts';
+import { takeBackEnded } from '../take-back.ts';
 import { readStudyText } from './study-text.ts';
 
 export interface InvitationReport {
@@ -108,20 +108,18 @@ export const withdrawalUrl = (publicUrl: string, secret: string): string => `${p
 
 /** Ends the link of a name, and takes back what a sign-in by it has left that was interrupted. */
 async function revokeInvitation(app: App, { name }: { name: string }): Promise<{ user_id: string; revoked: true }> {
-  const { warehouse, secrets, mirrorTokens, settings, log } = app;
+  const { warehouse, secrets, mirrorTokens, now } = app;
   parseAccountName(name);
-  const signIn = await changeAccounts(warehouse, async () => {
+  await changeAccounts(warehouse, async () => {
     const hasLink = (await listLinks(warehouse, 'connect')).some(({ userId }) => userId === name);
     const isLeft = (await listWithoutAccount(app)).includes(name);
     if (!hasLink && !isLeft) throw new UsageError(`${name} has no invitation: ringneck account invitations shows those there are`);
     await warehouse.record([noInvitationEntry(name)]);
-    if (!isLeft) return undefined;
-    const signIn = findReadableSignIn(app, name);
-    secrets.remove(name);
+    if (!isLeft) return;
+    secrets.end(name, now());
     mirrorTokens.remove(name);
-    return signIn;
   });
-  if (signIn) await revokeSignIn({ settings, secrets, log, readers: await listReaders(warehouse) }, { name, reason: null }, signIn);
+  await takeBackEnded(app, name);
   return { user_id: name, revoked: true };
 }
 

@@ -69,6 +69,10 @@ async function finishEnding(app: App): Promise<void> {
   const { warehouse, secrets, log } = app;
   for (const { userId: name, reason, since } of await listAccounts(warehouse)) {
     if (!isWithdrawn(reason) || !secrets.names().includes(name)) continue;
+    if (secrets.hasSignIn(name) && !findReadableSignIn(app, name)) {
+      log.warn({ account: name }, 'a sign-in of a person who has withdrawn cannot be read, and stays as it is: it may be of their return');
+      continue;
+    }
     if (isReturning(app, { name, since })) {
       log.warn(
         { account: name },

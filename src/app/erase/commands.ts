@@ -1,7 +1,7 @@
 import type { EndedSignIn } from '../../base/secrets/secrets.ts';
 import { findAccount, parseAccountName } from '../../ledger/accounts.ts';
 import type { App } from '../app.ts';
-import { findReadableSignIn, listReaders, revokeSignIn } from '../take-back.ts';
+import { findReadableSignIn, inTurn, listReaders, revokeSignIn, waitAWhile } from '../take-back.ts';
 import type { EraseReport } from './report.ts';
 
 /** What the owner of a data folder does to erase a person. */
@@ -24,14 +24,17 @@ async function eraseAccount(app: App, { name }: { name: string }): Promise<Erase
   const reason = (await findAccount(warehouse, name))?.reason ?? null;
   const readers = (await listReaders(warehouse)).filter(reader => reader !== name);
   let left: Pick<EndedSignIn, 'signIn'>[] = [];
-  const report = await app.withExclusive(() => {
-    // With the folder closed nothing is renewed any more.
-    left = listLeft(app, name);
-    return erase.eraseAccount({ settings, log, now }, name);
-  });
+  // What is being taken back may bring a pair to be kept by the name.
+  const report = await inTurn(warehouse, name, () =>
+    app.withExclusive(() => {
+      // With the folder closed nothing is renewed any more.
+      left = listLeft(app, name);
+      return erase.eraseAccount({ settings, log, now }, name);
+    }),
+  );
   await Promise.all(
     left.map(async ({ signIn }) => {
-      if (signIn) return revokeSignIn({ settings, log, secrets, readers }, { name, reason }, signIn);
+      if (signIn) return waitAWhile(app, name, revokeSignIn({ settings, log, secrets, now, readers }, { name, reason }, signIn));
       return log.warn(
         { account: name },
         'a sign-in of who was erased could not be taken back at the service: its person can do that there',

@@ -311,18 +311,8 @@ export class Secrets {
 
   /** Keeps a sign-in that nobody is ever read with until it is taken back. */
   putEnded(name: string, signIn: SignIn, at: number): void {
-    if (this.#ours === undefined) throw new UsageError(NO_SERVICE);
     const content = this.#file.read();
-    const { group, key } = content ? this.#getOpened(content) : this.#begin();
-    const groups = content ? groupsOf(content) : [];
-    const sealed = sealSignIn(key, name, JSON.stringify(signIn satisfies SignIn), this.#ours);
-    const ended = [...(group.ended ?? []), { at: freeAt(groups, name, at), entry: sealed }];
-    this.#write(
-      fileOf(
-        withEnded(group, ended),
-        groups.filter(({ salt }) => salt !== group.salt),
-      ),
-    );
+    this.renewEnded({ name, at: freeAt(content ? groupsOf(content) : [], name, at) }, signIn);
   }
 
   /** The sign-ins that are to be taken back. Without the key that there was their names are known, and no more. */
@@ -365,19 +355,18 @@ export class Secrets {
     this.#changeEnded(ended => [ended.entry[0] === name && ended.at === at ? emptied(ended) : ended]);
   }
 
-  /** Keeps what a sign-in that has ended was renewed to in its place; nothing where it is taken back meanwhile. */
+  /** Keeps what a sign-in that has ended was renewed to in its place, also where that is gone meanwhile: nobody else knows it. */
   renewEnded({ name, at }: Pick<EndedSignIn, 'name' | 'at'>, signIn: SignIn): void {
+    if (this.#ours === undefined) throw new UsageError(NO_SERVICE);
     const content = this.#file.read();
-    if (!content || this.#ours === undefined) return;
-    const { group, key } = this.#getOpened(content);
+    const { group, key } = content ? this.#getOpened(content) : this.#begin();
+    const others = content ? groupsOf(content).filter(({ salt }) => salt !== group.salt) : [];
     const entry = sealSignIn(key, name, JSON.stringify(signIn satisfies SignIn), this.#ours);
-    this.#change(other =>
-      withEnded(
-        other,
-        (other.ended ?? []).flatMap(ended => {
-          if (ended.entry[0] !== name || ended.at !== at) return [ended];
-          return other.salt === group.salt ? [{ at, entry }] : [];
-        }),
+    const restOf = ({ ended = [] }: Group) => ended.filter(one => one.entry[0] !== name || one.at !== at);
+    this.#write(
+      fileOf(
+        withEnded(group, [...restOf(group), { at, entry }]),
+        others.map(other => withEnded(other, restOf(other))),
       ),
     );
   }

@@ -10,6 +10,7 @@ import { Secrets } from '../../../src/base/secrets/secrets.ts';
 import type { SignIn } from '../../../src/base/secrets/sign-in.ts';
 import { changeAccounts, getAccount, setAccountState } from '../../../src/ledger/accounts.ts';
 import { ANOTHER_PERSON, twinOf } from '../../../src/ledger/unproven.ts';
+import { SignInError } from '../../../src/sign-in/error.ts';
 import { createAuthorizeRequest, OAuthClient } from '../../../src/sign-in/oauth.ts';
 import { Browser, type EnrolmentHarness, openEnrolment, sharePlace, withdrawLinkOf } from '../../support/enrolment-harness.ts';
 import { fillIn } from '../../support/sandbox-page.ts';
@@ -416,6 +417,7 @@ test('what a renewal brings while its person withdraws is kept until it is taken
   });
   let renewed = '';
   const asked = vi.spyOn(OAuthClient.prototype, 'refresh').mockImplementation(async function (this: OAuthClient, token) {
+    if (renewed) throw new SignInError('invalid_grant', 'used');
     const tokens = await refresh.call(this, token);
     renewed = tokens.accessToken;
     await answered;
@@ -457,6 +459,217 @@ test('a sign-in whose access token has ended is renewed to be taken back, for th
   revoke.mockRestore();
   await finishWithdrawals(harness.app);
   expect([await askWith(enrolment, renewed), secrets.listEnded()]).toEqual([401, []]);
+});
+
+/** A service that takes a sign-in back by an access token that is alive, and answers the same to any other. */
+function takeBackByAliveTokens(enrolment: EnrolmentHarness) {
+  const { revoke } = OAuthClient.prototype;
+  const spy = vi.spyOn(OAuthClient.prototype, 'revoke').mockImplementation(async function (this: OAuthClient, tokens) {
+    if ((await askWith(enrolment, tokens.accessToken)) === 200) await revoke.call(this, tokens);
+  });
+  onTestFinished(() => spy.mockRestore());
+}
+
+/** Has an account have an access token that is dead though no clock says so; gives another one of the same sign-in, which is alive. */
+function loseAccessToken(enrolment: EnrolmentHarness, name: string): string {
+  const signIn = signInOf(enrolment, name);
+  enrolment.harness.app.secrets.putSignIn(name, { ...signIn, accessToken: 'dead' });
+  return signIn.accessToken;
+}
+
+test('that a dead access token is answered with 200 is no proof: the sign-in is renewed to be taken back, whatever a clock says', async () => {
+  const enrolment = await openEnrolment(folder, 'dead-token', shared);
+  const { harness, invite, enrol } = enrolment;
+  takeBackByAliveTokens(enrolment);
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const alive = loseAccessToken(enrolment, 'p01');
+  const page = await new Browser().open(link, { method: 'POST' });
+  expect([page.html.includes('still lists the access'), await askWith(enrolment, alive), harness.app.secrets.listEnded()]).toEqual([
+    false,
+    401,
+    [],
+  ]);
+});
+
+test.each(['unavailable', 'client'] as const)(
+  'a sign-in that cannot be renewed to be taken back stays on the list while the service gives no clear answer: %s',
+  async kind => {
+    const enrolment = await openEnrolment(folder, `unclear-${kind}`, shared);
+    const { harness, invite, enrol } = enrolment;
+    takeBackByAliveTokens(enrolment);
+    const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+    const alive = loseAccessToken(enrolment, 'p01');
+    const refresh = vi.spyOn(OAuthClient.prototype, 'refresh').mockRejectedValueOnce(new SignInError(kind, 'ill'));
+    onTestFinished(() => refresh.mockRestore());
+    const page = await new Browser().open(link, { method: 'POST' });
+    expect([page.html.includes('still lists the access'), await askWith(enrolment, alive)]).toEqual([true, 200]);
+    expect(harness.app.secrets.listEnded()).toMatchObject([{ name: 'p01', signIn: { accessToken: 'dead' } }]);
+    await finishWithdrawals(harness.app);
+    expect([await askWith(enrolment, alive), harness.app.secrets.listEnded()]).toEqual([401, []]);
+  },
+);
+
+test('a sign-in whose refresh token is nothing to the service is taken back by its access token alone', async () => {
+  const enrolment = await openEnrolment(folder, 'refused-refresh', shared);
+  const { harness, invite, enrol } = enrolment;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const signIn = signInOf(enrolment, 'p01');
+  harness.app.secrets.putSignIn('p01', { ...signIn, refreshToken: 'nothing' });
+  const revoke = vi.spyOn(OAuthClient.prototype, 'revoke');
+  onTestFinished(() => revoke.mockRestore());
+  await new Browser().open(link, { method: 'POST' });
+  expect(revoke.mock.calls).toEqual([[{ accessToken: signIn.accessToken, refreshToken: undefined }]]);
+  expect([await askWith(enrolment, signIn.accessToken), harness.app.secrets.listEnded()]).toEqual([401, []]);
+});
+
+test('a renewal that brings what somebody else is read with takes nothing back by it', async () => {
+  const enrolment = await openEnrolment(folder, 'mixed-up-renewal', shared);
+  const { harness, invite, enrol } = enrolment;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  await enrol(await invite('p02'), 'ben');
+  const { accessToken, refreshToken } = signInOf(enrolment, 'p02');
+  const bens = { accessToken, refreshToken: refreshToken ?? undefined, expiresIn: 3_600, scopes: undefined };
+  const refresh = vi.spyOn(OAuthClient.prototype, 'refresh').mockResolvedValueOnce(bens);
+  onTestFinished(() => refresh.mockRestore());
+  await new Browser().open(link, { method: 'POST' });
+  expect([await askWith(enrolment, accessToken), harness.app.secrets.listEnded()]).toMatchObject([200, [{ name: 'p01' }]]);
+});
+
+test('who is erased is taken back though their access token is dead', async () => {
+  const enrolment = await openEnrolment(folder, 'erased-dead', shared);
+  const { harness, invite, enrol } = enrolment;
+  takeBackByAliveTokens(enrolment);
+  await enrol(await invite('p01'), 'ada');
+  const alive = loseAccessToken(enrolment, 'p01');
+  expect(await harness.commands.eraseAccount({ name: 'p01' })).toMatchObject({ user_id: 'p01', found: [] });
+  expect(await askWith(enrolment, alive)).toBe(401);
+});
+
+test('a renewed pair that the disk does not take is taken back at once, or written as soon as it can be', async () => {
+  const enrolment = await openEnrolment(folder, 'full-disk', shared);
+  const { harness, invite, enrol } = enrolment;
+  const { secrets } = harness.app;
+  const fillDisk = () =>
+    vi.spyOn(secrets, 'renewEnded').mockImplementationOnce(() => {
+      throw new Error('ENOSPC: no space left on device, write');
+    });
+  takeBackByAliveTokens(enrolment);
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const alive = loseAccessToken(enrolment, 'p01');
+  fillDisk();
+  const page = await new Browser().open(link, { method: 'POST' });
+  expect([page.html.includes('still lists the access'), await askWith(enrolment, alive), secrets.listEnded()]).toEqual([false, 401, []]);
+
+  const again = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const { refreshToken } = signInOf(enrolment, 'p01');
+  fillDisk();
+  const revoke = takeNothingBack();
+  await new Browser().open(again, { method: 'POST' });
+  expect(secrets.listEnded()).toMatchObject([{ signIn: { previous: refreshToken } }]);
+  revoke.mockRestore();
+});
+
+test('a button that is pressed twice uses a refresh token up once', async () => {
+  const enrolment = await openEnrolment(folder, 'twice', shared);
+  const { harness, invite, enrol } = enrolment;
+  const link = withdrawLinkOf(await enrol(await invite('p01'), 'ada'));
+  const { accessToken } = signInOf(enrolment, 'p01');
+  const { refresh } = OAuthClient.prototype;
+  let answer: () => void = () => undefined;
+  const answered = new Promise<void>(resolve => {
+    answer = resolve;
+  });
+  const asked = vi.spyOn(OAuthClient.prototype, 'refresh').mockImplementation(async function (this: OAuthClient, token) {
+    const tokens = await refresh.call(this, token);
+    await answered;
+    return tokens;
+  });
+  const listed = vi.spyOn(harness.app.secrets, 'listEnded');
+  onTestFinished(() => asked.mockRestore());
+  const first = new Browser().open(link, { method: 'POST' });
+  await until('the service is asked', () => asked.mock.calls.length === 1);
+  listed.mockClear();
+  const second = new Browser().open(link, { method: 'POST' });
+  await until('the second one waits', () => listed.mock.calls.length > 0);
+  answer();
+  const pages = await Promise.all([first, second]);
+  expect([asked.mock.calls.length, ...pages.map(({ html }) => html.includes('still lists the access'))]).toEqual([1, false, false]);
+  expect([await askWith(enrolment, accessToken), harness.app.secrets.listEnded()]).toEqual([401, []]);
+});
+
+test.each(['key', 'address'])('who is removed while their sign-in cannot be read is taken back once it can be: the %s', async what => {
+  const enrolment = await openEnrolment(folder, `removed-unreadable-${what}`, shared);
+  const { harness, invite, enrol, lines } = enrolment;
+  const { app } = harness;
+  const { secrets, settings } = app;
+  await enrol(await invite('p01'), 'ada');
+  const { accessToken } = signInOf(enrolment, 'p01');
+  const restore = makeUnreadable(enrolment, what);
+  await harness.commands.removeAccount({ name: 'p01' });
+  expect(lines.at(-1)).toContain('a sign-in that has ended could not be taken back: it cannot be read');
+  expect([readFileSync(join(settings.data, 'accounts.secret'), 'utf8').includes('p01'), app.secrets.names()]).toEqual([true, []]);
+  restore();
+  await finishWithdrawals(app);
+  expect([await askWith(enrolment, accessToken), secrets.listEnded()]).toEqual([401, []]);
+});
+
+/** Gives the key another text, or the service another address; and gives what undoes that. */
+function makeUnreadable({ harness: { app } }: EnrolmentHarness, what: string): () => void {
+  const { secrets, settings } = app;
+  if (what === 'address') {
+    Object.defineProperty(app, 'secrets', {
+      value: new Secrets({ folder: settings.data, address: 'https://other.example' }),
+      configurable: true,
+    });
+    return () => Object.defineProperty(app, 'secrets', { value: secrets });
+  }
+  const path = join(settings.data, 'secret.key');
+  const key = readFileSync(path);
+  writeFileSync(path, '');
+  return () => writeFileSync(path, key);
+}
+
+test.each(['key', 'address'])(
+  'a return that was killed and cannot be read just now is not ended, nor told as a withdrawal: the %s',
+  async what => {
+    const enrolment = await openEnrolment(folder, `unreadable-return-${what}`, shared);
+    const { harness, invite, enrol, told, lines } = enrolment;
+    const { app } = harness;
+    await new Browser().open(withdrawLinkOf(await enrol(await invite('p01'), 'ada')), { method: 'POST' });
+    const { record } = app.warehouse;
+    const killed = vi.spyOn(app.warehouse, 'record').mockImplementation(async entries => {
+      if (app.secrets.names().includes('p01')) throw new Error('killed');
+      return record.call(app.warehouse, entries);
+    });
+    await expect(login(enrolment, 'p01', 'ada')).rejects.toThrow('killed');
+    killed.mockRestore();
+    const restore = makeUnreadable(enrolment, what);
+    await finishWithdrawals(app);
+    expect([app.secrets.names(), app.secrets.listEnded(), told.length]).toEqual([['p01'], [], 1]);
+    expect(lines.at(-1)).toContain('a sign-in of a person who has withdrawn cannot be read, and stays as it is: it may be of their return');
+    restore();
+    expect(await askWith(enrolment, signInOf(enrolment, 'p01').accessToken)).toBe(200);
+  },
+);
+
+test('a sign-in that is not kept, and that the service does not take back, is on the list of those that are', async () => {
+  const enrolment = await openEnrolment(folder, 'not-kept', shared);
+  const { harness, invite, enrol, lines } = enrolment;
+  const { secrets } = harness.app;
+  await enrol(await invite('p02'), 'ada');
+  const revoke = takeNothingBack();
+  await enrol(await invite('p03'), 'ada');
+  expect(lines.some(line => line.includes('"account":"p03"') && line.includes('not kept could not be taken back'))).toBe(true);
+  const [left] = secrets.listEnded();
+  const token = left?.signIn?.accessToken ?? '';
+  expect([left?.name, secrets.names(), await askWith(enrolment, token)]).toEqual(['p03', ['p02'], 200]);
+  revoke.mockRestore();
+  await finishWithdrawals(harness.app);
+  expect([await askWith(enrolment, token), secrets.listEnded(), await askWith(enrolment, signInOf(enrolment, 'p02').accessToken)]).toEqual([
+    401,
+    [],
+    200,
+  ]);
 });
 
 test('with a key that is damaged a withdrawal is finished, its page opens, and the person is erased', async () => {
@@ -556,13 +769,13 @@ test.each(['killed', 'away'])(
     const { harness, invite, enrol } = enrolment;
     const { secrets, warehouse } = harness.app;
     await enrol(await invite('p01'), 'ada');
-    const { accessToken: token } = signInOf(enrolment, 'p01');
+    const { accessToken: token, id } = signInOf(enrolment, 'p01');
     const revoke = takeNothingBack();
     const killed = how === 'killed' ? vi.spyOn(warehouse, 'record').mockRejectedValue(new Error('killed')) : undefined;
     const removed = harness.commands.removeAccount({ name: 'p01' });
     await (killed ? expect(removed).rejects.toThrow('killed') : removed);
     killed?.mockRestore();
-    expect([secrets.names(), secrets.listEnded()]).toMatchObject([[], [{ name: 'p01', signIn: { accessToken: token } }]]);
+    expect([secrets.names(), secrets.listEnded()]).toMatchObject([[], [{ name: 'p01', signIn: { id } }]]);
     revoke.mockRestore();
     await finishWithdrawals(harness.app);
     expect([await askWith(enrolment, token), secrets.listEnded()]).toEqual([401, []]);
