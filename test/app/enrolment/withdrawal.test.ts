@@ -879,13 +879,13 @@ test('the same file brings nobody back who was removed, withdrawn or not, and ad
     { line: 3, name: 'p02', token: ben ?? '', facts: {}, extra: {} },
   ];
   const add = async () => (await addAccounts({ people }, { emit: () => {}, signal: new AbortController().signal })).people;
-  const reason = 'was removed: ringneck account add p01 adds them all the same';
+  const reason = 'has withdrawn: ringneck account invite p01, or ringneck account login p01';
   expect((await add()).map(({ user_id, result, state, reason }) => [user_id, result, state, reason])).toEqual([
     ['p01', 'unchanged', 'removed', reason],
     ['p02', 'added', 'active', null],
   ]);
   expect(harness.app.secrets.names()).toEqual(['p02']);
-  expect(await addAccount({ name: 'p01', token: ada ?? '' })).toMatchObject({ state: 'active' });
+  await expect(addAccount({ name: 'p01', token: ada ?? '' })).rejects.toThrow('the person of p01 has withdrawn');
 });
 
 test('with an account that is removed ends what its person agreed to, and their link says so', async () => {
