@@ -22,7 +22,7 @@ test('a letter tells of each day of a person what is known of it, and why', asyn
     ['dora', 'pppp', 4, 0],
   ]);
   expect(body.sentence).toBe(
-    '1 of 4 people are complete from 2025-01-01 to 2025-01-04. 1 cannot be read until somebody signs in or resumes them; ben has days that failed and can be read again.',
+    'All that the service has was read of 1 of 4 people, from 2025-01-01 to 2025-01-04. 1 cannot be read until somebody signs in or resumes them; ben has days that failed and can be read again; 2 days lack something that comes every day: the service has none.',
   );
   expect(body.reasons).toEqual([
     { state: 'failed', reason: 'the request was refused (400)', cells: 1, people: 1 },
@@ -111,13 +111,18 @@ test('a range that cannot be answered is refused with what to ask', async () => 
 });
 
 test('the sentence says who is complete and what keeps the others from it', () => {
-  const person = (id: string, missing: number, failed = 0, account = 'active') => ({ id, account, missing, failed });
+  const person = (id: string, missing: number, failed = 0, letters = 'ssss') => ({ id, account: 'active', missing, failed, letters });
   const range = { from: '2025-01-01', to: '2025-01-04', isOwn: false };
   expect(tellCoverage([], range)).toBe('Nobody is here yet.');
-  expect(tellCoverage([person('ada', 0), person('ben', 0)], range)).toBe('All 2 people are complete from 2025-01-01 to 2025-01-04.');
+  expect(tellCoverage([person('ada', 0), person('ben', 0)], range)).toBe(
+    'All that the service has of all 2 people was read, from 2025-01-01 to 2025-01-04.',
+  );
   const failed = ['a', 'b', 'c', 'd'].map(id => person(id, 2, 1));
   expect(tellCoverage(failed, range)).toBe(
-    '0 of 4 people are complete from 2025-01-01 to 2025-01-04. 4 people have days that failed and can be read again.',
+    'All that the service has was read of 0 of 4 people, from 2025-01-01 to 2025-01-04. 4 people have days that failed and can be read again.',
+  );
+  expect(tellCoverage([person('ada', 0, 0, 'sshs')], range)).toBe(
+    'All that the service has of 1 person was read, from 2025-01-01 to 2025-01-04. 1 day lacks something that comes every day: the service has none.',
   );
   expect(tellCoverage([person('ada', 1)], { ...range, isOwn: true })).toBe(
     'Of your days from 2025-01-01 to 2025-01-04, 1 is not complete.',

@@ -4,6 +4,8 @@ interface Covered {
   account: string;
   missing: number;
   failed: number;
+  /** A letter for each day. */
+  letters: string;
 }
 
 /** Who is complete, and of the others what keeps them from it. */
@@ -20,13 +22,15 @@ export function tellCoverage(people: readonly Covered[], { from, to, isOwn }: { 
   const complete = people.length - open.length;
   const said =
     complete === people.length
-      ? `All ${people.length} people are complete ${period}.`
-      : `${complete} of ${people.length} people are complete ${period}.`;
+      ? `All that the service has of ${people.length === 1 ? '1 person' : `all ${people.length} people`} was read, ${period}.`
+      : `All that the service has was read of ${complete} of ${people.length} people, ${period}.`;
   const closed = open.filter(({ account }) => account !== 'active').length;
   const failed = open.filter(({ account, failed }) => account === 'active' && failed > 0);
   const rest: string[] = [];
   if (closed) rest.push(`${closed} cannot be read until somebody signs in or resumes them`);
   if (failed.length) rest.push(`${namesOf(failed)} ${failed.length === 1 ? 'has' : 'have'} days that failed and can be read again`);
+  const lacking = people.reduce((sum, { letters }) => sum + [...letters].filter(letter => 'heHE'.includes(letter)).length, 0);
+  if (lacking) rest.push(`${lacking === 1 ? '1 day lacks' : `${lacking} days lack`} something that comes every day: the service has none`);
   return rest.length ? `${said} ${capital(rest.join('; '))}.` : said;
 }
 
