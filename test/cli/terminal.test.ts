@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findFreePort } from '../../src/app/free-port.ts';
 import { MAIN } from '../support/ringneck.ts';
 import { runHere } from '../support/run-here.ts';
 import { type Sandbox, startSandbox } from '../support/sandbox.ts';
@@ -105,9 +106,11 @@ test.runIf(able)('init asks for each setting, again for what is wrong, and shows
   const failing: [string, string][] = [
     [login[0], 'ada\r'],
     ['Read the last 30 days at once?', 'y\r'],
-    ['Paste that address here', '\r'],
+    ['or the code in it:', '\r'],
   ];
-  const again = await atTerminal(200, ['init', '--env-file', join(folder, 'again.env')], {}, [...typed, zone, ...failing]);
+  // Others may listen at the usual port.
+  const env = { RINGNECK_REDIRECT_URL: `http://127.0.0.1:${await findFreePort()}/callback` };
+  const again = await atTerminal(200, ['init', '--env-file', join(folder, 'again.env')], env, [...typed, zone, ...failing]);
   expect(again.code).toBe(1);
   expect(again.plain).toMatch(
     /With systemd, .*With cron, .*ringneck: there is no code in the answer, and nothing was stored: ringneck account login ada/s,
