@@ -4,8 +4,10 @@ import { RingneckError } from '../base/errors.ts';
 export type SignInErrorKind =
   /** The code or the refresh token is worth nothing any more: the person has to sign in again. */
   | 'invalid_grant'
-  /** The service does not take the client, or what it asks for: the settings are wrong. */
+  /** The service does not take the client: the settings are wrong. */
   | 'client'
+  /** The service does not take what it is asked, and does not say that it is for the client. */
+  | 'request'
   /** Nothing is known: it may be asked again. */
   | 'unavailable';
 

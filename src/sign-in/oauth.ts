@@ -1,6 +1,6 @@
 import * as oauth from 'oauth4webapi';
 import type { SignInSettings } from '../base/config.ts';
-import { kindOf, messageOf } from '../base/errors.ts';
+import { kindOf, messageOf, shownMessageOf } from '../base/errors.ts';
 import { SignInError } from './error.ts';
 
 /** What the service gives for a code or a refresh token. */
@@ -55,16 +55,14 @@ export class OAuthClient {
   readonly #client: oauth.Client;
   readonly #authenticate: oauth.ClientAuth;
   readonly tokenUrl: string;
+  readonly #revokeUrl: string;
 
   constructor({ tokenUrl, clientId, clientSecret }: Pick<SignInSettings, 'tokenUrl' | 'clientId' | 'clientSecret'>) {
-    this.#server = {
-      issuer: new URL(tokenUrl).origin,
-      token_endpoint: tokenUrl,
-      revocation_endpoint: new URL('revoke', tokenUrl).href,
-    };
+    this.#server = { issuer: new URL(tokenUrl).origin, token_endpoint: tokenUrl };
     this.#client = { client_id: clientId };
     this.#authenticate = oauth.ClientSecretPost(clientSecret);
     this.tokenUrl = tokenUrl;
+    this.#revokeUrl = new URL('revoke', tokenUrl).href;
   }
 
   /**
@@ -90,12 +88,9 @@ export class OAuthClient {
       await this.#exchange({ code: madeUp, verifier: madeUp, redirectUrl }, this.#options(TRIED_MS));
       return { is: 'taken' };
     } catch (error) {
-      if (error instanceof oauth.WWWAuthenticateChallengeError && error.status === 401) return { is: 'refused' };
-      if (error instanceof oauth.ResponseBodyError) {
-        if (error.error === 'invalid_grant') return { is: 'taken' };
-        if (error.status === 401 || error.error === 'invalid_client') return { is: 'refused', said: error.error_description };
-      }
-      return { is: 'untold', why: toSignInError(error, this.tokenUrl, TRIED_MS).message };
+      const told = toSignInError(error, this.tokenUrl, TRIED_MS);
+      if (told.kind === 'invalid_grant') return { is: 'taken' };
+      return told.kind === 'client' ? { is: 'refused', said: told.detail } : { is: 'untold', why: shownMessageOf(told) };
     }
   }
 
@@ -113,18 +108,26 @@ export class OAuthClient {
    * speak of the access token alone. Throws SignInError.
    */
   async revoke({ accessToken, refreshToken }: Pick<TokenAnswer, 'accessToken' | 'refreshToken'>): Promise<void> {
+    const url = this.#revokeUrl;
+    const said = await this.#revoke(accessToken, refreshToken ?? accessToken);
+    if (said === undefined || (isOver(said) && refreshToken === undefined)) return;
+    if (!isOver(said)) throw new SignInError('unavailable', `${url} answered 200 with an error`, { detail: said });
+    throw new SignInError('unavailable', `${url} says that the access token is over, which may leave the refresh token`);
+  }
+
+  /** What error the service names, where it says that the tokens are over, or answers 200 all the same. Undefined: they are taken back. */
+  async #revoke(accessToken: string, token: string): Promise<string | undefined> {
     // Standard is the body (RFC 7009), and that of a pair the refresh token is named; the public service reads the query.
-    const revocation_endpoint = `${this.#server.revocation_endpoint}?${new URLSearchParams({ access_token: accessToken })}`;
+    const revocation_endpoint = `${this.#revokeUrl}?${new URLSearchParams({ access_token: accessToken })}`;
     try {
-      const [server, token] = [{ ...this.#server, revocation_endpoint }, refreshToken ?? accessToken];
+      const server = { ...this.#server, revocation_endpoint };
       const response = await oauth.revocationRequest(server, this.#client, this.#authenticate, token, this.#options(PATIENCE_MS));
+      const said = parseObject(await response.clone().text());
       await oauth.processRevocationResponse(response);
+      return nameError(said);
     } catch (error) {
-      if (!(error instanceof oauth.ResponseBodyError) || !['invalid_token', 'invalid_grant'].includes(error.error))
-        throw toSignInError(error, this.tokenUrl, PATIENCE_MS);
-      if (refreshToken === undefined) return;
-      const message = `${this.#server.revocation_endpoint} says that the access token is over, which may leave the refresh token`;
-      throw new SignInError('unavailable', message, { cause: new Error(kindOf(error)) });
+      if (error instanceof oauth.ResponseBodyError && isOver(error.error)) return error.error;
+      throw toSignInError(error, this.#revokeUrl, PATIENCE_MS);
     }
   }
 
@@ -191,8 +194,17 @@ async function fetchTokens(url: string, init: RequestInit): Promise<Response> {
   const { status, headers } = response;
   const tokens = status === 200 ? readTokens(text) : undefined;
   if (tokens) return Response.json(tokens);
+  const kept = new Headers(headers);
+  // What the body says of the error is more than that of a header, which the library reads first.
+  if (nameError(parseObject(text)) !== undefined) kept.delete('www-authenticate');
   // Some take tokens back with an answer of no body, which the standard does not know.
-  return new Response(text, { status: status === 204 ? 200 : status, headers });
+  return new Response(text, { status: status === 204 ? 200 : status, headers: kept });
+}
+
+/** The error that an answer names in its body; undefined: none. */
+function nameError({ error }: Record<string, unknown>): string | undefined {
+  if (!error) return undefined;
+  return typeof error === 'string' ? error : JSON.stringify(error);
 }
 
 async function readText({ body }: Response): Promise<string> {
@@ -240,33 +252,44 @@ function parseObject(text: string): Record<string, unknown> {
 }
 
 /** Of what the library throws nothing is passed on but its kind: it may hold the answer, and with it tokens. */
-function toSignInError(thrown: unknown, tokenUrl: string, patienceMs: number): SignInError {
+function toSignInError(thrown: unknown, url: string, patienceMs: number): SignInError {
   const cause = new Error(kindOf(thrown));
   if (thrown instanceof oauth.ResponseBodyError && thrown.status < 500) {
     const { error, error_description: said, status } = thrown;
     const detail = said ?? error;
-    if (error === 'invalid_grant') return new SignInError('invalid_grant', `${tokenUrl} does not take it any more`, { cause, detail });
-    if (isTemporary(error)) return new SignInError('unavailable', `${tokenUrl} answered ${status}`, { cause, detail });
-    return clientsFault(tokenUrl, status, { cause, detail });
+    if (error === 'invalid_grant') return new SignInError('invalid_grant', `${url} does not take it any more`, { cause, detail });
+    if (isTemporary(error)) return new SignInError('unavailable', `${url} answered ${status}`, { cause, detail });
+    if (error === 'invalid_client' || (status === 401 && !isOfRequest(error))) return clientsFault(url, status, { cause, detail });
+    const unclear = `${url} answered ${status}, and does not say whether it takes the client: is RINGNECK_TOKEN_URL right?`;
+    return new SignInError('request', unclear, { cause, detail: said === undefined ? error : `${error}: ${said}` });
   }
-  if (thrown instanceof oauth.WWWAuthenticateChallengeError) return clientsFault(tokenUrl, thrown.status, { cause });
-  return new SignInError('unavailable', whyUnavailable(thrown, tokenUrl, patienceMs), { cause });
+  if (thrown instanceof oauth.WWWAuthenticateChallengeError && thrown.status === 401) return clientsFault(url, 401, { cause });
+  return new SignInError('unavailable', whyUnavailable(thrown, url, patienceMs), { cause });
 }
+
+/** Of a token that the service knows no more (RFC 7009, 2.2). */
+const isOver = (error: string) => ['invalid_token', 'invalid_grant'].includes(error);
+
+/** What speaks of the request, and not of who asks (RFC 6749, 5.2; RFC 7009, 2.2.1). */
+const isOfRequest = (error: string) =>
+  ['invalid_request', 'unsupported_grant_type', 'invalid_scope', 'invalid_token', 'unsupported_token_type'].includes(error);
 
 const isTemporary = (error: string) => ['temporarily_unavailable', 'server_error', 'slow_down'].includes(error);
 
-const clientsFault = (tokenUrl: string, status: number, options: ErrorOptions & { detail?: string }) =>
+const clientsFault = (url: string, status: number, options: ErrorOptions & { detail?: string }) =>
   new SignInError(
     'client',
-    `${tokenUrl} answered ${status} and does not take the client: are RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET and RINGNECK_TOKEN_URL right?`,
+    `${url} answered ${status} and does not take the client: are RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET and RINGNECK_TOKEN_URL right?`,
     options,
   );
 
 function whyUnavailable(cause: unknown, tokenUrl: string, patienceMs: number): string {
   if (cause instanceof oauth.ResponseBodyError) return `${tokenUrl} answered ${cause.status}`;
+  const noTokens = 'which is no answer to a request for tokens';
+  if (cause instanceof oauth.WWWAuthenticateChallengeError) return `${tokenUrl} answered ${cause.status}, ${noTokens}`;
   if (cause instanceof oauth.OperationProcessingError) {
     const status = cause.cause instanceof Response ? cause.cause.status : undefined;
-    if (status !== undefined && status !== 200) return `${tokenUrl} answered ${status}, which is no answer to a request for tokens`;
+    if (status !== undefined && status !== 200) return `${tokenUrl} answered ${status}, ${noTokens}`;
     return `${tokenUrl} answered something else than tokens: is RINGNECK_TOKEN_URL right?`;
   }
   if (cause instanceof DOMException && cause.name === 'TimeoutError') return `${tokenUrl} has not answered in ${patienceMs / 1000} s`;

@@ -229,7 +229,11 @@ test('a client is tried with a code that nobody gave, and the half of it is name
   ]);
   server.fault = { status: 503, body: '<html>', type: 'text/html' };
   expect(said(await checkClient(settings))).toEqual([
-    `warn client: the client could not be tried: ${tokenUrl} answered 503, which is no answer to a request for tokens`,
+    `warn client: it is not known whether the service takes the client: ${tokenUrl} answered 503, which is no answer to a request for tokens`,
+  ]);
+  server.fault = { status: 400, body: '{"error":"invalid_request","error_description":"code_verifier is unknown"}' };
+  expect(said(await checkClient(settings))).toEqual([
+    `warn client: it is not known whether the service takes the client: ${tokenUrl} answered 400, and does not say whether it takes the client: is RINGNECK_TOKEN_URL right? (it says: invalid_request: code_verifier is unknown)`,
   ]);
 });
 

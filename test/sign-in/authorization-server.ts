@@ -14,7 +14,7 @@ export interface AuthorizationServer {
   /** The grants that were asked for, in their order. */
   asked: string[];
   /** What it answers to a request for tokens, in place of an answer of its own. */
-  fault: { status: number; body: string; type?: string } | undefined;
+  fault: { status: number; body: string; type?: string; challenge?: string } | undefined;
   /** Whose access token it is; undefined where it is worth nothing. */
   findPerson(accessToken: string): Promise<string | undefined>;
   /** Ends the sign-in that a token is of. */
@@ -65,8 +65,8 @@ export async function startAuthorizationServer({
   handle = (request, response) => {
     if (request.url?.startsWith('/interaction/')) void decide(provider, server, request, response);
     else if (server.fault) {
-      const { status, body, type = 'application/json' } = server.fault;
-      response.writeHead(status, { 'content-type': type }).end(body);
+      const { status, body, type = 'application/json', challenge } = server.fault;
+      response.writeHead(status, { 'content-type': type, ...(challenge ? { 'www-authenticate': challenge } : {}) }).end(body);
     } else callback(request, response);
   };
   return server;

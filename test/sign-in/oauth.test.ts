@@ -64,6 +64,26 @@ test('that an access token is over is no proof that its refresh token is taken b
   }
 });
 
+test('an answer of 200 that names an error takes nothing back, unless it says that the token is over', async () => {
+  const server = await startAuthorizationServer();
+  const client = new OAuthClient(server.settings);
+  const revokeUrl = server.settings.tokenUrl.replace('token', 'revoke');
+  for (const body of ['{"error":"unsupported_token_type","error_description":"no token-of-ada"}', '{"error":{"code":7}}']) {
+    server.fault = { status: 200, body };
+    await expect(client.revoke({ accessToken: 'a', refreshToken: undefined })).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: `${revokeUrl} answered 200 with an error`,
+    });
+  }
+  server.fault = { status: 200, body: '{"error":"invalid_token"}' };
+  await expect(client.revoke({ accessToken: 'a', refreshToken: 'r' })).rejects.toThrow('which may leave the refresh token');
+  await client.revoke({ accessToken: 'a', refreshToken: undefined });
+  for (const body of ['', '<p>done', '{}', '{"error":null}', '{"error":""}']) {
+    server.fault = { status: 200, body };
+    await client.revoke({ accessToken: 'a', refreshToken: undefined });
+  }
+});
+
 test('tokens are taken back by an answer without a body too', async () => {
   const server = await startAuthorizationServer();
   const client = new OAuthClient(server.settings);
@@ -121,6 +141,46 @@ test('errors are sorted by what is to be done, and none holds a secret', async (
   expect(await errorOf(nobody.refresh('token-of-ada'))).toEqual([
     'unavailable',
     expect.stringContaining('http://127.0.0.1:1/oauth/token cannot be reached'),
+  ]);
+});
+
+test('the client is at fault where the answer says so, and nowhere else', async () => {
+  const server = await startAuthorizationServer();
+  const client = new OAuthClient(server.settings);
+  const { tokenUrl, redirectUrl } = server.settings;
+  const find = async (fault: NonNullable<AuthorizationServer['fault']>) => {
+    server.fault = fault;
+    const error = await client.refresh('token-of-ada').catch(error => error);
+    return [error.kind, shownMessageOf(error).replace(`${tokenUrl} `, ''), (await client.tryClient(redirectUrl)).is];
+  };
+  const refused = (status: number, said = '') => [
+    'client',
+    `answered ${status} and does not take the client: are RINGNECK_CLIENT_ID, RINGNECK_CLIENT_SECRET and RINGNECK_TOKEN_URL right?${said}`,
+    'refused',
+  ];
+  const unclear = (status: number, said: string) => [
+    'request',
+    `answered ${status}, and does not say whether it takes the client: is RINGNECK_TOKEN_URL right? (it says: ${said})`,
+    'untold',
+  ];
+  const challenge = 'Basic realm="x"';
+  expect(await find({ status: 400, body: '{"error":"invalid_client"}' })).toEqual(refused(400, ' (it says: invalid_client)'));
+  expect(await find({ status: 401, body: '{"error":"unauthorized"}' })).toEqual(refused(401, ' (it says: unauthorized)'));
+  expect(await find({ status: 401, body: '', challenge })).toEqual(refused(401));
+  expect(await find({ status: 400, body: '{"error":"invalid_request"}' })).toEqual(unclear(400, 'invalid_request'));
+  expect(await find({ status: 401, body: '{"error":"invalid_request"}', challenge })).toEqual(unclear(401, 'invalid_request'));
+  expect(await find({ status: 400, body: '{"error":"unauthorized_client","error_description":"no refresh"}' })).toEqual(
+    unclear(400, 'unauthorized_client: no refresh'),
+  );
+  expect(await find({ status: 403, body: '', challenge })).toEqual([
+    'unavailable',
+    'answered 403, which is no answer to a request for tokens',
+    'untold',
+  ]);
+  expect(await find({ status: 401, body: '{"error":"invalid_grant"}', challenge })).toEqual([
+    'invalid_grant',
+    'does not take it any more (it says: invalid_grant)',
+    'taken',
   ]);
 });
 

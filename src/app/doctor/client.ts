@@ -8,7 +8,9 @@ export async function checkClient(settings: SignInSettings): Promise<CheckResult
   const { tokenUrl, clientId } = settings;
   const tried = await new OAuthClient(settings).tryClient(settings.redirectUrl);
   if (tried.is === 'taken') return [ok('client', `${tokenUrl} takes the client`)];
-  if (tried.is === 'untold') return [warn('client', `the client could not be tried: ${tried.why}`, 'ringneck account login tries it')];
+  if (tried.is === 'untold') {
+    return [warn('client', `it is not known whether the service takes the client: ${tried.why}`, 'ringneck account login tries it')];
+  }
   const refused = (what: string, fix: string) => [fail('client', withDetail(`${tokenUrl} refuses the client: ${what}`, tried.said), fix)];
   const known = await findKnownClient(settings);
   if (known === 'known')
