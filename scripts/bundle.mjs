@@ -4,7 +4,13 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 import { rolldown } from 'rolldown';
 
 const dist = resolve(process.argv[2]);
-const main = join(dist, 'src/cli/main.js');
+/** What is started as a process, by the name of its bundle. */
+const PROGRAMS = {
+  ringneck: 'src/cli/main.js',
+  query: 'src/app/query/child.js',
+  questions: 'src/app/questions/child.js',
+  search: 'src/app/erase/search-child.js',
+};
 const out = join(dist, 'bundle');
 const duckdb = join(dist, 'src/warehouse/store/duckdb.js');
 
@@ -12,7 +18,7 @@ const PACKAGE = /.*[\\/]node_modules[\\/](?!\.)((?:@[^\\/]+[\\/])?[^\\/]+)/;
 
 rmSync(out, { recursive: true, force: true });
 const bundle = await rolldown({
-  input: { ringneck: main },
+  input: Object.fromEntries(Object.entries(PROGRAMS).map(([name, path]) => [name, join(dist, path)])),
   platform: 'node',
   // They look for files of their own beside them, or are loaded by few commands.
   external: ['@duckdb/node-bindings', /^@electric-sql\//, /^@fastify\//, 'fastify', 'msgpackr-extract', 'open', 'pino-pretty'],
@@ -48,9 +54,10 @@ await bundle.write({
   },
 });
 await bundle.close();
-writeFileSync(
-  main,
-  `#!/usr/bin/env -S node --\nimport ${JSON.stringify(relative(dirname(main), join(out, 'ringneck.js')).replaceAll(sep, '/'))};\n`,
-);
+for (const [name, path] of Object.entries(PROGRAMS)) {
+  const file = join(dist, path);
+  const bundled = relative(dirname(file), join(out, `${name}.js`)).replaceAll(sep, '/');
+  writeFileSync(file, `#!/usr/bin/env -S node --\nimport ${JSON.stringify(bundled)};\n`);
+}
 // npm makes a program executable only when it links it first: a checkout that is made or built again would not run by `npx ringneck`.
-chmodSync(main, 0o755);
+chmodSync(join(dist, PROGRAMS.ringneck), 0o755);

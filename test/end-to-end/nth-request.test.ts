@@ -22,7 +22,7 @@ test('the n-th request of a backfill fails, for every n: what is missing is name
   const small = await openSmall(join(folder, 'requests'));
   expect(small.requests).toBeGreaterThan(20);
   const ends = new Map<string, number>();
-  for (const n of stepsOf(small.requests, 3)) {
+  for (const n of stepsOf(small.requests, 8)) {
     const userId = await small.next();
     const what = `request ${n} of ${small.requests}, seed ${seed}: ${JSON.stringify(FAULTS[n % FAULTS.length])}`;
     small.faults.failNth(n, FAULTS[n % FAULTS.length]!);

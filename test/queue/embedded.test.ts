@@ -76,7 +76,7 @@ describe('the folder', () => {
     return () => rmSync(made, { recursive: true, force: true });
   });
 
-  test.each(someOf(Object.entries(breakages), { more: 4 }))(
+  test.each(someOf(Object.entries(breakages), { more: 2 }))(
     'a database %s is moved aside, and the queue starts empty',
     async (_, damage) => {
       cpSync(made, folder, { recursive: true });

@@ -14,7 +14,7 @@ import { until } from './until.ts';
 
 const SECRET = 'a-client-secret-of-the-kills';
 const PACES = {
-  once: { perSecond: 40, workingMs: { least: 500, more: 1_500 }, settledMs: 120_000 },
+  once: { perSecond: 10, workingMs: { least: 100, more: 400 }, settledMs: 120_000 },
   // Under this load it is some seconds until a fresh process keeps up. An event whose document does not come is parked late.
   any: { perSecond: 60, workingMs: { least: 1_000, more: 5_000 }, settledMs: 300_000 },
 };

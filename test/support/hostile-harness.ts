@@ -124,12 +124,12 @@ export async function openHostileHarness(folder: string, run: RunHostile = runAs
   };
 }
 
-/** One of each sixth of what tries the same, by the seed. */
+/** One of twenty of what tries the same, by the seed: mostly one of each kind. */
 export function someOfEach(statements: readonly Hostile[]): Hostile[] {
   const kinds = [...new Set(statements.map(({ tries }) => tries))];
   return kinds.flatMap(kind => {
     const all = statements.filter(({ tries }) => tries === kind);
-    return someOf(all, { more: Math.ceil(all.length / 6) });
+    return someOf(all, { more: Math.ceil(all.length / 20) });
   });
 }
 

@@ -143,7 +143,7 @@ test('learning that was broken off is done at the next start, wherever it broke 
   };
   const count = await learn(Number.POSITIVE_INFINITY);
   expect(count).toBeGreaterThan(3);
-  for (const nth of stepsOf(count, 8)) await learn(nth);
+  for (const nth of stepsOf(count, 30)) await learn(nth);
 });
 
 test('what an earlier version rejected is tried again by one that reads it', async () => {

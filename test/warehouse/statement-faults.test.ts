@@ -177,7 +177,7 @@ test.each(['before', 'after'] as const)(
     const outcomes = new Set<string>();
     const count = await countCalls(warehouse);
     let users = 1;
-    for (const nth of [...stepsOf(count, 4), count + 1]) {
+    for (const nth of [...stepsOf(count, 12), count + 1]) {
       const userId = `u${nth}`;
       users++;
       await setUp(warehouse, userId);
